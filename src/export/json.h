@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * A flow record as one JSON object on one line, compact, keys in a fixed order (docs/records.md):
+ * version proto src sport dst dport wire zone packets bytes reverse_packets reverse_bytes start
+ * end state end_reason tcp_flags reverse_tcp_flags icmp_errors offload, "file" first where there
+ * is more than one capture. src is the initiator. tcp_flags are 0 for other protocols. Times are
+ * UTC with microseconds.
+ */
+
+#include <stddef.h>
+
+#include "flow/report.h"
+
+/* Longest line: every number at its longest, and the file's name on top. */
+#define EXPORT_JSON_MAX 1024
+
+/*
+ * Writes the line of `report`, newline included, into `buffer` and returns its length. `file` is
+ * NULL, or the capture's name already as a JSON string with its quotes (export_json_string()).
+ * The buffer has EXPORT_JSON_MAX + strlen(file) bytes.
+ */
+size_t export_json_line(char *buffer, const struct flow_report *report, const char *file);
+
+/*
+ * Any bytes as a JSON string with quotes; what is not UTF-8 becomes U+FFFD. Returns a string for
+ * the caller to free(), or NULL without memory.
+ */
+char *export_json_string(const char *bytes);

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Which ports a later fragment belongs to.
+ *
+ * One entry per datagram, found by its 64-bit keyed fingerprint (packet/datagram.h), of which 40 bits
+ * are stored beside those that choose the line: the chance that a fragment is tied to a stranger
+ * is below 10^-10, and then only to other ports between the same two addresses. An entry is either
+ * - known: the first fragment was seen; holds its ports, in the packet's own order, or
+ * - waiting: only later fragments so far; holds the number of the caller's list of held packets.
+ *
+ * An entry lives 60 seconds from the first fragment seen, of either kind (RFC 8200 section 4.5), to
+ * the whole second: it ends at the first tick that is not before first seen + 60 s. A new first
+ * fragment of the same datagram takes the place of the old one, and its 60 seconds begin anew.
+ *
+ * Entries lie six to a 64-byte line, 10 bytes each, in lines probed one after another from the one the
+ * fingerprint chooses; a line counts the entries that had to go past it, so that look-ups know where
+ * to stop and removal leaves no tombstones. The table made for N datagrams takes N, whatever their
+ * fingerprints.
+ *
+ * Belongs to one thread. Time comes as whole seconds of the run (ticks), never backwards.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rte_byteorder.h>
+
+#define FRAGMENTS_LIFETIME_S 60
+#define FRAGMENTS_NONE UINT32_MAX
+
+struct fragments;
+
+struct fragment_ports {
+	rte_be16_t src;
+	rte_be16_t dst;
+};
+
+enum fragments_answer {
+	FRAGMENTS_KNOWN,   /* ports are filled */
+	FRAGMENTS_WAITING, /* the packet is to be held */
+	FRAGMENTS_FULL,    /* no room for another datagram: the fragment can't be tied */
+};
+
+/* A waiting datagram came to its end without a first fragment: its held packets are released. */
+typedef void (*fragments_expired_fn)(void *context, uint32_t waiting);
+
+/* Returns 0 or -ENOMEM. The memory is taken here, all of it. */
+int fragments_create(struct fragments **fragments, uint32_t max_datagrams,
+	fragments_expired_fn expired, void *context);
+/* Accepts NULL. Waiting lists are not released: see fragments_flush(). */
+void fragments_destroy(struct fragments *fragments);
+
+/* Bytes of memory taken. */
+size_t fragments_memory(const struct fragments *fragments);
+/* Datagrams known or waiting. */
+uint32_t fragments_count(const struct fragments *fragments);
+
+/*
+ * A first fragment seen at `tick`, with its ports. Returns the list of packets that waited for it,
+ * which the caller now releases, or FRAGMENTS_NONE. `*tied` is false when there was no room to
+ * remember it (then nothing waited either).
+ */
+uint32_t fragments_first(struct fragments *fragments, uint64_t fingerprint,
+	struct fragment_ports ports, uint64_t tick, bool *tied);
+
+/*
+ * A later fragment seen at `tick`. FRAGMENTS_KNOWN fills `ports`. FRAGMENTS_WAITING fills `waiting`
+ * with the datagram's list, FRAGMENTS_NONE when its entry is new; the caller puts the packet on that
+ * list and says its new number by fragments_set_waiting(), or, if it cannot hold the packet and the
+ * list is FRAGMENTS_NONE, calls fragments_forget().
+ */
+enum fragments_answer fragments_later(struct fragments *fragments, uint64_t fingerprint,
+	uint64_t tick, struct fragment_ports *ports, uint32_t *waiting);
+
+/* Looks without making an entry: true and `ports` filled when the first fragment is known. */
+bool fragments_find(const struct fragments *fragments, uint64_t fingerprint, uint64_t tick,
+	struct fragment_ports *ports);
+
+/* Sets the list number of the waiting entry of this datagram (which must be there). */
+void fragments_set_waiting(struct fragments *fragments, uint64_t fingerprint, uint32_t waiting);
+
+/* Removes the entry of this datagram, if there is one. */
+void fragments_forget(struct fragments *fragments, uint64_t fingerprint);
+
+/*
+ * Lets time run to `tick`: entries that end are removed, `expired` is called for the waiting ones.
+ * Cheap when nothing can be due.
+ */
+void fragments_advance(struct fragments *fragments, uint64_t tick);
+
+/* Removes every entry, calling `expired` for the waiting ones. Time may start at 0 again. */
+void fragments_flush(struct fragments *fragments);

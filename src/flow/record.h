@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The record of a flow: 128 bytes, two adjacent cache lines, one for both directions.
+ *
+ * Line 1 is what every packet touches: the key, the low halves of the counters, the time last seen
+ * and the state. Line 2 is touched when a low half overflows, by TCP, at learning and at the end.
+ *
+ * Pairs are indexed by the key's end (0 or 1) that a packet comes from; which end is the initiator
+ * is a bit of the state. "Forward" is the initiator's direction.
+ *
+ * Times are microseconds since the start of the run, 48 bits (8.9 years; see base/clock.h for what
+ * happens beyond). Packets are counted to 48 bits, bytes to 64.
+ *
+ * A record belongs to one shard and is written by that shard's worker alone. It never moves while
+ * its flow lives.
+ */
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "packet/key.h"
+
+/* Position of a record in its shard's table; FLOW_NONE is no record. */
+#define FLOW_NONE UINT32_MAX
+
+/*
+ * Where the protocol stands. The four TCP close states follow RFC 9293 section 3.3.2 as an observer
+ * in the middle sees them (docs/flow-life.md has the table).
+ */
+enum flow_state {
+	FLOW_FREE = 0,
+	/* embryonic: only one side has spoken, or the handshake is not complete */
+	FLOW_REQUEST,      /* not TCP: only the initiator has sent */
+	FLOW_PICKED_UP,    /* TCP met in mid-conversation, one side so far */
+	FLOW_SYN_SENT,     /* the initiator's SYN */
+	FLOW_SYN_RECEIVED, /* SYN of the responder too */
+	/* open */
+	FLOW_REPLIED,     /* not TCP: both have sent */
+	FLOW_ESTABLISHED, /* TCP */
+	/* closing */
+	FLOW_FIN_0,     /* FIN from end 0 */
+	FLOW_FIN_1,     /* FIN from end 1 */
+	FLOW_FIN_BOTH,  /* FIN from both, not both acknowledged */
+	FLOW_FIN_ACK_0, /* both, end 0's acknowledged */
+	FLOW_FIN_ACK_1, /* both, end 1's acknowledged */
+	FLOW_TIME_WAIT, /* both, both acknowledged */
+	FLOW_RESET,     /* RST that fits the window */
+	FLOW_N_STATES,
+};
+
+/* The phases of the design: new -> open -> closing -> ended. */
+enum flow_phase {
+	FLOW_PHASE_NEW,
+	FLOW_PHASE_OPEN,
+	FLOW_PHASE_CLOSING,
+	FLOW_N_PHASES,
+};
+
+enum flow_end {
+	FLOW_END_FIN,
+	FLOW_END_RST,
+	FLOW_END_IDLE,
+	FLOW_END_ACTIVE, /* a report of a flow that lives on */
+	FLOW_END_EVICTED,
+	FLOW_END_SHUTDOWN,
+	FLOW_N_ENDS,
+};
+
+/* The window scales of both ends, a nibble each. */
+#define FLOW_SCALE_UNKNOWN 15
+
+struct flow_record {
+	/* line 1 */
+	struct flow_key key;
+	uint32_t packets_low[2];
+	uint32_t bytes_low[2];
+	uint64_t last_seen_us : 48;
+	uint64_t state : 4; /* enum flow_state */
+	uint64_t initiator : 1; /* the key's end that sent the first packet */
+	uint64_t window_known : 2; /* bit n: the window of end n is being tracked */
+	uint64_t unused : 1;
+	uint64_t offload : 8; /* 3 bits a port: where the NIC stands */
+
+	/* line 2 */
+	uint32_t bytes_high[2];
+	uint64_t start_us : 48;
+	uint64_t rate : 16; /* decayed packets a second, for admission */
+	uint16_t packets_high[2];
+	uint16_t verdict[2];     /* action programs; 0 = forward */
+	uint32_t tcp_end[2];     /* highest sequence number sent + 1 */
+	uint32_t tcp_max_end[2]; /* highest the other side allows to be sent + 1 */
+	uint16_t tcp_window[2];  /* largest window seen, in units of 2^scale */
+	uint8_t tcp_flags[2];    /* all flags seen, or-ed */
+	uint8_t tcp_scale;       /* of end 0 in the low nibble, end 1 in the high one */
+	uint8_t icmp_errors;     /* that quoted this flow; stays at 255 */
+	uint8_t epoch;           /* of the policy that decided the verdicts */
+	uint8_t back_off;        /* of offload retries */
+	uint8_t reason[2];       /* per port: why the offload state is what it is */
+	uint32_t slot;           /* number by which NICs name this flow */
+	uint32_t wheel_next;     /* neighbours on the ageing wheel (flow/wheel.h) */
+	uint32_t wheel_prev;
+} __attribute__((aligned(64)));
+
+static_assert(sizeof(struct flow_record) == 128, "two lines, a third line is not");
+static_assert(offsetof(struct flow_record, bytes_high) == 64, "line 1 is what a packet touches");
+
+static inline uint64_t flow_packets(const struct flow_record *record, unsigned end)
+{
+	return (uint64_t)record->packets_high[end] << 32 | record->packets_low[end];
+}
+
+static inline uint64_t flow_bytes(const struct flow_record *record, unsigned end)
+{
+	return (uint64_t)record->bytes_high[end] << 32 | record->bytes_low[end];
+}
+
+/* Names as users meet them: "new", "open", "closing". */
+const char *flow_phase_name(enum flow_phase phase);
+enum flow_phase flow_phase(enum flow_state state);
+/* "fin", "rst", "idle", "active", "evicted", "shutdown". */
+const char *flow_end_name(enum flow_end reason);
+/* The state in words of its protocol: "syn-sent", "time-wait", "request", ... */
+const char *flow_state_name(enum flow_state state);

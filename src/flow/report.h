@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * A report: a copy of a record at its end (or at an active report), as it leaves the shard for the
+ * exporter. Absolute time = origin_us + the record's own times.
+ */
+
+#include "flow/record.h"
+
+struct flow_report {
+	struct flow_record record;
+	uint64_t origin_us;  /* Unix time in microseconds of the run's clock 0 */
+	uint64_t end_us : 48; /* clock of the run: last packet, never before record.start_us */
+	uint64_t reason : 8;  /* enum flow_end */
+	uint64_t worker : 8;
+	uint32_t run; /* number of the run: in replay, of the capture */
+	uint32_t unused[11];
+} __attribute__((aligned(64)));
+
+static_assert(sizeof(struct flow_report) == 192, "three lines a report");

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * TCP as an observer in the middle sees it: the state of the connection (RFC 9293 section 3.3.2)
+ * and a window check for every segment (after G. van Rooij, "Real Stateful TCP Packet Filtering in
+ * IP Filter", 2000; window scale by RFC 7323).
+ *
+ * Per end we keep the highest sequence number sent + 1 (tcp_end), the highest that the other side
+ * allows + 1 (tcp_max_end) and the largest window it offered (tcp_window, in units of its scale).
+ * A segment from end d is in the window when, o being the other end and all comparisons modulo
+ * 2^32,
+ *   seq      <= max_end[d]                        it does not start beyond what o allows
+ *   seq+len  >= end[d] - window[o]                it is not older than what o could still want
+ *   ack      <= end[o]                            it acknowledges nothing that was never sent
+ *   ack      >= end[o] - max(window[o], 66000)    and nothing from long ago
+ * and both windows are known (a flow met in mid-conversation learns them from the first packet each
+ * way, with the most lenient scale).
+ *
+ * A segment outside the window never moves the connection towards its end (no blind FIN or RST), and
+ * the caller counts it. Unless the check is strict, data that runs ahead of what was seen (a capture
+ * that lost packets) moves the window along; strict leaves the window alone, since such segments are
+ * dropped.
+ *
+ * Pure: writes only the record given. Line 2 of the record must be at hand.
+ */
+
+#include <stdbool.h>
+
+#include "flow/record.h"
+#include "packet/extract.h"
+
+enum tcp_verdict {
+	TCP_IN_WINDOW,
+	TCP_ODD,    /* outside the window; counted, dropped when strict */
+	TCP_REOPEN, /* a SYN that begins a new conversation on the key of a closed one: the caller
+		     * ends the old record and calls flow_tcp_first() on a fresh one */
+};
+
+/* The first segment of a record (state FLOW_FREE, initiator = from): sets state and window. */
+void flow_tcp_first(struct flow_record *record, unsigned from, const struct tcp_segment *segment);
+
+/*
+ * Every further segment. On TCP_REOPEN the record is unchanged. `strict` as above. tcp_flags are
+ * or-ed in by the caller, in any case.
+ */
+enum tcp_verdict flow_tcp_track(struct flow_record *record, unsigned from,
+	const struct tcp_segment *segment, bool strict);

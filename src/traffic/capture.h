@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Captures read: pcap and pcapng by libpcap, packet by packet, Ethernet only.
+ *
+ * A capture is opened, read to its end or to where it breaks, and closed, all by one thread. A
+ * packet's bytes are libpcap's and stay until the next call.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct capture;
+
+struct capture_packet {
+	const uint8_t *bytes;
+	uint32_t length;      /* captured bytes */
+	uint32_t wire_length; /* bytes that the frame had on the wire */
+	uint64_t time_us;     /* Unix time as written in the capture, microseconds */
+};
+
+/*
+ * Opens a capture; "-" is standard input. Returns 0 and a capture that the caller closes, or
+ * -ENOENT, -EISDIR, -EACCES, -ENODATA (empty file), -EINVAL (not a capture), -EPROTONOSUPPORT
+ * (another link type than Ethernet; the text names it), each with one clear line that names the
+ * file.
+ */
+int capture_open(struct capture **capture, const char *path, struct error *error);
+
+/*
+ * Reads the next packet. Returns 1 with `packet` filled, 0 at the end of the file, or -EBADMSG when
+ * the capture is cut or damaged: the text says after how many packets and bytes, and why. After 0
+ * or an error every further call returns the same.
+ */
+int capture_next(struct capture *capture, struct capture_packet *packet, struct error *error);
+
+/* How far the reading is: bytes read so far, and the file's size (0 when it is not known). */
+uint64_t capture_position(const struct capture *capture);
+uint64_t capture_size(const struct capture *capture);
+
+/* Accepts NULL. */
+void capture_close(struct capture *capture);
