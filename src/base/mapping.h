@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Large memory straight from the kernel: anonymous, zeroed, aligned to a page (to 2 MB where large
+ * pages are asked for), given back whole.
+ */
+
+#include <stddef.h>
+
+enum mapping_flag {
+	MAPPING_HUGE = 1 << 0, /* 2 MB pages where the kernel has them; else small ones, silently */
+	MAPPING_POPULATE = 1 << 1, /* all pages taken now, not at their first touch */
+};
+
+/* Returns NULL and sets errno: EINVAL for size 0, ENOMEM when the memory is not there. */
+void *mapping_create(size_t size, unsigned flags);
+/* `size` as it was asked for. Accepts NULL. */
+void mapping_destroy(void *mapping, size_t size);
