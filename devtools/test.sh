@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Runs the tests of a finished build: test.sh BUILD [SUITE...]. The last line is the sum of all.
+set -euo pipefail
+. devtools/lib.sh
+
+build=$1
+shift
+[[ $# -gt 0 ]] || set -- unit path behaviour
+for suite; do
+	case $suite in
+	unit | path | behaviour) ;;
+	*) die "no suite '$suite'; there are unit, path and behaviour" ;;
+	esac
+done
+
+# A sanitizer's first finding ends the program that it is found in.
+export ASAN_OPTIONS=${ASAN_OPTIONS-abort_on_error=1:detect_stack_use_after_return=1}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS-halt_on_error=1:abort_on_error=1:print_stacktrace=1}
+export LSAN_OPTIONS=${LSAN_OPTIONS-suppressions=$PWD/devtools/leaks-allowed:print_suppressions=0}
+# Programs under sanitizers are slower.
+slower=1
+[[ $build == build ]] || slower=5
+
+results=()
+failed=0
+for suite; do
+	result=$build/results-$suite.xml
+	rm -f "$result"
+	say "$suite tests of $build"
+	if [[ $suite == behaviour ]]; then
+		MILLRACE=$PWD/$build/millrace MILLRACE_SLOWER=$slower "$PYTHON" -m pytest -q \
+			--junit-xml="$result" tests/behaviour >&2 || failed=1
+	else
+		meson test -C "$build" --no-rebuild --print-errorlogs --timeout-multiplier "$slower" \
+			--suite "$suite" >&2 || failed=1
+		cp "$build/meson-logs/testlog.junit.xml" "$result" 2>/dev/null || true
+	fi
+	results+=("$result")
+done
+
+devtools/sum-results "${results[@]}" || failed=1
+exit "$failed"
