@@ -41,7 +41,7 @@ struct fragment_ports {
 enum fragments_answer {
 	FRAGMENTS_KNOWN,   /* ports are filled */
 	FRAGMENTS_WAITING, /* the packet is to be held */
-	FRAGMENTS_FULL,    /* no room for another datagram: the fragment can't be tied */
+	FRAGMENTS_FULL,	   /* no room for another datagram: the fragment can't be tied */
 };
 
 /* A waiting datagram came to its end without a first fragment: its held packets are released. */

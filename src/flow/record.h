@@ -34,21 +34,21 @@
 enum flow_state {
 	FLOW_FREE = 0,
 	/* embryonic: only one side has spoken, or the handshake is not complete */
-	FLOW_REQUEST,      /* not TCP: only the initiator has sent */
-	FLOW_PICKED_UP,    /* TCP met in mid-conversation, one side so far */
-	FLOW_SYN_SENT,     /* the initiator's SYN */
+	FLOW_REQUEST,	   /* not TCP: only the initiator has sent */
+	FLOW_PICKED_UP,	   /* TCP met in mid-conversation, one side so far */
+	FLOW_SYN_SENT,	   /* the initiator's SYN */
 	FLOW_SYN_RECEIVED, /* SYN of the responder too */
 	/* open */
-	FLOW_REPLIED,     /* not TCP: both have sent */
+	FLOW_REPLIED,	  /* not TCP: both have sent */
 	FLOW_ESTABLISHED, /* TCP */
 	/* closing */
-	FLOW_FIN_0,     /* FIN from end 0 */
-	FLOW_FIN_1,     /* FIN from end 1 */
-	FLOW_FIN_BOTH,  /* FIN from both, not both acknowledged */
+	FLOW_FIN_0,	/* FIN from end 0 */
+	FLOW_FIN_1,	/* FIN from end 1 */
+	FLOW_FIN_BOTH,	/* FIN from both, not both acknowledged */
 	FLOW_FIN_ACK_0, /* both, end 0's acknowledged */
 	FLOW_FIN_ACK_1, /* both, end 1's acknowledged */
 	FLOW_TIME_WAIT, /* both, both acknowledged */
-	FLOW_RESET,     /* RST that fits the window */
+	FLOW_RESET,	/* RST that fits the window */
 	FLOW_N_STATES,
 };
 
@@ -79,8 +79,8 @@ struct flow_record {
 	uint32_t packets_low[2];
 	uint32_t bytes_low[2];
 	uint64_t last_seen_us : 48;
-	uint64_t state : 4; /* enum flow_state */
-	uint64_t initiator : 1; /* the key's end that sent the first packet */
+	uint64_t state : 4;	   /* enum flow_state */
+	uint64_t initiator : 1;	   /* the key's end that sent the first packet */
 	uint64_t window_known : 2; /* bit n: the window of end n is being tracked */
 	uint64_t unused : 1;
 	uint64_t offload : 8; /* 3 bits a port: where the NIC stands */
@@ -90,18 +90,18 @@ struct flow_record {
 	uint64_t start_us : 48;
 	uint64_t rate : 16; /* decayed packets a second, for admission */
 	uint16_t packets_high[2];
-	uint16_t verdict[2];     /* action programs; 0 = forward */
-	uint32_t tcp_end[2];     /* highest sequence number sent + 1 */
+	uint16_t verdict[2];	 /* action programs; 0 = forward */
+	uint32_t tcp_end[2];	 /* highest sequence number sent + 1 */
 	uint32_t tcp_max_end[2]; /* highest the other side allows to be sent + 1 */
-	uint16_t tcp_window[2];  /* largest window seen, in units of 2^scale */
-	uint8_t tcp_flags[2];    /* all flags seen, or-ed */
-	uint8_t tcp_scale;       /* of end 0 in the low nibble, end 1 in the high one */
-	uint8_t icmp_errors;     /* that quoted this flow; stays at 255 */
-	uint8_t epoch;           /* of the policy that decided the verdicts */
-	uint8_t back_off;        /* of offload retries */
-	uint8_t reason[2];       /* per port: why the offload state is what it is */
-	uint32_t slot;           /* number by which NICs name this flow */
-	uint32_t wheel_next;     /* neighbours on the ageing wheel (flow/wheel.h) */
+	uint16_t tcp_window[2];	 /* largest window seen, in units of 2^scale */
+	uint8_t tcp_flags[2];	 /* all flags seen, or-ed */
+	uint8_t tcp_scale;	 /* of end 0 in the low nibble, end 1 in the high one */
+	uint8_t icmp_errors;	 /* that quoted this flow; stays at 255 */
+	uint8_t epoch;		 /* of the policy that decided the verdicts */
+	uint8_t back_off;	 /* of offload retries */
+	uint8_t reason[2];	 /* per port: why the offload state is what it is */
+	uint32_t slot;		 /* number by which NICs name this flow */
+	uint32_t wheel_next;	 /* neighbours on the ageing wheel (flow/wheel.h) */
 	uint32_t wheel_prev;
 } __attribute__((aligned(64)));
 

@@ -10,7 +10,7 @@
 
 struct flow_report {
 	struct flow_record record;
-	uint64_t origin_us;  /* Unix time in microseconds of the run's clock 0 */
+	uint64_t origin_us;   /* Unix time in microseconds of the run's clock 0 */
 	uint64_t end_us : 48; /* clock of the run: last packet, never before record.start_us */
 	uint64_t reason : 8;  /* enum flow_end */
 	uint64_t worker : 8;

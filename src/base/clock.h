@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Time, as the engine knows it: the clock of the run, in microseconds since the run began. Whoever
+ * receives packets sets it: in replay it is the capture's own time, in tests whatever the test says.
+ * It never runs back.
+ *
+ * Records keep 48 bits of it, 8.9 years. The clock stops there: a run that could last longer is ended
+ * and begun anew before that (in replay, at a gap of CLOCK_GAP_US).
+ */
+
+#include <stdint.h>
+
+#define CLOCK_US_PER_S UINT64_C(1000000)
+#define CLOCK_MAX_US ((UINT64_C(1) << 48) - 1)
+
+/* Longer than any timeout: after such a silence no flow can be alive. 2.2 years. */
+#define CLOCK_GAP_US (UINT64_C(1) << 46)
+
+/* The whole second that `us` lies in. */
+static inline uint64_t clock_tick(uint64_t us)
+{
+	return us / CLOCK_US_PER_S;
+}
+
+/* The first whole second that is not before `us`. */
+static inline uint64_t clock_tick_from(uint64_t us)
+{
+	return (us + CLOCK_US_PER_S - 1) / CLOCK_US_PER_S;
+}

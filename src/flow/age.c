@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "flow/age.h"
+
+#include <netinet/in.h>
+
+#include "base/clock.h"
+
+static enum flow_timeout timeout_name(enum flow_state state, uint8_t proto)
+{
+	bool open = flow_phase(state) == FLOW_PHASE_OPEN;
+
+	if (state == FLOW_TIME_WAIT)
+		return FLOW_TIMEOUT_TCP_TIME_WAIT;
+	if (state == FLOW_RESET)
+		return FLOW_TIMEOUT_TCP_RESET;
+	if (flow_phase(state) == FLOW_PHASE_CLOSING)
+		return FLOW_TIMEOUT_TCP_CLOSING;
+	switch (proto) {
+	case IPPROTO_TCP:
+		return open ? FLOW_TIMEOUT_TCP_OPEN : FLOW_TIMEOUT_TCP_NEW;
+	case IPPROTO_UDP:
+	case IPPROTO_UDPLITE:
+		return open ? FLOW_TIMEOUT_UDP_OPEN : FLOW_TIMEOUT_UDP_NEW;
+	case IPPROTO_SCTP:
+		return open ? FLOW_TIMEOUT_SCTP_OPEN : FLOW_TIMEOUT_SCTP_NEW;
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+		return FLOW_TIMEOUT_ICMP;
+	default:
+		return open ? FLOW_TIMEOUT_OTHER_OPEN : FLOW_TIMEOUT_OTHER_NEW;
+	}
+}
+
+uint32_t flow_idle_timeout(
+	const struct flow_timeouts *timeouts, enum flow_state state, uint8_t proto)
+{
+	return timeouts->seconds[timeout_name(state, proto)];
+}
+
+enum flow_end flow_end_reason(const struct flow_record *record, enum flow_end otherwise)
+{
+	if (record->state == FLOW_TIME_WAIT)
+		return FLOW_END_FIN;
+	if (record->state == FLOW_RESET)
+		return FLOW_END_RST;
+	return otherwise;
+}
+
+static uint64_t idle_tick(const struct flow_shard *shard, const struct flow_record *record)
+{
+	uint32_t timeout = flow_idle_timeout(
+		&shard->config.timeouts, (enum flow_state)record->state, record->key.proto);
+
+	return clock_tick_from(record->last_seen_us + timeout * CLOCK_US_PER_S);
+}
+
+static uint64_t active_tick(const struct flow_shard *shard, const struct flow_record *record)
+{
+	if (shard->config.active_s == 0)
+		return UINT64_MAX;
+	return clock_tick_from(record->start_us + shard->config.active_s * CLOCK_US_PER_S);
+}
+
+void flow_age_file(struct flow_shard *shard, uint32_t position)
+{
+	const struct flow_record *record = flow_table_record(&shard->table, position);
+	uint64_t idle = idle_tick(shard, record);
+	uint64_t active = active_tick(shard, record);
+
+	wheel_add(
+		&shard->wheel[flow_record_phase(record)], position, active < idle ? active : idle);
+}
+
+void flow_age_unfile(struct flow_shard *shard, uint32_t position, enum flow_phase phase)
+{
+	wheel_remove(&shard->wheel[phase], position);
+}
+
+/* The record's counters and start begin anew, so that the reports of one flow add up. */
+static void report_active(struct flow_shard *shard, struct flow_record *record)
+{
+	flow_report(shard, record, FLOW_END_ACTIVE);
+	for (unsigned i = 0; i < 2; i++) {
+		record->packets_low[i] = 0;
+		record->packets_high[i] = 0;
+		record->bytes_low[i] = 0;
+		record->bytes_high[i] = 0;
+	}
+	record->icmp_errors = 0;
+	record->start_us = shard->tick * CLOCK_US_PER_S & CLOCK_MAX_US;
+}
+
+static void due(void *context, uint32_t position)
+{
+	struct flow_shard *shard = context;
+	struct flow_record *record = flow_table_record(&shard->table, position);
+
+	if (idle_tick(shard, record) <= shard->tick) {
+		flow_end_record(shard, position, flow_end_reason(record, FLOW_END_IDLE));
+		return;
+	}
+	if (active_tick(shard, record) <= shard->tick)
+		report_active(shard, record);
+	flow_age_file(shard, position);
+}
+
+void flow_shard_advance(struct flow_shard *shard, uint64_t now_us)
+{
+	if (now_us > CLOCK_MAX_US)
+		now_us = CLOCK_MAX_US;
+	if (now_us <= shard->now_us)
+		return;
+	uint64_t until = clock_tick(now_us);
+
+	shard->now_us = now_us;
+	while (shard->tick < until) {
+		uint64_t next = until;
+
+		/* all wheels in step: a record may go from one to another */
+		for (unsigned i = 0; i < FLOW_N_PHASES; i++)
+			next = wheel_next_tick(&shard->wheel[i], next);
+		shard->tick = next;
+		for (unsigned i = 0; i < FLOW_N_PHASES; i++)
+			wheel_turn(&shard->wheel[i], next, due, shard);
+	}
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Ageing, eviction and reports of a shard: what its other halves (shard.c) call. Not for users of the
+ * shard, who have flow/shard.h.
+ */
+
+#include "flow/shard.h"
+
+/* Seconds without a packet after which a flow in this state ends. */
+uint32_t flow_idle_timeout(
+	const struct flow_timeouts *timeouts, enum flow_state state, uint8_t proto);
+
+/* Puts a record that is on no wheel on that of its phase, and takes it off the wheel of `phase`. */
+void flow_age_file(struct flow_shard *shard, uint32_t position);
+void flow_age_unfile(struct flow_shard *shard, uint32_t position, enum flow_phase phase);
+
+/* Makes room for one flow in a full table. */
+void flow_evict(struct flow_shard *shard);
+
+/* Copies the record into a report. */
+void flow_report(struct flow_shard *shard, const struct flow_record *record, enum flow_end reason);
+
+/* Reports and frees a record that is on no wheel. */
+void flow_end_record(struct flow_shard *shard, uint32_t position, enum flow_end reason);
+
+/* FLOW_END_FIN or _RST for a record that only waits for stragglers, else `otherwise`. */
+enum flow_end flow_end_reason(const struct flow_record *record, enum flow_end otherwise);
+
+static inline enum flow_phase flow_record_phase(const struct flow_record *record)
+{
+	return flow_phase((enum flow_state)record->state);
+}

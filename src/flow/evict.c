@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "flow/age.h"
+
+/* How many of the oldest are compared for the idlest. */
+#define CHOICE 16
+
+/*
+ * The idlest of the oldest; those held by a NIC last. The old end is ordered by when a record was to
+ * be looked at, which its packets since then have put off: hence the comparison.
+ */
+static uint32_t idlest(const struct flow_shard *shard, const struct wheel *wheel)
+{
+	uint32_t choice[CHOICE];
+	unsigned n = wheel_oldest(wheel, choice, CHOICE);
+	const struct flow_record *best = NULL;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct flow_record *record = flow_table_record(&shard->table, choice[i]);
+		bool better = best == NULL || (!record->offload && best->offload) ||
+			      (!record->offload == !best->offload &&
+				      record->last_seen_us < best->last_seen_us);
+
+		if (better)
+			best = record;
+	}
+	return best == NULL ? FLOW_NONE : (uint32_t)(best - shard->table.records);
+}
+
+uint32_t flow_shard_victim(const struct flow_shard *shard)
+{
+	uint32_t victim;
+
+	if (wheel_oldest(&shard->wheel[FLOW_PHASE_NEW], &victim, 1) == 1)
+		return victim;
+	if (wheel_oldest(&shard->wheel[FLOW_PHASE_CLOSING], &victim, 1) == 1)
+		return victim;
+	return idlest(shard, &shard->wheel[FLOW_PHASE_OPEN]);
+}
+
+void flow_evict(struct flow_shard *shard)
+{
+	uint32_t victim = flow_shard_victim(shard);
+
+	flow_age_unfile(shard, victim, flow_record_phase(flow_table_record(&shard->table, victim)));
+	flow_end_record(shard, victim, FLOW_END_EVICTED);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "flow/shard.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <netinet/in.h>
+
+#include "base/clock.h"
+#include "flow/age.h"
+#include "flow/tcp.h"
+
+int flow_shard_create(struct flow_shard **out, const struct flow_shard_config *config)
+{
+	struct flow_shard *shard = aligned_alloc(64, sizeof(*shard));
+
+	if (shard == NULL)
+		return -ENOMEM;
+	*shard = (struct flow_shard){.config = *config};
+	int ret = flow_table_init(&shard->table, config->capacity, config->secret);
+
+	if (ret < 0) {
+		free(shard);
+		return ret;
+	}
+	flow_shard_begin(shard, 0, 0);
+	*out = shard;
+	return 0;
+}
+
+void flow_shard_destroy(struct flow_shard *shard)
+{
+	if (shard == NULL)
+		return;
+	flow_table_fini(&shard->table);
+	free(shard);
+}
+
+size_t flow_shard_memory(const struct flow_shard *shard)
+{
+	return sizeof(*shard) + flow_table_memory(&shard->table);
+}
+
+void flow_shard_begin(struct flow_shard *shard, uint64_t origin_us, uint32_t run)
+{
+	for (unsigned i = 0; i < FLOW_N_PHASES; i++)
+		wheel_init(&shard->wheel[i], shard->table.records);
+	shard->now_us = 0;
+	shard->tick = 0;
+	shard->origin_us = origin_us;
+	shard->run = run;
+}
+
+void flow_shard_flush(struct flow_shard *shard)
+{
+	if (shard->n_reports == 0)
+		return;
+	shard->config.sink(shard->config.sink_context, shard->reports, shard->n_reports);
+	shard->n_reports = 0;
+}
+
+void flow_report(struct flow_shard *shard, const struct flow_record *record, enum flow_end reason)
+{
+	struct flow_report *next = &shard->reports[shard->n_reports++];
+	uint64_t end_us = record->last_seen_us;
+
+	if (end_us < record->start_us)
+		end_us = record->start_us; /* nothing came since the last active report */
+	*next = (struct flow_report){
+		.record = *record,
+		.origin_us = shard->origin_us,
+		.end_us = end_us & CLOCK_MAX_US,
+		.reason = reason,
+		.worker = shard->config.worker,
+		.run = shard->run,
+	};
+	shard->counters.ended[reason]++;
+	for (unsigned end = 0; end < 2; end++) {
+		shard->counters.reported_packets += flow_packets(record, end);
+		shard->counters.reported_bytes += flow_bytes(record, end);
+	}
+	if (shard->n_reports == FLOW_SHARD_REPORTS)
+		flow_shard_flush(shard);
+}
+
+void flow_end_record(struct flow_shard *shard, uint32_t position, enum flow_end reason)
+{
+	flow_report(shard, flow_table_record(&shard->table, position), reason);
+	flow_table_remove(&shard->table, position);
+}
+
+static void count(
+	struct flow_shard *shard, struct flow_record *record, const struct packet_info *info)
+{
+	unsigned from = info->from;
+
+	if (++record->packets_low[from] == 0)
+		record->packets_high[from]++;
+	record->bytes_low[from] += info->bytes;
+	if (record->bytes_low[from] < info->bytes)
+		record->bytes_high[from]++;
+	record->last_seen_us = shard->now_us & CLOCK_MAX_US;
+	if (info->flags & PACKET_TCP)
+		record->tcp_flags[from] |= info->tcp.flags;
+	shard->counters.packets++;
+	shard->counters.bytes += info->bytes;
+}
+
+/* Fills a record that is zeroed but for its key from the first packet of its flow. */
+static void start(struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+
+	record->start_us = shard->now_us & CLOCK_MAX_US;
+	record->initiator = info->from != 0;
+	if (info->flags & PACKET_TCP)
+		flow_tcp_first(record, info->from, &info->tcp);
+	else
+		record->state = info->key.proto == IPPROTO_TCP ? FLOW_PICKED_UP : FLOW_REQUEST;
+	count(shard, record, info);
+	flow_age_file(shard, position);
+	shard->counters.learned++;
+	shard->counters.learned_by_proto[info->key.proto]++;
+}
+
+uint32_t flow_shard_learn(struct flow_shard *shard, const struct packet_info *info)
+{
+	if (shard->table.count == shard->table.capacity)
+		flow_evict(shard);
+	uint32_t position = flow_table_insert(&shard->table, &info->key, info->hash);
+
+	start(shard, position, info);
+	return position;
+}
+
+/* A new conversation on the key of one that is over: same position, new record. */
+static void reopen(struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+
+	flow_age_unfile(shard, position, flow_record_phase(record));
+	flow_report(shard, record, flow_end_reason(record, FLOW_END_FIN));
+	*record = (struct flow_record){.key = info->key};
+	start(shard, position, info);
+}
+
+/* A packet of a flow that is not TCP, or whose TCP header is not there. */
+static void reply(struct flow_record *record, const struct packet_info *info)
+{
+	if (info->from == record->initiator)
+		return;
+	if (record->state == FLOW_REQUEST)
+		record->state = FLOW_REPLIED;
+	else if (record->state == FLOW_PICKED_UP)
+		record->state = FLOW_ESTABLISHED;
+}
+
+/* Files a record anew when its state asks for another wheel, or for an earlier end. */
+static void refile(struct flow_shard *shard, uint32_t position, enum flow_state before)
+{
+	const struct flow_record *record = flow_table_record(&shard->table, position);
+	enum flow_state after = (enum flow_state)record->state;
+	const struct flow_timeouts *timeouts = &shard->config.timeouts;
+	uint8_t proto = record->key.proto;
+
+	if (flow_phase(after) == flow_phase(before) &&
+		flow_idle_timeout(timeouts, after, proto) >=
+			flow_idle_timeout(timeouts, before, proto))
+		return;
+	flow_age_unfile(shard, position, flow_phase(before));
+	flow_age_file(shard, position);
+}
+
+enum flow_account flow_shard_account(
+	struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+	enum flow_state before = (enum flow_state)record->state;
+	enum tcp_verdict verdict = TCP_IN_WINDOW;
+
+	if (info->flags & PACKET_TCP) {
+		verdict = flow_tcp_track(record, info->from, &info->tcp, shard->config.tcp_strict);
+		if (verdict == TCP_REOPEN) {
+			reopen(shard, position, info);
+			return FLOW_ACCOUNT_GO;
+		}
+		shard->counters.tcp_odd += verdict == TCP_ODD;
+	} else {
+		reply(record, info);
+	}
+	count(shard, record, info);
+	if (record->state != before)
+		refile(shard, position, before);
+	return verdict == TCP_ODD && shard->config.tcp_strict ? FLOW_ACCOUNT_TCP_ODD
+							      : FLOW_ACCOUNT_GO;
+}
+
+bool flow_shard_quoted(struct flow_shard *shard, const struct packet_info *quoted)
+{
+	uint32_t position = flow_table_find(&shard->table, &quoted->key, quoted->hash);
+
+	if (position == FLOW_NONE)
+		return false;
+	struct flow_record *record = flow_table_record(&shard->table, position);
+
+	if (record->icmp_errors != UINT8_MAX)
+		record->icmp_errors++;
+	return true;
+}
+
+void flow_shard_end_all(struct flow_shard *shard)
+{
+	for (uint32_t position = flow_table_next(&shard->table, 0); position != FLOW_NONE;
+		position = flow_table_next(&shard->table, position)) {
+		const struct flow_record *record = flow_table_record(&shard->table, position);
+
+		flow_end_record(shard, position, flow_end_reason(record, FLOW_END_SHUTDOWN));
+	}
+	flow_shard_flush(shard);
+	for (unsigned i = 0; i < FLOW_N_PHASES; i++)
+		wheel_init(&shard->wheel[i], shard->table.records);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * A shard: one worker's table, records and wheels, and everything that happens to a flow in software:
+ * learn, account, age, evict, end.
+ *
+ * Life of a record: flow_shard_learn() makes it, flow_shard_account() counts every packet and moves
+ * the state, flow_shard_advance() lets time pass and ends what is idle, and every end leaves one
+ * report, handed to the sink in batches. docs/flow-life.md tells the whole story.
+ *
+ * Three wheels, one per phase (new, open, closing): a record changes wheel when its phase changes,
+ * so that eviction always knows an embryonic record from a closing one. A record that has been idle
+ * for its timeout ends at the next whole second of the run, however its packets were spread over
+ * bursts and shards.
+ *
+ * Pure: no I/O, no thread, no clock of its own. Used by one worker only. The sink is called from
+ * within learn, account, advance, flush and end_all, and must not call back.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "flow/record.h"
+#include "flow/report.h"
+#include "flow/table.h"
+#include "flow/timeouts.h"
+#include "flow/wheel.h"
+#include "packet/extract.h"
+
+#define FLOW_SHARD_REPORTS 32
+
+/* Takes a batch of reports. */
+typedef void (*flow_sink_fn)(void *context, const struct flow_report *reports, unsigned n);
+
+struct flow_shard_config {
+	uint32_t capacity;		  /* flows: 1..FLOW_MAX_CAPACITY */
+	const struct hash_secret *secret; /* outlives the shard */
+	struct flow_timeouts timeouts;
+	uint32_t active_s; /* report long flows every so many seconds; 0 = never */
+	bool tcp_strict;   /* segments outside the window are to be dropped */
+	uint8_t worker;
+	flow_sink_fn sink;
+	void *sink_context;
+};
+
+/* All of one shard, from the start of the shard on; read by its worker, or when that stands still. */
+struct flow_counters {
+	uint64_t packets; /* accounted to records */
+	uint64_t bytes;
+	uint64_t learned;
+	uint64_t ended[FLOW_N_ENDS]; /* reports by reason; "active" ones end nothing */
+	uint64_t reported_packets;   /* sum over all reports */
+	uint64_t reported_bytes;
+	uint64_t tcp_odd;
+	uint64_t learned_by_proto[256];
+};
+
+struct flow_shard {
+	struct flow_table table;
+	struct wheel wheel[FLOW_N_PHASES];
+	struct flow_shard_config config;
+	uint64_t now_us;    /* clock of the run */
+	uint64_t tick;	    /* whole seconds of it that were worked off */
+	uint64_t origin_us; /* Unix time of clock 0 */
+	uint32_t run;
+	struct flow_counters counters;
+	unsigned n_reports;
+	struct flow_report reports[FLOW_SHARD_REPORTS];
+};
+
+enum flow_account {
+	FLOW_ACCOUNT_GO,
+	FLOW_ACCOUNT_TCP_ODD, /* outside the window while strict: to be dropped */
+};
+
+/* Returns 0, -EINVAL or -ENOMEM. All memory is taken here. */
+int flow_shard_create(struct flow_shard **shard, const struct flow_shard_config *config);
+/* Accepts NULL. Live flows are not reported: see flow_shard_end_all(). */
+void flow_shard_destroy(struct flow_shard *shard);
+/* Bytes of memory taken: table, records, wheels. */
+size_t flow_shard_memory(const struct flow_shard *shard);
+
+/* Begins a run: the clock is 0 at `origin_us`. The shard must be empty. */
+void flow_shard_begin(struct flow_shard *shard, uint64_t origin_us, uint32_t run);
+
+/*
+ * Lets the clock of the run go to `now_us`; it never goes back, and stops at 2^48 - 1. Ends every
+ * flow whose time has come by whole seconds, and makes the active reports.
+ */
+void flow_shard_advance(struct flow_shard *shard, uint64_t now_us);
+
+/*
+ * Begins a flow with its first packet and accounts it, evicting another flow when the table is full.
+ * The key must not be in the table. Returns the record's position.
+ */
+uint32_t flow_shard_learn(struct flow_shard *shard, const struct packet_info *info);
+
+/*
+ * Counts a further packet on its record and moves the flow's state. The position is that of the
+ * packet's key and stays so, also when the packet begins a new conversation on it.
+ */
+enum flow_account flow_shard_account(
+	struct flow_shard *shard, uint32_t position, const struct packet_info *info);
+
+/* Raises icmp_errors of the flow that an ICMP error quotes. False when there is no such flow. */
+bool flow_shard_quoted(struct flow_shard *shard, const struct packet_info *quoted);
+
+/* Hands the reports that wait to the sink. */
+void flow_shard_flush(struct flow_shard *shard);
+
+/*
+ * Ends every flow and flushes: `fin` or `rst` for those whose conversation is over and which only
+ * waited for stragglers, `shutdown` for the others.
+ */
+void flow_shard_end_all(struct flow_shard *shard);
+
+/* The record that would be evicted next; FLOW_NONE in an empty table. */
+uint32_t flow_shard_victim(const struct flow_shard *shard);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * What happened to packets, counted by the one thread that owns the struct and added up by whoever
+ * shows it. Every received packet ends in exactly one place:
+ *	received = out + sum of dropped + held (+ what is in rings between two threads)
+ */
+
+#include <stdint.h>
+
+/* Why a packet was dropped. The names are what users see (drop_name()). */
+enum drop_reason {
+	DROP_MALFORMED,	 /* a frame or IP header that is cut or cannot be */
+	DROP_TCP_WINDOW, /* a segment outside the window, with tcp: strict */
+	DROP_OUTPUT,	 /* not taken by the port it was to leave by */
+	DROP_N_REASONS,
+};
+
+struct path_counters {
+	uint64_t received;
+	uint64_t received_bytes;
+	uint64_t non_ip; /* of those received: carried without a flow */
+	uint64_t out;
+	uint64_t out_bytes;
+	uint64_t dropped[DROP_N_REASONS];
+	uint64_t fragments_untied; /* later fragments that met no first one: flows without ports */
+	uint64_t icmp_untied;	   /* ICMP errors whose quoted flow is not known */
+};
+
+/* "malformed", "tcp_window", "output". */
+const char *drop_name(enum drop_reason reason);
+
+void path_counters_add(struct path_counters *sum, const struct path_counters *counters);
+uint64_t path_counters_dropped(const struct path_counters *counters);

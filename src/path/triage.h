@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Triage: the first stage of a packet's way. It reads the headers, ties later fragments to their
+ * first, finds the flow that an ICMP error quotes, and hands every packet to the shard of its key.
+ *
+ * What cannot be read is dropped here (malformed); what is not IP goes to shard 0 and is carried. A
+ * later fragment whose first has not come yet is held back, and follows it; when it never comes, or
+ * there is no room to wait, the fragment goes on as a flow without ports and is counted as untied.
+ * An ICMP error goes to the shard of its own key, and a note to the shard of the flow it quotes.
+ *
+ * Packets of one shard are handed over in the order of their arrival, with the clock of the run, which
+ * never goes back.
+ *
+ * A triage belongs to one thread, the one that receives.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#include "flow/fragments.h"
+#include "path/counters.h"
+#include "path/packet.h"
+
+#define TRIAGE_BURST 64
+
+/*
+ * Takes packets and notes for a shard, all of them; from then on they are its. Called from
+ * triage_burst() and the others below.
+ */
+typedef void (*triage_hand_over_fn)(
+	void *context, unsigned shard, struct rte_mbuf **packets, unsigned n);
+
+struct triage_config {
+	struct extract_options extract;
+	unsigned n_shards;
+	uint32_t max_datagrams;	  /* fragmented datagrams remembered; 0: fragments are not tied */
+	uint32_t max_held;	  /* packets held back */
+	struct rte_mempool *pool; /* for notes; its mbufs have PACKET_META_SIZE private bytes */
+	triage_hand_over_fn hand_over;
+	void *context;
+};
+
+struct triage;
+
+/* Returns 0 or -ENOMEM. All memory is taken here. */
+int triage_create(struct triage **triage, const struct triage_config *config);
+/* Accepts NULL. Nothing may be held: end the run first. */
+void triage_destroy(struct triage *triage);
+
+/* A run begins with clock 0 at `origin_us` (Unix time): every shard is told. 0, or -ENOMEM. */
+int triage_begin(struct triage *triage, uint64_t origin_us, uint32_t run);
+
+/* `n` packets, at most TRIAGE_BURST, that arrived over `wire` at `now_us` of the run's clock. */
+void triage_burst(struct triage *triage, unsigned wire, uint64_t now_us, struct rte_mbuf **packets,
+	unsigned n);
+
+/* The run ends at `now_us`: what is held goes on untied, and every shard is told. 0, or -ENOMEM. */
+int triage_end(struct triage *triage, uint64_t now_us);
+
+/* Packets held back now. */
+uint32_t triage_held(const struct triage *triage);
+const struct path_counters *triage_counters(const struct triage *triage);

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "flow/wheel.h"
+
+enum { RECORDS = 3000 };
+
+/* The real due time of each record; a wheel asks about it when it may have come. */
+struct clockwork {
+	struct wheel wheel;
+	struct flow_record *records;
+	uint64_t due[RECORDS]; /* UINT64_MAX: not on the wheel */
+	uint64_t tick;
+	uint64_t asked;
+	unsigned ended;
+};
+
+static void ask(void *context, uint32_t position)
+{
+	struct clockwork *clockwork = context;
+
+	clockwork->asked++;
+	if (clockwork->due[position] > clockwork->tick) {
+		wheel_add(&clockwork->wheel, position, clockwork->due[position]);
+		return;
+	}
+	assert_int_equal(clockwork->due[position], clockwork->tick);
+	clockwork->due[position] = UINT64_MAX;
+	clockwork->ended++;
+}
+
+static struct clockwork *make(void)
+{
+	struct clockwork *clockwork = calloc(1, sizeof(*clockwork));
+
+	clockwork->records = aligned_alloc(64, RECORDS * sizeof(struct flow_record));
+	memset(clockwork->records, 0, RECORDS * sizeof(struct flow_record));
+	memset(clockwork->due, 0xff, sizeof(clockwork->due));
+	wheel_init(&clockwork->wheel, clockwork->records);
+	return clockwork;
+}
+
+static void destroy(struct clockwork *clockwork)
+{
+	free(clockwork->records);
+	free(clockwork);
+}
+
+static void run_to(struct clockwork *clockwork, uint64_t until)
+{
+	while (clockwork->tick < until) {
+		clockwork->tick = wheel_next_tick(&clockwork->wheel, until);
+		assert_true(clockwork->tick <= until);
+		wheel_turn(&clockwork->wheel, clockwork->tick, ask, clockwork);
+	}
+}
+
+static void add(struct clockwork *clockwork, uint32_t position, uint64_t in)
+{
+	clockwork->due[position] = clockwork->tick + in;
+	wheel_add(&clockwork->wheel, position, clockwork->due[position]);
+}
+
+static void every_distance_is_exact(void **state)
+{
+	(void)state;
+	static const uint64_t distances[] = {1, 2, 254, 255, 256, 257, 511, 512, 65279, 65280,
+		65535, 65536, 65537, 131071, 131072, 4194303, 4194304, 4194305, 31536000};
+
+	for (uint64_t start = 0; start < 600; start += 37) {
+		struct clockwork *clockwork = make();
+		unsigned n = sizeof(distances) / sizeof(distances[0]);
+
+		run_to(clockwork, start * 1000 + start);
+		for (uint32_t i = 0; i < n; i++)
+			add(clockwork, i, distances[i]);
+		run_to(clockwork, clockwork->tick + 31536000);
+		assert_int_equal(clockwork->ended, n);
+		assert_int_equal(clockwork->wheel.count, 0);
+		assert_true(clockwork->asked < 30 * n);
+		destroy(clockwork);
+	}
+}
+
+static void random_life(void **state)
+{
+	(void)state;
+	struct clockwork *clockwork = make();
+
+	srandom(7);
+	for (unsigned i = 0; i < 300000; i++) {
+		uint32_t position = (uint32_t)random() % RECORDS;
+
+		if (clockwork->due[position] == UINT64_MAX) {
+			uint64_t span = UINT64_C(1) << random() % 20;
+
+			add(clockwork, position, 1 + (uint64_t)random() % span);
+		} else if (random() % 4 == 0) {
+			wheel_remove(&clockwork->wheel, position);
+			clockwork->due[position] = UINT64_MAX;
+		} else {
+			clockwork->due[position] += (uint64_t)random() % 1000; /* packets came */
+		}
+		if (random() % 3 == 0)
+			run_to(clockwork, clockwork->tick + (uint64_t)random() % 50);
+	}
+	run_to(clockwork, clockwork->tick + (1 << 22));
+	assert_int_equal(clockwork->wheel.count, 0);
+	for (unsigned i = 0; i < WHEEL_WORDS; i++)
+		assert_int_equal(clockwork->wheel.occupied[i], 0);
+	destroy(clockwork);
+}
+
+static void oldest_come_first(void **state)
+{
+	(void)state;
+	struct clockwork *clockwork = make();
+	uint32_t found[RECORDS];
+
+	run_to(clockwork, 1000);
+	assert_int_equal(wheel_oldest(&clockwork->wheel, found, RECORDS), 0);
+	for (uint32_t i = 0; i < RECORDS; i++)
+		add(clockwork, i, 1 + (i * UINT64_C(7919)) % 200000);
+	assert_int_equal(wheel_oldest(&clockwork->wheel, found, 16), 16);
+	for (unsigned i = 0; i < 16; i++) {
+		unsigned earlier = 0;
+
+		for (uint32_t j = 0; j < RECORDS; j++)
+			earlier += clockwork->due[j] < clockwork->due[found[i]];
+		assert_true(earlier < 16 + 16);
+	}
+	assert_int_equal(wheel_oldest(&clockwork->wheel, found, RECORDS), RECORDS);
+	destroy(clockwork);
+}
+
+static void empty_wheels_jump(void **state)
+{
+	(void)state;
+	struct clockwork *clockwork = make();
+
+	assert_int_equal(wheel_next_tick(&clockwork->wheel, UINT64_C(1) << 40), UINT64_C(1) << 40);
+	run_to(clockwork, UINT64_C(1) << 40);
+	add(clockwork, 1, 5);
+	assert_int_equal(wheel_next_tick(&clockwork->wheel, UINT64_MAX), (UINT64_C(1) << 40) + 5);
+	wheel_remove(&clockwork->wheel, 1);
+	destroy(clockwork);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_distance_is_exact),
+		cmocka_unit_test(random_life),
+		cmocka_unit_test(oldest_come_first),
+		cmocka_unit_test(empty_wheels_jump),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
