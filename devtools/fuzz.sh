@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-3-Clause
+# Builds the fuzzers and runs them, two at a time: fuzz.sh [--long] [NAME...]
+set -euo pipefail
+. devtools/lib.sh
+
+seconds=60
+if [[ ${1-} == --long ]]; then
+	seconds=600
+	shift
+fi
+
+all=()
+for source in tests/fuzz/fuzz_*.c; do
+	name=${source##*/fuzz_}
+	all+=("${name%.c}")
+done
+[[ $# -gt 0 ]] || set -- "${all[@]}"
+for name; do
+	[[ " ${all[*]} " == *" $name "* ]] || die "no fuzzer '$name'; there are ${all[*]}"
+done
+
+CC=clang-19 build_in build-fuzz -Dtests=false -Dfuzz=true -Db_sanitize=address,undefined \
+	-Db_lundef=false -Doptimization=1 -Dc_args=-fsanitize=fuzzer-no-link
+
+say "making seeds"
+rm -rf build-fuzz/seeds
+captures=${MILLRACE_CAPTURES-../shared/captures}
+"$PYTHON" tests/fuzz/make-seeds.py build-fuzz/seeds "$captures"
+
+# A fuzzer that reads captures begins with captures, every other one with frames.
+seeds_of() {
+	if [[ $1 == capture* ]]; then echo captures; else echo frames; fi
+}
+
+run_one() {
+	local name=$1 corpus=build-fuzz/corpus/$1 log=build-fuzz/logs/$1.log
+	mkdir -p "$corpus" build-fuzz/artifacts build-fuzz/logs
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 "build-fuzz/tests/fuzz/fuzz_$name" \
+		-max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+		-artifact_prefix="build-fuzz/artifacts/$name-" \
+		"$corpus" "build-fuzz/seeds/$(seeds_of "$name")" >"$log" 2>&1
+}
+
+# One line for each: what ran, or what failed and where to look.
+tell() {
+	local name=$1 code=$2 log=build-fuzz/logs/$1.log runs cover
+	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
+	cover=$(grep -o 'cov: [0-9]*' "$log" | tail -n 1)
+	if ((code == 0)); then
+		printf '%-12s ok      %s runs in %d s, %s\n' "$name" "${runs:-?}" "$seconds" "$cover"
+		return
+	fi
+	printf '%-12s FAILED  see %s\n' "$name" "$log"
+	grep -E '^(SUMMARY|.*runtime error|.*Test unit written)' "$log" | head -n 5 || tail -n 5 "$log"
+	failed=1
+}
+
+failed=0
+while (($#)); do
+	pair=("${@:1:2}")
+	shift "${#pair[@]}"
+	say "fuzzing ${pair[*]}, $seconds s"
+	pids=()
+	for name in "${pair[@]}"; do
+		run_one "$name" &
+		pids+=($!)
+	done
+	for i in "${!pair[@]}"; do
+		code=0
+		wait "${pids[i]}" || code=$?
+		tell "${pair[i]}" "$code"
+	done
+done
+exit "$failed"
