@@ -13,7 +13,7 @@
  *   seq      <= max_end[d]                        it does not start beyond what o allows
  *   seq+len  >= end[d] - window[o]                it is not older than what o could still want
  *   ack      <= end[o]                            it acknowledges nothing that was never sent
- *   ack      >= end[o] - max(window[o], 66000)    and nothing from long ago
+ *   ack      >= end[o] - max(window[d], 66000)    and nothing from long ago
  * and both windows are known (a flow met in mid-conversation learns them from the first packet each
  * way, with the most lenient scale).
  *
@@ -21,6 +21,9 @@
  * the caller counts it. Unless the check is strict, data that runs ahead of what was seen (a capture
  * that lost packets) moves the window along; strict leaves the window alone, since such segments are
  * dropped.
+ *
+ * Nothing of a record that is in TIME_WAIT or RESET changes any more: segments are judged, and only a
+ * SYN without ACK can call for a fresh record.
  *
  * Pure: writes only the record given. Line 2 of the record must be at hand.
  */
@@ -44,5 +47,5 @@ void flow_tcp_first(struct flow_record *record, unsigned from, const struct tcp_
  * Every further segment. On TCP_REOPEN the record is unchanged. `strict` as above. tcp_flags are
  * or-ed in by the caller, in any case.
  */
-enum tcp_verdict flow_tcp_track(struct flow_record *record, unsigned from,
-	const struct tcp_segment *segment, bool strict);
+enum tcp_verdict flow_tcp_track(
+	struct flow_record *record, unsigned from, const struct tcp_segment *segment, bool strict);

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "flow/tcp.h"
+
+#include "flow/tcp_parts.h"
+
+static bool same_syn(
+	const struct flow_record *record, unsigned from, const struct tcp_segment *segment)
+{
+	if (!record->window_known) /* no answer before the RST: only the initiator's is known */
+		return from == record->initiator && segment->seq + 1 == record->tcp_max_end[from];
+	return tcp_segment_end(segment) == record->tcp_end[from];
+}
+
+/* TIME_WAIT and RESET: nothing moves, but a new SYN opens anew (RFC 9293 section 3.10.7.4). */
+static enum tcp_verdict track_closed(
+	struct flow_record *record, unsigned from, const struct tcp_segment *segment)
+{
+	struct tcp_misfit misfit = tcp_judge(record, from, segment);
+
+	if ((segment->flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN) {
+		if (record->state == FLOW_RESET) {
+			/* whom a RST answered may ask again with the very same SYN */
+			return same_syn(record, from, segment) ? TCP_IN_WINDOW : TCP_REOPEN;
+		}
+		if (tcp_beyond(segment->seq, record->tcp_end[from]) > 0)
+			return TCP_REOPEN;
+	}
+	if (misfit.seq_ahead > 0 || misfit.seq_old > 0 || misfit.ack_ahead > 0 ||
+		misfit.ack_old > 0)
+		return TCP_ODD;
+	return TCP_IN_WINDOW;
+}
+
+/* In SYN_RECEIVED: does an ACK of this end acknowledge the other's SYN? See tcp_parts.h. */
+static bool acks_syn(
+	const struct flow_record *record, unsigned from, const struct tcp_segment *segment)
+{
+	unsigned to = !from;
+	uint32_t after_syn = record->tcp_max_end[to];
+
+	if (from == record->initiator)
+		after_syn -= tcp_window_bytes(record, from);
+	return tcp_between(segment->ack, after_syn, record->tcp_end[to]);
+}
+
+/*
+ * A SYN with ACK that is in the window. It counts where its sender, or its acknowledgement, is still
+ * new: picked up from the other end, and the second half of a simultaneous open. Elsewhere it is a
+ * retransmission, or somebody's guess, and changes nothing.
+ */
+static bool syn_counts(const struct flow_record *record, unsigned from)
+{
+	if (record->state == FLOW_PICKED_UP)
+		return !tcp_is_known(record, from);
+	return record->state == FLOW_SYN_RECEIVED && !tcp_is_known(record, !record->initiator);
+}
+
+/*
+ * In SYN_RECEIVED the responder answers once more, with another sequence number: it did not keep the
+ * first (SYN cookies, or another machine behind the same address).
+ */
+static bool answers_anew(
+	const struct flow_record *record, unsigned from, const struct tcp_segment *segment)
+{
+	unsigned to = !from;
+
+	return record->state == FLOW_SYN_RECEIVED && record->window_known == 3 &&
+	       from != record->initiator && segment->ack == record->tcp_end[to] &&
+	       segment->seq + 1 != record->tcp_max_end[from] - tcp_window_bytes(record, to);
+}
+
+/* Whether data that runs ahead may move the window along. */
+static bool may_resync(const struct flow_record *record, unsigned from, struct tcp_misfit misfit)
+{
+	if (misfit.seq_ahead > TCP_RESYNC_MAX || misfit.ack_ahead > TCP_RESYNC_MAX)
+		return false;
+	if (misfit.ack_ahead > 0 && tcp_has_finished(record, !from))
+		return false;
+	/* the responder's numbers prove the initiator's ACK genuine, and are not to be talked away */
+	if (record->state == FLOW_SYN_RECEIVED) {
+		if (from == record->initiator)
+			return misfit.ack_ahead <= 0;
+		return misfit.seq_ahead <= 0;
+	}
+	return true;
+}
+
+static void open_by(struct flow_record *record, unsigned from)
+{
+	bool other_known = tcp_is_known(record, !from);
+	bool simultaneous = !tcp_is_known(record, !record->initiator);
+
+	if (record->state == FLOW_PICKED_UP && other_known && !tcp_is_known(record, from))
+		record->state = FLOW_ESTABLISHED;
+	else if (record->state == FLOW_SYN_RECEIVED && (from == record->initiator || simultaneous))
+		record->state = FLOW_ESTABLISHED;
+}
+
+/* Segments with an ACK and neither RST nor (but where it counts) SYN, as far as their time. */
+static enum tcp_verdict track_data(struct flow_record *record, unsigned from,
+	const struct tcp_segment *segment, struct tcp_misfit misfit, bool strict)
+{
+	unsigned to = !from;
+	bool ahead = misfit.seq_ahead > 0 || misfit.ack_ahead > 0;
+	int32_t past_end = tcp_beyond(tcp_segment_end(segment), record->tcp_end[from]);
+	struct tcp_segment moved = *segment;
+
+	if (tcp_has_finished(record, from) && past_end > 0)
+		return TCP_ODD;
+	/* a FIN with later data already seen is no FIN of this conversation */
+	if (record->window_known && (segment->flags & TCP_FIN) && past_end < 0)
+		return TCP_ODD;
+	if (ahead && (strict || !may_resync(record, from, misfit)))
+		return TCP_ODD;
+	if (record->state == FLOW_SYN_RECEIVED && !acks_syn(record, from, segment) &&
+		(from == record->initiator || !tcp_is_known(record, from)))
+		return TCP_ODD;
+	if (ahead) {
+		moved.flags &= (uint8_t)~TCP_FIN;
+		/* what allowed it was lost too: assume it acknowledged all before this segment */
+		if (misfit.seq_ahead > 0)
+			record->tcp_max_end[from] = segment->seq + tcp_window_bytes(record, to);
+	}
+	uint32_t to_end = record->tcp_end[to];
+
+	open_by(record, from);
+	tcp_move_window(record, from, &moved);
+	if (ahead)
+		return TCP_ODD;
+	tcp_close_by(record, from, segment, to_end);
+	return TCP_IN_WINDOW;
+}
+
+/* Everything but the common case. */
+static __attribute__((noinline)) enum tcp_verdict track_rare(
+	struct flow_record *record, unsigned from, const struct tcp_segment *segment, bool strict)
+{
+	uint8_t flags = segment->flags;
+
+	if (record->state == FLOW_TIME_WAIT || record->state == FLOW_RESET)
+		return track_closed(record, from, segment);
+	if (record->state == FLOW_SYN_SENT)
+		return tcp_track_syn_sent(record, from, segment);
+	if (record->state == FLOW_PICKED_UP && (flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN)
+		return tcp_track_late_syn(record, from, segment);
+
+	struct tcp_misfit misfit = tcp_judge(record, from, segment);
+	bool ahead = misfit.seq_ahead > 0 || misfit.ack_ahead > 0;
+
+	if ((flags & (TCP_SYN | TCP_ACK | TCP_RST)) == (TCP_SYN | TCP_ACK) &&
+		answers_anew(record, from, segment)) {
+		tcp_answer_syn(record, from, segment);
+		return TCP_IN_WINDOW;
+	}
+	if (misfit.seq_old > 0 || misfit.ack_old > 0)
+		return TCP_ODD;
+	if (flags & TCP_RST) {
+		if (ahead)
+			return TCP_ODD;
+		record->state = FLOW_RESET;
+		return TCP_IN_WINDOW;
+	}
+	if (flags & TCP_SYN) {
+		if (ahead)
+			return TCP_ODD;
+		if (!(flags & TCP_ACK) || !syn_counts(record, from))
+			return TCP_IN_WINDOW;
+		if (record->state == FLOW_PICKED_UP)
+			tcp_learn_scale(record, from, segment);
+	} else if (!(flags & TCP_ACK)) {
+		return TCP_ODD; /* RFC 9293 section 3.10.7.4, fifth: dropped by its receiver */
+	}
+	return track_data(record, from, segment, misfit, strict);
+}
+
+enum tcp_verdict flow_tcp_track(
+	struct flow_record *record, unsigned from, const struct tcp_segment *segment, bool strict)
+{
+	const unsigned unusual = TCP_SYN | TCP_RST | TCP_FIN;
+	unsigned to = !from;
+
+	if (__builtin_expect((record->state != FLOW_ESTABLISHED) | (record->window_known != 3) |
+				     ((segment->flags & (unusual | TCP_ACK)) != TCP_ACK),
+		    0))
+		return track_rare(record, from, segment, strict);
+
+	/* tcp_judge() and tcp_move_window() for the case where all is known, without a branch between */
+	uint32_t ours = tcp_window_bytes(record, from);
+	uint32_t theirs = tcp_window_bytes(record, to);
+	uint32_t lag = ours > TCP_ACK_LAG ? ours : TCP_ACK_LAG;
+	uint32_t end = segment->seq + segment->payload;
+	uint32_t limit = segment->ack + ((uint32_t)segment->window << tcp_shift_of(record, from));
+
+	theirs += theirs == 0;
+	/* the sign of any difference is the sign of all, or-ed */
+	int32_t fits = tcp_beyond(record->tcp_max_end[from], segment->seq) |
+		       tcp_beyond(end, record->tcp_end[from] - theirs) |
+		       tcp_beyond(record->tcp_end[to], segment->ack) |
+		       tcp_beyond(segment->ack, record->tcp_end[to] - lag);
+
+	if (__builtin_expect(fits < 0, 0))
+		return track_rare(record, from, segment, strict);
+	record->tcp_end[from] = tcp_later(record->tcp_end[from], end);
+	record->tcp_max_end[to] = tcp_later(record->tcp_max_end[to], limit);
+	if (segment->window > record->tcp_window[from])
+		record->tcp_window[from] = segment->window;
+	return TCP_IN_WINDOW;
+}
