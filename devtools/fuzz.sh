@@ -20,8 +20,8 @@ for name; do
 	[[ " ${all[*]} " == *" $name "* ]] || die "no fuzzer '$name'; there are ${all[*]}"
 done
 
-CC=clang-19 build_in build-fuzz -Dtests=false -Dfuzz=true -Db_sanitize=address,undefined \
-	-Db_lundef=false -Doptimization=1 -Dc_args=-fsanitize=fuzzer-no-link
+CC=clang-19 build_in build-fuzz -Dtests=false -Dfuzz=true \
+	-Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Dc_args=-fsanitize=fuzzer-no-link
 
 say "making seeds"
 rm -rf build-fuzz/seeds
@@ -46,7 +46,7 @@ run_one() {
 tell() {
 	local name=$1 code=$2 log=build-fuzz/logs/$1.log runs cover
 	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
-	cover=$(grep -o 'cov: [0-9]*' "$log" | tail -n 1)
+	cover=$(sed -n 's/.*\(cov: [0-9]*\).*/\1/p' "$log" | tail -n 1)
 	if ((code == 0)); then
 		printf '%-12s ok      %s runs in %d s, %s\n' "$name" "${runs:-?}" "$seconds" "$cover"
 		return

@@ -40,7 +40,8 @@ for entry in json.load(open("build/compile_commands.json")):
     print("build/" + entry["file"])
 EOT
 		xargs -P "$(nproc)" -n 4 clang-tidy-19 -p build --quiet --warnings-as-errors='*' \
-			--extra-arg=-Wno-unknown-warning-option 2> >(grep -v ' warnings\? ' >&2)
+			--extra-arg=-Wno-unknown-warning-option 2>/dev/null |
+		{ grep -v 'Processing file' || true; }
 }
 check_spelling() {
 	codespell --builtin clear,rare --skip './.git,./build*,*.pcap*' .
