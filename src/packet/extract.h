@@ -15,13 +15,13 @@
  *
  * What is not whole is told, not guessed:
  * - EXTRACT_MALFORMED: no Ethernet header, a cut VLAN tag, a cut or impossible IP header.
- * - a cut extension header, or an upper layer of which fewer than 4 bytes are there (in the frame
- *   or within the IP datagram's declared length): PACKET_CUT, ports 0.
+ * - a cut extension header, or ports of which fewer than 4 bytes are there (in the frame or within
+ *   the IP datagram's declared length): PACKET_CUT, ports 0.
  * - a later fragment has no ports of its own: PACKET_LATER_FRAGMENT, ports 0.
  *
- * A datagram length that cannot be (below its header, above the frame, or IPv6 payload length 0
- * without next header 59) is taken to be what the frame holds; a length above the frame's captured
- * bytes stands, since captures are cut and it is needed for TCP's sequence numbers.
+ * A datagram length that cannot be (below its header, or IPv6 payload length 0) is taken to be what
+ * the frame holds. A length above the frame's bytes stands, since captures are cut and it is needed
+ * for TCP's sequence numbers.
  *
  * Pure: no state, callable from any thread.
  */
@@ -35,18 +35,18 @@
 #include "packet/key.h"
 
 enum extract_result {
-	EXTRACT_IP,        /* `info` is filled */
-	EXTRACT_NON_IP,    /* a whole Ethernet frame that carries something else */
+	EXTRACT_IP,	   /* `info` is filled */
+	EXTRACT_NON_IP,	   /* a whole Ethernet frame that carries something else */
 	EXTRACT_MALFORMED, /* see above */
 };
 
 enum packet_flag {
 	PACKET_FIRST_FRAGMENT = 1 << 0, /* offset 0, more to come */
 	PACKET_LATER_FRAGMENT = 1 << 1, /* offset above 0 */
-	PACKET_CUT = 1 << 2,            /* the upper layer's ports are not there */
-	PACKET_TCP = 1 << 3,            /* `tcp` is filled: 20 bytes of TCP header are there */
-	PACKET_ICMP_ERROR = 1 << 4,     /* an ICMP or ICMPv6 error; see quote.h */
-	PACKET_HAS_PORTS = 1 << 5,      /* the ports in the key were read from the packet */
+	PACKET_CUT = 1 << 2,		/* the upper layer's ports are not there */
+	PACKET_TCP = 1 << 3,		/* `tcp` is filled: 20 bytes of TCP header are there */
+	PACKET_ICMP_ERROR = 1 << 4,	/* an ICMP or ICMPv6 error; see quote.h */
+	PACKET_HAS_PORTS = 1 << 5,	/* the ports in the key were read from the packet */
 };
 
 /* A TCP segment as the state machine wants it; all in host order. */
@@ -55,8 +55,8 @@ struct tcp_segment {
 	uint32_t ack;
 	uint32_t payload; /* bytes of data, by the datagram's declared length */
 	uint16_t window;  /* as written, unscaled */
-	uint8_t flags;    /* FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128 */
-	uint8_t scale;    /* window scale of a SYN: 0..14, or TCP_SCALE_NONE without the option */
+	uint8_t flags;	  /* FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128 */
+	uint8_t scale;	  /* window scale of a SYN: 0..14, or TCP_SCALE_NONE without the option */
 };
 
 #define TCP_SCALE_NONE 0xff
@@ -72,13 +72,13 @@ enum tcp_flag {
 
 struct packet_info {
 	struct flow_key key; /* zone as asked; wire as given */
-	uint64_t hash;       /* flow_key_hash() of the key */
+	uint64_t hash;	     /* flow_key_hash() of the key */
 	struct tcp_segment tcp;
 	uint32_t fragment_id; /* of a fragment: identification, host order */
-	uint32_t bytes;       /* frame bytes without FCS */
-	uint16_t l4_offset;   /* where the upper layer starts; 65535 when it starts beyond that */
-	uint8_t flags;        /* enum packet_flag */
-	uint8_t from;         /* the key's end that sent it: 0 or 1 */
+	uint32_t bytes;	      /* frame bytes without FCS */
+	uint16_t l4_offset; /* of the upper layer, or of a cut extension header; 65535: beyond it */
+	uint8_t flags;	    /* enum packet_flag */
+	uint8_t from;	    /* the key's end that sent it: 0 or 1 */
 };
 
 struct extract_options {

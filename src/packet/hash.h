@@ -33,15 +33,21 @@ static inline uint64_t hash_fold(uint64_t a, uint64_t b)
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+/* For 40 bytes that are still in registers. */
+static inline uint64_t hash_words(const struct hash_secret *secret, const uint64_t word[5])
+{
+	uint64_t a = hash_fold(word[0] ^ secret->word[0], word[1] ^ secret->word[1]);
+	uint64_t b = hash_fold(word[2] ^ secret->word[2], word[3] ^ secret->word[3]);
+
+	return hash_fold(a ^ word[4] ^ secret->word[4], b ^ secret->word[5]);
+}
+
 static inline uint64_t hash_40_bytes(const struct hash_secret *secret, const void *bytes)
 {
 	uint64_t word[5];
 
 	memcpy(word, bytes, sizeof(word));
-	uint64_t a = hash_fold(word[0] ^ secret->word[0], word[1] ^ secret->word[1]);
-	uint64_t b = hash_fold(word[2] ^ secret->word[2], word[3] ^ secret->word[3]);
-
-	return hash_fold(a ^ word[4] ^ secret->word[4], b ^ secret->word[5]);
+	return hash_words(secret, word);
 }
 
 static inline uint64_t flow_key_hash(const struct hash_secret *secret, const struct flow_key *key)

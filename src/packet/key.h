@@ -24,10 +24,10 @@
 #define FLOW_MAX_WIRES 16
 
 struct flow_key {
-	uint8_t addr[2][16]; /* lower endpoint's address first, network order */
-	rte_be16_t port[2];  /* in the order of the addresses */
-	uint16_t zone;       /* tenant or VLAN number, host order; 0 unless asked for */
-	uint8_t proto;       /* IP protocol number of the upper layer */
+	uint8_t addr[2][16];  /* lower endpoint's address first, network order */
+	rte_be16_t port[2];   /* in the order of the addresses */
+	uint16_t zone;	      /* tenant or VLAN number, host order; 0 unless asked for */
+	uint8_t proto;	      /* IP protocol number of the upper layer */
 	uint8_t version_wire; /* IP version (4 or 6) in the high nibble, wire in the low one */
 };
 

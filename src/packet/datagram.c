@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "packet/datagram.h"
+
+#include "packet/words.h"
+
+uint64_t datagram_fingerprint(const struct hash_secret *secret, const struct packet_info *info)
+{
+	const struct flow_key *key = &info->key;
+	struct address src = address_load(key->addr[info->from]);
+	struct address dst = address_load(key->addr[!info->from]);
+	/* RFC 8200 section 4.5: fragments of one packet may name different next headers. */
+	uint8_t proto = flow_key_version(key) == 4 ? key->proto : 0;
+	uint64_t word[5] = {
+		src.word[0],
+		src.word[1],
+		dst.word[0],
+		dst.word[1],
+		key_tail(info->fragment_id, key->zone, proto, key->version_wire),
+	};
+
+	return hash_words(secret, word);
+}
