@@ -15,8 +15,8 @@
 #define CLOCK_US_PER_S UINT64_C(1000000)
 #define CLOCK_MAX_US ((UINT64_C(1) << 48) - 1)
 
-/* Longer than any timeout: after such a silence no flow can be alive. 2.2 years. */
-#define CLOCK_GAP_US (UINT64_C(1) << 46)
+/* Longer than any timeout: after such a silence no flow can be alive. 1.1 years. */
+#define CLOCK_GAP_US (UINT64_C(1) << 45)
 
 /* The whole second that `us` lies in. */
 static inline uint64_t clock_tick(uint64_t us)

@@ -17,7 +17,7 @@ int flow_shard_create(struct flow_shard **out, const struct flow_shard_config *c
 	if (shard == NULL)
 		return -ENOMEM;
 	*shard = (struct flow_shard){.config = *config};
-	int ret = flow_table_init(&shard->table, config->capacity, config->secret);
+	int ret = flow_table_init(&shard->table, config->capacity, config->secret, config->mapping);
 
 	if (ret < 0) {
 		free(shard);
@@ -219,4 +219,18 @@ void flow_shard_end_all(struct flow_shard *shard)
 	flow_shard_flush(shard);
 	for (unsigned i = 0; i < FLOW_N_PHASES; i++)
 		wheel_init(&shard->wheel[i], shard->table.records);
+}
+
+void flow_counters_add(struct flow_counters *sum, const struct flow_counters *counters)
+{
+	sum->packets += counters->packets;
+	sum->bytes += counters->bytes;
+	sum->learned += counters->learned;
+	for (unsigned i = 0; i < FLOW_N_ENDS; i++)
+		sum->ended[i] += counters->ended[i];
+	sum->reported_packets += counters->reported_packets;
+	sum->reported_bytes += counters->reported_bytes;
+	sum->tcp_odd += counters->tcp_odd;
+	for (unsigned i = 0; i < 256; i++)
+		sum->learned_by_proto[i] += counters->learned_by_proto[i];
 }

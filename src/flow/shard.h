@@ -41,6 +41,7 @@ struct flow_shard_config {
 	uint32_t active_s; /* report long flows every so many seconds; 0 = never */
 	bool tcp_strict;   /* segments outside the window are to be dropped */
 	uint8_t worker;
+	unsigned mapping; /* pages of the table: enum mapping_flag */
 	flow_sink_fn sink;
 	void *sink_context;
 };
@@ -115,6 +116,9 @@ void flow_shard_flush(struct flow_shard *shard);
  * waited for stragglers, `shutdown` for the others.
  */
 void flow_shard_end_all(struct flow_shard *shard);
+
+/* Adds every counter to the sum. */
+void flow_counters_add(struct flow_counters *sum, const struct flow_counters *counters);
 
 /* The record that would be evicted next; FLOW_NONE in an empty table. */
 uint32_t flow_shard_victim(const struct flow_shard *shard);

@@ -73,7 +73,8 @@ static uint32_t lines_for(uint32_t capacity)
 	return (uint32_t)lines;
 }
 
-int flow_table_init(struct flow_table *table, uint32_t capacity, const struct hash_secret *secret)
+int flow_table_init(struct flow_table *table, uint32_t capacity, const struct hash_secret *secret,
+	unsigned mapping)
 {
 	if (capacity == 0 || capacity > FLOW_MAX_CAPACITY)
 		return -EINVAL;
@@ -84,8 +85,8 @@ int flow_table_init(struct flow_table *table, uint32_t capacity, const struct ha
 	};
 	size_t slots = (size_t)table->n_lines * FLOW_LINE_SLOTS;
 
-	table->lines = mapping_create(table->n_lines * sizeof(*table->lines), MAPPING_HUGE);
-	table->records = mapping_create(slots * sizeof(*table->records), MAPPING_HUGE);
+	table->lines = mapping_create(table->n_lines * sizeof(*table->lines), mapping);
+	table->records = mapping_create(slots * sizeof(*table->records), mapping);
 	if (table->lines == NULL || table->records == NULL) {
 		flow_table_fini(table);
 		return -ENOMEM;

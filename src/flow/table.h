@@ -48,10 +48,11 @@ struct flow_table {
 
 /*
  * Makes a table for `capacity` flows (1..FLOW_MAX_CAPACITY). The secret stays the caller's and must
- * outlive the table; it is the one that the hashes handed in were made with. Returns 0, -EINVAL or
- * -ENOMEM. flow_table_fini() on a zeroed or failed table does nothing.
+ * outlive the table; it is the one that the hashes handed in were made with. `mapping` says what
+ * pages the memory has (enum mapping_flag). Returns 0, -EINVAL or -ENOMEM. flow_table_fini() on a zeroed or failed table does nothing.
  */
-int flow_table_init(struct flow_table *table, uint32_t capacity, const struct hash_secret *secret);
+int flow_table_init(struct flow_table *table, uint32_t capacity, const struct hash_secret *secret,
+	unsigned mapping);
 void flow_table_fini(struct flow_table *table);
 
 /* Bytes of memory taken. */

@@ -38,7 +38,7 @@ static void fill_and_empty(
 	uint32_t *position = malloc(capacity * sizeof(*position));
 	struct flow_table table;
 
-	assert_int_equal(flow_table_init(&table, capacity, secret), 0);
+	assert_int_equal(flow_table_init(&table, capacity, secret, 0), 0);
 	for (uint32_t i = 0; i < capacity; i++) {
 		struct flow_key key = make(i);
 
@@ -101,7 +101,7 @@ static void bursts_find_what_single_look_ups_find(void **state)
 	enum { CAPACITY = 4000, BURST = 64 };
 	struct flow_table table;
 
-	assert_int_equal(flow_table_init(&table, CAPACITY, &random_secret), 0);
+	assert_int_equal(flow_table_init(&table, CAPACITY, &random_secret, 0), 0);
 	for (uint32_t i = 0; i < CAPACITY; i++) {
 		struct flow_key key = numbered_key(i);
 
@@ -142,8 +142,9 @@ static void refuses_impossible_capacities(void **state)
 	(void)state;
 	struct flow_table table = {0};
 
-	assert_int_equal(flow_table_init(&table, 0, &random_secret), -EINVAL);
-	assert_int_equal(flow_table_init(&table, FLOW_MAX_CAPACITY + 1, &random_secret), -EINVAL);
+	assert_int_equal(flow_table_init(&table, 0, &random_secret, 0), -EINVAL);
+	assert_int_equal(
+		flow_table_init(&table, FLOW_MAX_CAPACITY + 1, &random_secret, 0), -EINVAL);
 	flow_table_fini(&table);
 }
 

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "main/engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_errno.h>
+
+#include "packet/hash.h"
+#include "path/inbox.h"
+#include "path/triage.h"
+#include "traffic/frame.h"
+
+/* What one thread's cache of a pool may keep from the others, at most. */
+#define POOL_CACHE 384
+
+struct engine {
+	struct engine_config config;
+	struct hash_secret secret;
+	struct rte_mempool *frames;
+	struct rte_mempool *notes;
+	struct triage *triage;
+	unsigned runs;
+	unsigned n_started;
+	struct inbox_worker workers[];
+};
+
+/* Without ports, what goes out is gone. */
+static unsigned discard(void *context, struct rte_mbuf **packets, unsigned n)
+{
+	(void)context;
+	rte_pktmbuf_free_bulk(packets, n);
+	return n;
+}
+
+static void export_reports(void *context, const struct flow_report *reports, unsigned n)
+{
+	exporter_push(context, reports[0].worker, reports, n, true);
+}
+
+static void hand_over(void *context, unsigned shard, struct rte_mbuf **packets, unsigned n)
+{
+	struct engine *engine = context;
+
+	inbox_worker_feed(&engine->workers[shard], packets, n);
+}
+
+/*
+ * Keys fall on shards at random: each shard is made for its part and eight standard deviations, so
+ * that together they take the flows asked for. One shard takes exactly that.
+ */
+static uint32_t shard_capacity(uint32_t flows, unsigned n_workers)
+{
+	uint32_t part = flows / n_workers + 1;
+	uint32_t deviation = 1;
+
+	if (n_workers == 1)
+		return flows;
+	while (deviation * deviation < part)
+		deviation++;
+	return RTE_MIN(flows, part + 8 * deviation);
+}
+
+static int create_pools(struct engine *engine, struct error *error)
+{
+	/* what can be on its way at once, so that an allocation waits for nothing but walking */
+	unsigned notes =
+		engine->config.n_workers * (INBOX_SIZE + WORKER_BURST + TRIAGE_BURST + POOL_CACHE) +
+		POOL_CACHE;
+	unsigned frames =
+		notes + TRIAGE_BURST + (engine->config.tie_fragments ? ENGINE_MAX_HELD : 0);
+
+	engine->frames = frame_pool_create("frames", frames, PACKET_META_SIZE);
+	engine->notes = frame_pool_create("notes", notes, PACKET_META_SIZE);
+	if (engine->frames == NULL || engine->notes == NULL)
+		return error_set(error, -rte_errno, "no memory for %u packets: %s", frames,
+			strerror(rte_errno));
+	return 0;
+}
+
+static int create_triage(struct engine *engine, struct error *error)
+{
+	const struct triage_config config = {
+		.extract = {.secret = &engine->secret, .zone_vlan = engine->config.zone_vlan},
+		.n_shards = engine->config.n_workers,
+		.max_datagrams = engine->config.tie_fragments ? ENGINE_MAX_DATAGRAMS : 0,
+		.max_held = ENGINE_MAX_HELD,
+		.pool = engine->notes,
+		.hand_over = hand_over,
+		.context = engine,
+	};
+	int ret = triage_create(&engine->triage, &config);
+
+	if (ret < 0)
+		return error_set(
+			error, ret, "no memory for %u fragmented datagrams", ENGINE_MAX_DATAGRAMS);
+	return 0;
+}
+
+static int start_worker(struct engine *engine, unsigned number, struct error *error)
+{
+	const struct flow_shard_config config = {
+		.capacity = shard_capacity(engine->config.flows, engine->config.n_workers),
+		.secret = &engine->secret,
+		.timeouts = engine->config.timeouts,
+		.active_s = engine->config.active_s,
+		.tcp_strict = engine->config.tcp_strict,
+		.worker = (uint8_t)number,
+		.mapping = engine->config.mapping,
+		.sink = export_reports,
+		.sink_context = engine->config.exporter,
+	};
+	struct inbox_worker *inbox_worker = &engine->workers[number];
+	int ret = flow_shard_create(&inbox_worker->worker.shard, &config);
+
+	if (ret < 0)
+		return error_set(error, ret, "no memory for %u flows", config.capacity);
+	inbox_worker->worker.out = discard;
+	ret = inbox_worker_start(inbox_worker);
+	if (ret < 0) {
+		flow_shard_destroy(inbox_worker->worker.shard);
+		return error_set(
+			error, ret, "worker %u does not start: %s", number, strerror(-ret));
+	}
+	engine->n_started++;
+	return 0;
+}
+
+int engine_create(struct engine **out, const struct engine_config *config, struct error *error)
+{
+	struct engine *engine =
+		calloc(1, sizeof(*engine) + config->n_workers * sizeof(engine->workers[0]));
+
+	if (engine == NULL)
+		return error_set(error, -ENOMEM, "no memory for %u workers", config->n_workers);
+	engine->config = *config;
+	int ret = hash_secret_init(&engine->secret);
+
+	if (ret < 0)
+		error_set(error, ret, "no randomness from the kernel: %s", strerror(-ret));
+	if (ret == 0)
+		ret = create_pools(engine, error);
+	if (ret == 0)
+		ret = create_triage(engine, error);
+	for (unsigned i = 0; ret == 0 && i < config->n_workers; i++)
+		ret = start_worker(engine, i, error);
+	if (ret < 0) {
+		engine_destroy(engine);
+		return ret;
+	}
+	*out = engine;
+	return 0;
+}
+
+void engine_destroy(struct engine *engine)
+{
+	if (engine == NULL)
+		return;
+	for (unsigned i = 0; i < engine->n_started; i++) {
+		inbox_worker_stop(&engine->workers[i]);
+		flow_shard_destroy(engine->workers[i].worker.shard);
+	}
+	triage_destroy(engine->triage);
+	rte_mempool_free(engine->notes);
+	rte_mempool_free(engine->frames);
+	free(engine);
+}
+
+struct rte_mempool *engine_pool(const struct engine *engine)
+{
+	return engine->frames;
+}
+
+int engine_begin(struct engine *engine, uint64_t origin_us, uint32_t run, struct error *error)
+{
+	int ret = triage_begin(engine->triage, origin_us, run);
+
+	if (ret < 0)
+		return error_set(error, ret, "no packet buffers left to begin a run");
+	return 0;
+}
+
+void engine_packets(struct engine *engine, uint64_t now_us, struct rte_mbuf **packets, unsigned n)
+{
+	triage_burst(engine->triage, 0, now_us, packets, n);
+}
+
+int engine_end(struct engine *engine, uint64_t now_us, struct error *error)
+{
+	int ret = triage_end(engine->triage, now_us);
+
+	if (ret < 0)
+		return error_set(error, ret, "no packet buffers left to end a run");
+	engine->runs++;
+	for (unsigned i = 0; i < engine->config.n_workers; i++)
+		inbox_worker_wait_run(&engine->workers[i], engine->runs);
+	return 0;
+}
+
+void engine_counters(const struct engine *engine, struct engine_counters *counters)
+{
+	*counters = (struct engine_counters){.held = triage_held(engine->triage)};
+	path_counters_add(&counters->path, triage_counters(engine->triage));
+	for (unsigned i = 0; i < engine->n_started; i++) {
+		const struct worker *worker = &engine->workers[i].worker;
+
+		path_counters_add(&counters->path, &worker->counters);
+		flow_counters_add(&counters->flow, &worker->shard->counters);
+	}
+}
+
+size_t engine_flow_memory(const struct engine *engine)
+{
+	size_t bytes = triage_flow_memory(engine->triage);
+
+	for (unsigned i = 0; i < engine->n_started; i++)
+		bytes += flow_shard_memory(engine->workers[i].worker.shard);
+	return bytes;
+}

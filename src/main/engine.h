@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The engine put together: triage on the caller's thread, workers with their shards on theirs, and the
+ * exporter behind them. The caller hands in packets with the time of their arrival; where they come
+ * from is its business.
+ *
+ * Between engine_begin() and engine_end() lies a run: it has a clock of its own, and all its flows end
+ * with it. All functions belong to one thread.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#include "base/error.h"
+#include "export/exporter.h"
+#include "flow/shard.h"
+#include "path/counters.h"
+
+/* Fragmented datagrams remembered at once, and packets that may wait for their first fragment. */
+#define ENGINE_MAX_DATAGRAMS 65536
+#define ENGINE_MAX_HELD 65536
+#define ENGINE_MAX_WORKERS 16
+
+struct engine_config {
+	unsigned n_workers;
+	uint32_t flows; /* of all workers together */
+	bool tie_fragments;
+	bool zone_vlan;
+	bool tcp_strict;
+	uint32_t active_s;
+	struct flow_timeouts timeouts;
+	unsigned mapping;	   /* pages of the tables: enum mapping_flag */
+	struct exporter *exporter; /* stays the caller's, and outlives the engine */
+};
+
+struct engine;
+
+/* Everything counted since the engine was made. */
+struct engine_counters {
+	struct path_counters path;
+	struct flow_counters flow;
+	uint32_t held;
+};
+
+/* Memory is taken and threads are started here. Returns 0 or a negative errno. */
+int engine_create(struct engine **engine, const struct engine_config *config, struct error *error);
+/* Accepts NULL. Not within a run. */
+void engine_destroy(struct engine *engine);
+
+/* The pool that frames for the engine are made from: see traffic/frame.h. */
+struct rte_mempool *engine_pool(const struct engine *engine);
+
+/* A run begins whose clock 0 is `origin_us` of Unix time. `run` names it in the reports. */
+int engine_begin(struct engine *engine, uint64_t origin_us, uint32_t run, struct error *error);
+
+/* Packets that arrived at `now_us` of the run's clock; at most 64, all become the engine's. */
+void engine_packets(struct engine *engine, uint64_t now_us, struct rte_mbuf **packets, unsigned n);
+
+/* The run ends at `now_us`. Returns when every flow of it has been handed to the exporter. */
+int engine_end(struct engine *engine, uint64_t now_us, struct error *error);
+
+/* Between runs. */
+void engine_counters(const struct engine *engine, struct engine_counters *counters);
+
+/* Bytes of memory for flows: tables, records, wheels, fragments. */
+size_t engine_flow_memory(const struct engine *engine);

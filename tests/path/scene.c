@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scene.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "main/dpdk.h"
+#include "traffic/frame.h"
+
+int scene_environment(void **state)
+{
+	struct error error;
+
+	(void)state;
+	if (dpdk_start(32, &error) == 0)
+		return 0;
+	print_error("%s\n", error.text);
+	return -1;
+}
+
+static void take_reports(void *context, const struct flow_report *reports, unsigned n)
+{
+	struct scene *scene = context;
+
+	assert_true(scene->n_reports + n <= SCENE_MAX_REPORTS);
+	memcpy(&scene->reports[scene->n_reports], reports, n * sizeof(*reports));
+	scene->n_reports += n;
+}
+
+static unsigned take_packets(void *context, struct rte_mbuf **packets, unsigned n)
+{
+	struct scene *scene = context;
+	unsigned taken = n - RTE_MIN(n, scene->options.out_refuses);
+
+	for (unsigned i = 0; i < taken; i++) {
+		assert_true(scene->n_out < SCENE_MAX_REPORTS);
+		scene->out_lengths[scene->n_out++] = packets[i]->pkt_len;
+	}
+	rte_pktmbuf_free_bulk(packets, taken);
+	return taken;
+}
+
+static void hand_over(void *context, unsigned shard, struct rte_mbuf **packets, unsigned n)
+{
+	struct scene *scene = context;
+
+	worker_walk(&scene->worker[shard], packets, n);
+}
+
+static void create_worker(struct scene *scene, unsigned number)
+{
+	const struct flow_shard_config config = {
+		.capacity = scene->options.capacity,
+		.secret = &scene->secret,
+		.timeouts = flow_timeouts_default(),
+		.active_s = scene->options.active_s,
+		.tcp_strict = scene->options.tcp_strict,
+		.worker = (uint8_t)number,
+		.sink = take_reports,
+		.sink_context = scene,
+	};
+	struct worker *worker = &scene->worker[number];
+
+	assert_int_equal(flow_shard_create(&worker->shard, &config), 0);
+	worker->out = take_packets;
+	worker->out_context = scene;
+}
+
+struct scene *scene_begin(const struct scene_options *options)
+{
+	struct scene *scene = calloc(1, sizeof(*scene));
+
+	assert_non_null(scene);
+	scene->options = *options;
+	if (options->n_shards == 0)
+		scene->options.n_shards = 1;
+	if (options->capacity == 0)
+		scene->options.capacity = 1000;
+	if (options->max_datagrams == 0)
+		scene->options.max_datagrams = 100;
+	if (options->max_held == 0)
+		scene->options.max_held = 100;
+	if (options->max_segment == 0)
+		scene->options.max_segment = UINT16_MAX;
+	assert_int_equal(hash_secret_init(&scene->secret), 0);
+	scene->pool = frame_pool_create("scene", 8191, PACKET_META_SIZE);
+	assert_non_null(scene->pool);
+
+	const struct triage_config config = {
+		.extract = {.secret = &scene->secret, .zone_vlan = options->zone_vlan},
+		.n_shards = scene->options.n_shards,
+		.max_datagrams = options->separate ? 0 : scene->options.max_datagrams,
+		.max_held = scene->options.max_held,
+		.pool = scene->pool,
+		.hand_over = hand_over,
+		.context = scene,
+	};
+
+	assert_int_equal(triage_create(&scene->triage, &config), 0);
+	for (unsigned i = 0; i < scene->options.n_shards; i++)
+		create_worker(scene, i);
+	assert_int_equal(triage_begin(scene->triage, UINT64_C(1700000000000000), 3), 0);
+	return scene;
+}
+
+void scene_send_burst(struct scene *scene, const struct frame *const *frames, unsigned n)
+{
+	struct rte_mbuf *packets[TRIAGE_BURST];
+
+	for (unsigned i = 0; i < n; i++) {
+		packets[i] = frame_make(scene->pool, frames[i]->bytes, (uint32_t)frames[i]->length,
+			scene->options.max_segment);
+		assert_non_null(packets[i]);
+	}
+	triage_burst(scene->triage, 0, scene->now_us, packets, n);
+}
+
+void scene_send(struct scene *scene, const struct frame *frame)
+{
+	scene_send_burst(scene, &frame, 1);
+}
+
+void scene_wait(struct scene *scene, double seconds)
+{
+	scene->now_us += (uint64_t)(seconds * 1e6);
+}
+
+struct path_counters scene_counters(const struct scene *scene)
+{
+	struct path_counters sum = *triage_counters(scene->triage);
+
+	for (unsigned i = 0; i < scene->options.n_shards; i++)
+		path_counters_add(&sum, &scene->worker[i].counters);
+	return sum;
+}
+
+struct flow_counters scene_flow_counters(const struct scene *scene)
+{
+	struct flow_counters sum = {0};
+
+	for (unsigned i = 0; i < scene->options.n_shards; i++)
+		flow_counters_add(&sum, &scene->worker[i].shard->counters);
+	return sum;
+}
+
+static void check_sums(const struct scene *scene)
+{
+	struct path_counters path = scene_counters(scene);
+	struct flow_counters flow = scene_flow_counters(scene);
+	uint64_t packets = 0;
+	uint64_t bytes = 0;
+
+	assert_int_equal(path.received,
+		path.out + path_counters_dropped(&path) + triage_held(scene->triage));
+	assert_int_equal(triage_held(scene->triage), 0);
+	assert_int_equal(flow.packets, path.received - path.non_ip - path.dropped[DROP_MALFORMED]);
+	for (unsigned i = 0; i < scene->n_reports; i++) {
+		for (unsigned end = 0; end < 2; end++) {
+			packets += flow_packets(&scene->reports[i].record, end);
+			bytes += flow_bytes(&scene->reports[i].record, end);
+		}
+	}
+	assert_int_equal(packets, flow.packets);
+	assert_int_equal(bytes, flow.bytes);
+	assert_int_equal(packets, flow.reported_packets);
+	assert_int_equal(bytes, flow.reported_bytes);
+	assert_int_equal(flow.learned, scene->n_reports - flow.ended[FLOW_END_ACTIVE]);
+}
+
+void scene_end(struct scene *scene)
+{
+	assert_int_equal(triage_end(scene->triage, scene->now_us), 0);
+	check_sums(scene);
+	for (unsigned i = 0; i < scene->options.n_shards; i++) {
+		assert_int_equal(scene->worker[i].runs_ended, 1);
+		assert_int_equal(scene->worker[i].shard->table.count, 0);
+	}
+	/* every buffer came back */
+	assert_int_equal(rte_mempool_avail_count(scene->pool), scene->pool->size);
+}
+
+void scene_destroy(struct scene *scene)
+{
+	for (unsigned i = 0; i < scene->options.n_shards; i++)
+		flow_shard_destroy(scene->worker[i].shard);
+	triage_destroy(scene->triage);
+	rte_mempool_free(scene->pool);
+	free(scene);
+}
+
+const struct flow_report *scene_report(
+	const struct scene *scene, uint8_t proto, uint16_t port_a, uint16_t port_b)
+{
+	const struct flow_report *found = NULL;
+
+	for (unsigned i = 0; i < scene->n_reports; i++) {
+		const struct flow_key *key = &scene->reports[i].record.key;
+		uint16_t first = rte_be_to_cpu_16(key->port[0]);
+		uint16_t second = rte_be_to_cpu_16(key->port[1]);
+
+		if (key->proto == proto && ((first == port_a && second == port_b) ||
+						   (first == port_b && second == port_a))) {
+			assert_null(found);
+			found = &scene->reports[i];
+		}
+	}
+	assert_non_null(found);
+	return found;
+}

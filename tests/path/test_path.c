@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "scene.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <netinet/in.h>
+
+static void udp(struct frame *frame, const char *src, const char *dst, unsigned src_port,
+	unsigned dst_port, size_t data)
+{
+	frame_start(frame);
+	frame_ipv4(frame, src, dst, IPPROTO_UDP);
+	frame_udp(frame, src_port, dst_port);
+	frame_fill(frame, data);
+	frame_finish(frame);
+}
+
+/* The first fragment of a datagram from port 1000 to 53, 8 bytes of data behind the UDP header. */
+static void first_fragment(struct frame *frame, unsigned id)
+{
+	frame_start(frame);
+	frame_ipv4(frame, "10.0.0.1", "10.0.0.2", IPPROTO_UDP);
+	frame_ipv4_fragment(frame, id, 0, true);
+	frame_udp(frame, 1000, 53);
+	frame_fill(frame, 8);
+	frame_finish(frame);
+}
+
+static void later_fragment(struct frame *frame, unsigned id, unsigned offset, size_t data)
+{
+	frame_start(frame);
+	frame_ipv4(frame, "10.0.0.1", "10.0.0.2", IPPROTO_UDP);
+	frame_ipv4_fragment(frame, id, offset, false);
+	frame_fill(frame, data);
+	frame_finish(frame);
+}
+
+static void both_directions_are_one_flow(void **state)
+{
+	(void)state;
+	for (unsigned shards = 1; shards <= SCENE_MAX_SHARDS; shards++) {
+		struct scene *scene = scene_begin(&(struct scene_options){.n_shards = shards});
+		struct frame there, back;
+
+		udp(&there, "10.0.0.9", "10.0.0.2", 4000, 53, 20);
+		udp(&back, "10.0.0.2", "10.0.0.9", 53, 4000, 100);
+		scene_send(scene, &there);
+		scene_wait(scene, 0.25);
+		scene_send(scene, &back);
+		scene_send(scene, &back);
+		scene_wait(scene, 1);
+		scene_end(scene);
+
+		const struct flow_report *report = scene_report(scene, IPPROTO_UDP, 4000, 53);
+		const struct flow_record *record = &report->record;
+		unsigned initiator = record->initiator;
+
+		assert_int_equal(scene->n_reports, 1);
+		assert_int_equal(rte_be_to_cpu_16(record->key.port[initiator]), 4000);
+		assert_int_equal(flow_packets(record, initiator), 1);
+		assert_int_equal(flow_packets(record, !initiator), 2);
+		assert_int_equal(flow_bytes(record, initiator), there.length);
+		assert_int_equal(flow_bytes(record, !initiator), 2 * back.length);
+		assert_int_equal(record->start_us, 0);
+		assert_int_equal(report->end_us, 250000);
+		assert_int_equal(report->reason, FLOW_END_SHUTDOWN);
+		assert_int_equal(report->run, 3);
+		assert_int_equal(report->origin_us, UINT64_C(1700000000000000));
+		assert_int_equal(scene->n_out, 3);
+		scene_destroy(scene);
+	}
+}
+
+static void what_is_not_ip_is_carried_and_what_is_broken_dropped(void **state)
+{
+	(void)state;
+	struct scene *scene = scene_begin(&(struct scene_options){0});
+	struct frame arp, cut, tiny;
+
+	frame_start(&arp);
+	frame_type(&arp, 0x0806);
+	frame_fill(&arp, 28);
+	udp(&cut, "10.0.0.1", "10.0.0.2", 1, 2, 0);
+	cut.length = 14 + 12;
+	frame_start(&tiny);
+	tiny.length = 9;
+	scene_send(scene, &arp);
+	scene_send(scene, &cut);
+	scene_send(scene, &tiny);
+	scene_end(scene);
+
+	struct path_counters counters = scene_counters(scene);
+
+	assert_int_equal(counters.received, 3);
+	assert_int_equal(counters.received_bytes, arp.length + 14 + 12 + 9);
+	assert_int_equal(counters.non_ip, 1);
+	assert_int_equal(counters.dropped[DROP_MALFORMED], 2);
+	assert_int_equal(counters.out, 1);
+	assert_int_equal(counters.out_bytes, arp.length);
+	assert_int_equal(scene->n_reports, 0);
+	scene_destroy(scene);
+}
+
+static void a_burst_keeps_its_order(void **state)
+{
+	(void)state;
+	struct scene *scene = scene_begin(&(struct scene_options){.capacity = 40});
+	struct frame frames[TRIAGE_BURST];
+	const struct frame *burst[TRIAGE_BURST];
+
+	/* known, new and not IP by turns; more flows than fit, several packets each */
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < TRIAGE_BURST; i++) {
+			burst[i] = &frames[i];
+			udp(&frames[i], "10.0.0.1", "10.0.0.2", 1 + (i * 7 + round * 31) % 50, 9,
+				i);
+			if (i % 9 == 8)
+				put_be16(&frames[i].bytes[12], 0x88b5);
+		}
+		scene->n_out = 0;
+		scene_send_burst(scene, burst, TRIAGE_BURST);
+		assert_int_equal(scene->n_out, TRIAGE_BURST);
+		for (unsigned i = 0; i < TRIAGE_BURST; i++)
+			assert_int_equal(scene->out_lengths[i], frames[i].length);
+	}
+	scene_end(scene);
+	assert_true(scene_flow_counters(scene).ended[FLOW_END_EVICTED] > 0);
+	scene_destroy(scene);
+}
+
+static void what_the_port_does_not_take_is_dropped(void **state)
+{
+	(void)state;
+	struct scene *scene = scene_begin(&(struct scene_options){.out_refuses = 3});
+	struct frame frames[8];
+	const struct frame *burst[8];
+
+	for (unsigned i = 0; i < 8; i++) {
+		burst[i] = &frames[i];
+		udp(&frames[i], "10.0.0.1", "10.0.0.2", i + 1, 9, i);
+	}
+	scene_send_burst(scene, burst, 8);
+	scene_end(scene);
+	assert_int_equal(scene_counters(scene).out, 5);
+	assert_int_equal(scene_counters(scene).dropped[DROP_OUTPUT], 3);
+	assert_int_equal(scene_flow_counters(scene).packets, 8);
+	scene_destroy(scene);
+}
+
+static void fragments_follow_in_any_order(void **state)
+{
+	(void)state;
+	/* 0 is the first fragment, the others are later ones; every order of four */
+	static const unsigned orders[][4] = {
+		{0, 1, 2, 3}, {1, 0, 2, 3}, {3, 2, 1, 0}, {2, 3, 0, 1}};
+
+	for (unsigned shards = 1; shards <= SCENE_MAX_SHARDS; shards += 3) {
+		for (unsigned i = 0; i < 4; i++) {
+			struct scene *scene =
+				scene_begin(&(struct scene_options){.n_shards = shards});
+			struct frame frame;
+			size_t bytes = 0;
+
+			for (unsigned j = 0; j < 4; j++) {
+				if (orders[i][j] == 0)
+					first_fragment(&frame, 77);
+				else
+					later_fragment(&frame, 77, orders[i][j] * 16, 16);
+				bytes += frame.length;
+				scene_send(scene, &frame);
+				scene_wait(scene, 1);
+			}
+			assert_int_equal(triage_held(scene->triage), 0);
+			scene_end(scene);
+
+			const struct flow_report *report =
+				scene_report(scene, IPPROTO_UDP, 1000, 53);
+
+			assert_int_equal(scene->n_reports, 1);
+			assert_int_equal(
+				flow_packets(&report->record, report->record.initiator), 4);
+			assert_int_equal(
+				flow_bytes(&report->record, report->record.initiator), bytes);
+			assert_int_equal(scene_counters(scene).fragments_untied, 0);
+			scene_destroy(scene);
+		}
+	}
+}
+
+static void a_fragment_waits_sixty_seconds(void **state)
+{
+	(void)state;
+	struct scene *scene = scene_begin(&(struct scene_options){0});
+	struct frame first, later, other;
+
+	first_fragment(&first, 5);
+	later_fragment(&later, 5, 16, 16);
+	udp(&other, "10.9.9.9", "10.9.9.8", 7, 7, 0);
+	scene_wait(scene, 0.5);
+	scene_send(scene, &later);
+	scene_wait(scene, 60.0);
+	scene_send(scene, &other);
+	assert_int_equal(triage_held(scene->triage), 1); /* 60.5 s: less than its whole second */
+	scene_wait(scene, 0.5);
+	scene_send(scene, &other);
+	assert_int_equal(triage_held(scene->triage), 0);
+	assert_int_equal(scene_counters(scene).fragments_untied, 1);
+	scene_send(scene, &first);
+	scene_end(scene);
+	assert_int_equal(flow_packets(&scene_report(scene, IPPROTO_UDP, 0, 0)->record, 0), 1);
+	assert_int_equal(flow_packets(&scene_report(scene, IPPROTO_UDP, 1000, 53)->record, 0), 1);
+	scene_destroy(scene);
+}
+
+static void who_cannot_wait_goes_on_untied(void **state)
+{
+	(void)state;
+	struct scene *scene =
+		scene_begin(&(struct scene_options){.max_datagrams = 10, .max_held = 4});
+	struct frame frame;
+
+	/* four may wait, of which three in one datagram */
+	for (unsigned i = 0; i < 3; i++) {
+		later_fragment(&frame, 1, 16 + 16 * i, 16);
+		scene_send(scene, &frame);
+	}
+	for (unsigned id = 2; id < 20; id++) {
+		later_fragment(&frame, id, 16, 16);
+		scene_send(scene, &frame);
+	}
+	assert_int_equal(triage_held(scene->triage), 4);
+	assert_int_equal(scene_counters(scene).fragments_untied, 17);
+	first_fragment(&frame, 1);
+	scene_send(scene, &frame);
+	assert_int_equal(triage_held(scene->triage), 1);
+	scene_end(scene);
+	assert_int_equal(scene_counters(scene).fragments_untied, 18);
+	scene_destroy(scene);
+}
+
+static void separate_fragments_are_flows_of_their_own(void **state)
+{
+	(void)state;
+	struct scene *scene = scene_begin(&(struct scene_options){.separate = true});
+	struct frame first, later;
+
+	first_fragment(&first, 5);
+	later_fragment(&later, 5, 16, 16);
+	scene_send(scene, &first);
+	scene_send(scene, &later);
+	scene_end(scene);
+	assert_int_equal(flow_packets(&scene_report(scene, IPPROTO_UDP, 0, 0)->record, 0), 1);
+	assert_int_equal(flow_packets(&scene_report(scene, IPPROTO_UDP, 1000, 53)->record, 0), 1);
+	assert_int_equal(scene_counters(scene).fragments_untied, 0);
+	scene_destroy(scene);
+}
+
+/* "Port unreachable" from 10.0.0.2 about a UDP datagram from 10.0.0.1:1000 to port 53. */
+static void unreachable(struct frame *frame, bool later)
+{
+	frame_start(frame);
+	frame_ipv4(frame, "10.0.0.2", "10.0.0.1", IPPROTO_ICMP);
+	frame_icmp(frame, 3, 3);
+	frame_ipv4(frame, "10.0.0.1", "10.0.0.2", IPPROTO_UDP);
+	if (later)
+		frame_ipv4_fragment(frame, 5, 16, false);
+	frame_udp(frame, later ? 11 : 1000, later ? 12 : 53);
+	frame_finish(frame);
+}
+
+static void icmp_errors_reach_the_flow_they_quote(void **state)
+{
+	(void)state;
+	for (unsigned shards = 1; shards <= SCENE_MAX_SHARDS; shards++) {
+		struct scene *scene = scene_begin(&(struct scene_options){.n_shards = shards});
+		struct frame frame;
+
+		unreachable(&frame, false);
+		scene_send(scene, &frame); /* too early: nothing to tie it to */
+		first_fragment(&frame, 5);
+		scene_send(scene, &frame);
+		for (unsigned i = 0; i < 300; i++) {
+			unreachable(&frame, i % 2 != 0);
+			scene_send(scene, &frame);
+		}
+		scene_end(scene);
+
+		const struct flow_report *report = scene_report(scene, IPPROTO_UDP, 1000, 53);
+
+		assert_int_equal(report->record.icmp_errors, UINT8_MAX);
+		assert_int_equal(flow_packets(&report->record, report->record.initiator), 1);
+		report = scene_report(scene, IPPROTO_ICMP, 0, 0);
+		assert_int_equal(flow_packets(&report->record, report->record.initiator), 301);
+		assert_int_equal(report->record.icmp_errors, 0);
+		assert_int_equal(scene_counters(scene).icmp_untied, 1);
+		scene_destroy(scene);
+	}
+}
+
+static void tcp(
+	struct frame *frame, bool back, unsigned flags, uint32_t seq, uint32_t ack, size_t data)
+{
+	const struct frame_tcp header = {
+		.src_port = back ? 80 : 1025,
+		.dst_port = back ? 1025 : 80,
+		.seq = seq,
+		.ack = ack,
+		.flags = flags,
+		.window = 1000,
+	};
+
+	frame_start(frame);
+	frame_ipv4(
+		frame, back ? "10.0.0.2" : "10.0.0.1", back ? "10.0.0.1" : "10.0.0.2", IPPROTO_TCP);
+	frame_tcp(frame, &header);
+	frame_fill(frame, data);
+	frame_finish(frame);
+}
+
+static void handshake(struct scene *scene)
+{
+	struct frame frame;
+
+	tcp(&frame, false, TCP_SYN, 99, 0, 0);
+	scene_send(scene, &frame);
+	tcp(&frame, true, TCP_SYN | TCP_ACK, 499, 100, 0);
+	scene_send(scene, &frame);
+	tcp(&frame, false, TCP_ACK, 100, 500, 0);
+	scene_send(scene, &frame);
+}
+
+static void the_window_counts_and_drops_only_when_strict(void **state)
+{
+	(void)state;
+	for (unsigned strict = 0; strict < 2; strict++) {
+		struct scene *scene =
+			scene_begin(&(struct scene_options){.tcp_strict = strict != 0});
+		struct frame frame;
+
+		handshake(scene);
+		tcp(&frame, true, TCP_ACK, 500000000, 100, 10);
+		scene_send(scene, &frame);
+		scene_end(scene);
+		assert_int_equal(scene_flow_counters(scene).tcp_odd, 1);
+		assert_int_equal(scene_counters(scene).dropped[DROP_TCP_WINDOW], strict);
+		assert_int_equal(scene_counters(scene).out, 4 - strict);
+		scene_destroy(scene);
+	}
+}
+
+static void a_closed_connection_ends_and_its_ports_serve_again(void **state)
+{
+	(void)state;
+	struct scene *scene = scene_begin(&(struct scene_options){0});
+	struct frame frame;
+
+	handshake(scene);
+	tcp(&frame, false, TCP_FIN | TCP_ACK, 100, 500, 0);
+	scene_send(scene, &frame);
+	tcp(&frame, true, TCP_FIN | TCP_ACK, 500, 101, 0);
+	scene_send(scene, &frame);
+	tcp(&frame, false, TCP_ACK, 101, 501, 0);
+	scene_send(scene, &frame);
+	assert_int_equal(scene->n_reports, 0); /* stragglers may come */
+	scene_wait(scene, 1);
+	tcp(&frame, false, TCP_SYN, 7000, 0, 0);
+	scene_send(scene, &frame);
+	assert_int_equal(scene->n_reports, 1);
+	assert_int_equal(scene->reports[0].reason, FLOW_END_FIN);
+	scene_wait(scene, 61);
+	udp(&frame, "10.9.9.9", "10.9.9.8", 7, 7, 0);
+	scene_send(scene, &frame);
+	assert_int_equal(scene->n_reports, 2);
+	assert_int_equal(scene->reports[1].reason, FLOW_END_IDLE);
+	scene_end(scene);
+	scene_destroy(scene);
+}
+
+static void long_flows_are_reported_now_and_then(void **state)
+{
+	(void)state;
+	struct scene *scene = scene_begin(&(struct scene_options){.active_s = 10});
+	uint64_t packets = 0;
+	struct frame frame;
+
+	for (unsigned i = 0; i < 35; i++) {
+		udp(&frame, "10.0.0.1", "10.0.0.2", 1000, 53, 0);
+		scene_send(scene, &frame);
+		scene_wait(scene, 1);
+	}
+	scene_end(scene);
+	assert_int_equal(scene->n_reports, 4);
+	for (unsigned i = 0; i < 4; i++) {
+		const struct flow_report *report = &scene->reports[i];
+
+		assert_int_equal(report->reason, i < 3 ? FLOW_END_ACTIVE : FLOW_END_SHUTDOWN);
+		assert_int_equal(report->record.start_us, i * UINT64_C(10000000));
+		packets += flow_packets(&report->record, report->record.initiator);
+	}
+	assert_int_equal(packets, 35);
+	scene_destroy(scene);
+}
+
+static void counters_carry_past_32_bits(void **state)
+{
+	(void)state;
+	struct scene *scene = scene_begin(&(struct scene_options){0});
+	struct frame frame;
+
+	udp(&frame, "10.0.0.1", "10.0.0.2", 1000, 53, 58);
+	assert_int_equal(frame.length, 100);
+	scene_send(scene, &frame);
+
+	/* as if it had come more often, in the record and in the sums alike */
+	struct flow_shard *shard = scene->worker[0].shard;
+	struct flow_record *record =
+		flow_table_record(&shard->table, flow_table_next(&shard->table, 0));
+
+	record->packets_low[0] = UINT32_MAX - 1;
+	record->bytes_low[0] = UINT32_MAX - 150;
+	shard->counters.packets += UINT32_MAX - 2;
+	shard->counters.bytes += UINT32_MAX - 250;
+	scene->worker[0].counters.out += UINT32_MAX - 2;
+	((struct path_counters *)(uintptr_t)triage_counters(scene->triage))->received +=
+		UINT32_MAX - 2;
+	for (unsigned i = 0; i < 3; i++)
+		scene_send(scene, &frame);
+	scene_end(scene);
+
+	const struct flow_report *report = scene_report(scene, IPPROTO_UDP, 1000, 53);
+
+	assert_int_equal(flow_packets(&report->record, 0), UINT64_C(4294967297));
+	assert_int_equal(flow_bytes(&report->record, 0), UINT64_C(4294967445));
+	scene_destroy(scene);
+}
+
+static void segments_change_nothing(void **state)
+{
+	(void)state;
+	for (uint16_t max = 1; max < 80; max = (uint16_t)(max * 2 + 1)) {
+		struct scene *scene = scene_begin(&(struct scene_options){.max_segment = max});
+		struct frame frame;
+
+		handshake(scene);
+		first_fragment(&frame, 9);
+		scene_send(scene, &frame);
+		unreachable(&frame, true);
+		scene_send(scene, &frame);
+		later_fragment(&frame, 9, 16, 300);
+		scene_send(scene, &frame);
+		scene_end(scene);
+		assert_int_equal(scene->n_reports, 3);
+		assert_int_equal(scene_counters(scene).out, 6);
+		scene_destroy(scene);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(both_directions_are_one_flow),
+		cmocka_unit_test(what_is_not_ip_is_carried_and_what_is_broken_dropped),
+		cmocka_unit_test(a_burst_keeps_its_order),
+		cmocka_unit_test(what_the_port_does_not_take_is_dropped),
+		cmocka_unit_test(fragments_follow_in_any_order),
+		cmocka_unit_test(a_fragment_waits_sixty_seconds),
+		cmocka_unit_test(who_cannot_wait_goes_on_untied),
+		cmocka_unit_test(separate_fragments_are_flows_of_their_own),
+		cmocka_unit_test(icmp_errors_reach_the_flow_they_quote),
+		cmocka_unit_test(the_window_counts_and_drops_only_when_strict),
+		cmocka_unit_test(a_closed_connection_ends_and_its_ports_serve_again),
+		cmocka_unit_test(long_flows_are_reported_now_and_then),
+		cmocka_unit_test(counters_carry_past_32_bits),
+		cmocka_unit_test(segments_change_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, scene_environment, NULL);
+}
