@@ -41,7 +41,7 @@ def office():
     # A long copy that is still going on when the capture ends.
     yield frames.Tcp(1, DESKS[0], 50100, FILES, 445, step=0.02).open().talk(60, 1400, times=380)
     # The printer is off: refused, and tried again.
-    for time in (5, 6, 7):
+    for time in (19, 20, 21):
         yield frames.Tcp(time, DESKS[1], 50200 + time, PRINTER, 9100).segment(0, frames.SYN).reset()
     # Somebody pings the way out.
     for number in range(10):

@@ -24,7 +24,7 @@ class Run:
     def __init__(self, process):
         self.code = process.returncode
         self.stdout = process.stdout
-        self.stderr = process.stderr.decode()
+        self.stderr = process.stderr.decode(errors="replace")
         self.summary, self.lines = None, []
         for line in self.stderr.splitlines():
             if line.startswith("{"):

@@ -186,9 +186,12 @@ def test_stdin(good, replay):
 
 
 def test_name_is_not_trusted(tmp_path, good):
-    """Any file name makes valid JSON."""
-    strange = tmp_path / 'a "quoted"\nname\\ \udcff.pcap'
+    """Any file name makes valid JSON, and cannot write lines or colours of its own."""
+    strange = tmp_path / 'a "quoted"\nmillrace: lie\x1b[31m\\ \udcff.pcap'
     shutil.copy(good, strange)
-    result = run("replay", strange, good)
-    assert result.code == 0
+    result = run("replay", strange, good, tmp_path / "not\nthere\x1b[31m.pcap")
+    assert result.code == 1
     assert len(result.records) == 2
+    assert result.records[0]["file"].startswith(str(tmp_path) + '/a "quoted"\n')
+    assert "\x1b" not in result.stderr
+    assert [line[:9] for line in result.lines].count("millrace:") == 1

@@ -2,7 +2,6 @@
 """Captures from elsewhere with independent truth. They are not part of the tree (conftest.py)."""
 import concurrent.futures
 import csv
-import pathlib
 import subprocess
 import sys
 
@@ -70,7 +69,7 @@ def test_corpus_never_crashes(captures, workers):
     assert len(files) > 400
 
     def one(path):
-        result = run("replay", "--json", "--workers", workers, path)
+        result = run("replay", "--json", "--workers", workers, "--flows", 65536, path)
         assert result.code in (0, 1), (path, result.code, result.stderr)
         assert len(result.lines) == (result.code != 0), (path, result.stderr)
         if result.summary:
@@ -95,9 +94,9 @@ def test_corpus_flows_are_right(captures, tmp_path):
 
 def test_same_capture_twice(captures, replay):
     """Each capture is a run of its own: nothing of the first is left in the second."""
-    path = pathlib.Path(captures / "skype.pcap")
-    once = [{key: value for key, value in record.items() if key != "file"}
-            for record in replay(path).records]
-    twice = [{key: value for key, value in record.items() if key != "file"}
-             for record in replay(path, path).records]
-    assert twice == once + once
+    path = captures / "skype.pcap"
+    once = replay(path).records
+    twice = replay(path, path).records
+    for record in twice:
+        del record["file"]
+    assert sorted(map(str, twice)) == sorted(map(str, once + once))
