@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "export/exporter.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_pause.h>
+
+#include "base/mailbox.h"
+#include "export/json.h"
+#include "export/top.h"
+
+#define MAILBOX_REPORTS 4096
+#define BATCH 64
+
+/* An idle exporter looks again after 20 us, 40, ... and by the fourth time lets its buffer go. */
+#define IDLE_FIRST_US 20
+#define IDLE_FLUSH_US 160
+#define IDLE_LAST_US 1000
+
+/* How a worker waits for room: first its own way, then leaving the core to others. */
+#define WAIT_PAUSES 100
+#define WAIT_YIELDS 20
+#define WAIT_SLEEP_US 50
+
+struct exporter_worker {
+	struct mailbox *mailbox; /* set once */
+	uint64_t overflowed;	 /* the worker writes */
+} __attribute__((aligned(64)));
+
+struct exporter {
+	/* set once */
+	struct exporter_worker *workers;
+	unsigned n_workers;
+	char **files; /* names of the runs as JSON strings */
+	unsigned n_files;
+	pthread_t thread;
+	bool running;
+	/* anyone writes, the thread reads */
+	atomic_bool finish;
+	/* the thread's, until it ends */
+	struct export_output *output;
+	struct top *top;
+	struct exporter_totals totals;
+	char *line;
+	struct flow_report batch[BATCH];
+};
+
+const char *exporter_protocol_name(enum exporter_protocol protocol)
+{
+	static const char *const names[EXPORTER_N_PROTOCOLS] = {
+		[EXPORTER_TCP] = "tcp",
+		[EXPORTER_UDP] = "udp",
+		[EXPORTER_SCTP] = "sctp",
+		[EXPORTER_ICMP] = "icmp",
+		[EXPORTER_OTHER] = "other",
+	};
+
+	return names[protocol];
+}
+
+static enum exporter_protocol protocol_of(uint8_t proto)
+{
+	switch (proto) {
+	case 6:
+		return EXPORTER_TCP;
+	case 17:
+		return EXPORTER_UDP;
+	case 132:
+		return EXPORTER_SCTP;
+	case 1:
+	case 58:
+		return EXPORTER_ICMP;
+	default:
+		return EXPORTER_OTHER;
+	}
+}
+
+static void sleep_us(unsigned us)
+{
+	nanosleep(&(struct timespec){.tv_nsec = us * 1000L}, NULL);
+}
+
+static void export_one(struct exporter *exporter, const struct flow_report *report)
+{
+	const struct flow_record *record = &report->record;
+	struct exporter_totals *totals = &exporter->totals;
+	const char *file = report->run < exporter->n_files ? exporter->files[report->run] : NULL;
+	size_t length = export_json_line(exporter->line, report, file);
+
+	export_output_write(exporter->output, exporter->line, length);
+	if (exporter->top)
+		top_add(exporter->top, report);
+	totals->records++;
+	totals->by_end[report->reason]++;
+	if (report->reason != FLOW_END_ACTIVE)
+		totals->by_protocol[protocol_of(record->key.proto)]++;
+	totals->packets += flow_packets(record, 0) + flow_packets(record, 1);
+	totals->bytes += top_bytes(report);
+}
+
+/* A batch from each worker in turn; returns how many reports there were. */
+static unsigned export_round(struct exporter *exporter)
+{
+	unsigned n_all = 0;
+
+	for (unsigned i = 0; i < exporter->n_workers; i++) {
+		unsigned n = mailbox_pop(exporter->workers[i].mailbox, exporter->batch, BATCH);
+
+		for (unsigned j = 0; j < n; j++)
+			export_one(exporter, &exporter->batch[j]);
+		n_all += n;
+	}
+	return n_all;
+}
+
+static void *run(void *arg)
+{
+	struct exporter *exporter = arg;
+	unsigned idle_us = 0;
+
+	for (;;) {
+		/* asked for before the look into the mailboxes: then an empty one stays empty */
+		bool finish = atomic_load_explicit(&exporter->finish, memory_order_acquire);
+
+		if (export_round(exporter) > 0) {
+			idle_us = 0;
+			continue;
+		}
+		if (finish)
+			return NULL;
+		idle_us = idle_us ? 2 * idle_us : IDLE_FIRST_US;
+		if (idle_us >= IDLE_FLUSH_US)
+			export_output_flush(exporter->output);
+		if (idle_us > IDLE_LAST_US)
+			idle_us = IDLE_LAST_US;
+		sleep_us(idle_us);
+	}
+}
+
+unsigned exporter_push(struct exporter *exporter, unsigned worker,
+	const struct flow_report *reports, unsigned n, bool wait)
+{
+	struct exporter_worker *from = &exporter->workers[worker];
+	unsigned done = mailbox_push(from->mailbox, reports, n);
+
+	for (unsigned tries = 0; done < n && wait; tries++) {
+		unsigned taken = mailbox_push(from->mailbox, reports + done, n - done);
+
+		done += taken;
+		if (taken > 0)
+			tries = 0;
+		else if (tries < WAIT_PAUSES)
+			rte_pause();
+		else if (tries < WAIT_PAUSES + WAIT_YIELDS)
+			sched_yield();
+		else
+			sleep_us(WAIT_SLEEP_US);
+	}
+	from->overflowed += n - done;
+	return done;
+}
+
+/* Turns the names into JSON once; returns the length of the longest, or -ENOMEM. */
+static ssize_t take_names(struct exporter *exporter, const struct exporter_config *config)
+{
+	size_t longest = 0;
+
+	if (!config->names)
+		return 0;
+	exporter->files = calloc(config->n_names, sizeof(exporter->files[0]));
+	if (!exporter->files && config->n_names > 0)
+		return -ENOMEM;
+	for (; exporter->n_files < config->n_names; exporter->n_files++) {
+		char *file = export_json_string(config->names[exporter->n_files]);
+
+		if (!file)
+			return -ENOMEM;
+		exporter->files[exporter->n_files] = file;
+		if (strlen(file) > longest)
+			longest = strlen(file);
+	}
+	return (ssize_t)longest;
+}
+
+static int create_parts(struct exporter *exporter, const struct exporter_config *config)
+{
+	unsigned count = config->mailbox > 0 ? config->mailbox : MAILBOX_REPORTS;
+	ssize_t longest = take_names(exporter, config);
+
+	if (longest < 0)
+		return -ENOMEM;
+	exporter->line = malloc(EXPORT_JSON_MAX + (size_t)longest);
+	exporter->workers = aligned_alloc(_Alignof(struct exporter_worker),
+		config->n_workers * sizeof(struct exporter_worker));
+	if (!exporter->line || !exporter->workers)
+		return -ENOMEM;
+	for (; exporter->n_workers < config->n_workers; exporter->n_workers++) {
+		struct exporter_worker *worker = &exporter->workers[exporter->n_workers];
+
+		worker->overflowed = 0;
+		worker->mailbox = mailbox_create("reports", sizeof(struct flow_report), count);
+		if (!worker->mailbox)
+			return -errno;
+	}
+	if (config->top > 0) {
+		exporter->top = top_create(config->top);
+		if (!exporter->top)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Signals are the main thread's: this one starts with all of them blocked. */
+static int start_thread(struct exporter *exporter, const struct exporter_config *config)
+{
+	pthread_attr_t attr;
+	sigset_t all, before;
+	int ret = pthread_attr_init(&attr);
+
+	if (ret != 0)
+		return -ret;
+	if (config->cpus)
+		ret = pthread_attr_setaffinity_np(&attr, sizeof(*config->cpus), config->cpus);
+	if (ret == 0) {
+		sigfillset(&all);
+		pthread_sigmask(SIG_SETMASK, &all, &before);
+		ret = pthread_create(&exporter->thread, &attr, run, exporter);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	pthread_attr_destroy(&attr);
+	if (ret != 0)
+		return -ret;
+	pthread_setname_np(exporter->thread, "exporter");
+	exporter->running = true;
+	return 0;
+}
+
+int exporter_create(
+	struct exporter **out, const struct exporter_config *config, struct error *error)
+{
+	struct exporter *exporter =
+		aligned_alloc(_Alignof(struct exporter), sizeof(struct exporter));
+	int ret = -ENOMEM;
+
+	if (exporter) {
+		memset(exporter, 0, sizeof(*exporter));
+		exporter->output = config->output;
+		ret = create_parts(exporter, config);
+		if (ret == 0)
+			ret = start_thread(exporter, config);
+	}
+	if (ret < 0) {
+		if (exporter)
+			exporter->output = NULL;
+		exporter_destroy(exporter);
+		return error_set(error, ret, "the exporter does not start: %s", strerror(-ret));
+	}
+	*out = exporter;
+	return 0;
+}
+
+int exporter_finish(struct exporter *exporter, struct exporter_totals *totals, struct error *error)
+{
+	int ret;
+
+	atomic_store_explicit(&exporter->finish, true, memory_order_release);
+	pthread_join(exporter->thread, NULL);
+	exporter->running = false;
+	export_output_flush(exporter->output);
+	for (unsigned i = 0; i < exporter->n_workers; i++)
+		exporter->totals.overflowed += exporter->workers[i].overflowed;
+	exporter->totals.written = export_output_written(exporter->output);
+	exporter->totals.lost = export_output_lost(exporter->output);
+	*totals = exporter->totals;
+	ret = export_output_close(exporter->output, error);
+	exporter->output = NULL;
+	return ret;
+}
+
+const struct flow_report *exporter_top(struct exporter *exporter, unsigned *n)
+{
+	*n = 0;
+	return exporter->top ? top_sorted(exporter->top, n) : NULL;
+}
+
+void exporter_destroy(struct exporter *exporter)
+{
+	struct exporter_totals totals;
+	struct error error;
+
+	if (!exporter)
+		return;
+	if (exporter->running)
+		(void)exporter_finish(exporter, &totals, &error);
+	for (unsigned i = 0; i < exporter->n_workers; i++)
+		mailbox_destroy(exporter->workers[i].mailbox);
+	for (unsigned i = 0; i < exporter->n_files; i++)
+		free(exporter->files[i]);
+	top_destroy(exporter->top);
+	free(exporter->files);
+	free(exporter->workers);
+	free(exporter->line);
+	free(exporter);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The exporter: a thread of its own that turns reports of flows into JSON lines, so that no worker
+ * ever formats, writes or waits for a disk.
+ *
+ * Each worker has a mailbox to the exporter and pushes from its own thread. When the mailbox is full
+ * a worker that may wait does so (replay: nothing is lost), any other goes on, and what did not fit
+ * is counted as its loss.
+ *
+ * Life-cycle: exporter_create() takes over the output and starts the thread; workers push; when all
+ * of them are done, exporter_finish() waits until everything is written, ends the thread, closes the
+ * output and gives the totals. After that the flows with most bytes can be asked for, until
+ * exporter_destroy(). All but exporter_push() belong to the thread that created it.
+ */
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "export/output.h"
+#include "flow/report.h"
+
+struct exporter;
+
+/* What flows are counted by. */
+enum exporter_protocol {
+	EXPORTER_TCP,
+	EXPORTER_UDP,
+	EXPORTER_SCTP,
+	EXPORTER_ICMP, /* ICMPv6 too */
+	EXPORTER_OTHER,
+	EXPORTER_N_PROTOCOLS,
+};
+
+struct exporter_config {
+	unsigned n_workers;	      /* at least 1 */
+	struct export_output *output; /* the exporter's once it is created */
+	const char *const *names; /* of the runs (captures), by number; NULL: records name none */
+	unsigned n_names;
+	unsigned top;	       /* how many flows with most bytes to keep; 0 = none */
+	unsigned mailbox;      /* reports a worker's mailbox holds; 0 = a good number */
+	const cpu_set_t *cpus; /* where the thread may run; NULL = where its creator may */
+};
+
+struct exporter_totals {
+	uint64_t records; /* reports taken from the workers = written + lost */
+	uint64_t written;
+	uint64_t lost;	     /* the output had failed */
+	uint64_t overflowed; /* never taken: a full mailbox and a worker that must not wait */
+	uint64_t by_end[FLOW_N_ENDS];
+	/* of the flows: reports of flows that live on (FLOW_END_ACTIVE) are not among them */
+	uint64_t by_protocol[EXPORTER_N_PROTOCOLS];
+	uint64_t packets; /* over all records, both directions */
+	uint64_t bytes;
+};
+
+/* Returns 0, or a negative errno; then the output is still the caller's. */
+int exporter_create(
+	struct exporter **exporter, const struct exporter_config *config, struct error *error);
+
+/*
+ * Hands over reports, from the thread of `worker` (0..n_workers-1); they are copied. Returns how
+ * many were taken: all if `wait`, else the first so many, the others being counted as lost.
+ */
+unsigned exporter_push(struct exporter *exporter, unsigned worker,
+	const struct flow_report *reports, unsigned n, bool wait);
+
+/*
+ * Call once, when no worker pushes any more. Returns 0, or the negative errno of what went wrong
+ * with the output, with its line in `error`; the totals are good in both cases.
+ */
+int exporter_finish(struct exporter *exporter, struct exporter_totals *totals, struct error *error);
+
+/* After exporter_finish(): the flows with most bytes, in order. NULL and 0 if none were kept. */
+const struct flow_report *exporter_top(struct exporter *exporter, unsigned *n);
+
+/* Accepts NULL. Finishes first if that was not done. */
+void exporter_destroy(struct exporter *exporter);
+
+/* "tcp", "udp", "sctp", "icmp", "other". */
+const char *exporter_protocol_name(enum exporter_protocol protocol);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "export/json.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_byteorder.h>
+
+#include "export/address.h"
+
+#define TCP 6
+
+/* Appends a text of the template, whose length the compiler knows. */
+#define TEXT(out, text) ((char *)memcpy(out, text, sizeof(text) - 1) + sizeof(text) - 1)
+
+static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+			    "25262728293031323334353637383940414243444546474849"
+			    "50515253545556575859606162636465666768697071727374"
+			    "75767778798081828384858687888990919293949596979899";
+
+static char *write_pair(char *out, unsigned number)
+{
+	memcpy(out, &pairs[2 * number], 2);
+	return out + 2;
+}
+
+static char *write_number(char *out, uint64_t number)
+{
+	char reversed[20];
+	unsigned start = sizeof(reversed);
+
+	while (number >= 100) {
+		start -= 2;
+		write_pair(&reversed[start], (unsigned)(number % 100));
+		number /= 100;
+	}
+	if (number >= 10) {
+		start -= 2;
+		write_pair(&reversed[start], (unsigned)number);
+	} else {
+		reversed[--start] = (char)('0' + number);
+	}
+	memcpy(out, &reversed[start], sizeof(reversed) - start);
+	return out + sizeof(reversed) - start;
+}
+
+static char *write_string(char *out, const char *text)
+{
+	size_t length = strlen(text);
+
+	memcpy(out, text, length);
+	return out + length;
+}
+
+/*
+ * The civil date of a day since 1970, counted in years that begin in March: so the leap day is the
+ * last of its year, and of the 400 years after which the calendar repeats.
+ */
+static char *write_date(char *out, uint64_t day)
+{
+	day += 719468; /* since March 1 of the year 0 */
+
+	uint64_t era = day / 146097;
+	unsigned day_of_era = (unsigned)(day % 146097);
+	unsigned year_of_era =
+		(day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+	unsigned day_of_year =
+		day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+	unsigned month = (5 * day_of_year + 2) / 153; /* 0 = March */
+	unsigned day_of_month = day_of_year - (153 * month + 2) / 5 + 1;
+	uint64_t year = era * 400 + year_of_era + (month >= 10);
+
+	if (year < 10000) {
+		out = write_pair(out, (unsigned)year / 100);
+		out = write_pair(out, (unsigned)year % 100);
+	} else {
+		out = write_number(out, year);
+	}
+	*out++ = '-';
+	out = write_pair(out, month < 10 ? month + 3 : month - 9);
+	*out++ = '-';
+	return write_pair(out, day_of_month);
+}
+
+static char *write_time(char *out, uint64_t us)
+{
+	uint64_t seconds = us / 1000000;
+	unsigned second = (unsigned)(seconds % 86400);
+	unsigned fraction = (unsigned)(us % 1000000);
+
+	out = write_date(out, seconds / 86400);
+	*out++ = 'T';
+	out = write_pair(out, second / 3600);
+	*out++ = ':';
+	out = write_pair(out, second / 60 % 60);
+	*out++ = ':';
+	out = write_pair(out, second % 60);
+	*out++ = '.';
+	out = write_pair(out, fraction / 10000);
+	out = write_pair(out, fraction / 100 % 100);
+	out = write_pair(out, fraction % 100);
+	*out++ = 'Z';
+	return out;
+}
+
+/* version proto src sport dst dport wire zone */
+static char *write_key(char *out, const struct flow_key *key, unsigned from)
+{
+	unsigned version = flow_key_version(key);
+
+	out = write_number(TEXT(out, "\"version\":"), version);
+	out = write_number(TEXT(out, ",\"proto\":"), key->proto);
+	out = TEXT(out, ",\"src\":\"");
+	out += export_address(out, version, key->addr[from]);
+	out = write_number(TEXT(out, "\",\"sport\":"), rte_be_to_cpu_16(key->port[from]));
+	out = TEXT(out, ",\"dst\":\"");
+	out += export_address(out, version, key->addr[!from]);
+	out = write_number(TEXT(out, "\",\"dport\":"), rte_be_to_cpu_16(key->port[!from]));
+	out = write_number(TEXT(out, ",\"wire\":"), flow_key_wire(key));
+	return write_number(TEXT(out, ",\"zone\":"), key->zone);
+}
+
+static char *write_counters(char *out, const struct flow_record *record, unsigned from)
+{
+	out = write_number(TEXT(out, ",\"packets\":"), flow_packets(record, from));
+	out = write_number(TEXT(out, ",\"bytes\":"), flow_bytes(record, from));
+	out = write_number(TEXT(out, ",\"reverse_packets\":"), flow_packets(record, !from));
+	return write_number(TEXT(out, ",\"reverse_bytes\":"), flow_bytes(record, !from));
+}
+
+/* start end state end_reason */
+static char *write_life(char *out, const struct flow_report *report)
+{
+	const struct flow_record *record = &report->record;
+	enum flow_end reason = (enum flow_end)report->reason;
+	const char *state = "ended";
+
+	if (reason == FLOW_END_ACTIVE)
+		state = flow_phase_name(flow_phase((enum flow_state)record->state));
+	out = write_time(TEXT(out, ",\"start\":\""), report->origin_us + record->start_us);
+	out = write_time(TEXT(out, "\",\"end\":\""), report->origin_us + report->end_us);
+	out = write_string(TEXT(out, "\",\"state\":\""), state);
+	out = write_string(TEXT(out, "\",\"end_reason\":\""), flow_end_name(reason));
+	return TEXT(out, "\"");
+}
+
+size_t export_json_line(char *buffer, const struct flow_report *report, const char *file)
+{
+	const struct flow_record *record = &report->record;
+	unsigned from = record->initiator;
+	bool tcp = record->key.proto == TCP;
+	char *out = TEXT(buffer, "{");
+
+	if (file) {
+		out = write_string(TEXT(out, "\"file\":"), file);
+		*out++ = ',';
+	}
+	out = write_key(out, &record->key, from);
+	out = write_counters(out, record, from);
+	out = write_life(out, report);
+	out = write_number(TEXT(out, ",\"tcp_flags\":"), tcp ? record->tcp_flags[from] : 0);
+	out = write_number(
+		TEXT(out, ",\"reverse_tcp_flags\":"), tcp ? record->tcp_flags[!from] : 0);
+	out = write_number(TEXT(out, ",\"icmp_errors\":"), record->icmp_errors);
+	/* no port of this engine has flow hardware yet: every flow is in software */
+	out = TEXT(out,
+		",\"offload\":{\"packets\":0,\"state\":\"software\",\"reason\":\"no_nic\"}}\n");
+	return (size_t)(out - buffer);
+}
+
+/*
+ * Length of the UTF-8 sequence that `bytes` begins with, 0 if it is none (RFC 3629: no surrogates,
+ * nothing longer than needed, nothing beyond U+10FFFF).
+ */
+static size_t utf8_length(const unsigned char *bytes)
+{
+	/* the second byte's range is narrower after some first bytes, see the RFC's section 4 */
+	unsigned char low = 0x80, high = 0xbf;
+	size_t length;
+
+	if (bytes[0] < 0x80)
+		return 1;
+	if (bytes[0] >= 0xc2 && bytes[0] <= 0xdf)
+		length = 2;
+	else if ((bytes[0] & 0xf0) == 0xe0)
+		length = 3;
+	else if (bytes[0] >= 0xf0 && bytes[0] <= 0xf4)
+		length = 4;
+	else
+		return 0;
+	if (bytes[0] == 0xe0)
+		low = 0xa0;
+	else if (bytes[0] == 0xed)
+		high = 0x9f;
+	else if (bytes[0] == 0xf0)
+		low = 0x90;
+	else if (bytes[0] == 0xf4)
+		high = 0x8f;
+	if (bytes[1] < low || bytes[1] > high)
+		return 0;
+	for (size_t i = 2; i < length; i++)
+		if ((bytes[i] & 0xc0) != 0x80)
+			return 0;
+	return length;
+}
+
+char *export_json_string(const char *bytes)
+{
+	static const char replacement[] = "\xef\xbf\xbd"; /* U+FFFD */
+	char *clean = malloc(3 * strlen(bytes) + 1), *out = clean;
+
+	if (!clean)
+		return NULL;
+	while (*bytes != '\0') {
+		size_t length = utf8_length((const unsigned char *)bytes);
+
+		memcpy(out, length ? bytes : replacement, length ? length : 3);
+		out += length ? length : 3;
+		bytes += length ? length : 1;
+	}
+	*out = '\0';
+
+	json_t *string = json_string(clean);
+	char *text = string ? json_dumps(string, JSON_ENCODE_ANY) : NULL;
+
+	json_decref(string);
+	free(clean);
+	return text;
+}
