@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The one program: finds the subcommand and hands over to it. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_version.h>
+
+#include "base/text.h"
+#include "main/replay.h"
+#include "main/suggest.h"
+#include "millrace_version.h"
+
+#define EXIT_MISUSED 2
+
+static const struct {
+	const char *name;
+	int (*main)(int argc, char **argv);
+	const char *what;
+} commands[] = {
+	{"replay", replay_main, "run the engine over captures, flow records out"},
+};
+
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static void print_usage(FILE *stream)
+{
+	fputs("Millrace, a stateful flow engine for DPDK: one record for every conversation.\n"
+	      "\n"
+	      "Usage: millrace COMMAND ...\n"
+	      "\n",
+		stream);
+	for (unsigned i = 0; i < N_COMMANDS; i++)
+		fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].what);
+	fputs("  help       this; \"help COMMAND\" has the options of one\n"
+	      "\n"
+	      "  --version  print versions\n",
+		stream);
+}
+
+/* What was printed has to have arrived. */
+static int finish_stdout(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return EXIT_SUCCESS;
+	perror("millrace: standard output");
+	return EXIT_FAILURE;
+}
+
+static int unknown_word(const char *word)
+{
+	const char *known[N_COMMANDS + 2] = {"help", "--version"};
+	char printable[64];
+
+	for (unsigned i = 0; i < N_COMMANDS; i++)
+		known[2 + i] = commands[i].name;
+	const char *near = suggest(word, known, N_COMMANDS + 2);
+
+	fprintf(stderr, "millrace: %s: no such command%s%s%s\n",
+		text_printable(printable, sizeof(printable), word), near ? "; did you mean " : "",
+		near ? near : "", near ? "?" : "");
+	fputs("millrace help lists them\n", stderr);
+	return EXIT_MISUSED;
+}
+
+static int run_command(int argc, char **argv)
+{
+	for (unsigned i = 0; i < N_COMMANDS; i++)
+		if (strcmp(argv[0], commands[i].name) == 0)
+			return commands[i].main(argc, argv);
+	return unknown_word(argv[0]);
+}
+
+/* "help COMMAND" is "COMMAND --help". */
+static int help(int argc, char **argv)
+{
+	char option[] = "--help";
+	char *as_command[] = {argv[0], option, NULL};
+
+	if (argc > 0)
+		return run_command(2, as_command);
+	print_usage(stdout);
+	return finish_stdout();
+}
+
+int main(int argc, char **argv)
+{
+	/* a reader that goes away is an error of a write, with a line and an exit code */
+	signal(SIGPIPE, SIG_IGN);
+
+	if (argc < 2) {
+		print_usage(stderr);
+		return EXIT_MISUSED;
+	}
+	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
+		strcmp(argv[1], "-h") == 0)
+		return help(argc - 2, argv + 2);
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("millrace %s (%s)\n", MILLRACE_VERSION, rte_version());
+		return finish_stdout();
+	}
+	return run_command(argc - 1, argv + 1);
+}
