@@ -135,6 +135,12 @@ uint32_t flow_table_find(const struct flow_table *table, const struct flow_key *
 	return probe(table, key, hash);
 }
 
+static inline void prefetch_record(const struct flow_table *table, uint32_t position)
+{
+	__builtin_prefetch(&table->records[position], 1);
+	__builtin_prefetch((const char *)&table->records[position] + 64, 1);
+}
+
 void flow_table_find_burst(const struct flow_table *table, const struct flow_key *const *keys,
 	const uint64_t *hashes, uint32_t *positions, unsigned n)
 {
@@ -151,8 +157,7 @@ void flow_table_find_burst(const struct flow_table *table, const struct flow_key
 		positions[i] = FLOW_NONE;
 		if (found != 0) {
 			positions[i] = lines[i] * FLOW_LINE_SLOTS + (uint32_t)__builtin_ctz(found);
-			__builtin_prefetch(&table->records[positions[i]], 1);
-			__builtin_prefetch((const char *)&table->records[positions[i]] + 64, 1);
+			prefetch_record(table, positions[i]);
 		} else if (line->passed != 0) {
 			positions[i] = 0; /* not settled here: the check below probes */
 		}
@@ -164,6 +169,20 @@ void flow_table_find_burst(const struct flow_table *table, const struct flow_key
 			table->lines[positions[i] / FLOW_LINE_SLOTS]
 					.tag[positions[i] % FLOW_LINE_SLOTS] != tag_of(hashes[i]))
 			positions[i] = probe(table, keys[i], hashes[i]);
+	}
+}
+
+void flow_table_prefetch(const struct flow_table *table, const uint64_t *hashes, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		__builtin_prefetch(&table->lines[home_line(table, hashes[i])]);
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t line = home_line(table, hashes[i]);
+		uint32_t found = match(&table->lines[line], tag_of(hashes[i]));
+
+		if (found != 0)
+			prefetch_record(
+				table, line * FLOW_LINE_SLOTS + (uint32_t)__builtin_ctz(found));
 	}
 }
 

@@ -69,6 +69,12 @@ void flow_table_find_burst(const struct flow_table *table, const struct flow_key
 	const uint64_t *hashes, uint32_t *positions, unsigned n);
 
 /*
+ * Fetches what look-ups of these hashes (at most 64) will need into the cache: for keys whose
+ * look-ups come one by one, soon.
+ */
+void flow_table_prefetch(const struct flow_table *table, const uint64_t *hashes, unsigned n);
+
+/*
  * Adds a key that is not in the table, and returns the position of its record: zeroed but for the
  * key. Returns FLOW_NONE when the table holds its capacity.
  */

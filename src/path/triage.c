@@ -34,7 +34,7 @@ static void flush(struct triage *triage, unsigned shard)
 	outbox->n = 0;
 }
 
-static void flush_all(struct triage *triage)
+void triage_flush(struct triage *triage)
 {
 	for (unsigned i = 0; i < triage->config.n_shards; i++)
 		flush(triage, i);
@@ -249,7 +249,6 @@ void triage_burst(struct triage *triage, unsigned wire, uint64_t now_us, struct 
 		fragments_advance(triage->fragments, clock_tick(triage->now_us));
 	for (unsigned i = 0; i < n; i++)
 		one(triage, wire, packets[i]);
-	flush_all(triage);
 }
 
 static int tell_all(struct triage *triage, enum packet_kind kind, uint64_t time_us, uint32_t run)
@@ -281,6 +280,6 @@ int triage_end(struct triage *triage, uint64_t now_us)
 		fragments_advance(triage->fragments, clock_tick(triage->now_us));
 		fragments_flush(triage->fragments);
 	}
-	flush_all(triage);
+	triage_flush(triage);
 	return tell_all(triage, PACKET_KIND_END, triage->now_us, 0);
 }

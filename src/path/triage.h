@@ -29,7 +29,7 @@
 
 /*
  * Takes packets and notes for a shard, all of them; from then on they are its. Called from
- * triage_burst() and the others below.
+ * the functions below.
  */
 typedef void (*triage_hand_over_fn)(
 	void *context, unsigned shard, struct rte_mbuf **packets, unsigned n);
@@ -57,6 +57,12 @@ int triage_begin(struct triage *triage, uint64_t origin_us, uint32_t run);
 /* `n` packets, at most TRIAGE_BURST, that arrived over `wire` at `now_us` of the run's clock. */
 void triage_burst(struct triage *triage, unsigned wire, uint64_t now_us, struct rte_mbuf **packets,
 	unsigned n);
+
+/*
+ * Hands over what is gathered for each shard; without it, that happens whenever a shard has a full
+ * burst. A receiver calls it when it has nothing more to receive.
+ */
+void triage_flush(struct triage *triage);
 
 /* The run ends at `now_us`: what is held goes on untied, and every shard is told. 0, or -ENOMEM. */
 int triage_end(struct triage *triage, uint64_t now_us);

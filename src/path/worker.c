@@ -147,8 +147,27 @@ static bool is_note(const struct rte_mbuf *packet)
 	return packet_meta(packet)->kind > PACKET_KIND_OTHER;
 }
 
+/*
+ * Packets of different times are walked apart, in captures mostly one by one: what they will need is
+ * fetched for all of them at once. What triage wrote comes from another core.
+ */
+static void fetch(const struct worker *worker, struct rte_mbuf **packets, unsigned n)
+{
+	uint64_t hashes[WORKER_BURST];
+	unsigned n_hashes = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		rte_prefetch0(packet_meta(packets[i]));
+	for (unsigned i = 0; i < n; i++) {
+		if (tracked(packets[i]))
+			hashes[n_hashes++] = packet_meta(packets[i])->info.hash;
+	}
+	flow_table_prefetch(&worker->shard->table, hashes, n_hashes);
+}
+
 void worker_walk(struct worker *worker, struct rte_mbuf **packets, unsigned n)
 {
+	fetch(worker, packets, n);
 	for (unsigned i = 0; i < n;) {
 		if (is_note(packets[i])) {
 			note(worker, packets[i++]);

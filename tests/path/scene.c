@@ -117,6 +117,7 @@ void scene_send_burst(struct scene *scene, const struct frame *const *frames, un
 		assert_non_null(packets[i]);
 	}
 	triage_burst(scene->triage, 0, scene->now_us, packets, n);
+	triage_flush(scene->triage);
 }
 
 void scene_send(struct scene *scene, const struct frame *frame)
