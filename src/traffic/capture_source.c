@@ -14,6 +14,10 @@
 
 #define BUFFER_SIZE ((size_t)256 * 1024)
 
+/* The header of a pcap file, and where in it the snapshot length lies. */
+#define PCAP_HEADER_SIZE 24
+#define PCAP_SNAPLEN 16
+
 struct capture_source {
 	int fd;
 	enum capture_format format;
@@ -194,8 +198,10 @@ static enum capture_format recognise(uint8_t *header, size_t length)
 
 		if (magic != magics[i] && !swapped)
 			continue;
-		if (length >= 8)
+		if (length == PCAP_HEADER_SIZE) {
 			lower_version(header, swapped);
+			memset(header + PCAP_SNAPLEN, 0, 4);
+		}
 		return CAPTURE_PCAP;
 	}
 	return CAPTURE_UNKNOWN;
@@ -242,7 +248,7 @@ int capture_source_open(
 	ret = open_file(source, path, name, error);
 	if (ret < 0)
 		goto err_close;
-	ssize_t have = look_ahead(source, 8);
+	ssize_t have = look_ahead(source, PCAP_HEADER_SIZE);
 
 	if (have < 0) {
 		ret = open_failed(name, errno, error);
@@ -252,7 +258,8 @@ int capture_source_open(
 		ret = error_set(error, -ENODATA, "%s: an empty file, not a capture", name);
 		goto err_close;
 	}
-	source->format = recognise(source->buffer, (size_t)have);
+	source->format = recognise(
+		source->buffer, have < PCAP_HEADER_SIZE ? (size_t)have : PCAP_HEADER_SIZE);
 	*out = source;
 	return 0;
 

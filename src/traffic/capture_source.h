@@ -5,7 +5,8 @@
  * The bytes of a capture on their way from a file, a pipe or standard input to libpcap, as a FILE
  * that knows its position even on a pipe. Used by traffic/capture.c alone, one thread.
  *
- * Three things that libpcap 1.10 refuses, though the packets can be read, are put right on the way:
+ * Four things that libpcap 1.10 refuses or cuts, though the packets can be read, are put right on the
+ * way:
  *
  * - A pcapng file whose interfaces have different snapshot lengths (each capture of two interfaces
  *   with different settings, most merged files). Every interface is shown to libpcap without a
@@ -14,6 +15,7 @@
  * - A pcapng file with interfaces of different link types. Every interface is shown as Ethernet,
  *   and the packets of those that are not as blocks of a type that libpcap skips; they are counted
  *   here.
+ * - A pcap file with packets longer than its snapshot length. It too is shown without a limit.
  * - A pcap file with a version above 2.4. The magic number, not the version, says what the packet
  *   headers look like.
  */

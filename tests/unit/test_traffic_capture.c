@@ -129,6 +129,24 @@ static void test_pcap_version(void **state)
 	}
 }
 
+/* A packet longer than the file's snapshot length is read whole. */
+static void test_pcap_snapshot_length(void **state)
+{
+	(void)state;
+	for (unsigned swapped = 0; swapped < 2; swapped++) {
+		struct file file = {.swapped = swapped};
+
+		put_pcap_header(&file, PCAP_MICROSECONDS, 4, LINK_ETHERNET);
+		memset(file.bytes + 16, 0, 4);
+		file.bytes[swapped ? 19 : 16] = 50;
+		put_pcap_packet(&file, 1, 2, 3, 60, 70);
+		struct reading reading = read_file(&file);
+
+		assert_int_equal(reading.ended, 0);
+		check_packet(&reading, 0, 3, 60, 70, 1000002);
+	}
+}
+
 /* Wherever a pcap file is cut, the whole packets before are read and the rest is told. */
 static void test_pcap_cut(void **state)
 {
@@ -427,6 +445,7 @@ int main(void)
 		cmocka_unit_test(test_pcap),
 		cmocka_unit_test(test_zero_packets),
 		cmocka_unit_test(test_pcap_version),
+		cmocka_unit_test(test_pcap_snapshot_length),
 		cmocka_unit_test(test_pcap_cut),
 		cmocka_unit_test(test_pcap_damaged),
 		cmocka_unit_test(test_not_a_capture),
