@@ -89,7 +89,7 @@ def test_other_files_go_on(tmp_path, good, name):
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_unreadable_file(good):
     good.chmod(0)
-    result = run("replay", good)
+    result = run("replay", "--json", good)
     assert result.code == 1
     one_line(result, good, "ermission")
 
