@@ -64,7 +64,7 @@ const char *exporter_protocol_name(enum exporter_protocol protocol)
 	return names[protocol];
 }
 
-static enum exporter_protocol protocol_of(uint8_t proto)
+enum exporter_protocol exporter_protocol_of(uint8_t proto)
 {
 	switch (proto) {
 	case 6:
@@ -99,7 +99,7 @@ static void export_one(struct exporter *exporter, const struct flow_report *repo
 	totals->records++;
 	totals->by_end[report->reason]++;
 	if (report->reason != FLOW_END_ACTIVE)
-		totals->by_protocol[protocol_of(record->key.proto)]++;
+		totals->by_protocol[exporter_protocol_of(record->key.proto)]++;
 	totals->packets += flow_packets(record, 0) + flow_packets(record, 1);
 	totals->bytes += top_bytes(report);
 }

@@ -80,5 +80,8 @@ const struct flow_report *exporter_top(struct exporter *exporter, unsigned *n);
 /* Accepts NULL. Finishes first if that was not done. */
 void exporter_destroy(struct exporter *exporter);
 
+/* Which of them an IP protocol number is. */
+enum exporter_protocol exporter_protocol_of(uint8_t proto);
+
 /* "tcp", "udp", "sctp", "icmp", "other". */
 const char *exporter_protocol_name(enum exporter_protocol protocol);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "main/replay_total.h"
 
-#include <netinet/in.h>
 #include <time.h>
 
 static uint64_t monotonic_ns(void)
@@ -27,23 +26,6 @@ void replay_total_count(struct replay_total *total, const struct engine *engine)
 {
 	engine_counters(engine, &total->after);
 	total->end_ns = monotonic_ns();
-}
-
-static enum exporter_protocol protocol_of(unsigned proto)
-{
-	switch (proto) {
-	case IPPROTO_TCP:
-		return EXPORTER_TCP;
-	case IPPROTO_UDP:
-		return EXPORTER_UDP;
-	case IPPROTO_SCTP:
-		return EXPORTER_SCTP;
-	case IPPROTO_ICMP:
-	case IPPROTO_ICMPV6:
-		return EXPORTER_ICMP;
-	default:
-		return EXPORTER_OTHER;
-	}
 }
 
 /* `drops` is the caller's, DROP_N_REASONS long. */
@@ -78,7 +60,7 @@ static struct replay_summary summarize(const struct replay_total *total, const c
 		drops[i].count = path->dropped[i] - path0->dropped[i];
 	}
 	for (unsigned i = 0; i < 256; i++)
-		summary.flows_by_protocol[protocol_of(i)] +=
+		summary.flows_by_protocol[exporter_protocol_of((uint8_t)i)] +=
 			flow->learned_by_proto[i] - flow0->learned_by_proto[i];
 	for (unsigned i = 0; i < FLOW_N_ENDS; i++) {
 		summary.records_by_end[i] = flow->ended[i] - flow0->ended[i];
