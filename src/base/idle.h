@@ -15,6 +15,9 @@
 #define IDLE_YIELDS 32
 #define IDLE_MAX_NS 250000
 
+/* So many looks in vain are a pause: what can wait for one is done then. */
+#define IDLE_PAUSE (IDLE_SPINS + IDLE_YIELDS + 4)
+
 /* `idle` counts the looks that found nothing; the waiter sets it to 0 when it finds something. */
 static inline void idle_wait(unsigned *idle)
 {

@@ -7,26 +7,14 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include <rte_pause.h>
-
+#include "base/idle.h"
 #include "base/mailbox.h"
 #include "export/json.h"
 #include "export/top.h"
 
 #define MAILBOX_REPORTS 4096
 #define BATCH 64
-
-/* An idle exporter looks again after 20 us, 40, ... and by the fourth time lets its buffer go. */
-#define IDLE_FIRST_US 20
-#define IDLE_FLUSH_US 160
-#define IDLE_LAST_US 1000
-
-/* How a worker waits for room: first its own way, then leaving the core to others. */
-#define WAIT_PAUSES 100
-#define WAIT_YIELDS 20
-#define WAIT_SLEEP_US 50
 
 struct exporter_worker {
 	struct mailbox *mailbox; /* set once */
@@ -81,11 +69,6 @@ enum exporter_protocol exporter_protocol_of(uint8_t proto)
 	}
 }
 
-static void sleep_us(unsigned us)
-{
-	nanosleep(&(struct timespec){.tv_nsec = us * 1000L}, NULL);
-}
-
 static void export_one(struct exporter *exporter, const struct flow_report *report)
 {
 	const struct flow_record *record = &report->record;
@@ -122,24 +105,22 @@ static unsigned export_round(struct exporter *exporter)
 static void *run(void *arg)
 {
 	struct exporter *exporter = arg;
-	unsigned idle_us = 0;
+	unsigned idle = 0;
 
 	for (;;) {
 		/* asked for before the look into the mailboxes: then an empty one stays empty */
 		bool finish = atomic_load_explicit(&exporter->finish, memory_order_acquire);
 
 		if (export_round(exporter) > 0) {
-			idle_us = 0;
+			idle = 0;
 			continue;
 		}
 		if (finish)
 			return NULL;
-		idle_us = idle_us ? 2 * idle_us : IDLE_FIRST_US;
-		if (idle_us >= IDLE_FLUSH_US)
+		/* once in each pause, so that whoever reads along sees what there is */
+		if (idle == IDLE_PAUSE)
 			export_output_flush(exporter->output);
-		if (idle_us > IDLE_LAST_US)
-			idle_us = IDLE_LAST_US;
-		sleep_us(idle_us);
+		idle_wait(&idle);
 	}
 }
 
@@ -148,19 +129,11 @@ unsigned exporter_push(struct exporter *exporter, unsigned worker,
 {
 	struct exporter_worker *from = &exporter->workers[worker];
 	unsigned done = mailbox_push(from->mailbox, reports, n);
+	unsigned idle = 0;
 
-	for (unsigned tries = 0; done < n && wait; tries++) {
-		unsigned taken = mailbox_push(from->mailbox, reports + done, n - done);
-
-		done += taken;
-		if (taken > 0)
-			tries = 0;
-		else if (tries < WAIT_PAUSES)
-			rte_pause();
-		else if (tries < WAIT_PAUSES + WAIT_YIELDS)
-			sched_yield();
-		else
-			sleep_us(WAIT_SLEEP_US);
+	while (wait && done < n) {
+		idle_wait(&idle);
+		done += mailbox_push(from->mailbox, reports + done, n - done);
 	}
 	from->overflowed += n - done;
 	return done;
