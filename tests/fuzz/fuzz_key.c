@@ -18,7 +18,7 @@
 
 #define CAPACITY 70
 #define ENDPOINT 18
-#define MAX_INPUT 1000
+#define LONGEST_INPUT 1000
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -104,7 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct list list = {.secret = &some_secret};
 
-	if (size == 0 || size > MAX_INPUT)
+	if (size == 0 || size > LONGEST_INPUT)
 		return 0;
 	if (data[0] & 1)
 		list.secret = &no_secret;
