@@ -48,10 +48,10 @@ tell() {
 	runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
 	cover=$(sed -n 's/.*\(cov: [0-9]*\).*/\1/p' "$log" | tail -n 1)
 	if ((code == 0)); then
-		printf '%-12s ok      %s runs in %d s, %s\n' "$name" "${runs:-?}" "$seconds" "$cover"
+		printf '%-15s ok      %s runs in %d s, %s\n' "$name" "${runs:-?}" "$seconds" "$cover"
 		return
 	fi
-	printf '%-12s FAILED  see %s\n' "$name" "$log"
+	printf '%-15s FAILED  see %s\n' "$name" "$log"
 	grep -E '^(SUMMARY|.*runtime error|.*Test unit written)' "$log" | head -n 5 || tail -n 5 "$log"
 	failed=1
 }
