@@ -12,11 +12,12 @@
  *
  * An entry lives 60 seconds from the first fragment seen, of either kind (RFC 8200 section 4.5), to
  * the whole second: it ends at the first tick that is not before first seen + 60 s. A new first
- * fragment of the same datagram takes the place of the old one, and its 60 seconds begin anew.
+ * fragment of the same datagram takes the place of the old one, and its 60 seconds begin anew; those
+ * of a waiting datagram run on when it becomes known.
  *
- * Entries lie six to a 64-byte line, 10 bytes each, in lines probed one after another from the one the
- * fingerprint chooses; a line counts the entries that had to go past it, so that look-ups know where
- * to stop and removal leaves no tombstones. The table made for N datagrams takes N, whatever their
+ * Entries lie six to a 64-byte line, 10 bytes each, in one of the two lines that the fingerprint
+ * chooses; a new entry may move others to their second line. A look-up reads two lines, in a full table
+ * too, and removal leaves no tombstones. The table made for N datagrams takes N, whatever their
  * fingerprints.
  *
  * Belongs to one thread. Time comes as whole seconds of the run (ticks), never backwards.
@@ -44,7 +45,10 @@ enum fragments_answer {
 	FRAGMENTS_FULL,	   /* no room for another datagram: the fragment can't be tied */
 };
 
-/* A waiting datagram came to its end without a first fragment: its held packets are released. */
+/*
+ * A waiting datagram came to its end without a first fragment: its held packets are released. Called
+ * with the table half swept: it must not call back. Not called for a list that is FRAGMENTS_NONE.
+ */
 typedef void (*fragments_expired_fn)(void *context, uint32_t waiting);
 
 /* Returns 0 or -ENOMEM. The memory is taken here, all of it. */
