@@ -76,12 +76,9 @@ static bool may_resync(const struct flow_record *record, unsigned from, struct t
 		return false;
 	if (misfit.ack_ahead > 0 && tcp_has_finished(record, !from))
 		return false;
-	/* the responder's numbers prove the initiator's ACK genuine, and are not to be talked away */
-	if (record->state == FLOW_SYN_RECEIVED) {
-		if (from == record->initiator)
-			return misfit.ack_ahead <= 0;
+	/* from these numbers acks_syn() tells a genuine ACK: they are not to be talked away */
+	if (record->state == FLOW_SYN_RECEIVED && from != record->initiator)
 		return misfit.seq_ahead <= 0;
-	}
 	return true;
 }
 
@@ -108,7 +105,8 @@ static enum tcp_verdict track_data(struct flow_record *record, unsigned from,
 	if (tcp_has_finished(record, from) && past_end > 0)
 		return TCP_ODD;
 	/* a FIN with later data already seen is no FIN of this conversation */
-	if (record->window_known && (segment->flags & TCP_FIN) && past_end < 0)
+	if (record->window_known && (segment->flags & (TCP_FIN | TCP_SYN)) == TCP_FIN &&
+		past_end < 0)
 		return TCP_ODD;
 	if (ahead && (strict || !may_resync(record, from, misfit)))
 		return TCP_ODD;

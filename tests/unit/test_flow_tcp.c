@@ -1,0 +1,915 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * TCP conversations as rows, one row a segment. Sequence and acknowledgement numbers count from the
+ * initial ones of the ends, so that A's SYN has seq 0 and its first data seq 1. The first row of a
+ * scene is the first segment of a record. A is the initiator.
+ *
+ * Every scene runs at several initial sequence numbers, so that each of its steps crosses 2^32 in
+ * one of them, and with A as either end of the key (states are written for A = end 0).
+ *
+ * To add a scene: write its rows, name it in `scenes`.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "flow/tcp.h"
+
+/* A row says what matters; the rest is 0. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
+enum { A, B };
+
+/* What is expected of a row. After REOPEN the state is that of the fresh record. */
+enum expected {
+	FIRST,
+	IN,
+	ODD,
+	REOPEN,
+};
+
+struct row {
+	uint8_t flags;
+	uint32_t len;
+	uint32_t seq;
+	uint32_t ack;
+	uint16_t win;
+	uint8_t from;
+	enum expected expected;
+	enum flow_state state;
+	uint8_t option; /* SCALE(n) of a SYN with a window scale option */
+};
+
+#define SCALE(n) ((n) + 1)
+
+#define SYN TCP_SYN
+#define ACK TCP_ACK
+#define FIN TCP_FIN
+#define RST TCP_RST
+#define PSH TCP_PSH
+
+#define PICKED_UP FLOW_PICKED_UP
+#define SYN_SENT FLOW_SYN_SENT
+#define SYN_RECEIVED FLOW_SYN_RECEIVED
+#define ESTABLISHED FLOW_ESTABLISHED
+#define FIN_A FLOW_FIN_0
+#define FIN_B FLOW_FIN_1
+#define FIN_BOTH FLOW_FIN_BOTH
+#define FIN_ACK_A FLOW_FIN_ACK_0
+#define FIN_ACK_B FLOW_FIN_ACK_1
+#define TIME_WAIT FLOW_TIME_WAIT
+#define RESET FLOW_RESET
+
+/* clang-format off */
+#define OPEN(win_a, win_b) \
+	{SYN, 0, 0, 0, win_a, A, FIRST, SYN_SENT}, \
+	{SYN | ACK, 0, 0, 1, win_b, B, IN, SYN_RECEIVED}, \
+	{ACK, 0, 1, 1, win_a, A, IN, ESTABLISHED}
+
+/* Both offer the option; the last ACK's window is in units already. */
+#define OPEN_SCALED(win_a, scale_a, win_b, scale_b) \
+	{SYN, 0, 0, 0, win_a, A, FIRST, SYN_SENT, SCALE(scale_a)}, \
+	{SYN | ACK, 0, 0, 1, win_b, B, IN, SYN_RECEIVED, SCALE(scale_b)}, \
+	{ACK, 0, 1, 1, (win_a) >> (scale_a), A, IN, ESTABLISHED}
+
+#define CLOSE_BY_A \
+	{FIN | ACK, 0, 1, 1, 8000, A, IN, FIN_A}, \
+	{FIN | ACK, 0, 1, 2, 8000, B, IN, FIN_ACK_A}, \
+	{ACK, 0, 2, 2, 8000, A, IN, TIME_WAIT}
+
+/* Handshake, a request, its answer, the client closes, the server follows. */
+static const struct row whole_life[] = {
+	OPEN(8000, 8000),
+	{ACK | PSH, 100, 1, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 101, 8000, B, IN, ESTABLISHED},
+	{ACK | PSH, 900, 1, 101, 8000, B, IN, ESTABLISHED},
+	{ACK, 0, 101, 901, 8000, A, IN, ESTABLISHED},
+	{FIN | ACK, 0, 101, 901, 8000, A, IN, FIN_A},
+	{ACK, 0, 901, 102, 8000, B, IN, FIN_A},
+	{FIN | ACK, 0, 901, 102, 8000, B, IN, FIN_ACK_A},
+	{ACK, 0, 102, 902, 8000, A, IN, TIME_WAIT},
+	/* the last ACK was lost further on: both come again */
+	{FIN | ACK, 0, 901, 102, 8000, B, IN, TIME_WAIT},
+	{ACK, 0, 102, 902, 8000, A, IN, TIME_WAIT},
+};
+
+/* The server closes, its FIN carries data; the answer acknowledges and closes in one. */
+static const struct row close_by_responder[] = {
+	OPEN(8000, 8000),
+	{FIN | ACK | PSH, 50, 1, 1, 8000, B, IN, FIN_B},
+	{FIN | ACK, 0, 1, 52, 8000, A, IN, FIN_ACK_B},
+	{ACK, 0, 52, 2, 8000, B, IN, TIME_WAIT},
+};
+
+/* A's FIN is acknowledged first, then data goes on the other way for long. */
+static const struct row half_close[] = {
+	OPEN(8000, 8000),
+	{FIN | ACK, 10, 1, 1, 8000, A, IN, FIN_A},
+	{ACK, 1000, 1, 12, 8000, B, IN, FIN_A},
+	{ACK, 0, 12, 1001, 8000, A, IN, FIN_A},
+	{ACK, 1000, 1001, 12, 8000, B, IN, FIN_A},
+	{ACK, 0, 12, 2001, 8000, A, IN, FIN_A},
+	{FIN | ACK, 1000, 2001, 12, 8000, B, IN, FIN_ACK_A},
+	/* not all of it is acknowledged yet */
+	{ACK, 0, 12, 3001, 8000, A, IN, FIN_ACK_A},
+	{ACK, 0, 12, 3002, 8000, A, IN, TIME_WAIT},
+};
+
+/* Both FINs cross, the acknowledgements come one by one. */
+static const struct row simultaneous_close[] = {
+	OPEN(8000, 8000),
+	{FIN | ACK, 0, 1, 1, 8000, A, IN, FIN_A},
+	{FIN | ACK, 0, 1, 1, 8000, B, IN, FIN_BOTH},
+	{ACK, 0, 2, 2, 8000, A, IN, FIN_ACK_B},
+	{ACK, 0, 2, 2, 8000, B, IN, TIME_WAIT},
+};
+
+static const struct row simultaneous_close_other_order[] = {
+	OPEN(8000, 8000),
+	{FIN | ACK, 5, 1, 1, 8000, B, IN, FIN_B},
+	{FIN | ACK, 7, 1, 1, 8000, A, IN, FIN_BOTH},
+	{ACK, 0, 7, 9, 8000, B, IN, FIN_ACK_A},
+	{ACK, 0, 9, 7, 8000, A, IN, TIME_WAIT},
+};
+
+/* FINs are sent again until acknowledged: no state moves by that. */
+static const struct row fin_retransmitted[] = {
+	OPEN(8000, 8000),
+	{FIN | ACK, 0, 1, 1, 8000, A, IN, FIN_A},
+	{FIN | ACK, 0, 1, 1, 8000, A, IN, FIN_A},
+	{FIN | ACK, 0, 1, 1, 8000, B, IN, FIN_BOTH},
+	{FIN | ACK, 0, 1, 1, 8000, A, IN, FIN_BOTH},
+	{FIN | ACK, 0, 1, 1, 8000, B, IN, FIN_BOTH},
+	{FIN | ACK, 0, 1, 2, 8000, B, IN, FIN_ACK_A},
+	{FIN | ACK, 0, 1, 2, 8000, A, IN, TIME_WAIT},
+};
+
+/* Nothing follows a FIN, and nothing behind later data is one. */
+static const struct row fin_is_the_end[] = {
+	OPEN(8000, 8000),
+	{ACK, 100, 1, 1, 8000, A, IN, ESTABLISHED},
+	{FIN | ACK, 0, 51, 1, 8000, A, ODD, ESTABLISHED},
+	{FIN | ACK, 0, 101, 1, 8000, A, IN, FIN_A},
+	{ACK, 10, 102, 1, 8000, A, ODD, FIN_A},
+	{FIN | ACK, 0, 102, 1, 8000, A, ODD, FIN_A},
+	{ACK, 0, 1, 103, 8000, B, ODD, FIN_A}, /* acknowledges more than there is */
+	{FIN | ACK, 0, 1, 102, 8000, B, IN, FIN_ACK_A},
+};
+
+/* FIN overtakes the data before it. */
+static const struct row fin_out_of_order[] = {
+	OPEN(8000, 8000),
+	{FIN | ACK, 0, 101, 1, 8000, A, IN, FIN_A},
+	{ACK, 100, 1, 1, 8000, A, IN, FIN_A},
+	{ACK, 0, 1, 101, 8000, B, IN, FIN_A},
+	{FIN | ACK, 0, 1, 102, 8000, B, IN, FIN_ACK_A},
+	{ACK, 0, 102, 2, 8000, A, IN, TIME_WAIT},
+};
+
+/* The server closes before the handshake's last ACK was seen. */
+static const struct row fin_in_handshake[] = {
+	{SYN, 0, 0, 0, 8000, A, FIRST, SYN_SENT},
+	{SYN | ACK, 0, 0, 1, 8000, B, IN, SYN_RECEIVED},
+	{FIN | ACK, 0, 1, 1, 8000, B, IN, FIN_B},
+	{ACK, 0, 1, 1, 8000, A, IN, FIN_B},
+	{FIN | ACK, 0, 1, 2, 8000, A, IN, FIN_ACK_B},
+	{ACK, 0, 2, 2, 8000, B, IN, TIME_WAIT},
+};
+
+/* Last ACK of the handshake and FIN in one. */
+static const struct row fin_with_handshake[] = {
+	{SYN, 0, 0, 0, 8000, A, FIRST, SYN_SENT},
+	{SYN | ACK, 0, 0, 1, 8000, B, IN, SYN_RECEIVED},
+	{FIN | ACK, 20, 1, 1, 8000, A, IN, FIN_A},
+	{FIN | ACK, 0, 1, 22, 8000, B, IN, FIN_ACK_A},
+};
+
+/* RFC 9293 figure 8. */
+static const struct row simultaneous_open[] = {
+	{SYN, 0, 0, 0, 8000, A, FIRST, SYN_SENT},
+	{SYN, 0, 0, 0, 4000, B, IN, SYN_RECEIVED},
+	{SYN, 0, 0, 0, 8000, A, IN, SYN_RECEIVED},
+	{SYN | ACK, 0, 0, 7, 4000, B, ODD, SYN_RECEIVED},
+	{SYN | ACK, 0, 0, 1, 4000, B, IN, ESTABLISHED},
+	{SYN | ACK, 0, 0, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 100, 1, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 100, 1, 101, 4000, B, IN, ESTABLISHED},
+	{FIN | ACK, 0, 101, 101, 8000, A, IN, FIN_A},
+};
+
+static const struct row simultaneous_open_initiator_first[] = {
+	{SYN, 0, 0, 0, 8000, A, FIRST, SYN_SENT, SCALE(3)},
+	{SYN, 0, 0, 0, 4000, B, IN, SYN_RECEIVED, SCALE(2)},
+	{SYN | ACK, 0, 0, 2, 8000, A, ODD, SYN_RECEIVED, SCALE(3)},
+	{SYN | ACK, 0, 0, 1, 8000, A, IN, ESTABLISHED, SCALE(3)},
+	{SYN | ACK, 0, 0, 1, 4000, B, IN, ESTABLISHED, SCALE(2)},
+	{ACK, 0, 1, 1, 1000, B, IN, ESTABLISHED},
+	{ACK, 100, 1, 1, 1000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 101, 1000, B, IN, ESTABLISHED},
+	{ACK, 100, 4102, 1, 1000, A, ODD, ESTABLISHED},
+};
+
+/* Only the initiator's ACK that acknowledges the responder's SYN opens. */
+static const struct row handshake_proof[] = {
+	{SYN, 0, 0, 0, 8000, A, FIRST, SYN_SENT},
+	{SYN | ACK, 0, 0, 0, 8000, B, ODD, SYN_SENT},
+	{SYN | ACK, 0, 0, 2, 8000, B, ODD, SYN_SENT},
+	{ACK, 0, 77, 77, 8000, B, ODD, SYN_SENT}, /* of an older conversation: RFC 9293 figure 9 */
+	{ACK, 0, 1000, 1, 8000, A, ODD, SYN_SENT},
+	{SYN | ACK, 0, 0, 1, 8000, B, IN, SYN_RECEIVED},
+	{ACK, 0, 1, 0, 8000, A, ODD, SYN_RECEIVED},
+	{ACK, 0, 1, 2, 8000, A, ODD, SYN_RECEIVED},
+	{0, 10, 1, 1, 8000, A, ODD, SYN_RECEIVED}, /* no ACK at all */
+	{ACK, 100, 1, 1, 8000, B, IN, SYN_RECEIVED},
+	{ACK, 0, 1, 1, 8000, A, IN, ESTABLISHED},
+	{0, 10, 1, 1, 8000, A, ODD, ESTABLISHED},
+};
+
+/* Retransmissions in the handshake; a new attempt with another number. */
+static const struct row handshake_retransmitted[] = {
+	{SYN, 0, 0, 0, 8000, A, FIRST, SYN_SENT},
+	{SYN, 0, 0, 0, 8000, A, IN, SYN_SENT},
+	{SYN, 0, 70000, 0, 8000, A, IN, SYN_SENT},
+	{SYN | ACK, 0, 0, 1, 8000, B, ODD, SYN_SENT}, /* answers the one given up */
+	{SYN | ACK, 0, 0, 70001, 8000, B, IN, SYN_RECEIVED},
+	{SYN | ACK, 0, 0, 70001, 8000, B, IN, SYN_RECEIVED},
+	{SYN, 0, 70000, 0, 8000, A, IN, SYN_RECEIVED},
+	{ACK, 0, 70001, 1, 8000, A, IN, ESTABLISHED},
+	{SYN | ACK, 0, 0, 70001, 8000, B, IN, ESTABLISHED},
+	{ACK, 0, 70001, 1, 8000, A, IN, ESTABLISHED},
+};
+
+/* The responder forgot its first answer and gives another. */
+static const struct row answered_anew[] = {
+	{SYN, 0, 0, 0, 8000, A, FIRST, SYN_SENT},
+	{SYN | ACK, 0, 0, 1, 8000, B, IN, SYN_RECEIVED},
+	{SYN | ACK, 0, 123456789, 2, 8000, B, ODD, SYN_RECEIVED},
+	{SYN | ACK, 0, 123456789, 1, 8000, B, IN, SYN_RECEIVED},
+	{ACK, 0, 1, 1, 8000, A, ODD, SYN_RECEIVED},
+	{ACK, 0, 1, 123456790, 8000, A, IN, ESTABLISHED},
+	{ACK, 9, 123456790, 1, 8000, B, IN, ESTABLISHED},
+};
+
+/* The handshake's second and third segments change places on the way to us. */
+static const struct row handshake_reordered[] = {
+	{SYN, 0, 0, 0, 8000, A, FIRST, SYN_SENT, SCALE(2)},
+	{ACK, 0, 1, 1, 2000, A, IN, PICKED_UP},
+	{SYN | ACK, 0, 0, 1, 8000, B, IN, ESTABLISHED, SCALE(3)},
+	{ACK, 100, 1, 1, 2000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 101, 1000, B, IN, ESTABLISHED},
+	{ACK, 1, 8102, 1, 2000, A, ODD, ESTABLISHED},
+};
+
+/* The answer before the question: B is the one first seen. */
+static const struct row answer_first[] = {
+	{SYN | ACK, 0, 0, 1, 8000, A, FIRST, PICKED_UP, SCALE(3)},
+	{SYN | ACK, 0, 0, 1, 8000, A, IN, PICKED_UP, SCALE(3)},
+	{SYN, 0, 0, 0, 8000, B, IN, ESTABLISHED, SCALE(2)},
+	{ACK, 0, 1, 1, 2000, B, IN, ESTABLISHED},
+	{ACK, 100, 1, 1, 2000, B, IN, ESTABLISHED},
+	{ACK, 0, 1, 101, 1000, A, IN, ESTABLISHED},
+	{ACK, 1, 8102, 1, 2000, B, ODD, ESTABLISHED},
+};
+
+static const struct row answer_first_then_ack[] = {
+	{SYN | ACK, 0, 0, 1, 8000, A, FIRST, PICKED_UP},
+	{ACK, 0, 1, 1, 2000, B, IN, ESTABLISHED},
+	{ACK, 1, 8002, 1, 2000, B, ODD, ESTABLISHED},
+};
+
+/* SYN+ACK lost before us: the responder's data, then the initiator's. */
+static const struct row answer_missed[] = {
+	{SYN, 0, 0, 0, 8000, A, FIRST, SYN_SENT},
+	{ACK, 10, 1, 1, 8000, B, IN, PICKED_UP},
+	{ACK, 0, 1, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 11, 8000, A, IN, ESTABLISHED},
+	{FIN | ACK, 0, 1, 11, 8000, A, IN, FIN_A},
+	{FIN | ACK, 0, 11, 2, 8000, B, IN, FIN_ACK_A},
+};
+
+/* What we picked up was the tail of the conversation before. */
+static const struct row syn_after_tail[] = {
+	{ACK, 0, 500000000, 700000000, 8000, A, FIRST, PICKED_UP},
+	{SYN, 0, 0, 0, 8000, A, IN, SYN_SENT},
+	{SYN | ACK, 0, 0, 1, 8000, B, IN, SYN_RECEIVED},
+	{ACK, 0, 1, 1, 8000, A, IN, ESTABLISHED},
+};
+
+static const struct row syn_after_tail_from_the_other_end[] = {
+	{ACK, 0, 500000000, 700000000, 8000, A, FIRST, PICKED_UP},
+	{SYN, 0, 0, 0, 8000, B, IN, PICKED_UP},
+	{SYN, 0, 0, 0, 8000, B, IN, PICKED_UP},
+	{SYN | ACK, 0, 0, 1, 8000, A, IN, PICKED_UP},
+	{ACK, 0, 1, 1, 8000, B, IN, ESTABLISHED},
+	{ACK, 10, 1, 1, 8000, A, IN, ESTABLISHED},
+};
+
+/* A late double of its SYN does not begin a conversation anew. */
+static const struct row syn_doubled_after_ack[] = {
+	{SYN, 0, 0, 0, 8000, A, FIRST, SYN_SENT},
+	{ACK, 400, 1, 1, 8000, A, IN, PICKED_UP},
+	{SYN, 0, 0, 0, 8000, A, IN, PICKED_UP},
+	{ACK, 10, 1, 401, 8000, B, IN, ESTABLISHED},
+};
+
+/* RFC 7413: data in the SYN, acknowledged in whole, in part, or not at all. */
+static const struct row fast_open[] = {
+	{SYN, 500, 0, 0, 8000, A, FIRST, SYN_SENT},
+	{SYN | ACK, 0, 0, 501, 8000, B, IN, SYN_RECEIVED},
+	{ACK, 900, 1, 501, 8000, B, IN, SYN_RECEIVED},
+	{ACK, 0, 501, 1, 8000, A, IN, ESTABLISHED}, /* of the SYN alone */
+	{ACK, 0, 501, 901, 8000, A, IN, ESTABLISHED},
+};
+
+static const struct row fast_open_refused[] = {
+	{SYN, 500, 0, 0, 8000, A, FIRST, SYN_SENT},
+	{SYN | ACK, 0, 0, 502, 8000, B, ODD, SYN_SENT},
+	{SYN | ACK, 0, 0, 0, 8000, B, ODD, SYN_SENT},
+	{SYN, 0, 0, 0, 8000, A, IN, SYN_SENT}, /* again, without data */
+	{SYN | ACK, 0, 0, 1, 8000, B, IN, SYN_RECEIVED},
+	{ACK, 500, 1, 1, 8000, A, IN, ESTABLISHED},
+};
+
+/* A closed port. */
+static const struct row connection_refused[] = {
+	{SYN, 0, 0, 0, 8000, A, FIRST, SYN_SENT},
+	{RST, 0, 0, 0, 0, B, ODD, SYN_SENT},        /* no ACK */
+	{RST | ACK, 0, 0, 0, 0, B, ODD, SYN_SENT},  /* acknowledges nothing of ours */
+	{RST | ACK, 0, 0, 2, 0, B, ODD, SYN_SENT},  /* nor this */
+	{RST | ACK, 0, 99999, 1, 0, B, IN, RESET},  /* any seq, in practice 0 */
+	{SYN, 0, 0, 0, 8000, A, IN, RESET},         /* asks again */
+	{RST | ACK, 0, 0, 1, 0, B, IN, RESET},
+	{SYN, 0, 800, 0, 8000, A, REOPEN, SYN_SENT},
+	{SYN | ACK, 0, 0, 801, 8000, B, IN, SYN_RECEIVED},
+};
+
+/* Fast open refused by RST, asked again without data. */
+static const struct row fast_open_reset[] = {
+	{SYN, 100, 0, 0, 8000, A, FIRST, SYN_SENT},
+	{RST | ACK, 0, 0, 1, 0, B, IN, RESET},
+	{SYN, 0, 0, 0, 8000, A, IN, RESET},
+	{SYN, 100, 0, 0, 8000, A, IN, RESET},
+	{SYN, 0, 0, 0, 8000, B, REOPEN, SYN_SENT},
+};
+
+static const struct row reset_by_initiator_in_syn_sent[] = {
+	{SYN, 0, 0, 0, 8000, A, FIRST, SYN_SENT},
+	{RST, 0, 2, 0, 0, A, ODD, SYN_SENT},
+	{RST, 0, 4294967295, 0, 0, A, ODD, SYN_SENT},
+	{RST, 0, 1, 0, 0, A, IN, RESET},
+};
+
+static const struct row reset_in_syn_received[] = {
+	{SYN, 0, 0, 0, 8000, A, FIRST, SYN_SENT},
+	{SYN | ACK, 0, 0, 1, 8000, B, IN, SYN_RECEIVED},
+	{RST, 0, 8002, 0, 0, A, ODD, SYN_RECEIVED},
+	{RST, 0, 1, 0, 0, A, IN, RESET},
+};
+
+static const struct row reset_by_responder_in_syn_received[] = {
+	{SYN, 0, 0, 0, 8000, A, FIRST, SYN_SENT},
+	{SYN | ACK, 0, 0, 1, 8000, B, IN, SYN_RECEIVED},
+	{RST | ACK, 0, 8002, 1, 0, B, ODD, SYN_RECEIVED},
+	{RST | ACK, 0, 1, 2, 0, B, ODD, SYN_RECEIVED},
+	{RST | ACK, 0, 1, 1, 0, B, IN, RESET},
+};
+
+/* Blind RST, FIN and SYN miss the window; one that fits ends it. */
+static const struct row blind_attacks[] = {
+	OPEN(8000, 8000),
+	{RST, 0, 8002, 0, 0, A, ODD, ESTABLISHED},
+	{RST, 0, 3000000000, 0, 0, A, ODD, ESTABLISHED},
+	{RST | ACK, 0, 1, 2, 0, B, ODD, ESTABLISHED},
+	{RST | ACK, 0, 1, 4294900000, 0, B, ODD, ESTABLISHED},
+	{FIN | ACK, 0, 100000000, 1, 8000, A, ODD, ESTABLISHED},
+	{FIN | ACK, 0, 3000000000, 1, 8000, B, ODD, ESTABLISHED},
+	{FIN | ACK, 0, 1, 3000000000, 8000, B, ODD, ESTABLISHED},
+	{SYN, 0, 100000, 0, 8000, A, ODD, ESTABLISHED},
+	{SYN, 0, 100, 0, 8000, A, IN, ESTABLISHED},
+	{SYN | ACK, 0, 100, 1, 8000, B, IN, ESTABLISHED},
+	{ACK, 0, 1, 101, 8000, A, ODD, ESTABLISHED}, /* that SYN did not count */
+	{RST | ACK, 0, 1, 1, 0, B, IN, RESET},
+	{ACK, 0, 1, 1, 8000, A, IN, RESET},
+	{FIN | ACK, 0, 1, 1, 8000, A, IN, RESET},
+	{RST, 0, 1, 0, 0, A, IN, RESET},
+};
+
+/* RST in each of the closing states; a SYN is only judged. */
+static const struct row reset_in_fin_states[] = {
+	OPEN(8000, 8000),
+	{FIN | ACK, 0, 1, 1, 8000, A, IN, FIN_A},
+	{SYN, 0, 100, 0, 8000, A, IN, FIN_A},
+	{RST, 0, 9000, 0, 0, B, ODD, FIN_A},
+	{RST, 0, 1, 0, 0, B, IN, RESET},
+};
+
+static const struct row reset_in_fin_both[] = {
+	OPEN(8000, 8000),
+	{FIN | ACK, 0, 1, 1, 8000, A, IN, FIN_A},
+	{FIN | ACK, 0, 1, 1, 8000, B, IN, FIN_BOTH},
+	{RST, 0, 2, 0, 0, A, IN, RESET},
+};
+
+static const struct row reset_in_fin_ack[] = {
+	OPEN(8000, 8000),
+	{FIN | ACK, 0, 1, 1, 8000, A, IN, FIN_A},
+	{FIN | ACK, 0, 1, 2, 8000, B, IN, FIN_ACK_A},
+	{RST, 0, 2, 0, 0, A, IN, RESET},
+};
+
+static const struct row reset_in_picked_up[] = {
+	{ACK, 10, 1, 1, 8000, A, FIRST, PICKED_UP},
+	{RST | ACK, 0, 1, 12, 0, B, ODD, PICKED_UP},
+	{RST | ACK, 0, 2000000000, 11, 0, B, ODD, PICKED_UP},
+	{RST | ACK, 0, 1, 11, 0, B, IN, RESET},
+};
+
+static const struct row reset_first[] = {
+	{RST, 0, 100, 0, 0, A, FIRST, RESET},
+	{RST | ACK, 0, 100, 5, 0, A, IN, RESET},
+	{SYN, 0, 5, 0, 8000, B, REOPEN, SYN_SENT},
+};
+
+/* TIME_WAIT is not left by RST (RFC 1337), by old doubles, or by a SYN within what was sent. */
+static const struct row time_wait[] = {
+	OPEN(8000, 8000),
+	CLOSE_BY_A,
+	{RST, 0, 2, 0, 0, A, IN, TIME_WAIT},
+	{RST, 0, 90000, 0, 0, A, ODD, TIME_WAIT},
+	{SYN, 0, 0, 0, 8000, A, IN, TIME_WAIT},
+	{SYN, 0, 2, 0, 8000, A, IN, TIME_WAIT},
+	{SYN, 0, 4294000000, 0, 8000, A, ODD, TIME_WAIT},
+	{SYN | ACK, 0, 70000, 2, 8000, B, ODD, TIME_WAIT},
+	{ACK, 100, 1000, 2, 8000, A, IN, TIME_WAIT},
+	{ACK, 100, 100000, 2, 8000, A, ODD, TIME_WAIT},
+	{SYN, 0, 3, 0, 8000, A, REOPEN, SYN_SENT},
+	{SYN | ACK, 0, 90000, 4, 8000, B, IN, SYN_RECEIVED},
+	{ACK, 0, 4, 90001, 8000, A, IN, ESTABLISHED},
+};
+
+static const struct row time_wait_reopened_by_responder[] = {
+	OPEN(8000, 8000),
+	CLOSE_BY_A,
+	{SYN, 0, 64000, 0, 8000, B, REOPEN, SYN_SENT},
+};
+
+static const struct row reset_reopened[] = {
+	OPEN(8000, 8000),
+	{RST, 0, 1, 0, 0, A, IN, RESET},
+	{SYN | ACK, 0, 0, 1, 8000, B, IN, RESET},
+	{SYN, 0, 4000000000, 0, 8000, A, REOPEN, SYN_SENT},
+};
+
+/* Retransmitted and reordered data, duplicate ACKs. */
+static const struct row retransmissions[] = {
+	OPEN(8000, 8000),
+	{ACK, 1000, 1, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 1000, 2001, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 1001, 8000, B, IN, ESTABLISHED},
+	{ACK, 0, 1, 1001, 8000, B, IN, ESTABLISHED},
+	{ACK, 1000, 1001, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 1000, 1, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 3001, 8000, B, IN, ESTABLISHED},
+	{ACK, 0, 1, 1001, 8000, B, IN, ESTABLISHED},
+};
+
+/* A segment older than a whole window of data is none of this conversation. */
+static const struct row far_behind[] = {
+	OPEN(4000, 4000),
+	{ACK, 4000, 1, 1, 4000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 4001, 4000, B, IN, ESTABLISHED},
+	{ACK, 4000, 4001, 1, 4000, A, IN, ESTABLISHED},
+	{ACK, 100, 3901, 1, 4000, A, IN, ESTABLISHED},
+	{ACK, 100, 3900, 1, 4000, A, ODD, ESTABLISHED},
+};
+
+/* The acknowledgement may lag 66,000 behind, no more. */
+static const struct row old_ack[] = {
+	OPEN(60000, 60000),
+	{ACK, 50000, 1, 1, 60000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 50001, 60000, B, IN, ESTABLISHED},
+	{ACK, 50000, 50001, 1, 60000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 34001, 60000, B, IN, ESTABLISHED},
+	{ACK, 0, 1, 34000, 60000, B, ODD, ESTABLISHED},
+	{ACK, 0, 1, 100002, 60000, B, ODD, ESTABLISHED},
+};
+
+/* One before the end, with and without a byte of garbage. */
+static const struct row keep_alive[] = {
+	OPEN(8000, 8000),
+	{ACK, 100, 1, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 101, 8000, B, IN, ESTABLISHED},
+	{ACK, 0, 100, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 1, 100, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 101, 8000, B, IN, ESTABLISHED},
+	{ACK, 0, 0, 101, 8000, B, IN, ESTABLISHED},
+};
+
+/* B has no room: A probes at the limit until it has. */
+static const struct row zero_window[] = {
+	OPEN(8000, 1000),
+	{ACK, 1000, 1, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 1001, 0, B, IN, ESTABLISHED},
+	{ACK, 1, 1001, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 1001, 0, B, IN, ESTABLISHED},
+	{ACK, 1, 1001, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 1001, 1000, B, IN, ESTABLISHED},
+	{ACK, 1000, 1001, 1, 8000, A, IN, ESTABLISHED},
+};
+
+/* A window that was 0 from the start. */
+static const struct row zero_window_at_once[] = {
+	OPEN(8000, 0),
+	{ACK, 1, 1, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 2, 0, B, IN, ESTABLISHED},
+	{ACK, 0, 1, 1, 8000, A, IN, ESTABLISHED},
+};
+
+/* RFC 7323: windows of SYNs unscaled, those that follow scaled. */
+static const struct row window_scale[] = {
+	OPEN_SCALED(64000, 7, 1000, 2),
+	{ACK, 500, 1001, 1, 500, A, IN, ESTABLISHED}, /* B's SYN allowed 1,000 */
+	{RST, 0, 1002, 1, 500, A, ODD, ESTABLISHED},
+	{ACK, 0, 1, 1501, 1000, B, IN, ESTABLISHED},
+	{ACK, 0, 5501, 1, 500, A, IN, ESTABLISHED},  /* now 1,000 << 2 */
+	{RST, 0, 5502, 1, 500, A, ODD, ESTABLISHED},
+	{RST, 0, 64002, 1501, 500, B, ODD, ESTABLISHED}, /* 500 << 7 */
+	{RST, 0, 64001, 1501, 500, B, IN, RESET},
+};
+
+/* Only one end has the option: nobody scales. */
+static const struct row window_scale_refused[] = {
+	{SYN, 0, 0, 0, 8000, A, FIRST, SYN_SENT, SCALE(7)},
+	{SYN | ACK, 0, 0, 1, 1000, B, IN, SYN_RECEIVED},
+	{ACK, 0, 1, 1, 8000, A, IN, ESTABLISHED},
+	{RST, 0, 1002, 1, 0, A, ODD, ESTABLISHED},
+	{RST, 0, 8130, 1, 0, B, ODD, ESTABLISHED}, /* above 8,000 rounded up to 63 << 7, + 1 */
+	{RST, 0, 8001, 1, 0, B, IN, RESET},
+};
+
+static const struct row window_scale_not_offered[] = {
+	{SYN, 0, 0, 0, 8000, A, FIRST, SYN_SENT},
+	{SYN | ACK, 0, 0, 1, 1000, B, IN, SYN_RECEIVED, SCALE(9)},
+	{ACK, 0, 1, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 1, 1000, B, IN, ESTABLISHED},
+	{RST, 0, 1002, 1, 0, A, ODD, ESTABLISHED},
+	{RST, 0, 8002, 1, 0, B, ODD, ESTABLISHED},
+};
+
+/* Scale 0 is an option too; above 14 counts as 14 (RFC 7323 section 2.3). */
+static const struct row window_scale_extremes[] = {
+	OPEN_SCALED(65535, 0, 65535, 14),
+	{ACK, 0, 1, 1, 65535, B, IN, ESTABLISHED},
+	{RST, 0, 1073725442, 1, 0, A, ODD, ESTABLISHED},
+	{RST, 0, 65537, 1, 0, B, ODD, ESTABLISHED},
+	{RST, 0, 1073725441, 1, 0, A, IN, RESET},
+};
+
+/* Met in the middle, the other end answers. The window has the most lenient scale. */
+static const struct row pickup[] = {
+	{ACK, 1000, 1, 1, 50, A, FIRST, PICKED_UP},
+	{ACK, 1000, 1001, 1, 50, A, IN, PICKED_UP},
+	{ACK, 0, 1, 2001, 50, B, IN, ESTABLISHED},
+	{ACK, 0, 800001, 1, 50, A, IN, ESTABLISHED},
+	{RST, 0, 821202, 1, 50, A, ODD, ESTABLISHED}, /* 2,001 + (50 << 14) */
+	{FIN | ACK, 0, 800001, 1, 50, A, IN, FIN_A},
+	{FIN | ACK, 0, 1, 800002, 50, B, IN, FIN_ACK_A},
+	{ACK, 0, 800002, 2, 50, A, IN, TIME_WAIT},
+};
+
+/* The first thing seen is half of the close. */
+static const struct row pickup_by_fin[] = {
+	{FIN | ACK, 0, 1, 1, 50, A, FIRST, FIN_A},
+	{ACK, 700, 1, 1, 50, B, IN, FIN_A},
+	{FIN | ACK, 0, 701, 2, 50, B, IN, FIN_ACK_A},
+	{ACK, 0, 2, 702, 50, A, IN, TIME_WAIT},
+};
+
+static const struct row pickup_by_bare_fin[] = {
+	{FIN, 0, 1, 0, 50, A, FIRST, FIN_A},
+	{ACK, 0, 1, 1, 50, B, IN, FIN_A},
+	{FIN | ACK, 0, 1, 2, 50, B, IN, FIN_ACK_A},
+};
+
+/* Segments that make no sense as a beginning. */
+static const struct row pickup_of_scans[] = {
+	{0, 0, 1, 0, 50, A, FIRST, PICKED_UP},
+	{0, 0, 1, 0, 50, A, ODD, PICKED_UP},
+	{RST | ACK, 0, 0, 1, 0, B, IN, RESET},
+};
+/* clang-format on */
+
+#define SCENE(name) {#name, name, sizeof(name) / sizeof((name)[0])}
+
+static const struct scene {
+	const char *name;
+	const struct row *rows;
+	size_t n_rows;
+} scenes[] = {
+	SCENE(whole_life),
+	SCENE(close_by_responder),
+	SCENE(half_close),
+	SCENE(simultaneous_close),
+	SCENE(simultaneous_close_other_order),
+	SCENE(fin_retransmitted),
+	SCENE(fin_is_the_end),
+	SCENE(fin_out_of_order),
+	SCENE(fin_in_handshake),
+	SCENE(fin_with_handshake),
+	SCENE(simultaneous_open),
+	SCENE(simultaneous_open_initiator_first),
+	SCENE(handshake_proof),
+	SCENE(handshake_retransmitted),
+	SCENE(answered_anew),
+	SCENE(handshake_reordered),
+	SCENE(answer_first),
+	SCENE(answer_first_then_ack),
+	SCENE(answer_missed),
+	SCENE(syn_after_tail),
+	SCENE(syn_after_tail_from_the_other_end),
+	SCENE(syn_doubled_after_ack),
+	SCENE(fast_open),
+	SCENE(fast_open_refused),
+	SCENE(connection_refused),
+	SCENE(fast_open_reset),
+	SCENE(reset_by_initiator_in_syn_sent),
+	SCENE(reset_in_syn_received),
+	SCENE(reset_by_responder_in_syn_received),
+	SCENE(blind_attacks),
+	SCENE(reset_in_fin_states),
+	SCENE(reset_in_fin_both),
+	SCENE(reset_in_fin_ack),
+	SCENE(reset_in_picked_up),
+	SCENE(reset_first),
+	SCENE(time_wait),
+	SCENE(time_wait_reopened_by_responder),
+	SCENE(reset_reopened),
+	SCENE(retransmissions),
+	SCENE(far_behind),
+	SCENE(old_ack),
+	SCENE(keep_alive),
+	SCENE(zero_window),
+	SCENE(zero_window_at_once),
+	SCENE(window_scale),
+	SCENE(window_scale_refused),
+	SCENE(window_scale_not_offered),
+	SCENE(window_scale_extremes),
+	SCENE(pickup),
+	SCENE(pickup_by_fin),
+	SCENE(pickup_by_bare_fin),
+	SCENE(pickup_of_scans),
+};
+
+static const char *const verdicts[] = {"first", "in", "odd", "reopen"};
+
+static struct tcp_segment segment_of(const struct row *row, const uint32_t initial[2])
+{
+	return (struct tcp_segment){
+		.seq = initial[row->from] + row->seq,
+		.ack = row->flags & ACK ? initial[!row->from] + row->ack : 0,
+		.payload = row->len,
+		.window = row->win,
+		.flags = row->flags,
+		.scale = row->option ? (uint8_t)(row->option - 1) : TCP_SCALE_NONE,
+	};
+}
+
+static enum flow_state mirrored(enum flow_state state, bool mirror)
+{
+	static const uint8_t other[FLOW_N_STATES] = {
+		[FLOW_FIN_0] = FLOW_FIN_1,
+		[FLOW_FIN_1] = FLOW_FIN_0,
+		[FLOW_FIN_ACK_0] = FLOW_FIN_ACK_1,
+		[FLOW_FIN_ACK_1] = FLOW_FIN_ACK_0,
+	};
+
+	return mirror && other[state] ? (enum flow_state)other[state] : state;
+}
+
+static void begin(struct flow_record *record, unsigned from, const struct tcp_segment *segment)
+{
+	memset(record, 0, sizeof(*record));
+	record->initiator = from & 1;
+	flow_tcp_first(record, from, segment);
+}
+
+static enum expected step(
+	struct flow_record *record, unsigned from, const struct tcp_segment *segment, bool strict)
+{
+	struct flow_record before = *record;
+
+	if (record->state == FLOW_FREE) {
+		begin(record, from, segment);
+		return FIRST;
+	}
+	switch (flow_tcp_track(record, from, segment, strict)) {
+	case TCP_IN_WINDOW:
+		return IN;
+	case TCP_ODD:
+		if (strict)
+			assert_memory_equal(record, &before, sizeof(before));
+		return ODD;
+	case TCP_REOPEN:
+		assert_memory_equal(record, &before, sizeof(before));
+		begin(record, from, segment);
+		return REOPEN;
+	}
+	return FIRST;
+}
+
+/* Returns the number of rows whose outcome is not the expected one. */
+static unsigned play(const struct scene *scene, const uint32_t initial[2], bool mirror, bool strict)
+{
+	struct flow_record record = {0};
+	unsigned wrong = 0;
+
+	for (size_t i = 0; i < scene->n_rows && wrong == 0; i++) {
+		const struct row *row = &scene->rows[i];
+		struct tcp_segment segment = segment_of(row, initial);
+		enum expected outcome =
+			step(&record, row->from ^ (unsigned)mirror, &segment, strict);
+		enum flow_state state = mirrored(row->state, mirror);
+
+		if (outcome == row->expected && record.state == state)
+			continue;
+		print_error("%s, row %zu%s%s at %#x/%#x: %s and %s, expected %s and %s\n",
+			scene->name, i, mirror ? ", mirrored" : "", strict ? ", strict" : "",
+			initial[0], initial[1], verdicts[outcome], flow_state_name(record.state),
+			verdicts[row->expected], flow_state_name(state));
+		wrong++;
+	}
+	return wrong;
+}
+
+/* So that every step of a scene crosses 2^32, or 2^31, in one of them. */
+static const uint32_t initial_numbers[] = {
+	0, 1, 0x7fffff00, 0x80000000, 0xffff0000, 0xfffff000, 0xffffff80, 0xfffffffe, 0xffffffff};
+#define N_INITIAL (sizeof(initial_numbers) / sizeof(initial_numbers[0]))
+
+static unsigned play_everywhere(const struct scene *scene, bool strict)
+{
+	unsigned wrong = 0;
+
+	for (size_t i = 0; i < N_INITIAL * N_INITIAL; i++) {
+		uint32_t initial[2] = {
+			initial_numbers[i / N_INITIAL], initial_numbers[i % N_INITIAL]};
+
+		wrong += play(scene, initial, false, strict);
+		wrong += play(scene, initial, true, strict);
+	}
+	return wrong;
+}
+
+static void test_scenes(void **state)
+{
+	unsigned wrong = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++) {
+		wrong += play_everywhere(&scenes[i], false);
+		wrong += play_everywhere(&scenes[i], true);
+	}
+	assert_int_equal(wrong, 0);
+}
+
+/* clang-format off */
+/* The capture lost data of A, more than the window; then data and ACKs of both. */
+static const struct row loss[] = {
+	OPEN(8000, 8000),
+	{ACK, 100, 20001, 1, 8000, A, ODD, ESTABLISHED},
+	{ACK, 100, 20101, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 20201, 8000, B, IN, ESTABLISHED},
+	{ACK, 0, 1, 30001, 8000, B, ODD, ESTABLISHED},
+	{ACK, 0, 1, 30001, 8000, B, IN, ESTABLISHED},
+	{ACK, 100, 37001, 1, 8000, A, IN, ESTABLISHED},
+	/* too far to believe: one more than 2^26 beyond */
+	{ACK, 100, 105110866, 1, 8000, A, ODD, ESTABLISHED},
+	{ACK, 100, 105110866, 1, 8000, A, ODD, ESTABLISHED},
+	{ACK, 0, 1, 67145966, 8000, B, ODD, ESTABLISHED},
+	{ACK, 0, 1, 67145966, 8000, B, ODD, ESTABLISHED},
+	/* ahead and old at once is nobody's */
+	{ACK, 0, 70000, 4294000000, 8000, B, ODD, ESTABLISHED},
+	{ACK, 0, 70000, 37101, 8000, B, ODD, ESTABLISHED},
+	{ACK, 0, 70000, 37101, 8000, B, IN, ESTABLISHED},
+	/* a FIN that runs ahead does not close, its repetition does */
+	{FIN | ACK, 5, 60000, 70000, 8000, A, ODD, ESTABLISHED},
+	{FIN | ACK, 5, 60000, 70000, 8000, A, IN, FIN_A},
+	{FIN | ACK, 0, 70000, 60006, 8000, B, IN, FIN_ACK_A},
+};
+
+/* The same: while strict, nothing follows. */
+static const struct row loss_strict[] = {
+	OPEN(8000, 8000),
+	{ACK, 100, 20001, 1, 8000, A, ODD, ESTABLISHED},
+	{ACK, 100, 20101, 1, 8000, A, ODD, ESTABLISHED},
+	{ACK, 0, 1, 20201, 8000, B, ODD, ESTABLISHED},
+	{ACK, 100, 1, 1, 8000, A, IN, ESTABLISHED},
+	{ACK, 0, 1, 101, 8000, B, IN, ESTABLISHED},
+};
+
+/* The request was lost with the handshake's last ACK: the answer shows it. */
+static const struct row loss_in_handshake[] = {
+	{SYN, 0, 0, 0, 8000, A, FIRST, SYN_SENT},
+	{SYN | ACK, 0, 0, 1, 8000, B, IN, SYN_RECEIVED},
+	{ACK, 1000, 1, 301, 8000, B, ODD, SYN_RECEIVED},
+	{ACK, 0, 301, 4000, 8000, A, ODD, SYN_RECEIVED}, /* proves nothing */
+	{ACK, 10, 9000, 301, 8000, B, ODD, SYN_RECEIVED}, /* nor may this move what is proof */
+	{ACK, 0, 301, 9010, 8000, A, ODD, SYN_RECEIVED},
+	{ACK, 0, 301, 1001, 8000, A, IN, ESTABLISHED},
+};
+
+/* FINs are final: what runs ahead of one is not followed. */
+static const struct row loss_after_fin[] = {
+	OPEN(8000, 8000),
+	{FIN | ACK, 0, 1, 1, 8000, A, IN, FIN_A},
+	{ACK, 0, 1, 5000, 8000, B, ODD, FIN_A},
+	{ACK, 10, 10001, 1, 8000, A, ODD, FIN_A},
+	{ACK, 10, 10001, 2, 8000, B, ODD, FIN_A},
+	{ACK, 10, 10011, 2, 8000, B, IN, FIN_A},
+	{FIN | ACK, 0, 10021, 2, 8000, B, IN, FIN_ACK_A},
+	{ACK, 0, 2, 10022, 8000, A, IN, TIME_WAIT},
+};
+/* clang-format on */
+
+static void test_loss(void **state)
+{
+	static const struct scene lenient[] = {
+		SCENE(loss),
+		SCENE(loss_in_handshake),
+		SCENE(loss_after_fin),
+	};
+	static const struct scene strict = SCENE(loss_strict);
+	unsigned wrong = play_everywhere(&strict, true);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lenient) / sizeof(lenient[0]); i++)
+		wrong += play_everywhere(&lenient[i], false);
+	assert_int_equal(wrong, 0);
+}
+
+/* Back from hardware: the windows known are stale, the first packet each way tells them anew. */
+static void test_learn_anew(void **state)
+{
+	(void)state;
+	for (unsigned end = 0; end < 2; end++) {
+		static const struct row before[] = {OPEN(8000, 8000)};
+		static const struct row after[] = {
+			{ACK, 100, 3000000000, 1500000000, 8000, A, IN, ESTABLISHED},
+			{ACK, 100, 1500000000, 3000000100, 8000, B, IN, ESTABLISHED},
+			{RST, 0, 3000008101, 0, 0, A, ODD, ESTABLISHED},
+			{RST, 0, 1500008001, 0, 0, B, ODD, ESTABLISHED},
+			{FIN | ACK, 0, 3000000100, 1500000100, 8000, A, IN, FIN_A},
+		};
+		struct flow_record record = {0};
+		static const uint32_t initial[2] = {77, 99};
+
+		for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
+			struct tcp_segment segment = segment_of(&before[i], initial);
+
+			step(&record, before[i].from ^ end, &segment, true);
+		}
+		assert_int_equal(record.state, FLOW_ESTABLISHED);
+		record.window_known = 0;
+		for (size_t i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
+			struct tcp_segment segment = segment_of(&after[i], initial);
+
+			assert_int_equal(step(&record, after[i].from ^ end, &segment, true),
+				after[i].expected);
+			assert_int_equal(record.state, mirrored(after[i].state, end));
+		}
+	}
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < FLOW_N_STATES; i++)
+		assert_non_null(flow_state_name((enum flow_state)i));
+	for (unsigned i = 0; i < FLOW_N_ENDS; i++)
+		assert_non_null(flow_end_name((enum flow_end)i));
+	assert_string_equal(flow_state_name(FLOW_TIME_WAIT), "time-wait");
+	assert_string_equal(flow_end_name(FLOW_END_FIN), "fin");
+	assert_string_equal(flow_phase_name(flow_phase(FLOW_PICKED_UP)), "new");
+	assert_string_equal(flow_phase_name(flow_phase(FLOW_ESTABLISHED)), "open");
+	assert_string_equal(flow_phase_name(flow_phase(FLOW_RESET)), "closing");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_scenes),
+		cmocka_unit_test(test_loss),
+		cmocka_unit_test(test_learn_anew),
+		cmocka_unit_test(test_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
