@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mapping.h"
 
 /*
@@ -17,14 +18,14 @@
  * That is for fingerprints that collide: a full table that a thousand datagrams a second pass through
  * has no strays.
  *
- * The second first seen is kept modulo 64: after advance() no entry is older than 59 s.
+ * The second first seen is kept modulo 64: after advance() no entry is older than 60 s.
  */
 
 #define SLOTS 6
 #define MAX_STEPS 3
 #define SECONDS_MASK 63u
 
-static_assert(FRAGMENTS_LIFETIME_S < SECONDS_MASK, "ages are told modulo 64");
+static_assert(FRAGMENTS_LIFETIME_S + 1 < SECONDS_MASK, "ages are told modulo 64");
 
 enum kind {
 	FREE = 0,
@@ -53,7 +54,7 @@ static_assert(sizeof(struct line) == 64, "a cache line");
 struct fragments {
 	fragments_expired_fn expired;
 	void *context;
-	uint64_t now;
+	uint64_t tick;	   /* whole seconds of the run */
 	uint64_t next_due; /* no entry ends before; UINT64_MAX without entries */
 	uint32_t max_datagrams;
 	uint32_t count;
@@ -145,12 +146,16 @@ static struct fragment_ports ports_of(const struct entry *entry)
 	return (struct fragment_ports){.src = entry->value[0], .dst = entry->value[1]};
 }
 
-/* When something kept modulo 64 ends. */
+/*
+ * When something kept modulo 64 ends. What was seen within this second counts from the next whole one,
+ * so that nothing ends before its time.
+ */
 static uint64_t due_of(const struct fragments *fragments, unsigned second)
 {
-	uint64_t age = (fragments->now - second) & SECONDS_MASK;
+	uint64_t latest = fragments->tick + 1;
+	uint64_t age = (latest - second) & SECONDS_MASK;
 
-	return fragments->now - age + FRAGMENTS_LIFETIME_S;
+	return latest - age + FRAGMENTS_LIFETIME_S;
 }
 
 static uint32_t tag_low_of(const struct entry *entry)
@@ -251,14 +256,14 @@ static struct entry *make_room(struct fragments *fragments, uint32_t line, unsig
 	return NULL;
 }
 
-static void mark_stray(struct fragments *fragments, uint32_t home)
+static void mark_stray(struct fragments *fragments, uint32_t home, uint64_t seen)
 {
 	fragments->lines[home].has_strays = 1;
-	fragments->lines[home].stray_second = fragments->now & SECONDS_MASK;
+	fragments->lines[home].stray_second = seen & SECONDS_MASK;
 }
 
 /* There is a free slot somewhere. */
-static struct entry *take_slot(struct fragments *fragments, uint64_t fingerprint)
+static struct entry *take_slot(struct fragments *fragments, uint64_t fingerprint, uint64_t seen)
 {
 	uint32_t home = home_of(fragments, fingerprint);
 	uint32_t other = other_line(fragments, home, (uint32_t)fingerprint);
@@ -273,7 +278,7 @@ static struct entry *take_slot(struct fragments *fragments, uint64_t fingerprint
 	}
 	if (entry != NULL)
 		return entry;
-	mark_stray(fragments, home);
+	mark_stray(fragments, home, seen);
 	for (uint32_t line = home; entry == NULL;) {
 		line = line + 1 == fragments->n_lines ? 0 : line + 1;
 		entry = free_slot(fragments, line);
@@ -282,30 +287,32 @@ static struct entry *take_slot(struct fragments *fragments, uint64_t fingerprint
 }
 
 /* The caller has looked: it is not there. Returns NULL when the table is full. */
-static struct entry *insert(struct fragments *fragments, uint64_t fingerprint, enum kind kind)
+static struct entry *insert(
+	struct fragments *fragments, uint64_t fingerprint, uint64_t seen, enum kind kind)
 {
 	if (fragments->count == fragments->max_datagrams)
 		return NULL;
-	struct entry *entry = take_slot(fragments, fingerprint);
+	struct entry *entry = take_slot(fragments, fingerprint, seen);
 
 	entry->tag_low[0] = (uint16_t)fingerprint;
 	entry->tag_low[1] = (uint16_t)(fingerprint >> 16);
 	entry->tag_high = (uint8_t)(fingerprint >> 32);
 	entry->kind = kind & 3u;
-	entry->second = fragments->now & SECONDS_MASK;
+	entry->second = seen & SECONDS_MASK;
 	if (fragments->count++ == 0)
-		fragments->next_due = fragments->now + FRAGMENTS_LIFETIME_S;
+		fragments->next_due = seen + FRAGMENTS_LIFETIME_S;
 	return entry;
 }
 
 /* The 60 seconds of an entry begin anew. */
-static void renew(struct fragments *fragments, uint64_t fingerprint, struct entry *entry)
+static void renew(
+	struct fragments *fragments, uint64_t fingerprint, struct entry *entry, uint64_t seen)
 {
 	uint32_t home = home_of(fragments, fingerprint);
 
-	entry->second = fragments->now & SECONDS_MASK;
+	entry->second = seen & SECONDS_MASK;
 	if (fragments->lines[home].has_strays)
-		mark_stray(fragments, home);
+		mark_stray(fragments, home, seen);
 }
 
 void fragments_forget(struct fragments *fragments, uint64_t fingerprint)
@@ -354,13 +361,15 @@ static void sweep(struct fragments *fragments, uint64_t tick)
 	fragments->next_due = next_due;
 }
 
-void fragments_advance(struct fragments *fragments, uint64_t tick)
+void fragments_advance(struct fragments *fragments, uint64_t now_us)
 {
-	if (tick <= fragments->now)
+	uint64_t tick = clock_tick(now_us);
+
+	if (tick <= fragments->tick)
 		return;
 	if (tick >= fragments->next_due)
 		sweep(fragments, tick);
-	fragments->now = tick;
+	fragments->tick = tick;
 }
 
 void fragments_flush(struct fragments *fragments)
@@ -371,24 +380,24 @@ void fragments_flush(struct fragments *fragments)
 	}
 	memset(fragments->lines, 0, (size_t)fragments->n_lines * sizeof(struct line));
 	fragments->count = 0;
-	fragments->now = 0;
+	fragments->tick = 0;
 	fragments->next_due = UINT64_MAX;
 }
 
 uint32_t fragments_first(struct fragments *fragments, uint64_t fingerprint,
-	struct fragment_ports ports, uint64_t tick, bool *tied)
+	struct fragment_ports ports, uint64_t now_us, bool *tied)
 {
 	uint32_t waiting = FRAGMENTS_NONE;
 
-	fragments_advance(fragments, tick);
+	fragments_advance(fragments, now_us);
 	struct entry *entry = find_entry(fragments, fingerprint);
 
 	if (entry == NULL)
-		entry = insert(fragments, fingerprint, KNOWN);
+		entry = insert(fragments, fingerprint, clock_tick_from(now_us), KNOWN);
 	else if (entry->kind == WAITING)
 		waiting = waiting_of(entry); /* its 60 seconds run on */
 	else
-		renew(fragments, fingerprint, entry);
+		renew(fragments, fingerprint, entry, clock_tick_from(now_us));
 	*tied = entry != NULL;
 	if (entry != NULL) {
 		entry->kind = KNOWN;
@@ -398,13 +407,13 @@ uint32_t fragments_first(struct fragments *fragments, uint64_t fingerprint,
 }
 
 enum fragments_answer fragments_later(struct fragments *fragments, uint64_t fingerprint,
-	uint64_t tick, struct fragment_ports *ports, uint32_t *waiting)
+	uint64_t now_us, struct fragment_ports *ports, uint32_t *waiting)
 {
-	fragments_advance(fragments, tick);
+	fragments_advance(fragments, now_us);
 	struct entry *entry = find_entry(fragments, fingerprint);
 
 	if (entry == NULL) {
-		entry = insert(fragments, fingerprint, WAITING);
+		entry = insert(fragments, fingerprint, clock_tick_from(now_us), WAITING);
 		if (entry == NULL)
 			return FRAGMENTS_FULL;
 		put_waiting(entry, FRAGMENTS_NONE);
@@ -417,7 +426,7 @@ enum fragments_answer fragments_later(struct fragments *fragments, uint64_t fing
 	return FRAGMENTS_WAITING;
 }
 
-bool fragments_find(const struct fragments *fragments, uint64_t fingerprint, uint64_t tick,
+bool fragments_find(const struct fragments *fragments, uint64_t fingerprint, uint64_t now_us,
 	struct fragment_ports *ports)
 {
 	struct place place;
@@ -426,7 +435,7 @@ bool fragments_find(const struct fragments *fragments, uint64_t fingerprint, uin
 		return false;
 	const struct entry *entry = &fragments->lines[place.line].entries[place.slot];
 
-	if (entry->kind != KNOWN || tick >= due_of(fragments, entry->second))
+	if (entry->kind != KNOWN || clock_tick(now_us) >= due_of(fragments, entry->second))
 		return false;
 	*ports = ports_of(entry);
 	return true;

@@ -11,7 +11,7 @@
  * - waiting: only later fragments so far; holds the number of the caller's list of held packets.
  *
  * An entry lives 60 seconds from the first fragment seen, of either kind (RFC 8200 section 4.5), to
- * the whole second: it ends at the first tick that is not before first seen + 60 s. A new first
+ * the whole second: it ends at the first second of the run that is not before first seen + 60 s. A new first
  * fragment of the same datagram takes the place of the old one, and its 60 seconds begin anew; those
  * of a waiting datagram run on when it becomes known.
  *
@@ -20,7 +20,7 @@
  * too, and removal leaves no tombstones. The table made for N datagrams takes N, whatever their
  * fingerprints.
  *
- * Belongs to one thread. Time comes as whole seconds of the run (ticks), never backwards.
+ * Belongs to one thread. Time is the clock of the run (base/clock.h), never backwards.
  */
 
 #include <stdbool.h>
@@ -63,24 +63,24 @@ size_t fragments_memory(const struct fragments *fragments);
 uint32_t fragments_count(const struct fragments *fragments);
 
 /*
- * A first fragment seen at `tick`, with its ports. Returns the list of packets that waited for it,
+ * A first fragment seen at `now_us`, with its ports. Returns the list of packets that waited for it,
  * which the caller now releases, or FRAGMENTS_NONE. `*tied` is false when there was no room to
  * remember it (then nothing waited either).
  */
 uint32_t fragments_first(struct fragments *fragments, uint64_t fingerprint,
-	struct fragment_ports ports, uint64_t tick, bool *tied);
+	struct fragment_ports ports, uint64_t now_us, bool *tied);
 
 /*
- * A later fragment seen at `tick`. FRAGMENTS_KNOWN fills `ports`. FRAGMENTS_WAITING fills `waiting`
+ * A later fragment seen at `now_us`. FRAGMENTS_KNOWN fills `ports`. FRAGMENTS_WAITING fills `waiting`
  * with the datagram's list, FRAGMENTS_NONE when its entry is new; the caller puts the packet on that
  * list and says its new number by fragments_set_waiting(), or, if it cannot hold the packet and the
  * list is FRAGMENTS_NONE, calls fragments_forget().
  */
 enum fragments_answer fragments_later(struct fragments *fragments, uint64_t fingerprint,
-	uint64_t tick, struct fragment_ports *ports, uint32_t *waiting);
+	uint64_t now_us, struct fragment_ports *ports, uint32_t *waiting);
 
 /* Looks without making an entry: true and `ports` filled when the first fragment is known. */
-bool fragments_find(const struct fragments *fragments, uint64_t fingerprint, uint64_t tick,
+bool fragments_find(const struct fragments *fragments, uint64_t fingerprint, uint64_t now_us,
 	struct fragment_ports *ports);
 
 /* Sets the list number of the waiting entry of this datagram (which must be there). */
@@ -90,10 +90,10 @@ void fragments_set_waiting(struct fragments *fragments, uint64_t fingerprint, ui
 void fragments_forget(struct fragments *fragments, uint64_t fingerprint);
 
 /*
- * Lets time run to `tick`: entries that end are removed, `expired` is called for the waiting ones.
+ * Lets time run to `now_us`: entries that end are removed, `expired` is called for the waiting ones.
  * Cheap when nothing can be due.
  */
-void fragments_advance(struct fragments *fragments, uint64_t tick);
+void fragments_advance(struct fragments *fragments, uint64_t now_us);
 
 /* Removes every entry, calling `expired` for the waiting ones. Time may start at 0 again. */
 void fragments_flush(struct fragments *fragments);

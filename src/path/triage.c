@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "packet/datagram.h"
 #include "packet/quote.h"
 #include "path/held.h"
@@ -126,8 +125,8 @@ static void first_fragment(struct triage *triage, struct rte_mbuf *packet)
 	struct fragment_ports ports = {packet_src_port(info), packet_dst_port(info)};
 	uint64_t fingerprint = datagram_fingerprint(triage->config.extract.secret, info);
 	bool tied;
-	uint32_t waiting = fragments_first(
-		triage->fragments, fingerprint, ports, clock_tick(triage->now_us), &tied);
+	uint32_t waiting =
+		fragments_first(triage->fragments, fingerprint, ports, triage->now_us, &tied);
 
 	emit_flow(triage, packet);
 	while ((packet = held_take(triage->held, &waiting)) != NULL) {
@@ -160,8 +159,7 @@ static void later_fragment(struct triage *triage, struct rte_mbuf *packet)
 	struct fragment_ports ports;
 	uint32_t waiting;
 
-	switch (fragments_later(
-		triage->fragments, fingerprint, clock_tick(triage->now_us), &ports, &waiting)) {
+	switch (fragments_later(triage->fragments, fingerprint, triage->now_us, &ports, &waiting)) {
 	case FRAGMENTS_KNOWN:
 		extract_set_ports(&triage->config.extract, info, ports.src, ports.dst);
 		emit_flow(triage, packet);
@@ -184,8 +182,8 @@ static bool tie_quote(struct triage *triage, struct packet_info *quoted)
 	if (!(quoted->flags & PACKET_LATER_FRAGMENT) || triage->fragments == NULL)
 		return true;
 	if (!fragments_find(triage->fragments,
-		    datagram_fingerprint(triage->config.extract.secret, quoted),
-		    clock_tick(triage->now_us), &ports))
+		    datagram_fingerprint(triage->config.extract.secret, quoted), triage->now_us,
+		    &ports))
 		return false;
 	extract_set_ports(&triage->config.extract, quoted, ports.src, ports.dst);
 	return true;
@@ -246,7 +244,7 @@ void triage_burst(struct triage *triage, unsigned wire, uint64_t now_us, struct 
 	if (now_us > triage->now_us)
 		triage->now_us = now_us;
 	if (triage->fragments != NULL)
-		fragments_advance(triage->fragments, clock_tick(triage->now_us));
+		fragments_advance(triage->fragments, triage->now_us);
 	for (unsigned i = 0; i < n; i++)
 		one(triage, wire, packets[i]);
 }
@@ -277,7 +275,7 @@ int triage_end(struct triage *triage, uint64_t now_us)
 	if (now_us > triage->now_us)
 		triage->now_us = now_us;
 	if (triage->fragments != NULL) {
-		fragments_advance(triage->fragments, clock_tick(triage->now_us));
+		fragments_advance(triage->fragments, triage->now_us);
 		fragments_flush(triage->fragments);
 	}
 	triage_flush(triage);

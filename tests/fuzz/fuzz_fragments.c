@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "flow/fragments.h"
+
+#define S(seconds) ((seconds) * CLOCK_US_PER_S)
 
 #define N_DATAGRAMS 64
 
@@ -77,7 +80,8 @@ static void do_first(struct model *model, struct fragments *fragments, uint32_t 
 	enum kind kind = model->datagrams[i].kind;
 	struct fragment_ports ports = {.src = port, .dst = (uint16_t)(port + 1)};
 	bool tied;
-	uint32_t waiting = fragments_first(fragments, fingerprint_of(i), ports, model->tick, &tied);
+	uint32_t waiting =
+		fragments_first(fragments, fingerprint_of(i), ports, S(model->tick), &tied);
 
 	check(waiting == (kind == WAITING ? model->datagrams[i].value : FRAGMENTS_NONE));
 	check(tied == (kind != ABSENT || model->count < model->max_datagrams));
@@ -95,7 +99,7 @@ static void do_later(struct model *model, struct fragments *fragments, uint32_t 
 	struct fragment_ports ports = {0};
 	uint32_t waiting = 0;
 	enum fragments_answer answer =
-		fragments_later(fragments, fingerprint_of(i), model->tick, &ports, &waiting);
+		fragments_later(fragments, fingerprint_of(i), S(model->tick), &ports, &waiting);
 
 	if (model->datagrams[i].kind == KNOWN) {
 		check(answer == FRAGMENTS_KNOWN && ports.src == model->datagrams[i].value);
@@ -125,7 +129,7 @@ static void compare(const struct model *model, const struct fragments *fragments
 	check(model->sum_ended[0] == model->sum_ended[1]);
 	for (uint32_t i = 0; i < N_DATAGRAMS; i++) {
 		struct fragment_ports ports = {0};
-		bool known = fragments_find(fragments, fingerprint_of(i), model->tick, &ports);
+		bool known = fragments_find(fragments, fingerprint_of(i), S(model->tick), &ports);
 
 		check(known == (model->datagrams[i].kind == KNOWN));
 		check(!known || ports.src == model->datagrams[i].value);
@@ -140,7 +144,7 @@ static void step(struct model *model, struct fragments *fragments, const uint8_t
 	case 0:
 		run_to(model, model->tick + bytes[2]);
 		if (bytes[0] & 8)
-			fragments_advance(fragments, model->tick);
+			fragments_advance(fragments, S(model->tick));
 		else
 			do_later(model, fragments, i, true);
 		break;
@@ -182,7 +186,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (size_t at = 1; at + 3 <= size; at += 3)
 		step(&model, fragments, data + at);
 	/* time of the table may lie behind: then only a call that tells it shows what has ended */
-	fragments_advance(fragments, model.tick);
+	fragments_advance(fragments, S(model.tick));
 	compare(&model, fragments);
 	fragments_destroy(fragments);
 	return 0;

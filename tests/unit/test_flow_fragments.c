@@ -11,7 +11,10 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "flow/fragments.h"
+
+#define S(seconds) ((seconds) * CLOCK_US_PER_S)
 
 #define SAME_LINE(n) ((uint64_t)(n)) /* the upper half chooses the line */
 
@@ -60,7 +63,7 @@ static bool first(struct fragments *fragments, uint64_t fingerprint, uint16_t po
 	bool tied;
 
 	assert_int_equal(
-		fragments_first(fragments, fingerprint, ports, tick, &tied), FRAGMENTS_NONE);
+		fragments_first(fragments, fingerprint, ports, S(tick), &tied), FRAGMENTS_NONE);
 	return tied;
 }
 
@@ -68,7 +71,7 @@ static bool knows(struct fragments *fragments, uint64_t fingerprint, uint16_t po
 {
 	struct fragment_ports ports;
 
-	if (!fragments_find(fragments, fingerprint, tick, &ports))
+	if (!fragments_find(fragments, fingerprint, S(tick), &ports))
 		return false;
 	assert_int_equal(ports.src, port);
 	assert_int_equal(ports.dst, (uint16_t)~port);
@@ -80,7 +83,7 @@ static enum fragments_answer later(
 {
 	struct fragment_ports ports;
 
-	return fragments_later(fragments, fingerprint, tick, &ports, waiting);
+	return fragments_later(fragments, fingerprint, S(tick), &ports, waiting);
 }
 
 static void test_known(void **state)
@@ -94,7 +97,7 @@ static void test_known(void **state)
 	assert_false(knows(fragments, 5, 80, 0));
 	assert_true(first(fragments, 5, 80, 0));
 	assert_true(knows(fragments, 5, 80, 0));
-	assert_int_equal(fragments_later(fragments, 5, 1, &ports, &waiting), FRAGMENTS_KNOWN);
+	assert_int_equal(fragments_later(fragments, 5, S(1), &ports, &waiting), FRAGMENTS_KNOWN);
 	assert_int_equal(ports.src, 80);
 	assert_int_equal(fragments_count(fragments), 1);
 	fragments_forget(fragments, 5);
@@ -120,18 +123,18 @@ static void test_waiting(void **state)
 	fragments_set_waiting(fragments, 7, 123456789);
 	assert_int_equal(later(fragments, 7, 4, &waiting), FRAGMENTS_WAITING);
 	assert_int_equal(waiting, 123456789);
-	assert_false(fragments_find(fragments, 7, 4, &ports));
+	assert_false(fragments_find(fragments, 7, S(4), &ports));
 
 	/* the first fragment comes: its 60 seconds are those of the one seen first */
-	assert_int_equal(fragments_first(fragments, 7, ports, 62, &tied), 123456789);
+	assert_int_equal(fragments_first(fragments, 7, ports, S(62), &tied), 123456789);
 	assert_true(tied);
-	assert_true(fragments_find(fragments, 7, 62, &ports));
-	assert_false(fragments_find(fragments, 7, 63, &ports));
+	assert_true(fragments_find(fragments, 7, S(62), &ports));
+	assert_false(fragments_find(fragments, 7, S(63), &ports));
 
 	/* could not be held */
 	assert_int_equal(later(fragments, 8, 62, &waiting), FRAGMENTS_WAITING);
 	fragments_forget(fragments, 8);
-	fragments_advance(fragments, 63);
+	fragments_advance(fragments, S(63));
 	assert_int_equal(fragments_count(fragments), 0);
 	assert_int_equal(expired.n, 0);
 	fragments_destroy(fragments);
@@ -152,7 +155,7 @@ static void test_lifetime(void **state)
 				later(fragments, spread(2), start, &waiting), FRAGMENTS_WAITING);
 			fragments_set_waiting(fragments, spread(2), 77);
 			assert_int_equal(knows(fragments, spread(1), 9, start + gap), gap < 60);
-			fragments_advance(fragments, start + gap);
+			fragments_advance(fragments, S(start + gap));
 			assert_int_equal(fragments_count(fragments), gap < 60 ? 2 : 0);
 			assert_int_equal(expired.n, gap >= 60);
 			assert_int_equal(expired.sum, gap >= 60 ? 77 : 0);
@@ -248,13 +251,13 @@ static void fill(uint32_t max_datagrams, uint64_t (*fingerprint)(uint64_t))
 	assert_false(first(fragments, fingerprint(max_datagrams), 1, 1));
 
 	/* the first half ends but for every third */
-	fragments_advance(fragments, 60);
+	fragments_advance(fragments, S(60));
 	for (uint32_t i = 0; i < max_datagrams; i++) {
 		bool lives = i % 3 == 0 || i >= max_datagrams / 2;
 
 		assert_int_equal(knows(fragments, fingerprint(i), (uint16_t)i, 60), lives);
 	}
-	fragments_advance(fragments, 61);
+	fragments_advance(fragments, S(61));
 	assert_int_equal(fragments_count(fragments), 0);
 	for (uint32_t i = 0; i < max_datagrams; i++)
 		assert_true(first(fragments, fingerprint(i), (uint16_t)i, 61));
@@ -353,7 +356,8 @@ static void model_first(struct model *model, struct fragments *fragments, uint32
 {
 	bool tied;
 	uint32_t waiting = fragments_first(fragments, model->fingerprint(i),
-		(struct fragment_ports){.src = port, .dst = (uint16_t)~port}, model->tick, &tied);
+		(struct fragment_ports){.src = port, .dst = (uint16_t)~port}, S(model->tick),
+		&tied);
 	bool absent = model->datagrams[i].kind == ABSENT;
 
 	assert_int_equal(tied, !absent || model->count < MAX_DATAGRAMS);
@@ -375,7 +379,7 @@ static void model_later(struct model *model, struct fragments *fragments, uint32
 	struct fragment_ports ports = {0};
 	uint32_t waiting = 0;
 	enum fragments_answer answer =
-		fragments_later(fragments, fingerprint, model->tick, &ports, &waiting);
+		fragments_later(fragments, fingerprint, S(model->tick), &ports, &waiting);
 
 	if (model->datagrams[i].kind == MODEL_KNOWN) {
 		assert_int_equal(answer, FRAGMENTS_KNOWN);
@@ -425,7 +429,7 @@ static void model_step(
 			return;
 		model_advance(model, tick);
 		if (random & 16)
-			fragments_advance(fragments, tick);
+			fragments_advance(fragments, S(tick));
 		else
 			model_later(model, fragments, i);
 		break;
@@ -483,9 +487,39 @@ static void test_model(void **state)
 	run_model(4, 100 * 1000, last_line);
 }
 
+/* A second is counted from its end: nothing ends before its 60 s, nor a whole second after. */
+static void test_within_a_second(void **state)
+{
+	(void)state;
+	static const struct {
+		uint64_t seen_us;
+		uint64_t due;
+	} cases[] = {{0, 60}, {1, 61}, {500000, 61}, {999999, 61}, {S(1), 61}, {S(63) + 1, 124},
+		{S(127) + 999999, 188}};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct expired expired = {0};
+		struct fragments *fragments = make(10, &expired);
+		struct fragment_ports ports;
+		uint32_t waiting;
+
+		assert_int_equal(fragments_later(fragments, 5, cases[i].seen_us, &ports, &waiting),
+			FRAGMENTS_WAITING);
+		fragments_set_waiting(fragments, 5, 1);
+		fragments_advance(fragments, S(cases[i].due) - 1);
+		assert_int_equal(expired.n, 0);
+		assert_int_equal(fragments_count(fragments), 1);
+		fragments_advance(fragments, S(cases[i].due));
+		assert_int_equal(expired.n, 1);
+		assert_int_equal(fragments_count(fragments), 0);
+		fragments_destroy(fragments);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_within_a_second),
 		cmocka_unit_test(test_known),
 		cmocka_unit_test(test_waiting),
 		cmocka_unit_test(test_lifetime),
