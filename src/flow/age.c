@@ -76,7 +76,7 @@ void flow_age_unfile(struct flow_shard *shard, uint32_t position, enum flow_phas
 	wheel_remove(&shard->wheel[phase], position);
 }
 
-/* The record's counters and start begin anew, so that the reports of one flow add up. */
+/* The record's counters, flags and start begin anew, so that the reports of one flow add up. */
 static void report_active(struct flow_shard *shard, struct flow_record *record)
 {
 	flow_report(shard, record, FLOW_END_ACTIVE);
@@ -85,6 +85,7 @@ static void report_active(struct flow_shard *shard, struct flow_record *record)
 		record->packets_high[i] = 0;
 		record->bytes_low[i] = 0;
 		record->bytes_high[i] = 0;
+		record->tcp_flags[i] = 0;
 	}
 	record->icmp_errors = 0;
 	record->start_us = shard->tick * CLOCK_US_PER_S & CLOCK_MAX_US;
