@@ -96,11 +96,14 @@ static void act(struct worker *worker, struct burst *burst)
 	}
 	unsigned taken = n == 0 ? 0 : worker->out(worker->out_context, out, n);
 
-	for (unsigned i = 0; i < taken; i++)
-		worker->counters.out_bytes += bytes[i];
-	worker->counters.out += taken;
-	for (unsigned i = taken; i < n; i++)
-		drop(worker, out[i], DROP_OUTPUT);
+	for (unsigned i = 0; i < n; i++) {
+		if (i < taken) {
+			worker->counters.out++;
+			worker->counters.out_bytes += bytes[i];
+		} else {
+			drop(worker, out[i], DROP_OUTPUT);
+		}
+	}
 }
 
 /* A burst without notes, all of one time. */

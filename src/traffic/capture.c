@@ -103,8 +103,8 @@ static int broken(struct capture *capture, const char *why)
 	else if (feof(capture->stream))
 		how = "cut";
 	return error_set(&capture->error, -EBADMSG, "%s: %s after %s packet%s and %s bytes: %s",
-		capture->name, how, text_grouped(packets, capture->packets), capture->packets == 1 ? "" : "s",
-		text_grouped(position, capture->intact), why);
+		capture->name, how, text_grouped(packets, capture->packets),
+		capture->packets == 1 ? "" : "s", text_grouped(position, capture->intact), why);
 }
 
 static int read_packet(struct capture *capture, struct capture_packet *packet)

@@ -60,7 +60,7 @@ static void *push_all(void *arg)
 
 static struct exporter *start(struct exporter_config *config, const char *path)
 {
-	struct exporter *exporter;
+	struct exporter *exporter = NULL;
 	struct error error = {""};
 
 	if (export_output_open(&config->output, path, &error) < 0 ||
