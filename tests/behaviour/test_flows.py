@@ -193,6 +193,23 @@ def test_eviction_spares_the_established(made):
     assert record["end_reason"] == "fin"
 
 
+def test_eviction_takes_the_idlest(made):
+    """With open flows only: the oldest flow of all stays, since it still talks."""
+    def exchange(time, number):
+        port = 1024 + number
+        return [frames.udp(time, A, port, B, 53), frames.udp(time + 0.01, B, 53, A, port)]
+
+    first = [exchange(0.1 * number, number) for number in range(64)]
+    busy = [exchange(0.05 + 0.1 * tick, 0) for tick in range(63, 94)]
+    later = [exchange(0.1 * number, number) for number in range(64, 94)]
+    result = made(*first, *busy, *later, args=["--flows", "64"])
+    reasons = {record["sport"] - 1024: record["end_reason"] for record in result.records}
+    assert len(result.records) == 94, "no flow twice"
+    assert reasons[0] == "shutdown"
+    assert sorted(number for number, why in reasons.items() if why == "evicted") == (
+        list(range(1, 31)))
+
+
 # -------------------------------------------------------------------------------------- ICMP
 
 
