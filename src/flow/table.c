@@ -2,75 +2,68 @@
 #include "flow/table.h"
 
 #include <errno.h>
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
+#include <stdlib.h>
 
 #include "base/mapping.h"
+#include "flow/place.h"
 
-#define ALL_SLOTS ((UINT32_C(1) << FLOW_LINE_SLOTS) - 1)
 #define MAX_BURST 64
 
-/* What 144 bytes a flow leave for lines and records once fragments and wheels are paid. */
+/* What a table of 64 k flows and more may take with everything that belongs to it. */
 #define BYTES_A_FLOW 144
+#define BYTES_PROMISED_FROM 65536
+/* Fragments, wheels and the rest of the shard, once. */
 #define OTHER_BYTES (UINT64_C(736) << 10)
-#define LINE_BYTES (sizeof(struct flow_line) + FLOW_LINE_SLOTS * sizeof(struct flow_record))
 
-static inline uint32_t home_line(const struct flow_table *table, uint64_t hash)
+/* Entries a line is made for: four of five slots, so that most keys find room at home. */
+#define LINE_FILL 12
+
+#define GROUP_RECORDS (UINT32_C(1) << LINE_RECORD_BITS)
+
+/* A part of the keys, chosen at random, and eight standard deviations. */
+static uint32_t part_of(uint32_t capacity, uint32_t n_groups)
 {
-	return (uint32_t)(((hash >> 32) * table->n_lines) >> 32);
+	uint32_t part = (capacity + n_groups - 1) / n_groups;
+	uint32_t deviation = 1;
+
+	if (n_groups == 1)
+		return capacity;
+	while (deviation * deviation < part)
+		deviation++;
+	return part + 8 * deviation;
 }
 
-static inline uint16_t tag_of(uint64_t hash)
+static void choose_sizes(struct flow_table *table)
 {
-	uint16_t tag = (uint16_t)hash;
+	uint32_t capacity = table->capacity;
 
-	return tag == 0 ? 1 : tag;
-}
+	table->n_groups = 1;
+	while (part_of(capacity, table->n_groups) > GROUP_RECORDS)
+		table->n_groups++;
+	table->group_records = part_of(capacity, table->n_groups);
 
-static inline uint32_t next_line(const struct flow_table *table, uint32_t line)
-{
-	return line + 1 == table->n_lines ? 0 : line + 1;
-}
+	uint64_t lines = table->group_records / LINE_FILL + 1;
+	uint64_t records = (uint64_t)table->group_records * table->n_groups;
 
-/* One bit for each slot whose tag is `tag`. */
-static inline uint32_t match(const struct flow_line *line, uint16_t tag)
-{
-#ifdef __SSE2__
-	const __m128i *quarter = (const __m128i *)line;
-	const __m128i wanted = _mm_set1_epi16((short)tag);
-	__m128i low = _mm_packs_epi16(
-		_mm_cmpeq_epi16(quarter[0], wanted), _mm_cmpeq_epi16(quarter[1], wanted));
-	__m128i high = _mm_packs_epi16(
-		_mm_cmpeq_epi16(quarter[2], wanted), _mm_cmpeq_epi16(quarter[3], wanted));
-
-	return ((uint32_t)_mm_movemask_epi8(low) | (uint32_t)_mm_movemask_epi8(high) << 16) &
-	       ALL_SLOTS;
-#else
-	uint32_t found = 0;
-
-	for (unsigned slot = 0; slot < FLOW_LINE_SLOTS; slot++)
-		found |= (uint32_t)(line->tag[slot] == tag) << slot;
-	return found;
-#endif
-}
-
-/*
- * Slots beyond the capacity keep lines from being full: one in 17, less where the promise of 144
- * bytes a flow (with fragments and wheels) allows no more. Tables below 64 k flows make no promise.
- */
-static uint32_t lines_for(uint32_t capacity)
-{
-	uint64_t lines = (capacity + (uint64_t)capacity / 16) / FLOW_LINE_SLOTS + 1;
-
-	if (capacity >= 65536) {
-		uint64_t paid = (BYTES_A_FLOW * (uint64_t)capacity - OTHER_BYTES) / LINE_BYTES;
+	if (capacity >= BYTES_PROMISED_FROM) {
+		uint64_t left = BYTES_A_FLOW * (uint64_t)capacity - OTHER_BYTES -
+				records * sizeof(struct flow_record);
+		uint64_t paid = left / sizeof(struct flow_line) / table->n_groups;
 
 		if (paid < lines)
 			lines = paid;
 	}
-	return (uint32_t)lines;
+	table->group_lines = (uint32_t)lines;
+}
+
+static size_t lines_size(const struct flow_table *table)
+{
+	return (size_t)table->n_groups * table->group_lines * sizeof(struct flow_line);
+}
+
+static size_t records_size(const struct flow_table *table)
+{
+	return (size_t)table->n_groups * table->group_records * sizeof(struct flow_record);
 }
 
 int flow_table_init(struct flow_table *table, uint32_t capacity, const struct hash_secret *secret,
@@ -78,61 +71,74 @@ int flow_table_init(struct flow_table *table, uint32_t capacity, const struct ha
 {
 	if (capacity == 0 || capacity > FLOW_MAX_CAPACITY)
 		return -EINVAL;
-	*table = (struct flow_table){
-		.secret = secret,
-		.n_lines = lines_for(capacity),
-		.capacity = capacity,
-	};
-	size_t slots = (size_t)table->n_lines * FLOW_LINE_SLOTS;
-
-	table->lines = mapping_create(table->n_lines * sizeof(*table->lines), mapping);
-	table->records = mapping_create(slots * sizeof(*table->records), mapping);
-	if (table->lines == NULL || table->records == NULL) {
+	*table = (struct flow_table){.secret = secret, .capacity = capacity};
+	choose_sizes(table);
+	table->groups = calloc(table->n_groups, sizeof(*table->groups));
+	table->lines = mapping_create(lines_size(table), mapping);
+	table->records = mapping_create(records_size(table), mapping);
+	if (table->groups == NULL || table->lines == NULL || table->records == NULL) {
 		flow_table_fini(table);
 		return -ENOMEM;
 	}
+	for (uint32_t i = 0; i < table->n_groups; i++)
+		table->groups[i].free = FLOW_NONE;
 	return 0;
 }
 
 void flow_table_fini(struct flow_table *table)
 {
-	size_t slots = (size_t)table->n_lines * FLOW_LINE_SLOTS;
-
-	mapping_destroy(table->lines, table->n_lines * sizeof(*table->lines));
-	mapping_destroy(table->records, slots * sizeof(*table->records));
+	mapping_destroy(table->records, records_size(table));
+	mapping_destroy(table->lines, lines_size(table));
+	free(table->groups);
 	*table = (struct flow_table){0};
 }
 
 size_t flow_table_memory(const struct flow_table *table)
 {
-	return table->n_lines * LINE_BYTES;
+	return lines_size(table) + records_size(table) + table->n_groups * sizeof(*table->groups);
 }
 
-/* Looks from `line` on; the first line's candidates may have been tried already. */
-static uint32_t probe(const struct flow_table *table, const struct flow_key *key, uint64_t hash)
+/* Looks in one line. */
+static uint32_t find_in(const struct flow_table *table, const struct flow_key *key,
+	struct place place, uint16_t tag)
 {
-	uint32_t line = home_line(table, hash);
+	const struct flow_line *line = place_line(table, place);
 
-	for (uint32_t probed = 0; probed < table->n_lines; probed++) {
-		uint32_t found = match(&table->lines[line], tag_of(hash));
+	for (uint32_t found = line_match(line, tag); found != 0; found &= found - 1) {
+		uint32_t position = place_position(table, place, line_first(found));
 
-		while (found != 0) {
-			uint32_t position = line * FLOW_LINE_SLOTS + (uint32_t)__builtin_ctz(found);
+		if (flow_key_equal(&table->records[position].key, key))
+			return position;
+	}
+	return FLOW_NONE;
+}
 
-			if (flow_key_equal(&table->records[position].key, key))
+static uint32_t find_stray(const struct flow_table *table, const struct flow_key *key, uint16_t tag)
+{
+	struct place place;
+
+	for (place.group = 0; place.group < table->n_groups; place.group++) {
+		for (place.line = 0; place.line < table->group_lines; place.line++) {
+			uint32_t position = find_in(table, key, place, tag);
+
+			if (position != FLOW_NONE)
 				return position;
-			found &= found - 1;
 		}
-		if (table->lines[line].passed == 0)
-			break;
-		line = next_line(table, line);
 	}
 	return FLOW_NONE;
 }
 
 uint32_t flow_table_find(const struct flow_table *table, const struct flow_key *key, uint64_t hash)
 {
-	return probe(table, key, hash);
+	struct place home = place_home(table, hash);
+	uint16_t tag = line_tag(hash);
+	uint32_t position = find_in(table, key, home, tag);
+
+	if (position == FLOW_NONE && line_has_away(place_line(table, home), tag))
+		position = find_in(table, key, place_other(table, home, tag), tag);
+	if (position == FLOW_NONE && table->n_strays != 0)
+		position = find_stray(table, key, tag);
+	return position;
 }
 
 static inline void prefetch_record(const struct flow_table *table, uint32_t position)
@@ -141,96 +147,67 @@ static inline void prefetch_record(const struct flow_table *table, uint32_t posi
 	__builtin_prefetch((const char *)&table->records[position] + 64, 1);
 }
 
+/* The first record whose tag fits, at home or else in the other line; FLOW_NONE when none does. */
+static uint32_t candidate(const struct flow_table *table, uint64_t hash)
+{
+	struct place place = place_home(table, hash);
+	uint16_t tag = line_tag(hash);
+	uint32_t found = line_match(place_line(table, place), tag);
+
+	if (found == 0 && line_has_away(place_line(table, place), tag)) {
+		place = place_other(table, place, tag);
+		found = line_match(place_line(table, place), tag);
+	}
+	return found == 0 ? FLOW_NONE : place_position(table, place, line_first(found));
+}
+
+static void prefetch_lines(const struct flow_table *table, const uint64_t *hashes, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		__builtin_prefetch(place_line(table, place_home(table, hashes[i])));
+}
+
 void flow_table_find_burst(const struct flow_table *table, const struct flow_key *const *keys,
 	const uint64_t *hashes, uint32_t *positions, unsigned n)
 {
-	uint32_t lines[MAX_BURST];
-
+	prefetch_lines(table, hashes, n);
 	for (unsigned i = 0; i < n; i++) {
-		lines[i] = home_line(table, hashes[i]);
-		__builtin_prefetch(&table->lines[lines[i]]);
-	}
-	for (unsigned i = 0; i < n; i++) {
-		const struct flow_line *line = &table->lines[lines[i]];
-		uint32_t found = match(line, tag_of(hashes[i]));
-
-		positions[i] = FLOW_NONE;
-		if (found != 0) {
-			positions[i] = lines[i] * FLOW_LINE_SLOTS + (uint32_t)__builtin_ctz(found);
+		positions[i] = candidate(table, hashes[i]);
+		if (positions[i] != FLOW_NONE)
 			prefetch_record(table, positions[i]);
-		} else if (line->passed != 0) {
-			positions[i] = 0; /* not settled here: the check below probes */
-		}
 	}
 	for (unsigned i = 0; i < n; i++) {
-		if (positions[i] == FLOW_NONE)
-			continue;
-		if (!flow_key_equal(&table->records[positions[i]].key, keys[i]) ||
-			table->lines[positions[i] / FLOW_LINE_SLOTS]
-					.tag[positions[i] % FLOW_LINE_SLOTS] != tag_of(hashes[i]))
-			positions[i] = probe(table, keys[i], hashes[i]);
+		bool sure = positions[i] == FLOW_NONE
+				    ? table->n_strays == 0
+				    : flow_key_equal(&table->records[positions[i]].key, keys[i]);
+
+		if (!sure)
+			positions[i] = flow_table_find(table, keys[i], hashes[i]);
 	}
 }
 
 void flow_table_prefetch(const struct flow_table *table, const uint64_t *hashes, unsigned n)
 {
-	for (unsigned i = 0; i < n; i++)
-		__builtin_prefetch(&table->lines[home_line(table, hashes[i])]);
+	prefetch_lines(table, hashes, n);
 	for (unsigned i = 0; i < n; i++) {
-		uint32_t line = home_line(table, hashes[i]);
-		uint32_t found = match(&table->lines[line], tag_of(hashes[i]));
+		uint32_t position = candidate(table, hashes[i]);
 
-		if (found != 0)
-			prefetch_record(
-				table, line * FLOW_LINE_SLOTS + (uint32_t)__builtin_ctz(found));
-	}
-}
-
-uint32_t flow_table_insert(struct flow_table *table, const struct flow_key *key, uint64_t hash)
-{
-	uint32_t line = home_line(table, hash);
-	uint32_t room;
-
-	if (table->count == table->capacity)
-		return FLOW_NONE;
-	while ((room = match(&table->lines[line], 0)) == 0) {
-		if (table->lines[line].passed != UINT16_MAX)
-			table->lines[line].passed++;
-		line = next_line(table, line);
-	}
-	uint32_t slot = (uint32_t)__builtin_ctz(room);
-	uint32_t position = line * FLOW_LINE_SLOTS + slot;
-
-	table->lines[line].tag[slot] = tag_of(hash);
-	table->records[position] = (struct flow_record){.key = *key};
-	table->count++;
-	return position;
-}
-
-void flow_table_remove(struct flow_table *table, uint32_t position)
-{
-	uint32_t last = position / FLOW_LINE_SLOTS;
-	uint64_t hash = flow_key_hash(table->secret, &table->records[position].key);
-
-	table->lines[last].tag[position % FLOW_LINE_SLOTS] = 0;
-	table->count--;
-	for (uint32_t line = home_line(table, hash); line != last; line = next_line(table, line)) {
-		/* at its maximum the count is no longer known, and stays */
-		if (table->lines[line].passed != UINT16_MAX)
-			table->lines[line].passed--;
+		if (position != FLOW_NONE)
+			prefetch_record(table, position);
 	}
 }
 
 uint32_t flow_table_next(const struct flow_table *table, uint32_t position)
 {
-	uint32_t line = position / FLOW_LINE_SLOTS;
-	uint32_t from = ALL_SLOTS & ~((UINT32_C(1) << position % FLOW_LINE_SLOTS) - 1);
+	for (uint32_t group = position / table->group_records; group < table->n_groups; group++) {
+		uint32_t first = group * table->group_records;
 
-	for (; line < table->n_lines; line++, from = ALL_SLOTS) {
-		uint32_t used = ~match(&table->lines[line], 0) & from;
-
-		if (used != 0)
-			return line * FLOW_LINE_SLOTS + (uint32_t)__builtin_ctz(used);
+		if (position < first)
+			position = first;
+		for (; position < first + table->groups[group].fresh; position++) {
+			if (table->records[position].state != FLOW_FREE)
+				return position;
+		}
 	}
 	return FLOW_NONE;
 }

@@ -4,16 +4,21 @@
 /*
  * The table: from a key and its hash to the position of the flow's record.
  *
- * A line is 64 bytes: 31 tags of 16 bits and a count. The hash chooses the home line and the tag;
- * the record of (line, slot) lies at position line * 31 + slot, so no index is stored and a record
- * never moves. A key whose home line is full goes to the next line with room, wrapping around; every
- * line it had to go past counts it in `passed`. A look-up walks on from its home line only while
- * `passed` is above 0, and removal counts down again, so there are no tombstones and misses stay
- * cheap after any amount of deleting. `passed` sticks at 65,535 (look-ups then walk further than they
- * need, and stay right).
+ * Records lie in an array and never move. An index of 64-byte lines (flow/line.h) finds them: 15
+ * entries of a 16-bit tag and a record's number. The hash chooses a home line and, by the tag, one
+ * other line. A key's entry lies at home, or where that is full in the other line; where both are,
+ * entries make room by moving to their own other line (cuckoo hashing with partial keys: B. Fan et
+ * al., "MemC3", 2013). So a look-up reads one line, seldom two, however full the table is and however
+ * much was deleted, and an entry moves though its record does not.
  *
- * A table made for N flows takes N, whatever their keys: there are at least N slots, and probing
- * reaches every one. Memory is taken at creation; see flow_table_memory().
+ * Records are numbered with 17 bits, so that large tables consist of groups of at most 131,072 records
+ * with lines of their own. The hash chooses the group; each is made for its part and eight standard
+ * deviations.
+ *
+ * A table made for N flows takes N, whatever their keys. Should no line have room within a few moves,
+ * or a group no record, the entry becomes a stray: it lies anywhere, and as long as there is a stray
+ * every miss searches the whole index. With a secret hash that does not happen; it is there so that
+ * nothing is ever wrong.
  *
  * Owned by one shard, used by its worker only. Nothing here knows time, states or wheels.
  */
@@ -22,34 +27,39 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "flow/line.h"
 #include "flow/record.h"
 #include "packet/hash.h"
 
-#define FLOW_LINE_SLOTS 31
 #define FLOW_MAX_CAPACITY (UINT32_C(1) << 26)
 
-struct flow_line {
-	uint16_t tag[FLOW_LINE_SLOTS]; /* 0 = free */
-	uint16_t passed;
-} __attribute__((aligned(64)));
-
-static_assert(sizeof(struct flow_line) == 64, "one cache line");
+/* The records of a group: a stack of those given back, and those never used. */
+struct flow_group {
+	uint32_t
+		free; /* number of the first one; the next lies in its wheel_next; FLOW_NONE ends */
+	uint32_t fresh; /* from here on never used */
+};
 
 struct flow_table {
 	/* set once */
 	struct flow_line *lines;
 	struct flow_record *records;
+	struct flow_group *groups;
 	const struct hash_secret *secret;
-	uint32_t n_lines;
+	uint32_t n_groups;
+	uint32_t group_lines;
+	uint32_t group_records;
 	uint32_t capacity;
 	/* owner writes */
 	uint32_t count;
+	uint32_t n_strays;
 };
 
 /*
  * Makes a table for `capacity` flows (1..FLOW_MAX_CAPACITY). The secret stays the caller's and must
  * outlive the table; it is the one that the hashes handed in were made with. `mapping` says what
- * pages the memory has (enum mapping_flag). Returns 0, -EINVAL or -ENOMEM. flow_table_fini() on a zeroed or failed table does nothing.
+ * pages the memory has (enum mapping_flag). Returns 0, -EINVAL or -ENOMEM. flow_table_fini() on a
+ * zeroed or failed table does nothing.
  */
 int flow_table_init(struct flow_table *table, uint32_t capacity, const struct hash_secret *secret,
 	unsigned mapping);
@@ -76,14 +86,15 @@ void flow_table_prefetch(const struct flow_table *table, const uint64_t *hashes,
 
 /*
  * Adds a key that is not in the table, and returns the position of its record: zeroed but for the
- * key. Returns FLOW_NONE when the table holds its capacity.
+ * key. The caller sets its state to something else than FLOW_FREE. Returns FLOW_NONE when the table
+ * holds its capacity.
  */
 uint32_t flow_table_insert(struct flow_table *table, const struct flow_key *key, uint64_t hash);
 
-/* Frees the position of a record. */
+/* Frees a record; its state becomes FLOW_FREE. */
 void flow_table_remove(struct flow_table *table, uint32_t position);
 
-/* The next position in use at or after `position`, or FLOW_NONE; walks lines, not records. */
+/* The next position in use at or after `position`, or FLOW_NONE. */
 uint32_t flow_table_next(const struct flow_table *table, uint32_t position);
 
 static inline struct flow_record *flow_table_record(

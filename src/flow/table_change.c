@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The half of the table that changes it: insert and remove. */
+#include "flow/place.h"
+#include "flow/table.h"
+
+/* Moves to make room: one gives 15 chances, two 15 * 15, three more than enough. */
+#define MAX_MOVES 3
+
+/* ---- records ---- */
+
+static bool has_record(const struct flow_table *table, uint32_t group)
+{
+	return table->groups[group].free != FLOW_NONE ||
+	       table->groups[group].fresh < table->group_records;
+}
+
+/* The caller knows that the group has one. */
+static uint32_t take_record(struct flow_table *table, uint32_t group)
+{
+	struct flow_group *from = &table->groups[group];
+	uint32_t record = from->free;
+
+	if (record == FLOW_NONE)
+		return from->fresh++;
+	from->free = table->records[group * table->group_records + record].wheel_next;
+	return record;
+}
+
+static void give_record(struct flow_table *table, uint32_t position)
+{
+	uint32_t group = position / table->group_records;
+
+	table->records[position].state = FLOW_FREE;
+	table->records[position].wheel_next = table->groups[group].free;
+	table->groups[group].free = position - group * table->group_records;
+}
+
+/* ---- entries ---- */
+
+static void clear(struct flow_line *line, unsigned slot)
+{
+	line->tag[slot] = 0;
+}
+
+/*
+ * Moves an entry to its other line, which has room. False when it is a stray and has no other line.
+ * The record's key tells where the entry is at home.
+ */
+static bool move(struct flow_table *table, struct place from, unsigned slot, struct place to)
+{
+	struct flow_line *line = place_line(table, from);
+	struct flow_line *target = place_line(table, to);
+	const struct flow_record *record = &table->records[place_position(table, from, slot)];
+	struct place home = place_home(table, flow_key_hash(table->secret, &record->key));
+	uint16_t tag = line->tag[slot];
+
+	if (place_equal(home, from))
+		line_goes_away(line, tag);
+	else if (place_equal(home, to))
+		line_comes_home(target, tag);
+	else
+		return false;
+	line_set(target, line_first(line_match(target, 0)), tag, line_record(line, slot));
+	clear(line, slot);
+	return true;
+}
+
+/* Frees a slot of a full line, by up to `moves` moves. */
+static bool make_room(struct flow_table *table, struct place place, unsigned moves)
+{
+	const struct flow_line *line = place_line(table, place);
+
+	for (unsigned slot = 0; slot < LINE_SLOTS; slot++) {
+		struct place to = place_other(table, place, line->tag[slot]);
+
+		if (line_match(place_line(table, to), 0) != 0 && move(table, place, slot, to))
+			return true;
+	}
+	for (unsigned slot = 0; slot < LINE_SLOTS && moves > 1; slot++) {
+		struct place to = place_other(table, place, line->tag[slot]);
+
+		if (place_equal(to, place) || !make_room(table, to, moves - 1))
+			continue;
+		/* a move further on may have freed a slot here, or changed what lies in this one */
+		if (line_match(line, 0) != 0)
+			return true;
+		to = place_other(table, place, line->tag[slot]);
+		if (line_match(place_line(table, to), 0) != 0 && move(table, place, slot, to))
+			return true;
+	}
+	return false;
+}
+
+static bool has_room(struct flow_table *table, struct place place, unsigned moves)
+{
+	return line_match(place_line(table, place), 0) != 0 ||
+	       (moves > 0 && make_room(table, place, moves));
+}
+
+/* The line of a new entry: home, else the other. False when neither has room or can make any. */
+static bool choose_line(
+	struct flow_table *table, struct place home, uint16_t tag, struct place *place)
+{
+	struct place other = place_other(table, home, tag);
+
+	for (unsigned moves = 0; moves <= MAX_MOVES; moves++) {
+		*place = home;
+		if (has_room(table, home, moves))
+			return true;
+		*place = other;
+		if (has_room(table, other, moves))
+			return true;
+	}
+	return false;
+}
+
+/* A group with a record left, and a line of it with room: there is one while flows are below N. */
+static struct place stray_place(const struct flow_table *table, struct place place)
+{
+	while (!has_record(table, place.group))
+		place.group = place.group + 1 == table->n_groups ? 0 : place.group + 1;
+	while (line_match(place_line(table, place), 0) == 0)
+		place.line = place.line + 1 == table->group_lines ? 0 : place.line + 1;
+	return place;
+}
+
+uint32_t flow_table_insert(struct flow_table *table, const struct flow_key *key, uint64_t hash)
+{
+	struct place home = place_home(table, hash);
+	uint16_t tag = line_tag(hash);
+	struct place place;
+
+	if (table->count == table->capacity)
+		return FLOW_NONE;
+	if (!has_record(table, home.group) || !choose_line(table, home, tag, &place)) {
+		place = stray_place(table, home);
+		table->n_strays++;
+	} else if (!place_equal(place, home)) {
+		line_goes_away(place_line(table, home), tag);
+	}
+	struct flow_line *line = place_line(table, place);
+	unsigned slot = line_first(line_match(line, 0));
+
+	line_set(line, slot, tag, take_record(table, place.group));
+	uint32_t position = place_position(table, place, slot);
+
+	table->records[position] = (struct flow_record){.key = *key};
+	table->count++;
+	return position;
+}
+
+/* Removes the entry of this record from a line, if it is there. */
+static bool clear_in(struct flow_table *table, struct place place, uint32_t position)
+{
+	struct flow_line *line = place_line(table, place);
+	uint32_t used = ~line_match(line, 0) & LINE_ALL;
+
+	for (; used != 0; used &= used - 1) {
+		if (place_position(table, place, line_first(used)) == position) {
+			clear(line, line_first(used));
+			return true;
+		}
+	}
+	return false;
+}
+
+static void clear_stray(struct flow_table *table, uint32_t position)
+{
+	struct place place = {.group = position / table->group_records};
+
+	while (!clear_in(table, place, position))
+		place.line++;
+	table->n_strays--;
+}
+
+void flow_table_remove(struct flow_table *table, uint32_t position)
+{
+	uint64_t hash = flow_key_hash(table->secret, &table->records[position].key);
+	struct place home = place_home(table, hash);
+	uint16_t tag = line_tag(hash);
+
+	if (!clear_in(table, home, position)) {
+		struct place other = place_other(table, home, tag);
+
+		if (clear_in(table, other, position))
+			line_comes_home(place_line(table, home), tag);
+		else
+			clear_stray(table, position);
+	}
+	give_record(table, position);
+	table->count--;
+}
