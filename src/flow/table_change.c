@@ -26,10 +26,8 @@ static uint32_t take_record(struct flow_table *table, uint32_t group)
 	return record;
 }
 
-static void give_record(struct flow_table *table, uint32_t position)
+static void give_record(struct flow_table *table, uint32_t group, uint32_t position)
 {
-	uint32_t group = position / table->group_records;
-
 	table->records[position].state = FLOW_FREE;
 	table->records[position].wheel_next = table->groups[group].free;
 	table->groups[group].free = position - group * table->group_records;
@@ -164,29 +162,32 @@ static bool clear_in(struct flow_table *table, struct place place, uint32_t posi
 	return false;
 }
 
-static void clear_stray(struct flow_table *table, uint32_t position)
+/* Returns the group in which it lay. */
+static uint32_t clear_stray(struct flow_table *table, uint32_t position)
 {
-	struct place place = {.group = position / table->group_records};
+	struct place place = {0};
 
-	while (!clear_in(table, place, position))
-		place.line++;
+	while (!clear_in(table, place, position)) {
+		if (++place.line == table->group_lines)
+			place = (struct place){.group = place.group + 1};
+	}
 	table->n_strays--;
+	return place.group;
 }
 
 void flow_table_remove(struct flow_table *table, uint32_t position)
 {
 	uint64_t hash = flow_key_hash(table->secret, &table->records[position].key);
 	struct place home = place_home(table, hash);
+	uint32_t group = home.group;
 	uint16_t tag = line_tag(hash);
 
 	if (!clear_in(table, home, position)) {
-		struct place other = place_other(table, home, tag);
-
-		if (clear_in(table, other, position))
+		if (clear_in(table, place_other(table, home, tag), position))
 			line_comes_home(place_line(table, home), tag);
 		else
-			clear_stray(table, position);
+			group = clear_stray(table, position);
 	}
-	give_record(table, position);
+	give_record(table, group, position);
 	table->count--;
 }
