@@ -2,6 +2,7 @@
 #include "main/replay.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -43,6 +44,24 @@ struct reading {
 	unsigned n;	    /* packets of the burst that is being filled; all came at now_us */
 	struct rte_mbuf *burst[BURST];
 };
+
+/* Set by a signal: no more is read, and what was read is reported. */
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+/* The second signal of a kind kills, as if this had not been: somebody is in a hurry. */
+static void catch_signals(void)
+{
+	const struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESETHAND};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
 
 static void complain(struct replay *replay, const struct error *error)
 {
@@ -133,6 +152,11 @@ static int read_packets(struct reading *reading, struct capture *capture, struct
 		ret = add_packet(reading, &packet, error);
 		if (ret < 0)
 			break;
+		if (interrupted) {
+			ret = error_set(error, -EINTR, "%s: interrupted after %ju packets",
+				reading->replay->options.paths[reading->number], packets + 1);
+			break;
+		}
 		if (++packets % 1024 == 0)
 			progress_update(&progress, capture_position(capture), packets);
 	}
@@ -163,10 +187,12 @@ static void replay_all(struct replay *replay)
 	struct replay_total part;
 	bool several = replay->options.n_paths > 1;
 	bool text = !replay->options.json;
+	unsigned n_read = 0;
 	struct error error;
 
 	replay_total_start(&total);
-	for (uint32_t i = 0; i < replay->options.n_paths; i++) {
+	for (uint32_t i = 0; i < replay->options.n_paths && !interrupted; i++) {
+		n_read++;
 		replay_total_resume(&part, &total);
 		replay_capture(replay, i);
 		replay_total_count(&part, replay->engine);
@@ -181,10 +207,10 @@ static void replay_all(struct replay *replay)
 	const char *name = several ? NULL : replay->options.paths[0];
 
 	if (!text) {
-		replay_total_json(&total, name, replay->options.n_paths, top, n_top);
+		replay_total_json(&total, name, n_read, top, n_top);
 		return;
 	}
-	replay_total_print(&total, name, replay->options.n_paths);
+	replay_total_print(&total, name, n_read);
 	summary_top(stderr, top, n_top);
 }
 
@@ -262,6 +288,7 @@ int replay_main(int argc, char **argv)
 		return EXIT_MISUSED;
 	}
 	replay.quiet = isatty(STDOUT_FILENO) && replay.options.output == NULL;
+	catch_signals();
 	run(&replay);
 	return replay.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
