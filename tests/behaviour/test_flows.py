@@ -374,3 +374,13 @@ def test_time_of_long_ago_and_far_ahead(made):
     packets = [frames.udp(time - frames.START, A, 1000, B, 53) for time in (0, 2**32 - 1, 5)]
     result = made(packets, in_order=False)
     assert total(result.records)[0] == 3
+
+
+def test_silence_of_years(made):
+    """Longer than the clock of a run lasts: every flow ends by idleness, and times stay true."""
+    year = 365 * 86400
+    packets = [frames.udp(time, A, 1000, B, 53) for time in (0, 5 * year, 5 * year + 20, 30 * year)]
+    records = made(packets).records
+    assert [(record["packets"], record["end_reason"]) for record in records] == [
+        (1, "idle"), (2, "idle"), (1, "shutdown")]
+    assert [record["start"][:4] for record in records] == ["2026", "2031", "2056"]
