@@ -17,6 +17,7 @@ done
 # A sanitizer's first finding ends the program that it is found in.
 export ASAN_OPTIONS=${ASAN_OPTIONS-abort_on_error=1:detect_stack_use_after_return=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS-halt_on_error=1:abort_on_error=1:print_stacktrace=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS-halt_on_error=1:abort_on_error=1:atexit_sleep_ms=0}
 # Programs under sanitizers are slower.
 slower=1
 [[ $build == build ]] || slower=5
@@ -31,7 +32,7 @@ for suite; do
 		MILLRACE=$PWD/$build/millrace MILLRACE_SLOWER=$slower "$PYTHON" -m pytest -q \
 			--junit-xml="$result" tests/behaviour >&2 || failed=1
 	else
-		meson test -C "$build" --no-rebuild --print-errorlogs --timeout-multiplier "$slower" \
+		meson test -C "$build" --no-rebuild --print-errorlogs --timeout-multiplier $((4 * slower)) \
 			--suite "$suite" >&2 || failed=1
 		cp "$build/meson-logs/testlog.junit.xml" "$result" 2>/dev/null || true
 	fi
