@@ -189,24 +189,39 @@ static bool tie_quote(struct triage *triage, struct packet_info *quoted)
 	return true;
 }
 
-static void icmp_error(struct triage *triage, struct rte_mbuf *packet)
+/* The note for the shard of the flow that an ICMP error quotes; NULL, and counted, when there is none. */
+static struct rte_mbuf *make_note(struct triage *triage, struct rte_mbuf *error)
 {
 	struct rte_mbuf *note = NULL;
 	struct packet_info quoted;
-	bool tied = extract_quote(
-			    &triage->config.extract, packet, &packet_meta(packet)->info, &quoted) &&
-		    tie_quote(triage, &quoted);
 
-	emit_flow(triage, packet);
-	if (tied)
+	if (extract_quote(&triage->config.extract, error, &packet_meta(error)->info, &quoted) &&
+		tie_quote(triage, &quoted))
 		note = rte_pktmbuf_alloc(triage->config.pool);
 	if (note == NULL) {
 		triage->counters.icmp_untied++;
-		return;
+		return NULL;
 	}
 	packet_meta(note)->kind = PACKET_KIND_QUOTE;
 	packet_meta(note)->info = quoted;
-	emit(triage, hash_shard(quoted.hash, triage->config.n_shards), note);
+	return note;
+}
+
+/* A packet with a key. Once it is handed over it is no longer ours to read. */
+static void flow_packet(struct triage *triage, struct rte_mbuf *packet)
+{
+	uint8_t flags = packet_meta(packet)->info.flags;
+	struct rte_mbuf *note = flags & PACKET_ICMP_ERROR ? make_note(triage, packet) : NULL;
+
+	if (triage->fragments != NULL && flags & PACKET_LATER_FRAGMENT)
+		later_fragment(triage, packet);
+	else if (triage->fragments != NULL && flags & PACKET_FIRST_FRAGMENT)
+		first_fragment(triage, packet);
+	else
+		emit_flow(triage, packet);
+	if (note != NULL)
+		emit(triage, hash_shard(packet_meta(note)->info.hash, triage->config.n_shards),
+			note);
 }
 
 static void one(struct triage *triage, unsigned wire, struct rte_mbuf *packet)
@@ -226,16 +241,9 @@ static void one(struct triage *triage, unsigned wire, struct rte_mbuf *packet)
 		emit(triage, 0, packet);
 		return;
 	case EXTRACT_IP:
-		break;
+		flow_packet(triage, packet);
+		return;
 	}
-	if (triage->fragments != NULL && meta->info.flags & PACKET_LATER_FRAGMENT)
-		later_fragment(triage, packet);
-	else if (triage->fragments != NULL && meta->info.flags & PACKET_FIRST_FRAGMENT)
-		first_fragment(triage, packet);
-	else if (meta->info.flags & PACKET_ICMP_ERROR)
-		icmp_error(triage, packet);
-	else
-		emit_flow(triage, packet);
 }
 
 void triage_burst(struct triage *triage, unsigned wire, uint64_t now_us, struct rte_mbuf **packets,

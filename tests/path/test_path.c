@@ -300,6 +300,24 @@ static void icmp_errors_reach_the_flow_they_quote(void **state)
 	}
 }
 
+static void an_error_may_come_in_fragments(void **state)
+{
+	(void)state;
+	struct scene *scene = scene_begin(&(struct scene_options){0});
+	struct frame frame;
+
+	udp(&frame, "10.0.0.1", "10.0.0.2", 1000, 53, 0);
+	scene_send(scene, &frame);
+	unreachable(&frame, false);
+	put_be16(&frame.bytes[frame.ip[0] + 4], 99);
+	put_be16(&frame.bytes[frame.ip[0] + 6], 0x2000); /* the first of several */
+	scene_send(scene, &frame);
+	scene_end(scene);
+	assert_int_equal(scene_report(scene, IPPROTO_UDP, 1000, 53)->record.icmp_errors, 1);
+	assert_int_equal(scene_counters(scene).icmp_untied, 0);
+	scene_destroy(scene);
+}
+
 static void tcp(
 	struct frame *frame, bool back, unsigned flags, uint32_t seq, uint32_t ack, size_t data)
 {
@@ -470,6 +488,7 @@ int main(void)
 		cmocka_unit_test(who_cannot_wait_goes_on_untied),
 		cmocka_unit_test(separate_fragments_are_flows_of_their_own),
 		cmocka_unit_test(icmp_errors_reach_the_flow_they_quote),
+		cmocka_unit_test(an_error_may_come_in_fragments),
 		cmocka_unit_test(the_window_counts_and_drops_only_when_strict),
 		cmocka_unit_test(a_closed_connection_ends_and_its_ports_serve_again),
 		cmocka_unit_test(long_flows_are_reported_now_and_then),
