@@ -47,6 +47,8 @@ int inbox_worker_start(struct inbox_worker *inbox_worker)
 	if (ret != 0) {
 		mailbox_destroy(inbox_worker->inbox);
 		inbox_worker->inbox = NULL;
+	} else {
+		pthread_setname_np(inbox_worker->thread, "worker");
 	}
 	return -ret;
 }
