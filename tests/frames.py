@@ -140,5 +140,8 @@ def write(path, *packets, in_order=True):
     with PcapWriter(str(path), linktype=1, sync=False) as writer:
         writer.write_header(None)
         for packet in flat:
-            writer.write_packet(packet)
+            # as bytes: writers of later versions refuse layers without a link type
+            seconds = int(packet.time)
+            writer.write_packet(bytes(packet), sec=seconds,
+                                usec=round((packet.time - seconds) * 1000000))
     return path
