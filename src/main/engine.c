@@ -186,6 +186,11 @@ void engine_packets(struct engine *engine, uint64_t now_us, struct rte_mbuf **pa
 	triage_burst(engine->triage, 0, now_us, packets, n);
 }
 
+void engine_flush(struct engine *engine)
+{
+	triage_flush(engine->triage);
+}
+
 int engine_end(struct engine *engine, uint64_t now_us, struct error *error)
 {
 	int ret = triage_end(engine->triage, now_us);

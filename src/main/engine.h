@@ -20,7 +20,7 @@
 #include "flow/shard.h"
 #include "path/counters.h"
 
-/* Fragmented datagrams remembered at once, and packets that may wait for their first fragment. */
+/* Fragmented datagrams remembered at once, and buffers of packets that may wait for their first. */
 #define ENGINE_MAX_DATAGRAMS 65536
 #define ENGINE_MAX_HELD 65536
 #define ENGINE_MAX_WORKERS 16
@@ -59,6 +59,9 @@ int engine_begin(struct engine *engine, uint64_t origin_us, uint32_t run, struct
 
 /* Packets that arrived at `now_us` of the run's clock; at most 64, all become the engine's. */
 void engine_packets(struct engine *engine, uint64_t now_us, struct rte_mbuf **packets, unsigned n);
+
+/* Lets the workers have what triage has gathered for them. */
+void engine_flush(struct engine *engine);
 
 /* The run ends at `now_us`. Returns when every flow of it has been handed to the exporter. */
 int engine_end(struct engine *engine, uint64_t now_us, struct error *error);

@@ -132,6 +132,7 @@ static int add_packet(
 		if (tries == BUFFER_TRIES)
 			return error_set(error, -ENOMEM, "no memory for another packet");
 		hand_in(reading);
+		engine_flush(reading->replay->engine);
 		idle_wait(&tries);
 	}
 	if (reading->n == BURST)

@@ -14,22 +14,23 @@ union list {
 };
 
 struct held {
-	uint32_t max_packets;
-	uint32_t count;
-	uint32_t fresh; /* lists from here on were never used */
-	uintptr_t free; /* number + 1 */
+	uint32_t max_buffers;
+	uint32_t buffers; /* held, in all */
+	uint32_t count;	  /* packets held */
+	uint32_t fresh;	  /* lists from here on were never used */
+	uintptr_t free;	  /* number + 1 */
 	union list *lists;
 };
 
-int held_create(struct held **out, uint32_t max_packets)
+int held_create(struct held **out, uint32_t max_buffers)
 {
 	struct held *held = calloc(1, sizeof(*held));
 
 	if (held == NULL)
 		return -ENOMEM;
-	held->max_packets = max_packets;
-	if (max_packets != 0) {
-		held->lists = mapping_create(max_packets * sizeof(*held->lists), 0);
+	held->max_buffers = max_buffers;
+	if (max_buffers != 0) {
+		held->lists = mapping_create(max_buffers * sizeof(*held->lists), 0);
 		if (held->lists == NULL) {
 			free(held);
 			return -ENOMEM;
@@ -43,7 +44,7 @@ void held_destroy(struct held *held)
 {
 	if (held == NULL)
 		return;
-	mapping_destroy(held->lists, held->max_packets * sizeof(*held->lists));
+	mapping_destroy(held->lists, held->max_buffers * sizeof(*held->lists));
 	free(held);
 }
 
@@ -60,8 +61,9 @@ static uint32_t new_list(struct held *held)
 
 uint32_t held_add(struct held *held, uint32_t list, struct rte_mbuf *packet)
 {
-	if (held->count == held->max_packets)
+	if (packet->nb_segs > held->max_buffers - held->buffers)
 		return HELD_NONE;
+	held->buffers += packet->nb_segs;
 	held->count++;
 	if (list == HELD_NONE) {
 		list = new_list(held);
@@ -83,6 +85,7 @@ struct rte_mbuf *held_take(struct held *held, uint32_t *list)
 	struct rte_mbuf *last = held->lists[*list].last;
 	struct rte_mbuf *first = packet_meta(last)->next_held;
 
+	held->buffers -= first->nb_segs;
 	held->count--;
 	if (first == last) {
 		held->lists[*list].next_free = held->free;

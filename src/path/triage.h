@@ -38,7 +38,7 @@ struct triage_config {
 	struct extract_options extract;
 	unsigned n_shards;
 	uint32_t max_datagrams;	  /* fragmented datagrams remembered; 0: fragments are not tied */
-	uint32_t max_held;	  /* packets held back */
+	uint32_t max_held;	  /* buffers of packets held back */
 	struct rte_mempool *pool; /* for notes; its mbufs have PACKET_META_SIZE private bytes */
 	triage_hand_over_fn hand_over;
 	void *context;

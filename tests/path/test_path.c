@@ -241,6 +241,29 @@ static void who_cannot_wait_goes_on_untied(void **state)
 	scene_destroy(scene);
 }
 
+static void what_waits_is_bounded_in_buffers(void **state)
+{
+	(void)state;
+	struct scene *scene =
+		scene_begin(&(struct scene_options){.max_held = 4, .max_segment = 20});
+	struct frame frame;
+
+	later_fragment(&frame, 1, 16, 16); /* 50 bytes: three buffers of the four */
+	assert_int_equal(frame.length, 50);
+	scene_send(scene, &frame);
+	scene_send(scene, &frame);
+	assert_int_equal(triage_held(scene->triage), 1);
+	assert_int_equal(scene_counters(scene).fragments_untied, 1);
+	first_fragment(&frame, 1);
+	scene_send(scene, &frame);
+	assert_int_equal(triage_held(scene->triage), 0);
+	later_fragment(&frame, 2, 16, 16); /* and room again */
+	scene_send(scene, &frame);
+	assert_int_equal(triage_held(scene->triage), 1);
+	scene_end(scene);
+	scene_destroy(scene);
+}
+
 static void separate_fragments_are_flows_of_their_own(void **state)
 {
 	(void)state;
@@ -486,6 +509,7 @@ int main(void)
 		cmocka_unit_test(fragments_follow_in_any_order),
 		cmocka_unit_test(a_fragment_waits_sixty_seconds),
 		cmocka_unit_test(who_cannot_wait_goes_on_untied),
+		cmocka_unit_test(what_waits_is_bounded_in_buffers),
 		cmocka_unit_test(separate_fragments_are_flows_of_their_own),
 		cmocka_unit_test(icmp_errors_reach_the_flow_they_quote),
 		cmocka_unit_test(an_error_may_come_in_fragments),
