@@ -8,6 +8,9 @@
 #include <rte_version.h>
 
 #include "base/text.h"
+#ifdef MILLRACE_BENCH
+#include "bench/bench.h"
+#endif
 #include "main/replay.h"
 #include "main/suggest.h"
 #include "millrace_version.h"
@@ -20,6 +23,9 @@ static const struct {
 	const char *what;
 } commands[] = {
 	{"replay", replay_main, "run the engine over captures, flow records out"},
+#ifdef MILLRACE_BENCH
+	{"bench", bench_main, "measure this machine, side by side with the best known way"},
+#endif
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -38,6 +38,17 @@ static void look_up(const struct worker *worker, struct burst *burst)
 		burst->position[index[i]] = positions[i];
 }
 
+/* TCP needs the second line of its records too. */
+static void fetch_second_lines(const struct worker *worker, const struct burst *burst)
+{
+	for (unsigned i = 0; i < burst->n; i++) {
+		if (burst->position[i] != FLOW_NONE &&
+			packet_meta(burst->packet[i])->info.flags & PACKET_TCP)
+			rte_prefetch0(&flow_table_record(&worker->shard->table, burst->position[i])
+					->bytes_high);
+	}
+}
+
 static void account(struct worker *worker, struct burst *burst, unsigned i)
 {
 	const struct packet_info *info = &packet_meta(burst->packet[i])->info;
@@ -48,6 +59,7 @@ static void account(struct worker *worker, struct burst *burst, unsigned i)
 
 static void account_known(struct worker *worker, struct burst *burst)
 {
+	fetch_second_lines(worker, burst);
 	for (unsigned i = 0; i < burst->n; i++) {
 		if (burst->position[i] != FLOW_NONE)
 			account(worker, burst, i);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Measuring side by side: two ways of doing the same work, in turns, in one process, and what is told
+ * is the ratio of their lower quartiles. Absolute figures move with the machine and its neighbours;
+ * the ratio within one run does so much less, and the spread says how far it may be trusted.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BENCH_ROUNDS 9
+
+/* What the user asks of `millrace bench NAME`. */
+struct bench_options {
+	bool json;
+	uint32_t flows[16]; /* sizes to measure at */
+	unsigned n_flows;
+};
+
+/* One measure of two contenders. */
+struct bench_row {
+	const char *bench;
+	const char *measure;
+	const char *load;
+	uint32_t flows;
+	const char *unit;
+	const char *against;
+	double goal; /* the ratio that is wanted; 0 = none */
+	unsigned rounds;
+	double ours[BENCH_ROUNDS];
+	double theirs[BENCH_ROUNDS];
+};
+
+/*
+ * Prints a row on stdout: as a line of a table, or as one JSON object. The ratio is theirs / ours, for
+ * costs; above 1 is better for us.
+ */
+void bench_print(struct bench_row *row, bool json);
+
+/* The head of the table, and what machine this is; nothing with --json but the machine on stderr. */
+void bench_print_head(bool json);
+
+/* `millrace bench`: argv[0] is "bench". Returns the exit code. */
+int bench_main(int argc, char **argv);
+
+/* `millrace bench table`. Returns 0 or a negative errno. */
+int bench_table(const struct bench_options *options);
