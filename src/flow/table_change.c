@@ -63,50 +63,61 @@ static bool move(struct flow_table *table, struct place from, unsigned slot, str
 	return true;
 }
 
-/* Frees a slot of a full line, by up to `moves` moves. */
-static bool make_room(struct flow_table *table, struct place place, unsigned moves)
+static bool has_room(const struct flow_table *table, struct place place)
 {
-	const struct flow_line *line = place_line(table, place);
+	return line_match(place_line(table, place), 0) != 0;
+}
 
+/* Moves one entry of a full line to its other line, if any of those has room. */
+static bool move_one(struct flow_table *table, struct place place)
+{
 	for (unsigned slot = 0; slot < LINE_SLOTS; slot++) {
-		struct place to = place_other(table, place, line->tag[slot]);
+		struct place to = place_other(table, place, place_line(table, place)->tag[slot]);
 
-		if (line_match(place_line(table, to), 0) != 0 && move(table, place, slot, to))
-			return true;
-	}
-	for (unsigned slot = 0; slot < LINE_SLOTS && moves > 1; slot++) {
-		struct place to = place_other(table, place, line->tag[slot]);
-
-		if (place_equal(to, place) || !make_room(table, to, moves - 1))
-			continue;
-		/* a move further on may have freed a slot here, or changed what lies in this one */
-		if (line_match(line, 0) != 0)
-			return true;
-		to = place_other(table, place, line->tag[slot]);
-		if (line_match(place_line(table, to), 0) != 0 && move(table, place, slot, to))
+		if (has_room(table, to) && move(table, place, slot, to))
 			return true;
 	}
 	return false;
 }
 
-static bool has_room(struct flow_table *table, struct place place, unsigned moves)
+/*
+ * Sees to a free slot in a line by up to `moves` moves. Each makes room one line further on, and may
+ * leave it anywhere on the way, in this line too, also when it comes to nothing: so what lies where is
+ * looked at anew after each.
+ */
+static bool make_room(struct flow_table *table, struct place place, unsigned moves)
 {
-	return line_match(place_line(table, place), 0) != 0 ||
-	       (moves > 0 && make_room(table, place, moves));
+	const struct flow_line *line = place_line(table, place);
+
+	if (has_room(table, place))
+		return true;
+	if (moves == 0)
+		return false;
+	if (move_one(table, place))
+		return true;
+	for (unsigned slot = 0; slot < LINE_SLOTS && moves > 1; slot++) {
+		make_room(table, place_other(table, place, line->tag[slot]), moves - 1);
+		if (has_room(table, place) || move_one(table, place))
+			return true;
+	}
+	return false;
 }
 
-/* The line of a new entry: home, else the other. False when neither has room or can make any. */
+/*
+ * The line of a new entry: home, else the other, as soon as one has room. False when neither has any
+ * and none can be made.
+ */
 static bool choose_line(
 	struct flow_table *table, struct place home, uint16_t tag, struct place *place)
 {
 	struct place other = place_other(table, home, tag);
 
 	for (unsigned moves = 0; moves <= MAX_MOVES; moves++) {
-		*place = home;
-		if (has_room(table, home, moves))
-			return true;
-		*place = other;
-		if (has_room(table, other, moves))
+		if (!make_room(table, home, moves))
+			make_room(table, other, moves);
+		/* an attempt that came to nothing may have left room all the same */
+		*place = has_room(table, home) ? home : other;
+		if (has_room(table, *place))
 			return true;
 	}
 	return false;

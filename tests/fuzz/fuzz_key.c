@@ -8,12 +8,14 @@
  * - a key is the same whichever end sends, and the end is the other one;
  * - the table holds what the list holds, in positions that never change, and takes what it was made
  *   for;
- * - once empty, it is as new: no line remembers that something went past it.
+ * - its counts of entries that are away from home, and of strays, are what a recount gives;
+ * - once empty, it is as new.
  */
 
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "flow/place.h"
 #include "flow/table.h"
 
 #define CAPACITY 70
@@ -79,6 +81,48 @@ static void find_all(const struct list *list)
 			"found where it was put");
 }
 
+/* Counts the entry in one slot where it belongs; returns whether it is a stray. */
+static bool recount(
+	const struct flow_table *table, struct place place, unsigned slot, unsigned (*away)[4])
+{
+	const struct flow_key *key =
+		&flow_table_record(table, place_position(table, place, slot))->key;
+	uint64_t hash = flow_key_hash(table->secret, key);
+	struct place home = place_home(table, hash);
+	uint16_t tag = line_tag(hash);
+
+	check(place_line(table, place)->tag[slot] == tag, "tag");
+	if (place_equal(home, place))
+		return false;
+	if (!place_equal(place_other(table, home, tag), place))
+		return true;
+	away[home.line][line_class(tag) / 4]++;
+	return false;
+}
+
+static void check_counts(const struct flow_table *table)
+{
+	unsigned away[CAPACITY][4] = {0};
+	struct place place = {0};
+	uint32_t strays = 0;
+	uint32_t count = 0;
+
+	for (; place.line < table->group_lines; place.line++) {
+		uint32_t used = ~line_match(place_line(table, place), 0) & LINE_ALL;
+
+		for (; used != 0; used &= used - 1, count++)
+			strays += recount(table, place, line_first(used), away);
+	}
+	check(count == table->count && strays == table->n_strays, "entries and strays");
+	for (uint32_t i = 0; i < table->group_lines; i++) {
+		for (unsigned class = 0; class < 4; class ++) {
+			unsigned told = table->lines[i].away >> 4 * class & 15;
+
+			check(told == away[i][class] || told == 15, "entries away from home");
+		}
+	}
+}
+
 static void toggle(struct list *list, const struct flow_key *key)
 {
 	uint64_t hash = flow_key_hash(list->secret, key);
@@ -114,6 +158,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		toggle(&list, &key);
 		find_all(&list);
+		check_counts(&list.table);
 	}
 	while (list.n != 0) {
 		struct flow_key key = list.entries[0].key;
