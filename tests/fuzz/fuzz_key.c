@@ -157,7 +157,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		struct flow_key key = make_key(&data[at]);
 
 		toggle(&list, &key);
-		find_all(&list);
+		if (at % 8 == 0)
+			find_all(&list);
 		check_counts(&list.table);
 	}
 	while (list.n != 0) {
