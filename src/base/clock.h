@@ -7,7 +7,7 @@
  * It never runs back.
  *
  * Records keep 48 bits of it, 8.9 years. The clock stops there: a run that could last longer is ended
- * and begun anew before that (in replay, at a gap of CLOCK_GAP_US).
+ * and begun anew before that (in replay, at a gap of CLOCK_GAP_US, or with that much left).
  */
 
 #include <stdint.h>

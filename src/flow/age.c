@@ -91,6 +91,11 @@ static void report_active(struct flow_shard *shard, struct flow_record *record)
 	record->start_us = shard->tick * CLOCK_US_PER_S & CLOCK_MAX_US;
 }
 
+static bool has_packets(const struct flow_record *record)
+{
+	return flow_packets(record, 0) != 0 || flow_packets(record, 1) != 0;
+}
+
 static void due(void *context, uint32_t position)
 {
 	struct flow_shard *shard = context;
@@ -100,8 +105,13 @@ static void due(void *context, uint32_t position)
 		flow_end_record(shard, position, flow_end_reason(record, FLOW_END_IDLE));
 		return;
 	}
-	if (active_tick(shard, record) <= shard->tick)
-		report_active(shard, record);
+	if (active_tick(shard, record) <= shard->tick) {
+		/* silence is not worth a report; the next one is due as long after it */
+		if (has_packets(record))
+			report_active(shard, record);
+		else
+			record->start_us = shard->tick * CLOCK_US_PER_S & CLOCK_MAX_US;
+	}
 	flow_age_file(shard, position);
 }
 

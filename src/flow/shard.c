@@ -185,14 +185,17 @@ enum flow_account flow_shard_account(
 			return FLOW_ACCOUNT_GO;
 		}
 		shard->counters.tcp_odd += verdict == TCP_ODD;
+		if (verdict == TCP_ODD && shard->config.tcp_strict)
+			return FLOW_ACCOUNT_TCP_ODD; /* dropped: it leaves no trace in the record */
+		if (verdict == TCP_IN_WINDOW && info->flags & PACKET_FIRST_FRAGMENT)
+			flow_tcp_forget_window(record);
 	} else {
 		reply(record, info);
 	}
 	count(shard, record, info);
 	if (record->state != before)
 		refile(shard, position, before);
-	return verdict == TCP_ODD && shard->config.tcp_strict ? FLOW_ACCOUNT_TCP_ODD
-							      : FLOW_ACCOUNT_GO;
+	return FLOW_ACCOUNT_GO;
 }
 
 bool flow_shard_quoted(struct flow_shard *shard, const struct packet_info *quoted)

@@ -73,7 +73,7 @@ struct flow_shard {
 
 enum flow_account {
 	FLOW_ACCOUNT_GO,
-	FLOW_ACCOUNT_TCP_ODD, /* outside the window while strict: to be dropped */
+	FLOW_ACCOUNT_TCP_ODD, /* outside the window while strict: to be dropped, not counted */
 };
 
 /* Returns 0, -EINVAL or -ENOMEM. All memory is taken here. */

@@ -22,7 +22,7 @@ static enum tcp_verdict track_closed(
 			/* whom a RST answered may ask again with the very same SYN */
 			return same_syn(record, from, segment) ? TCP_IN_WINDOW : TCP_REOPEN;
 		}
-		if (tcp_beyond(segment->seq, record->tcp_end[from]) > 0)
+		if (tcp_beyond(segment->seq, record->tcp_end[from]) >= 0)
 			return TCP_REOPEN;
 	}
 	if (misfit.seq_ahead > 0 || misfit.seq_old > 0 || misfit.ack_ahead > 0 ||
@@ -119,6 +119,9 @@ static enum tcp_verdict track_data(struct flow_record *record, unsigned from,
 		if (misfit.seq_ahead > 0)
 			record->tcp_max_end[from] = segment->seq + tcp_window_bytes(record, to);
 	}
+	/* nothing is known, but that the other end has finished: somewhere beyond what was seen */
+	if (!record->window_known && tcp_has_finished(record, to))
+		record->tcp_end[to] = tcp_later(record->tcp_end[to], segment->ack);
 	uint32_t to_end = record->tcp_end[to];
 
 	open_by(record, from);
@@ -203,4 +206,11 @@ enum tcp_verdict flow_tcp_track(
 	if (segment->window > record->tcp_window[from])
 		record->tcp_window[from] = segment->window;
 	return TCP_IN_WINDOW;
+}
+
+void flow_tcp_forget_window(struct flow_record *record)
+{
+	if (flow_phase((enum flow_state)record->state) == FLOW_PHASE_NEW)
+		return; /* the handshake's numbers are still needed, and short */
+	record->window_known = 0;
 }

@@ -49,3 +49,10 @@ void flow_tcp_first(struct flow_record *record, unsigned from, const struct tcp_
  */
 enum tcp_verdict flow_tcp_track(
 	struct flow_record *record, unsigned from, const struct tcp_segment *segment, bool strict);
+
+/*
+ * Lets the window be learned anew from the next segment each way: after a segment in the window of which
+ * only the first fragment tells, so that nobody knows where it ends, and for flows that come back from
+ * hardware. Nothing during the handshake.
+ */
+void flow_tcp_forget_window(struct flow_record *record);

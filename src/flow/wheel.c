@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "flow/wheel.h"
 
-/* A record whose list begins with it points back to the slot instead of a record. */
-#define HEAD_BIT (UINT32_C(1) << 31)
+/* The first and the last record of a list point to the slot instead of another record. */
+#define SLOT_BIT (UINT32_C(1) << 31)
 
 #define N_LEVELS 3
 
@@ -46,14 +46,29 @@ void wheel_add(struct wheel *wheel, uint32_t position, uint64_t due)
 
 	unsigned slot = slot_of(&levels[level], due);
 	struct flow_record *record = &wheel->records[position];
+	uint32_t last = wheel->tail[slot];
 
-	record->wheel_prev = HEAD_BIT | slot;
-	record->wheel_next = wheel->head[slot];
-	if (wheel->head[slot] != FLOW_NONE)
-		wheel->records[wheel->head[slot]].wheel_prev = position;
-	wheel->head[slot] = position;
-	wheel->occupied[slot / 64] |= UINT64_C(1) << slot % 64;
+	record->wheel_next = SLOT_BIT | slot;
+	wheel->tail[slot] = position;
+	if (wheel->head[slot] == FLOW_NONE) {
+		record->wheel_prev = SLOT_BIT | slot;
+		wheel->head[slot] = position;
+		wheel->occupied[slot / 64] |= UINT64_C(1) << slot % 64;
+	} else {
+		record->wheel_prev = last;
+		wheel->records[last].wheel_next = position;
+	}
 	wheel->count++;
+}
+
+/* Takes the whole list of a slot. */
+static uint32_t take(struct wheel *wheel, unsigned slot)
+{
+	uint32_t list = wheel->head[slot];
+
+	wheel->head[slot] = FLOW_NONE;
+	wheel->occupied[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+	return list;
 }
 
 void wheel_remove(struct wheel *wheel, uint32_t position)
@@ -62,16 +77,17 @@ void wheel_remove(struct wheel *wheel, uint32_t position)
 	uint32_t next = record->wheel_next;
 	uint32_t prev = record->wheel_prev;
 
-	if (next != FLOW_NONE)
+	if (next & prev & SLOT_BIT) {
+		take(wheel, next & ~SLOT_BIT);
+	} else if (prev & SLOT_BIT) {
+		wheel->head[prev & ~SLOT_BIT] = next;
 		wheel->records[next].wheel_prev = prev;
-	if (prev & HEAD_BIT) {
-		unsigned slot = prev & ~HEAD_BIT;
-
-		wheel->head[slot] = next;
-		if (next == FLOW_NONE)
-			wheel->occupied[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+	} else if (next & SLOT_BIT) {
+		wheel->tail[next & ~SLOT_BIT] = prev;
+		wheel->records[prev].wheel_next = next;
 	} else {
 		wheel->records[prev].wheel_next = next;
+		wheel->records[next].wheel_prev = prev;
 	}
 	wheel->count--;
 }
@@ -115,14 +131,14 @@ uint64_t wheel_next_tick(const struct wheel *wheel, uint64_t until)
 /* Hands every record of a slot to its owner, who knows when it really is due. */
 static void work_off(struct wheel *wheel, unsigned slot, wheel_due_fn due, void *context)
 {
-	uint32_t position = wheel->head[slot];
+	uint32_t position = take(wheel, slot);
 
-	wheel->head[slot] = FLOW_NONE;
-	wheel->occupied[slot / 64] &= ~(UINT64_C(1) << slot % 64);
 	while (position != FLOW_NONE) {
 		uint32_t next = wheel->records[position].wheel_next;
 
-		if (next != FLOW_NONE)
+		if (next & SLOT_BIT)
+			next = FLOW_NONE;
+		else
 			__builtin_prefetch(&wheel->records[next]);
 		wheel->count--;
 		due(context, position);
@@ -139,31 +155,60 @@ void wheel_turn(struct wheel *wheel, uint64_t tick, wheel_due_fn due, void *cont
 	}
 }
 
-unsigned wheel_oldest(const struct wheel *wheel, uint32_t *positions, unsigned max)
+/* A level's way from its next slot round to its last. */
+struct round {
+	uint64_t number; /* of the slot, counted from tick 0; only occupied ones are stopped at */
+	uint64_t end;
+};
+
+static void go_on(const struct wheel *wheel, const struct level *level, struct round *round)
+{
+	if (round->number < round->end)
+		round->number +=
+			distance(wheel, level, slot_of(level, round->number << level->shift));
+	if (round->number > round->end)
+		round->number = round->end;
+}
+
+static unsigned copy_list(
+	const struct wheel *wheel, unsigned slot, uint32_t *positions, unsigned max)
 {
 	unsigned n = 0;
 
+	for (uint32_t position = wheel->head[slot]; n < max && !(position & SLOT_BIT);
+		position = wheel->records[position].wheel_next)
+		positions[n++] = position;
+	return n;
+}
+
+unsigned wheel_oldest(const struct wheel *wheel, uint32_t *positions, unsigned max)
+{
+	struct round rounds[N_LEVELS];
+	unsigned n = 0;
+
 	for (unsigned i = 0; i < N_LEVELS; i++) {
-		const struct level *level = &levels[i];
-		uint64_t number = (wheel->tick >> level->shift) + 1;
+		rounds[i].number = (wheel->tick >> levels[i].shift) + 1;
+		rounds[i].end = rounds[i].number + levels[i].n_slots;
+		go_on(wheel, &levels[i], &rounds[i]);
+	}
+	while (n < max) {
+		uint64_t first = UINT64_MAX;
+		unsigned best = N_LEVELS;
 
-		for (unsigned seen = 0; seen < level->n_slots; seen++, number++) {
-			unsigned slot = slot_of(level, number << level->shift);
-			unsigned ahead = distance(wheel, level, slot);
+		/* of slots that begin together the wider first: what lies there was filed before */
+		for (unsigned i = 0; i < N_LEVELS; i++) {
+			uint64_t tick = rounds[i].number << levels[i].shift;
 
-			seen += ahead;
-			if (seen >= level->n_slots)
-				break;
-			number += ahead;
-			uint32_t position = wheel->head[slot_of(level, number << level->shift)];
-
-			for (; position != FLOW_NONE;
-				position = wheel->records[position].wheel_next) {
-				if (n == max)
-					return n;
-				positions[n++] = position;
+			if (rounds[i].number < rounds[i].end && tick <= first) {
+				first = tick;
+				best = i;
 			}
 		}
+		if (best == N_LEVELS)
+			break;
+		n += copy_list(wheel, slot_of(&levels[best], first), &positions[n], max - n);
+		rounds[best].number++;
+		go_on(wheel, &levels[best], &rounds[best]);
 	}
 	return n;
 }

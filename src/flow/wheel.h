@@ -26,7 +26,8 @@ struct wheel {
 	struct flow_record *records; /* of the table; set once */
 	uint64_t tick;		     /* last tick that was worked off */
 	uint32_t count;
-	uint32_t head[WHEEL_SLOTS];
+	uint32_t head[WHEEL_SLOTS]; /* filed first */
+	uint32_t tail[WHEEL_SLOTS];
 	uint64_t occupied[WHEEL_WORDS];
 };
 
@@ -54,5 +55,8 @@ uint64_t wheel_next_tick(const struct wheel *wheel, uint64_t until);
 /* Works off the tick that wheel_next_tick() gave: everything filed for it goes to `due`. */
 void wheel_turn(struct wheel *wheel, uint64_t tick, wheel_due_fn due, void *context);
 
-/* Up to `max` records from the old end: those due first, to the slot's width. Returns how many. */
+/*
+ * Up to `max` records from the old end: by the time at which they are to be looked at, to the slot's
+ * width, and among those of one slot by the time at which they were filed. Returns how many.
+ */
 unsigned wheel_oldest(const struct wheel *wheel, uint32_t *positions, unsigned max);

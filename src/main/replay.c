@@ -87,19 +87,21 @@ static int end_run(struct reading *reading, uint64_t now_us, struct error *error
 }
 
 /*
- * Sets the clock to a packet's time. It never runs back, and a silence longer than any timeout ends
- * the run by idleness and begins another, so that the clock lasts whatever the capture says.
+ * Sets the clock to a packet's time. It never runs back, and lasts whatever the capture says: a silence
+ * longer than any timeout ends the run by idleness and begins another, and so does, by shutdown, a run
+ * that could outlast the clock.
  */
 static int set_clock(struct reading *reading, uint64_t time_us, struct error *error)
 {
 	uint64_t now_us = time_us < reading->origin_us ? 0 : time_us - reading->origin_us;
-	int ret;
+	int ret = 0;
 
-	if (reading->begun && now_us > reading->now_us + CLOCK_GAP_US) {
+	if (reading->begun && now_us > reading->now_us + CLOCK_GAP_US)
 		ret = end_run(reading, reading->now_us + CLOCK_GAP_US, error);
-		if (ret < 0)
-			return ret;
-	}
+	else if (reading->begun && now_us > CLOCK_MAX_US - CLOCK_GAP_US)
+		ret = end_run(reading, reading->now_us, error);
+	if (ret < 0)
+		return ret;
 	if (!reading->begun) {
 		reading->begun = true;
 		reading->origin_us = time_us;
@@ -282,7 +284,10 @@ int replay_main(int argc, char **argv)
 
 	if (ret == REPLAY_HELP) {
 		replay_options_help(stdout);
-		return EXIT_SUCCESS;
+		if (fflush(stdout) == 0 && !ferror(stdout))
+			return EXIT_SUCCESS;
+		perror("millrace: standard output");
+		return EXIT_FAILURE;
 	}
 	if (ret < 0) {
 		fprintf(stderr, "millrace: %s\n", error.text);

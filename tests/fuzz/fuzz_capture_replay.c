@@ -138,7 +138,9 @@ static void engine_check(struct engine *engine)
 
 	check(path->received == path->out + path_counters_dropped(path),
 		"received = out + dropped");
-	check(engine->flow.packets == path->received - path->non_ip - path->dropped[DROP_MALFORMED],
+	check(engine->flow.packets == path->received - path->non_ip -
+					      path->dropped[DROP_MALFORMED] -
+					      path->dropped[DROP_TCP_WINDOW],
 		"packets of flows");
 	check(engine->reported_packets == engine->flow.packets, "reported packets");
 	check(engine->reported_bytes == engine->flow.bytes, "reported bytes");

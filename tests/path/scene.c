@@ -158,7 +158,8 @@ static void check_sums(const struct scene *scene)
 	assert_int_equal(path.received,
 		path.out + path_counters_dropped(&path) + triage_held(scene->triage));
 	assert_int_equal(triage_held(scene->triage), 0);
-	assert_int_equal(flow.packets, path.received - path.non_ip - path.dropped[DROP_MALFORMED]);
+	assert_int_equal(flow.packets, path.received - path.non_ip - path.dropped[DROP_MALFORMED] -
+					       path.dropped[DROP_TCP_WINDOW]);
 	for (unsigned i = 0; i < scene->n_reports; i++) {
 		for (unsigned end = 0; end < 2; end++) {
 			packets += flow_packets(&scene->reports[i].record, end);

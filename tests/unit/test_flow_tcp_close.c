@@ -220,14 +220,14 @@ static const struct row time_wait[] = {
 	{RST, 0, 2, 0, 0, A, IN, TIME_WAIT},
 	{RST, 0, 90000, 0, 0, A, ODD, TIME_WAIT},
 	{SYN, 0, 0, 0, 8000, A, IN, TIME_WAIT},
-	{SYN, 0, 2, 0, 8000, A, IN, TIME_WAIT},
+	{SYN, 0, 1, 0, 8000, A, IN, TIME_WAIT}, /* the last number that was used */
 	{SYN, 0, 4294000000, 0, 8000, A, ODD, TIME_WAIT},
 	{SYN | ACK, 0, 70000, 2, 8000, B, ODD, TIME_WAIT},
 	{ACK, 100, 1000, 2, 8000, A, IN, TIME_WAIT},
 	{ACK, 100, 100000, 2, 8000, A, ODD, TIME_WAIT},
-	{SYN, 0, 3, 0, 8000, A, REOPEN, SYN_SENT},
-	{SYN | ACK, 0, 90000, 4, 8000, B, IN, SYN_RECEIVED},
-	{ACK, 0, 4, 90001, 8000, A, IN, ESTABLISHED},
+	{SYN, 0, 2, 0, 8000, A, REOPEN, SYN_SENT},
+	{SYN | ACK, 0, 90000, 3, 8000, B, IN, SYN_RECEIVED},
+	{ACK, 0, 3, 90001, 8000, A, IN, ESTABLISHED},
 };
 
 static const struct row time_wait_reopened_by_responder[] = {
