@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <string.h>
 
+#include <netinet/in.h>
+
 #include "base/clock.h"
 #include "base/mapping.h"
 
 /*
- * An entry lies in one of two lines. Either is had from the other and the 40 bits of the fingerprint
+ * An entry lies in one of two lines. Either is had from the other and the 37 bits of the fingerprint
  * that the entry keeps (other_line()), so an entry can be moved out of the way of a new one without
  * its whole fingerprint, and removed without a trace.
  *
@@ -33,11 +35,19 @@ enum kind {
 	WAITING = 2,
 };
 
+/* The protocols that have ports, in 3 bits; for any other its number stands in place of a port. */
+static const uint8_t with_ports[7] = {
+	IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_DCCP, IPPROTO_UDPLITE};
+#define WITHOUT_PORTS 7
+
+#define TAG_HIGH_MASK 31u
+
 struct entry {
 	uint16_t tag_low[2];
 	uint16_t value[2]; /* ports, or the number of the waiting list: low half, high half */
-	uint8_t tag_high;
-	uint8_t kind : 2; /* enum kind */
+	uint8_t tag_high : 5;
+	uint8_t upper : 3; /* which of with_ports, or WITHOUT_PORTS */
+	uint8_t kind : 2;  /* enum kind */
 	uint8_t second : 6;
 };
 
@@ -137,13 +147,21 @@ static void put_waiting(struct entry *entry, uint32_t waiting)
 
 static void put_ports(struct entry *entry, struct fragment_ports ports)
 {
-	entry->value[0] = ports.src;
-	entry->value[1] = ports.dst;
+	unsigned upper = 0;
+
+	while (upper < WITHOUT_PORTS && with_ports[upper] != ports.proto)
+		upper++;
+	entry->upper = upper & 7u;
+	entry->value[0] = upper == WITHOUT_PORTS ? ports.proto : ports.src;
+	entry->value[1] = upper == WITHOUT_PORTS ? 0 : ports.dst;
 }
 
 static struct fragment_ports ports_of(const struct entry *entry)
 {
-	return (struct fragment_ports){.src = entry->value[0], .dst = entry->value[1]};
+	if (entry->upper == WITHOUT_PORTS)
+		return (struct fragment_ports){.proto = (uint8_t)entry->value[0]};
+	return (struct fragment_ports){
+		.src = entry->value[0], .dst = entry->value[1], .proto = with_ports[entry->upper]};
 }
 
 /*
@@ -166,7 +184,7 @@ static uint32_t tag_low_of(const struct entry *entry)
 static bool matches(const struct entry *entry, uint64_t fingerprint)
 {
 	return tag_low_of(entry) == (uint32_t)fingerprint &&
-	       entry->tag_high == (uint8_t)(fingerprint >> 32) && entry->kind != FREE;
+	       entry->tag_high == (fingerprint >> 32 & TAG_HIGH_MASK) && entry->kind != FREE;
 }
 
 static bool find_in(
@@ -296,7 +314,7 @@ static struct entry *insert(
 
 	entry->tag_low[0] = (uint16_t)fingerprint;
 	entry->tag_low[1] = (uint16_t)(fingerprint >> 16);
-	entry->tag_high = (uint8_t)(fingerprint >> 32);
+	entry->tag_high = fingerprint >> 32 & TAG_HIGH_MASK;
 	entry->kind = kind & 3u;
 	entry->second = seen & SECONDS_MASK;
 	if (fragments->count++ == 0)

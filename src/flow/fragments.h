@@ -4,10 +4,10 @@
 /*
  * Which ports a later fragment belongs to.
  *
- * One entry per datagram, found by its 64-bit keyed fingerprint (packet/datagram.h), of which 40 bits
+ * One entry per datagram, found by its 64-bit keyed fingerprint (packet/datagram.h), of which 37 bits
  * are stored beside those that choose the line: the chance that a fragment is tied to a stranger
  * is below 10^-10, and then only to other ports between the same two addresses. An entry is either
- * - known: the first fragment was seen; holds its ports, in the packet's own order, or
+ * - known: the first fragment was seen; holds its protocol and ports, or
  * - waiting: only later fragments so far; holds the number of the caller's list of held packets.
  *
  * An entry lives 60 seconds from the first fragment seen, of either kind (RFC 8200 section 4.5), to
@@ -34,9 +34,14 @@
 
 struct fragments;
 
+/*
+ * What later fragments have from the first: the protocol of the upper layer (in IPv6 their own next
+ * header may differ from it) and its ports, in the packet's own order; 0 for protocols without.
+ */
 struct fragment_ports {
 	rte_be16_t src;
 	rte_be16_t dst;
+	uint8_t proto;
 };
 
 enum fragments_answer {

@@ -69,9 +69,12 @@ static bool answers_anew(
 	       segment->seq + 1 != record->tcp_max_end[from] - tcp_window_bytes(record, to);
 }
 
-/* Whether data that runs ahead may move the window along. */
-static bool may_resync(const struct flow_record *record, unsigned from, struct tcp_misfit misfit)
+/* Whether a segment that runs ahead may move the window along. A bare FIN may not: it is so easily forged. */
+static bool may_resync(const struct flow_record *record, unsigned from,
+	const struct tcp_segment *segment, struct tcp_misfit misfit)
 {
+	if (misfit.seq_ahead > 0 && segment->payload == 0 && segment->flags & TCP_FIN)
+		return false;
 	if (misfit.seq_ahead > TCP_RESYNC_MAX || misfit.ack_ahead > TCP_RESYNC_MAX)
 		return false;
 	if (misfit.ack_ahead > 0 && tcp_has_finished(record, !from))
@@ -108,7 +111,7 @@ static enum tcp_verdict track_data(struct flow_record *record, unsigned from,
 	if (record->window_known && (segment->flags & (TCP_FIN | TCP_SYN)) == TCP_FIN &&
 		past_end < 0)
 		return TCP_ODD;
-	if (ahead && (strict || !may_resync(record, from, misfit)))
+	if (ahead && (strict || !may_resync(record, from, segment, misfit)))
 		return TCP_ODD;
 	if (record->state == FLOW_SYN_RECEIVED && !acks_syn(record, from, segment) &&
 		(from == record->initiator || !tcp_is_known(record, from)))

@@ -253,7 +253,8 @@ static int check_paths(const struct replay_options *options, struct error *error
 		if (n_stdin > 1)
 			return error_set(
 				error, -EINVAL, "- (standard input) can be read once only");
-		if (!standard && to_file && same_file(options->output, options->paths[i]))
+		if (to_file &&
+			same_file(options->output, standard ? "/dev/stdin" : options->paths[i]))
 			return error_set(error, -EINVAL,
 				"--output %s: this is one of the captures to read",
 				text_printable(word, sizeof(word), options->output));

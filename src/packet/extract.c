@@ -274,8 +274,8 @@ enum extract_result extract(const struct extract_options *options, const struct 
 	return extract_any(options, frame, wire, info);
 }
 
-void extract_set_ports(const struct extract_options *options, struct packet_info *info,
-	rte_be16_t src_port, rte_be16_t dst_port)
+void extract_set_upper(const struct extract_options *options, struct packet_info *info,
+	uint8_t proto, rte_be16_t src_port, rte_be16_t dst_port)
 {
 	struct flow_key *key = &info->key;
 	rte_be16_t ports[2] = {src_port, dst_port};
@@ -283,7 +283,7 @@ void extract_set_ports(const struct extract_options *options, struct packet_info
 		.src = address_load(key->addr[info->from]),
 		.dst = address_load(key->addr[!info->from]),
 		.zone = key->zone,
-		.proto = key->proto,
+		.proto = proto,
 		.version_wire = key->version_wire,
 	};
 

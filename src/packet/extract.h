@@ -93,9 +93,9 @@ struct extract_options {
 enum extract_result extract(const struct extract_options *options, const struct rte_mbuf *frame,
 	unsigned wire, struct packet_info *info);
 
-/* Sets the ports of a later fragment as its first fragment had them, and the hash anew. */
-void extract_set_ports(const struct extract_options *options, struct packet_info *info,
-	rte_be16_t src_port, rte_be16_t dst_port);
+/* Sets protocol and ports of a later fragment as its first fragment had them, and the hash anew. */
+void extract_set_upper(const struct extract_options *options, struct packet_info *info,
+	uint8_t proto, rte_be16_t src_port, rte_be16_t dst_port);
 
 /* The ports of a packet in its own order, and its addresses. */
 static inline rte_be16_t packet_src_port(const struct packet_info *info)

@@ -2,6 +2,7 @@
 #include "path/inbox.h"
 
 #include <errno.h>
+#include <signal.h>
 
 #include <rte_lcore.h>
 
@@ -42,7 +43,14 @@ int inbox_worker_start(struct inbox_worker *inbox_worker)
 	inbox_worker->inbox = mailbox_create("inbox", sizeof(struct rte_mbuf *), INBOX_SIZE);
 	if (inbox_worker->inbox == NULL)
 		return -errno;
+	sigset_t all, before;
+
+	/* signals are the main thread's: this one starts with all of them blocked */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
 	int ret = pthread_create(&inbox_worker->thread, NULL, run, inbox_worker);
+
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
 
 	if (ret != 0) {
 		mailbox_destroy(inbox_worker->inbox);

@@ -122,7 +122,8 @@ const struct path_counters *triage_counters(const struct triage *triage)
 static void first_fragment(struct triage *triage, struct rte_mbuf *packet)
 {
 	const struct packet_info *info = &packet_meta(packet)->info;
-	struct fragment_ports ports = {packet_src_port(info), packet_dst_port(info)};
+	struct fragment_ports ports = {
+		packet_src_port(info), packet_dst_port(info), info->key.proto};
 	uint64_t fingerprint = datagram_fingerprint(triage->config.extract.secret, info);
 	bool tied;
 	uint32_t waiting =
@@ -130,8 +131,8 @@ static void first_fragment(struct triage *triage, struct rte_mbuf *packet)
 
 	emit_flow(triage, packet);
 	while ((packet = held_take(triage->held, &waiting)) != NULL) {
-		extract_set_ports(
-			&triage->config.extract, &packet_meta(packet)->info, ports.src, ports.dst);
+		extract_set_upper(&triage->config.extract, &packet_meta(packet)->info, ports.proto,
+			ports.src, ports.dst);
 		emit_flow(triage, packet);
 	}
 }
@@ -161,7 +162,7 @@ static void later_fragment(struct triage *triage, struct rte_mbuf *packet)
 
 	switch (fragments_later(triage->fragments, fingerprint, triage->now_us, &ports, &waiting)) {
 	case FRAGMENTS_KNOWN:
-		extract_set_ports(&triage->config.extract, info, ports.src, ports.dst);
+		extract_set_upper(&triage->config.extract, info, ports.proto, ports.src, ports.dst);
 		emit_flow(triage, packet);
 		return;
 	case FRAGMENTS_WAITING:
@@ -185,7 +186,7 @@ static bool tie_quote(struct triage *triage, struct packet_info *quoted)
 		    datagram_fingerprint(triage->config.extract.secret, quoted), triage->now_us,
 		    &ports))
 		return false;
-	extract_set_ports(&triage->config.extract, quoted, ports.src, ports.dst);
+	extract_set_upper(&triage->config.extract, quoted, ports.proto, ports.src, ports.dst);
 	return true;
 }
 

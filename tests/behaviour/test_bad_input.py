@@ -195,3 +195,36 @@ def test_name_is_not_trusted(tmp_path, good):
     assert result.records[0]["file"].startswith(str(tmp_path) + '/a "quoted"\n')
     assert "\x1b" not in result.stderr
     assert [line[:9] for line in result.lines].count("millrace:") == 1
+
+
+@pytest.mark.parametrize("closed, code, words", [(0, 1, "standard input"),
+                                                 (1, 1, "standard output"), (2, 0, "")])
+def test_standard_files_closed_at_start(tmp_path, closed, code, words):
+    """Nothing else gets their numbers: no hang, no record in the wrong place."""
+    path = frames.write(tmp_path / "one.pcap", frames.udp(1, "10.0.0.1", 1, "10.0.0.2", 2))
+    capture = "-" if closed == 0 else str(path)
+    result = subprocess.run([MILLRACE, "replay", capture], preexec_fn=lambda: os.close(closed),
+                            capture_output=True, timeout=60 * SLOWER, check=False)
+    assert result.returncode == code
+    assert words in result.stderr.decode()
+
+
+def test_output_is_what_is_read(tmp_path):
+    """Also by way of standard input: it is left as it is."""
+    path = frames.write(tmp_path / "one.pcap", frames.udp(1, "10.0.0.1", 1, "10.0.0.2", 2))
+    before = path.read_bytes()
+    for capture in (path, "-"):
+        with open(path, "rb") as stdin:
+            result = subprocess.run([MILLRACE, "replay", capture, "--output", path], stdin=stdin,
+                                    capture_output=True, timeout=60 * SLOWER, check=False)
+        assert result.returncode == 2
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("args", [["help"], ["--version"], ["replay", "--help"], ["help", "replay"]])
+def test_help_that_cannot_be_written(args):
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run([MILLRACE, *args], stdout=full, stderr=subprocess.PIPE,
+                                timeout=60 * SLOWER, check=False)
+    assert result.returncode == 1
+    assert result.stderr

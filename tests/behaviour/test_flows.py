@@ -3,8 +3,8 @@
 import collections
 
 import pytest
-from scapy.layers.inet6 import (IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrHopByHop, IPv6ExtHdrRouting,
-                                UDP)
+from scapy.layers.inet6 import (IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment,
+                                IPv6ExtHdrHopByHop, IPv6ExtHdrRouting, UDP)
 from scapy.layers.sctp import SCTP, SCTPChunkInit
 from scapy.packet import Raw
 
@@ -193,6 +193,15 @@ def test_eviction_spares_the_established(made):
     assert record["end_reason"] == "fin"
 
 
+def test_eviction_takes_the_oldest(made):
+    """Of many that have been silent ever since, the first one goes, not the last."""
+    flows = [frames.Tcp(n, f"10.0.1.{n + 1}", 1025, B, 80).open() for n in range(100)]
+    late = frames.udp(101, A, 1000, B, 53)
+    records = made(*flows, late, args=("--flows", 100)).records
+    (evicted,) = [record for record in records if record["end_reason"] == "evicted"]
+    assert evicted["src"] == "10.0.1.1"
+
+
 def test_eviction_takes_the_idlest(made):
     """With open flows only: the oldest flow of all stays, since it still talks."""
     def exchange(time, number):
@@ -276,6 +285,37 @@ def test_fragments_across_workers(made, workers):
     result = made(pieces, args=["--workers", workers], in_order=False)
     assert sorted(record["sport"] for record in result.records) == list(range(2000, 2040))
     assert {record["packets"] for record in result.records} == {4}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 2, 0), (2, 0, 1)])
+def test_ipv6_fragments_name_different_next_headers(made, order):
+    """Only the first fragment's next header counts (RFC 8200 section 4.5)."""
+    def piece(offset, more, content, next_header):
+        return IPv6(src=A6, dst=B6) / IPv6ExtHdrFragment(nh=next_header, id=7, offset=offset,
+                                                         m=more) / content
+    first = bytes(IPv6ExtHdrDestOpt(nh=17) / UDP(sport=1111, dport=2222, len=64) / Raw(b"x" * 8))
+    pieces = [piece(0, 1, Raw(first), 60), piece(3, 1, Raw(b"y" * 16), 60),
+              piece(5, 0, Raw(b"z" * 16), 6)]
+    packets = [frames.frame(time, pieces[n]) for time, n in enumerate(order)]
+    (record,) = made(packets).records
+    assert pick(record, "proto", "sport", "dport", "packets") == (17, 1111, 2222, 3)
+
+
+def test_tcp_in_fragments(made):
+    """The first fragment does not tell where a segment ends: that is no reason to doubt its ACK."""
+    tcp = frames.Tcp(0, A, 1025, B, 80).open()
+    whole = tcp.segment(0, frames.ACK, b"a" * 3000).packets.pop()
+    tcp.packets += frames.fragments(whole, 1000)
+    tcp.segment(1, frames.ACK)
+    whole = tcp.segment(0, frames.FIN | frames.ACK, b"b" * 3000).packets.pop()
+    tcp.packets += frames.fragments(whole, 1000)
+    tcp.segment(1, frames.FIN | frames.ACK).segment(0, frames.ACK)
+    for args in ((), ("--tcp", "strict")):
+        result = made(tcp, args=args)
+        (record,) = result.records
+        assert record["end_reason"] == "fin"
+        assert record["packets"] + record["reverse_packets"] == len(tcp.packets)
+        assert result.summary["tcp_outside_window"] == 0
 
 
 def test_first_fragment_never_comes(made):
@@ -384,3 +424,12 @@ def test_silence_of_years(made):
     assert [(record["packets"], record["end_reason"]) for record in records] == [
         (1, "idle"), (2, "idle"), (1, "shutdown")]
     assert [record["start"][:4] for record in records] == ["2026", "2031", "2056"]
+
+
+def test_clock_outlasts_many_short_silences(made):
+    """A packet a year for decades: no silence is longer than any timeout, together they are."""
+    year = 365 * 86400
+    packets = [frames.udp(n * year, A, 1000, B, 53) for n in range(20)]
+    records = made(packets).records
+    assert [record["packets"] for record in records] == [1] * 20
+    assert [record["start"][:4] for record in records] == [str(2026 + n) for n in range(20)]

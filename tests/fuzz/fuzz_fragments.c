@@ -78,7 +78,7 @@ static void run_to(struct model *model, uint64_t tick)
 static void do_first(struct model *model, struct fragments *fragments, uint32_t i, uint16_t port)
 {
 	enum kind kind = model->datagrams[i].kind;
-	struct fragment_ports ports = {.src = port, .dst = (uint16_t)(port + 1)};
+	struct fragment_ports ports = {.proto = 17, .src = port, .dst = (uint16_t)(port + 1)};
 	bool tied;
 	uint32_t waiting =
 		fragments_first(fragments, fingerprint_of(i), ports, S(model->tick), &tied);

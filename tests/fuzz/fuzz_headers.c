@@ -74,7 +74,8 @@ static void check_info(const struct extract_options *options, const struct packe
 	check(!(info->flags & PACKET_TCP) || ((info->flags & PACKET_HAS_PORTS) && key.proto == 6),
 		"tcp");
 	check(info->tcp.scale <= 14 || info->tcp.scale == TCP_SCALE_NONE, "scale");
-	extract_set_ports(options, &again, packet_src_port(info), packet_dst_port(info));
+	extract_set_upper(
+		options, &again, again.key.proto, packet_src_port(info), packet_dst_port(info));
 	check(same_info(info, &again), "ports set again");
 }
 

@@ -59,7 +59,7 @@ static uint64_t spread(uint64_t n)
 
 static bool first(struct fragments *fragments, uint64_t fingerprint, uint16_t port, uint64_t tick)
 {
-	struct fragment_ports ports = {.src = port, .dst = (uint16_t)~port};
+	struct fragment_ports ports = {.proto = 17, .src = port, .dst = (uint16_t)~port};
 	bool tied;
 
 	assert_int_equal(
@@ -113,7 +113,7 @@ static void test_waiting(void **state)
 {
 	struct expired expired = {0};
 	struct fragments *fragments = make(10, &expired);
-	struct fragment_ports ports = {.src = 1, .dst = 2};
+	struct fragment_ports ports = {.proto = 17, .src = 1, .dst = 2};
 	uint32_t waiting = 0;
 	bool tied;
 
@@ -356,8 +356,8 @@ static void model_first(struct model *model, struct fragments *fragments, uint32
 {
 	bool tied;
 	uint32_t waiting = fragments_first(fragments, model->fingerprint(i),
-		(struct fragment_ports){.src = port, .dst = (uint16_t)~port}, S(model->tick),
-		&tied);
+		(struct fragment_ports){.proto = 17, .src = port, .dst = (uint16_t)~port},
+		S(model->tick), &tied);
 	bool absent = model->datagrams[i].kind == ABSENT;
 
 	assert_int_equal(tied, !absent || model->count < MAX_DATAGRAMS);

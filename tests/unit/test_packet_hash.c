@@ -100,8 +100,8 @@ static void ports_of_first_fragment(void **state)
 		struct packet_info later = fragment4(17, 5, 1480, reverse);
 
 		assert_false(flow_key_equal(&first.key, &later.key));
-		extract_set_ports(
-			&test_options, &later, packet_src_port(&first), packet_dst_port(&first));
+		extract_set_upper(&test_options, &later, later.key.proto, packet_src_port(&first),
+			packet_dst_port(&first));
 		assert_sound_info(&later);
 		assert_true(flow_key_equal(&first.key, &later.key));
 		assert_int_equal(first.hash, later.hash);
@@ -123,7 +123,8 @@ static void ports_of_equal_addresses(void **state)
 	frame_finish(&frame);
 	assert_int_equal(read_frame(&frame, &info), EXTRACT_IP);
 	assert_int_equal(info.from, 0);
-	extract_set_ports(&test_options, &info, rte_cpu_to_be_16(256), rte_cpu_to_be_16(255));
+	extract_set_upper(
+		&test_options, &info, info.key.proto, rte_cpu_to_be_16(256), rte_cpu_to_be_16(255));
 	assert_sound_info(&info);
 	assert_int_equal(info.from, 1);
 	assert_ends(&info, "10.0.0.1", "10.0.0.1", 256, 255);
