@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The life of flows in scenes: what their reports say, when they end, and who has to go. */
+#include "scene.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <netinet/in.h>
+
+static void udp(struct frame *frame, const char *src, const char *dst, unsigned port)
+{
+	frame_start(frame);
+	frame_ipv4(frame, src, dst, IPPROTO_UDP);
+	frame_udp(frame, port, port);
+	frame_finish(frame);
+}
+
+static void tcp(struct frame *frame, bool back, unsigned flags, uint32_t seq, uint32_t ack)
+{
+	const struct frame_tcp header = {
+		.src_port = back ? 80 : 1025,
+		.dst_port = back ? 1025 : 80,
+		.seq = seq,
+		.ack = ack,
+		.flags = flags,
+		.window = 1000,
+	};
+
+	frame_start(frame);
+	frame_ipv4(
+		frame, back ? "10.0.0.2" : "10.0.0.1", back ? "10.0.0.1" : "10.0.0.2", IPPROTO_TCP);
+	frame_tcp(frame, &header);
+	frame_finish(frame);
+}
+
+static void send_tcp(struct scene *scene, bool back, unsigned flags, uint32_t seq, uint32_t ack)
+{
+	struct frame frame;
+
+	tcp(&frame, back, flags, seq, ack);
+	scene_send(scene, &frame);
+}
+
+static void handshake(struct scene *scene)
+{
+	send_tcp(scene, false, TCP_SYN, 99, 0);
+	send_tcp(scene, true, TCP_SYN | TCP_ACK, 499, 100);
+	send_tcp(scene, false, TCP_ACK, 100, 500);
+}
+
+/* About the TCP connection above. */
+static void unreachable(struct frame *frame)
+{
+	frame_start(frame);
+	frame_ipv4(frame, "10.0.0.9", "10.0.0.1", IPPROTO_ICMP);
+	frame_icmp(frame, 3, 1);
+	frame_ipv4(frame, "10.0.0.1", "10.0.0.2", IPPROTO_TCP);
+	frame_tcp(frame, &(struct frame_tcp){.src_port = 1025, .dst_port = 80});
+	frame_finish(frame);
+}
+
+static void an_active_report_tells_of_its_own_time(void **state)
+{
+	(void)state;
+	struct scene *scene = scene_begin(&(struct scene_options){.active_s = 10});
+	struct frame frame;
+
+	handshake(scene);
+	unreachable(&frame);
+	scene_send(scene, &frame);
+	scene_wait(scene, 15);
+	send_tcp(scene, true, TCP_ACK, 500, 100);
+	scene_end(scene);
+
+	const struct flow_record *first = NULL;
+	const struct flow_record *second = NULL;
+
+	for (unsigned i = 0; i < scene->n_reports; i++) {
+		const struct flow_record *record = &scene->reports[i].record;
+
+		if (record->key.proto != IPPROTO_TCP)
+			continue;
+		if (scene->reports[i].reason == FLOW_END_ACTIVE)
+			first = record;
+		else
+			second = record;
+	}
+	assert_non_null(first);
+	assert_non_null(second);
+	assert_int_equal(first->icmp_errors, 1);
+	assert_int_equal(first->tcp_flags[first->initiator], TCP_SYN | TCP_ACK);
+	assert_int_equal(second->icmp_errors, 0);
+	assert_int_equal(second->tcp_flags[second->initiator], 0);
+	assert_int_equal(second->tcp_flags[!second->initiator], TCP_ACK);
+	scene_destroy(scene);
+}
+
+static void silence_makes_no_active_reports(void **state)
+{
+	(void)state;
+	struct scene *scene = scene_begin(&(struct scene_options){.active_s = 2});
+	struct frame frame;
+
+	udp(&frame, "10.0.0.1", "10.0.0.2", 7);
+	scene_send(scene, &frame);
+	scene_wait(scene, 25);
+	scene_end(scene);
+	assert_int_equal(scene->n_reports, 2); /* one with its packet, one for its end */
+	scene_destroy(scene);
+}
+
+static void a_state_that_ends_earlier_is_not_waited_for(void **state)
+{
+	(void)state;
+	struct scene *scene = scene_begin(&(struct scene_options){0});
+	struct frame frame;
+
+	handshake(scene);
+	send_tcp(scene, false, TCP_FIN | TCP_ACK, 100, 500); /* closing: 240 s */
+	send_tcp(scene, true, TCP_RST | TCP_ACK, 500, 101);  /* reset: 10 s */
+	scene_wait(scene, 10);
+	udp(&frame, "10.9.9.9", "10.9.9.8", 7);
+	scene_send(scene, &frame);
+	assert_int_equal(scene->n_reports, 1);
+	assert_int_equal(scene->reports[0].reason, FLOW_END_RST);
+	scene_end(scene);
+	scene_destroy(scene);
+}
+
+static struct flow_record *record_of(struct scene *scene, unsigned port)
+{
+	const struct flow_table *table = &scene->worker[0].shard->table;
+	uint32_t position = flow_table_next(table, 0);
+
+	while (position != FLOW_NONE &&
+		flow_table_record(table, position)->key.port[0] != rte_cpu_to_be_16((uint16_t)port))
+		position = flow_table_next(table, position + 1);
+	assert_int_not_equal(position, FLOW_NONE);
+	return flow_table_record(table, position);
+}
+
+static void who_is_held_by_a_nic_goes_last(void **state)
+{
+	(void)state;
+	struct scene *scene = scene_begin(&(struct scene_options){.capacity = 4});
+	struct frame frame;
+
+	/* four open flows, the first of them the idlest */
+	for (unsigned port = 1; port <= 4; port++) {
+		udp(&frame, "10.0.0.1", "10.0.0.2", port);
+		scene_send(scene, &frame);
+		udp(&frame, "10.0.0.2", "10.0.0.1", port);
+		scene_send(scene, &frame);
+		scene_wait(scene, 1);
+	}
+	record_of(scene, 1)->offload = 1;
+	for (unsigned port = 11; port <= 14; port++) {
+		udp(&frame, "10.0.0.1", "10.0.0.2", port);
+		scene_send(scene, &frame);
+		udp(&frame, "10.0.0.2", "10.0.0.1", port);
+		scene_send(scene, &frame);
+		scene_wait(scene, 1);
+	}
+	assert_int_equal(scene->n_reports, 4);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(
+			scene->reports[i].record.key.port[0], rte_cpu_to_be_16((uint16_t)(2 + i)));
+	assert_int_equal(record_of(scene, 1)->offload, 1);
+	record_of(scene, 1)->offload = 0;
+	scene_end(scene);
+	scene_destroy(scene);
+}
+
+/* The note may reach a shard that has seen nothing for long: its flows have aged all the same. */
+static void an_error_does_not_reach_a_flow_that_is_over(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 8; i++) {
+		struct scene *scene = scene_begin(&(struct scene_options){.n_shards = 4});
+		struct frame frame;
+
+		send_tcp(scene, false, TCP_SYN, 99, 0);
+		scene_wait(scene, 100);
+		unreachable(&frame);
+		scene_send(scene, &frame);
+		scene_end(scene);
+		assert_int_equal(scene_counters(scene).icmp_untied, 1);
+		assert_int_equal(scene_report(scene, IPPROTO_TCP, 1025, 80)->record.icmp_errors, 0);
+		scene_destroy(scene);
+	}
+}
+
+static void fragment(struct frame *frame, unsigned id, bool first)
+{
+	frame_start(frame);
+	frame_ipv4(frame, "10.0.0.1", "10.0.0.2", IPPROTO_UDP);
+	frame_ipv4_fragment(frame, id, first ? 0 : 16, first);
+	frame_udp(frame, 1000, 53);
+	frame_fill(frame, 8);
+	frame_finish(frame);
+}
+
+static void a_datagram_that_cannot_wait_is_not_remembered(void **state)
+{
+	(void)state;
+	struct scene *scene =
+		scene_begin(&(struct scene_options){.max_datagrams = 2, .max_held = 1});
+	struct frame frame;
+
+	for (unsigned id = 1; id <= 5; id++) {
+		fragment(&frame, id, false); /* the first waits, the others can't */
+		scene_send(scene, &frame);
+	}
+	assert_int_equal(scene_counters(scene).fragments_untied, 4);
+	fragment(&frame, 9, true);
+	scene_send(scene, &frame);
+	fragment(&frame, 9, false);
+	scene_send(scene, &frame);
+	assert_int_equal(scene_counters(scene).fragments_untied, 4);
+	scene_end(scene);
+	scene_destroy(scene);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_active_report_tells_of_its_own_time),
+		cmocka_unit_test(silence_makes_no_active_reports),
+		cmocka_unit_test(a_state_that_ends_earlier_is_not_waited_for),
+		cmocka_unit_test(who_is_held_by_a_nic_goes_last),
+		cmocka_unit_test(an_error_does_not_reach_a_flow_that_is_over),
+		cmocka_unit_test(a_datagram_that_cannot_wait_is_not_remembered),
+	};
+
+	return cmocka_run_group_tests(tests, scene_environment, NULL);
+}
