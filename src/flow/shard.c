@@ -45,6 +45,7 @@ void flow_shard_begin(struct flow_shard *shard, uint64_t origin_us, uint32_t run
 {
 	for (unsigned i = 0; i < FLOW_N_PHASES; i++)
 		wheel_init(&shard->wheel[i], shard->table.records);
+	flow_table_restart(&shard->table);
 	shard->now_us = 0;
 	shard->tick = 0;
 	shard->origin_us = origin_us;

@@ -80,9 +80,14 @@ int flow_table_init(struct flow_table *table, uint32_t capacity, const struct ha
 		flow_table_fini(table);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < table->n_groups; i++)
-		table->groups[i].free = FLOW_NONE;
+	flow_table_restart(table);
 	return 0;
+}
+
+void flow_table_restart(struct flow_table *table)
+{
+	for (uint32_t i = 0; i < table->n_groups; i++)
+		table->groups[i] = (struct flow_group){.free = FLOW_NONE};
 }
 
 void flow_table_fini(struct flow_table *table)

@@ -73,7 +73,7 @@ uint32_t flow_table_find(const struct flow_table *table, const struct flow_key *
 
 /*
  * The same for `n` keys (at most 64) in stages, so that their cache misses overlap: positions[i] is
- * that of key[i]. Records found are on their way into the cache.
+ * that of key[i]. The first lines of the records found are in the cache.
  */
 void flow_table_find_burst(const struct flow_table *table, const struct flow_key *const *keys,
 	const uint64_t *hashes, uint32_t *positions, unsigned n);
@@ -93,6 +93,12 @@ uint32_t flow_table_insert(struct flow_table *table, const struct flow_key *key,
 
 /* Frees a record; its state becomes FLOW_FREE. */
 void flow_table_remove(struct flow_table *table, uint32_t position);
+
+/*
+ * Makes an empty table as new: records are handed out from the first one again, so that walks over a
+ * table are short when few flows follow many.
+ */
+void flow_table_restart(struct flow_table *table);
 
 /* The next position in use at or after `position`, or FLOW_NONE. */
 uint32_t flow_table_next(const struct flow_table *table, uint32_t position);

@@ -65,10 +65,9 @@ static int unknown_word(const char *word)
 		known[2 + i] = commands[i].name;
 	const char *near = suggest(word, known, N_COMMANDS + 2);
 
-	fprintf(stderr, "millrace: %s: no such command%s%s%s\n",
-		text_printable(printable, sizeof(printable), word), near ? "; did you mean " : "",
-		near ? near : "", near ? "?" : "");
-	fputs("millrace help lists them\n", stderr);
+	fprintf(stderr, "millrace: %s: no such command; %s%s%smillrace help lists them\n",
+		text_printable(printable, sizeof(printable), word), near ? "did you mean " : "",
+		near ? near : "", near ? "? " : "");
 	return EXIT_MISUSED;
 }
 

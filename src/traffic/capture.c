@@ -85,10 +85,10 @@ static int end_of_file(struct capture *capture)
 	if (blocks->foreign_packets == 0)
 		return 0;
 	return error_set(&capture->error, -EPROTONOSUPPORT,
-		"%s: %s packets left out beside %s of Ethernet: link type %s, only Ethernet is "
+		"%s: %s packet%s left out beside %s of Ethernet: link type %s, only Ethernet is "
 		"read",
 		capture->name, text_grouped(left_out, blocks->foreign_packets),
-		text_grouped(packets, capture->packets),
+		blocks->foreign_packets == 1 ? "" : "s", text_grouped(packets, capture->packets),
 		link_type_text(blocks->foreign_link_type, text, sizeof(text)));
 }
 

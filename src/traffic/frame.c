@@ -24,7 +24,7 @@ struct rte_mempool *frame_pool_create(const char *name, unsigned n, uint16_t pri
 
 	/*
 	 * Without hugepages the default pool puts one mbuf on each 4 KiB page; packed as here they
-	 * have no IO address, which nothing but software ports can do without (docs/testing.md).
+	 * have no IO address, which nothing but software ports can do without.
 	 */
 	return rte_mempool_create(name, n, (unsigned)sizeof(struct rte_mbuf) + priv_size,
 		n >= 4096 ? 256 : 0, sizeof(priv), rte_pktmbuf_pool_init, &priv, rte_pktmbuf_init,
