@@ -52,44 +52,6 @@ void flow_shard_begin(struct flow_shard *shard, uint64_t origin_us, uint32_t run
 	shard->run = run;
 }
 
-void flow_shard_flush(struct flow_shard *shard)
-{
-	if (shard->n_reports == 0)
-		return;
-	shard->config.sink(shard->config.sink_context, shard->reports, shard->n_reports);
-	shard->n_reports = 0;
-}
-
-void flow_report(struct flow_shard *shard, const struct flow_record *record, enum flow_end reason)
-{
-	struct flow_report *next = &shard->reports[shard->n_reports++];
-	uint64_t end_us = record->last_seen_us;
-
-	if (end_us < record->start_us)
-		end_us = record->start_us; /* nothing came since the last active report */
-	*next = (struct flow_report){
-		.record = *record,
-		.origin_us = shard->origin_us,
-		.end_us = end_us & CLOCK_MAX_US,
-		.reason = reason,
-		.worker = shard->config.worker,
-		.run = shard->run,
-	};
-	shard->counters.ended[reason]++;
-	for (unsigned end = 0; end < 2; end++) {
-		shard->counters.reported_packets += flow_packets(record, end);
-		shard->counters.reported_bytes += flow_bytes(record, end);
-	}
-	if (shard->n_reports == FLOW_SHARD_REPORTS)
-		flow_shard_flush(shard);
-}
-
-void flow_end_record(struct flow_shard *shard, uint32_t position, enum flow_end reason)
-{
-	flow_report(shard, flow_table_record(&shard->table, position), reason);
-	flow_table_remove(&shard->table, position);
-}
-
 static void count(
 	struct flow_shard *shard, struct flow_record *record, const struct packet_info *info)
 {
