@@ -214,12 +214,3 @@ void engine_counters(const struct engine *engine, struct engine_counters *counte
 		flow_counters_add(&counters->flow, &worker->shard->counters);
 	}
 }
-
-size_t engine_flow_memory(const struct engine *engine)
-{
-	size_t bytes = triage_flow_memory(engine->triage);
-
-	for (unsigned i = 0; i < engine->n_started; i++)
-		bytes += flow_shard_memory(engine->workers[i].worker.shard);
-	return bytes;
-}

@@ -68,6 +68,3 @@ int engine_end(struct engine *engine, uint64_t now_us, struct error *error);
 
 /* Between runs. */
 void engine_counters(const struct engine *engine, struct engine_counters *counters);
-
-/* Bytes of memory for flows: tables, records, wheels, fragments. */
-size_t engine_flow_memory(const struct engine *engine);

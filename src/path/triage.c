@@ -109,11 +109,6 @@ uint32_t triage_held(const struct triage *triage)
 	return triage->held == NULL ? 0 : held_count(triage->held);
 }
 
-size_t triage_flow_memory(const struct triage *triage)
-{
-	return triage->fragments == NULL ? 0 : fragments_memory(triage->fragments);
-}
-
 const struct path_counters *triage_counters(const struct triage *triage)
 {
 	return &triage->counters;

@@ -69,6 +69,4 @@ int triage_end(struct triage *triage, uint64_t now_us);
 
 /* Packets held back now. */
 uint32_t triage_held(const struct triage *triage);
-/* Bytes of memory for fragmented datagrams. */
-size_t triage_flow_memory(const struct triage *triage);
 const struct path_counters *triage_counters(const struct triage *triage);

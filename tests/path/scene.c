@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include <cmocka.h>
+#include <netinet/in.h>
 
 #include "main/dpdk.h"
 #include "traffic/frame.h"
@@ -123,6 +124,35 @@ void scene_send_burst(struct scene *scene, const struct frame *const *frames, un
 void scene_send(struct scene *scene, const struct frame *frame)
 {
 	scene_send_burst(scene, &frame, 1);
+}
+
+void scene_tcp(
+	struct scene *scene, bool back, unsigned flags, uint32_t seq, uint32_t ack, size_t data)
+{
+	const struct frame_tcp header = {
+		.src_port = back ? 80 : 1025,
+		.dst_port = back ? 1025 : 80,
+		.seq = seq,
+		.ack = ack,
+		.flags = flags,
+		.window = 1000,
+	};
+	struct frame frame;
+
+	frame_start(&frame);
+	frame_ipv4(&frame, back ? "10.0.0.2" : "10.0.0.1", back ? "10.0.0.1" : "10.0.0.2",
+		IPPROTO_TCP);
+	frame_tcp(&frame, &header);
+	frame_fill(&frame, data);
+	frame_finish(&frame);
+	scene_send(scene, &frame);
+}
+
+void scene_handshake(struct scene *scene)
+{
+	scene_tcp(scene, false, TCP_SYN, 99, 0, 0);
+	scene_tcp(scene, true, TCP_SYN | TCP_ACK, 499, 100, 0);
+	scene_tcp(scene, false, TCP_ACK, 100, 500, 0);
 }
 
 void scene_wait(struct scene *scene, double seconds)

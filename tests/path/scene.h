@@ -53,6 +53,14 @@ void scene_send(struct scene *scene, const struct frame *frame);
 /* Sends several in one burst. */
 void scene_send_burst(struct scene *scene, const struct frame *const *frames, unsigned n);
 
+/*
+ * Sends a segment of the connection from 10.0.0.1:1025 to 10.0.0.2:80, or `back`; and its handshake,
+ * after which 100 and 500 are the next numbers.
+ */
+void scene_tcp(
+	struct scene *scene, bool back, unsigned flags, uint32_t seq, uint32_t ack, size_t data);
+void scene_handshake(struct scene *scene);
+
 /* Lets time pass; nothing happens until the next frame or the end, as in the program. */
 void scene_wait(struct scene *scene, double seconds);
 

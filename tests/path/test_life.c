@@ -17,40 +17,7 @@ static void udp(struct frame *frame, const char *src, const char *dst, unsigned 
 	frame_finish(frame);
 }
 
-static void tcp(struct frame *frame, bool back, unsigned flags, uint32_t seq, uint32_t ack)
-{
-	const struct frame_tcp header = {
-		.src_port = back ? 80 : 1025,
-		.dst_port = back ? 1025 : 80,
-		.seq = seq,
-		.ack = ack,
-		.flags = flags,
-		.window = 1000,
-	};
-
-	frame_start(frame);
-	frame_ipv4(
-		frame, back ? "10.0.0.2" : "10.0.0.1", back ? "10.0.0.1" : "10.0.0.2", IPPROTO_TCP);
-	frame_tcp(frame, &header);
-	frame_finish(frame);
-}
-
-static void send_tcp(struct scene *scene, bool back, unsigned flags, uint32_t seq, uint32_t ack)
-{
-	struct frame frame;
-
-	tcp(&frame, back, flags, seq, ack);
-	scene_send(scene, &frame);
-}
-
-static void handshake(struct scene *scene)
-{
-	send_tcp(scene, false, TCP_SYN, 99, 0);
-	send_tcp(scene, true, TCP_SYN | TCP_ACK, 499, 100);
-	send_tcp(scene, false, TCP_ACK, 100, 500);
-}
-
-/* About the TCP connection above. */
+/* About scene_tcp()'s connection. */
 static void unreachable(struct frame *frame)
 {
 	frame_start(frame);
@@ -67,11 +34,11 @@ static void an_active_report_tells_of_its_own_time(void **state)
 	struct scene *scene = scene_begin(&(struct scene_options){.active_s = 10});
 	struct frame frame;
 
-	handshake(scene);
+	scene_handshake(scene);
 	unreachable(&frame);
 	scene_send(scene, &frame);
 	scene_wait(scene, 15);
-	send_tcp(scene, true, TCP_ACK, 500, 100);
+	scene_tcp(scene, true, TCP_ACK, 500, 100, 0);
 	scene_end(scene);
 
 	const struct flow_record *first = NULL;
@@ -117,9 +84,9 @@ static void a_state_that_ends_earlier_is_not_waited_for(void **state)
 	struct scene *scene = scene_begin(&(struct scene_options){0});
 	struct frame frame;
 
-	handshake(scene);
-	send_tcp(scene, false, TCP_FIN | TCP_ACK, 100, 500); /* closing: 240 s */
-	send_tcp(scene, true, TCP_RST | TCP_ACK, 500, 101);  /* reset: 10 s */
+	scene_handshake(scene);
+	scene_tcp(scene, false, TCP_FIN | TCP_ACK, 100, 500, 0); /* closing: 240 s */
+	scene_tcp(scene, true, TCP_RST | TCP_ACK, 500, 101, 0);	 /* reset: 10 s */
 	scene_wait(scene, 10);
 	udp(&frame, "10.9.9.9", "10.9.9.8", 7);
 	scene_send(scene, &frame);
@@ -181,7 +148,7 @@ static void an_error_does_not_reach_a_flow_that_is_over(void **state)
 		struct scene *scene = scene_begin(&(struct scene_options){.n_shards = 4});
 		struct frame frame;
 
-		send_tcp(scene, false, TCP_SYN, 99, 0);
+		scene_tcp(scene, false, TCP_SYN, 99, 0, 0);
 		scene_wait(scene, 100);
 		unreachable(&frame);
 		scene_send(scene, &frame);

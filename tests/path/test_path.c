@@ -341,49 +341,15 @@ static void an_error_may_come_in_fragments(void **state)
 	scene_destroy(scene);
 }
 
-static void tcp(
-	struct frame *frame, bool back, unsigned flags, uint32_t seq, uint32_t ack, size_t data)
-{
-	const struct frame_tcp header = {
-		.src_port = back ? 80 : 1025,
-		.dst_port = back ? 1025 : 80,
-		.seq = seq,
-		.ack = ack,
-		.flags = flags,
-		.window = 1000,
-	};
-
-	frame_start(frame);
-	frame_ipv4(
-		frame, back ? "10.0.0.2" : "10.0.0.1", back ? "10.0.0.1" : "10.0.0.2", IPPROTO_TCP);
-	frame_tcp(frame, &header);
-	frame_fill(frame, data);
-	frame_finish(frame);
-}
-
-static void handshake(struct scene *scene)
-{
-	struct frame frame;
-
-	tcp(&frame, false, TCP_SYN, 99, 0, 0);
-	scene_send(scene, &frame);
-	tcp(&frame, true, TCP_SYN | TCP_ACK, 499, 100, 0);
-	scene_send(scene, &frame);
-	tcp(&frame, false, TCP_ACK, 100, 500, 0);
-	scene_send(scene, &frame);
-}
-
 static void the_window_counts_and_drops_only_when_strict(void **state)
 {
 	(void)state;
 	for (unsigned strict = 0; strict < 2; strict++) {
 		struct scene *scene =
 			scene_begin(&(struct scene_options){.tcp_strict = strict != 0});
-		struct frame frame;
 
-		handshake(scene);
-		tcp(&frame, true, TCP_ACK, 500000000, 100, 10);
-		scene_send(scene, &frame);
+		scene_handshake(scene);
+		scene_tcp(scene, true, TCP_ACK, 500000000, 100, 10);
 		scene_end(scene);
 		assert_int_equal(scene_flow_counters(scene).tcp_odd, 1);
 		assert_int_equal(scene_counters(scene).dropped[DROP_TCP_WINDOW], strict);
@@ -398,17 +364,13 @@ static void a_closed_connection_ends_and_its_ports_serve_again(void **state)
 	struct scene *scene = scene_begin(&(struct scene_options){0});
 	struct frame frame;
 
-	handshake(scene);
-	tcp(&frame, false, TCP_FIN | TCP_ACK, 100, 500, 0);
-	scene_send(scene, &frame);
-	tcp(&frame, true, TCP_FIN | TCP_ACK, 500, 101, 0);
-	scene_send(scene, &frame);
-	tcp(&frame, false, TCP_ACK, 101, 501, 0);
-	scene_send(scene, &frame);
+	scene_handshake(scene);
+	scene_tcp(scene, false, TCP_FIN | TCP_ACK, 100, 500, 0);
+	scene_tcp(scene, true, TCP_FIN | TCP_ACK, 500, 101, 0);
+	scene_tcp(scene, false, TCP_ACK, 101, 501, 0);
 	assert_int_equal(scene->n_reports, 0); /* stragglers may come */
 	scene_wait(scene, 1);
-	tcp(&frame, false, TCP_SYN, 7000, 0, 0);
-	scene_send(scene, &frame);
+	scene_tcp(scene, false, TCP_SYN, 7000, 0, 0);
 	assert_int_equal(scene->n_reports, 1);
 	assert_int_equal(scene->reports[0].reason, FLOW_END_FIN);
 	scene_wait(scene, 61);
@@ -485,7 +447,7 @@ static void segments_change_nothing(void **state)
 		struct scene *scene = scene_begin(&(struct scene_options){.max_segment = max});
 		struct frame frame;
 
-		handshake(scene);
+		scene_handshake(scene);
 		first_fragment(&frame, 9);
 		scene_send(scene, &frame);
 		unreachable(&frame, true);
