@@ -33,6 +33,7 @@ static const char *const end_names[FLOW_N_ENDS] = {
 	[FLOW_END_IDLE] = "idle",
 	[FLOW_END_ACTIVE] = "active",
 	[FLOW_END_EVICTED] = "evicted",
+	[FLOW_END_KILLED] = "killed",
 	[FLOW_END_SHUTDOWN] = "shutdown",
 };
 

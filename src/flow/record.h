@@ -66,6 +66,7 @@ enum flow_end {
 	FLOW_END_IDLE,
 	FLOW_END_ACTIVE, /* a report of a flow that lives on */
 	FLOW_END_EVICTED,
+	FLOW_END_KILLED, /* by whoever runs the engine */
 	FLOW_END_SHUTDOWN,
 	FLOW_N_ENDS,
 };
@@ -82,7 +83,7 @@ struct flow_record {
 	uint64_t state : 4;	   /* enum flow_state */
 	uint64_t initiator : 1;	   /* the key's end that sent the first packet */
 	uint64_t window_known : 2; /* bit n: the window of end n is being tracked */
-	uint64_t unused : 1;
+	uint64_t side : 1;	   /* of the wire: which port the first packet came in by */
 	uint64_t offload : 8; /* 3 bits a port: where the NIC stands */
 
 	/* line 2 */
@@ -121,7 +122,7 @@ static inline uint64_t flow_bytes(const struct flow_record *record, unsigned end
 /* Names as users meet them: "new", "open", "closing". */
 const char *flow_phase_name(enum flow_phase phase);
 enum flow_phase flow_phase(enum flow_state state);
-/* "fin", "rst", "idle", "active", "evicted", "shutdown". */
+/* "fin", "rst", "idle", "active", "evicted", "killed", "shutdown". */
 const char *flow_end_name(enum flow_end reason);
 /* The state in words of its protocol: "syn-sent", "time-wait", "request", ... */
 const char *flow_state_name(enum flow_state state);

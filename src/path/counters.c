@@ -3,15 +3,24 @@
 
 #include <stddef.h>
 
-static const char *const drop_names[DROP_N_REASONS] = {
-	[DROP_MALFORMED] = "malformed",
-	[DROP_TCP_WINDOW] = "tcp_window",
-	[DROP_OUTPUT] = "output",
+static const struct {
+	const char *name;
+	const char *what;
+} drops[DROP_N_REASONS] = {
+	[DROP_MALFORMED] = {"malformed", "a frame or IP header that is cut or cannot be"},
+	[DROP_TCP_WINDOW] = {"tcp_window", "a TCP segment outside its window, with strict TCP"},
+	[DROP_HAND_OVER] = {"hand_over", "the ring to another thread was full"},
+	[DROP_OUTPUT] = {"output", "not taken by the port it was to leave by"},
 };
 
 const char *drop_name(enum drop_reason reason)
 {
-	return drop_names[reason];
+	return drops[reason].name;
+}
+
+const char *drop_what(enum drop_reason reason)
+{
+	return drops[reason].what;
 }
 
 void path_counters_add(struct path_counters *sum, const struct path_counters *counters)
@@ -21,6 +30,10 @@ void path_counters_add(struct path_counters *sum, const struct path_counters *co
 	sum->non_ip += counters->non_ip;
 	sum->out += counters->out;
 	sum->out_bytes += counters->out_bytes;
+	sum->delivered += counters->delivered;
+	sum->handed_in += counters->handed_in;
+	sum->handed_out += counters->handed_out;
+	sum->held += counters->held;
 	for (unsigned i = 0; i < DROP_N_REASONS; i++)
 		sum->dropped[i] += counters->dropped[i];
 	sum->fragments_untied += counters->fragments_untied;

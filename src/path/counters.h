@@ -4,7 +4,10 @@
 /*
  * What happened to packets, counted by the one thread that owns the struct and added up by whoever
  * shows it. Every received packet ends in exactly one place:
- *	received = out + sum of dropped + held (+ what is in rings between two threads)
+ *	received = out + delivered + sum of dropped + held
+ * and for one thread alone
+ *	received + handed_in = out + delivered + sum of dropped + handed_out + held
+ * Live stations count for each wire apart; replay has one wire.
  */
 
 #include <stdint.h>
@@ -13,6 +16,7 @@
 enum drop_reason {
 	DROP_MALFORMED,	 /* a frame or IP header that is cut or cannot be */
 	DROP_TCP_WINDOW, /* a segment outside the window, with tcp: strict */
+	DROP_HAND_OVER,	 /* the ring to another thread was full */
 	DROP_OUTPUT,	 /* not taken by the port it was to leave by */
 	DROP_N_REASONS,
 };
@@ -23,13 +27,19 @@ struct path_counters {
 	uint64_t non_ip; /* of those received: carried without a flow */
 	uint64_t out;
 	uint64_t out_bytes;
+	uint64_t delivered; /* to the machine itself */
 	uint64_t dropped[DROP_N_REASONS];
+	uint64_t handed_in; /* from another thread */
+	uint64_t handed_out;
+	uint64_t held;		   /* a gauge: in rings, and waiting for their first fragment */
 	uint64_t fragments_untied; /* later fragments that met no first one: flows without ports */
 	uint64_t icmp_untied;	   /* ICMP errors whose quoted flow is not known */
 };
 
-/* "malformed", "tcp_window", "output". */
+/* "malformed", "tcp_window", "hand_over", "output". */
 const char *drop_name(enum drop_reason reason);
+/* One sentence. */
+const char *drop_what(enum drop_reason reason);
 
 void path_counters_add(struct path_counters *sum, const struct path_counters *counters);
 uint64_t path_counters_dropped(const struct path_counters *counters);

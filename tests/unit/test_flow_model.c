@@ -124,6 +124,7 @@ static void take_report(struct model *model, const struct flow_report *report)
 		break;
 	case FLOW_END_FIN:
 	case FLOW_END_ACTIVE:
+	case FLOW_END_KILLED:
 	case FLOW_N_ENDS:
 		fail_msg("unexpected reason %u", (unsigned)report->reason);
 	}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* A state change on the packet path that somebody can follow. Made by a station, read by control. */
+
+#include <assert.h>
+#include <stdint.h>
+
+#include "packet/key.h"
+
+enum path_event_kind {
+	PATH_EVENT_FLOW_NEW,
+	PATH_EVENT_FLOW_OPEN,
+	PATH_EVENT_FLOW_CLOSING,
+	PATH_EVENT_FLOW_END,	      /* `reason` is enum flow_end */
+	PATH_EVENT_SHARDING_FALLBACK, /* `port`; RSS did not bring a packet of `key` where it should */
+	PATH_EVENT_CHECKSUM_OFFLOAD,  /* `port`; `key` is of a frame with an unfinished checksum */
+	PATH_EVENT_N_KINDS,
+};
+
+struct path_event {
+	struct flow_key key;
+	uint64_t time_us : 48; /* clock of the run */
+	uint64_t kind : 8;     /* enum path_event_kind */
+	uint64_t reason : 8;
+	uint8_t initiator; /* the key's end that began */
+	uint8_t worker;
+	uint8_t port; /* number of the port: 2 * wire + side */
+	uint8_t unused[5];
+};
+
+static_assert(sizeof(struct path_event) == 56, "small, since it is copied twice");
+
+/* "flow_new", ... */
+const char *path_event_name(enum path_event_kind kind);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The plane: everything that packets pass on their way between live ports. It is made of stations,
+ * threads that hand packets to one another over rings: workers, and with split threads one for
+ * receiving and one for sending. The plane makes them, starts and ends them, and asks them questions.
+ *
+ * A station answers between two bursts and never waits for whoever asks. All functions here belong to
+ * one thread, control; none is called from a station.
+ *
+ * Life-cycle: plane_create() (memory, shards, rings), plane_start() (threads; packets flow),
+ * plane_stop() (no more is received, what is under way goes out, every flow is reported with
+ * `shutdown`, threads end), plane_destroy().
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "flow/shard.h"
+#include "path/counters.h"
+#include "path/event.h"
+#include "path/stages.h"
+#include "port/port.h"
+
+#define PLANE_MAX_WORKERS 16
+#define PLANE_MAX_PORTS (2 * FLOW_MAX_WIRES)
+#define PLANE_PAGE 64
+
+enum plane_threads {
+	PLANE_RUN_TO_COMPLETION, /* workers receive and send themselves */
+	PLANE_SPLIT,		 /* one thread receives, one sends, workers do the rest */
+};
+
+struct plane_config {
+	unsigned n_wires;
+	struct port *port[PLANE_MAX_PORTS]; /* two a wire: ports 2w and 2w + 1 are wire w */
+	unsigned n_workers;
+	enum plane_threads threads;
+	bool poll_always; /* never sleep */
+	bool pin;	  /* each thread to a processor of its own, as far as there are enough */
+	uint32_t flows;	  /* of all workers together */
+	bool tie_fragments;
+	bool zone_vlan;
+	bool tcp_strict;
+	uint32_t active_s;
+	struct flow_timeouts timeouts;
+	unsigned mapping; /* pages of the tables: enum mapping_flag */
+	/* takes reports; called from workers' threads, must not wait */
+	flow_sink_fn sink;
+	void *sink_context;
+};
+
+struct plane;
+
+enum station_kind {
+	STATION_WORKER,
+	STATION_RX,
+	STATION_TX,
+};
+
+/* What one station did at one port. */
+struct plane_port_counters {
+	uint64_t rx_packets, rx_bytes;
+	uint64_t tx_packets, tx_bytes;
+};
+
+/* A station, as of one moment. */
+struct plane_station {
+	enum station_kind kind;
+	unsigned number; /* among its kind; of workers, the shard */
+	int cpu;	 /* -1: not pinned */
+	uint32_t flows, capacity;
+	struct path_counters sum; /* over all wires */
+	struct plane_port_counters ports[PLANE_MAX_PORTS];
+	struct stage_times stages;
+	uint64_t bursts;     /* polls that brought something */
+	uint64_t idle_polls; /* that brought nothing */
+	uint64_t busy_cycles, idle_cycles, sleep_cycles;
+	struct flow_counters flow;
+};
+
+/* Everything of one moment: packets between two stations are in `held` of their wire. */
+struct plane_snapshot {
+	uint64_t now_us; /* clock of the run */
+	struct path_counters wires[FLOW_MAX_WIRES];
+	uint32_t wire_flows[FLOW_MAX_WIRES];
+	bool rss_fallen_back[PLANE_MAX_PORTS];
+	unsigned n_stations;
+	struct plane_station stations[PLANE_MAX_WORKERS + 2];
+};
+
+int plane_create(struct plane **plane, const struct plane_config *config, struct error *error);
+int plane_start(struct plane *plane, struct error *error);
+void plane_stop(struct plane *plane);
+/* Accepts NULL. Stops first if need be. */
+void plane_destroy(struct plane *plane);
+
+const struct plane_config *plane_config(const struct plane *plane);
+/* Unix time in microseconds of the run's clock 0, and what the clock says now. */
+uint64_t plane_origin_us(const struct plane *plane);
+uint64_t plane_now_us(const struct plane *plane);
+
+/*
+ * A consistent picture, though no station stops for it: received = out + delivered + dropped + held
+ * holds for every wire, to the packet. Returns 0, or -ETIMEDOUT when a station does not answer.
+ */
+int plane_snapshot(struct plane *plane, struct plane_snapshot *snapshot);
+
+/* Up to PLANE_PAGE live records of a worker. */
+struct plane_page {
+	unsigned n;
+	uint32_t next; /* where to go on; FLOW_NONE: that was the last */
+	uint64_t now_us;
+	uint32_t position[PLANE_PAGE];
+	struct flow_record record[PLANE_PAGE];
+};
+
+/*
+ * The records at `position` (0: from the start) and after it. They never move, so a flow that is there
+ * all the time is met once. 0 or -ETIMEDOUT.
+ */
+int plane_page(struct plane *plane, unsigned worker, uint32_t position, struct plane_page *page);
+
+/*
+ * The live record with this key, from the worker whose shard it belongs to. 0, -ENOENT or -ETIMEDOUT.
+ * plane_kill() ends it too, with the reason `killed`.
+ */
+int plane_find(struct plane *plane, const struct flow_key *key, unsigned *worker,
+	struct flow_record *record);
+int plane_kill(struct plane *plane, const struct flow_key *key, unsigned *worker,
+	struct flow_record *record);
+
+/*
+ * Events of flows (path/event.h): off until somebody follows. plane_events() takes those that came
+ * since, in each station's order, at most `max`; `lost` grows by what did not fit. Events of ports
+ * (checksums, sharding) come always.
+ */
+int plane_follow(struct plane *plane, bool follow);
+unsigned plane_events(struct plane *plane, struct path_event *events, unsigned max, uint64_t *lost);

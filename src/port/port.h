@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * A port: one DPDK ethdev, made from what the user calls it.
+ *
+ * A device is one of
+ *	0000:5e:00.0		a PCI address
+ *	eth1			a kernel interface: af_xdp, or af_packet where that does not work
+ *	net_tap0,iface=ta	any vdev, as DPDK writes it: driver and number, then its arguments
+ *
+ * Life-cycle: port_device_parse() for every device before EAL starts (EAL wants to know of PCI
+ * addresses); port_open() probes the device and checks it; port_start() gives it its queues and lets
+ * packets come; port_stop() and port_close() are its mirror. All of it belongs to the control thread;
+ * workers only use the ethdev's number and queues, and read `link_up`.
+ */
+
+#include <net/if.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_ethdev.h>
+
+#include "base/error.h"
+
+#define PORT_NAME_MAX 32
+#define PORT_DEVICE_MAX 256
+#define PORT_MAX_QUEUES 16
+#define PORT_BURST 64
+
+enum port_device_kind {
+	PORT_DEVICE_PCI,
+	PORT_DEVICE_KERNEL, /* a kernel interface by its name */
+	PORT_DEVICE_VDEV,
+};
+
+struct port_device {
+	enum port_device_kind kind;
+	char text[PORT_DEVICE_MAX];
+	/* kernel interface, of KERNEL and of a vdev that names one that must exist (af_packet, af_xdp) */
+	char interface[IF_NAMESIZE];
+};
+
+/* Says what kind of device a text names. 0 or -EINVAL with a line; the device need not exist. */
+int port_device_parse(struct port_device *device, const char *text, struct error *error);
+
+/* Traffic that RSS spreads by a function that we can compute too: see port/rss.h. */
+enum port_link {
+	PORT_LINK_UP,
+	PORT_LINK_DOWN,
+	PORT_LINK_REMOVED, /* the device is gone: hot-unplugged, or the kernel interface deleted */
+};
+
+struct port_config {
+	const char *name; /* what the user calls it */
+	struct port_device device;
+	unsigned n_queues; /* wanted, of rx and of tx: one for each station that would use one */
+	bool force;	   /* an address or a default route on the interface is meant */
+};
+
+struct port {
+	/* set by port_open() */
+	char name[PORT_NAME_MAX];
+	struct port_device device;
+	char driver[RTE_ETH_NAME_MAX_LEN]; /* "net_af_xdp" */
+	uint16_t id;			   /* the ethdev */
+	int socket;			   /* NUMA node, or SOCKET_ID_ANY */
+	uint16_t mtu;
+	uint16_t n_rx, n_tx; /* queues that it will have: 1..n_queues wanted */
+	uint16_t rx_descriptors, tx_descriptors;
+	bool software; /* a vdev that never needs IO addresses */
+	uint64_t rss;  /* bit by enum rss_kind: what it spreads symmetrically; 0: nothing */
+	struct rte_ether_addr mac;
+	char note[128]; /* one line for the user on how it was opened: "af_xdp, 1 queue" */
+	/* control writes, workers read */
+	atomic_bool link_up;
+	/* control's */
+	enum port_link link;
+	uint32_t speed_mbps; /* 0: not known */
+	bool started;
+};
+
+/*
+ * Probes and checks the device, and decides on its queues. Returns 0 or a negative errno, with one line
+ * that says what to do. What is only worth a warning is printed by `warn`, a line each.
+ */
+typedef void (*port_warn_fn)(void *context, const char *line);
+int port_open(struct port **port, const struct port_config *config, port_warn_fn warn,
+	void *context, struct error *error);
+
+/* Do the two ports of a wire fit (MTU)? 0 or -EINVAL with a line. */
+int port_check_wire(const struct port *a, const struct port *b, struct error *error);
+
+/* How many mbufs the port keeps to itself: descriptors and what its driver takes. */
+unsigned port_buffers(const struct port *port);
+
+/* Bytes of data that an mbuf of this port's must have room for, with headroom. */
+uint16_t port_data_room(const struct port *port);
+
+/*
+ * A pool of `n` mbufs, each with `priv_size` private and `data_room` bytes, on a NUMA node, packed as
+ * without hugepages only software ports may have it (docs/design.md). NULL and rte_errno.
+ */
+struct rte_mempool *port_pool_create(const char *name, unsigned n, uint16_t priv_size,
+	uint16_t data_room, int socket, bool all_software);
+
+/* Queues set up with mbufs from `pool`, promiscuous, started. 0 or a negative errno with a line. */
+int port_start(struct port *port, struct rte_mempool *pool, struct error *error);
+/* No worker may use it any more. */
+void port_stop(struct port *port);
+/* Accepts NULL. Stops it first if need be, and takes the device away. */
+void port_close(struct port *port);
+
+/* Asks for the link and whether the device is still there; true when that changed. */
+bool port_update_link(struct port *port);
+const char *port_link_name(enum port_link link);
+
+/* The driver's own counters, as far as it keeps them. 0 or a negative errno. */
+int port_stats(const struct port *port, struct rte_eth_stats *stats);

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Symmetric RSS: the NIC spreads packets over queues by a hash that is the same for both directions of
+ * a flow, and that we can compute too. It is Toeplitz with the key 0x6d5a repeated (S. Woo, K. Park,
+ * "Scalable TCP session monitoring with symmetric receive-side scaling", 2012), for which swapping
+ * addresses and ports changes nothing. The hash is good for choosing a queue and for nothing else: it
+ * has 16 bits.
+ *
+ * Which fields go into the hash depends on the kind of packet; a NIC may spread some kinds and leave
+ * others on queue 0.
+ */
+
+#include <stdint.h>
+
+#include "packet/key.h"
+
+#define RSS_KEY_BYTES 52
+#define RSS_RETA_MAX 512
+
+enum rss_kind {
+	RSS_IPV4_TCP,
+	RSS_IPV4_UDP,
+	RSS_IPV4_SCTP,
+	RSS_IPV4_OTHER, /* addresses alone */
+	RSS_IPV6_TCP,
+	RSS_IPV6_UDP,
+	RSS_IPV6_SCTP,
+	RSS_IPV6_OTHER,
+	RSS_N_KINDS,
+};
+
+extern const uint8_t rss_key[RSS_KEY_BYTES];
+
+/* The kind that a key's packets are of, when they are not fragments. */
+enum rss_kind rss_kind(const struct flow_key *key);
+
+/* The hash that the NIC makes of packets with this key, in either direction. */
+uint32_t rss_hash(const struct flow_key *key);
+
+/* The RTE_ETH_RSS_* flags that make a NIC spread these kinds, and the kinds that its flags allow. */
+uint64_t rss_flags(uint64_t kinds);
+uint64_t rss_kinds(uint64_t flow_type_rss_offloads);
+
+/* Entry `i` of the indirection table of a port whose packets go to `n` queues. */
+static inline uint16_t rss_queue(uint32_t hash, unsigned n)
+{
+	/* every table has a multiple of 128 entries or divides it, filled with (i % 128) % n */
+	return (uint16_t)((hash & 127) % n);
+}
