@@ -10,8 +10,8 @@
 #include <rte_cycles.h>
 #include <rte_version.h>
 
+#include "base/suggest.h"
 #include "base/text.h"
-#include "main/suggest.h"
 
 #define EXIT_MISUSED 2
 

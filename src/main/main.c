@@ -9,12 +9,12 @@
 
 #include <rte_version.h>
 
+#include "base/suggest.h"
 #include "base/text.h"
 #ifdef MILLRACE_BENCH
 #include "bench/bench.h"
 #endif
 #include "main/replay.h"
-#include "main/suggest.h"
 #include "millrace_version.h"
 
 #define EXIT_MISUSED 2

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/suggest.h"
 #include "base/text.h"
-#include "main/suggest.h"
 
 /* Above every character: what getopt says of an option then tells which one it was. */
 enum option_id {

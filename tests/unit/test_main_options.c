@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "main/replay_options.h"
-#include "main/suggest.h"
 
 #define MAX_WORDS 32
 
@@ -211,40 +210,6 @@ static void test_help(void **state)
 	free(text);
 }
 
-static void test_suggest(void **state)
-{
-	static const char *const known[] = {"replay", "run", "bench", "flow", "offload"};
-	static const struct {
-		const char *word, *meant;
-	} rows[] = {
-		{"replya", "replay"},
-		{"repaly", "replay"},
-		{"relay", "replay"},
-		{"replays", "replay"},
-		{"rplay", "replay"},
-		{"runn", "run"},
-		{"rnu", "run"},
-		{"flwo", "flow"},
-		{"ofload", "offload"},
-		{"x", NULL},
-		{"", NULL},
-		{"play", "replay"},
-		{"configuration", NULL},
-		{"a-word-that-is-longer-than-any-known-one", NULL},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const char *meant = suggest(rows[i].word, known, 5);
-
-		if (rows[i].meant)
-			assert_string_equal(meant ? meant : "", rows[i].meant);
-		else
-			assert_null(meant);
-	}
-	assert_null(suggest("x", NULL, 0));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,7 +219,6 @@ int main(void)
 		cmocka_unit_test(test_misused),
 		cmocka_unit_test(test_output_is_capture),
 		cmocka_unit_test(test_help),
-		cmocka_unit_test(test_suggest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "main/suggest.h"
+#include "base/suggest.h"
 
 #include <stddef.h>
 #include <string.h>
