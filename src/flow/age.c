@@ -1,40 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "flow/age.h"
 
-#include <netinet/in.h>
-
 #include "base/clock.h"
-
-static enum flow_timeout timeout_name(enum flow_state state, uint8_t proto)
-{
-	bool open = flow_phase(state) == FLOW_PHASE_OPEN;
-
-	if (state == FLOW_TIME_WAIT)
-		return FLOW_TIMEOUT_TCP_TIME_WAIT;
-	if (state == FLOW_RESET)
-		return FLOW_TIMEOUT_TCP_RESET;
-	if (flow_phase(state) == FLOW_PHASE_CLOSING)
-		return FLOW_TIMEOUT_TCP_CLOSING;
-	switch (proto) {
-	case IPPROTO_TCP:
-		return open ? FLOW_TIMEOUT_TCP_OPEN : FLOW_TIMEOUT_TCP_NEW;
-	case IPPROTO_UDP:
-	case IPPROTO_UDPLITE:
-		return open ? FLOW_TIMEOUT_UDP_OPEN : FLOW_TIMEOUT_UDP_NEW;
-	case IPPROTO_SCTP:
-		return open ? FLOW_TIMEOUT_SCTP_OPEN : FLOW_TIMEOUT_SCTP_NEW;
-	case IPPROTO_ICMP:
-	case IPPROTO_ICMPV6:
-		return FLOW_TIMEOUT_ICMP;
-	default:
-		return open ? FLOW_TIMEOUT_OTHER_OPEN : FLOW_TIMEOUT_OTHER_NEW;
-	}
-}
 
 uint32_t flow_idle_timeout(
 	const struct flow_timeouts *timeouts, enum flow_state state, uint8_t proto)
 {
-	return timeouts->seconds[timeout_name(state, proto)];
+	return timeouts->seconds[flow_timeout_of(state, proto)];
 }
 
 enum flow_end flow_end_reason(const struct flow_record *record, enum flow_end otherwise)

@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "flow/record.h"
+
 enum flow_timeout {
 	FLOW_TIMEOUT_TCP_NEW,	  /* handshake, or met in mid-conversation and not answered */
 	FLOW_TIMEOUT_TCP_OPEN,	  /* RFC 5382 REQ-5: at least 2 hours and 4 minutes */
@@ -34,3 +36,6 @@ struct flow_timeouts flow_timeouts_default(void);
 
 /* The name users write: "tcp-new", "udp-open", ... */
 const char *flow_timeout_name(enum flow_timeout timeout);
+
+/* Which of them a flow of this protocol is under, in this state. */
+enum flow_timeout flow_timeout_of(enum flow_state state, uint8_t proto);
