@@ -37,6 +37,9 @@ void flow_report(struct flow_shard *shard, const struct flow_record *record, enu
 
 void flow_end_record(struct flow_shard *shard, uint32_t position, enum flow_end reason)
 {
-	flow_report(shard, flow_table_record(&shard->table, position), reason);
+	const struct flow_record *record = flow_table_record(&shard->table, position);
+
+	shard->wire_flows[flow_key_wire(&record->key)]--;
+	flow_report(shard, record, reason);
 	flow_table_remove(&shard->table, position);
 }

@@ -76,6 +76,7 @@ static void start(struct flow_shard *shard, uint32_t position, const struct pack
 
 	record->start_us = shard->now_us & CLOCK_MAX_US;
 	record->initiator = info->from != 0;
+	record->side = (info->flags & PACKET_SIDE) != 0;
 	if (info->flags & PACKET_TCP)
 		flow_tcp_first(record, info->from, &info->tcp);
 	else
@@ -84,6 +85,7 @@ static void start(struct flow_shard *shard, uint32_t position, const struct pack
 	flow_age_file(shard, position);
 	shard->counters.learned++;
 	shard->counters.learned_by_proto[info->key.proto]++;
+	shard->wire_flows[flow_key_wire(&record->key)]++;
 }
 
 uint32_t flow_shard_learn(struct flow_shard *shard, const struct packet_info *info)
@@ -103,6 +105,7 @@ static void reopen(struct flow_shard *shard, uint32_t position, const struct pac
 
 	flow_age_unfile(shard, position, flow_record_phase(record));
 	flow_report(shard, record, flow_end_reason(record, FLOW_END_FIN));
+	shard->wire_flows[flow_key_wire(&record->key)]--;
 	*record = (struct flow_record){.key = info->key};
 	start(shard, position, info);
 }
@@ -172,6 +175,13 @@ bool flow_shard_quoted(struct flow_shard *shard, const struct packet_info *quote
 	if (record->icmp_errors != UINT8_MAX)
 		record->icmp_errors++;
 	return true;
+}
+
+void flow_shard_kill(struct flow_shard *shard, uint32_t position)
+{
+	flow_age_unfile(
+		shard, position, flow_record_phase(flow_table_record(&shard->table, position)));
+	flow_end_record(shard, position, FLOW_END_KILLED);
 }
 
 void flow_shard_end_all(struct flow_shard *shard)

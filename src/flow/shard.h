@@ -67,6 +67,7 @@ struct flow_shard {
 	uint64_t origin_us; /* Unix time of clock 0 */
 	uint32_t run;
 	struct flow_counters counters;
+	uint32_t wire_flows[FLOW_MAX_WIRES]; /* live ones */
 	unsigned n_reports;
 	struct flow_report reports[FLOW_SHARD_REPORTS];
 };
@@ -107,6 +108,9 @@ enum flow_account flow_shard_account(
 
 /* Raises icmp_errors of the flow that an ICMP error quotes. False when there is no such flow. */
 bool flow_shard_quoted(struct flow_shard *shard, const struct packet_info *quoted);
+
+/* Ends a flow at once, as `killed`. */
+void flow_shard_kill(struct flow_shard *shard, uint32_t position);
 
 /* Hands the reports that wait to the sink. */
 void flow_shard_flush(struct flow_shard *shard);

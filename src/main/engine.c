@@ -27,12 +27,14 @@ struct engine {
 };
 
 /* Without ports, what goes out is gone. */
-static unsigned discard(void *context, struct rte_mbuf **packets, unsigned n)
+static void discard(struct worker *worker, struct rte_mbuf **packets, unsigned n)
 {
-	(void)context;
+	for (unsigned i = 0; i < n; i++)
+		worker_count_out(worker, 0, packets[i]->pkt_len);
 	rte_pktmbuf_free_bulk(packets, n);
-	return n;
 }
+
+static const struct worker_exits exits = {.out = discard};
 
 static void export_reports(void *context, const struct flow_report *reports, unsigned n)
 {
@@ -83,7 +85,7 @@ static int create_triage(struct engine *engine, struct error *error)
 {
 	const struct triage_config config = {
 		.extract = {.secret = &engine->secret, .zone_vlan = engine->config.zone_vlan},
-		.n_shards = engine->config.n_workers,
+		.steer = {.n_shards = engine->config.n_workers},
 		.max_datagrams = engine->config.tie_fragments ? ENGINE_MAX_DATAGRAMS : 0,
 		.max_held = ENGINE_MAX_HELD,
 		.pool = engine->notes,
@@ -116,7 +118,7 @@ static int start_worker(struct engine *engine, unsigned number, struct error *er
 
 	if (ret < 0)
 		return error_set(error, ret, "no memory for %u flows", config.capacity);
-	inbox_worker->worker.out = discard;
+	inbox_worker->worker.exits = &exits;
 	ret = inbox_worker_start(inbox_worker);
 	if (ret < 0) {
 		flow_shard_destroy(inbox_worker->worker.shard);
@@ -183,7 +185,7 @@ int engine_begin(struct engine *engine, uint64_t origin_us, uint32_t run, struct
 
 void engine_packets(struct engine *engine, uint64_t now_us, struct rte_mbuf **packets, unsigned n)
 {
-	triage_burst(engine->triage, 0, now_us, packets, n);
+	triage_burst(engine->triage, (struct triage_from){0}, now_us, packets, n);
 }
 
 void engine_flush(struct engine *engine)
@@ -210,7 +212,7 @@ void engine_counters(const struct engine *engine, struct engine_counters *counte
 	for (unsigned i = 0; i < engine->n_started; i++) {
 		const struct worker *worker = &engine->workers[i].worker;
 
-		path_counters_add(&counters->path, &worker->counters);
+		path_counters_add(&counters->path, &worker->counters[0]);
 		flow_counters_add(&counters->flow, &worker->shard->counters);
 	}
 }

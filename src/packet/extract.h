@@ -47,6 +47,8 @@ enum packet_flag {
 	PACKET_TCP = 1 << 3,		/* `tcp` is filled: 20 bytes of TCP header are there */
 	PACKET_ICMP_ERROR = 1 << 4,	/* an ICMP or ICMPv6 error; see quote.h */
 	PACKET_HAS_PORTS = 1 << 5,	/* the ports in the key were read from the packet */
+	PACKET_FRAGMENT = PACKET_FIRST_FRAGMENT | PACKET_LATER_FRAGMENT,
+	PACKET_SIDE = 1 << 6, /* came in by the wire's second port; set by whoever received it */
 };
 
 /* A TCP segment as the state machine wants it; all in host order. */

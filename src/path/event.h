@@ -14,7 +14,7 @@ enum path_event_kind {
 	PATH_EVENT_FLOW_CLOSING,
 	PATH_EVENT_FLOW_END,	      /* `reason` is enum flow_end */
 	PATH_EVENT_SHARDING_FALLBACK, /* `port`; RSS did not bring a packet of `key` where it should */
-	PATH_EVENT_CHECKSUM_OFFLOAD,  /* `port`; `key` is of a frame with an unfinished checksum */
+	PATH_EVENT_CHECKSUM_OFFLOAD, /* `port`; `key` is of a frame with an unfinished checksum */
 	PATH_EVENT_N_KINDS,
 };
 

@@ -27,17 +27,28 @@ struct stage_times {
 	uint64_t cycles[N_STAGES];
 	uint64_t packets[N_STAGES];
 	/* the running one */
-	uint64_t last; /* TSC at the end of the stage before; 0: this burst is not timed */
-	uint32_t bursts;
+	uint64_t last;	 /* TSC at the end of the stage before; 0: this burst is not timed */
+	uint64_t bursts; /* all of them */
 };
 
 /* "rx", "triage", "look_up", "account", "learn", "out". */
 const char *stage_name(enum stage stage);
 
-/* A burst begins; says whether it is one of those that are timed. */
+/* A poll begins; if it brings packets (stage_burst()), they may be a burst that is timed. */
 static inline void stage_begin(struct stage_times *times)
 {
-	times->last = ++times->bursts % STAGES_SAMPLE == 0 ? rte_rdtsc() : 0;
+	times->last = times->bursts % STAGES_SAMPLE == 0 ? rte_rdtsc() : 0;
+}
+
+static inline void stage_burst(struct stage_times *times)
+{
+	times->bursts++;
+}
+
+/* What follows belongs to no burst. */
+static inline void stage_stop(struct stage_times *times)
+{
+	times->last = 0;
 }
 
 /* A stage of the burst is over; it handled `n` packets. */

@@ -5,10 +5,14 @@
  * Triage: the first stage of a packet's way. It reads the headers, ties later fragments to their
  * first, finds the flow that an ICMP error quotes, and hands every packet to the shard of its key.
  *
- * What cannot be read is dropped here (malformed); what is not IP goes to shard 0 and is carried. A
- * later fragment whose first has not come yet is held back, and follows it; when it never comes, or
- * there is no room to wait, the fragment goes on as a flow without ports and is counted as untied.
- * An ICMP error goes to the shard of its own key, and a note to the shard of the flow it quotes.
+ * What cannot be read is dropped here (malformed); what is not IP is carried. A later fragment whose
+ * first has not come yet is held back, and follows it; when it never comes, or there is no room to
+ * wait, the fragment goes on as a flow without ports and is counted as untied. An ICMP error goes to
+ * the shard of its own key, and a note to the shard of the flow it quotes.
+ *
+ * Where several stations receive, each has a triage of its own, and a datagram's fragments, the first
+ * too, are dealt by a hash of addresses and identification: they meet in one triage whatever they
+ * arrived by, and keep their order (triage_handed()).
  *
  * Packets of one shard are handed over in the order of their arrival, with the clock of the run, which
  * never goes back.
@@ -24,6 +28,7 @@
 #include "flow/fragments.h"
 #include "path/counters.h"
 #include "path/packet.h"
+#include "path/steer.h"
 
 #define TRIAGE_BURST 64
 
@@ -36,12 +41,22 @@ typedef void (*triage_hand_over_fn)(
 
 struct triage_config {
 	struct extract_options extract;
-	unsigned n_shards;
+	struct steer steer;
+	unsigned self; /* the shard beside this triage: takes what is not IP */
+	bool shared;   /* every shard has a triage beside it: fragments are dealt among them */
 	uint32_t max_datagrams;	  /* fragmented datagrams remembered; 0: fragments are not tied */
 	uint32_t max_held;	  /* buffers of packets held back */
 	struct rte_mempool *pool; /* for notes; its mbufs have PACKET_META_SIZE private bytes */
 	triage_hand_over_fn hand_over;
 	void *context;
+};
+
+/* Where a burst came from. */
+struct triage_from {
+	uint8_t wire;
+	uint8_t side; /* which of the wire's two ports */
+	/* bit by enum rss_kind: packets that RSS brought where they belong, unless proved wrong */
+	uint8_t trusted;
 };
 
 struct triage;
@@ -54,9 +69,15 @@ void triage_destroy(struct triage *triage);
 /* A run begins with clock 0 at `origin_us` (Unix time): every shard is told. 0, or -ENOMEM. */
 int triage_begin(struct triage *triage, uint64_t origin_us, uint32_t run);
 
-/* `n` packets, at most TRIAGE_BURST, that arrived over `wire` at `now_us` of the run's clock. */
-void triage_burst(struct triage *triage, unsigned wire, uint64_t now_us, struct rte_mbuf **packets,
-	unsigned n);
+/* `n` packets, at most TRIAGE_BURST, that arrived at `now_us` of the run's clock. */
+void triage_burst(struct triage *triage, struct triage_from from, uint64_t now_us,
+	struct rte_mbuf **packets, unsigned n);
+
+/* A PACKET_KIND_FRAGMENT or _QUOTE_FRAGMENT that another triage handed to this one. */
+void triage_handed(struct triage *triage, uint64_t now_us, struct rte_mbuf *packet);
+
+/* Lets time pass where nothing arrives: what has waited too long goes on. */
+void triage_advance(struct triage *triage, uint64_t now_us);
 
 /*
  * Hands over what is gathered for each shard; without it, that happens whenever a shard has a full
@@ -64,9 +85,13 @@ void triage_burst(struct triage *triage, unsigned wire, uint64_t now_us, struct 
  */
 void triage_flush(struct triage *triage);
 
+/* What is held goes on, untied. */
+void triage_release(struct triage *triage);
+
 /* The run ends at `now_us`: what is held goes on untied, and every shard is told. 0, or -ENOMEM. */
 int triage_end(struct triage *triage, uint64_t now_us);
 
 /* Packets held back now. */
 uint32_t triage_held(const struct triage *triage);
+/* By wire: FLOW_MAX_WIRES of them. */
 const struct path_counters *triage_counters(const struct triage *triage);

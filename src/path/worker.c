@@ -49,12 +49,49 @@ static void fetch_second_lines(const struct worker *worker, const struct burst *
 	}
 }
 
+/* The same, telling those who follow when the flow has come into another phase. */
+static enum flow_account account_followed(
+	struct worker *worker, uint32_t position, const struct packet_info *info)
+{
+	static const enum path_event_kind events[FLOW_N_PHASES] = {
+		[FLOW_PHASE_NEW] = PATH_EVENT_FLOW_NEW,
+		[FLOW_PHASE_OPEN] = PATH_EVENT_FLOW_OPEN,
+		[FLOW_PHASE_CLOSING] = PATH_EVENT_FLOW_CLOSING,
+	};
+	const struct flow_record *record = flow_table_record(&worker->shard->table, position);
+	enum flow_phase before = flow_phase((enum flow_state)record->state);
+	enum flow_account account = flow_shard_account(worker->shard, position, info);
+	enum flow_phase after = flow_phase((enum flow_state)record->state);
+
+	if (after != before)
+		worker->exits->event(worker, events[after], record);
+	return account;
+}
+
 static void account(struct worker *worker, struct burst *burst, unsigned i)
 {
 	const struct packet_info *info = &packet_meta(burst->packet[i])->info;
+	enum flow_account account =
+		worker->follow ? account_followed(worker, burst->position[i], info)
+			       : flow_shard_account(worker->shard, burst->position[i], info);
 
-	if (flow_shard_account(worker->shard, burst->position[i], info) == FLOW_ACCOUNT_TCP_ODD)
+	if (account == FLOW_ACCOUNT_TCP_ODD)
 		burst->drop[i] = DROP_TCP_WINDOW;
+}
+
+static void learn(struct worker *worker, const struct packet_info *info)
+{
+	uint32_t position = flow_shard_learn(worker->shard, info);
+
+	if (worker->follow)
+		worker->exits->event(worker, PATH_EVENT_FLOW_NEW,
+			flow_table_record(&worker->shard->table, position));
+}
+
+/* Is this packet, which begins a flow, where RSS should not have brought it? */
+static bool misplaced(const struct worker *worker, const struct packet_meta *meta)
+{
+	return meta->unchecked && steer_shard(&worker->steer, &meta->info) != worker->number;
 }
 
 static void account_known(struct worker *worker, struct burst *burst)
@@ -75,47 +112,37 @@ static void learn_missing(struct worker *worker, struct burst *burst)
 	for (unsigned i = 0; i < burst->n; i++) {
 		if (burst->position[i] != FLOW_NONE || !tracked(burst->packet[i]))
 			continue;
-		const struct packet_info *info = &packet_meta(burst->packet[i])->info;
+		const struct packet_meta *meta = packet_meta(burst->packet[i]);
+		const struct packet_info *info = &meta->info;
 
 		burst->position[i] = flow_table_find(&worker->shard->table, &info->key, info->hash);
-		if (burst->position[i] == FLOW_NONE)
-			flow_shard_learn(worker->shard, info);
-		else
+		if (burst->position[i] != FLOW_NONE) {
 			account(worker, burst, i);
+		} else if (!misplaced(worker, meta)) {
+			learn(worker, info);
+		} else {
+			worker->exits->misplaced(worker, burst->packet[i]);
+			burst->packet[i] = NULL;
+		}
 	}
-}
-
-static void drop(struct worker *worker, struct rte_mbuf *packet, enum drop_reason reason)
-{
-	worker->counters.dropped[reason]++;
-	rte_pktmbuf_free(packet);
 }
 
 /* Every verdict is "forward" until rules bring others. */
 static void act(struct worker *worker, struct burst *burst)
 {
 	struct rte_mbuf *out[WORKER_BURST];
-	uint32_t bytes[WORKER_BURST];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < burst->n; i++) {
-		if (burst->drop[i] != DROP_N_REASONS) {
-			drop(worker, burst->packet[i], (enum drop_reason)burst->drop[i]);
+		if (burst->packet[i] == NULL)
 			continue;
-		}
-		bytes[n] = burst->packet[i]->pkt_len;
-		out[n++] = burst->packet[i];
+		if (burst->drop[i] != DROP_N_REASONS)
+			worker_drop(worker, burst->packet[i], (enum drop_reason)burst->drop[i]);
+		else
+			out[n++] = burst->packet[i];
 	}
-	unsigned taken = n == 0 ? 0 : worker->out(worker->out_context, out, n);
-
-	for (unsigned i = 0; i < n; i++) {
-		if (i < taken) {
-			worker->counters.out++;
-			worker->counters.out_bytes += bytes[i];
-		} else {
-			drop(worker, out[i], DROP_OUTPUT);
-		}
-	}
+	if (n != 0)
+		worker->exits->out(worker, out, n);
 }
 
 /* A burst without notes, all of one time. */
@@ -127,9 +154,13 @@ static void walk(struct worker *worker, struct rte_mbuf **packets, unsigned n)
 	memcpy(burst.packet, packets, n * sizeof(*packets));
 	flow_shard_advance(worker->shard, packet_meta(packets[0])->time_us);
 	look_up(worker, &burst);
+	stage_end(&worker->stages, STAGE_LOOK_UP, n);
 	account_known(worker, &burst);
+	stage_end(&worker->stages, STAGE_ACCOUNT, n);
 	learn_missing(worker, &burst);
+	stage_end(&worker->stages, STAGE_LEARN, n);
 	act(worker, &burst);
+	stage_end(&worker->stages, STAGE_OUT, n);
 }
 
 static void note(struct worker *worker, struct rte_mbuf *note)
@@ -140,7 +171,7 @@ static void note(struct worker *worker, struct rte_mbuf *note)
 	case PACKET_KIND_QUOTE:
 		flow_shard_advance(worker->shard, meta->time_us);
 		if (!flow_shard_quoted(worker->shard, &meta->info))
-			worker->counters.icmp_untied++;
+			worker->counters[meta->wire].icmp_untied++;
 		break;
 	case PACKET_KIND_BEGIN:
 		flow_shard_begin(worker->shard, meta->time_us, meta->run);
@@ -152,14 +183,12 @@ static void note(struct worker *worker, struct rte_mbuf *note)
 		break;
 	case PACKET_KIND_FLOW:
 	case PACKET_KIND_OTHER:
-		break;
+	case PACKET_KIND_FRAGMENT:
+	case PACKET_KIND_SEND:
+	case PACKET_KIND_QUOTE_FRAGMENT:
+		break; /* never handed to a worker */
 	}
 	rte_pktmbuf_free(note);
-}
-
-static bool is_note(const struct rte_mbuf *packet)
-{
-	return packet_meta(packet)->kind > PACKET_KIND_OTHER;
 }
 
 /*
@@ -184,14 +213,14 @@ void worker_walk(struct worker *worker, struct rte_mbuf **packets, unsigned n)
 {
 	fetch(worker, packets, n);
 	for (unsigned i = 0; i < n;) {
-		if (is_note(packets[i])) {
+		if (packet_is_note(packets[i])) {
 			note(worker, packets[i++]);
 			continue;
 		}
 		uint64_t time_us = packet_meta(packets[i])->time_us;
 		unsigned end = i + 1;
 
-		while (end < n && !is_note(packets[end]) &&
+		while (end < n && !packet_is_note(packets[end]) &&
 			packet_meta(packets[end])->time_us == time_us)
 			end++;
 		walk(worker, &packets[i], end - i);

@@ -9,6 +9,9 @@
  * clock, at most WORKER_BURST packets; a note ends the burst before it. Within a burst, packets of
  * known flows are accounted before new flows are learned, each flow's own packets in order.
  *
+ * A packet that RSS brought to this shard, unchecked so far, and that would begin a flow is checked
+ * first: one that belongs to another shard is handed to whoever knows the way there.
+ *
  * The struct belongs to the thread that calls worker_walk(). Its counters may be read by others while
  * the worker stands still.
  */
@@ -19,25 +22,53 @@
 
 #include "flow/shard.h"
 #include "path/counters.h"
+#include "path/event.h"
 #include "path/packet.h"
+#include "path/stages.h"
+#include "path/steer.h"
 
 #define WORKER_BURST 64
 
-/*
- * Sends packets out. Returns how many were taken, in order; those are no longer the worker's. The
- * others are dropped and counted.
- */
-typedef unsigned (*worker_out_fn)(void *context, struct rte_mbuf **packets, unsigned n);
+struct worker;
+
+/* What becomes of packets at the end of their way here. From then on they are no longer the worker's. */
+struct worker_exits {
+	/* sends packets out, and counts those that went and those that did not */
+	void (*out)(struct worker *worker, struct rte_mbuf **packets, unsigned n);
+	/* takes a packet to its own shard; NULL where none can be misplaced */
+	void (*misplaced)(struct worker *worker, struct rte_mbuf *packet);
+	/* somebody follows: a flow has begun, or come into another phase; may be NULL */
+	void (*event)(
+		struct worker *worker, enum path_event_kind kind, const struct flow_record *record);
+};
 
 struct worker {
 	/* set once */
 	struct flow_shard *shard;
-	worker_out_fn out;
-	void *out_context;
+	unsigned number; /* of the shard */
+	struct steer steer;
+	const struct worker_exits *exits;
+	void *context; /* whoever made the worker */
 	/* worker writes */
-	struct path_counters counters; /* out, dropped and icmp_untied */
-	uint32_t runs_ended;	       /* END notes seen */
+	bool follow;				       /* somebody wants the events of flows */
+	struct path_counters counters[FLOW_MAX_WIRES]; /* out, dropped and icmp_untied */
+	struct stage_times stages;
+	uint32_t runs_ended; /* END notes seen */
 };
 
 /* Takes `n` packets and notes, at most WORKER_BURST; all of them are the worker's from here on. */
 void worker_walk(struct worker *worker, struct rte_mbuf **packets, unsigned n);
+
+/* For `out`: a packet that went, and one that did not, which is freed. */
+static inline void worker_count_out(struct worker *worker, unsigned wire, uint32_t bytes)
+{
+	worker->counters[wire].out++;
+	worker->counters[wire].out_bytes += bytes;
+}
+
+static inline void worker_drop(
+	struct worker *worker, struct rte_mbuf *packet, enum drop_reason reason)
+{
+	worker->counters[packet_meta(packet)->wire].dropped[reason]++;
+	rte_pktmbuf_free(packet);
+}

@@ -76,12 +76,14 @@ static void sink(void *context, const struct flow_report *reports, unsigned n)
 	}
 }
 
-static unsigned out(void *context, struct rte_mbuf **packets, unsigned n)
+static void out(struct worker *worker, struct rte_mbuf **packets, unsigned n)
 {
-	(void)context;
+	for (unsigned i = 0; i < n; i++)
+		worker_count_out(worker, 0, packets[i]->pkt_len);
 	rte_pktmbuf_free_bulk(packets, n);
-	return n;
 }
+
+static const struct worker_exits exits = {.out = out};
 
 static void hand_over(void *context, unsigned shard, struct rte_mbuf **packets, unsigned n)
 {
@@ -94,7 +96,7 @@ static void engine_start(struct engine *engine, unsigned n_shards, bool strict)
 {
 	const struct triage_config triage = {
 		.extract = {.secret = &secret, .zone_vlan = strict},
-		.n_shards = n_shards,
+		.steer = {.n_shards = n_shards},
 		.max_datagrams = 12,
 		.max_held = 20,
 		.pool = pool,
@@ -116,7 +118,7 @@ static void engine_start(struct engine *engine, unsigned n_shards, bool strict)
 		};
 
 		check(flow_shard_create(&engine->worker[i].shard, &shard) == 0, "shard");
-		engine->worker[i].out = out;
+		engine->worker[i].exits = &exits;
 	}
 }
 
@@ -126,7 +128,7 @@ static void engine_check(struct engine *engine)
 	for (unsigned i = 0; i < engine->n_shards; i++) {
 		struct worker *worker = &engine->worker[i];
 
-		path_counters_add(&engine->path, &worker->counters);
+		path_counters_add(&engine->path, &worker->counters[0]);
 		flow_counters_add(&engine->flow, &worker->shard->counters);
 		check(worker->shard->table.count == 0, "every flow ended");
 		flow_shard_destroy(worker->shard);
@@ -170,7 +172,8 @@ static void replay(struct engine *engine, const char *path, uint16_t max_segment
 				frame_make(pool, packet.bytes, packet.length, max_segment);
 
 			if (frame != NULL)
-				triage_burst(engine->triage, 0, now_us, &frame, 1);
+				triage_burst(
+					engine->triage, (struct triage_from){0}, now_us, &frame, 1);
 		}
 		check(triage_end(engine->triage, now_us) == 0, "end");
 	}

@@ -32,18 +32,22 @@ static void take_reports(void *context, const struct flow_report *reports, unsig
 	scene->n_reports += n;
 }
 
-static unsigned take_packets(void *context, struct rte_mbuf **packets, unsigned n)
+static void take_packets(struct worker *worker, struct rte_mbuf **packets, unsigned n)
 {
-	struct scene *scene = context;
+	struct scene *scene = worker->context;
 	unsigned taken = n - RTE_MIN(n, scene->options.out_refuses);
 
 	for (unsigned i = 0; i < taken; i++) {
 		assert_true(scene->n_out < SCENE_MAX_REPORTS);
 		scene->out_lengths[scene->n_out++] = packets[i]->pkt_len;
+		worker_count_out(worker, 0, packets[i]->pkt_len);
 	}
 	rte_pktmbuf_free_bulk(packets, taken);
-	return taken;
+	for (unsigned i = taken; i < n; i++)
+		worker_drop(worker, packets[i], DROP_OUTPUT);
 }
+
+static const struct worker_exits exits = {.out = take_packets};
 
 static void hand_over(void *context, unsigned shard, struct rte_mbuf **packets, unsigned n)
 {
@@ -67,8 +71,8 @@ static void create_worker(struct scene *scene, unsigned number)
 	struct worker *worker = &scene->worker[number];
 
 	assert_int_equal(flow_shard_create(&worker->shard, &config), 0);
-	worker->out = take_packets;
-	worker->out_context = scene;
+	worker->exits = &exits;
+	worker->context = scene;
 }
 
 struct scene *scene_begin(const struct scene_options *options)
@@ -93,7 +97,7 @@ struct scene *scene_begin(const struct scene_options *options)
 
 	const struct triage_config config = {
 		.extract = {.secret = &scene->secret, .zone_vlan = options->zone_vlan},
-		.n_shards = scene->options.n_shards,
+		.steer = {.n_shards = scene->options.n_shards},
 		.max_datagrams = options->separate ? 0 : scene->options.max_datagrams,
 		.max_held = scene->options.max_held,
 		.pool = scene->pool,
@@ -117,7 +121,7 @@ void scene_send_burst(struct scene *scene, const struct frame *const *frames, un
 			scene->options.max_segment);
 		assert_non_null(packets[i]);
 	}
-	triage_burst(scene->triage, 0, scene->now_us, packets, n);
+	triage_burst(scene->triage, (struct triage_from){0}, scene->now_us, packets, n);
 	triage_flush(scene->triage);
 }
 
@@ -165,7 +169,7 @@ struct path_counters scene_counters(const struct scene *scene)
 	struct path_counters sum = *triage_counters(scene->triage);
 
 	for (unsigned i = 0; i < scene->options.n_shards; i++)
-		path_counters_add(&sum, &scene->worker[i].counters);
+		path_counters_add(&sum, &scene->worker[i].counters[0]);
 	return sum;
 }
 

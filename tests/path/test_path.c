@@ -426,7 +426,7 @@ static void counters_carry_past_32_bits(void **state)
 	record->bytes_low[0] = UINT32_MAX - 150;
 	shard->counters.packets += UINT32_MAX - 2;
 	shard->counters.bytes += UINT32_MAX - 250;
-	scene->worker[0].counters.out += UINT32_MAX - 2;
+	scene->worker[0].counters[0].out += UINT32_MAX - 2;
 	((struct path_counters *)(uintptr_t)triage_counters(scene->triage))->received +=
 		UINT32_MAX - 2;
 	for (unsigned i = 0; i < 3; i++)

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "path/event.h"
+
+const char *path_event_name(enum path_event_kind kind)
+{
+	static const char *const names[PATH_EVENT_N_KINDS] = {
+		[PATH_EVENT_FLOW_NEW] = "flow_new",
+		[PATH_EVENT_FLOW_OPEN] = "flow_open",
+		[PATH_EVENT_FLOW_CLOSING] = "flow_closing",
+		[PATH_EVENT_FLOW_END] = "flow_end",
+		[PATH_EVENT_SHARDING_FALLBACK] = "sharding_fallback",
+		[PATH_EVENT_CHECKSUM_OFFLOAD] = "checksum_offload",
+	};
+
+	return names[kind];
+}
