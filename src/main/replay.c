@@ -221,7 +221,7 @@ static int create_exporter(struct replay *replay, struct error *error)
 {
 	const struct replay_options *options = &replay->options;
 	struct exporter_config config = {
-		.n_workers = options->workers,
+		.n_workers = options->engine.workers,
 		.names = options->n_paths > 1 ? (const char *const *)options->paths : NULL,
 		.n_names = options->n_paths,
 		.top = options->summary ? REPLAY_TOP_FLOWS : 0,
@@ -241,7 +241,7 @@ static int create_exporter(struct replay *replay, struct error *error)
 
 static int create_engine(struct replay *replay, struct error *error)
 {
-	const struct replay_options *options = &replay->options;
+	const struct engine_options *options = &replay->options.engine;
 	const struct engine_config config = {
 		.n_workers = options->workers,
 		.flows = options->flows,

@@ -8,11 +8,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "flow/timeouts.h"
-
-#define REPLAY_WORKERS_MAX 16
-#define REPLAY_FLOWS_MAX 67108864
-#define REPLAY_FLOWS_DEFAULT 1048576
+#include "main/engine_options.h"
 
 /* How many flows --summary shows. */
 #define REPLAY_TOP_FLOWS 10
@@ -23,13 +19,7 @@
 struct replay_options {
 	char **paths; /* the captures, within argv; "-" is standard input */
 	unsigned n_paths;
-	unsigned workers;
-	bool fragments_follow; /* later fragments belong to the flow of their first one */
-	bool tcp_strict;       /* segments outside the window are dropped */
-	bool zone_vlan;	       /* the outermost VLAN number is the zone */
-	struct flow_timeouts timeouts;
-	uint32_t active_s;  /* 0 = no active reports */
-	uint32_t flows;	    /* in all, shared among the workers */
+	struct engine_options engine;
 	const char *output; /* NULL or "-" = standard output */
 	bool summary;	    /* with the flows of most bytes */
 	bool json;	    /* the summary as JSON */

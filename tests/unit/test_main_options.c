@@ -48,13 +48,14 @@ static void test_defaults(void **state)
 	assert_int_equal(parse(&line, "a.pcap", &options, &error), 0);
 	assert_int_equal(options.n_paths, 1);
 	assert_string_equal(options.paths[0], "a.pcap");
-	assert_int_equal(options.workers, 1);
-	assert_true(options.fragments_follow);
-	assert_false(options.tcp_strict || options.zone_vlan || options.summary || options.json);
-	assert_int_equal(options.active_s, 0);
-	assert_int_equal(options.flows, 1048576);
+	assert_int_equal(options.engine.workers, 1);
+	assert_true(options.engine.fragments_follow);
+	assert_false(options.engine.tcp_strict || options.engine.zone_vlan || options.summary ||
+		     options.json);
+	assert_int_equal(options.engine.active_s, 0);
+	assert_int_equal(options.engine.flows, 1048576);
 	assert_null(options.output);
-	assert_memory_equal(&options.timeouts, &defaults, sizeof(defaults));
+	assert_memory_equal(&options.engine.timeouts, &defaults, sizeof(defaults));
 }
 
 static void test_all(void **state)
@@ -74,11 +75,12 @@ static void test_all(void **state)
 	assert_string_equal(options.paths[0], "a");
 	assert_string_equal(options.paths[1], "-");
 	assert_string_equal(options.paths[2], "--b");
-	assert_int_equal(options.workers, 16);
-	assert_int_equal(options.flows, 67108864);
-	assert_false(options.fragments_follow);
-	assert_true(options.tcp_strict && options.zone_vlan && options.summary && options.json);
-	assert_int_equal(options.active_s, 60);
+	assert_int_equal(options.engine.workers, 16);
+	assert_int_equal(options.engine.flows, 67108864);
+	assert_false(options.engine.fragments_follow);
+	assert_true(options.engine.tcp_strict && options.engine.zone_vlan && options.summary &&
+		    options.json);
+	assert_int_equal(options.engine.active_s, 60);
 	assert_string_equal(options.output, "x.json");
 	assert_int_equal(parse(&line, "--help", &options, &error), REPLAY_HELP);
 	assert_int_equal(parse(&line, "a -h --nonsense", &options, &error), REPLAY_HELP);
@@ -100,14 +102,14 @@ static void test_timeouts(void **state)
 	wanted.seconds[FLOW_TIMEOUT_UDP_OPEN] = 7;
 	wanted.seconds[FLOW_TIMEOUT_TCP_OPEN] = 31536000;
 	wanted.seconds[FLOW_TIMEOUT_ICMP] = 1;
-	assert_memory_equal(&options.timeouts, &wanted, sizeof(wanted));
+	assert_memory_equal(&options.engine.timeouts, &wanted, sizeof(wanted));
 	for (unsigned i = 0; i < FLOW_N_TIMEOUTS; i++) {
 		char text[128];
 
 		snprintf(text, sizeof(text), "a --timeout %s=12345",
 			flow_timeout_name((enum flow_timeout)i));
 		assert_int_equal(parse(&line, text, &options, &error), 0);
-		assert_int_equal(options.timeouts.seconds[i], 12345);
+		assert_int_equal(options.engine.timeouts.seconds[i], 12345);
 	}
 }
 

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "main/options.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "base/text.h"
+
+#define MAX_OPTIONS 32
+
+const char *option_name(const struct option *table, int id)
+{
+	for (; table->name; table++)
+		if (table->val == id)
+			return table->name;
+	return NULL;
+}
+
+int option_bad_value(const char *where, const char *value, const char *wanted, struct error *error)
+{
+	char word[OPTION_WORD_MAX];
+
+	return error_set(error, -EINVAL, "%s %s: %s", where,
+		*value ? text_printable(word, sizeof(word), value) : "\"\"", wanted);
+}
+
+/* Digits and nothing else; what is too long for the number is out of every range. */
+static bool read_number(const char *text, uint64_t *number)
+{
+	*number = 0;
+	if (*text == '\0')
+		return false;
+	for (; *text != '\0'; text++) {
+		if (*text < '0' || *text > '9')
+			return false;
+		if (*number < UINT32_MAX)
+			*number = *number * 10 + (uint64_t)(*text - '0');
+	}
+	return true;
+}
+
+int option_number(const char *where, const char *value, const char *number, uint32_t max,
+	uint32_t *out, struct error *error)
+{
+	char grouped[TEXT_NUMBER_MAX], wanted[64];
+	uint64_t read;
+
+	if (!read_number(number, &read) || read < 1 || read > max) {
+		snprintf(wanted, sizeof(wanted), "a whole number from 1 to %s is needed",
+			text_grouped(grouped, max));
+		return option_bad_value(where, value, wanted, error);
+	}
+	*out = (uint32_t)read;
+	return 0;
+}
+
+int option_word(const char *where, const char *value, const char *const *words, unsigned n,
+	unsigned *which, struct error *error)
+{
+	char wanted[64];
+
+	for (*which = 0; *which < n; (*which)++)
+		if (strcmp(value, words[*which]) == 0)
+			return 0;
+	snprintf(wanted, sizeof(wanted),
+		n == 1 ? "only \"%s\" is known" : "\"%s\" or \"%s\" is needed", words[0],
+		words[n - 1]);
+	return option_bad_value(where, value, wanted, error);
+}
+
+int option_yes_no(const char *where, const char *value, bool *yes, struct error *error)
+{
+	static const char *const words[][2] = {{"true", "false"}, {"on", "off"}, {"yes", "no"}};
+	unsigned which = 0;
+	int ret = -EINVAL;
+
+	/* the last pair is the one that a complaint names */
+	for (unsigned i = 0; i < 3 && ret < 0; i++)
+		ret = option_word(where, value, words[i], 2, &which, error);
+	*yes = which == 0;
+	return ret;
+}
+
+/* The word that is no option, with what it may have been meant to be. */
+static int unknown_option(const struct option *table, const char *wrong, struct error *error)
+{
+	const char *names[MAX_OPTIONS];
+	char word[OPTION_WORD_MAX];
+	unsigned n = 0;
+
+	text_printable(word, sizeof(word), wrong);
+	word[strcspn(word, "=")] = '\0';
+	for (; table[n].name && n < MAX_OPTIONS; n++) {
+		names[n] = table[n].name;
+		if (strncmp(word + 2, names[n], strlen(word + 2)) == 0)
+			return error_set(error, -EINVAL, "%s: short for several options", word);
+	}
+	const char *near = suggest(word + 2, names, n);
+
+	return error_set(error, -EINVAL, "%s: no such option%s%s%s", word,
+		near ? "; did you mean --" : "", near ? near : "", near ? "?" : "");
+}
+
+int option_refused(const struct option *table, int id, char **argv, struct error *error)
+{
+	const char *known = optopt > UCHAR_MAX ? option_name(table, optopt) : NULL;
+
+	if (id == ':')
+		return error_set(error, -EINVAL, "--%s needs a value", known ? known : "?");
+	if (known)
+		return error_set(error, -EINVAL, "--%s takes no value", known);
+	if (optopt != 0)
+		return error_set(error, -EINVAL, "-%c: no such option",
+			optopt > ' ' && optopt < 0x7f ? optopt : '?');
+	return unknown_option(table, argv[optind - 1], error);
+}
