@@ -129,43 +129,61 @@ static char *write_counters(char *out, const struct flow_record *record, unsigne
 	return write_number(TEXT(out, ",\"reverse_bytes\":"), flow_bytes(record, !from));
 }
 
-/* start end state end_reason */
-static char *write_life(char *out, const struct flow_report *report)
+/* start end state end_reason; of a flow that lives, start and state */
+static char *write_life(char *out, const struct flow_report *report, bool live)
 {
 	const struct flow_record *record = &report->record;
 	enum flow_end reason = (enum flow_end)report->reason;
 	const char *state = "ended";
 
-	if (reason == FLOW_END_ACTIVE)
+	if (live || reason == FLOW_END_ACTIVE)
 		state = flow_phase_name(flow_phase((enum flow_state)record->state));
 	out = write_time(TEXT(out, ",\"start\":\""), report->origin_us + record->start_us);
-	out = write_time(TEXT(out, "\",\"end\":\""), report->origin_us + report->end_us);
+	if (!live)
+		out = write_time(TEXT(out, "\",\"end\":\""), report->origin_us + report->end_us);
 	out = write_string(TEXT(out, "\",\"state\":\""), state);
-	out = write_string(TEXT(out, "\",\"end_reason\":\""), flow_end_name(reason));
+	if (!live)
+		out = write_string(TEXT(out, "\",\"end_reason\":\""), flow_end_name(reason));
 	return TEXT(out, "\"");
 }
 
-size_t export_json_line(char *buffer, const struct flow_report *report, const char *file)
+/* All members from version to offload. */
+static char *write_members(char *out, const struct flow_report *report, bool live)
 {
 	const struct flow_record *record = &report->record;
 	unsigned from = record->initiator;
 	bool tcp = record->key.proto == TCP;
+
+	out = write_key(out, &record->key, from);
+	out = write_counters(out, record, from);
+	out = write_life(out, report, live);
+	out = write_number(TEXT(out, ",\"tcp_flags\":"), tcp ? record->tcp_flags[from] : 0);
+	out = write_number(
+		TEXT(out, ",\"reverse_tcp_flags\":"), tcp ? record->tcp_flags[!from] : 0);
+	out = write_number(TEXT(out, ",\"icmp_errors\":"), record->icmp_errors);
+	/* no port of this engine has flow hardware yet: every flow is in software */
+	return TEXT(
+		out, ",\"offload\":{\"packets\":0,\"state\":\"software\",\"reason\":\"no_nic\"}");
+}
+
+size_t export_json_line(char *buffer, const struct flow_report *report, const char *file)
+{
 	char *out = TEXT(buffer, "{");
 
 	if (file) {
 		out = write_string(TEXT(out, "\"file\":"), file);
 		*out++ = ',';
 	}
-	out = write_key(out, &record->key, from);
-	out = write_counters(out, record, from);
-	out = write_life(out, report);
-	out = write_number(TEXT(out, ",\"tcp_flags\":"), tcp ? record->tcp_flags[from] : 0);
-	out = write_number(
-		TEXT(out, ",\"reverse_tcp_flags\":"), tcp ? record->tcp_flags[!from] : 0);
-	out = write_number(TEXT(out, ",\"icmp_errors\":"), record->icmp_errors);
-	/* no port of this engine has flow hardware yet: every flow is in software */
-	out = TEXT(out,
-		",\"offload\":{\"packets\":0,\"state\":\"software\",\"reason\":\"no_nic\"}}\n");
+	out = write_members(out, report, false);
+	out = TEXT(out, "}\n");
+	return (size_t)(out - buffer);
+}
+
+size_t export_json_live(char *buffer, const struct flow_report *report)
+{
+	char *out = write_members(TEXT(buffer, "{"), report, true);
+
+	out = write_number(TEXT(out, ",\"worker\":"), report->worker);
 	return (size_t)(out - buffer);
 }
 

@@ -24,6 +24,17 @@
 size_t export_json_line(char *buffer, const struct flow_report *report, const char *file);
 
 /*
+ * The object of a flow that lives, as `flow list` shows it: the same members without end and
+ * end_reason, state being the flow's phase, and after them worker. Of the report the record, origin_us
+ * and worker count.
+ *
+ * It is left open, so that more can be said of the flow: further members follow, each with a comma
+ * before it, and then "}\n", all of it the caller's. Returns the length, less than EXPORT_JSON_MAX;
+ * there is no ending zero.
+ */
+size_t export_json_live(char *buffer, const struct flow_report *report);
+
+/*
  * Any bytes as a JSON string with quotes; what is not UTF-8 becomes U+FFFD. Returns a string for
  * the caller to free(), or NULL without memory.
  */

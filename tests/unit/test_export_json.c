@@ -183,6 +183,64 @@ static void test_states(void **state)
 	json_decref(object);
 }
 
+/* A live flow's object, closed after `more`. */
+static char *live_line(const struct flow_report *report, const char *more)
+{
+	char *line = malloc(EXPORT_JSON_MAX + strlen(more) + 3);
+	size_t length = export_json_live(line, report);
+
+	assert_true(length < EXPORT_JSON_MAX);
+	sprintf(line + length, "%s}\n", more);
+	return line;
+}
+
+/* The same object as at the end, without what only an end has; more can follow. */
+static void test_live(void **state)
+{
+	struct flow_report report = example();
+	struct {
+		enum flow_state state;
+		const char *phase;
+	} rows[] = {{FLOW_SYN_SENT, "new"}, {FLOW_REPLIED, "open"}, {FLOW_TIME_WAIT, "closing"}};
+
+	(void)state;
+	report.worker = 3;
+	char *line = live_line(&report, ",\"rate_pps\":7");
+
+	assert_string_equal(line,
+		"{\"version\":4,\"proto\":6,\"src\":\"10.0.0.1\",\"sport\":1025,"
+		"\"dst\":\"10.0.0.2\",\"dport\":80,\"wire\":0,\"zone\":0,\"packets\":7,\"bytes\":"
+		"4210,\"reverse_packets\":6,\"reverse_bytes\":812,"
+		"\"start\":\"2026-11-20T08:00:00.000005Z\",\"state\":\"open\","
+		"\"tcp_flags\":27,\"reverse_tcp_flags\":26,\"icmp_errors\":0,"
+		"\"offload\":{\"packets\":0,\"state\":\"software\",\"reason\":\"no_nic\"},"
+		"\"worker\":3,\"rate_pps\":7}\n");
+	free(line);
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		report.record.state = rows[i].state;
+		line = live_line(&report, "");
+		json_t *live = json_loads(line, JSON_REJECT_DUPLICATES, NULL);
+		json_t *ended = parse(&report);
+
+		assert_string_equal(string(live, "state"), rows[i].phase);
+		json_object_del(ended, "end");
+		json_object_del(ended, "end_reason");
+		json_object_set_new(ended, "state", json_string(rows[i].phase));
+		json_object_set_new(ended, "worker", json_integer(3));
+		assert_true(json_equal(live, ended));
+		json_decref(live);
+		json_decref(ended);
+		free(line);
+	}
+
+	/* every number at its longest */
+	memset(&report, 0xff, sizeof(report));
+	report.record.key.version_wire = FLOW_KEY_VERSION_WIRE(6, 15);
+	report.record.state = FLOW_SYN_RECEIVED;
+	free(live_line(&report, ""));
+}
+
 static void check_time(uint64_t us)
 {
 	struct flow_report report = example();
@@ -303,6 +361,7 @@ int main(void)
 		cmocka_unit_test(test_initiator),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_states),
+		cmocka_unit_test(test_live),
 		cmocka_unit_test(test_times),
 		cmocka_unit_test(test_addresses),
 		cmocka_unit_test(test_strings),
