@@ -79,6 +79,12 @@ struct port {
 	enum port_link link;
 	uint32_t speed_mbps; /* 0: not known */
 	bool started;
+	/* port/'s own */
+	char ethdev[RTE_ETH_NAME_MAX_LEN]; /* the device's name on its bus */
+	unsigned interface_index;	   /* of the kernel interface; 0: none that we watch */
+	int promiscuous;		   /* holds the interface so; -1: not needed */
+	uint16_t data_room;
+	bool rss_offered;
 };
 
 /*

@@ -1,113 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "port/rss.h"
 
-#include <string.h>
-
 #include <netinet/in.h>
 
 #include <rte_ethdev.h>
-#include <rte_thash.h>
 
-const uint8_t rss_key[RSS_KEY_BYTES] = {
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-	0x6d,
-	0x5a,
-};
+#define REPEATED 0x6d, 0x5a, 0x6d, 0x5a
+#define REPEATED_16 REPEATED, REPEATED, REPEATED, REPEATED
 
-static const uint64_t kind_flags[RSS_N_KINDS] = {
+const uint8_t rss_key[RSS_KEY_BYTES] = {REPEATED_16, REPEATED_16, REPEATED_16, REPEATED};
+
+/* Any of these will do, drivers differ; what they offer of it is asked for. */
+static const uint64_t flags_of[RSS_N_KINDS] = {
 	[RSS_IPV4_TCP] = RTE_ETH_RSS_NONFRAG_IPV4_TCP,
 	[RSS_IPV4_UDP] = RTE_ETH_RSS_NONFRAG_IPV4_UDP,
 	[RSS_IPV4_SCTP] = RTE_ETH_RSS_NONFRAG_IPV4_SCTP,
-	[RSS_IPV4_OTHER] = RTE_ETH_RSS_NONFRAG_IPV4_OTHER,
+	[RSS_IPV4_OTHER] = RTE_ETH_RSS_IPV4 | RTE_ETH_RSS_NONFRAG_IPV4_OTHER,
 	[RSS_IPV6_TCP] = RTE_ETH_RSS_NONFRAG_IPV6_TCP,
 	[RSS_IPV6_UDP] = RTE_ETH_RSS_NONFRAG_IPV6_UDP,
 	[RSS_IPV6_SCTP] = RTE_ETH_RSS_NONFRAG_IPV6_SCTP,
-	[RSS_IPV6_OTHER] = RTE_ETH_RSS_NONFRAG_IPV6_OTHER,
+	[RSS_IPV6_OTHER] = RTE_ETH_RSS_IPV6 | RTE_ETH_RSS_NONFRAG_IPV6_OTHER,
 };
-
-enum rss_kind rss_kind(const struct flow_key *key)
-{
-	enum rss_kind first = flow_key_version(key) == 4 ? RSS_IPV4_TCP : RSS_IPV6_TCP;
-
-	switch (key->proto) {
-	case IPPROTO_TCP:
-		return first;
-	case IPPROTO_UDP:
-		return first + (RSS_IPV4_UDP - RSS_IPV4_TCP);
-	case IPPROTO_SCTP:
-		return first + (RSS_IPV4_SCTP - RSS_IPV4_TCP);
-	default:
-		return first + (RSS_IPV4_OTHER - RSS_IPV4_TCP);
-	}
-}
-
-uint32_t rss_hash(const struct flow_key *key)
-{
-	unsigned address_words = flow_key_version(key) == 4 ? 1 : 4;
-	enum rss_kind kind = rss_kind(key);
-	uint32_t words[9];
-	unsigned n = 0;
-
-	for (unsigned end = 0; end < 2; end++) {
-		memcpy(&words[n], key->addr[end], address_words * sizeof(words[0]));
-		n += address_words;
-	}
-	for (unsigned i = 0; i < n; i++)
-		words[i] = rte_be_to_cpu_32(words[i]);
-	if (kind != RSS_IPV4_OTHER && kind != RSS_IPV6_OTHER)
-		words[n++] = (uint32_t)rte_be_to_cpu_16(key->port[0]) << 16 |
-			     rte_be_to_cpu_16(key->port[1]);
-	return rte_softrss(words, n, rss_key);
-}
 
 uint64_t rss_flags(uint64_t kinds)
 {
@@ -115,7 +28,12 @@ uint64_t rss_flags(uint64_t kinds)
 
 	for (unsigned kind = 0; kind < RSS_N_KINDS; kind++)
 		if (kinds >> kind & 1)
-			flags |= kind_flags[kind];
+			flags |= flags_of[kind];
+	/* fragments belong to no kind, but they need not all come by one queue */
+	if (kinds >> RSS_IPV4_OTHER & 1)
+		flags |= RTE_ETH_RSS_FRAG_IPV4;
+	if (kinds >> RSS_IPV6_OTHER & 1)
+		flags |= RTE_ETH_RSS_FRAG_IPV6;
 	return flags;
 }
 
@@ -124,7 +42,61 @@ uint64_t rss_kinds(uint64_t flow_type_rss_offloads)
 	uint64_t kinds = 0;
 
 	for (unsigned kind = 0; kind < RSS_N_KINDS; kind++)
-		if ((flow_type_rss_offloads & kind_flags[kind]) == kind_flags[kind])
+		if (flow_type_rss_offloads & flags_of[kind])
 			kinds |= UINT64_C(1) << kind;
 	return kinds;
+}
+
+enum rss_kind rss_kind(const struct flow_key *key)
+{
+	unsigned first = flow_key_version(key) == 4 ? RSS_IPV4_TCP : RSS_IPV6_TCP;
+
+	switch (key->proto) {
+	case IPPROTO_TCP:
+		return (enum rss_kind)(first + RSS_IPV4_TCP);
+	case IPPROTO_UDP:
+		return (enum rss_kind)(first + RSS_IPV4_UDP);
+	case IPPROTO_SCTP:
+		return (enum rss_kind)(first + RSS_IPV4_SCTP);
+	default:
+		return (enum rss_kind)(first + RSS_IPV4_OTHER);
+	}
+}
+
+/*
+ * Toeplitz takes, for each bit of the input that is 1, the 32 bits of the key that begin there. With a
+ * key of period 16 these depend on the place of the bit within its 16-bit word alone: the words may
+ * be folded into one by XOR first. That is also why the order of the fields does not matter.
+ */
+static uint32_t toeplitz(uint16_t folded)
+{
+	uint32_t window = 0x6d5a6d5a;
+	uint32_t hash = 0;
+
+	for (unsigned bit = 0; bit < 16; bit++) {
+		if (folded >> (15 - bit) & 1)
+			hash ^= window;
+		window = window << 1 | window >> 31;
+	}
+	return hash;
+}
+
+static uint16_t fold(const uint8_t *bytes, unsigned n)
+{
+	uint16_t folded = 0;
+
+	for (unsigned i = 0; i < n; i += 2)
+		folded ^= (uint16_t)(bytes[i] << 8 | bytes[i + 1]);
+	return folded;
+}
+
+uint32_t rss_hash(const struct flow_key *key)
+{
+	unsigned length = flow_key_version(key) == 4 ? 4 : 16;
+	enum rss_kind kind = rss_kind(key);
+	uint16_t folded = fold(key->addr[0], length) ^ fold(key->addr[1], length);
+
+	if (kind != RSS_IPV4_OTHER && kind != RSS_IPV6_OTHER)
+		folded ^= rte_be_to_cpu_16(key->port[0]) ^ rte_be_to_cpu_16(key->port[1]);
+	return toeplitz(folded);
 }

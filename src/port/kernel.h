@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * What the kernel says of an interface, and the few things that an inline device has to set there.
+ * Interfaces are those of the calling thread's network namespace. Nothing is kept between calls but
+ * what the caller holds; all of it is control's.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct kernel_interface {
+	unsigned index;
+	unsigned mtu;
+	unsigned channels; /* receive queues: the "combined" of `ethtool -l`; 1 where it has none */
+	unsigned speed_mbps; /* 0: not known */
+	bool ethernet;
+	bool up;      /* set up by the administrator */
+	bool running; /* and its link is up */
+	bool gro;
+	bool lro;
+	bool vlan_strip; /* `ethtool -k`: rx-vlan-offload, which can be switched off */
+	char driver[32];
+};
+
+/* 0, or -ENODEV (there is none), or another negative errno. */
+int kernel_look(struct kernel_interface *interface, const char *name);
+
+/* The index alone, 0 where there is none; the name of an index, false where there is none. */
+unsigned kernel_index(const char *name);
+bool kernel_name(unsigned index, char *name);
+
+/*
+ * Writes what would be cut off if the interface's packets went elsewhere: "10.0.0.5/24 and the
+ * default route". Link-local addresses do not count. Returns false, and "", where there is nothing.
+ */
+bool kernel_carries(const char *name, char *text, size_t size);
+
+/* Sets it up. 0 or a negative errno. */
+int kernel_set_up(const char *name);
+
+/*
+ * Lets the interface take every packet, as long as the descriptor is open: nothing is left behind,
+ * however the program ends. Returns it or a negative errno.
+ */
+int kernel_promiscuous(unsigned index);
+
+/* May this process do it? */
+bool kernel_may_net_admin(void);
+bool kernel_may_net_raw(void);
