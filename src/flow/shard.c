@@ -10,6 +10,19 @@
 #include "flow/age.h"
 #include "flow/tcp.h"
 
+uint32_t flow_shard_part(uint32_t flows, unsigned n_shards)
+{
+	uint32_t part = flows / n_shards + 1;
+	uint32_t deviation = 1;
+
+	if (n_shards == 1)
+		return flows;
+	while (deviation * deviation < part)
+		deviation++;
+	part += 8 * deviation;
+	return part < flows ? part : flows;
+}
+
 int flow_shard_create(struct flow_shard **out, const struct flow_shard_config *config)
 {
 	struct flow_shard *shard = aligned_alloc(64, sizeof(*shard));

@@ -77,6 +77,12 @@ enum flow_account {
 	FLOW_ACCOUNT_TCP_ODD, /* outside the window while strict: to be dropped, not counted */
 };
 
+/*
+ * The capacity of each of `n_shards` that are to take `flows` together. Keys fall on shards at random:
+ * each is made for its part and eight standard deviations. One shard takes exactly what is asked.
+ */
+uint32_t flow_shard_part(uint32_t flows, unsigned n_shards);
+
 /* Returns 0, -EINVAL or -ENOMEM. All memory is taken here. */
 int flow_shard_create(struct flow_shard **shard, const struct flow_shard_config *config);
 /* Accepts NULL. Live flows are not reported: see flow_shard_end_all(). */

@@ -202,17 +202,25 @@ void flow_table_prefetch(const struct flow_table *table, const uint64_t *hashes,
 	}
 }
 
-uint32_t flow_table_next(const struct flow_table *table, uint32_t position)
+uint32_t flow_table_touched(const struct flow_table *table, uint32_t position)
 {
 	for (uint32_t group = position / table->group_records; group < table->n_groups; group++) {
 		uint32_t first = group * table->group_records;
 
 		if (position < first)
 			position = first;
-		for (; position < first + table->groups[group].fresh; position++) {
-			if (table->records[position].state != FLOW_FREE)
-				return position;
-		}
+		if (position < first + table->groups[group].fresh)
+			return position;
 	}
+	return FLOW_NONE;
+}
+
+uint32_t flow_table_next(const struct flow_table *table, uint32_t position)
+{
+	do {
+		position = flow_table_touched(table, position);
+		if (position == FLOW_NONE || table->records[position].state != FLOW_FREE)
+			return position;
+	} while (++position != FLOW_NONE);
 	return FLOW_NONE;
 }

@@ -103,6 +103,9 @@ void flow_table_restart(struct flow_table *table);
 /* The next position in use at or after `position`, or FLOW_NONE. */
 uint32_t flow_table_next(const struct flow_table *table, uint32_t position);
 
+/* The next position at or after `position` that is or once was in use, or FLOW_NONE: for walks in steps. */
+uint32_t flow_table_touched(const struct flow_table *table, uint32_t position);
+
 static inline struct flow_record *flow_table_record(
 	const struct flow_table *table, uint32_t position)
 {

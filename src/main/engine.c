@@ -48,22 +48,6 @@ static void hand_over(void *context, unsigned shard, struct rte_mbuf **packets, 
 	inbox_worker_feed(&engine->workers[shard], packets, n);
 }
 
-/*
- * Keys fall on shards at random: each shard is made for its part and eight standard deviations, so
- * that together they take the flows asked for. One shard takes exactly that.
- */
-static uint32_t shard_capacity(uint32_t flows, unsigned n_workers)
-{
-	uint32_t part = flows / n_workers + 1;
-	uint32_t deviation = 1;
-
-	if (n_workers == 1)
-		return flows;
-	while (deviation * deviation < part)
-		deviation++;
-	return RTE_MIN(flows, part + 8 * deviation);
-}
-
 static int create_pools(struct engine *engine, struct error *error)
 {
 	/* what can be on its way at once, so that an allocation waits for nothing but walking */
@@ -103,7 +87,7 @@ static int create_triage(struct engine *engine, struct error *error)
 static int start_worker(struct engine *engine, unsigned number, struct error *error)
 {
 	const struct flow_shard_config config = {
-		.capacity = shard_capacity(engine->config.flows, engine->config.n_workers),
+		.capacity = flow_shard_part(engine->config.flows, engine->config.n_workers),
 		.secret = &engine->secret,
 		.timeouts = engine->config.timeouts,
 		.active_s = engine->config.active_s,

@@ -9,9 +9,10 @@
  * A station answers between two bursts and never waits for whoever asks. All functions here belong to
  * one thread, control; none is called from a station.
  *
- * Life-cycle: plane_create() (memory, shards, rings), plane_start() (threads; packets flow),
- * plane_stop() (no more is received, what is under way goes out, every flow is reported with
- * `shutdown`, threads end), plane_destroy().
+ * Life-cycle: plane_create() takes ports that are open, starts them, and makes shards and rings;
+ * plane_start() starts the threads, packets flow; plane_stop(): no more is received, what is under way
+ * goes out, every flow is reported with `shutdown`, threads end. Then the ports are closed, since they
+ * hold packets of the plane's pools, and after that plane_destroy().
  */
 
 #include <stdbool.h>
@@ -91,6 +92,7 @@ struct plane_snapshot {
 	struct plane_station stations[PLANE_MAX_WORKERS + 2];
 };
 
+/* After a failure too `*plane` is to be destroyed, ports first (NULL: nothing was made). */
 int plane_create(struct plane **plane, const struct plane_config *config, struct error *error);
 int plane_start(struct plane *plane, struct error *error);
 void plane_stop(struct plane *plane);
@@ -119,7 +121,7 @@ struct plane_page {
 
 /*
  * The records at `position` (0: from the start) and after it. They never move, so a flow that is there
- * all the time is met once. 0 or -ETIMEDOUT.
+ * all the time is met once. A page may be empty though it is not the last. 0 or -ETIMEDOUT.
  */
 int plane_page(struct plane *plane, unsigned worker, uint32_t position, struct plane_page *page);
 

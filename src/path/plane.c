@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The life of a plane: made, started, stopped, gone. */
+#include "path/plane.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_errno.h>
+
+#include "path/plane_parts.h"
+
+/* Snapshots taken until nothing is under way any more; each waits for every station. */
+#define DRAIN_SNAPSHOTS 2000
+
+/* af_xdp does not start with fewer. */
+#define POOL_MIN 8191
+
+static unsigned n_ports(const struct plane *plane)
+{
+	return 2 * plane->config.n_wires;
+}
+
+static bool all_software(const struct plane *plane)
+{
+	for (unsigned i = 0; i < n_ports(plane); i++)
+		if (!plane->config.port[i]->software)
+			return false;
+	return true;
+}
+
+/* The pool of a NUMA node; made when its first port asks. NULL and rte_errno. */
+static struct rte_mempool *pool_of(struct plane *plane, int socket)
+{
+	unsigned n = plane_buffers(plane);
+	uint16_t data_room = 0;
+	char name[32];
+
+	for (unsigned i = 0; i < plane->n_pools; i++)
+		if (plane->pool_socket[i] == socket || plane->n_pools == PLANE_MAX_SOCKETS)
+			return plane->pools[i];
+	for (unsigned i = 0; i < n_ports(plane); i++) {
+		const struct port *port = plane->config.port[i];
+
+		/* a packet of any port may be held in any pool's stead: rooms are alike */
+		if (data_room < port_data_room(port))
+			data_room = port_data_room(port);
+		if (port->socket == socket)
+			n += port_buffers(port);
+	}
+	snprintf(name, sizeof(name), "packets%u", plane->n_pools);
+	struct rte_mempool *pool = port_pool_create(name, RTE_MAX(n, (unsigned)POOL_MIN),
+		PACKET_META_SIZE, data_room, socket, all_software(plane));
+
+	if (pool != NULL) {
+		plane->pool_socket[plane->n_pools] = socket;
+		plane->pools[plane->n_pools++] = pool;
+	}
+	return pool;
+}
+
+static int start_ports(struct plane *plane, struct error *error)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; ret == 0 && i < n_ports(plane); i++) {
+		struct port *port = plane->config.port[i];
+		struct rte_mempool *pool = pool_of(plane, port->socket);
+
+		if (pool == NULL)
+			return error_set(error, -rte_errno, "no memory for packets: %s",
+				strerror(rte_errno));
+		ret = port_start(port, pool, error);
+	}
+	return ret;
+}
+
+int plane_create(struct plane **out, const struct plane_config *config, struct error *error)
+{
+	struct plane *plane = calloc(1, sizeof(*plane));
+	int ret;
+
+	*out = plane;
+	if (plane == NULL)
+		return error_set(error, -ENOMEM, "no memory for the plane");
+	plane->config = *config;
+	ret = hash_secret_init(&plane->secret);
+	if (ret < 0)
+		error_set(error, ret, "no randomness from the kernel: %s", strerror(-ret));
+	tsc_clock_start(&plane->clock);
+	if (ret == 0)
+		ret = start_ports(plane, error);
+	if (ret == 0)
+		ret = plane_wire_up(plane, error);
+	return ret;
+}
+
+void plane_destroy(struct plane *plane)
+{
+	if (plane == NULL)
+		return;
+	plane_stop(plane);
+	plane_take_down(plane);
+	for (unsigned i = 0; i < plane->n_pools; i++)
+		rte_mempool_free(plane->pools[i]);
+	free(plane);
+}
+
+/* Chooses processors: one each, control's own left alone, as far as there are enough. */
+static void choose_processors(struct plane *plane)
+{
+	cpu_set_t allowed;
+	int cpus[CPU_SETSIZE];
+	unsigned n = 0;
+
+	if (!plane->config.pin || sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+		return;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &allowed))
+			cpus[n++] = cpu;
+	if (n < plane->n_stations)
+		return;
+	for (unsigned i = 0; i < plane->n_stations; i++)
+		plane->stations[i].cpu = cpus[n - plane->n_stations + i];
+}
+
+/* Signals are control's: a station's thread starts with all of them blocked. */
+static int start_thread(struct station *station, struct error *error)
+{
+	static const char *const kinds[] = {
+		[STATION_WORKER] = "worker",
+		[STATION_RX] = "rx",
+		[STATION_TX] = "tx",
+	};
+	char name[16];
+	cpu_set_t cpus;
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int ret = pthread_create(&station->thread, NULL, station_run, station);
+
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	snprintf(name, sizeof(name), "%s-%u", kinds[station->kind], station->number);
+	if (ret != 0)
+		return error_set(error, -ret, "%s does not start: %s", name, strerror(ret));
+	station->started = true;
+	pthread_setname_np(station->thread, name);
+	CPU_ZERO(&cpus);
+	if (station->cpu >= 0) {
+		CPU_SET(station->cpu, &cpus);
+		if (pthread_setaffinity_np(station->thread, sizeof(cpus), &cpus) != 0)
+			station->cpu = -1;
+	}
+	return 0;
+}
+
+int plane_start(struct plane *plane, struct error *error)
+{
+	int ret = 0;
+
+	choose_processors(plane);
+	for (unsigned i = 0; ret == 0 && i < plane->n_stations; i++)
+		ret = start_thread(&plane->stations[i], error);
+	plane->running = true;
+	if (ret < 0)
+		plane_stop(plane);
+	return ret;
+}
+
+/* Asks every station that can be asked this. */
+static void ask_all(struct plane *plane, enum ask_kind kind)
+{
+	for (unsigned i = 0; i < plane->n_stations; i++) {
+		struct station *station = &plane->stations[i];
+
+		if (!station->started || (kind == ASK_RELEASE && station->triage == NULL) ||
+			(kind == ASK_END && station->worker.shard == NULL))
+			continue;
+		if (ask_prepare(station, kind) != NULL)
+			(void)ask_station(station);
+	}
+}
+
+/* Until no packet is in a ring or held: those of the last bursts go their way. */
+static void drain(struct plane *plane)
+{
+	struct plane_snapshot *snapshot = malloc(sizeof(*snapshot));
+
+	for (unsigned tries = 0; snapshot != NULL && tries < DRAIN_SNAPSHOTS; tries++) {
+		uint64_t held = 0;
+
+		if (plane_snapshot(plane, snapshot) < 0)
+			break;
+		for (unsigned wire = 0; wire < plane->config.n_wires; wire++)
+			held += snapshot->wires[wire].held;
+		if (held == 0)
+			break;
+	}
+	free(snapshot);
+}
+
+static bool all_started(const struct plane *plane)
+{
+	for (unsigned i = 0; i < plane->n_stations; i++)
+		if (!plane->stations[i].started)
+			return false;
+	return true;
+}
+
+void plane_stop(struct plane *plane)
+{
+	if (!plane->running)
+		return;
+	ask_all(plane, ASK_STOP_RECEIVING);
+	if (all_started(plane)) {
+		drain(plane);
+		ask_all(plane, ASK_RELEASE);
+		drain(plane);
+	}
+	ask_all(plane, ASK_END);
+	ask_all(plane, ASK_LEAVE);
+	for (unsigned i = 0; i < plane->n_stations; i++) {
+		if (plane->stations[i].started)
+			pthread_join(plane->stations[i].thread, NULL);
+		plane->stations[i].started = false;
+	}
+	plane->running = false;
+}
+
+const struct plane_config *plane_config(const struct plane *plane)
+{
+	return &plane->config;
+}
+
+uint64_t plane_origin_us(const struct plane *plane)
+{
+	return plane->clock.origin_us;
+}
+
+uint64_t plane_now_us(const struct plane *plane)
+{
+	return tsc_clock_us(&plane->clock, rte_rdtsc());
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What control asks the plane. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/idle.h"
+#include "path/plane_parts.h"
+
+/* Looks in vain for a station's part, most of them 250 us apart. */
+#define SNAPSHOT_TRIES 8000
+
+static int wait_for(const struct station *station, uint32_t number)
+{
+	unsigned idle = 0;
+
+	while (atomic_load_explicit(&station->snapshot.done, memory_order_acquire) != number) {
+		if (idle == SNAPSHOT_TRIES)
+			return -ETIMEDOUT;
+		idle_wait(&idle);
+	}
+	return 0;
+}
+
+static void add_station(struct plane_snapshot *sum, const struct snapshot *snapshot)
+{
+	sum->stations[sum->n_stations++] = snapshot->station;
+	for (unsigned wire = 0; wire < FLOW_MAX_WIRES; wire++) {
+		path_counters_add(&sum->wires[wire], &snapshot->wires[wire]);
+		sum->wires[wire].held += snapshot->under_way[wire];
+		sum->wire_flows[wire] += snapshot->wire_flows[wire];
+	}
+	for (unsigned port = 0; port < PLANE_MAX_PORTS; port++)
+		sum->rss_fallen_back[port] |= snapshot->fallen_back[port];
+}
+
+/* Stations that have no thread (any more) answer on ours. */
+static void ask_snapshot(struct plane *plane, struct station *station)
+{
+	if (!station->started) {
+		snapshot_asked(station, plane->n_snapshots);
+		return;
+	}
+	if (ask_prepare(station, ASK_SNAPSHOT) == NULL)
+		return;
+	station->ask.ask.number = plane->n_snapshots;
+	(void)ask_station(station);
+}
+
+int plane_snapshot(struct plane *plane, struct plane_snapshot *snapshot)
+{
+	*snapshot = (struct plane_snapshot){0};
+	plane->n_snapshots++;
+	for (unsigned i = 0; i < plane->n_stations; i++)
+		ask_snapshot(plane, &plane->stations[i]);
+	if (!plane->running) {
+		/* markers lie in rings that nobody takes from: let each station have one more turn */
+		for (unsigned i = 0; i < plane->n_stations; i++)
+			(void)station_turn(&plane->stations[i], plane->stations[i].now_us);
+	}
+	for (unsigned i = 0; i < plane->n_stations; i++) {
+		if (wait_for(&plane->stations[i], plane->n_snapshots) < 0)
+			return -ETIMEDOUT;
+		add_station(snapshot, &plane->stations[i].snapshot);
+	}
+	snapshot->now_us = plane_now_us(plane);
+	return 0;
+}
+
+int plane_page(struct plane *plane, unsigned worker, uint32_t position, struct plane_page *page)
+{
+	struct station *station = plane_shard_station(plane, worker);
+	struct ask *ask = ask_prepare(station, ASK_PAGE);
+
+	if (ask == NULL)
+		return -ETIMEDOUT;
+	ask->position = position;
+	if (ask_station(station) < 0)
+		return -ETIMEDOUT;
+	*page = ask->page;
+	return 0;
+}
+
+static int find(struct plane *plane, enum ask_kind kind, const struct flow_key *key,
+	unsigned *worker, struct flow_record *record)
+{
+	const struct packet_info info = {.key = *key, .hash = flow_key_hash(&plane->secret, key)};
+
+	*worker = steer_shard(&plane->steer, &info);
+	struct station *station = plane_shard_station(plane, *worker);
+	struct ask *ask = ask_prepare(station, kind);
+
+	if (ask == NULL)
+		return -ETIMEDOUT;
+	ask->key = info.key;
+	ask->hash = info.hash;
+	if (ask_station(station) < 0)
+		return -ETIMEDOUT;
+	if (!ask->found)
+		return -ENOENT;
+	*record = ask->record;
+	return 0;
+}
+
+int plane_find(struct plane *plane, const struct flow_key *key, unsigned *worker,
+	struct flow_record *record)
+{
+	return find(plane, ASK_FIND, key, worker, record);
+}
+
+int plane_kill(struct plane *plane, const struct flow_key *key, unsigned *worker,
+	struct flow_record *record)
+{
+	return find(plane, ASK_KILL, key, worker, record);
+}
+
+int plane_follow(struct plane *plane, bool follow)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < plane->n_stations; i++) {
+		struct station *station = &plane->stations[i];
+		struct ask *ask = ask_prepare(station, ASK_FOLLOW);
+
+		if (ask != NULL)
+			ask->follow = follow;
+		if (ask == NULL || ask_station(station) < 0)
+			ret = -ETIMEDOUT;
+	}
+	return ret;
+}
+
+unsigned plane_events(struct plane *plane, struct path_event *events, unsigned max, uint64_t *lost)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < plane->n_stations; i++) {
+		struct station *station = &plane->stations[i];
+		uint64_t all = atomic_load_explicit(&station->events_lost, memory_order_relaxed);
+
+		n += mailbox_pop(station->events, &events[n], max - n);
+		*lost += all - station->events_lost_told;
+		station->events_lost_told = all;
+	}
+	return n;
+}

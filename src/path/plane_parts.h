@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* The plane's own struct, for the files that make it up: wiring, life, questions. Not for its users. */
+
+#include "path/plane.h"
+#include "path/station.h"
+
+/* Fragmented datagrams remembered, and buffers of packets that may wait for their first, of all. */
+#define PLANE_MAX_DATAGRAMS 65536
+#define PLANE_MAX_HELD 4096
+
+#define PLANE_EVENTS 4096
+
+/* Most pools: one for each NUMA node with a port. */
+#define PLANE_MAX_SOCKETS 8
+
+struct plane {
+	struct plane_config config;
+	struct hash_secret secret;
+	struct tsc_clock clock;
+	struct steer steer;
+	unsigned n_stations;
+	struct station *stations;
+	unsigned n_rings;
+	struct ring *rings;
+	unsigned n_pools;
+	struct rte_mempool *pools[PLANE_MAX_SOCKETS];
+	int pool_socket[PLANE_MAX_SOCKETS];
+	uint32_t n_snapshots;
+	bool running;
+};
+
+/* Stations, who receives and sends where, and the rings between them. The ports have their queues. */
+int plane_wire_up(struct plane *plane, struct error *error);
+/* Mirrors it, as far as it came. */
+void plane_take_down(struct plane *plane);
+
+/* The station that a shard belongs to. */
+struct station *plane_shard_station(const struct plane *plane, unsigned shard);
+
+/* Buffers that the stations may have on their way at once. */
+unsigned plane_buffers(const struct plane *plane);

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which stations there are, what they receive and send, and the rings between them. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "path/plane_parts.h"
+
+/* Packets in all rings that feed one station, and in one of them. */
+#define RINGS_PACKETS 4096
+#define RING_MIN 256
+#define RING_MAX 1024
+
+static bool split(const struct plane *plane)
+{
+	return plane->config.threads == PLANE_SPLIT;
+}
+
+static unsigned shard_place(const struct plane *plane, unsigned shard)
+{
+	return split(plane) ? shard + 1 : shard;
+}
+
+struct station *plane_shard_station(const struct plane *plane, unsigned shard)
+{
+	return &plane->stations[shard_place(plane, shard)];
+}
+
+static struct station *sender(const struct plane *plane)
+{
+	return &plane->stations[plane->n_stations - 1];
+}
+
+static unsigned n_ports(const struct plane *plane)
+{
+	return 2 * plane->config.n_wires;
+}
+
+static void make_stations(struct plane *plane)
+{
+	unsigned place = 0;
+
+	if (split(plane))
+		station_init(&plane->stations[place++], STATION_RX, 0, 0);
+	for (unsigned i = 0; i < plane->config.n_workers; i++, place++)
+		station_init(&plane->stations[place], STATION_WORKER, i, place);
+	if (split(plane))
+		station_init(&plane->stations[place], STATION_TX, 0, place);
+	for (unsigned i = 0; i < plane->n_stations; i++) {
+		struct station *station = &plane->stations[i];
+
+		station->poll_always = plane->config.poll_always;
+		station->clock = &plane->clock;
+		station->secret = &plane->secret;
+		station->n_ports = n_ports(plane);
+		station->n_stations = plane->n_stations;
+		station->worker.steer = plane->steer;
+		station->sink = plane->config.sink;
+		station->sink_context = plane->config.sink_context;
+		for (unsigned shard = 0; shard < plane->config.n_workers; shard++)
+			station->shard_station[shard] = (uint8_t)shard_place(plane, shard);
+	}
+}
+
+/* Has the port a queue for each worker, to which it brings what belongs there? */
+static bool brings(const struct plane *plane, const struct port *port)
+{
+	return port->rss != 0 && !split(plane) && port->n_rx == plane->config.n_workers;
+}
+
+static void add_rx(struct plane *plane, struct station *station, unsigned number, unsigned queue)
+{
+	const struct port *port = plane->config.port[number];
+
+	station->rx[station->n_rx++] = (struct station_rx){
+		.live = port,
+		.port_id = port->id,
+		.queue = (uint16_t)queue,
+		.port = (uint8_t)number,
+		.trusted = brings(plane, port) ? (uint8_t)port->rss : 0,
+		.checksums_to_look_at = STATION_CHECKSUMS,
+	};
+}
+
+/* Queues of a port go to workers in turn; with one queue each, different ports begin with different ones. */
+static void deal_rx(struct plane *plane, unsigned number)
+{
+	const struct port *port = plane->config.port[number];
+	unsigned first = port->n_rx == plane->config.n_workers ? 0 : number;
+
+	for (unsigned queue = 0; queue < port->n_rx; queue++) {
+		unsigned worker = (first + queue) % plane->config.n_workers;
+		struct station *station =
+			split(plane) ? &plane->stations[0] : plane_shard_station(plane, worker);
+
+		add_rx(plane, station, number, queue);
+	}
+}
+
+/* A port's tx queue has one user; workers without one hand over to one that has. */
+static void deal_tx(struct plane *plane, unsigned number)
+{
+	const struct port *port = plane->config.port[number];
+	unsigned n_workers = plane->config.n_workers;
+	unsigned first = port->n_tx == n_workers ? 0 : number;
+
+	for (unsigned i = 0; i < n_workers; i++) {
+		struct station_tx *tx = &plane_shard_station(plane, i)->tx[number];
+		unsigned turn = (i + n_workers - first % n_workers) % n_workers;
+
+		*tx = (struct station_tx){.used = true, .port_id = port->id};
+		if (split(plane)) {
+			tx->via = (uint8_t)sender(plane)->place;
+		} else if (turn < port->n_tx) {
+			tx->own = true;
+			tx->queue = (uint16_t)turn;
+		} else {
+			unsigned owner = (first + turn % port->n_tx) % n_workers;
+
+			tx->via = (uint8_t)shard_place(plane, owner);
+		}
+	}
+	if (split(plane))
+		sender(plane)->tx[number] =
+			(struct station_tx){.used = true, .own = true, .port_id = port->id};
+}
+
+static unsigned n_stations(const struct plane *plane)
+{
+	return plane->config.n_workers + (split(plane) ? 2 : 0);
+}
+
+static unsigned ring_size(const struct plane *plane)
+{
+	unsigned size = RINGS_PACKETS / n_stations(plane);
+
+	return RTE_MIN(RTE_MAX(size, (unsigned)RING_MIN), (unsigned)RING_MAX);
+}
+
+static bool connected(
+	const struct plane *plane, const struct station *from, const struct station *to)
+{
+	if (from == to)
+		return false;
+	if (!split(plane))
+		return true;
+	return (from->kind == STATION_RX && to->kind == STATION_WORKER) ||
+	       (from->kind == STATION_WORKER && to->kind == STATION_TX);
+}
+
+static int make_rings(struct plane *plane)
+{
+	plane->rings = calloc(STATION_MAX * STATION_MAX, sizeof(plane->rings[0]));
+	if (plane->rings == NULL)
+		return -ENOMEM;
+	for (unsigned i = 0; i < plane->n_stations; i++) {
+		for (unsigned j = 0; j < plane->n_stations; j++) {
+			struct station *from = &plane->stations[i], *to = &plane->stations[j];
+
+			if (!connected(plane, from, to))
+				continue;
+			struct ring *ring = &plane->rings[plane->n_rings++];
+
+			ring->mailbox =
+				mailbox_create("ring", sizeof(ring_element), ring_size(plane));
+			if (ring->mailbox == NULL)
+				return -ENOMEM;
+			from->to[j] = ring;
+			to->from[i] = ring;
+		}
+	}
+	return 0;
+}
+
+static int make_triage(struct plane *plane, struct station *station, unsigned n_triages)
+{
+	const struct triage_config config = {
+		.extract = {.secret = &plane->secret, .zone_vlan = plane->config.zone_vlan},
+		.steer = plane->steer,
+		.self = station->kind == STATION_WORKER ? station->number : 0,
+		.shared = n_triages > 1,
+		.max_datagrams = plane->config.tie_fragments ? PLANE_MAX_DATAGRAMS / n_triages : 0,
+		.max_held = PLANE_MAX_HELD / n_triages,
+		.pool = plane->pools[0],
+		.hand_over = station_hand_over,
+		.context = station,
+	};
+
+	return triage_create(&station->triage, &config);
+}
+
+static int make_shard(struct plane *plane, struct station *station)
+{
+	const struct flow_shard_config config = {
+		.capacity = flow_shard_part(plane->config.flows, plane->config.n_workers),
+		.secret = &plane->secret,
+		.timeouts = plane->config.timeouts,
+		.active_s = plane->config.active_s,
+		.tcp_strict = plane->config.tcp_strict,
+		.worker = (uint8_t)station->number,
+		.mapping = plane->config.mapping,
+		.sink = station_take_reports,
+		.sink_context = station,
+	};
+	int ret = flow_shard_create(&station->worker.shard, &config);
+
+	if (ret == 0)
+		flow_shard_begin(station->worker.shard, plane->clock.origin_us, 0);
+	return ret;
+}
+
+static int equip(struct plane *plane, struct station *station)
+{
+	int ret = 0;
+
+	station->events = mailbox_create("events", sizeof(struct path_event), PLANE_EVENTS);
+	if (station->events == NULL)
+		return -ENOMEM;
+	if (station->kind == STATION_RX)
+		ret = make_triage(plane, station, 1);
+	else if (station->kind == STATION_WORKER && !split(plane))
+		ret = make_triage(plane, station, plane->config.n_workers);
+	if (ret == 0 && station->kind == STATION_WORKER)
+		ret = make_shard(plane, station);
+	return ret;
+}
+
+/* The shard function is the NIC's where any port spreads by it. */
+static void choose_steering(struct plane *plane)
+{
+	plane->steer.n_shards = plane->config.n_workers;
+	for (unsigned i = 0; i < n_ports(plane); i++)
+		plane->steer.rss |= brings(plane, plane->config.port[i]);
+	if (plane->config.n_workers == 1)
+		plane->steer.rss = false;
+}
+
+unsigned plane_buffers(const struct plane *plane)
+{
+	unsigned n_workers = plane->config.n_workers;
+	unsigned n_rings = split(plane) ? 2 * n_workers : n_workers * (n_workers - 1);
+	unsigned station = STATION_BURST * (n_ports(plane) + 4) + 2 * RTE_MEMPOOL_CACHE_MAX_SIZE;
+
+	return n_rings * ring_size(plane) + n_stations(plane) * station +
+	       (plane->config.tie_fragments ? PLANE_MAX_HELD : 0);
+}
+
+int plane_wire_up(struct plane *plane, struct error *error)
+{
+	int ret;
+
+	plane->stations = aligned_alloc(
+		_Alignof(struct station), n_stations(plane) * sizeof(plane->stations[0]));
+	if (plane->stations == NULL)
+		return error_set(
+			error, -ENOMEM, "no memory for %u workers", plane->config.n_workers);
+	plane->n_stations = n_stations(plane);
+	choose_steering(plane);
+	make_stations(plane);
+	for (unsigned i = 0; i < n_ports(plane); i++) {
+		deal_rx(plane, i);
+		deal_tx(plane, i);
+	}
+	ret = make_rings(plane);
+	for (unsigned i = 0; ret == 0 && i < plane->n_stations; i++)
+		ret = equip(plane, &plane->stations[i]);
+	if (ret < 0)
+		return error_set(error, ret, "no memory for %u flows and %u workers",
+			plane->config.flows, plane->config.n_workers);
+	return 0;
+}
+
+void plane_take_down(struct plane *plane)
+{
+	for (unsigned i = 0; i < plane->n_stations; i++) {
+		struct station *station = &plane->stations[i];
+
+		flow_shard_destroy(station->worker.shard);
+		triage_destroy(station->triage);
+		mailbox_destroy(station->events);
+	}
+	for (unsigned i = 0; i < plane->n_rings; i++)
+		mailbox_destroy(plane->rings[i].mailbox);
+	free(plane->rings);
+	free(plane->stations);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "path/send.h"
+
+#include <rte_ethdev.h>
+
+/* Calls in vain before what a port does not take is dropped. */
+#define SEND_TRIES 4
+
+/* What a packet is counted by; noted before it is somebody else's. */
+struct parcel {
+	uint32_t bytes;
+	uint8_t wire;
+	bool note;
+};
+
+static void not_taken(struct station *station, struct rte_mbuf *packet, enum drop_reason reason)
+{
+	if (!packet_is_note(packet)) {
+		worker_drop(&station->worker, packet, reason);
+		return;
+	}
+	/* a quoted flow that will not hear of it */
+	station->worker.counters[packet_meta(packet)->wire].icmp_untied++;
+	rte_pktmbuf_free(packet);
+}
+
+void send_to_station(struct station *station, unsigned to, struct rte_mbuf **packets, unsigned n)
+{
+	struct parcel parcels[STATION_BURST];
+	unsigned taken;
+
+	for (unsigned i = 0; i < n; i++) {
+		parcels[i].wire = packet_meta(packets[i])->wire;
+		parcels[i].note = packet_is_note(packets[i]);
+	}
+	taken = ring_push(station->to[to], packets, n);
+	for (unsigned i = 0; i < taken; i++)
+		station->worker.counters[parcels[i].wire].handed_out += !parcels[i].note;
+	for (unsigned i = taken; i < n; i++)
+		not_taken(station, packets[i], DROP_HAND_OVER);
+}
+
+static void send_port(struct station *station, unsigned port)
+{
+	struct station_tx *tx = &station->tx[port];
+	struct plane_port_counters *counters = &station->ports[port];
+	uint32_t bytes[STATION_BURST];
+	unsigned wire = port / 2;
+	unsigned sent = 0;
+
+	for (unsigned i = 0; i < tx->n; i++)
+		bytes[i] = tx->packets[i]->pkt_len;
+	for (unsigned tries = 0; sent < tx->n && tries < SEND_TRIES; tries++)
+		sent += rte_eth_tx_burst(
+			tx->port_id, tx->queue, &tx->packets[sent], (uint16_t)(tx->n - sent));
+	for (unsigned i = 0; i < sent; i++) {
+		worker_count_out(&station->worker, wire, bytes[i]);
+		counters->tx_bytes += bytes[i];
+	}
+	counters->tx_packets += sent;
+	for (unsigned i = sent; i < tx->n; i++)
+		worker_drop(&station->worker, tx->packets[i], DROP_OUTPUT);
+}
+
+static void flush(struct station *station, unsigned port)
+{
+	struct station_tx *tx = &station->tx[port];
+
+	if (tx->n == 0)
+		return;
+	if (tx->own)
+		send_port(station, port);
+	else
+		send_to_station(station, tx->via, tx->packets, tx->n);
+	tx->n = 0;
+}
+
+void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct packet_meta *meta = packet_meta(packets[i]);
+		unsigned port = 2u * meta->wire + !meta->side;
+		struct station_tx *tx = &station->tx[port];
+
+		meta->kind = PACKET_KIND_SEND;
+		tx->packets[tx->n++] = packets[i];
+		if (tx->n == STATION_BURST)
+			flush(station, port);
+	}
+}
+
+void send_flush(struct station *station)
+{
+	for (unsigned port = 0; port < station->n_ports; port++)
+		flush(station, port);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The end of a packet's way through a station: out by a port, or on to another station. All of it is
+ * the station's own thread.
+ */
+
+#include "path/station.h"
+
+/* Takes packets that leave by the other port of their wire. They may wait for the end of the turn. */
+void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n);
+
+/* What waits goes. */
+void send_flush(struct station *station);
+
+/*
+ * Hands packets and notes to another station, and counts them; what its ring has no room for is
+ * dropped, and counted.
+ */
+void send_to_station(struct station *station, unsigned to, struct rte_mbuf **packets, unsigned n);

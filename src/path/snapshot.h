@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * A picture of all stations at one moment, though none stops for it and their packets are on the way
+ * from one to another (K. M. Chandy, L. Lamport, "Distributed Snapshots", 1985).
+ *
+ * Control asks every station for snapshot N. A station that hears of N, from control or by a marker in
+ * a ring, whichever comes first, copies its counters and pushes a marker into each ring that it feeds.
+ * What it then takes from a ring before that ring's marker was under way at the moment of the picture:
+ * the sender had counted it as handed out, the receiver not yet as handed in. It is counted apart, and
+ * makes the sums of all stations exact.
+ *
+ * Belongs to the station; control reads it once `done` says so.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "path/plane.h"
+
+#define SNAPSHOT_MAX_RINGS (PLANE_MAX_WORKERS + 2)
+
+struct snapshot {
+	/* the station writes, control reads after `done` */
+	struct plane_station station;
+	struct path_counters wires[FLOW_MAX_WIRES];
+	uint64_t under_way[FLOW_MAX_WIRES];
+	uint32_t wire_flows[FLOW_MAX_WIRES];
+	bool fallen_back[PLANE_MAX_PORTS];
+	/* number of the last snapshot that is complete */
+	atomic_uint done;
+	/* the station's own */
+	uint32_t number; /* of the last one taken */
+	unsigned n_awaited;
+	bool markers_wait;		  /* some found no room in their ring */
+	bool awaited[SNAPSHOT_MAX_RINGS]; /* by sending station: its marker has not come */
+};
+
+struct station;
+
+/* Between bursts: control asks for snapshot `number`. */
+void snapshot_asked(struct station *station, uint32_t number);
+
+/* Between bursts: the marker of snapshot `number` was taken from the ring of station `sender`. */
+void snapshot_marker(struct station *station, unsigned sender, uint32_t number);
+
+/* Once more for the markers that found no room. */
+void snapshot_push_markers(struct station *station);
+
+/* A packet was taken from that ring. */
+static inline void snapshot_packet(struct snapshot *snapshot, unsigned sender, unsigned wire)
+{
+	if (__builtin_expect(snapshot->awaited[sender], 0))
+		snapshot->under_way[wire]++;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * A station: one thread of the packet path. It receives from ports' queues, takes what other stations
+ * hand to it, walks packets through its shard, sends or hands on; whichever of these its kind is for.
+ * A worker that runs to completion does all of them; with split threads one station receives, one
+ * sends and the workers are between.
+ *
+ * station_turn() is one round of all that; between two turns everything that was taken has ended in a
+ * counter, in a ring or in triage's hold, so that questions are answered there.
+ *
+ * The struct is filled by whoever makes the plane (path/wiring.c), or by a test; from the first turn
+ * on it belongs to the thread that calls station_turn(), but for what is said to be control's.
+ */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/mailbox.h"
+#include "base/tsc.h"
+#include "path/ask.h"
+#include "path/ring.h"
+#include "path/snapshot.h"
+#include "path/triage.h"
+#include "path/worker.h"
+#include "port/port.h"
+
+#define STATION_BURST PORT_BURST
+#define STATION_MAX SNAPSHOT_MAX_RINGS
+
+/* Frames looked at, of each port, for unfinished checksums. */
+#define STATION_CHECKSUMS 64
+
+/* A queue that this station receives from. */
+struct station_rx {
+	const struct port *live;
+	uint16_t port_id, queue;
+	uint8_t port;	 /* 2 * wire + side */
+	uint8_t trusted; /* bit by enum rss_kind: see struct triage_from */
+	uint32_t quiet;	 /* polls in a row that brought nothing */
+	uint16_t checksums_to_look_at;
+	uint16_t checksums_unfinished;
+};
+
+/* A port that packets leave by: through a queue of this station's, or handed to one that has it. */
+struct station_tx {
+	bool used, own;
+	uint8_t via; /* the station that has it */
+	uint16_t port_id, queue;
+	unsigned n;
+	struct rte_mbuf *packets[STATION_BURST];
+};
+
+struct station {
+	/* set once */
+	enum station_kind kind;
+	unsigned number; /* among its kind */
+	unsigned place;	 /* among all stations */
+	int cpu;	 /* -1: not pinned */
+	bool poll_always;
+	const struct tsc_clock *clock;
+	const struct hash_secret *secret;
+	unsigned n_ports;
+	unsigned n_rx;
+	struct station_rx rx[PLANE_MAX_PORTS];
+	struct station_tx tx[PLANE_MAX_PORTS];
+	unsigned n_stations;
+	uint8_t shard_station[PLANE_MAX_WORKERS]; /* the station of each shard */
+	struct ring *to[STATION_MAX];		  /* NULL: nothing is handed there */
+	struct ring *from[STATION_MAX];
+	struct triage *triage; /* of those that receive */
+	struct worker worker;  /* its shard is NULL in stations that have none */
+	flow_sink_fn sink;
+	void *sink_context;
+	struct mailbox *events; /* struct path_event */
+	/* control's and the station's */
+	struct ask_slot ask;
+	atomic_uint_fast64_t events_lost;
+	uint64_t events_lost_told; /* control's */
+	struct snapshot snapshot;
+	pthread_t thread;
+	bool started;
+	/* the station's */
+	bool receiving;
+	bool leaving; /* the thread ends */
+	bool busy;    /* the turn brought something */
+	uint64_t now_us;
+	uint64_t turns;
+	bool fallen_back[PLANE_MAX_PORTS];
+	struct plane_port_counters ports[PLANE_MAX_PORTS];
+	uint64_t bursts, idle_polls;
+	uint64_t busy_cycles, idle_cycles, sleep_cycles;
+} __attribute__((aligned(64)));
+
+/* Fills what every station needs, before anything else is set. */
+void station_init(struct station *station, enum station_kind kind, unsigned number, unsigned place);
+
+/* One round at `now_us` of the run's clock. True when there was something to do. */
+bool station_turn(struct station *station, uint64_t now_us);
+
+/* For its triage: hands packets to a shard, this station's or another's. */
+void station_hand_over(void *station, unsigned shard, struct rte_mbuf **packets, unsigned n);
+
+/* What has been gathered goes on: to shards, rings and ports. */
+void station_settle(struct station *station);
+
+/* Turns until told to leave; the thread of a live station. */
+void *station_run(void *station);
+
+/* Sink of the station's shard: tells followers, and hands the reports to the plane's sink. */
+void station_take_reports(void *station, const struct flow_report *reports, unsigned n);
+
+/* Makes an event of a port, or of a flow by its key. */
+void station_event(struct station *station, struct path_event event);

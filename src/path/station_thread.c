@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A station's thread: turns, and rest when there is nothing to do. */
+#include <rte_lcore.h>
+
+#include "base/idle.h"
+#include "path/station.h"
+
+void *station_run(void *argument)
+{
+	struct station *station = argument;
+	unsigned idle = 0;
+	uint64_t tsc = rte_rdtsc();
+
+	/* a thread that DPDK knows has a cache of mbufs of its own; without, it only is slower */
+	int registered = rte_thread_register();
+
+	while (!station->leaving) {
+		bool busy = station_turn(station, tsc_clock_us(station->clock, tsc));
+		uint64_t now = rte_rdtsc();
+
+		if (busy)
+			station->busy_cycles += now - tsc;
+		else
+			station->idle_cycles += now - tsc;
+		tsc = now;
+		if (busy) {
+			idle = 0;
+		} else if (!station->poll_always) {
+			idle_wait(&idle);
+			tsc = rte_rdtsc();
+			station->sleep_cycles += tsc - now;
+		}
+	}
+	if (registered == 0)
+		rte_thread_unregister();
+	return NULL;
+}
