@@ -13,7 +13,8 @@ PYTHON=/usr/bin/python3
 # The packages, by what needs them.
 declare -A PACKAGES=(
 	[build]="gcc libc6-dev meson ninja-build pkg-config xz-utils
-		libdpdk-dev libpcap-dev libjansson-dev libcyaml-dev libsystemd-dev python3-scapy"
+		libdpdk-dev libpcap-dev libjansson-dev libcyaml-dev libyaml-dev
+		libsystemd-dev python3-scapy"
 	[test]="libcmocka-dev python3-pytest python3-scapy"
 	[smoke]="iproute2 iputils-ping procps iperf3 curl ethtool tcpdump"
 	[lint]="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev codespell shellcheck"

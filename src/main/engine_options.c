@@ -19,12 +19,22 @@ void engine_options_init(struct engine_options *options)
 	};
 }
 
-bool engine_timeout_meant(const char *name, size_t length, enum flow_timeout timeout)
+bool engine_timeout_set(
+	struct engine_options *options, const char *name, size_t length, uint32_t seconds)
 {
-	const char *known = flow_timeout_name(timeout);
+	bool found = false;
 
-	return strncmp(name, known, length) == 0 &&
-	       (known[length] == '\0' || (known[length] == '-' && !memchr(name, '-', length)));
+	for (unsigned i = 0; i < FLOW_N_TIMEOUTS; i++) {
+		const char *known = flow_timeout_name((enum flow_timeout)i);
+
+		if (strncmp(name, known, length) != 0)
+			continue;
+		if (known[length] != '\0' && (known[length] != '-' || memchr(name, '-', length)))
+			continue;
+		options->timeouts.seconds[i] = seconds;
+		found = true;
+	}
+	return found;
 }
 
 static int unknown_timeout(const char *where, const char *name, struct error *error)
@@ -47,24 +57,37 @@ static int take_timeout(
 {
 	const char *equals = strchr(value, '=');
 	size_t length = equals ? (size_t)(equals - value) : strlen(value);
+	struct engine_options tried = *options;
 	char name[OPTION_WORD_MAX];
-	bool found = false;
 	uint32_t seconds;
 
 	if (!equals || length == 0)
 		return option_bad_value(where, value, "NAME=SECONDS is needed", error);
 	snprintf(name, sizeof(name), "%.*s",
 		length < sizeof(name) ? (int)length : OPTION_WORD_MAX - 1, value);
-	for (unsigned i = 0; i < FLOW_N_TIMEOUTS; i++)
-		found |= engine_timeout_meant(value, length, (enum flow_timeout)i);
-	if (!found)
+	/* a name that is not known is told before a number that is wrong */
+	if (!engine_timeout_set(&tried, value, length, 1))
 		return unknown_timeout(where, name, error);
 	if (option_number(where, value, equals + 1, FLOW_TIMEOUT_MAX_S, &seconds, error) < 0)
 		return -EINVAL;
-	for (unsigned i = 0; i < FLOW_N_TIMEOUTS; i++)
-		if (engine_timeout_meant(value, length, (enum flow_timeout)i))
-			options->timeouts.seconds[i] = seconds;
+	engine_timeout_set(options, value, length, seconds);
 	return 0;
+}
+
+static int take_active(struct engine_options *options, const char *where, const char *value,
+	bool both_ways, struct error *error)
+{
+	struct error number;
+
+	if (both_ways && strcmp(value, ENGINE_ACTIVE_DEFAULT) == 0) {
+		options->active_s = 0;
+		return 0;
+	}
+	if (option_number(where, value, value, FLOW_TIMEOUT_MAX_S, &options->active_s, &number) ==
+		0)
+		return 0;
+	return error_set(error, -EINVAL, "%s%s", number.text,
+		both_ways ? ", or " ENGINE_ACTIVE_DEFAULT : "");
 }
 
 int engine_options_take(struct engine_options *options, int id, const char *where,
@@ -83,12 +106,7 @@ int engine_options_take(struct engine_options *options, int id, const char *wher
 	case ENGINE_OPTION_FLOWS:
 		return option_number(where, value, value, ENGINE_FLOWS_MAX, &options->flows, error);
 	case ENGINE_OPTION_ACTIVE:
-		if (both_ways && strcmp(value, ENGINE_ACTIVE_DEFAULT) == 0) {
-			options->active_s = 0;
-			return 0;
-		}
-		return option_number(
-			where, value, value, FLOW_TIMEOUT_MAX_S, &options->active_s, error);
+		return take_active(options, where, value, both_ways, error);
 	case ENGINE_OPTION_TIMEOUT:
 		return take_timeout(options, where, value, error);
 	case ENGINE_OPTION_FRAGMENTS:

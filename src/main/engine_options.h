@@ -71,8 +71,12 @@ void engine_options_init(struct engine_options *options);
 int engine_options_take(struct engine_options *options, int id, const char *where,
 	const char *value, bool both_ways, struct error *error);
 
-/* Does `name`, `length` long, mean this timeout? All of a protocol go by its name alone. */
-bool engine_timeout_meant(const char *name, size_t length, enum flow_timeout timeout);
+/*
+ * Sets the timeout with this name, `length` long, or all of a protocol by the protocol's name alone;
+ * says whether there is such a timeout.
+ */
+bool engine_timeout_set(
+	struct engine_options *options, const char *name, size_t length, uint32_t seconds);
 
 /* The lines of the help: the options, then the timeouts with every default. */
 void engine_options_help(FILE *stream);

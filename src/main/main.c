@@ -14,6 +14,7 @@
 #ifdef MILLRACE_BENCH
 #include "bench/bench.h"
 #endif
+#include "main/config_check.h"
 #include "main/replay.h"
 #include "millrace_version.h"
 
@@ -121,5 +122,8 @@ int main(int argc, char **argv)
 		printf("millrace %s (%s)\n", MILLRACE_VERSION, rte_version());
 		return finish_stdout();
 	}
+	/* of what is said of a configuration, this needs no engine that runs */
+	if (argc > 2 && strcmp(argv[1], "config") == 0 && strcmp(argv[2], "check") == 0)
+		return config_check_main(argc - 2, argv + 2);
 	return run_command(argc - 1, argv + 1);
 }

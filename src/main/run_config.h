@@ -3,10 +3,15 @@
 
 /*
  * What the user asks of `millrace run`: from the command line, or from a file in YAML with the same
- * words, and what is said on the command line wins.
+ * words, and what is said on the command line wins. docs/configuration.md has the file.
+ *
+ * Life-cycle: run_config_parse(), run_config_read() or run_config_read_bytes() fill the caller's
+ * struct, whatever was in it; run_config_fini() in every case, also after an error. All of it belongs
+ * to one thread, and to one before others are there: getopt and strerror are used.
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -35,26 +40,39 @@ struct run_config {
 	struct engine_options engine; /* workers, flows, timeouts, ... as replay has them */
 	enum plane_threads threads;
 	bool poll_always;
-	bool pin;     /* default true */
-	bool force;   /* go on where a wire would cut this machine off */
-	char *output; /* file for records; NULL: none are written; "-": standard output */
-	char *socket; /* NULL: the default path */
-	char *config_file;
+	bool pin;	   /* default true */
+	bool force;	   /* go on where a wire would cut this machine off */
+	char *output;	   /* file for records; NULL: none are written; "-": standard output */
+	char *socket;	   /* never NULL after success: the default is filled in */
+	char *config_file; /* NULL: none was read */
 };
 
 /*
- * Reads the command line, argv[0] being "run", and the file it names. Returns 0, RUN_HELP, or -EINVAL
- * (or the errno of a file that cannot be read) with one line for the user. The caller frees with
- * run_config_fini() in every case.
+ * Reads the command line, argv[0] being "run", and the file it names. argv is reordered, and its words
+ * are cut. At least one wire is there on success.
+ *
+ * Returns 0, RUN_HELP, -EINVAL where the command line is wrong (the caller exits with 2), or another
+ * negative errno where the file is (exit 1): -EBADMSG for what stands in it, else why it cannot be
+ * read. With one line for the user.
  */
 int run_config_parse(struct run_config *config, int argc, char **argv, struct error *error);
 
-/* Reads a file alone: `config check`. Errors name the file, the line and the path of the key. */
+/*
+ * Reads a file alone, for `config check`; it may leave the wires to the command line. 0 or a negative
+ * errno as above. Errors name the file, the line and the path of the key.
+ */
 int run_config_read(struct run_config *config, const char *file, struct error *error);
+
+/* The same from memory; `name` stands for the file in errors. */
+int run_config_read_bytes(struct run_config *config, const char *name, const char *bytes,
+	size_t size, struct error *error);
 
 void run_config_fini(struct run_config *config);
 
-/* The configuration in effect, every default filled in, as one line of JSON. The caller frees. */
+/*
+ * The configuration in effect, every default filled in, as one line of JSON without a newline, in the
+ * words of the file: read as a file it gives the same configuration. The caller frees; NULL: no memory.
+ */
 char *run_config_json(const struct run_config *config);
 
 void run_config_help(FILE *stream);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "main/run_config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+
+#include "base/text.h"
+#include "main/options.h"
+#include "main/run_config_parts.h"
+
+const struct option run_options[] = {
+	{"config", required_argument, NULL, RUN_OPTION_CONFIG},
+	{"port", required_argument, NULL, RUN_OPTION_PORT},
+	{"wire", required_argument, NULL, RUN_OPTION_WIRE},
+	ENGINE_OPTIONS,
+	{"threads", required_argument, NULL, RUN_OPTION_THREADS},
+	{"poll", required_argument, NULL, RUN_OPTION_POLL},
+	{"pin", required_argument, NULL, RUN_OPTION_PIN},
+	{"output", required_argument, NULL, RUN_OPTION_OUTPUT},
+	{"socket", required_argument, NULL, RUN_OPTION_SOCKET},
+	{"force", no_argument, NULL, RUN_OPTION_FORCE},
+	{"foreground", no_argument, NULL, RUN_OPTION_FOREGROUND},
+	{"help", no_argument, NULL, RUN_OPTION_HELP},
+	{NULL, 0, NULL, 0},
+};
+
+const int run_settings[RUN_N_SETTINGS] = {
+	RUN_OPTION_OUTPUT,
+	RUN_OPTION_SOCKET,
+	RUN_OPTION_FORCE,
+	RUN_OPTION_THREADS,
+	RUN_OPTION_POLL,
+	RUN_OPTION_PIN,
+	ENGINE_OPTION_WORKERS,
+	ENGINE_OPTION_FLOWS,
+	ENGINE_OPTION_FRAGMENTS,
+	ENGINE_OPTION_TCP,
+	ENGINE_OPTION_ZONE,
+	ENGINE_OPTION_ACTIVE,
+};
+
+static int no_memory(struct error *error)
+{
+	return error_set(error, -ENOMEM, "no memory for the configuration");
+}
+
+static int set_text(char **text, const char *value, struct error *error)
+{
+	char *copy = strdup(value);
+
+	if (!copy)
+		return no_memory(error);
+	free(*text);
+	*text = copy;
+	return 0;
+}
+
+/* Paths are shown as one line of JSON and of text, and read back: nothing in them may end a line. */
+static bool one_line(const char *path)
+{
+	for (const char *at = path; *at != '\0'; at++)
+		if ((unsigned char)*at < 0x20 || *at == 0x7f)
+			return false;
+	return !strstr(path, "\xc2\x85") && !strstr(path, "\u2028") && !strstr(path, "\u2029");
+}
+
+static int set_output(
+	struct run_config *config, const char *where, const char *value, struct error *error)
+{
+	if (*value == '\0')
+		return option_bad_value(where, value, "a file is needed", error);
+	if (!one_line(value))
+		return option_bad_value(
+			where, value, "control characters are not taken in its name", error);
+	return set_text(&config->output, value, error);
+}
+
+static int set_socket(
+	struct run_config *config, const char *where, const char *value, struct error *error)
+{
+	const size_t max = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
+	char wanted[80];
+
+	if (*value != '\0' && strlen(value) <= max && one_line(value))
+		return set_text(&config->socket, value, error);
+	snprintf(wanted, sizeof(wanted),
+		"a path of 1 to %zu bytes without control characters is needed", max);
+	return option_bad_value(where, value, wanted, error);
+}
+
+int run_config_set(struct run_config *config, int id, const char *where, const char *value,
+	struct error *error)
+{
+	static const char *const threads[] = {
+		[PLANE_RUN_TO_COMPLETION] = "run-to-completion", [PLANE_SPLIT] = "split"};
+	static const char *const poll[] = {"adaptive", "always"};
+	unsigned which = 0;
+	int ret;
+
+	switch (id) {
+	case RUN_OPTION_THREADS:
+		ret = option_word(where, value, threads, 2, &which, error);
+		config->threads = (enum plane_threads)which;
+		return ret;
+	case RUN_OPTION_POLL:
+		ret = option_word(where, value, poll, 2, &which, error);
+		config->poll_always = which == 1;
+		return ret;
+	case RUN_OPTION_PIN:
+		return option_yes_no(where, value, &config->pin, error);
+	case RUN_OPTION_FORCE:
+		return option_yes_no(where, value, &config->force, error);
+	case RUN_OPTION_OUTPUT:
+		return set_output(config, where, value, error);
+	case RUN_OPTION_SOCKET:
+		return set_socket(config, where, value, error);
+	default:
+		return engine_options_take(&config->engine, id, where, value, true, error);
+	}
+}
+
+int run_config_name(struct run_config *config, const char *file, struct error *error)
+{
+	return set_text(&config->config_file, file, error);
+}
+
+void run_config_init(struct run_config *config)
+{
+	*config = (struct run_config){.threads = PLANE_RUN_TO_COMPLETION, .pin = true};
+	engine_options_init(&config->engine);
+}
+
+int run_config_complete(struct run_config *config, struct error *error)
+{
+	const char *directory = getenv("XDG_RUNTIME_DIR");
+
+	if (config->socket)
+		return 0;
+	if (asprintf(&config->socket, "%s/millrace.sock",
+		    directory && *directory ? directory : "/run") >= 0)
+		return 0;
+	config->socket = NULL;
+	return no_memory(error);
+}
+
+void run_config_fini(struct run_config *config)
+{
+	free(config->output);
+	free(config->socket);
+	free(config->config_file);
+	config->output = config->socket = config->config_file = NULL;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "main/run_config_parts.h"
+
+/* A path may have any bytes, JSON has UTF-8 only: where it is none, what is not ASCII becomes '?'. */
+static json_t *text(const char *bytes)
+{
+	if (!bytes)
+		return json_null();
+	json_t *string = json_string(bytes);
+	char *copy = string ? NULL : strdup(bytes);
+
+	if (!copy)
+		return string;
+	for (char *at = copy; *at != '\0'; at++)
+		if ((unsigned char)*at >= 0x80)
+			*at = '?';
+	string = json_string(copy);
+	free(copy);
+	return string;
+}
+
+static json_t *number(uint32_t n)
+{
+	return json_integer((json_int_t)n);
+}
+
+static json_t *ports(const struct run_config *config)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < config->n_ports; i++) {
+		json_t *port = json_object();
+
+		json_object_set_new(port, "name", text(config->ports[i].name));
+		json_object_set_new(port, "device", text(config->ports[i].device.text));
+		json_array_append_new(list, port);
+	}
+	return list;
+}
+
+static json_t *wires(const struct run_config *config)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < config->n_wires; i++) {
+		json_t *wire = json_array();
+
+		for (unsigned end = 0; end < 2; end++)
+			json_array_append_new(
+				wire, text(config->ports[config->wires[i].port[end]].name));
+		json_array_append_new(list, wire);
+	}
+	return list;
+}
+
+static json_t *timeouts(const struct run_config *config)
+{
+	json_t *object = json_object();
+
+	for (unsigned i = 0; i < FLOW_N_TIMEOUTS; i++)
+		json_object_set_new(object, flow_timeout_name((enum flow_timeout)i),
+			number(config->engine.timeouts.seconds[i]));
+	return object;
+}
+
+char *run_config_json(const struct run_config *config)
+{
+	const struct engine_options *engine = &config->engine;
+	const struct {
+		const char *key;
+		json_t *value;
+	} rows[] = {
+		{"ports", ports(config)},
+		{"wires", wires(config)},
+		{"workers", number(engine->workers)},
+		{"threads", text(config->threads == PLANE_SPLIT ? "split" : "run-to-completion")},
+		{"poll", text(config->poll_always ? "always" : "adaptive")},
+		{"pin", json_boolean(config->pin)},
+		{"flows", number(engine->flows)},
+		{"fragments", text(engine->fragments_follow ? "follow" : "separate")},
+		{"tcp", text(engine->tcp_strict ? "strict" : ENGINE_TCP_DEFAULT)},
+		{"zone", text(engine->zone_vlan ? "vlan" : ENGINE_ZONE_DEFAULT)},
+		{"active", engine->active_s > 0 ? number(engine->active_s)
+						: text(ENGINE_ACTIVE_DEFAULT)},
+		{"timeouts", timeouts(config)},
+		{"output", text(config->output)},
+		{"socket", text(config->socket)},
+		{"force", json_boolean(config->force)},
+	};
+	json_t *object = json_object();
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		json_object_set_new(object, rows[i].key, rows[i].value);
+	char *line = json_dumps(object, JSON_COMPACT);
+
+	json_decref(object);
+	return line;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The command line of `millrace run`. It is read twice: first for what it asks of the reader (help, a
+ * file) and for its ports and wires, then, after the file, for what it says otherwise than the file.
+ */
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "main/options.h"
+#include "main/run_config_parts.h"
+
+static_assert(PLANE_MAX_PORTS == 32 && FLOW_MAX_WIRES == 16, "as the complaints here say");
+
+struct line {
+	struct run_config *config;
+	struct run_draft draft;
+	const char *file;
+	struct error *error;
+};
+
+/* NAME=DEVICE, cut in two in place. */
+static int take_port(struct line *line, char *value)
+{
+	struct run_draft *draft = &line->draft;
+	char *equals = strchr(value, '=');
+
+	if (!equals || equals == value || equals[1] == '\0')
+		return option_bad_value(
+			"--port", value, "NAME=DEVICE is needed, as in lan=eth1", line->error);
+	if (draft->n_ports == PLANE_MAX_PORTS)
+		return option_bad_value(
+			"--port", value, "there can be 32 ports at most", line->error);
+	*equals = '\0';
+	strcpy(draft->ports[draft->n_ports].where, "--port");
+	draft->ports[draft->n_ports].name = value;
+	draft->ports[draft->n_ports++].device = equals + 1;
+	return 0;
+}
+
+/* NAME,NAME, cut in two in place. */
+static int take_wire(struct line *line, char *value)
+{
+	struct run_draft *draft = &line->draft;
+	char *comma = strchr(value, ',');
+
+	if (!comma || comma == value || comma[1] == '\0')
+		return option_bad_value(
+			"--wire", value, "NAME,NAME is needed, as in eth1,eth2", line->error);
+	if (strchr(comma + 1, ','))
+		return option_bad_value("--wire", value,
+			"NAME,NAME is needed; a device with arguments gets a name by "
+			"--port NAME=DEVICE",
+			line->error);
+	if (draft->n_wires == FLOW_MAX_WIRES)
+		return option_bad_value(
+			"--wire", value, "there can be 16 wires at most", line->error);
+	*comma = '\0';
+	strcpy(draft->wires[draft->n_wires].where, "--wire");
+	draft->wires[draft->n_wires].name[0] = value;
+	draft->wires[draft->n_wires++].name[1] = comma + 1;
+	return 0;
+}
+
+static int take_file(struct line *line, const char *value)
+{
+	if (*value == '\0')
+		return option_bad_value("--config", value, "a file is needed", line->error);
+	if (line->file)
+		return option_bad_value(
+			"--config", value, "one file can be read, not two", line->error);
+	line->file = value;
+	return 0;
+}
+
+/* What has no option before it: most likely the wire itself. */
+static int stray_word(const char *value, struct error *error)
+{
+	const char *comma = strchr(value, ',');
+	char word[OPTION_WORD_MAX];
+	bool wire = comma && comma != value && comma[1] != '\0' && !strchr(comma + 1, ',');
+
+	text_printable(word, sizeof(word), value);
+	if (wire)
+		return error_set(
+			error, -EINVAL, "%s: no option; did you mean --wire %s?", word, word);
+	return error_set(error, -EINVAL, "%s: no option; run --help lists them", word);
+}
+
+static int first_look(struct line *line, int argc, char **argv)
+{
+	int id, ret = 0;
+
+	optind = 0; /* glibc: begin anew, whatever was parsed before */
+	while (ret == 0 && (id = getopt_long(argc, argv, ":h", run_options, NULL)) != -1) {
+		switch (id) {
+		case '?':
+		case ':':
+			return option_refused(run_options, id, argv, line->error);
+		case 'h':
+		case RUN_OPTION_HELP:
+			return RUN_HELP;
+		case RUN_OPTION_CONFIG:
+			ret = take_file(line, optarg);
+			break;
+		case RUN_OPTION_PORT:
+			ret = take_port(line, optarg);
+			break;
+		case RUN_OPTION_WIRE:
+			ret = take_wire(line, optarg);
+			break;
+		default: /* the second look's */
+			break;
+		}
+	}
+	if (ret == 0 && optind < argc)
+		return stray_word(argv[optind], line->error);
+	return ret;
+}
+
+static int second_look(struct line *line, int argc, char **argv)
+{
+	char where[OPTION_WORD_MAX];
+	int id, ret = 0;
+
+	optind = 0;
+	while (ret == 0 && (id = getopt_long(argc, argv, ":h", run_options, NULL)) != -1) {
+		switch (id) {
+		case RUN_OPTION_CONFIG:
+		case RUN_OPTION_PORT:
+		case RUN_OPTION_WIRE:
+		case RUN_OPTION_FOREGROUND:
+			break;
+		default:
+			snprintf(where, sizeof(where), "--%s", option_name(run_options, id));
+			ret = run_config_set(
+				line->config, id, where, optarg ? optarg : "yes", line->error);
+		}
+	}
+	return ret;
+}
+
+/* The wires are the command line's or the file's. */
+static int join(struct line *line)
+{
+	bool given = line->draft.n_wires > 0 || line->draft.n_ports > 0;
+	char word[OPTION_WORD_MAX];
+
+	if (given && line->config->n_wires > 0)
+		return error_set(line->error, -EINVAL,
+			"--%s: %s has wires of its own; choose one: its wires, or those of the "
+			"command line",
+			line->draft.n_ports > 0 ? "port" : "wire",
+			text_printable(word, sizeof(word), line->file));
+	if (given) {
+		int ret = run_config_join(line->config, &line->draft, line->error);
+
+		if (ret < 0)
+			return ret;
+	}
+	if (line->config->n_wires > 0)
+		return 0;
+	if (line->file)
+		return error_set(line->error, -EINVAL,
+			"a wire is needed: --wire NAME,NAME, or wires: in %s",
+			text_printable(word, sizeof(word), line->file));
+	return error_set(
+		line->error, -EINVAL, "a wire is needed: --wire NAME,NAME, as in --wire eth1,eth2");
+}
+
+int run_config_parse(struct run_config *config, int argc, char **argv, struct error *error)
+{
+	struct line *line = calloc(1, sizeof(*line));
+	int ret;
+
+	run_config_init(config);
+	if (!line)
+		return error_set(error, -ENOMEM, "no memory for the configuration");
+	*line = (struct line){.config = config, .error = error};
+	ret = first_look(line, argc, argv);
+	if (ret == 0 && line->file)
+		ret = run_config_read(config, line->file, error);
+	if (ret == 0)
+		ret = second_look(line, argc, argv);
+	if (ret == 0)
+		ret = join(line);
+	if (ret == 0)
+		ret = run_config_complete(config, error);
+	free(line);
+	return ret;
+}

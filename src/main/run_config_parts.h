@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * What the pieces of run_config share: the settings that command line and file have in common, and
+ * the ports and wires as the user wrote them. `where` and errors are as in main/options.h.
+ */
+
+#include <getopt.h>
+
+#include "main/run_config.h"
+#include "main/run_config_places.h"
+
+/* After those of the engine. */
+enum run_option {
+	RUN_OPTION_THREADS = ENGINE_OPTIONS_END,
+	RUN_OPTION_POLL,
+	RUN_OPTION_PIN,
+	RUN_OPTION_OUTPUT,
+	RUN_OPTION_SOCKET,
+	RUN_OPTION_FORCE,
+	/* the command line's alone */
+	RUN_OPTION_PORT,
+	RUN_OPTION_WIRE,
+	RUN_OPTION_CONFIG,
+	RUN_OPTION_FOREGROUND,
+	RUN_OPTION_HELP,
+};
+
+extern const struct option run_options[];
+
+/* Those with one value that a file may set too, under the option's own name; in the order of the help. */
+#define RUN_N_SETTINGS 12
+extern const int run_settings[RUN_N_SETTINGS];
+
+int run_config_set(struct run_config *config, int id, const char *where, const char *value,
+	struct error *error);
+
+/* Ports and wires before they are joined; the texts are the caller's. */
+struct run_draft {
+	struct {
+		const char *name, *device;
+		char where[RUN_WHERE_MAX];
+	} ports[PLANE_MAX_PORTS];
+	struct {
+		const char *name[2];
+		char where[RUN_WHERE_MAX];
+	} wires[FLOW_MAX_WIRES];
+	unsigned n_ports, n_wires;
+};
+
+/*
+ * Makes the configuration's ports and wires, those given first and then names that are devices. Each
+ * port has to end up in one wire.
+ */
+int run_config_join(struct run_config *config, const struct run_draft *draft, struct error *error);
+
+void run_config_init(struct run_config *config);
+
+/* What is left to itself: the default socket. */
+int run_config_complete(struct run_config *config, struct error *error);
+
+/* Keeps the name of the file that was read. */
+int run_config_name(struct run_config *config, const char *file, struct error *error);

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "main/run_config_parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "main/options.h"
+
+#define NO_WIRE UINT32_MAX
+
+struct joining {
+	struct run_config *config;
+	const struct run_draft *draft;
+	unsigned wire[PLANE_MAX_PORTS]; /* of each port: the wire that it is in, or NO_WIRE */
+	struct error *error;
+};
+
+static bool good_name(const char *name)
+{
+	for (const char *at = name; *at != '\0'; at++)
+		if (*at <= ' ' || *at >= 0x7f || strchr(",=/\\\"'", *at))
+			return false;
+	return *name != '\0' && strlen(name) < PORT_NAME_MAX;
+}
+
+/* What DPDK tells vdevs apart by: all before the arguments. */
+static bool same_device(const struct port_device *a, const struct port_device *b)
+{
+	size_t length = strcspn(a->text, ",");
+
+	if (*a->interface && strcmp(a->interface, b->interface) == 0)
+		return true;
+	if (length != strcspn(b->text, ","))
+		return false;
+	return a->kind == PORT_DEVICE_PCI ? strncasecmp(a->text, b->text, length) == 0
+					  : strncmp(a->text, b->text, length) == 0;
+}
+
+/* The place of the port with this name, or -1. */
+static int find_port(const struct run_config *config, const char *name)
+{
+	for (unsigned i = 0; i < config->n_ports; i++)
+		if (strcmp(config->ports[i].name, name) == 0)
+			return (int)i;
+	return -1;
+}
+
+/* A name that is no port's was taken for a device, and is none. */
+static int no_such_port(
+	const struct joining *joining, const char *where, const char *name, const char *because)
+{
+	const char *names[PLANE_MAX_PORTS];
+	char word[OPTION_WORD_MAX];
+	unsigned n = 0;
+
+	for (; n < joining->draft->n_ports; n++)
+		names[n] = joining->draft->ports[n].name;
+	const char *near = suggest(name, names, n);
+
+	snprintf(word, sizeof(word), "%s", name);
+	if (near)
+		return error_set(joining->error, -EINVAL, "%s %s: no such port; did you mean %s?",
+			where, word, near);
+	return error_set(joining->error, -EINVAL, "%s %s", where, because);
+}
+
+static int add_port(struct joining *joining, const char *where, const char *name,
+	const char *device, bool named)
+{
+	struct run_config *config = joining->config;
+	struct run_port *port = &config->ports[config->n_ports];
+	struct error because;
+
+	if (!good_name(name))
+		return option_bad_value(where, name,
+			"a port's name has 1 to 31 letters, digits and signs, none of them , = / "
+			"\\ or a quote",
+			joining->error);
+	if (find_port(config, name) >= 0)
+		return option_bad_value(
+			where, name, "there is a port of this name already", joining->error);
+	if (port_device_parse(&port->device, device, &because) < 0) {
+		if (!named)
+			return no_such_port(joining, where, name, because.text);
+		return error_set(joining->error, -EINVAL, "%s %s", where, because.text);
+	}
+	for (unsigned i = 0; i < config->n_ports; i++)
+		if (same_device(&port->device, &config->ports[i].device))
+			return error_set(joining->error, -EINVAL,
+				"%s %s: port %s has the same device", where, port->device.text,
+				config->ports[i].name);
+	strcpy(port->name, name);
+	joining->wire[config->n_ports++] = NO_WIRE;
+	return 0;
+}
+
+static int add_end(struct joining *joining, unsigned wire, unsigned end)
+{
+	const char *where = joining->draft->wires[wire].where;
+	const char *name = joining->draft->wires[wire].name[end];
+	struct run_config *config = joining->config;
+	int port = find_port(config, name);
+
+	if (port < 0) {
+		int ret = add_port(joining, where, name, name, false);
+
+		if (ret < 0)
+			return ret;
+		port = (int)config->n_ports - 1;
+	}
+	if (joining->wire[port] == wire)
+		return option_bad_value(
+			where, name, "a wire has two ports, not one twice", joining->error);
+	if (joining->wire[port] != NO_WIRE)
+		return option_bad_value(where, name,
+			"it is in another wire already; a port belongs to one", joining->error);
+	joining->wire[port] = wire;
+	config->wires[wire].port[end] = (unsigned)port;
+	return 0;
+}
+
+/* Ports given and not used: most likely a wire has the name wrong. */
+static int check_used(const struct joining *joining)
+{
+	const struct run_draft *draft = joining->draft;
+	const struct run_config *config = joining->config;
+	const char *names[PLANE_MAX_PORTS];
+	unsigned n = 0;
+
+	for (unsigned i = draft->n_ports; i < config->n_ports; i++)
+		names[n++] = config->ports[i].name;
+	for (unsigned i = 0; i < draft->n_ports; i++) {
+		if (joining->wire[i] != NO_WIRE)
+			continue;
+		const char *near = suggest(draft->ports[i].name, names, n);
+
+		return error_set(joining->error, -EINVAL, "%s %s: this port is in no wire%s%s%s",
+			draft->ports[i].where, draft->ports[i].name,
+			near ? "; did you mean it where a wire has " : "", near ? near : "",
+			near ? "?" : "");
+	}
+	return 0;
+}
+
+int run_config_join(struct run_config *config, const struct run_draft *draft, struct error *error)
+{
+	struct joining joining = {.config = config, .draft = draft, .error = error};
+	int ret = 0;
+
+	config->n_ports = 0;
+	for (unsigned i = 0; ret == 0 && i < draft->n_ports; i++)
+		ret = add_port(&joining, draft->ports[i].where, draft->ports[i].name,
+			draft->ports[i].device, true);
+	for (unsigned i = 0; ret == 0 && i < 2 * draft->n_wires; i++)
+		ret = add_end(&joining, i / 2, i % 2);
+	config->n_wires = draft->n_wires;
+	return ret < 0 ? ret : check_used(&joining);
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "main/run_config_yaml.h"
+
+#include <cyaml/cyaml.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "base/text.h"
+#include "main/options.h"
+
+/* Not said, or said without a value: both leave the default. */
+#define MAY_BE_MISSING (enum cyaml_flag)(CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER_NULL_STR)
+
+#define MAX_KEYS 32
+#define MAX_DEPTH 6
+
+struct run_yaml {
+	cyaml_schema_field_t timeouts[RUN_YAML_TIMEOUTS + 1];
+	cyaml_schema_field_t keys[3 + RUN_N_SETTINGS + 1];
+	cyaml_schema_value_t schema;
+	struct run_yaml_data *data;
+};
+
+/* What libcyaml says about a fault, line by line: what it is, then where, from the inside out. */
+struct complaint {
+	char what[128];
+	char where[MAX_DEPTH][RUN_KEY_MAX];
+	unsigned depth;
+};
+
+static const cyaml_schema_field_t port_fields[] = {
+	CYAML_FIELD_STRING_PTR(
+		"name", CYAML_FLAG_POINTER, struct run_yaml_port, name, 0, CYAML_UNLIMITED),
+	CYAML_FIELD_STRING_PTR(
+		"device", CYAML_FLAG_POINTER, struct run_yaml_port, device, 0, CYAML_UNLIMITED),
+	CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t port_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct run_yaml_port, port_fields),
+};
+
+static const cyaml_schema_value_t name_value = {
+	CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char *, 0, CYAML_UNLIMITED),
+};
+
+/* By pointers: of lists that lie in one another, libcyaml 1.3 frees the texts twice. */
+static const cyaml_schema_value_t wire_value = {
+	CYAML_VALUE_SEQUENCE_FIXED(CYAML_FLAG_POINTER, char *, &name_value, 2),
+};
+
+static cyaml_schema_field_t text_field(const char *key, size_t offset)
+{
+	return (cyaml_schema_field_t){
+		.key = key,
+		.data_offset = (uint32_t)offset,
+		.value = {CYAML_VALUE_STRING(MAY_BE_MISSING, char, 0, CYAML_UNLIMITED)},
+	};
+}
+
+/* The settings and the timeouts have their names elsewhere: the schema follows them. */
+static void make_schema(struct run_yaml *yaml)
+{
+	cyaml_schema_field_t *key = yaml->keys;
+
+	for (unsigned i = 0; i < RUN_YAML_TIMEOUTS; i++)
+		yaml->timeouts[i] = text_field(run_yaml_timeout(i),
+			offsetof(struct run_yaml_timeouts, seconds) + i * sizeof(char *));
+
+	*key++ = (cyaml_schema_field_t)CYAML_FIELD_SEQUENCE_COUNT("ports", MAY_BE_MISSING,
+		struct run_yaml_data, ports, n_ports, &port_value, 0, PLANE_MAX_PORTS);
+	*key++ = (cyaml_schema_field_t)CYAML_FIELD_SEQUENCE_COUNT("wires", MAY_BE_MISSING,
+		struct run_yaml_data, wires, n_wires, &wire_value, 0, FLOW_MAX_WIRES);
+	*key++ = (cyaml_schema_field_t)CYAML_FIELD_MAPPING_PTR(
+		"timeouts", MAY_BE_MISSING, struct run_yaml_data, timeouts, yaml->timeouts);
+	for (unsigned i = 0; i < RUN_N_SETTINGS; i++)
+		*key++ = text_field(option_name(run_options, run_settings[i]),
+			offsetof(struct run_yaml_data, settings) + i * sizeof(char *));
+	yaml->schema = (cyaml_schema_value_t){
+		CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct run_yaml_data, yaml->keys),
+	};
+}
+
+const char *run_yaml_timeout(unsigned number)
+{
+	static const char *const groups[RUN_YAML_GROUPS] = {"tcp", "udp", "sctp", "other"};
+
+	return number < RUN_YAML_GROUPS
+		       ? groups[number]
+		       : flow_timeout_name((enum flow_timeout)(number - RUN_YAML_GROUPS));
+}
+
+static void take_line(cyaml_log_t level, void *context, const char *format, va_list args)
+{
+	struct complaint *complaint = context;
+	char line[256], field[128];
+	unsigned entry;
+
+	(void)level;
+	vsnprintf(line, sizeof(line), format, args);
+	size_t length = strlen(line);
+
+	if (length > 0 && line[length - 1] == '\n')
+		line[length - 1] = '\0';
+	if (complaint->depth < MAX_DEPTH) {
+		char *where = complaint->where[complaint->depth];
+
+		if (sscanf(line, " in mapping field '%127[^']'", field) == 1) {
+			snprintf(where, RUN_KEY_MAX, "%.*s", RUN_KEY_MAX - 1, field);
+			complaint->depth++;
+		} else if (sscanf(line, " in sequence entry '%u'", &entry) == 1) {
+			/* it counts from 1 */
+			snprintf(where, RUN_KEY_MAX, "[%u]", entry - 1);
+			complaint->depth++;
+		}
+	}
+	if (complaint->what[0] == '\0')
+		text_printable(complaint->what, sizeof(complaint->what), line);
+}
+
+/* Where the fault is; the innermost `less` steps are left out. Returns how deep that is. */
+static unsigned path_of(const struct complaint *complaint, unsigned less, char path[RUN_PATH_MAX])
+{
+	size_t length = 0;
+
+	path[0] = '\0';
+	if (less > complaint->depth)
+		less = complaint->depth;
+	for (unsigned i = complaint->depth; i > less; i--) {
+		const char *step = complaint->where[i - 1];
+
+		length += (size_t)snprintf(path + length, RUN_PATH_MAX - length, "%s%s",
+			length > 0 && *step != '[' ? "." : "", step);
+		if (length >= RUN_PATH_MAX)
+			length = RUN_PATH_MAX - 1;
+	}
+	return complaint->depth - less;
+}
+
+/* The mapping's keys at a path, for a suggestion. */
+static unsigned keys_at(const struct run_yaml *yaml, const char *path, const char *keys[MAX_KEYS])
+{
+	const cyaml_schema_field_t *field = yaml->keys;
+	unsigned n = 0;
+
+	if (strncmp(path, "ports", 5) == 0)
+		field = port_fields;
+	else if (strncmp(path, "timeouts", 8) == 0)
+		field = yaml->timeouts;
+	for (; field->key && n < MAX_KEYS; field++)
+		keys[n++] = field->key;
+	return n;
+}
+
+/* What would have been right at a path. */
+static const char *wanted_at(const char *path, unsigned depth)
+{
+	bool ports = strncmp(path, "ports", 5) == 0, wires = strncmp(path, "wires", 5) == 0;
+
+	if (depth == 0)
+		return "lines of KEY: VALUE are needed";
+	if (depth == 1 && ports)
+		return "a list of {name: NAME, device: DEVICE} is needed";
+	if (depth == 1 && wires)
+		return "a list of [NAME, NAME] is needed";
+	if (depth == 1 && strcmp(path, "timeouts") == 0)
+		return "lines of NAME: SECONDS are needed";
+	if (depth == 2 && ports)
+		return "{name: NAME, device: DEVICE} is needed";
+	if (depth == 2 && wires)
+		return "[NAME, NAME] is needed";
+	return "one word or number is needed";
+}
+
+static int unknown_key(const struct run_yaml *yaml, const struct run_places *places,
+	const struct complaint *complaint, struct error *error)
+{
+	char path[RUN_PATH_MAX], where[RUN_WHERE_MAX], key[RUN_KEY_MAX];
+	const char *keys[MAX_KEYS], *said = strstr(complaint->what, "key: ");
+
+	path_of(complaint, 0, path);
+	snprintf(key, sizeof(key), "%.*s", RUN_KEY_MAX - 1, said ? said + strlen("key: ") : "");
+	const char *near = suggest(key, keys, keys_at(yaml, path, keys));
+	size_t length = strlen(path);
+
+	snprintf(path + length, sizeof(path) - length, "%s%s", length > 0 ? "." : "", key);
+	return error_set(error, -EBADMSG, "%s no such key%s%s%s",
+		run_places_where(places, path, where), near ? "; did you mean " : "",
+		near ? near : "", near ? "?" : "");
+}
+
+/* One line for what libcyaml found. */
+static int explain(const struct run_yaml *yaml, const struct run_places *places, cyaml_err_t fault,
+	const struct complaint *complaint, struct error *error)
+{
+	char path[RUN_PATH_MAX], where[RUN_WHERE_MAX];
+	const char *missing;
+	unsigned depth;
+
+	if (fault == CYAML_ERR_OOM)
+		return error_set(error, -ENOMEM, "no memory for the configuration");
+	if (fault == CYAML_ERR_INVALID_KEY)
+		return unknown_key(yaml, places, complaint, error);
+	/* of these the innermost step is the last key or entry that was right */
+	depth = path_of(complaint,
+		fault == CYAML_ERR_MAPPING_FIELD_MISSING ||
+			fault == CYAML_ERR_SEQUENCE_ENTRIES_MIN ||
+			fault == CYAML_ERR_SEQUENCE_ENTRIES_MAX,
+		path);
+	run_places_where(places, path, where);
+	if (fault == CYAML_ERR_MAPPING_FIELD_MISSING) {
+		missing = strrchr(complaint->what, ' ');
+		return error_set(error, -EBADMSG, "%s %s is missing; %s", where,
+			missing ? missing + 1 : "a key", wanted_at(path, depth));
+	}
+	if (fault == CYAML_ERR_SEQUENCE_ENTRIES_MAX && depth == 1)
+		return error_set(error, -EBADMSG, "%s there can be %d at most", where,
+			*path == 'p' ? PLANE_MAX_PORTS : FLOW_MAX_WIRES);
+	if (fault == CYAML_ERR_INVALID_VALUE || fault == CYAML_ERR_UNEXPECTED_EVENT ||
+		fault == CYAML_ERR_SEQUENCE_ENTRIES_MIN || fault == CYAML_ERR_SEQUENCE_ENTRIES_MAX)
+		return error_set(error, -EBADMSG, "%s %s", where, wanted_at(path, depth));
+	return error_set(error, -EBADMSG, "%s %s", where, cyaml_strerror(fault));
+}
+
+int run_yaml_create(struct run_yaml **out, const struct run_places *places, const char *bytes,
+	size_t size, struct error *error)
+{
+	struct run_yaml *yaml = calloc(1, sizeof(*yaml));
+	struct complaint complaint = {.depth = 0};
+	const cyaml_config_t config = {
+		.log_fn = take_line,
+		.log_ctx = &complaint,
+		.mem_fn = cyaml_mem,
+		.log_level = CYAML_LOG_ERROR,
+		.flags = CYAML_CFG_NO_ALIAS,
+	};
+	cyaml_data_t *data = NULL;
+
+	if (!yaml)
+		return error_set(error, -ENOMEM, "no memory for the configuration");
+	make_schema(yaml);
+	cyaml_err_t fault =
+		cyaml_load_data((const uint8_t *)bytes, size, &config, &yaml->schema, &data, NULL);
+
+	if (fault != CYAML_OK) {
+		int ret = explain(yaml, places, fault, &complaint, error);
+
+		free(yaml);
+		return ret;
+	}
+	yaml->data = data;
+	*out = yaml;
+	return 0;
+}
+
+void run_yaml_destroy(struct run_yaml *yaml)
+{
+	const cyaml_config_t config = {
+		.mem_fn = cyaml_mem, .log_level = CYAML_LOG_ERROR, .flags = CYAML_CFG_NO_ALIAS};
+
+	if (!yaml)
+		return;
+	if (yaml->data)
+		cyaml_free(&config, &yaml->schema, yaml->data, 0);
+	free(yaml);
+}
+
+const struct run_yaml_data *run_yaml_data(const struct run_yaml *yaml)
+{
+	return yaml->data;
+}

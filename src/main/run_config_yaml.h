@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * A configuration file as libcyaml reads it by our schema: the structure is right, the values are
+ * still the words that the user wrote.
+ *
+ * Life-cycle: run_yaml_create(), run_yaml_destroy(). The texts belong to it; the bytes and the places
+ * need not outlive the first.
+ */
+
+#include <stddef.h>
+
+#include "main/run_config_parts.h"
+
+/* A protocol's name alone sets all of its timeouts: these keys come first, then one for each. */
+#define RUN_YAML_GROUPS 4
+#define RUN_YAML_TIMEOUTS (RUN_YAML_GROUPS + FLOW_N_TIMEOUTS)
+
+struct run_yaml_port {
+	char *name;
+	char *device;
+};
+
+struct run_yaml_wire {
+	char *name[2];
+};
+
+struct run_yaml_timeouts {
+	char *seconds[RUN_YAML_TIMEOUTS]; /* NULL: not said */
+};
+
+struct run_yaml_data {
+	struct run_yaml_port *ports;
+	unsigned n_ports;
+	struct run_yaml_wire **wires;
+	unsigned n_wires;
+	struct run_yaml_timeouts *timeouts; /* NULL: none said */
+	char *settings[RUN_N_SETTINGS];	    /* in the order of run_settings; NULL: not said */
+};
+
+struct run_yaml;
+
+/* Returns 0, -EBADMSG or -ENOMEM with a line. */
+int run_yaml_create(struct run_yaml **yaml, const struct run_places *places, const char *bytes,
+	size_t size, struct error *error);
+/* Accepts NULL. */
+void run_yaml_destroy(struct run_yaml *yaml);
+
+/* NULL where the file says nothing. */
+const struct run_yaml_data *run_yaml_data(const struct run_yaml *yaml);
+
+/* The key of a timeout; `number` below RUN_YAML_TIMEOUTS. */
+const char *run_yaml_timeout(unsigned number);

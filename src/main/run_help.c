@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "main/run_config.h"
+
+static const char usage[] =
+	"Usage: millrace run --wire NAME,NAME [OPTION]...\n"
+	"       millrace run --config FILE [OPTION]...\n"
+	"\n"
+	"Carries packets between the two ports of each wire, and keeps a record of every flow.\n"
+	"It runs in the foreground until SIGINT or SIGTERM; there is no daemon mode: a service\n"
+	"manager does that.\n"
+	"\n"
+	"Ports and wires\n"
+	"  --wire NAME,NAME     join two ports; once for each wire, at most 16. A NAME without\n"
+	"                       --port is itself the device: a kernel interface (by af_xdp, or\n"
+	"                       af_packet where that does not work) or a PCI address\n"
+	"  --port NAME=DEVICE   give a device a name: an interface, a PCI address, or any DPDK\n"
+	"                       device with its arguments; each port is in exactly one wire\n"
+	"  --force              use an interface although it has an address or the default route,\n"
+	"                       and a wire would cut this machine off (default: refuse)\n"
+	"  --config FILE        read FILE (YAML, the same words; see millrace config check); what\n"
+	"                       the command line says wins over it, but the wires are those of\n"
+	"                       one or the other\n"
+	"\n"
+	"Records and control\n"
+	"  --output FILE        write records to FILE, a line of JSON for each flow; - is "
+	"standard\n"
+	"                       output (default: none are written)\n"
+	"  --socket PATH        the control socket (default: $XDG_RUNTIME_DIR/millrace.sock, else\n"
+	"                       /run/millrace.sock)\n"
+	"  --foreground         as it is anyway\n"
+	"\n"
+	"Threads\n"
+	"  --threads WORD       run-to-completion: each worker receives and sends (default);\n"
+	"                       split: one thread receives, one sends, workers do the rest\n"
+	"  --poll WORD          adaptive: sleep shortly while no packets come (default);\n"
+	"                       always: never sleep\n"
+	"  --pin yes|no         each thread on a processor of its own, as far as there are enough\n"
+	"                       (default yes)\n"
+	"\n"
+	"Engine\n";
+
+static const char ends[] =
+	"\n"
+	"What a file asks for is taken back by --tcp count, --zone none and --active off.\n"
+	"\n"
+	"Examples\n"
+	"  Two interfaces, joined; as root:\n"
+	"    millrace run --wire eth1,eth2\n"
+	"  Between two network namespaces, over veth pairs and af_packet:\n"
+	"    ip netns add left; ip netns add right\n"
+	"    ip link add v0 type veth peer name l0 netns left\n"
+	"    ip link add v1 type veth peer name r0 netns right\n"
+	"    ip link set v0 up; ip link set v1 up\n"
+	"    ip -n left addr add 10.0.0.1/24 dev l0; ip -n left link set l0 up\n"
+	"    ip -n right addr add 10.0.0.2/24 dev r0; ip -n right link set r0 up\n"
+	"    ip netns exec left ethtool -K l0 tx off; ip netns exec right ethtool -K r0 tx off\n"
+	"    millrace run --port a=net_af_packet0,iface=v0 --port b=net_af_packet1,iface=v1 \\\n"
+	"        --wire a,b &\n"
+	"    ip netns exec left ping 10.0.0.2\n"
+	"  Taps, made by millrace itself:\n"
+	"    millrace run --port a=net_tap0,iface=ta --port b=net_tap1,iface=tb --wire a,b\n"
+	"  Two ports of a card by their PCI addresses, four workers that never sleep:\n"
+	"    millrace run --wire 0000:5e:00.0,0000:5e:00.1 --workers 4 --poll always\n"
+	"  A file, its records elsewhere:\n"
+	"    millrace run --config millrace.yaml --output /var/log/flows.json\n"
+	"\n"
+	"Exit status: 0 after a signal to end; 1 when something failed; 2 for a wrong command\n"
+	"line.\n";
+
+void run_config_help(FILE *stream)
+{
+	fputs(usage, stream);
+	engine_options_help(stream);
+	fputs(ends, stream);
+}
