@@ -17,8 +17,8 @@
 #define BATCH 64
 
 struct exporter_worker {
-	struct mailbox *mailbox; /* set once */
-	uint64_t overflowed;	 /* the worker writes */
+	struct mailbox *mailbox;     /* set once */
+	_Atomic uint64_t overflowed; /* the worker writes, anyone reads */
 } __attribute__((aligned(64)));
 
 struct exporter {
@@ -29,14 +29,18 @@ struct exporter {
 	unsigned n_files;
 	pthread_t thread;
 	bool running;
-	/* anyone writes, the thread reads */
+	/* anyone writes, the threads read */
 	atomic_bool finish;
-	/* the thread's, until it ends */
-	struct export_output *output;
+	atomic_bool stopping;
+	/* the thread's, until it ends, but for what others may ask of an output */
+	struct export_output *output; /* NULL: none */
 	struct top *top;
 	struct exporter_totals totals;
 	char *line;
 	struct flow_report batch[BATCH];
+	/* the thread writes, anyone reads, under the lock: no worker is among them */
+	pthread_mutex_t lock;
+	struct exporter_totals live;
 };
 
 const char *exporter_protocol_name(enum exporter_protocol protocol)
@@ -69,14 +73,21 @@ enum exporter_protocol exporter_protocol_of(uint8_t proto)
 	}
 }
 
-static void export_one(struct exporter *exporter, const struct flow_report *report)
+static void write_line(struct exporter *exporter, const struct flow_report *report)
 {
-	const struct flow_record *record = &report->record;
-	struct exporter_totals *totals = &exporter->totals;
 	const char *file = report->run < exporter->n_files ? exporter->files[report->run] : NULL;
 	size_t length = export_json_line(exporter->line, report, file);
 
 	export_output_write(exporter->output, exporter->line, length);
+}
+
+static void export_one(struct exporter *exporter, const struct flow_report *report)
+{
+	const struct flow_record *record = &report->record;
+	struct exporter_totals *totals = &exporter->totals;
+
+	if (exporter->output)
+		write_line(exporter, report);
 	if (exporter->top)
 		top_add(exporter->top, report);
 	totals->records++;
@@ -85,6 +96,20 @@ static void export_one(struct exporter *exporter, const struct flow_report *repo
 		totals->by_protocol[exporter_protocol_of(record->key.proto)]++;
 	totals->packets += flow_packets(record, 0) + flow_packets(record, 1);
 	totals->bytes += top_bytes(report);
+}
+
+/* Shows the totals to those who ask. */
+static void publish(struct exporter *exporter)
+{
+	struct exporter_totals *totals = &exporter->totals;
+
+	if (exporter->output) {
+		totals->written = export_output_written(exporter->output);
+		totals->lost = export_output_lost(exporter->output);
+	}
+	pthread_mutex_lock(&exporter->lock);
+	exporter->live = *totals;
+	pthread_mutex_unlock(&exporter->lock);
 }
 
 /* A batch from each worker in turn; returns how many reports there were. */
@@ -97,31 +122,44 @@ static unsigned export_round(struct exporter *exporter)
 
 		for (unsigned j = 0; j < n; j++)
 			export_one(exporter, &exporter->batch[j]);
+		if (n > 0)
+			publish(exporter);
 		n_all += n;
 	}
 	return n_all;
 }
 
+/* All of the output's life but its begin is in this thread, which no signal of files can end. */
 static void *run(void *arg)
 {
 	struct exporter *exporter = arg;
+	struct export_output *output = exporter->output;
 	unsigned idle = 0;
 
 	for (;;) {
 		/* asked for before the look into the mailboxes: then an empty one stays empty */
 		bool finish = atomic_load_explicit(&exporter->finish, memory_order_acquire);
 
+		if (output)
+			export_output_tend(output);
 		if (export_round(exporter) > 0) {
 			idle = 0;
 			continue;
 		}
 		if (finish)
-			return NULL;
-		/* once in each pause, so that whoever reads along sees what there is */
-		if (idle == IDLE_PAUSE)
-			export_output_flush(exporter->output);
+			break;
+		/* whoever reads along sees what there is, once there is a pause */
+		if (output && idle >= IDLE_PAUSE) {
+			export_output_flush(output);
+			if (export_output_written(output) != exporter->totals.written)
+				publish(exporter);
+		}
 		idle_wait(&idle);
 	}
+	if (output)
+		export_output_end(output);
+	publish(exporter);
+	return NULL;
 }
 
 unsigned exporter_push(struct exporter *exporter, unsigned worker,
@@ -131,11 +169,17 @@ unsigned exporter_push(struct exporter *exporter, unsigned worker,
 	unsigned done = mailbox_push(from->mailbox, reports, n);
 	unsigned idle = 0;
 
+	if (done == n)
+		return n;
+	wait = wait || atomic_load_explicit(&exporter->stopping, memory_order_relaxed);
 	while (wait && done < n) {
 		idle_wait(&idle);
 		done += mailbox_push(from->mailbox, reports + done, n - done);
 	}
-	from->overflowed += n - done;
+	/* one writer: nobody comes between the two */
+	uint64_t before = atomic_load_explicit(&from->overflowed, memory_order_relaxed);
+
+	atomic_store_explicit(&from->overflowed, before + n - done, memory_order_relaxed);
 	return done;
 }
 
@@ -176,7 +220,7 @@ static int create_parts(struct exporter *exporter, const struct exporter_config 
 	for (; exporter->n_workers < config->n_workers; exporter->n_workers++) {
 		struct exporter_worker *worker = &exporter->workers[exporter->n_workers];
 
-		worker->overflowed = 0;
+		atomic_init(&worker->overflowed, 0);
 		worker->mailbox = mailbox_create("reports", sizeof(struct flow_report), count);
 		if (!worker->mailbox)
 			return -errno;
@@ -223,6 +267,7 @@ int exporter_create(
 
 	if (exporter) {
 		memset(exporter, 0, sizeof(*exporter));
+		pthread_mutex_init(&exporter->lock, NULL);
 		exporter->output = config->output;
 		ret = create_parts(exporter, config);
 		if (ret == 0)
@@ -238,19 +283,58 @@ int exporter_create(
 	return 0;
 }
 
+static uint64_t overflowed(const struct exporter *exporter)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < exporter->n_workers; i++)
+		sum += atomic_load_explicit(&exporter->workers[i].overflowed, memory_order_relaxed);
+	return sum;
+}
+
+void exporter_live_totals(struct exporter *exporter, struct exporter_totals *totals)
+{
+	pthread_mutex_lock(&exporter->lock);
+	*totals = exporter->live;
+	pthread_mutex_unlock(&exporter->lock);
+	totals->overflowed = overflowed(exporter);
+}
+
+void exporter_output_state(struct exporter *exporter, struct export_output_state *state)
+{
+	if (exporter->output)
+		export_output_state(exporter->output, state);
+	else
+		*state = (struct export_output_state){0};
+}
+
+const char *exporter_output_name(const struct exporter *exporter)
+{
+	return exporter->output ? export_output_name(exporter->output) : "";
+}
+
+void exporter_reopen(struct exporter *exporter)
+{
+	if (exporter->output)
+		export_output_reopen(exporter->output);
+}
+
+void exporter_stopping(struct exporter *exporter)
+{
+	atomic_store_explicit(&exporter->stopping, true, memory_order_relaxed);
+	if (exporter->output)
+		export_output_hurry(exporter->output);
+}
+
 int exporter_finish(struct exporter *exporter, struct exporter_totals *totals, struct error *error)
 {
 	int ret;
 
+	exporter_stopping(exporter);
 	atomic_store_explicit(&exporter->finish, true, memory_order_release);
 	pthread_join(exporter->thread, NULL);
 	exporter->running = false;
-	export_output_flush(exporter->output);
-	for (unsigned i = 0; i < exporter->n_workers; i++)
-		exporter->totals.overflowed += exporter->workers[i].overflowed;
-	exporter->totals.written = export_output_written(exporter->output);
-	exporter->totals.lost = export_output_lost(exporter->output);
-	*totals = exporter->totals;
+	exporter_live_totals(exporter, totals);
 	ret = export_output_close(exporter->output, error);
 	exporter->output = NULL;
 	return ret;
@@ -276,6 +360,7 @@ void exporter_destroy(struct exporter *exporter)
 	for (unsigned i = 0; i < exporter->n_files; i++)
 		free(exporter->files[i]);
 	top_destroy(exporter->top);
+	pthread_mutex_destroy(&exporter->lock);
 	free(exporter->files);
 	free(exporter->workers);
 	free(exporter->line);

@@ -3,7 +3,7 @@
 
 /*
  * The exporter: a thread of its own that turns reports of flows into JSON lines, so that no worker
- * ever formats, writes or waits for a disk.
+ * ever formats, writes or waits for a disk. Without an output it only counts them.
  *
  * Each worker has a mailbox to the exporter and pushes from its own thread. When the mailbox is full
  * a worker that may wait does so (replay: nothing is lost), any other goes on, and what did not fit
@@ -12,7 +12,14 @@
  * Life-cycle: exporter_create() takes over the output and starts the thread; workers push; when all
  * of them are done, exporter_finish() waits until everything is written, ends the thread, closes the
  * output and gives the totals. After that the flows with most bytes can be asked for, until
- * exporter_destroy(). All but exporter_push() belong to the thread that created it.
+ * exporter_destroy().
+ *
+ * A live engine calls exporter_stopping() before it ends its workers: they report every flow then,
+ * faster than any disk takes it, and have nothing else to do. From there on all pushes wait, but the
+ * output's patience with its reader is limited (struct export_output_limits), so that the end comes
+ * whatever the reader does; what it did not take is counted as lost.
+ *
+ * All functions but exporter_push() belong to one thread, control.
  */
 
 #include <sched.h>
@@ -37,7 +44,7 @@ enum exporter_protocol {
 
 struct exporter_config {
 	unsigned n_workers;	      /* at least 1 */
-	struct export_output *output; /* the exporter's once it is created */
+	struct export_output *output; /* the exporter's once it is created; NULL: none */
 	const char *const *names; /* of the runs (captures), by number; NULL: records name none */
 	unsigned n_names;
 	unsigned top;	       /* how many flows with most bytes to keep; 0 = none */
@@ -46,9 +53,13 @@ struct exporter_config {
 };
 
 struct exporter_totals {
-	uint64_t records; /* reports taken from the workers = written + lost */
+	/*
+	 * reports taken from the workers; with an output = written + lost, once it has finished, and
+	 * before that what is buffered is on its way to one of the two
+	 */
+	uint64_t records;
 	uint64_t written;
-	uint64_t lost;	     /* the output had failed */
+	uint64_t lost;	     /* the output had failed, or was given up at the end */
 	uint64_t overflowed; /* never taken: a full mailbox and a worker that must not wait */
 	uint64_t by_end[FLOW_N_ENDS];
 	/* of the flows: reports of flows that live on (FLOW_END_ACTIVE) are not among them */
@@ -63,14 +74,32 @@ int exporter_create(
 
 /*
  * Hands over reports, from the thread of `worker` (0..n_workers-1); they are copied. Returns how
- * many were taken: all if `wait`, else the first so many, the others being counted as lost.
+ * many were taken: all if `wait` (or exporter_stopping() was called), else the first so many, the
+ * others being counted as overflowed. Without waiting it costs a copy of the reports at most.
  */
 unsigned exporter_push(struct exporter *exporter, unsigned worker,
 	const struct flow_report *reports, unsigned n, bool wait);
 
 /*
+ * The totals so far, of one moment, while the exporter runs. No worker notices; overflowed alone is
+ * as of now, the others as of the last batch.
+ */
+void exporter_live_totals(struct exporter *exporter, struct exporter_totals *totals);
+
+/* How it stands with the output, and its name: all 0 and "" without one. */
+void exporter_output_state(struct exporter *exporter, struct export_output_state *state);
+const char *exporter_output_name(const struct exporter *exporter);
+
+/* Has the output opened anew, soon and between two records: see export_output_reopen(). */
+void exporter_reopen(struct exporter *exporter);
+
+/* The workers are about to end: see above. */
+void exporter_stopping(struct exporter *exporter);
+
+/*
  * Call once, when no worker pushes any more. Returns 0, or the negative errno of what went wrong
- * with the output, with its line in `error`; the totals are good in both cases.
+ * with the output (see export_output_close()), with its line in `error`; the totals are good in both
+ * cases.
  */
 int exporter_finish(struct exporter *exporter, struct exporter_totals *totals, struct error *error);
 
