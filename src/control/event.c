@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * event follow: lines about what happens, as it happens. A follower that reads too slowly loses
+ * events and is told how many, at the place where they are missing.
+ *
+ * Stations keep events for as long as it takes to fetch them: some milliseconds while somebody
+ * follows. Those of ports are looked for now and then in any case, since the operator has to know.
+ */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "control/parts.h"
+#include "control/verbs.h"
+#include "export/address.h"
+
+#define BATCH 256
+/* Batches in one go: then the clients have their turn. */
+#define BATCHES 16
+#define LINE_MAX_BYTES 512
+
+static const struct request_key keys[] = {
+	{.name = "flows", .type = REQUEST_FLAG},
+};
+
+enum {
+	FLOWS,
+	N_KEYS,
+};
+
+static const char *port_event_what(enum path_event_kind kind)
+{
+	if (kind == PATH_EVENT_SHARDING_FALLBACK)
+		return "it does not spread packets over its queues as it said; workers hand them "
+		       "over to one another, which costs speed";
+	return "frames with unfinished checksums come in, which other machines will drop; switch "
+	       "checksum offload off where they are sent: ethtool -K INTERFACE tx off";
+}
+
+static bool is_port_event(enum path_event_kind kind)
+{
+	return kind == PATH_EVENT_SHARDING_FALLBACK || kind == PATH_EVENT_CHECKSUM_OFFLOAD;
+}
+
+static const char *port_name(const struct control *control, unsigned number)
+{
+	const struct plane_config *config = plane_config(control->plane);
+
+	return number < 2 * config->n_wires ? config->port[number]->name : "?";
+}
+
+/* {"time":...,"event":NAME, then what the format says, and its newline. Returns the length. */
+__attribute__((format(printf, 5, 6))) static size_t write_line(char line[LINE_MAX_BYTES],
+	const struct control *control, uint64_t time_us, const char *name, const char *format, ...)
+{
+	char time[CONTROL_TIME_MAX];
+	size_t length;
+	va_list args;
+
+	length = (size_t)snprintf(line, LINE_MAX_BYTES, "{\"time\":\"%s\",\"event\":\"%s\"",
+		control_time(time, plane_origin_us(control->plane) + time_us), name);
+	va_start(args, format);
+	length += (size_t)vsnprintf(line + length, LINE_MAX_BYTES - length, format, args);
+	va_end(args);
+	/* what is cut would not be JSON; names of ports and addresses are far too short for that */
+	return length < LINE_MAX_BYTES ? length : 0;
+}
+
+static size_t write_flow(
+	char line[LINE_MAX_BYTES], const struct control *control, const struct path_event *event)
+{
+	const struct flow_key *key = &event->key;
+	unsigned from = event->initiator & 1;
+	unsigned version = flow_key_version(key);
+	char src[EXPORT_ADDRESS_MAX], dst[EXPORT_ADDRESS_MAX], ended[48] = "";
+
+	src[export_address(src, version, key->addr[from])] = '\0';
+	dst[export_address(dst, version, key->addr[!from])] = '\0';
+	if (event->kind == PATH_EVENT_FLOW_END)
+		snprintf(ended, sizeof(ended), ",\"end_reason\":\"%s\"",
+			flow_end_name((enum flow_end)event->reason));
+	return write_line(line, control, event->time_us,
+		path_event_name((enum path_event_kind)event->kind),
+		",\"proto\":%u,\"src\":\"%s\",\"sport\":%u,\"dst\":\"%s\",\"dport\":%u,"
+		"\"wire\":%u,\"zone\":%u,\"worker\":%u%s}\n",
+		key->proto, src, rte_be_to_cpu_16(key->port[from]), dst,
+		rte_be_to_cpu_16(key->port[!from]), flow_key_wire(key), key->zone, event->worker,
+		ended);
+}
+
+static size_t write_port(
+	char line[LINE_MAX_BYTES], const struct control *control, const struct path_event *event)
+{
+	enum path_event_kind kind = (enum path_event_kind)event->kind;
+
+	return write_line(line, control, event->time_us, path_event_name(kind),
+		",\"port\":\"%s\",\"what\":\"%s\"}\n", port_name(control, event->port),
+		port_event_what(kind));
+}
+
+/* First of all says what is missing here. False as long as there is no room for that. */
+static bool tell_lost(struct client *client, const struct control *control)
+{
+	struct follower *follower = &client->answer.follower;
+	char line[LINE_MAX_BYTES];
+
+	if (output_free(&client->output) >= OUTPUT_BYTES / 2)
+		follower->behind = false;
+	if (follower->behind)
+		return false;
+	if (follower->lost == 0)
+		return true;
+	size_t length = write_line(line, control, plane_now_us(control->plane), "lost",
+		",\"events\":%llu}\n", (unsigned long long)follower->lost);
+	char *room = output_room(&client->output, length);
+
+	if (!room)
+		return false;
+	memcpy(room, line, length);
+	output_add(&client->output, length);
+	follower->lost = 0;
+	return true;
+}
+
+static void give(
+	struct client *client, const struct control *control, const char *line, size_t length)
+{
+	struct follower *follower = &client->answer.follower;
+	char *room = NULL;
+
+	if (tell_lost(client, control))
+		room = output_room(&client->output, length);
+	if (!room) {
+		follower->lost++;
+		follower->behind = true;
+		return;
+	}
+	memcpy(room, line, length);
+	output_add(&client->output, length);
+}
+
+static bool follows(const struct client *client, bool flows)
+{
+	const struct follower *follower = &client->answer.follower;
+
+	return client->fd >= 0 && client->answering && follower->on && !client->answer.ended &&
+	       (follower->flows || !flows);
+}
+
+static bool anybody_follows(const struct control *control, bool flows)
+{
+	for (unsigned i = 0; i < CONTROL_MAX_CLIENTS; i++)
+		if (follows(&control->clients[i], flows))
+			return true;
+	return false;
+}
+
+static void give_all(struct control *control, bool flows, const char *line, size_t length)
+{
+	for (unsigned i = 0; i < CONTROL_MAX_CLIENTS && length > 0; i++)
+		if (follows(&control->clients[i], flows))
+			give(&control->clients[i], control, line, length);
+}
+
+int events_wanted(struct control *control)
+{
+	bool wanted = anybody_follows(control, true);
+
+	control->events_us = control->now_us;
+	if (wanted == control->following)
+		return 0;
+	int ret = plane_follow(control->plane, wanted);
+
+	if (ret == 0)
+		control->following = wanted;
+	return ret;
+}
+
+/* Whoever runs the engine hears of each port once. */
+static void note_port(struct control *control, const struct path_event *event)
+{
+	enum path_event_kind kind = (enum path_event_kind)event->kind;
+	char line[LINE_MAX_BYTES];
+
+	if (event->port >= PLANE_MAX_PORTS || control->noted[kind][event->port])
+		return;
+	control->noted[kind][event->port] = true;
+	if (!control->note)
+		return;
+	snprintf(line, sizeof(line), "%s: %s", port_name(control, event->port),
+		port_event_what(kind));
+	control->note(control->note_context, line);
+}
+
+static void take_event(struct control *control, const struct path_event *event)
+{
+	char line[LINE_MAX_BYTES];
+
+	if (event->kind >= PATH_EVENT_N_KINDS)
+		return;
+	bool of_port = is_port_event((enum path_event_kind)event->kind);
+
+	if (of_port)
+		note_port(control, event);
+	if (of_port)
+		give_all(control, false, line, write_port(line, control, event));
+	else if (control->following)
+		give_all(control, true, line, write_flow(line, control, event));
+}
+
+/* The stations' own losses are told where they happened: behind the events that they still had. */
+static void count_lost(struct control *control, uint64_t lost)
+{
+	for (unsigned i = 0; i < CONTROL_MAX_CLIENTS; i++) {
+		struct client *client = &control->clients[i];
+
+		if (!follows(client, false))
+			continue;
+		if (follows(client, true))
+			client->answer.follower.lost += lost;
+		(void)tell_lost(client, control);
+	}
+}
+
+/* False when that were all, for now. */
+static bool take_batch(struct control *control)
+{
+	struct path_event events[BATCH];
+	uint64_t lost = 0;
+	unsigned n = plane_events(control->plane, events, BATCH, &lost);
+
+	for (unsigned i = 0; i < n; i++)
+		take_event(control, &events[i]);
+	count_lost(control, lost);
+	return n == BATCH;
+}
+
+void events_poll(struct control *control)
+{
+	bool more = true;
+
+	if (control->now_us < control->events_us)
+		return;
+	for (unsigned i = 0; i < BATCHES && more; i++)
+		more = take_batch(control);
+	if (control->following != anybody_follows(control, true))
+		(void)events_wanted(control);
+	control->events_us = control->now_us;
+	if (!more)
+		control->events_us +=
+			anybody_follows(control, false) ? CONTROL_EVENTS_US : CONTROL_QUIET_US;
+}
+
+void events_drain(struct control *control)
+{
+	bool more = anybody_follows(control, false);
+
+	/* bounded, since stations may still be making events */
+	for (unsigned i = 0; i < BATCHES && more; i++)
+		more = take_batch(control);
+}
+
+void control_event_link(struct control *control, const struct port *port)
+{
+	char line[LINE_MAX_BYTES];
+	size_t length = write_line(line, control, plane_now_us(control->plane), "link",
+		",\"port\":\"%s\",\"link\":\"%s\"}\n", port->name, port_link_name(port->link));
+
+	give_all(control, false, line, length);
+}
+
+void control_event_records_lost(struct control *control, uint64_t records)
+{
+	char line[LINE_MAX_BYTES];
+	size_t length = write_line(line, control, plane_now_us(control->plane), "records_lost",
+		",\"records\":%llu}\n", (unsigned long long)records);
+
+	if (records > 0)
+		give_all(control, false, line, length);
+}
+
+static int follow_begin(
+	struct answer *answer, const struct request_value *values, struct error *error)
+{
+	answer->follower = (struct follower){
+		.on = true,
+		.flows = !values[FLOWS].given || values[FLOWS].flag,
+	};
+	int ret = events_wanted(answer->control);
+
+	return ret < 0 ? control_silent(error, ret, "event follow") : 0;
+}
+
+static int follow_turn(struct answer *answer, struct error *error)
+{
+	(void)answer;
+	(void)error;
+	return ANSWER_WAIT;
+}
+
+static void follow_end(struct answer *answer)
+{
+	answer->follower.on = false;
+	/* where stations do not answer, the next look for events tries again */
+	(void)events_wanted(answer->control);
+}
+
+const struct answer_verb event_follow = {
+	.ask = "event follow",
+	.keys = keys,
+	.n_keys = N_KEYS,
+	.begin = follow_begin,
+	.turn = follow_turn,
+	.end = follow_end,
+};

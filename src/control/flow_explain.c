@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "control/flow_explain.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "control/answer.h"
+#include "packet/extract.h"
+
+#define SENTENCE_MAX 256
+/* RFC 7323 section 2.3: what an unknown scale is taken for. */
+#define LARGEST_SCALE 14
+
+static uint64_t since(uint64_t now_us, uint64_t then_us)
+{
+	/* a worker may have seen a packet after the question was asked */
+	return now_us > then_us ? now_us - then_us : 0;
+}
+
+/* "912 us", "3 ms", "4.2 s", "120 s" */
+static const char *duration(char text[TEXT_NUMBER_MAX], uint64_t us)
+{
+	char grouped[TEXT_NUMBER_MAX];
+
+	if (us < 1000)
+		snprintf(text, TEXT_NUMBER_MAX, "%u us", (unsigned)us);
+	else if (us < CLOCK_US_PER_S)
+		snprintf(text, TEXT_NUMBER_MAX, "%u ms", (unsigned)(us / 1000));
+	else if (us < 10 * CLOCK_US_PER_S)
+		snprintf(text, TEXT_NUMBER_MAX, "%u.%u s", (unsigned)(us / CLOCK_US_PER_S),
+			(unsigned)(us / (CLOCK_US_PER_S / 10) % 10));
+	else
+		snprintf(text, TEXT_NUMBER_MAX, "%.20s s",
+			text_grouped(grouped, us / CLOCK_US_PER_S));
+	return text;
+}
+
+/* What a state means for the end: said before the time-out, or "" where that says it all. */
+static const char *prelude(const struct flow_record *record)
+{
+	enum flow_state state = (enum flow_state)record->state;
+
+	switch (flow_phase(state)) {
+	case FLOW_PHASE_NEW:
+		if (state == FLOW_SYN_SENT || state == FLOW_SYN_RECEIVED)
+			return "the handshake is not complete; ";
+		return "only one side has spoken; ";
+	case FLOW_PHASE_CLOSING:
+		if (state == FLOW_FIN_0 || state == FLOW_FIN_1)
+			return "one side has closed; ";
+		return "both sides have closed, but have not both heard of it; ";
+	case FLOW_PHASE_OPEN:
+	case FLOW_N_PHASES:
+		break;
+	}
+	return "";
+}
+
+static void explain_end(char sentence[SENTENCE_MAX], const struct flow_record *record,
+	uint64_t timeout_s, const char *name, uint64_t idle_us)
+{
+	char limit[TEXT_NUMBER_MAX], idle[TEXT_NUMBER_MAX];
+
+	text_grouped(limit, timeout_s);
+	duration(idle, idle_us);
+	if (record->state == FLOW_TIME_WAIT)
+		snprintf(sentence, SENTENCE_MAX,
+			"both sides have closed; it waits %s s (%s) for stragglers, and the last "
+			"packet was %s ago",
+			limit, name, idle);
+	else if (record->state == FLOW_RESET)
+		snprintf(sentence, SENTENCE_MAX,
+			"it was reset; it waits %s s (%s) for stragglers, and the last packet was "
+			"%s ago",
+			limit, name, idle);
+	else
+		snprintf(sentence, SENTENCE_MAX,
+			"%sno packet for %s s ends it (%s); the last was %s ago%s", prelude(record),
+			limit, name, idle,
+			record->state == FLOW_ESTABLISHED ? "; FIN or RST would end it sooner"
+							  : "");
+}
+
+static void describe_timeout(json_t *line, const struct plane_config *config,
+	const struct flow_record *record, uint64_t now_us)
+{
+	enum flow_timeout timeout =
+		flow_timeout_of((enum flow_state)record->state, record->key.proto);
+	uint64_t seconds = config->timeouts.seconds[timeout];
+	/* the whole second at which ageing will look at it */
+	uint64_t end_us =
+		clock_tick_from(record->last_seen_us + seconds * CLOCK_US_PER_S) * CLOCK_US_PER_S;
+	const char *name = flow_timeout_name(timeout);
+	char sentence[SENTENCE_MAX];
+
+	explain_end(sentence, record, seconds, name, since(now_us, record->last_seen_us));
+	answer_number(line, "timeout_s", seconds);
+	json_object_set_new(line, "timeout_name", json_string(name));
+	answer_number(line, "ends_in_us", since(end_us, now_us));
+	json_object_set_new(line, "ends_because", json_string(sentence));
+}
+
+/* Has this end said where it stands? The first SYN of each does, though it tells no window to check. */
+static bool is_known(const struct flow_record *record, unsigned end)
+{
+	if (record->window_known >> end & 1)
+		return true;
+	if (record->state == FLOW_SYN_SENT)
+		return end == record->initiator;
+	return record->state == FLOW_SYN_RECEIVED;
+}
+
+static unsigned scale_of(const struct flow_record *record, unsigned end)
+{
+	return record->tcp_scale >> 4 * end & 0x0f;
+}
+
+static uint64_t window_of(const struct flow_record *record, unsigned end)
+{
+	unsigned scale = scale_of(record, end);
+
+	return (uint64_t)record->tcp_window[end]
+	       << (scale == FLOW_SCALE_UNKNOWN ? LARGEST_SCALE : scale);
+}
+
+static json_t *describe_tcp(const struct flow_record *record)
+{
+	static const char *const names[3][2] = {
+		{"next_seq", "reverse_next_seq"},
+		{"window", "reverse_window"},
+		{"scale", "reverse_scale"},
+	};
+	json_t *tcp = json_object();
+
+	json_object_set_new(tcp, "window_tracked", json_boolean(record->window_known == 3));
+	for (unsigned name = 0; name < 3; name++) {
+		for (unsigned way = 0; way < 2; way++) {
+			unsigned end = record->initiator ^ way;
+			uint64_t number = record->tcp_end[end];
+
+			if (!is_known(record, end))
+				continue;
+			if (name == 1)
+				number = window_of(record, end);
+			else if (name == 2)
+				number = scale_of(record, end);
+			if (name != 2 || number != FLOW_SCALE_UNKNOWN)
+				answer_number(tcp, names[name][way], number);
+		}
+	}
+	return tcp;
+}
+
+json_t *flow_explain_record(const struct plane_config *config, const struct flow_record *record,
+	uint64_t now_us, int cpu)
+{
+	unsigned port = 2u * flow_key_wire(&record->key) + record->side;
+	json_t *line = json_object();
+
+	if (!line)
+		return NULL;
+	if (cpu >= 0)
+		answer_number(line, "cpu", (unsigned)cpu);
+	json_object_set_new(line, "learned_from", answer_string(config->port[port]->name));
+	answer_number(line, "age_us", since(now_us, record->start_us));
+	answer_number(line, "idle_us", since(now_us, record->last_seen_us));
+	json_object_set_new(
+		line, "state_detail", json_string(flow_state_name((enum flow_state)record->state)));
+	json_object_set_new(line, "where", json_string("software"));
+	json_object_set_new(
+		line, "where_because", json_string("this engine gives no flow to a network card"));
+	json_object_set_new(line, "verdict", json_string("forward"));
+	json_object_set_new(line, "reverse_verdict", json_string("forward"));
+	if (record->key.proto == IPPROTO_TCP)
+		json_object_set_new(line, "tcp", describe_tcp(record));
+	describe_timeout(line, config, record, now_us);
+	return line;
+}

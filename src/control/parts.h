@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* Inside of control/: what its files share. Not for others: control/server.h is. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control/answer.h"
+#include "control/output.h"
+#include "control/place.h"
+#include "control/server.h"
+
+#define CONTROL_MAX_CLIENTS 64
+/* The longest request, without its newline. */
+#define CONTROL_LINE_MAX 4096
+/* Nothing asked, or nothing taken, for so long: such a client may have to make room. */
+#define CONTROL_IDLE_US UINT64_C(60000000)
+/* Lists by rate being measured at a time: each remembers every flow for a while. */
+#define CONTROL_MAX_RATES 4
+/* How often events are fetched while somebody follows, and while nobody does. */
+#define CONTROL_EVENTS_US UINT64_C(10000)
+#define CONTROL_QUIET_US UINT64_C(250000)
+
+struct client {
+	int fd;		   /* -1: this place is free */
+	uint32_t number;   /* tells apart those who sit in this place one after another */
+	uint32_t interest; /* what epoll waits for */
+	bool eof;	   /* it will send nothing more */
+	bool closing;	   /* to be closed when all is sent */
+	bool answering;
+	bool waiting;	   /* the answer has nothing to do before its time */
+	uint64_t moved_us; /* when it last sent or took something */
+	size_t n_input;
+	char input[CONTROL_LINE_MAX + 1];
+	struct answer answer;
+	struct output output;
+};
+
+struct watch {
+	int fd; /* -1: free */
+	control_ready_fn ready;
+	void *context;
+};
+
+struct control {
+	/* set once */
+	struct plane *plane;
+	char *config_json;
+	control_line_fn note;
+	void *note_context;
+	uint64_t (*clock_us)(void);
+	struct control_place place;
+	int epoll;
+	/* an open file of no use, given up to be able to refuse a client when there are too many files */
+	int reserve;
+	uint64_t now_us;
+	uint64_t events_us; /* when to look for events */
+	bool following;	    /* stations were asked for the events of flows */
+	unsigned n_rates;
+	/* by kind and port: said to whoever runs the engine */
+	bool noted[PATH_EVENT_N_KINDS][PLANE_MAX_PORTS];
+	struct watch watches[CONTROL_MAX_WATCHES];
+	struct client clients[CONTROL_MAX_CLIENTS];
+	struct plane_snapshot snapshot; /* for whoever needs one just now */
+};
+
+/* Takes a picture into control->snapshot: 0, or a negative errno with a line for `ask`. */
+int control_snapshot(struct control *control, const char *ask, struct error *error);
+/* What a plane that does not answer makes of a request. Returns `code`. */
+int control_silent(struct error *error, int code, const char *ask);
+
+/* "2026-11-20T08:00:00.000000Z", of Unix time in microseconds. */
+#define CONTROL_TIME_MAX 32
+const char *control_time(char text[CONTROL_TIME_MAX], uint64_t unix_us);
+
+/* A new client greets. */
+void client_init(struct client *client, int fd, uint64_t now_us);
+/*
+ * One turn: sends, answers or reads, as `ready` (of epoll) allows. False when the client is done with,
+ * or gone; then client_fini() follows.
+ */
+bool client_turn(struct client *client, struct control *control, uint32_t ready);
+/* What to wait for until the next turn. */
+uint32_t client_interest(const struct client *client);
+void client_fini(struct client *client);
+/* The first line that it ever gets. */
+#define CLIENT_GREETING_MAX 128
+size_t client_greeting(char line[CLIENT_GREETING_MAX]);
+
+/* Fetches events if it is time, gives them to those who follow, and sets when to look again. */
+void events_poll(struct control *control);
+/* All that there still are. */
+void events_drain(struct control *control);
+/* Someone follows, or does no longer: events of flows are made only when wanted. 0 or errno. */
+int events_wanted(struct control *control);

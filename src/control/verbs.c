@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "control/verbs.h"
+
+const struct answer_verb *const answer_verbs[] = {
+	&flow_list,
+	&flow_explain,
+	&flow_kill,
+	&port_show,
+	&worker_show,
+	&wire_show,
+	&drop_show,
+	&event_follow,
+	&config_show,
+};
+
+const unsigned answer_n_verbs = sizeof(answer_verbs) / sizeof(answer_verbs[0]);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* Inside of control/: every verb, by the file that it lives in. */
+
+#include "control/answer.h"
+
+/* flow_list.c */
+extern const struct answer_verb flow_list;
+/* flow.c */
+extern const struct answer_verb flow_explain;
+extern const struct answer_verb flow_kill;
+/* port.c, worker.c, wire.c, drop.c, event.c, config.c */
+extern const struct answer_verb port_show;
+extern const struct answer_verb worker_show;
+extern const struct answer_verb wire_show;
+extern const struct answer_verb drop_show;
+extern const struct answer_verb event_follow;
+extern const struct answer_verb config_show;

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* wire show: every packet of a wire, and where it ended. */
+
+#include "control/parts.h"
+#include "control/verbs.h"
+
+static json_t *describe(
+	const struct plane_config *config, const struct plane_snapshot *snapshot, unsigned wire)
+{
+	const struct path_counters *counters = &snapshot->wires[wire];
+	json_t *line = json_pack("{s:i, s:[s, s]}", "wire", (int)wire, "ports",
+		config->port[2 * wire]->name, config->port[2 * wire + 1]->name);
+
+	answer_number(line, "received", counters->received);
+	answer_number(line, "received_bytes", counters->received_bytes);
+	answer_number(line, "non_ip", counters->non_ip);
+	answer_number(line, "out", counters->out);
+	answer_number(line, "out_bytes", counters->out_bytes);
+	answer_number(line, "delivered", counters->delivered);
+	answer_number(line, "dropped", path_counters_dropped(counters));
+	answer_number(line, "held", counters->held);
+	answer_number(line, "fragments_untied", counters->fragments_untied);
+	answer_number(line, "icmp_untied", counters->icmp_untied);
+	answer_number(line, "flows", snapshot->wire_flows[wire]);
+	return line;
+}
+
+static int show(struct answer *answer, const struct request_value *values, struct error *error)
+{
+	const struct plane_config *config = plane_config(answer->plane);
+	int ret = control_snapshot(answer->control, "wire show", error);
+
+	(void)values;
+	if (ret < 0)
+		return ret;
+	for (unsigned i = 0; i < config->n_wires && ret == 0; i++)
+		ret = answer_add(answer, describe(config, &answer->control->snapshot, i));
+	return ret < 0 ? control_silent(error, ret, "wire show") : 0;
+}
+
+const struct answer_verb wire_show = {
+	.ask = "wire show",
+	.begin = show,
+};

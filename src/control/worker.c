@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* worker show: the threads of the packet path, and what they do with their time. */
+
+#include "control/parts.h"
+#include "control/verbs.h"
+
+static const char *kind_name(enum station_kind kind)
+{
+	static const char *const names[] = {
+		[STATION_WORKER] = "worker",
+		[STATION_RX] = "rx",
+		[STATION_TX] = "tx",
+	};
+
+	return names[kind];
+}
+
+static void describe_thread(json_t *line, const struct plane_station *station)
+{
+	const char *kind = kind_name(station->kind);
+	bool worker = station->kind == STATION_WORKER;
+
+	json_object_set_new(line, "thread", json_sprintf("%s %u", kind, station->number));
+	json_object_set_new(line, "kind", json_string(kind));
+	if (worker)
+		answer_number(line, "worker", station->number);
+	if (station->cpu >= 0)
+		answer_number(line, "cpu", (unsigned)station->cpu);
+	if (worker) {
+		answer_number(line, "flows", station->flows);
+		answer_number(line, "capacity", station->capacity);
+	}
+}
+
+static void describe_packets(json_t *line, const struct plane_station *station)
+{
+	answer_number(line, "received", station->sum.received);
+	answer_number(line, "out", station->sum.out);
+	answer_number(line, "dropped", path_counters_dropped(&station->sum));
+	answer_number(line, "handed_out", station->sum.handed_out);
+	answer_number(line, "handed_in", station->sum.handed_in);
+	answer_number(line, "held", station->sum.held);
+}
+
+/* `part` of `whole` times `factor`; absent where there is nothing to divide by. */
+static void describe_ratio(
+	json_t *line, const char *name, uint64_t part, uint64_t whole, double factor)
+{
+	if (whole > 0)
+		json_object_set_new(
+			line, name, answer_tenths((double)part * factor / (double)whole));
+}
+
+static void describe_time(json_t *line, const struct plane_station *station)
+{
+	uint64_t packets = station->sum.received + station->sum.handed_in;
+	uint64_t all = station->busy_cycles + station->idle_cycles + station->sleep_cycles;
+	json_t *stages = json_object();
+
+	answer_number(line, "bursts", station->bursts);
+	describe_ratio(line, "packets_per_burst", packets, station->bursts, 1);
+	answer_number(line, "idle_polls", station->idle_polls);
+	describe_ratio(line, "busy_percent", station->busy_cycles, all, 100);
+	describe_ratio(line, "sleep_percent", station->sleep_cycles, all, 100);
+	describe_ratio(line, "cycles_per_packet", station->busy_cycles, packets, 1);
+	for (unsigned i = 0; i < N_STAGES; i++)
+		describe_ratio(stages, stage_name((enum stage)i), station->stages.cycles[i],
+			station->stages.packets[i], 1);
+	json_object_set_new(line, "stages", stages);
+}
+
+static void describe_ports(
+	json_t *line, const struct plane_station *station, const struct plane_config *config)
+{
+	json_t *ports = json_array();
+
+	for (unsigned i = 0; i < 2 * config->n_wires; i++) {
+		const struct plane_port_counters *counters = &station->ports[i];
+		json_t *port = json_object();
+
+		json_object_set_new(port, "port", answer_string(config->port[i]->name));
+		answer_number(port, "rx_packets", counters->rx_packets);
+		answer_number(port, "rx_bytes", counters->rx_bytes);
+		answer_number(port, "tx_packets", counters->tx_packets);
+		answer_number(port, "tx_bytes", counters->tx_bytes);
+		json_array_append_new(ports, port);
+	}
+	json_object_set_new(line, "ports", ports);
+}
+
+static int show(struct answer *answer, const struct request_value *values, struct error *error)
+{
+	const struct plane_snapshot *snapshot = &answer->control->snapshot;
+	int ret = control_snapshot(answer->control, "worker show", error);
+
+	(void)values;
+	if (ret < 0)
+		return ret;
+	for (unsigned i = 0; i < snapshot->n_stations && ret == 0; i++) {
+		const struct plane_station *station = &snapshot->stations[i];
+		json_t *line = json_object();
+
+		describe_thread(line, station);
+		describe_packets(line, station);
+		describe_time(line, station);
+		describe_ports(line, station, plane_config(answer->plane));
+		ret = answer_add(answer, line);
+	}
+	return ret < 0 ? control_silent(error, ret, "worker show") : 0;
+}
+
+const struct answer_verb worker_show = {
+	.ask = "worker show",
+	.begin = show,
+};
