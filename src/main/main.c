@@ -11,6 +11,7 @@
 
 #include "base/suggest.h"
 #include "base/text.h"
+#include "cli/cli.h"
 #ifdef MILLRACE_BENCH
 #include "bench/bench.h"
 #endif
@@ -19,6 +20,19 @@
 #include "millrace_version.h"
 
 #define EXIT_MISUSED 2
+
+/* Verbs that ask no running engine; the client leaves them to us. */
+static const struct cli_local local_verbs[] = {
+	{"config", "check", "is a configuration file right?", config_check_main},
+	{.noun = NULL},
+};
+
+static int client_main(int argc, char **argv)
+{
+	return cli_main(argc, argv, local_verbs);
+}
+
+#define NOUN(name, what) {#name, client_main, what}
 
 static const struct {
 	const char *name;
@@ -29,6 +43,7 @@ static const struct {
 #ifdef MILLRACE_BENCH
 	{"bench", bench_main, "measure this machine, side by side with the best known way"},
 #endif
+	CLI_NOUNS(NOUN),
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -42,7 +57,7 @@ static void print_usage(FILE *stream)
 		stream);
 	for (unsigned i = 0; i < N_COMMANDS; i++)
 		fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].what);
-	fputs("  help       this; \"help COMMAND\" has the options of one\n"
+	fputs("  help       this; \"help COMMAND [VERB]\" has the options of one\n"
 	      "\n"
 	      "  --version  print versions\n",
 		stream);
@@ -80,14 +95,14 @@ static int run_command(int argc, char **argv)
 	return unknown_word(argv[0]);
 }
 
-/* "help COMMAND" is "COMMAND --help". */
+/* "help COMMAND" is "COMMAND --help", "help flow list" is "flow list --help". */
 static int help(int argc, char **argv)
 {
 	char option[] = "--help";
-	char *as_command[] = {argv[0], option, NULL};
+	char *as_command[] = {argv[0], argc > 1 ? argv[1] : option, option, NULL};
 
 	if (argc > 0)
-		return run_command(2, as_command);
+		return run_command(argc > 1 ? 3 : 2, as_command);
 	print_usage(stdout);
 	return finish_stdout();
 }
@@ -122,8 +137,5 @@ int main(int argc, char **argv)
 		printf("millrace %s (%s)\n", MILLRACE_VERSION, rte_version());
 		return finish_stdout();
 	}
-	/* of what is said of a configuration, this needs no engine that runs */
-	if (argc > 2 && strcmp(argv[1], "config") == 0 && strcmp(argv[2], "check") == 0)
-		return config_check_main(argc - 2, argv + 2);
 	return run_command(argc - 1, argv + 1);
 }

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/args.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "base/text.h"
+#include "cli/flow_name.h"
+
+/* Above every character: what getopt says of an option then tells which one it was. */
+#define FIRST_ID 256
+/* What getopt says of a word that is no option. */
+#define WORD_ID 1
+
+#define WORD_MAX 80
+
+/* The command line while it is read. */
+struct parse {
+	struct cli_args *args;
+	const char *words[CLI_FLOW_WORDS];
+	unsigned n_words;
+	struct error *error;
+	/* those of the verb, for getopt and for suggestions */
+	struct option options[CLI_N_OPTIONS + 1];
+	const char *names[CLI_N_OPTIONS];
+	unsigned n_options;
+};
+
+/* "flow list: --port x: what is wrong" */
+static int bad_value(struct parse *parse, const char *name, const char *value, const char *wanted)
+{
+	const struct cli_verb *verb = parse->args->verb;
+	char word[WORD_MAX];
+
+	return error_set(parse->error, -EINVAL, "%s %s: --%s %s: %s", verb->noun, verb->name, name,
+		*value ? text_printable(word, sizeof(word), value) : "\"\"", wanted);
+}
+
+static int misused(struct parse *parse, const char *what)
+{
+	const struct cli_verb *verb = parse->args->verb;
+
+	return error_set(parse->error, -EINVAL, "%s %s: %s", verb->noun, verb->name, what);
+}
+
+static void collect_options(struct parse *parse)
+{
+	uint32_t has = parse->args->verb->options | CLI_COMMON_OPTIONS;
+
+	for (unsigned id = 0; id < CLI_N_OPTIONS; id++) {
+		if (!(has & CLI_BIT(id)))
+			continue;
+		parse->names[parse->n_options] = cli_options[id].name;
+		parse->options[parse->n_options++] = (struct option){
+			.name = cli_options[id].name,
+			.has_arg = cli_options[id].value ? required_argument : no_argument,
+			.val = FIRST_ID + (int)id,
+		};
+	}
+}
+
+/* `id` is getopt's complaint: ':' a value is missing, '?' anything else. */
+static int bad_option(struct parse *parse, int id, const char *last)
+{
+	const char *known = optopt >= FIRST_ID ? cli_options[optopt - FIRST_ID].name : NULL;
+	char word[WORD_MAX], what[2 * WORD_MAX];
+
+	text_printable(word, sizeof(word), last);
+	word[strcspn(word, "=")] = '\0';
+	if (known) {
+		snprintf(what, sizeof(what), "--%s %s", known,
+			id == ':' ? "needs a value" : "takes no value");
+	} else if (optopt != 0) {
+		snprintf(what, sizeof(what), "-%c: no such option",
+			optopt > ' ' && optopt < 0x7f ? optopt : '?');
+	} else {
+		const char *near = suggest(word + 2, parse->names, parse->n_options);
+
+		for (unsigned i = 0; i < parse->n_options; i++)
+			if (strncmp(parse->names[i], word + 2, strlen(word + 2)) == 0)
+				known = parse->names[i];
+		snprintf(what, sizeof(what), "%s: %s%s%s%s", word,
+			known ? "short for several options" : "no such option",
+			!known && near ? "; did you mean --" : "", !known && near ? near : "",
+			!known && near ? "?" : "");
+	}
+	return misused(parse, what);
+}
+
+/* Digits and nothing else, from `min` to `max`. */
+static bool read_number(const char *text, uint64_t min, uint64_t max, uint64_t *number)
+{
+	size_t length = strlen(text);
+
+	*number = 0;
+	if (length == 0 || length > 10 || strspn(text, "0123456789") != length)
+		return false;
+	for (; *text != '\0'; text++)
+		*number = *number * 10 + (uint64_t)(*text - '0');
+	return *number >= min && *number <= max;
+}
+
+/* Seconds with up to three decimals, as milliseconds. */
+static bool read_seconds(const char *text, uint64_t min_ms, uint64_t max_ms, uint64_t *ms)
+{
+	char digits[16];
+	const char *point = strchr(text, '.');
+	size_t whole = point ? (size_t)(point - text) : strlen(text);
+	size_t decimals = point ? strlen(point + 1) : 0;
+
+	if (whole == 0 || whole > 5 || decimals > 3 || (point && decimals == 0))
+		return false;
+	snprintf(digits, sizeof(digits), "%.*s%s%.*s", (int)whole, text, point ? point + 1 : "",
+		(int)(3 - decimals), "000");
+	return read_number(digits, min_ms, max_ms, ms);
+}
+
+static json_t *number_value(struct parse *parse, const struct cli_option *option, const char *value)
+{
+	char least[TEXT_NUMBER_MAX], most[TEXT_NUMBER_MAX], wanted[WORD_MAX];
+	uint64_t number;
+
+	if (option->kind == CLI_VALUE_SECONDS) {
+		if (read_seconds(value, option->min, option->max, &number))
+			return json_integer((json_int_t)number);
+		snprintf(wanted, sizeof(wanted), "seconds from %g to %g are needed",
+			option->min / 1000.0, option->max / 1000.0);
+	} else {
+		if (read_number(value, option->min, option->max, &number))
+			return json_integer((json_int_t)number);
+		snprintf(wanted, sizeof(wanted), "a whole number from %s to %s is needed",
+			text_grouped(least, option->min), text_grouped(most, option->max));
+	}
+	bad_value(parse, option->name, value, wanted);
+	return NULL;
+}
+
+static json_t *word_value(struct parse *parse, const struct cli_option *option, const char *value)
+{
+	char what[2 * WORD_MAX];
+
+	if (cli_words_have(option->words, value))
+		return json_string(value);
+	const char *near = suggest(value, option->words, cli_words_count(option->words));
+
+	snprintf(what, sizeof(what), "no such word; %s%s%s",
+		near ? "did you mean " : "--help lists them", near ? near : "", near ? "?" : "");
+	bad_value(parse, option->name, value, what);
+	return NULL;
+}
+
+static json_t *proto_value(struct parse *parse, const struct cli_option *option, const char *value)
+{
+	char ask[CLI_PROTO_ASK_MAX];
+	struct cli_proto proto;
+	struct error error;
+
+	if (cli_proto_read(&proto, value, &error) == 0)
+		return json_string(cli_proto_ask(ask, &proto));
+	error_set(parse->error, -EINVAL, "%s %s: --%s %s", parse->args->verb->noun,
+		parse->args->verb->name, option->name, error.text);
+	return NULL;
+}
+
+/* The value as the engine is to get it, or NULL with a line. */
+static json_t *value_of(struct parse *parse, const struct cli_option *option, const char *value)
+{
+	json_t *text;
+
+	switch (option->kind) {
+	case CLI_VALUE_NONE: /* the only one that the engine is told of says no */
+		return json_false();
+	case CLI_VALUE_NUMBER:
+	case CLI_VALUE_SECONDS:
+		return number_value(parse, option, value);
+	case CLI_VALUE_WORD:
+		return word_value(parse, option, value);
+	case CLI_VALUE_PROTO:
+		return proto_value(parse, option, value);
+	case CLI_VALUE_ADDRESS:
+		if (cli_address_valid(value))
+			return json_string(value);
+		bad_value(parse, option->name, value, "no address, nor a prefix like 10.0.0.0/8");
+		return NULL;
+	case CLI_VALUE_TEXT:
+	default:
+		text = json_string(value);
+		if (!text)
+			bad_value(parse, option->name, value, "is not UTF-8");
+		return text;
+	}
+}
+
+static int take_option(struct parse *parse, enum cli_option_id id, const char *value)
+{
+	const struct cli_option *option = &cli_options[id];
+
+	parse->args->given |= CLI_BIT(id);
+	if (id == CLI_HELP)
+		return CLI_ARGS_HELP;
+	if (id == CLI_SOCKET) {
+		parse->args->socket = value;
+		return *value ? 0 : bad_value(parse, option->name, value, "a path is needed");
+	}
+	if (!option->key)
+		return 0;
+	json_t *sent = value_of(parse, option, value);
+
+	if (!sent)
+		return -EINVAL;
+	return json_object_set_new(parse->args->with, option->key, sent);
+}
+
+static int take_word(struct parse *parse, const char *word)
+{
+	char printable[WORD_MAX], what[2 * WORD_MAX];
+
+	if (parse->args->verb->flow && parse->n_words < CLI_FLOW_WORDS) {
+		parse->words[parse->n_words++] = word;
+		return 0;
+	}
+	const char *near = suggest(word, parse->names, parse->n_options);
+
+	snprintf(what, sizeof(what), "%s: %s%s%s",
+		*word ? text_printable(printable, sizeof(printable), word) : "\"\"",
+		near ? "did you mean --" : "one word too many", near ? near : "", near ? "?" : "");
+	return misused(parse, what);
+}
+
+/* Options that make sense together only, or never. */
+static int check_options(struct parse *parse)
+{
+	const struct cli_args *args = parse->args;
+
+	if (cli_args_given(args, CLI_TOP) && cli_args_given(args, CLI_LIMIT))
+		return misused(parse, "--top and --limit do not go together");
+	if (cli_args_given(args, CLI_TOP) && cli_args_given(args, CLI_CURSOR))
+		return misused(parse, "--top and --cursor do not go together");
+	if (cli_args_given(args, CLI_BY) && !cli_args_given(args, CLI_TOP))
+		return misused(parse, "--by needs --top");
+	if (cli_args_given(args, CLI_OVER) && !cli_args_given(args, CLI_TOP))
+		return misused(parse, "--over needs --top");
+	return 0;
+}
+
+/* What the request says of a FLOW. */
+static int take_flow(struct parse *parse)
+{
+	static const char *const keys[][2] = {{"src", "sport"}, {"dst", "dport"}};
+	json_t *with = parse->args->with;
+	struct error error;
+	struct cli_flow flow;
+	int ret = 0;
+
+	if (parse->n_words < CLI_FLOW_WORDS)
+		return misused(parse, "which flow? ADDR:PORT ADDR:PORT PROTO is needed");
+	if (cli_flow_parse(&flow, parse->words, &error) < 0)
+		return misused(parse, error.text);
+	for (unsigned i = 0; i < 2; i++) {
+		ret |= json_object_set_new(with, keys[i][0], json_string(flow.end[i].address));
+		ret |= json_object_set_new(with, keys[i][1], json_integer(flow.end[i].port));
+	}
+	return ret | json_object_set_new(with, "proto", json_string(flow.proto));
+}
+
+/* The leading '-' of getopt's own options: words come in their places, options among them. */
+static int read_all(struct parse *parse, int argc, char **argv)
+{
+	int id, ret = 0;
+
+	optind = 0; /* glibc: begin anew, whatever was parsed before */
+	while (ret == 0 && (id = getopt_long(argc, argv, "-:h", parse->options, NULL)) != -1) {
+		if (id == '?' || id == ':')
+			return bad_option(parse, id, argv[optind - 1]);
+		if (id == WORD_ID)
+			ret = take_word(parse, optarg);
+		else
+			ret = take_option(
+				parse, id == 'h' ? CLI_HELP : (unsigned)id - FIRST_ID, optarg);
+	}
+	for (; ret == 0 && optind < argc; optind++) /* after "--" */
+		ret = take_word(parse, argv[optind]);
+	return ret;
+}
+
+int cli_args_parse(struct cli_args *args, const struct cli_verb *verb, int argc, char **argv,
+	struct error *error)
+{
+	struct parse parse = {.args = args, .error = error};
+
+	*args = (struct cli_args){.verb = verb, .with = json_object()};
+	error->text[0] = '\0';
+	collect_options(&parse);
+
+	int ret = args->with ? read_all(&parse, argc, argv) : -ENOMEM;
+
+	if (ret == 0)
+		ret = check_options(&parse);
+	if (ret == 0 && verb->flow)
+		ret = take_flow(&parse);
+	if (ret < 0 && error->text[0] == '\0')
+		return error_set(error, -ENOMEM, "no memory for the request");
+	return ret;
+}
+
+void cli_args_fini(struct cli_args *args)
+{
+	json_decref(args->with);
+	args->with = NULL;
+}

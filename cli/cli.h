@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The client part of the program: asks a running engine over its control socket (docs/control.md) and
+ * shows the answer. Knows nothing of DPDK, nor of the engine's own data.
+ */
+
+/* The nouns, and one line on each, as the initializers of an array. */
+#define CLI_NOUNS(NOUN)                                                                        \
+	NOUN(flow, "the flows of a running engine: list, explain, kill"),                      \
+		NOUN(port, "the ports of a running engine, and their links"),                  \
+		NOUN(worker,                                                                   \
+			"the threads of a running engine, and what they spend their time on"), \
+		NOUN(wire, "the wires of a running engine, and where every packet went"),      \
+		NOUN(drop, "the packets that a running engine dropped, and why"),              \
+		NOUN(event, "what happens in a running engine, as it happens"),                \
+		NOUN(config, "the configuration of a running engine")
+
+/* A verb of one of the nouns that needs no running engine: whoever calls cli_main() runs it. */
+struct cli_local {
+	const char *noun, *verb;
+	const char *what;		    /* one line for the help */
+	int (*main)(int argc, char **argv); /* argv[0] is the verb */
+};
+
+/*
+ * Runs `argv[0]` (a noun) `argv[1]` (a verb) and returns the exit code: 0 fine, 1 failed, 2 misused. An
+ * entry without a noun ends `locals`. SIGPIPE is ignored, whoever calls has seen to it.
+ */
+int cli_main(int argc, char **argv, const struct cli_local *locals);

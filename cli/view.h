@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * How an answer is shown as text: line by line as it comes, so that a list may be of any length. One
+ * view for each verb; cli_show is what they share while an answer comes. The lines are borrowed.
+ */
+
+#include <stdint.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <jansson.h>
+
+#include "cli/args.h"
+#include "cli/table.h"
+
+struct cli_show {
+	FILE *out;
+	const struct cli_args *args;
+	uint64_t lines;	    /* that came before this one */
+	int64_t now_us;	    /* Unix time when the answer began */
+	struct table table; /* for views that are tables */
+};
+
+struct cli_view {
+	void (*line)(struct cli_show *show, const json_t *line);
+	/* After the last line; `end` is the line that ended the answer. May be NULL. */
+	void (*end)(struct cli_show *show, const json_t *end);
+};
+
+extern const struct cli_view cli_flow_list, cli_flow_explain, cli_flow_kill;
+extern const struct cli_view cli_port_show, cli_worker_show, cli_wire_show, cli_drop_show;
+extern const struct cli_view cli_event_follow, cli_config_show;

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "cli/words.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/view.h"
+
+#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The names of `protos` below (a test holds them against each other). */
+static const char *const proto_words[] = {
+	"tcp", "udp", "sctp", "icmp", "icmp6", "dccp", "udplite", "gre", "esp", "igmp", NULL};
+
+/* Phases first; then every state of docs/flow-life.md (a test holds them against src/flow). */
+static const char *const state_words[] = {"new", "open", "closing", "request", "picked-up",
+	"syn-sent", "syn-received", "replied", "established", "fin-0", "fin-1", "fin-both",
+	"fin-ack-0", "fin-ack-1", "time-wait", "reset", NULL};
+
+static const char *const by_words[] = {"rate", "packets", "bytes", NULL};
+
+const struct cli_value_words cli_value_words[] = {
+	{"PROTO", proto_words, "a number"},
+	{"STATE", state_words, NULL},
+	{"BY", by_words, NULL},
+};
+const unsigned cli_n_value_words = N_OF(cli_value_words);
+
+const struct cli_option cli_options[CLI_N_OPTIONS] = {
+	[CLI_ADDRESS] = {"address", "ADDR",
+		"either end has this address, or one of a prefix: 10.0.0.0/8", "address",
+		CLI_VALUE_ADDRESS, 0, 0, NULL},
+	[CLI_PORT] = {"port", "N", "either end has this port number", "port", CLI_VALUE_NUMBER, 0,
+		65535, NULL},
+	[CLI_PROTO] = {"proto", "PROTO", "of this protocol", "proto", CLI_VALUE_PROTO, 0, 0, NULL},
+	[CLI_STATE] = {"state", "STATE", "in this phase (new, open, closing) or this very state",
+		"state", CLI_VALUE_WORD, 0, 0, state_words},
+	[CLI_WIRE] = {"wire", "N", "on this wire", "wire", CLI_VALUE_NUMBER, 0, 15, NULL},
+	[CLI_WORKER] = {"worker", "N", "of this worker", "worker", CLI_VALUE_NUMBER, 0, 15, NULL},
+	[CLI_ZONE] = {"zone", "N", "in this zone", "zone", CLI_VALUE_NUMBER, 0, 65535, NULL},
+	[CLI_TOP] = {"top", "N", "only the first N by rate, or by what --by says; 1 to 1,000",
+		"top", CLI_VALUE_NUMBER, 1, 1000, NULL},
+	[CLI_BY] = {"by", "BY", "what --top goes by (default rate, in packets a second)", "by",
+		CLI_VALUE_WORD, 0, 0, by_words},
+	[CLI_OVER] = {"over", "SECONDS", "how long the rate is measured, 0.1 to 10 (default 1)",
+		"over_ms", CLI_VALUE_SECONDS, 100, 10000, NULL},
+	[CLI_LIMIT] = {"limit", "N", "stop after so many, and say how to go on", "limit",
+		CLI_VALUE_NUMBER, 1, UINT32_MAX, NULL},
+	[CLI_CURSOR] = {"cursor", "TEXT", "go on where an answer with --limit said", "cursor",
+		CLI_VALUE_TEXT, 0, 0, NULL},
+	[CLI_NO_FLOWS] = {"no-flows", NULL, "leave out what happens to flows", "flows",
+		CLI_VALUE_NONE, 0, 0, NULL},
+	[CLI_JSON] = {"json", NULL, "the engine's own answer, one JSON object a line", NULL,
+		CLI_VALUE_NONE, 0, 0, NULL},
+	[CLI_SOCKET] = {"socket", "PATH",
+		"the engine's control socket (default millrace.sock in\n"
+		"$XDG_RUNTIME_DIR, else in /run)",
+		NULL, CLI_VALUE_TEXT, 0, 0, NULL},
+	[CLI_HELP] = {"help", NULL, "this", NULL, CLI_VALUE_NONE, 0, 0, NULL},
+};
+
+#define FLOW_FILTERS                                                                             \
+	(CLI_BIT(CLI_ADDRESS) | CLI_BIT(CLI_PORT) | CLI_BIT(CLI_PROTO) | CLI_BIT(CLI_STATE) |    \
+		CLI_BIT(CLI_WIRE) | CLI_BIT(CLI_WORKER) | CLI_BIT(CLI_ZONE) | CLI_BIT(CLI_TOP) | \
+		CLI_BIT(CLI_BY) | CLI_BIT(CLI_OVER) | CLI_BIT(CLI_LIMIT) | CLI_BIT(CLI_CURSOR))
+#define FLOW_NAME_OPTIONS (CLI_BIT(CLI_WIRE) | CLI_BIT(CLI_ZONE))
+
+const struct cli_verb cli_verbs[] = {
+	{"flow", "list", "the flows, or those that all the filters fit",
+		"A wire of 0/7 is wire 0, zone 7. -> is from the initiator, <- to it; with "
+		"--active\n"
+		"they and the age count from the last report.\n",
+		false, false, FLOW_FILTERS, &cli_flow_list},
+	{"flow", "explain", "all about one flow: where it is handled, why, and when it will end",
+		NULL, true, false, FLOW_NAME_OPTIONS, &cli_flow_explain},
+	{"flow", "kill", "end one flow; its next packet begins another", NULL, true, false,
+		FLOW_NAME_OPTIONS, &cli_flow_kill},
+	{"port", "show", "each port: device, link, queues, and what it carried", NULL, false, false,
+		0, &cli_port_show},
+	{"worker", "show", "each thread: flows, packets, how busy, cycles by stage", NULL, false,
+		false, 0, &cli_worker_show},
+	{"wire", "show", "each wire: where every packet that it received went", NULL, false, false,
+		0, &cli_wire_show},
+	{"drop", "show", "packets dropped, by reason", NULL, false, false, 0, &cli_drop_show},
+	{"event", "follow", "one line for each event, until interrupted", NULL, false, true,
+		CLI_BIT(CLI_NO_FLOWS), &cli_event_follow},
+	{"config", "show", "the configuration in effect, every default filled in", NULL, false,
+		false, 0, &cli_config_show},
+};
+const unsigned cli_n_verbs = N_OF(cli_verbs);
+
+static const struct cli_proto protos[] = {
+	{"tcp", 6, true, true},
+	{"udp", 17, true, true},
+	{"sctp", 132, true, true},
+	{"icmp", 1, false, true},
+	{"icmp6", 58, false, true},
+	{"dccp", 33, true, false},
+	{"udplite", 136, true, false},
+	{"gre", 47, false, false},
+	{"esp", 50, false, false},
+	{"igmp", 2, false, false},
+};
+
+unsigned cli_words_count(const char *const *words)
+{
+	unsigned n = 0;
+
+	while (words[n])
+		n++;
+	return n;
+}
+
+bool cli_words_have(const char *const *words, const char *word)
+{
+	for (; *words; words++)
+		if (strcmp(*words, word) == 0)
+			return true;
+	return false;
+}
+
+const char *const *cli_words_of(const char *value)
+{
+	static const char *const none[] = {NULL};
+
+	for (unsigned i = 0; i < cli_n_value_words; i++)
+		if (strcmp(cli_value_words[i].value, value) == 0)
+			return cli_value_words[i].words;
+	return none;
+}
+
+static const struct cli_proto *proto_by_number(uint64_t number)
+{
+	for (unsigned i = 0; i < N_OF(protos); i++)
+		if (protos[i].number == number)
+			return &protos[i];
+	return NULL;
+}
+
+bool cli_proto_parse(struct cli_proto *proto, const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	for (unsigned i = 0; i < N_OF(protos); i++) {
+		if (strcmp(protos[i].name, text) == 0) {
+			*proto = protos[i];
+			return true;
+		}
+	}
+	if (digits == 0 || digits > 3 || text[digits] != '\0')
+		return false;
+	unsigned long number = strtoul(text, NULL, 10);
+	const struct cli_proto *known = proto_by_number(number);
+
+	*proto = known ? *known : (struct cli_proto){.number = (uint8_t)number};
+	return number <= UINT8_MAX;
+}
+
+const char *cli_proto_ask(char buffer[CLI_PROTO_ASK_MAX], const struct cli_proto *proto)
+{
+	if (proto->asked)
+		snprintf(buffer, CLI_PROTO_ASK_MAX, "%s", proto->name);
+	else
+		snprintf(buffer, CLI_PROTO_ASK_MAX, "%u", proto->number);
+	return buffer;
+}
+
+const char *cli_proto_name(uint64_t number)
+{
+	const struct cli_proto *known = proto_by_number(number);
+
+	return known ? known->name : NULL;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The words of the client: its nouns, verbs and options, and the values that go by a word. Help,
+ * dispatch, suggestions and (by way of the help) the completion of shells all come from these tables.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cli_view;
+
+enum cli_option_id {
+	CLI_ADDRESS,
+	CLI_PORT,
+	CLI_PROTO,
+	CLI_STATE,
+	CLI_WIRE,
+	CLI_WORKER,
+	CLI_ZONE,
+	CLI_TOP,
+	CLI_BY,
+	CLI_OVER,
+	CLI_LIMIT,
+	CLI_CURSOR,
+	CLI_NO_FLOWS,
+	CLI_JSON,
+	CLI_SOCKET,
+	CLI_HELP,
+	CLI_N_OPTIONS,
+};
+
+#define CLI_BIT(id) (UINT32_C(1) << (id))
+/* Every verb has these. */
+#define CLI_COMMON_OPTIONS (CLI_BIT(CLI_JSON) | CLI_BIT(CLI_SOCKET) | CLI_BIT(CLI_HELP))
+
+enum cli_value {
+	CLI_VALUE_NONE,
+	CLI_VALUE_NUMBER, /* min to max */
+	CLI_VALUE_SECONDS, /* with a fraction; min and max are milliseconds, and so is what is sent */
+	CLI_VALUE_ADDRESS, /* or a prefix */
+	CLI_VALUE_PROTO,
+	CLI_VALUE_WORD, /* one of `words` */
+	CLI_VALUE_TEXT,
+};
+
+struct cli_option {
+	const char *name;  /* without its dashes */
+	const char *value; /* what the help calls its value; NULL: takes none */
+	const char *what;  /* at most 75 characters a line */
+	const char *key;   /* of the request's `with`; NULL: not for the engine */
+	enum cli_value kind;
+	uint32_t min, max;
+	const char *const *words; /* ended by NULL */
+};
+
+extern const struct cli_option cli_options[CLI_N_OPTIONS];
+
+/* Values that go by a word. The help lists those that a verb's options use. */
+struct cli_value_words {
+	const char *value; /* as the options call it */
+	const char *const *words;
+	const char *more; /* what else it may be, or NULL */
+};
+
+extern const struct cli_value_words cli_value_words[];
+extern const unsigned cli_n_value_words;
+
+struct cli_verb {
+	const char *noun, *name; /* together what the engine is asked: "flow list" */
+	const char *what;	 /* one line for the help */
+	const char *more;	 /* a paragraph for the verb's own help, or NULL */
+	bool flow;		 /* a FLOW follows */
+	bool follow;		 /* goes on until interrupted */
+	uint32_t options;	 /* bit by enum cli_option_id */
+	const struct cli_view *view;
+};
+
+extern const struct cli_verb cli_verbs[];
+extern const unsigned cli_n_verbs;
+
+/* IP protocols by name. */
+struct cli_proto {
+	const char *name; /* NULL: only a number */
+	uint8_t number;
+	bool ports; /* its flows have port numbers */
+	bool asked; /* the engine takes this name; the others are sent as a number */
+};
+
+/* Reads a name, or a number in digits. False when there is no such protocol. */
+bool cli_proto_parse(struct cli_proto *proto, const char *text);
+/* What the engine is to be asked for: a name, or a number in digits. */
+#define CLI_PROTO_ASK_MAX 8
+const char *cli_proto_ask(char buffer[CLI_PROTO_ASK_MAX], const struct cli_proto *proto);
+/* The name that people know, or NULL. */
+const char *cli_proto_name(uint64_t number);
+
+/* Of a list of words that ends with NULL: how many, and is this one of them? */
+unsigned cli_words_count(const char *const *words);
+bool cli_words_have(const char *const *words, const char *word);
+
+/* The words of a value that the options call so ("PROTO"). */
+const char *const *cli_words_of(const char *value);
