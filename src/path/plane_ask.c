@@ -33,6 +33,13 @@ static void add_station(struct plane_snapshot *sum, const struct snapshot *snaps
 		sum->rss_fallen_back[port] |= snapshot->fallen_back[port];
 }
 
+void plane_gather(const struct plane *plane, struct plane_snapshot *snapshot)
+{
+	*snapshot = (struct plane_snapshot){.now_us = plane_now_us(plane)};
+	for (unsigned i = 0; i < plane->n_stations; i++)
+		add_station(snapshot, &plane->stations[i].snapshot);
+}
+
 /* Stations that have no thread (any more) answer on ours. */
 static void ask_snapshot(struct plane *plane, struct station *station)
 {
@@ -48,7 +55,6 @@ static void ask_snapshot(struct plane *plane, struct station *station)
 
 int plane_snapshot(struct plane *plane, struct plane_snapshot *snapshot)
 {
-	*snapshot = (struct plane_snapshot){0};
 	plane->n_snapshots++;
 	for (unsigned i = 0; i < plane->n_stations; i++)
 		ask_snapshot(plane, &plane->stations[i]);
@@ -57,12 +63,10 @@ int plane_snapshot(struct plane *plane, struct plane_snapshot *snapshot)
 		for (unsigned i = 0; i < plane->n_stations; i++)
 			(void)station_turn(&plane->stations[i], plane->stations[i].now_us);
 	}
-	for (unsigned i = 0; i < plane->n_stations; i++) {
+	for (unsigned i = 0; i < plane->n_stations; i++)
 		if (wait_for(&plane->stations[i], plane->n_snapshots) < 0)
 			return -ETIMEDOUT;
-		add_station(snapshot, &plane->stations[i].snapshot);
-	}
-	snapshot->now_us = plane_now_us(plane);
+	plane_gather(plane, snapshot);
 	return 0;
 }
 

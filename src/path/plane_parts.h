@@ -39,5 +39,8 @@ void plane_take_down(struct plane *plane);
 /* The station that a shard belongs to. */
 struct station *plane_shard_station(const struct plane *plane, unsigned shard);
 
+/* Adds up the stations' parts of a snapshot that is complete. */
+void plane_gather(const struct plane *plane, struct plane_snapshot *snapshot);
+
 /* Buffers that the stations may have on their way at once. */
 unsigned plane_buffers(const struct plane *plane);

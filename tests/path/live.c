@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "live.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+#include <rte_eth_ring.h>
+
+#include "main/dpdk.h"
+#include "port/port.h"
+
+int live_environment(void **state)
+{
+	struct error error;
+
+	(void)state;
+	if (dpdk_start(256, &error) == 0)
+		return 0;
+	print_error("%s\n", error.text);
+	return -1;
+}
+
+static void take_reports(void *context, const struct flow_report *reports, unsigned n)
+{
+	struct live *live = context;
+
+	assert_true(live->n_reports + n <= LIVE_MAX_REPORTS);
+	memcpy(&live->reports[live->n_reports], reports, n * sizeof(*reports));
+	live->n_reports += n;
+}
+
+static struct rte_ring *make_ring(unsigned places)
+{
+	static unsigned number;
+	char name[32];
+
+	snprintf(name, sizeof(name), "live%u", number++);
+	struct rte_ring *ring = rte_ring_create(
+		name, places, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ | RING_F_EXACT_SZ);
+
+	assert_non_null(ring);
+	return ring;
+}
+
+static struct port *make_port(struct live *live, unsigned side)
+{
+	static unsigned number;
+	unsigned n_queues = live->options.n_queues;
+	struct port *port = calloc(1, sizeof(*port));
+	char name[32];
+
+	assert_non_null(port);
+	for (unsigned i = 0; i < n_queues; i++) {
+		live->in[side][i] = make_ring(4095);
+		live->out[side][i] = make_ring(live->options.out_places);
+	}
+	snprintf(name, sizeof(name), "live%u", number++);
+	int id = rte_eth_from_rings(
+		name, live->in[side], n_queues, live->out[side], n_queues, SOCKET_ID_ANY);
+
+	assert_true(id >= 0);
+	snprintf(port->name, sizeof(port->name), "side%u", side);
+	snprintf(port->ethdev, sizeof(port->ethdev), "net_ring_%s", name);
+	port->id = (uint16_t)id;
+	port->socket = SOCKET_ID_ANY;
+	port->mtu = 1500;
+	port->n_rx = port->n_tx = (uint16_t)n_queues;
+	port->rx_descriptors = port->tx_descriptors = 64;
+	port->data_room = RTE_MBUF_DEFAULT_BUF_SIZE;
+	port->software = true;
+	port->promiscuous = -1;
+	port->rss = live->options.rss;
+	atomic_store(&port->link_up, true);
+	return port;
+}
+
+struct live *live_begin(const struct live_options *options)
+{
+	struct live *live = calloc(1, sizeof(*live));
+	struct error error;
+
+	assert_non_null(live);
+	live->options = *options;
+	if (options->n_queues == 0)
+		live->options.n_queues = 1;
+	if (options->out_places == 0)
+		live->options.out_places = 4095;
+	for (unsigned side = 0; side < 2; side++)
+		live->port[side] = make_port(live, side);
+
+	const struct plane_config config = {
+		.n_wires = 1,
+		.port = {live->port[0], live->port[1]},
+		.n_workers = options->n_workers,
+		.threads = options->threads,
+		.flows = options->capacity == 0 ? 1000 : options->capacity,
+		.tie_fragments = true,
+		.timeouts = flow_timeouts_default(),
+		.sink = take_reports,
+		.sink_context = live,
+	};
+
+	assert_int_equal(plane_create(&live->plane, &config, &error), 0);
+	live->now_us = 1000;
+	return live;
+}
+
+void live_send(struct live *live, unsigned side, unsigned queue, const struct frame *frame)
+{
+	struct rte_mbuf *packet = rte_pktmbuf_alloc(live->plane->pools[0]);
+
+	assert_non_null(packet);
+	memcpy(rte_pktmbuf_append(packet, (uint16_t)frame->length), frame->bytes, frame->length);
+	assert_int_equal(rte_ring_enqueue(live->in[side][queue], packet), 0);
+}
+
+bool live_turn(struct live *live, unsigned place)
+{
+	return station_turn(&live->plane->stations[place], live->now_us);
+}
+
+void live_settle(struct live *live)
+{
+	/* once more when nothing moved: what came by time alone may lie in a ring */
+	for (unsigned idle = 0; idle < 2; idle++)
+		for (unsigned i = 0; i < live->plane->n_stations; i++)
+			if (live_turn(live, i))
+				idle = 0;
+}
+
+unsigned live_take(struct live *live, unsigned side)
+{
+	struct rte_mbuf *packet;
+	unsigned n = 0;
+
+	for (unsigned queue = 0; queue < live->options.n_queues; queue++) {
+		while (rte_ring_dequeue(live->out[side][queue], (void **)&packet) == 0) {
+			rte_pktmbuf_free(packet);
+			n++;
+		}
+	}
+	return n;
+}
+
+static void check_sums(const struct plane_snapshot *snapshot)
+{
+	const struct path_counters *wire = &snapshot->wires[0];
+	uint64_t flow_packets = 0, handed_in = 0, handed_out = 0;
+
+	assert_int_equal(wire->received,
+		wire->out + wire->delivered + path_counters_dropped(wire) + wire->held);
+	for (unsigned i = 0; i < snapshot->n_stations; i++) {
+		const struct plane_station *station = &snapshot->stations[i];
+
+		flow_packets += station->flow.packets;
+		handed_in += station->sum.handed_in;
+		handed_out += station->sum.handed_out;
+		assert_int_equal(station->sum.received + station->sum.handed_in,
+			station->sum.out + path_counters_dropped(&station->sum) +
+				station->sum.handed_out + station->sum.held);
+	}
+	assert_true(handed_in <= handed_out);
+	assert_true(handed_out - handed_in <= wire->held);
+	assert_true(flow_packets <= wire->received);
+}
+
+void live_snapshot(struct live *live, unsigned seed, struct plane_snapshot *snapshot)
+{
+	struct plane *plane = live->plane;
+	uint32_t number = ++plane->n_snapshots;
+	unsigned asked = 0, done;
+
+	/* stations are asked at any time between turns, and turned in any order */
+	for (unsigned steps = 0; steps < 100000; steps++) {
+		seed = seed * 1103515245 + 12345;
+		unsigned place = (seed >> 16) % plane->n_stations;
+		struct station *station = &plane->stations[place];
+
+		if (seed >> 30 & 1 && !(asked >> place & 1)) {
+			snapshot_asked(station, number);
+			asked |= 1u << place;
+		} else {
+			live_turn(live, place);
+		}
+		done = 0;
+		for (unsigned i = 0; i < plane->n_stations; i++)
+			done += atomic_load(&plane->stations[i].snapshot.done) == number;
+		if (done == plane->n_stations)
+			break;
+	}
+	assert_int_equal(done, plane->n_stations);
+	plane_gather(plane, snapshot);
+	check_sums(snapshot);
+}
+
+void live_end(struct live *live)
+{
+	struct plane *plane = live->plane;
+	struct plane_snapshot snapshot;
+	uint64_t packets = 0;
+
+	live_settle(live);
+	for (unsigned i = 0; i < plane->n_stations; i++)
+		if (plane->stations[i].triage != NULL)
+			triage_release(plane->stations[i].triage);
+	live_settle(live);
+	assert_int_equal(plane_snapshot(plane, &snapshot), 0);
+	check_sums(&snapshot);
+	assert_int_equal(snapshot.wires[0].held, 0);
+	for (unsigned i = 0; i < plane->n_stations; i++) {
+		struct station *station = &plane->stations[i];
+
+		packets += snapshot.stations[i].flow.packets;
+		if (station->worker.shard == NULL)
+			continue;
+		flow_shard_end_all(station->worker.shard);
+		assert_int_equal(station->worker.shard->wire_flows[0], 0);
+	}
+	for (unsigned i = 0; i < live->n_reports; i++)
+		for (unsigned end = 0; end < 2; end++)
+			packets -= flow_packets(&live->reports[i].record, end);
+	assert_int_equal(packets, 0);
+	for (unsigned side = 0; side < 2; side++)
+		live_take(live, side);
+	/* every buffer came back */
+	assert_int_equal(rte_mempool_avail_count(plane->pools[0]), plane->pools[0]->size);
+	for (unsigned side = 0; side < 2; side++) {
+		port_close(live->port[side]);
+		for (unsigned i = 0; i < live->options.n_queues; i++) {
+			rte_ring_free(live->in[side][i]);
+			rte_ring_free(live->out[side][i]);
+		}
+	}
+	plane_destroy(plane);
+	free(live);
+}

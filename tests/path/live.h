@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * A live plane without threads: stations as the program has them, between two ports made of rings, each
+ * turned when the test says so, on a clock that the test sets.
+ */
+
+#include <stdint.h>
+
+#include <rte_ring.h>
+
+#include "../unit/frames.h"
+#include "path/plane_parts.h"
+
+#define LIVE_MAX_QUEUES 4
+#define LIVE_MAX_REPORTS 4096
+
+struct live_options {
+	unsigned n_workers;
+	enum plane_threads threads;
+	unsigned n_queues;   /* of each port; 0 = 1 */
+	uint64_t rss;	     /* kinds that the ports claim to spread */
+	uint32_t capacity;   /* 0 = 1000 */
+	unsigned out_places; /* packets that a port takes before somebody removes them; 0 = 4095 */
+};
+
+struct live {
+	struct live_options options;
+	struct plane *plane;
+	struct port *port[2];
+	struct rte_ring *in[2][LIVE_MAX_QUEUES];
+	struct rte_ring *out[2][LIVE_MAX_QUEUES];
+	uint64_t now_us;
+	unsigned n_reports;
+	struct flow_report reports[LIVE_MAX_REPORTS];
+};
+
+/* Starts DPDK's environment for the test program. */
+int live_environment(void **state);
+
+struct live *live_begin(const struct live_options *options);
+
+/* A frame arrives at port `side`, in this queue. */
+void live_send(struct live *live, unsigned side, unsigned queue, const struct frame *frame);
+
+/* One turn of a station, by its place. */
+bool live_turn(struct live *live, unsigned place);
+
+/* Turns of all stations until nothing moves any more. */
+void live_settle(struct live *live);
+
+/* Takes away what left by port `side`; returns how many packets. */
+unsigned live_take(struct live *live, unsigned side);
+
+/* A snapshot by turns of the stations in the order that `seed` gives; its sums are checked. */
+void live_snapshot(struct live *live, unsigned seed, struct plane_snapshot *snapshot);
+
+/* Ends every flow and checks what must hold in every test; frees everything. */
+void live_end(struct live *live);
