@@ -62,7 +62,7 @@ static struct rte_mempool *pool_of(struct plane *plane, int socket)
 	return pool;
 }
 
-static int start_ports(struct plane *plane, struct error *error)
+int plane_start_ports(struct plane *plane, struct error *error)
 {
 	int ret = 0;
 
@@ -78,23 +78,30 @@ static int start_ports(struct plane *plane, struct error *error)
 	return ret;
 }
 
-int plane_create(struct plane **out, const struct plane_config *config, struct error *error)
+int plane_prepare(struct plane **out, const struct plane_config *config, struct error *error)
 {
 	struct plane *plane = calloc(1, sizeof(*plane));
-	int ret;
 
 	*out = plane;
 	if (plane == NULL)
 		return error_set(error, -ENOMEM, "no memory for the plane");
 	plane->config = *config;
-	ret = hash_secret_init(&plane->secret);
+	tsc_clock_start(&plane->clock);
+	int ret = hash_secret_init(&plane->secret);
+
 	if (ret < 0)
 		error_set(error, ret, "no randomness from the kernel: %s", strerror(-ret));
-	tsc_clock_start(&plane->clock);
+	return ret;
+}
+
+int plane_create(struct plane **plane, const struct plane_config *config, struct error *error)
+{
+	int ret = plane_prepare(plane, config, error);
+
 	if (ret == 0)
-		ret = start_ports(plane, error);
+		ret = plane_start_ports(*plane, error);
 	if (ret == 0)
-		ret = plane_wire_up(plane, error);
+		ret = plane_wire_up(*plane, error);
 	return ret;
 }
 

@@ -31,6 +31,12 @@ struct plane {
 	bool running;
 };
 
+/* The three steps of plane_create(). First: memory, a secret, clock 0. */
+int plane_prepare(struct plane **plane, const struct plane_config *config, struct error *error);
+
+/* Pools, and the ports' queues. */
+int plane_start_ports(struct plane *plane, struct error *error);
+
 /* Stations, who receives and sends where, and the rings between them. The ports have their queues. */
 int plane_wire_up(struct plane *plane, struct error *error);
 /* Mirrors it, as far as it came. */

@@ -72,7 +72,6 @@ static struct port *make_port(struct live *live, unsigned side)
 	port->data_room = RTE_MBUF_DEFAULT_BUF_SIZE;
 	port->software = true;
 	port->promiscuous = -1;
-	port->rss = live->options.rss;
 	atomic_store(&port->link_up, true);
 	return port;
 }
@@ -103,7 +102,11 @@ struct live *live_begin(const struct live_options *options)
 		.sink_context = live,
 	};
 
-	assert_int_equal(plane_create(&live->plane, &config, &error), 0);
+	assert_int_equal(plane_prepare(&live->plane, &config, &error), 0);
+	assert_int_equal(plane_start_ports(live->plane, &error), 0);
+	for (unsigned side = 0; side < 2; side++)
+		live->port[side]->rss = options->rss;
+	assert_int_equal(plane_wire_up(live->plane, &error), 0);
 	live->now_us = 1000;
 	return live;
 }
