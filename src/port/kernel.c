@@ -2,6 +2,7 @@
 #include "port/kernel.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <linux/capability.h>
@@ -12,6 +13,7 @@
 #include <net/if_arp.h>
 #include <net/route.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -105,6 +107,17 @@ unsigned kernel_index(const char *name)
 bool kernel_name(unsigned index, char *name)
 {
 	return if_indextoname(index, name) != NULL;
+}
+
+unsigned kernel_names(char (*names)[IF_NAMESIZE], unsigned max)
+{
+	struct if_nameindex *all = if_nameindex();
+	unsigned n = 0;
+
+	for (; all != NULL && n < max && all[n].if_index != 0; n++)
+		snprintf(names[n], IF_NAMESIZE, "%s", all[n].if_name);
+	if_freenameindex(all);
+	return n;
 }
 
 static bool default_route4(const char *name)
@@ -248,6 +261,30 @@ int kernel_promiscuous(unsigned index)
 		return ret;
 	}
 	return fd;
+}
+
+static void ignore_outgoing(int fd, unsigned index)
+{
+	struct sockaddr_ll address;
+	socklen_t size = sizeof(address);
+	int one = 1;
+
+	if (getsockname(fd, (struct sockaddr *)&address, &size) == 0 && size >= sizeof(address) &&
+		address.sll_family == AF_PACKET && address.sll_ifindex == (int)index)
+		setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one));
+}
+
+void kernel_ignore_outgoing(unsigned index)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	const struct dirent *entry;
+
+	if (directory == NULL)
+		return;
+	while ((entry = readdir(directory)) != NULL)
+		if (entry->d_name[0] != '.')
+			ignore_outgoing(atoi(entry->d_name), index);
+	closedir(directory);
 }
 
 static bool may(unsigned capability)

@@ -7,6 +7,7 @@
  * what the caller holds; all of it is control's.
  */
 
+#include <net/if.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +35,9 @@ int kernel_look(struct kernel_interface *interface, const char *name);
 unsigned kernel_index(const char *name);
 bool kernel_name(unsigned index, char *name);
 
+/* The names of all interfaces, at most `max`; returns how many. */
+unsigned kernel_names(char (*names)[IF_NAMESIZE], unsigned max);
+
 /*
  * Writes what would be cut off if the interface's packets went elsewhere: "10.0.0.5/24 and the
  * default route". Link-local addresses do not count. Returns false, and "", where there is nothing.
@@ -48,6 +52,12 @@ int kernel_set_up(const char *name);
  * however the program ends. Returns it or a negative errno.
  */
 int kernel_promiscuous(unsigned index);
+
+/*
+ * Packet sockets of this process on the interface also get what this machine itself sends there,
+ * which no wire would carry back: not any more.
+ */
+void kernel_ignore_outgoing(unsigned index);
 
 /* May this process do it? */
 bool kernel_may_net_admin(void);

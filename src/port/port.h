@@ -81,10 +81,10 @@ struct port {
 	bool started;
 	/* port/'s own */
 	char ethdev[RTE_ETH_NAME_MAX_LEN]; /* the device's name on its bus */
-	unsigned interface_index;	   /* of the kernel interface; 0: none that we watch */
-	int promiscuous;		   /* holds the interface so; -1: not needed */
-	uint16_t data_room;
-	bool rss_offered;
+	unsigned interface_index;	   /* of the kernel interface; 0: none that must exist */
+	int promiscuous;		   /* holds the interface so; -1: the driver does */
+	uint16_t data_room;		   /* that the driver insists on; 0: any */
+	struct xdp_left *left;		   /* what af_xdp does not close itself */
 };
 
 /*

@@ -46,6 +46,21 @@ void probe_log_end(struct probe_log *log, char *line, size_t size)
 	free(log->text);
 }
 
+/* Ethdevs that are ports of ours. */
+static bool taken[RTE_MAX_ETHPORTS];
+
+bool probe_has_interface(unsigned index)
+{
+	for (uint16_t id = 0; id < RTE_MAX_ETHPORTS; id++) {
+		struct rte_eth_dev_info info;
+
+		if (rte_eth_dev_is_valid_port(id) && rte_eth_dev_info_get(id, &info) == 0 &&
+			info.if_index == index)
+			return true;
+	}
+	return false;
+}
+
 /* The ethdev of a device: of a vdev it has the device's name, of a PCI device not always. */
 static int find(const char *name, uint16_t *id)
 {
@@ -70,14 +85,22 @@ int probe_device(const char *bus, const char *name, const char *arguments, uint1
 	int ret;
 
 	said[0] = '\0';
-	if (find(name, id) == 0)
-		return 0;
-	probe_log_begin(&log);
-	ret = rte_eal_hotplug_add(bus, name, arguments);
-	probe_log_end(&log, said, size);
-	if (ret < 0)
-		return ret;
-	return find(name, id);
+	if (find(name, id) < 0) {
+		probe_log_begin(&log);
+		ret = rte_eal_hotplug_add(bus, name, arguments);
+		probe_log_end(&log, said, size);
+		if (ret == 0)
+			ret = find(name, id);
+		/* what a driver says with -1 is not that something is forbidden */
+		if (ret < 0)
+			return ret == -1 ? -EIO : ret;
+	}
+	if (taken[*id]) {
+		*id = RTE_MAX_ETHPORTS;
+		return -EBUSY;
+	}
+	taken[*id] = true;
+	return 0;
 }
 
 void probe_remove(const char *bus, const char *name, uint16_t id)
@@ -85,6 +108,7 @@ void probe_remove(const char *bus, const char *name, uint16_t id)
 	struct probe_log log;
 	char said[2];
 
+	taken[id] = false;
 	probe_log_begin(&log);
 	if (rte_eal_hotplug_remove(bus, name) < 0 && rte_eth_dev_is_valid_port(id))
 		rte_eth_dev_close(id);

@@ -7,6 +7,7 @@
  * log.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,8 +26,12 @@ void probe_log_begin(struct probe_log *log);
 /* Puts the first line that was said into `line` ("" for none), and the log back where it was. */
 void probe_log_end(struct probe_log *log, char *line, size_t size);
 
+/* Does a driver hold this kernel interface already? */
+bool probe_has_interface(unsigned index);
+
 /*
- * Brings a device of `bus` ("vdev", "pci") to DPDK; one that it knows already is taken as it is. 0, or
+ * Brings a device of `bus` ("vdev", "pci") to DPDK; one that it knows already is taken as it is,
+ * if no other port has it: -EBUSY. 0, or
  * a negative errno and the driver's words in `said` (at least 1 byte), without a line for the user.
  */
 int probe_device(const char *bus, const char *name, const char *arguments, uint16_t *id, char *said,

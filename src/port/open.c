@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_mbuf.h>
+
+#include "base/suggest.h"
+#include "port/device.h"
+#include "port/parts.h"
+#include "port/probe.h"
+#include "port/xdp.h"
+
+/* Before a received frame lie the kernel's header, an address, and padding: see packet(7). */
+#define PACKET_RX_HEADER 66
+/* Before one to send: what the driver counts as taken. */
+#define PACKET_TX_HEADER 32
+#define PACKET_FRAMES 4096
+#define PACKET_FRAMES_LEAST 128
+/* No more than this for the frames of one direction, however large they are. */
+#define PACKET_MEMORY (16u << 20)
+#define PACKET_BLOCK 65536
+
+uint16_t port_packet_room(unsigned frame)
+{
+	return (uint16_t)RTE_MIN(
+		frame - PACKET_TX_HEADER + RTE_PKTMBUF_HEADROOM, (unsigned)UINT16_MAX);
+}
+
+static unsigned packet_frame(unsigned mtu)
+{
+	return RTE_MAX(2048u, RTE_ALIGN(mtu + PORT_FRAME_OVERHEAD + PACKET_RX_HEADER, 1024u));
+}
+
+static int open_packet(struct port *port, struct error *error)
+{
+	unsigned frame = packet_frame(port->mtu);
+	/* the driver has them lie without a gap: whole frames in each block of whole pages */
+	unsigned block = 4 * frame * RTE_MAX(1u, PACKET_BLOCK / (4 * frame));
+	unsigned frames = RTE_MIN(PACKET_FRAMES, PACKET_MEMORY / block * (block / frame));
+	char arguments[160], said[160];
+	int ret = -EINVAL;
+
+	snprintf(port->ethdev, sizeof(port->ethdev), "net_af_packet_%s", port->device.interface);
+	/* a limit on locked memory may be in the way: then fewer */
+	for (; ret < 0 && ret != -EBUSY && frames >= PACKET_FRAMES_LEAST; frames /= 2) {
+		/* one queue: the driver's way to have more makes the kernel reassemble fragments */
+		snprintf(arguments, sizeof(arguments),
+			"iface=%s,qpairs=1,blocksz=%u,framesz=%u,framecnt=%u",
+			port->device.interface, block, frame, frames);
+		ret = probe_device("vdev", port->ethdev, arguments, &port->id, said, sizeof(said));
+	}
+	port->data_room = port_packet_room(frame);
+	if (ret < 0)
+		return error_set(error, ret, "%s: af_packet does not open it: %s",
+			port->device.interface, *said ? said : strerror(-ret));
+	kernel_ignore_outgoing(port->interface_index);
+	return 0;
+}
+
+/* Why not af_xdp? In a few words; "" when there is no reason. */
+static void object_to_xdp(const struct port_opening *opening, char *why, size_t size)
+{
+	unsigned channels = opening->interface.channels;
+
+	why[0] = '\0';
+	if (opening->port->mtu > xdp_max_mtu())
+		snprintf(why, size, "MTU %u is above %u", opening->port->mtu, xdp_max_mtu());
+	else if (channels > RTE_MAX(opening->config->n_queues, 1u) || channels > PORT_MAX_QUEUES)
+		/* packets of the other queues would pass us by */
+		snprintf(why, size, "it has %u queues; ethtool -L %s combined %u", channels,
+			opening->port->device.interface,
+			RTE_MIN(RTE_MAX(opening->config->n_queues, 1u), PORT_MAX_QUEUES));
+	else
+		xdp_rehearse(opening->interface.index, why, size);
+}
+
+int port_open_interface(struct port_opening *opening, struct error *error)
+{
+	struct port *port = opening->port;
+	char arguments[64], why[128];
+	int ret = -ENOTSUP;
+
+	object_to_xdp(opening, why, sizeof(why));
+	if (why[0] == '\0') {
+		snprintf(port->ethdev, sizeof(port->ethdev), "net_af_xdp_%s",
+			port->device.interface);
+		snprintf(arguments, sizeof(arguments), "iface=%s,queue_count=%u",
+			port->device.interface, opening->interface.channels);
+		ret = probe_device("vdev", port->ethdev, arguments, &port->id, why, sizeof(why));
+	}
+	if (ret == 0 || ret == -EBUSY)
+		return ret;
+	ret = open_packet(port, error);
+	if (ret == 0)
+		snprintf(
+			port->note, sizeof(port->note), "af_packet, 1 queue (not af_xdp: %s)", why);
+	return ret;
+}
+
+/* Arguments that would lose packets; the driver itself says nothing. */
+static int check_packet_arguments(const struct port_opening *opening, struct error *error)
+{
+	struct port *port = opening->port;
+	const char *text = port->device.text;
+	unsigned frame = 2048, block = (unsigned)sysconf(_SC_PAGESIZE);
+	unsigned needed = port->mtu + PORT_FRAME_OVERHEAD + PACKET_RX_HEADER;
+	char value[16];
+
+	if (device_argument(text, "framesz", value, sizeof(value)))
+		frame = (unsigned)atoi(value);
+	if (device_argument(text, "blocksz", value, sizeof(value)))
+		block = (unsigned)atoi(value);
+	if (frame == 0 || frame > UINT16_MAX || block % frame != 0)
+		return error_set(error, -EINVAL,
+			"%s: blocksz=%u must be a multiple of framesz=%u, which is at most 65,535",
+			port->ethdev, block, frame);
+	if (frame < needed)
+		return error_set(error, -EINVAL,
+			"%s: framesz=%u cuts the frames of %s, MTU %u: "
+			"framesz=%u,blocksz=%u would do",
+			port->ethdev, frame, port->device.interface, port->mtu,
+			packet_frame(port->mtu), 4 * packet_frame(port->mtu));
+	if (device_argument(text, "qpairs", value, sizeof(value)) && atoi(value) > 1)
+		port_warn(opening,
+			"%s: with qpairs=%s the kernel puts fragments together before we see them",
+			port->ethdev, value);
+	port->data_room = port_packet_room(frame);
+	return 0;
+}
+
+static int check_xdp_arguments(const struct port_opening *opening, struct error *error)
+{
+	const struct port *port = opening->port;
+	const char *text = port->device.text;
+	unsigned channels = opening->interface.channels, count = 1;
+	char value[16];
+
+	if (port->mtu > xdp_max_mtu())
+		return error_set(error, -EINVAL,
+			"%s: af_xdp takes frames up to MTU %u, and %s has %u", port->ethdev,
+			xdp_max_mtu(), port->device.interface, port->mtu);
+	if (device_argument(text, "queue_count", value, sizeof(value)))
+		count = (unsigned)atoi(value);
+	count = RTE_MIN(count, RTE_MAX(opening->config->n_queues, 1u));
+	if (count >= channels)
+		return 0;
+	if (!opening->config->force)
+		return error_set(error, -EINVAL,
+			"%s takes %u of the %u queues of %s, and packets of the others would pass "
+			"it "
+			"by: ethtool -L %s combined %u",
+			port->ethdev, count, channels, port->device.interface,
+			port->device.interface, count);
+	port_warn(opening, "%s takes %u of the %u queues of %s, as --force says", port->ethdev,
+		count, channels, port->device.interface);
+	return 0;
+}
+
+/* Drivers of the distribution's DPDK that one would name by hand. */
+static const char *const drivers[] = {
+	"net_af_packet",
+	"net_af_xdp",
+	"net_bonding",
+	"net_failsafe",
+	"net_flowsim",
+	"net_memif",
+	"net_null",
+	"net_pcap",
+	"net_ring",
+	"net_softnic",
+	"net_tap",
+	"net_tun",
+	"net_vhost",
+	"net_virtio_user",
+};
+
+static bool known_driver(const char *name, const char **near)
+{
+	char driver[RTE_ETH_NAME_MAX_LEN];
+
+	snprintf(driver, sizeof(driver), "%s", name);
+	for (size_t length = strlen(driver);
+		length > 0 && isdigit((unsigned char)driver[length - 1]);)
+		driver[--length] = '\0';
+	for (size_t i = 0; i < RTE_DIM(drivers); i++)
+		if (strncmp(name, drivers[i], strlen(drivers[i])) == 0)
+			return true;
+	*near = suggest(driver, drivers, RTE_DIM(drivers));
+	return false;
+}
+
+/* What to do about a device that DPDK does not take. */
+static int explain(const struct port *port, int ret, const char *said, struct error *error)
+{
+	const char *name = port->ethdev, *near = NULL;
+
+	if (ret == -EBUSY)
+		return error_set(error, ret, "%s: another port has this device", name);
+	if (port->device.kind == PORT_DEVICE_PCI)
+		return error_set(error, ret,
+			"%s: no such PCI device, or no driver that DPDK can use is bound to it; "
+			"dpdk-devbind.py -s lists them",
+			name);
+	if (!known_driver(name, &near) && near != NULL)
+		return error_set(
+			error, ret, "%s: DPDK has no such driver; did you mean %s?", name, near);
+	if (device_is(name, "tap") || device_is(name, "tun")) {
+		if (access("/dev/net/tun", F_OK) < 0)
+			return error_set(error, ret,
+				"%s: there is no /dev/net/tun here: modprobe tun", name);
+		if (access("/dev/net/tun", R_OK | W_OK) < 0 || !kernel_may_net_admin())
+			return error_set(error, -EPERM,
+				"%s: no permission to make a tap: run as root, or give the program "
+				"CAP_NET_ADMIN",
+				name);
+	}
+	return error_set(
+		error, ret, "%s: DPDK does not open it: %s", name, *said ? said : strerror(-ret));
+}
+
+int port_open_named(struct port_opening *opening, struct error *error)
+{
+	struct port *port = opening->port;
+	const char *text = port->device.text;
+	char said[200];
+	int ret = 0;
+
+	if (device_name(text, port->ethdev, sizeof(port->ethdev)) >= sizeof(port->ethdev))
+		return error_set(error, -ENAMETOOLONG, "%s...: too long a name", port->ethdev);
+	if (device_is(port->ethdev, "af_packet"))
+		ret = check_packet_arguments(opening, error);
+	else if (device_is(port->ethdev, "af_xdp"))
+		ret = check_xdp_arguments(opening, error);
+	if (ret < 0)
+		return ret;
+	ret = probe_device(port->device.kind == PORT_DEVICE_PCI ? "pci" : "vdev", port->ethdev,
+		device_arguments(text), &port->id, said, sizeof(said));
+	if (ret < 0)
+		return explain(port, ret, said, error);
+	if (device_is(port->ethdev, "af_packet"))
+		kernel_ignore_outgoing(port->interface_index);
+	return 0;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* What the files of port/ share: how a port is opened, step by step. Nobody else includes this. */
+
+#include "port/kernel.h"
+#include "port/port.h"
+
+/* Ethernet header, two VLAN tags, FCS. */
+#define PORT_FRAME_OVERHEAD (RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN + RTE_ETHER_CRC_LEN)
+
+struct port_opening {
+	struct port *port;
+	const struct port_config *config;
+	port_warn_fn warn;
+	void *context;
+	struct kernel_interface interface; /* where the device has one */
+};
+
+/* One line of warning for the user. */
+void port_warn(const struct port_opening *opening, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Is the interface there, usable, and not needed by this machine? Sets it up and promiscuous. */
+int port_check_interface(struct port_opening *opening, struct error *error);
+/* After the driver is known: what the interface does to packets that a wire would rather it did not. */
+void port_check_offloads(const struct port_opening *opening);
+
+/* An interface by its name: af_xdp, else af_packet. Fills `ethdev` and `id`. */
+int port_open_interface(struct port_opening *opening, struct error *error);
+/* A PCI device, or a vdev as the user wrote it. */
+int port_open_named(struct port_opening *opening, struct error *error);
+
+/* Room in an mbuf that the frames of a packet socket, `frame` bytes each, need; head room included. */
+uint16_t port_packet_room(unsigned frame);
+
+/* Asks for the symmetric key while the port is configured; what it made of it, once it is started. */
+void port_rss_configure(
+	const struct port *port, const struct rte_eth_dev_info *info, struct rte_eth_conf *conf);
+uint64_t port_rss_accepted(const struct port *port, const struct rte_eth_dev_info *info);
