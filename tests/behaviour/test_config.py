@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`millrace config check`: what a file comes to, or the one thing that is wrong with it and where."""
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from conftest import MILLRACE, ROOT, SLOWER, run
+
+EXAMPLE = ROOT / "packaging" / "millrace.yaml"
+DOCUMENT = ROOT / "docs" / "configuration.md"
+
+
+@pytest.fixture(name="check")
+def check_of(tmp_path):
+    """check(text, argument...): a check of a file with this text (or these bytes)."""
+    def checked(text, *args):
+        path = tmp_path / "f.yaml"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return run("config", "check", path, *args)
+    return checked
+
+
+def effective(check, text):
+    """The whole configuration that a text comes to."""
+    result = check(text, "--json")
+    assert (result.code, result.stderr) == (0, "")
+    assert result.stdout.count(b"\n") == 1
+    return json.loads(result.stdout)
+
+
+def refused(result, *parts):
+    """Exit code 1, nothing on standard output, and one line that has all of `parts`."""
+    assert result.code == 1
+    assert result.stdout == b""
+    assert len(result.lines) == 1, result.stderr
+    for part in parts:
+        assert part in result.lines[0]
+
+
+def test_example():
+    """The file that we hand out is right, and the paths in it are looked for by nobody."""
+    result = run("config", "check", EXAMPLE)
+    assert result.code == 0, result.stderr
+    assert result.stdout.decode() == (f"{EXAMPLE}: fine: 1 wire, 2 ports, 1 worker, "
+                                      "1,048,576 flows\n")
+
+
+def test_example_has_every_default(check):
+    """Its values are those that hold without it."""
+    example = effective(check, EXAMPLE.read_bytes())
+    plain = effective(check, "workers:\n")
+    for key in ("ports", "wires"):
+        assert example.pop(key) and not plain.pop(key)
+    assert example == plain
+
+
+def test_every_key_is_told(check):
+    """The example and the document have every key that there is."""
+    known = effective(check, "workers:\n")
+    example, document = EXAMPLE.read_text(), DOCUMENT.read_text()
+    for key in known:
+        assert re.search(rf"^{key}:", example, re.MULTILINE), key
+        assert f"| `{key}` |" in document, key
+    for name, seconds in known["timeouts"].items():
+        assert re.search(rf"^  {name}: {seconds} ", example, re.MULTILINE), name
+        assert f"| `{name}` | {seconds} |" in document, name
+
+
+def test_json_round_trip(check):
+    """What it prints, it reads; also spread over lines by another program, and as YAML."""
+    first = effective(check, """
+        ports: [{name: lan, device: eth1}, {name: "n", device: eth9}]
+        wires: [[lan, "n"], [5e:00.0, eth3]]
+        workers: 16
+        threads: split
+        poll: always
+        pin: no
+        force: on
+        tcp: strict
+        zone: vlan
+        active: 300
+        timeouts: {tcp: 5, udp-new: 1}
+        output: "/srv/flöws \\"of\\" \U0001F600.json"
+        socket: s
+        """)
+    assert first["wires"] == [["lan", "n"], ["5e:00.0", "eth3"]]
+    assert first["ports"][2] == {"name": "5e:00.0", "device": "0000:5e:00.0"}
+    assert (first["pin"], first["force"]) == (False, True)
+    assert first["timeouts"]["tcp-open"] == 5 and first["timeouts"]["udp-open"] == 180
+    assert effective(check, json.dumps(first, ensure_ascii=False)) == first
+    assert effective(check, json.dumps(first, ensure_ascii=False, indent=4)) == first
+    assert effective(check, json.dumps(first, ensure_ascii=False, sort_keys=True)) == first
+
+
+@pytest.mark.parametrize("text, parts", [
+    ("\nwokers: 2\n", ["f.yaml:2: wokers: ", "did you mean workers?"]),
+    ("workers: 2\nflows: many\n", ["f.yaml:2: flows: many: "]),
+    ("workers: 17\n", ["f.yaml:1: workers: 17: ", "1 to 16"]),
+    ("ports: {lan: eth1}\n", ["f.yaml:1: ports: ", "{name: NAME, device: DEVICE}"]),
+    ("wires:\n- [a, b]\n- [a, c]\n", ["f.yaml:3: wires[1]: a: "]),
+    ("flows: 1\nflows: 2\n", ["f.yaml:2: flows: ", "line 1"]),
+    ("workers: [\n", ["f.yaml:2: not YAML: "]),
+    ("", ["f.yaml: it is empty"]),
+    (b"\0\1\2\3", ["f.yaml: not YAML: "]),
+    (b"\xc3(", ["f.yaml: not YAML: "]),
+    (b"\x7fELF\2\1\1\0", ["f.yaml: not YAML: "]),
+])
+def test_wrong(check, text, parts):
+    refused(check(text), *parts)
+
+
+HOSTILE = {
+    "laughs": "a: &a [x, x]\n" + "".join(
+        f"{after}: &{after} [*{before}, *{before}, *{before}, *{before}]\n"
+        for before, after in zip("abcdefghijk", "bcdefghijkl")),
+    "lists": "[" * 500000,
+    "mappings": "{" * 500000,
+    "dashes": "- " * 500000,
+    "questions": "? " * 500000,
+    "keys": "".join(f"k{n}: 1\n" for n in range(60000)),
+    "entries": "wires:\n" + "- [a, b]\n" * 100000,
+    "key": "k" * 1000000 + ": 1\n",
+    "word": "workers: " + "9" * 1000000 + "\n",
+    "name": "wires: [[" + "a" * 500000 + ", b]]\n",
+    "device": "ports: [{name: a, device: " + "a" * 500000 + "}]\n",
+    "tags": "!" * 1000000,
+    "zeros": "\0" * 2000000,
+    "comment": "#" * 1048577,
+    "quotes": "\"" + "\\x41" * 200000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile(check, name):
+    """One line, at once."""
+    refused(check(HOSTILE[name]), "f.yaml")
+
+
+def test_not_a_file(tmp_path):
+    refused(run("config", "check", tmp_path / "nothing"), "nothing: No such file")
+    refused(run("config", "check", tmp_path), "directory")
+    refused(run("config", "check", "/dev/zero"), "1 MB")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_unreadable(tmp_path):
+    path = tmp_path / "f.yaml"
+    path.write_text("workers: 1\n")
+    path.chmod(0)
+    refused(run("config", "check", path), "ermission")
+
+
+def test_odd_name(tmp_path):
+    """A name that would break the line does not."""
+    refused(run("config", "check", tmp_path / "a\nb"), "a?b")
+    path = tmp_path / ("n" * 250)
+    path.write_text("workers: 0\n")
+    refused(run("config", "check", path), "workers: 0: a whole number from 1 to 16 is needed")
+
+
+@pytest.mark.parametrize("args, word", [
+    ([], "file"),
+    (["a", "b"], "one file"),
+    (["a", "--jsn"], "did you mean --json?"),
+    (["a", "--json=yes"], "no value"),
+])
+def test_misused(args, word):
+    result = run("config", "check", *args)
+    assert (result.code, result.stdout) == (2, b"")
+    assert word in result.stderr and len(result.lines) == 1
+
+
+def test_help():
+    result = run("config", "check", "--help")
+    assert (result.code, result.stderr) == (0, "")
+    assert b"--json" in result.stdout
+
+
+@pytest.mark.parametrize("args", [[EXAMPLE], [EXAMPLE, "--json"], ["--help"]])
+def test_output_full(args):
+    """What could not be printed was not told."""
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run([MILLRACE, "config", "check", *args], stdout=full,
+                                stderr=subprocess.PIPE, timeout=60 * SLOWER, check=False)
+    assert result.returncode == 1
+    assert b"standard output" in result.stderr
