@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -122,4 +123,14 @@ static inline void close_well(struct export_output *output)
 
 	if (export_output_close(output, &error) < 0)
 		fail_msg("%s", error.text);
+}
+
+/* No file may grow beyond: the disk that is full, and has room again. */
+static inline void set_room(rlim_t bytes)
+{
+	struct rlimit limit;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "export_live.h"
@@ -43,16 +42,6 @@ static void check_all_lines(const char *name, unsigned from, unsigned to)
 
 	assert_int_equal(check_lines(name, from, &next), to - from);
 	assert_int_equal(next, to);
-}
-
-/* No file may grow beyond: the disk that is full, and has room again. */
-static void set_room(rlim_t bytes)
-{
-	struct rlimit limit;
-
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
-	limit.rlim_cur = bytes < limit.rlim_max ? bytes : limit.rlim_max;
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
 /* A restart keeps what is there, and ends the line that a kill left cut. */
