@@ -58,8 +58,15 @@ const char *text_printable(char *buffer, size_t size, const char *name)
 {
 	size_t i = 0;
 
-	for (; name[i] != '\0' && i + 1 < size; i++)
-		buffer[i] = (unsigned char)name[i] < 0x20 || name[i] == 0x7f ? '?' : name[i];
+	for (; name[i] != '\0' && i + 1 < size; i++) {
+		unsigned char byte = (unsigned char)name[i];
+		unsigned char before = i > 0 ? (unsigned char)name[i - 1] : 0;
+
+		buffer[i] = byte < 0x20 || byte == 0x7f ? '?' : name[i];
+		/* U+0080 to U+009F control a terminal too: in UTF-8 0xc2 and one byte more */
+		if (before == 0xc2 && byte >= 0x80 && byte <= 0x9f)
+			buffer[i - 1] = buffer[i] = '?';
+	}
 	buffer[i] = '\0';
 	return buffer;
 }

@@ -51,6 +51,11 @@ static void test_printable(void **state)
 	(void)state;
 	assert_string_equal(text_printable(buffer, 8, "a\nb\x7f\x1b"), "a?b??");
 	assert_string_equal(text_printable(buffer, 8, "gr\xc3\xbc"), "gr\xc3\xbc");
+	assert_string_equal(text_printable(buffer, 8,
+				    "a\xc2\x9b"
+				    "1\xc2\xa0"),
+		"a??1\xc2\xa0");
+	assert_string_equal(text_printable(buffer, 8, "\xe2\x82\xac\x9b"), "\xe2\x82\xac\x9b");
 	assert_string_equal(text_printable(buffer, 8, "0123456789"), "0123456");
 	assert_string_equal(text_printable(buffer, 1, "0123456789"), "");
 }
