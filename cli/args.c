@@ -234,6 +234,7 @@ static int take_word(struct parse *parse, const char *word)
 static int check_options(struct parse *parse)
 {
 	const struct cli_args *args = parse->args;
+	const char *by = json_string_value(json_object_get(args->with, "by"));
 
 	if (cli_args_given(args, CLI_TOP) && cli_args_given(args, CLI_LIMIT))
 		return misused(parse, "--top and --limit do not go together");
@@ -243,6 +244,8 @@ static int check_options(struct parse *parse)
 		return misused(parse, "--by needs --top");
 	if (cli_args_given(args, CLI_OVER) && !cli_args_given(args, CLI_TOP))
 		return misused(parse, "--over needs --top");
+	if (cli_args_given(args, CLI_OVER) && by && strcmp(by, "rate") != 0)
+		return misused(parse, "--over is of use by rate only");
 	return 0;
 }
 

@@ -86,7 +86,7 @@ static int end_of_answer(struct cli_show *show, const json_t *end)
 			args->verb->view->end(show, end);
 	} else if (cursor) {
 		text_printable(error.text, sizeof(error.text), cursor);
-		fprintf(stderr, "more with --cursor %s\n", error.text);
+		fprintf(stderr, "millrace: more with --cursor %s\n", error.text);
 	}
 	return EXIT_SUCCESS;
 }

@@ -47,8 +47,11 @@ static void print_rest(FILE *out, const json_t *line)
 		if (strcmp(key, "time") == 0 || strcmp(key, "event") == 0 ||
 			json_is_object(value) || json_is_array(value))
 			continue;
-		fprintf(out, "%s%s %s", before, text_printable(name, sizeof(name), key),
-			field_text(line, key, text));
+		/* a sentence stands for itself */
+		fprintf(out, "%s%s%s", before,
+			strcmp(key, "what") == 0 ? "" : text_printable(name, sizeof(name), key),
+			strcmp(key, "what") == 0 ? "" : " ");
+		fputs(field_text(line, key, text), out);
 		before = ", ";
 	}
 }

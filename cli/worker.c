@@ -30,9 +30,12 @@ static void print_head(FILE *out, const json_t *line)
 			field_grouped(line, "capacity", more));
 		before = ", ";
 	}
-	fprintf(out, "%sbusy %s %%, asleep %s %%\n", before,
-		field_decimal(line, "busy_percent", text),
-		field_decimal(line, "sleep_percent", more));
+	/* not known before it has run */
+	if (field_has(line, "busy_percent"))
+		fprintf(out, "%sbusy %s %%, asleep %s %%", before,
+			field_decimal(line, "busy_percent", text),
+			field_decimal(line, "sleep_percent", more));
+	putc('\n', out);
 }
 
 static void print_packets(FILE *out, const json_t *line)
@@ -60,9 +63,13 @@ static void print_time(FILE *out, const json_t *line)
 	char text[FIELD_MAX], more[FIELD_MAX];
 	const char *before = ": ", *key;
 
-	fprintf(out, "   bursts %s of %s packets", field_grouped(line, "bursts", text),
-		field_decimal(line, "packets_per_burst", more));
+	fprintf(out, "   bursts %s", field_grouped(line, "bursts", text));
+	if (field_has(line, "packets_per_burst"))
+		fprintf(out, " of %s packets", field_decimal(line, "packets_per_burst", more));
 	fprintf(out, ", idle polls %s\n", field_grouped(line, "idle_polls", text));
+	/* nothing to divide by, nothing to tell */
+	if (!field_has(line, "cycles_per_packet") && json_object_size(stages) == 0)
+		return;
 	fprintf(out, "   cycles a packet %s", field_decimal(line, "cycles_per_packet", text));
 	/* C has no const iterator in jansson: the object is not changed */
 	json_object_foreach((json_t *)(uintptr_t)stages, key, value)
