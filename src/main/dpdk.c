@@ -27,24 +27,69 @@ static void allowed_processors(char *text, size_t size)
 	snprintf(&text[used], size - used, ")");
 }
 
-int dpdk_start(unsigned megabytes, struct error *error)
+/* Megabytes of hugepages of the default size that nobody uses. */
+static unsigned long free_hugepages(void)
+{
+	unsigned long pages = 0, kilobytes = 0;
+	char line[128];
+	FILE *meminfo = fopen("/proc/meminfo", "re");
+
+	while (meminfo != NULL && fgets(line, sizeof(line), meminfo) != NULL) {
+		(void)sscanf(line, "HugePages_Free: %lu", &pages);
+		(void)sscanf(line, "Hugepagesize: %lu", &kilobytes);
+	}
+	if (meminfo != NULL)
+		(void)fclose(meminfo);
+	return pages * kilobytes / 1024;
+}
+
+int dpdk_start_for(const struct dpdk_needs *needs, struct error *error)
 {
 	char processors[2048];
 	char lcores[sizeof(processors) + 2];
 	char memory[16];
+	bool huge = needs->hugepages && free_hugepages() >= needs->megabytes;
+	const char *argv[16 + 2 * DPDK_MAX_PCI] = {
+		"millrace", "--no-telemetry", "--log-level=*:error"};
+	int n = 3;
 
+	if (needs->n_pci != 0 && !huge)
+		return error_set(error, -ENOMEM,
+			"PCI ports need %u MB of free hugepages (as root: sysctl "
+			"vm.nr_hugepages=%u)",
+			needs->megabytes, needs->megabytes / 2 + 1);
 	/* One lcore, free to run wherever we may: EAL would pin it, and all of us to the same. */
 	allowed_processors(processors, sizeof(processors));
 	snprintf(lcores, sizeof(lcores), "0@%s", processors);
-	snprintf(memory, sizeof(memory), "%u", megabytes);
+	snprintf(memory, sizeof(memory), "%u", needs->megabytes);
+	argv[n++] = "--lcores";
+	argv[n++] = lcores;
+	if (huge) {
+		argv[n++] = "--in-memory";
+	} else {
+		argv[n++] = "--no-huge";
+		argv[n++] = "--no-shconf";
+		argv[n++] = "-m";
+		argv[n++] = memory;
+	}
+	if (needs->n_pci == 0)
+		argv[n++] = "--no-pci";
+	for (unsigned i = 0; i < needs->n_pci; i++) {
+		argv[n++] = "-a";
+		argv[n++] = needs->pci[i];
+	}
 
 	/* EAL only moves the pointers about */
-	const char *argv[] = {"millrace", "--no-huge", "--no-pci", "--no-shconf", "--no-telemetry",
-		"--log-level=*:error", "-m", memory, "--lcores", lcores, NULL};
-
-	if (rte_eal_init((int)RTE_DIM(argv) - 1, (char **)(uintptr_t)argv) < 0)
+	if (rte_eal_init(n, (char **)(uintptr_t)argv) < 0)
 		return error_set(error, -rte_errno, "DPDK does not start: %s", strerror(rte_errno));
 	return 0;
+}
+
+int dpdk_start(unsigned megabytes, struct error *error)
+{
+	const struct dpdk_needs needs = {.megabytes = megabytes};
+
+	return dpdk_start_for(&needs, error);
 }
 
 void dpdk_stop(void)

@@ -2,12 +2,28 @@
 #pragma once
 
 /*
- * DPDK's environment for a program that needs neither root nor hugepages nor a port: memory from the
- * heap of the process, no files, no shared configuration, so that any number run side by side.
+ * DPDK's environment, as a program among others: no shared configuration and no files, so that any
+ * number run side by side, and no processor taken. What it asks of the machine depends on what is
+ * needed: nothing at all for captures; hugepages where there are some; PCI devices only those named.
  */
+
+#include <stdbool.h>
 
 #include "base/error.h"
 
-/* Starts the environment with `megabytes` of memory. Once per process. 0 or a negative errno. */
+#define DPDK_MAX_PCI 32
+
+struct dpdk_needs {
+	unsigned megabytes; /* of memory, at most */
+	bool hugepages;	    /* to be used if that much is free */
+	unsigned n_pci;	    /* addresses of the PCI devices that may be touched */
+	const char *pci[DPDK_MAX_PCI];
+};
+
+/* Starts the environment. Once per process. 0 or a negative errno with a line. */
+int dpdk_start_for(const struct dpdk_needs *needs, struct error *error);
+
+/* For those who need nothing but memory from the heap. */
 int dpdk_start(unsigned megabytes, struct error *error);
+
 void dpdk_stop(void);

@@ -17,6 +17,7 @@
 #endif
 #include "main/config_check.h"
 #include "main/replay.h"
+#include "main/run.h"
 #include "millrace_version.h"
 
 #define EXIT_MISUSED 2
@@ -39,6 +40,7 @@ static const struct {
 	int (*main)(int argc, char **argv);
 	const char *what;
 } commands[] = {
+	{"run", run_main, "carry packets between live ports, flow by flow"},
 	{"replay", replay_main, "run the engine over captures, flow records out"},
 #ifdef MILLRACE_BENCH
 	{"bench", bench_main, "measure this machine, side by side with the best known way"},

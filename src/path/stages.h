@@ -37,7 +37,7 @@ const char *stage_name(enum stage stage);
 /* A poll begins; if it brings packets (stage_burst()), they may be a burst that is timed. */
 static inline void stage_begin(struct stage_times *times)
 {
-	times->last = times->bursts % STAGES_SAMPLE == 0 ? rte_rdtsc() : 0;
+	times->last = times->bursts % STAGES_SAMPLE == STAGES_SAMPLE - 1 ? rte_rdtsc() : 0;
 }
 
 static inline void stage_burst(struct stage_times *times)
