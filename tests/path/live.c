@@ -27,9 +27,11 @@ static void take_reports(void *context, const struct flow_report *reports, unsig
 {
 	struct live *live = context;
 
+	pthread_mutex_lock(&live->lock);
 	assert_true(live->n_reports + n <= LIVE_MAX_REPORTS);
 	memcpy(&live->reports[live->n_reports], reports, n * sizeof(*reports));
 	live->n_reports += n;
+	pthread_mutex_unlock(&live->lock);
 }
 
 static struct rte_ring *make_ring(unsigned places)
@@ -83,6 +85,7 @@ struct live *live_begin(const struct live_options *options)
 
 	assert_non_null(live);
 	live->options = *options;
+	pthread_mutex_init(&live->lock, NULL);
 	if (options->n_queues == 0)
 		live->options.n_queues = 1;
 	if (options->out_places == 0)
@@ -148,7 +151,7 @@ unsigned live_take(struct live *live, unsigned side)
 	return n;
 }
 
-static void check_sums(const struct plane_snapshot *snapshot)
+void live_check_sums(const struct plane_snapshot *snapshot)
 {
 	const struct path_counters *wire = &snapshot->wires[0];
 	uint64_t flow_packets = 0, handed_in = 0, handed_out = 0;
@@ -196,7 +199,7 @@ void live_snapshot(struct live *live, unsigned seed, struct plane_snapshot *snap
 	}
 	assert_int_equal(done, plane->n_stations);
 	plane_gather(plane, snapshot);
-	check_sums(snapshot);
+	live_check_sums(snapshot);
 }
 
 void live_end(struct live *live)
@@ -211,7 +214,7 @@ void live_end(struct live *live)
 			triage_release(plane->stations[i].triage);
 	live_settle(live);
 	assert_int_equal(plane_snapshot(plane, &snapshot), 0);
-	check_sums(&snapshot);
+	live_check_sums(&snapshot);
 	assert_int_equal(snapshot.wires[0].held, 0);
 	for (unsigned i = 0; i < plane->n_stations; i++) {
 		struct station *station = &plane->stations[i];

@@ -2,10 +2,11 @@
 #pragma once
 
 /*
- * A live plane without threads: stations as the program has them, between two ports made of rings, each
- * turned when the test says so, on a clock that the test sets.
+ * A live plane between two ports made of rings: its stations as the program has them, each turned when
+ * the test says so, on a clock that the test sets; or with their threads, after plane_start().
  */
 
+#include <pthread.h>
 #include <stdint.h>
 
 #include <rte_ring.h>
@@ -32,6 +33,7 @@ struct live {
 	struct rte_ring *in[2][LIVE_MAX_QUEUES];
 	struct rte_ring *out[2][LIVE_MAX_QUEUES];
 	uint64_t now_us;
+	pthread_mutex_t lock; /* of the reports, for workers with threads */
 	unsigned n_reports;
 	struct flow_report reports[LIVE_MAX_REPORTS];
 };
@@ -56,5 +58,8 @@ unsigned live_take(struct live *live, unsigned side);
 /* A snapshot by turns of the stations in the order that `seed` gives; its sums are checked. */
 void live_snapshot(struct live *live, unsigned seed, struct plane_snapshot *snapshot);
 
-/* Ends every flow and checks what must hold in every test; frees everything. */
+/* The sums that hold at every moment. */
+void live_check_sums(const struct plane_snapshot *snapshot);
+
+/* After plane_stop() if there were threads. Ends every flow and checks what must hold in every test; frees everything. */
 void live_end(struct live *live);
