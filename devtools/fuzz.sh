@@ -28,9 +28,13 @@ rm -rf build-fuzz/seeds
 captures=${MILLRACE_CAPTURES-../shared/captures}
 "$PYTHON" tests/fuzz/make-seeds.py build-fuzz/seeds "$captures"
 
-# A fuzzer that reads captures begins with captures, every other one with frames.
+# A fuzzer that reads files of a kind begins with such files, every other one with frames.
 seeds_of() {
-	if [[ $1 == capture* ]]; then echo captures; else echo frames; fi
+	case $1 in
+	capture*) echo captures ;;
+	config) echo configs ;;
+	*) echo frames ;;
+	esac
 }
 
 run_one() {
