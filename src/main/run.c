@@ -326,5 +326,7 @@ int run_main(int argc, char **argv)
 	else
 		run_engine(&run);
 	run_config_fini(&run.config);
-	return ret < 0 ? EXIT_MISUSED : run.failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	if (ret == -EINVAL)
+		return EXIT_MISUSED;
+	return ret < 0 || run.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -187,3 +187,16 @@ def test_output_full(args):
                                 stderr=subprocess.PIPE, timeout=60 * SLOWER, check=False)
     assert result.returncode == 1
     assert b"standard output" in result.stderr
+
+
+def test_run_with_file(tmp_path):
+    """What is wrong in the file fails; what is wrong on the command line is misuse."""
+    path = tmp_path / "f.yaml"
+    path.write_text("workers: 0\nwires: [[a, b]]\n")
+    refused(run("run", "--config", path), "f.yaml:1: workers: 0: ")
+    refused(run("run", "--config", tmp_path / "nothing"), "nothing: No such file")
+    path.write_text("wires: [[a, b]]\n")
+    for args, word in ((["--wire", "c,d"], "choose one"), (["--workers", "0"], "--workers 0: ")):
+        result = run("run", "--config", path, *args)
+        assert (result.code, result.stdout, len(result.lines)) == (2, b"", 1)
+        assert word in result.lines[0]
