@@ -90,7 +90,7 @@ static int add_port(struct joining *joining, const char *where, const char *name
 			return error_set(joining->error, -EINVAL,
 				"%s %s: port %s has the same device", where, port->device.text,
 				config->ports[i].name);
-	strcpy(port->name, name);
+	memcpy(port->name, name, strlen(name) + 1);
 	joining->wire[config->n_ports++] = NO_WIRE;
 	return 0;
 }

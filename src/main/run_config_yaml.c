@@ -11,17 +11,10 @@
 #include "main/options.h"
 
 /* Not said, or said without a value: both leave the default. */
-#define MAY_BE_MISSING (enum cyaml_flag)(CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER_NULL_STR)
+#define MAY_BE_MISSING (CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER_NULL_STR)
 
 #define MAX_KEYS 32
 #define MAX_DEPTH 6
-
-struct run_yaml {
-	cyaml_schema_field_t timeouts[RUN_YAML_TIMEOUTS + 1];
-	cyaml_schema_field_t keys[3 + RUN_N_SETTINGS + 1];
-	cyaml_schema_value_t schema;
-	struct run_yaml_data *data;
-};
 
 /* What libcyaml says about a fault, line by line: what it is, then where, from the inside out. */
 struct complaint {
@@ -51,32 +44,45 @@ static const cyaml_schema_value_t wire_value = {
 	CYAML_VALUE_SEQUENCE_FIXED(CYAML_FLAG_POINTER, char *, &name_value, 2),
 };
 
+static const cyaml_schema_value_t text_value = {
+	CYAML_VALUE_STRING(MAY_BE_MISSING, char, 0, CYAML_UNLIMITED),
+};
+
+/* The keys with more than one value; the timeouts' own keys are filled in. */
+static const cyaml_schema_field_t groups[] = {
+	CYAML_FIELD_SEQUENCE_COUNT("ports", MAY_BE_MISSING, struct run_yaml_data, ports, n_ports,
+		&port_value, 0, PLANE_MAX_PORTS),
+	CYAML_FIELD_SEQUENCE_COUNT("wires", MAY_BE_MISSING, struct run_yaml_data, wires, n_wires,
+		&wire_value, 0, FLOW_MAX_WIRES),
+	CYAML_FIELD_MAPPING_PTR("timeouts", MAY_BE_MISSING, struct run_yaml_data, timeouts, NULL),
+};
+
+#define N_GROUPS (sizeof(groups) / sizeof(groups[0]))
+#define TIMEOUTS (N_GROUPS - 1)
+
+struct run_yaml {
+	cyaml_schema_field_t timeouts[RUN_YAML_TIMEOUTS + 1];
+	cyaml_schema_field_t keys[N_GROUPS + RUN_N_SETTINGS + 1];
+	cyaml_schema_value_t schema;
+	struct run_yaml_data *data;
+};
+
 static cyaml_schema_field_t text_field(const char *key, size_t offset)
 {
 	return (cyaml_schema_field_t){
-		.key = key,
-		.data_offset = (uint32_t)offset,
-		.value = {CYAML_VALUE_STRING(MAY_BE_MISSING, char, 0, CYAML_UNLIMITED)},
-	};
+		.key = key, .data_offset = (uint32_t)offset, .value = text_value};
 }
 
 /* The settings and the timeouts have their names elsewhere: the schema follows them. */
 static void make_schema(struct run_yaml *yaml)
 {
-	cyaml_schema_field_t *key = yaml->keys;
-
 	for (unsigned i = 0; i < RUN_YAML_TIMEOUTS; i++)
 		yaml->timeouts[i] = text_field(run_yaml_timeout(i),
 			offsetof(struct run_yaml_timeouts, seconds) + i * sizeof(char *));
-
-	*key++ = (cyaml_schema_field_t)CYAML_FIELD_SEQUENCE_COUNT("ports", MAY_BE_MISSING,
-		struct run_yaml_data, ports, n_ports, &port_value, 0, PLANE_MAX_PORTS);
-	*key++ = (cyaml_schema_field_t)CYAML_FIELD_SEQUENCE_COUNT("wires", MAY_BE_MISSING,
-		struct run_yaml_data, wires, n_wires, &wire_value, 0, FLOW_MAX_WIRES);
-	*key++ = (cyaml_schema_field_t)CYAML_FIELD_MAPPING_PTR(
-		"timeouts", MAY_BE_MISSING, struct run_yaml_data, timeouts, yaml->timeouts);
+	memcpy(yaml->keys, groups, sizeof(groups));
+	yaml->keys[TIMEOUTS].value.mapping.fields = yaml->timeouts;
 	for (unsigned i = 0; i < RUN_N_SETTINGS; i++)
-		*key++ = text_field(option_name(run_options, run_settings[i]),
+		yaml->keys[N_GROUPS + i] = text_field(option_name(run_options, run_settings[i]),
 			offsetof(struct run_yaml_data, settings) + i * sizeof(char *));
 	yaml->schema = (cyaml_schema_value_t){
 		CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct run_yaml_data, yaml->keys),
@@ -85,10 +91,10 @@ static void make_schema(struct run_yaml *yaml)
 
 const char *run_yaml_timeout(unsigned number)
 {
-	static const char *const groups[RUN_YAML_GROUPS] = {"tcp", "udp", "sctp", "other"};
+	static const char *const protocols[RUN_YAML_GROUPS] = {"tcp", "udp", "sctp", "other"};
 
 	return number < RUN_YAML_GROUPS
-		       ? groups[number]
+		       ? protocols[number]
 		       : flow_timeout_name((enum flow_timeout)(number - RUN_YAML_GROUPS));
 }
 
