@@ -29,7 +29,7 @@ void client_init(struct client *client, int fd, uint64_t now_us)
 	client->number = number;
 	client->interest = 0;
 	client->eof = client->closing = client->answering = client->waiting = false;
-	client->moved_us = now_us;
+	client->turned_us = now_us;
 	client->n_input = 0;
 	client->answer = (struct answer){.wake_us = UINT64_MAX};
 	client->output.begin = 0;
@@ -55,16 +55,12 @@ static ssize_t line_length(const struct client *client)
 }
 
 /* False when the connection is broken. */
-static bool send_output(struct client *client, uint64_t now_us)
+static bool send_output(struct client *client)
 {
-	long sent = output_send(&client->output, client->fd);
-
-	if (sent > 0)
-		client->moved_us = now_us;
-	return sent >= 0;
+	return output_send(&client->output, client->fd) == 0;
 }
 
-static bool read_input(struct client *client, uint64_t now_us)
+static bool read_input(struct client *client)
 {
 	size_t room = sizeof(client->input) - client->n_input;
 	ssize_t n;
@@ -81,7 +77,6 @@ static bool read_input(struct client *client, uint64_t now_us)
 		return true;
 	}
 	client->n_input += (size_t)n;
-	client->moved_us = now_us;
 	return true;
 }
 
@@ -142,18 +137,19 @@ bool client_turn(struct client *client, struct control *control, uint32_t ready)
 	/* what it has asked before it went is done all the same, as far as it needs no reader */
 	if (gone && client->answering)
 		return false;
-	if (!send_output(client, control->now_us))
+	client->turned_us = control->now_us;
+	if (!send_output(client))
 		return false;
 	if (client->answering) {
 		if (!client->waiting && !go_on(client))
 			return false;
 	} else if (!client->closing) {
-		if ((ready & EPOLLIN || gone) && !read_input(client, control->now_us))
+		if ((ready & EPOLLIN || gone) && !read_input(client))
 			return false;
 		if (!take_request(client, control))
 			return false;
 	}
-	if (!send_output(client, control->now_us))
+	if (!send_output(client))
 		return false;
 	if (client->answering || !output_empty(&client->output))
 		return true;

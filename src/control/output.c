@@ -17,10 +17,8 @@ char *output_room(struct output *output, size_t n)
 	return output->bytes + output->end;
 }
 
-long output_send(struct output *output, int fd)
+int output_send(struct output *output, int fd)
 {
-	long sent = 0;
-
 	while (!output_empty(output)) {
 		ssize_t n = send(fd, output->bytes + output->begin, output->end - output->begin,
 			MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -28,11 +26,10 @@ long output_send(struct output *output, int fd)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			return errno == EAGAIN || errno == EWOULDBLOCK ? sent : -errno;
+			return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -errno;
 		output->begin += (size_t)n;
-		sent += n;
 	}
 	output->begin = 0;
 	output->end = 0;
-	return sent;
+	return 0;
 }

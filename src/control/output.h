@@ -33,5 +33,5 @@ static inline void output_add(struct output *output, size_t n)
 	output->end += n;
 }
 
-/* Sends what the socket takes without waiting. Returns how much that was, or a negative errno. */
-long output_send(struct output *output, int fd);
+/* Sends what the socket takes without waiting. Returns 0, or the negative errno of a broken one. */
+int output_send(struct output *output, int fd);

@@ -30,8 +30,9 @@ struct client {
 	bool eof;	   /* it will send nothing more */
 	bool closing;	   /* to be closed when all is sent */
 	bool answering;
-	bool waiting;	   /* the answer has nothing to do before its time */
-	uint64_t moved_us; /* when it last sent or took something */
+	bool waiting; /* the answer has nothing to do before its time */
+	uint64_t
+		turned_us; /* its last turn: when it last asked something, or could take something */
 	size_t n_input;
 	char input[CONTROL_LINE_MAX + 1];
 	struct answer answer;

@@ -43,9 +43,8 @@ static int take_path(struct control_place *place, const char *path, struct error
 	if ((size_t)length >= sizeof(place->path)) {
 		char what[80];
 
-		snprintf(what, sizeof(what),
-			"too long by %zu bytes: a socket's path has at most %zu",
-			(size_t)length - sizeof(place->path) + 1, sizeof(place->path) - 1);
+		snprintf(what, sizeof(what), "too long: the path of a socket has at most %zu bytes",
+			sizeof(place->path) - 1);
 		return bad_path(error, -ENAMETOOLONG, path ? path : place->path, what);
 	}
 	return 0;

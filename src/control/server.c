@@ -139,7 +139,9 @@ static void drop_client(struct client *client)
 /* Since when a client has been of no use to anybody; UINT64_MAX: it is. */
 static uint64_t useless_since(const struct client *client)
 {
-	return client->answering && output_empty(&client->output) ? UINT64_MAX : client->moved_us;
+	bool follows = client->answering && client->waiting && output_empty(&client->output);
+
+	return follows ? UINT64_MAX : client->turned_us;
 }
 
 /* A free place, if need be one whose client has been idle for long. */

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * A plane for tests of control/: it answers from canned records, counters and events, in place of the
+ * real one. Whoever includes this links control/ against it.
+ *
+ * Two wires (ports "left", "right", "up", "down"), two workers. Records lie where a test puts them by
+ * fake_add(), or are made up for every position below `made_up`.
+ */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "path/plane.h"
+
+#define FAKE_WORKERS 2
+#define FAKE_PORTS 4
+#define FAKE_POSITIONS 4096
+#define FAKE_EVENTS 4096
+/* 2026-11-20T08:00:00Z */
+#define FAKE_ORIGIN_US (UINT64_C(1795161600) * 1000000)
+
+struct plane {
+	struct plane_config config;
+	struct port ports[FAKE_PORTS];
+	struct plane_snapshot snapshot;
+	struct flow_record records[FAKE_WORKERS][FAKE_POSITIONS];
+	uint32_t made_up; /* of each worker */
+	uint64_t now_us;
+	bool silent; /* stations do not answer */
+	bool following;
+	unsigned n_pages, n_kills, n_follows;
+	struct path_event events[FAKE_EVENTS];
+	unsigned n_events, events_at;
+	uint64_t lost;
+};
+
+static inline void fake_init(struct plane *plane)
+{
+	static const char *const names[FAKE_PORTS] = {"left", "right", "up", "down"};
+
+	memset(plane, 0, sizeof(*plane));
+	plane->config.n_wires = 2;
+	plane->config.n_workers = FAKE_WORKERS;
+	plane->config.timeouts = flow_timeouts_default();
+	for (unsigned i = 0; i < FAKE_PORTS; i++) {
+		snprintf(plane->ports[i].name, sizeof(plane->ports[i].name), "%s", names[i]);
+		plane->ports[i].socket = -1;
+		plane->config.port[i] = &plane->ports[i];
+	}
+	plane->snapshot.n_stations = FAKE_WORKERS;
+	for (unsigned i = 0; i < FAKE_WORKERS; i++) {
+		plane->snapshot.stations[i].number = i;
+		plane->snapshot.stations[i].cpu = -1;
+	}
+	plane->now_us = 100 * UINT64_C(1000000);
+}
+
+static inline void fake_address(uint8_t address[16], const char *text)
+{
+	memset(address, 0, 16);
+	if (inet_pton(AF_INET, text, address) != 1 && inet_pton(AF_INET6, text, address) != 1)
+		abort();
+}
+
+/* A flow on wire 0, zone 0, from `src`, open, with one packet of 100 bytes; the rest is the test's. */
+static inline struct flow_record fake_flow(
+	const char *src, uint16_t sport, const char *dst, uint16_t dport, uint8_t proto)
+{
+	struct flow_record record = {0};
+	uint8_t a[16], b[16];
+
+	fake_address(a, src);
+	fake_address(b, dst);
+	record.key.proto = proto;
+	record.key.version_wire = FLOW_KEY_VERSION_WIRE(strchr(src, ':') ? 6 : 4, 0);
+	record.initiator = 1 & flow_key_make(&record.key, a, b, htons(sport), htons(dport));
+	record.packets_low[record.initiator] = 1;
+	record.bytes_low[record.initiator] = 100;
+	record.state = proto == 6 ? FLOW_ESTABLISHED : FLOW_REPLIED;
+	return record;
+}
+
+static inline struct flow_record *fake_add(
+	struct plane *plane, unsigned worker, uint32_t position, const struct flow_record *record)
+{
+	plane->records[worker][position] = *record;
+	plane->snapshot.stations[worker].flows++;
+	return &plane->records[worker][position];
+}
+
+/* The flow that lies at a position when flows are made up: all different, with `position` packets. */
+static inline struct flow_record fake_made_up(unsigned worker, uint32_t position)
+{
+	struct flow_record record =
+		fake_flow("10.0.0.0", (uint16_t)(1024 + worker), "192.0.2.1", 53, 17);
+	uint32_t host = htonl(10u << 24 | position);
+
+	memcpy(record.key.addr[0], &host, sizeof(host));
+	record.packets_low[0] = position;
+	return record;
+}
+
+const struct plane_config *plane_config(const struct plane *plane)
+{
+	return &plane->config;
+}
+
+uint64_t plane_origin_us(const struct plane *plane)
+{
+	(void)plane;
+	return FAKE_ORIGIN_US;
+}
+
+uint64_t plane_now_us(const struct plane *plane)
+{
+	return plane->now_us;
+}
+
+int plane_snapshot(struct plane *plane, struct plane_snapshot *snapshot)
+{
+	if (plane->silent)
+		return -ETIMEDOUT;
+	*snapshot = plane->snapshot;
+	return 0;
+}
+
+static inline bool fake_at(
+	const struct plane *plane, unsigned worker, uint32_t position, struct flow_record *record)
+{
+	if (position < plane->made_up) {
+		*record = fake_made_up(worker, position);
+		return true;
+	}
+	if (position >= FAKE_POSITIONS)
+		return false;
+	*record = plane->records[worker][position];
+	return record->state != FLOW_FREE;
+}
+
+int plane_page(struct plane *plane, unsigned worker, uint32_t position, struct plane_page *page)
+{
+	uint32_t end = plane->made_up > FAKE_POSITIONS ? plane->made_up : FAKE_POSITIONS;
+
+	if (worker >= FAKE_WORKERS)
+		abort();
+	if (plane->silent)
+		return -ETIMEDOUT;
+	plane->n_pages++;
+	page->n = 0;
+	page->now_us = plane->now_us;
+	for (; position < end && page->n < PLANE_PAGE; position++)
+		if (fake_at(plane, worker, position, &page->record[page->n]))
+			page->position[page->n++] = position;
+	page->next = position < end ? position : FLOW_NONE;
+	return 0;
+}
+
+static inline struct flow_record *fake_find(
+	struct plane *plane, const struct flow_key *key, unsigned *worker)
+{
+	for (*worker = 0; *worker < FAKE_WORKERS; (*worker)++) {
+		for (unsigned i = 0; i < FAKE_POSITIONS; i++) {
+			struct flow_record *record = &plane->records[*worker][i];
+
+			if (record->state != FLOW_FREE && flow_key_equal(&record->key, key))
+				return record;
+		}
+	}
+	return NULL;
+}
+
+int plane_find(struct plane *plane, const struct flow_key *key, unsigned *worker,
+	struct flow_record *record)
+{
+	const struct flow_record *found = fake_find(plane, key, worker);
+
+	if (plane->silent)
+		return -ETIMEDOUT;
+	if (!found)
+		return -ENOENT;
+	*record = *found;
+	return 0;
+}
+
+int plane_kill(struct plane *plane, const struct flow_key *key, unsigned *worker,
+	struct flow_record *record)
+{
+	struct flow_record *found = fake_find(plane, key, worker);
+
+	if (plane->silent)
+		return -ETIMEDOUT;
+	if (!found)
+		return -ENOENT;
+	*record = *found;
+	found->state = FLOW_FREE;
+	plane->n_kills++;
+	return 0;
+}
+
+int plane_follow(struct plane *plane, bool follow)
+{
+	if (plane->silent)
+		return -ETIMEDOUT;
+	plane->following = follow;
+	plane->n_follows++;
+	return 0;
+}
+
+static inline void fake_event(struct plane *plane, const struct path_event *event)
+{
+	if (plane->n_events == FAKE_EVENTS)
+		abort();
+	plane->events[plane->n_events++] = *event;
+}
+
+unsigned plane_events(struct plane *plane, struct path_event *events, unsigned max, uint64_t *lost)
+{
+	unsigned n = 0;
+
+	while (n < max && plane->events_at < plane->n_events)
+		events[n++] = plane->events[plane->events_at++];
+	if (plane->events_at == plane->n_events)
+		plane->events_at = plane->n_events = 0;
+	*lost += plane->lost;
+	plane->lost = 0;
+	return n;
+}
+
+int port_stats(const struct port *port, struct rte_eth_stats *stats)
+{
+	/* a driver that does not count */
+	if (port->id == UINT16_MAX)
+		return -ENOTSUP;
+	*stats = (struct rte_eth_stats){
+		.ipackets = 1,
+		.opackets = 2,
+		.imissed = 3,
+		.ierrors = 4,
+		.oerrors = 5,
+		.rx_nombuf = 6,
+	};
+	return 0;
+}
+
+const char *port_link_name(enum port_link link)
+{
+	static const char *const names[] = {"up", "down", "removed"};
+
+	return names[link];
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* flow explain and flow kill. */
+
+#include "unit/control_scene.h"
+
+#define ONE "\"src\":\"10.0.0.7\",\"sport\":33512,\"dst\":\"10.0.0.10\",\"dport\":443"
+#define TURNED "\"dst\":\"10.0.0.7\",\"dport\":33512,\"src\":\"10.0.0.10\",\"sport\":443"
+#define EXPLAIN(with) "{\"ask\":\"flow explain\",\"with\":{" with "}}"
+#define KILL(with) "{\"ask\":\"flow kill\",\"with\":{" with "}}"
+#define CLOCK 100000000 /* of the fake plane */
+
+static struct flow_record *add(struct scene *scene, uint8_t proto, enum flow_state state)
+{
+	struct flow_record record = fake_flow("10.0.0.7", 33512, "10.0.0.10", 443, proto);
+
+	record.state = state & 0xf;
+	record.start_us = CLOCK - 40000000;
+	record.last_seen_us = CLOCK - 3000;
+	return fake_add(&scene->plane, 1, 17, &record);
+}
+
+static void test_tcp(void **state)
+{
+	struct scene *scene = *state;
+	struct flow_record *record = add(scene, 6, FLOW_ESTABLISHED);
+
+	scene->plane.snapshot.stations[1].cpu = 5;
+	record->initiator = 0;
+	record->window_known = 3;
+	record->tcp_end[0] = 4000000001;
+	record->tcp_end[1] = 12;
+	record->tcp_window[0] = 65535;
+	record->tcp_window[1] = 100;
+	record->tcp_scale = 7 | 0 << 4;
+	for (unsigned turned = 0; turned < 2; turned++) {
+		json_t *lines = expect_lines(scene,
+			turned ? EXPLAIN(TURNED ",\"proto\":6") : EXPLAIN(ONE ",\"proto\":\"tcp\""),
+			1);
+		const json_t *line = json_array_get(lines, 0);
+		const json_t *tcp = json_object_get(line, "tcp");
+
+		/* whoever is named first, the initiator is who it was */
+		assert_string_equal(text_of(line, "src"), "10.0.0.7");
+		assert_int_equal(number_of(line, "worker"), 1);
+		assert_int_equal(number_of(line, "cpu"), 5);
+		assert_string_equal(text_of(line, "learned_from"), "left");
+		assert_int_equal(number_of(line, "age_us"), 40000000);
+		assert_int_equal(number_of(line, "idle_us"), 3000);
+		assert_string_equal(text_of(line, "state"), "open");
+		assert_string_equal(text_of(line, "state_detail"), "established");
+		assert_string_equal(text_of(line, "where"), "software");
+		assert_non_null(text_of(line, "where_because"));
+		assert_string_equal(text_of(line, "verdict"), "forward");
+		assert_string_equal(text_of(line, "reverse_verdict"), "forward");
+		assert_true(json_is_true(json_object_get(tcp, "window_tracked")));
+		assert_int_equal(number_of(tcp, "next_seq"), 4000000001);
+		assert_int_equal(number_of(tcp, "reverse_next_seq"), 12);
+		assert_int_equal(number_of(tcp, "window"), 65535 * 128);
+		assert_int_equal(number_of(tcp, "reverse_window"), 100);
+		assert_int_equal(number_of(tcp, "scale"), 7);
+		assert_int_equal(number_of(tcp, "reverse_scale"), 0);
+		assert_int_equal(number_of(line, "timeout_s"), 7440);
+		assert_string_equal(text_of(line, "timeout_name"), "tcp-open");
+		/* at a whole second of the run */
+		assert_int_equal(number_of(line, "ends_in_us"), INT64_C(7440000000));
+		assert_string_equal(text_of(line, "ends_because"),
+			"no packet for 7,440 s ends it (tcp-open); the last was 3 ms ago; FIN or "
+			"RST "
+			"would end it sooner");
+		json_decref(lines);
+	}
+}
+
+/* What a handshake has not told yet is absent. */
+static void test_half_known(void **state)
+{
+	struct scene *scene = *state;
+	struct flow_record *record = add(scene, 6, FLOW_SYN_SENT);
+
+	record->initiator = 0;
+	record->side = 1;
+	record->tcp_end[0] = 1001;
+	record->tcp_scale = 7 | FLOW_SCALE_UNKNOWN << 4;
+	json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
+	const json_t *line = json_array_get(lines, 0);
+	const json_t *tcp = json_object_get(line, "tcp");
+
+	assert_true(json_is_false(json_object_get(tcp, "window_tracked")));
+	assert_int_equal(number_of(tcp, "next_seq"), 1001);
+	assert_null(json_object_get(tcp, "reverse_next_seq"));
+	assert_null(json_object_get(tcp, "reverse_window"));
+	assert_null(json_object_get(tcp, "reverse_scale"));
+	assert_null(json_object_get(line, "cpu"));
+	assert_string_equal(text_of(line, "learned_from"), "right");
+	assert_string_equal(text_of(line, "ends_because"),
+		"the handshake is not complete; no packet for 60 s ends it (tcp-new); the last was "
+		"3 "
+		"ms ago");
+	json_decref(lines);
+}
+
+static void test_because(void **state)
+{
+	static const struct {
+		uint8_t proto;
+		enum flow_state state;
+		uint32_t idle_us;
+		const char *name;
+		const char *because;
+	} cases[] = {
+		{17, FLOW_REPLIED, 0, "udp-open",
+			"no packet for 180 s ends it (udp-open); the last was 0 us ago"},
+		{17, FLOW_REQUEST, 1234567, "udp-new",
+			"only one side has spoken; no packet for 30 s ends it (udp-new); the last "
+			"was "
+			"1.2 s ago"},
+		{1, FLOW_REPLIED, 999, "icmp",
+			"no packet for 30 s ends it (icmp); the last was 999 us ago"},
+		{132, FLOW_REPLIED, 65000000, "sctp-open",
+			"no packet for 900 s ends it (sctp-open); the last was 65 s ago"},
+		{47, FLOW_REPLIED, 1000, "other-open",
+			"no packet for 600 s ends it (other-open); the last was 1 ms ago"},
+		{6, FLOW_PICKED_UP, 0, "tcp-new",
+			"only one side has spoken; no packet for 60 s ends it (tcp-new); the last "
+			"was "
+			"0 us ago"},
+		{6, FLOW_FIN_1, 0, "tcp-closing",
+			"one side has closed; no packet for 240 s ends it (tcp-closing); the last "
+			"was "
+			"0 us ago"},
+		{6, FLOW_FIN_ACK_0, 0, "tcp-closing",
+			"both sides have closed, but have not both heard of it; no packet for 240 "
+			"s "
+			"ends it (tcp-closing); the last was 0 us ago"},
+		{6, FLOW_TIME_WAIT, 0, "tcp-time-wait",
+			"both sides have closed; it waits 120 s (tcp-time-wait) for stragglers, "
+			"and the "
+			"last packet was 0 us ago"},
+		{6, FLOW_RESET, 0, "tcp-reset",
+			"it was reset; it waits 10 s (tcp-reset) for stragglers, and the last "
+			"packet was "
+			"0 us ago"},
+	};
+	struct scene *scene = *state;
+	char request[256];
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct flow_record *record = add(scene, cases[i].proto, cases[i].state);
+
+		record->last_seen_us = (CLOCK - cases[i].idle_us) & ((UINT64_C(1) << 48) - 1);
+		snprintf(request, sizeof(request), EXPLAIN(ONE ",\"proto\":%u"), cases[i].proto);
+		json_t *lines = expect_lines(scene, request, 1);
+		const json_t *line = json_array_get(lines, 0);
+
+		assert_string_equal(text_of(line, "timeout_name"), cases[i].name);
+		assert_string_equal(text_of(line, "ends_because"), cases[i].because);
+		assert_int_equal(json_is_object(json_object_get(line, "tcp")), cases[i].proto == 6);
+		json_decref(lines);
+	}
+}
+
+/* A packet that comes between the look at the record and the look at the clock is not in the future. */
+static void test_clock(void **state)
+{
+	struct scene *scene = *state;
+	struct flow_record *record = add(scene, 17, FLOW_REPLIED);
+
+	record->last_seen_us = CLOCK + 10;
+	record->start_us = CLOCK + 10;
+	json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":17"), 1);
+
+	assert_int_equal(number_of(json_array_get(lines, 0), "idle_us"), 0);
+	assert_int_equal(number_of(json_array_get(lines, 0), "age_us"), 0);
+	json_decref(lines);
+	/* and one whose time is over, but which ageing has not looked at yet, ends now */
+	record->last_seen_us = 5;
+	scene->plane.now_us = 1000 * UINT64_C(1000000);
+	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":17"), 1);
+	assert_int_equal(number_of(json_array_get(lines, 0), "ends_in_us"), 0);
+	json_decref(lines);
+}
+
+static void test_not_there(void **state)
+{
+	struct scene *scene = *state;
+
+	add(scene, 17, FLOW_REPLIED);
+	expect_error(scene, EXPLAIN(ONE ",\"proto\":6"), "no such flow", 1);
+	expect_error(scene, EXPLAIN(ONE ",\"proto\":17,\"wire\":1"), "no such flow", 1);
+	expect_error(scene, EXPLAIN(ONE ",\"proto\":17,\"zone\":1"), "no such flow", 1);
+	expect_error(scene, KILL(ONE ",\"proto\":6"), "no such flow", 1);
+	/* ports that are not given are 0 */
+	expect_error(scene, EXPLAIN("\"src\":\"10.0.0.7\",\"dst\":\"10.0.0.10\",\"proto\":17"),
+		"no such flow", 1);
+	scene->plane.silent = true;
+	expect_error(scene, EXPLAIN(ONE ",\"proto\":17"),
+		"flow explain: a thread of the packet path does not answer", 1);
+	expect_error(scene, KILL(ONE ",\"proto\":17"),
+		"flow kill: a thread of the packet path does not answer", 1);
+	assert_int_equal(scene->plane.n_kills, 0);
+}
+
+static void test_kill(void **state)
+{
+	struct scene *scene = *state;
+
+	add(scene, 17, FLOW_REPLIED);
+	json_t *lines = expect_lines(scene, KILL(TURNED ",\"proto\":\"udp\""), 1);
+	const json_t *line = json_array_get(lines, 0);
+
+	assert_string_equal(text_of(line, "src"), "10.0.0.7");
+	assert_string_equal(text_of(line, "state"), "open");
+	assert_int_equal(number_of(line, "worker"), 1);
+	assert_null(json_object_get(line, "idle_us"));
+	json_decref(lines);
+	assert_int_equal(scene->plane.n_kills, 1);
+	expect_error(scene, KILL(TURNED ",\"proto\":\"udp\""), "no such flow", 1);
+}
+
+static void test_ipv6(void **state)
+{
+	struct scene *scene = *state;
+	struct flow_record record = fake_flow("2001:db8::2", 0, "2001:db8::1", 0, 58);
+
+	record.key.version_wire = FLOW_KEY_VERSION_WIRE(6, 1);
+	record.key.zone = 4094;
+	record.side = 1;
+	fake_add(&scene->plane, 0, 0, &record);
+	json_t *lines = expect_lines(scene,
+		EXPLAIN("\"src\":\"2001:DB8:0::1\",\"dst\":\"2001:db8::2\",\"proto\":\"icmp6\","
+			"\"wire\":1,\"zone\":4094"),
+		1);
+	const json_t *line = json_array_get(lines, 0);
+
+	assert_string_equal(text_of(line, "src"), "2001:db8::2");
+	assert_string_equal(text_of(line, "learned_from"), "down");
+	json_decref(lines);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SCENE_TEST(test_tcp),
+		SCENE_TEST(test_half_known),
+		SCENE_TEST(test_because),
+		SCENE_TEST(test_clock),
+		SCENE_TEST(test_not_there),
+		SCENE_TEST(test_kill),
+		SCENE_TEST(test_ipv6),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
