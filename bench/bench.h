@@ -45,5 +45,6 @@ void bench_print_head(bool json);
 /* `millrace bench`: argv[0] is "bench". Returns the exit code. */
 int bench_main(int argc, char **argv);
 
-/* `millrace bench table`. Returns 0 or a negative errno. */
+/* `millrace bench table`, `list`. Without sizes each has its own. Return 0 or a negative errno. */
+int bench_list(const struct bench_options *options);
 int bench_table(const struct bench_options *options);

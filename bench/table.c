@@ -321,12 +321,15 @@ static int use_large_pages(const struct rte_memseg_list *list, void *argument)
 
 int bench_table(const struct bench_options *options)
 {
+	static const uint32_t sizes[] = {1024, 65536, 1000000};
 	struct bench bench = {.options = *options};
+	const uint32_t *flows = options->n_flows == 0 ? sizes : options->flows;
+	unsigned n = options->n_flows == 0 ? RTE_DIM(sizes) : options->n_flows;
 	uint32_t most = 0;
 	struct error error;
 
-	for (unsigned i = 0; i < options->n_flows; i++)
-		most = RTE_MAX(most, options->flows[i]);
+	for (unsigned i = 0; i < n; i++)
+		most = RTE_MAX(most, flows[i]);
 	int ret = dpdk_start(64 + (unsigned)(most / 1048576.0 * 160), &error);
 
 	if (ret < 0) {
@@ -338,8 +341,8 @@ int bench_table(const struct bench_options *options)
 	ret = bench.order == NULL ? -ENOMEM : hash_secret_init(&bench.secret);
 	if (ret == 0)
 		bench_print_head(options->json);
-	for (unsigned i = 0; ret == 0 && i < options->n_flows; i++)
-		ret = measure_size(&bench, options->flows[i]);
+	for (unsigned i = 0; ret == 0 && i < n; i++)
+		ret = measure_size(&bench, flows[i]);
 	if (ret < 0)
 		fprintf(stderr, "millrace: bench table: %s\n", strerror(-ret));
 	free(bench.order);

@@ -243,6 +243,11 @@ const struct plane_config *plane_config(const struct plane *plane)
 	return &plane->config;
 }
 
+struct rte_mempool *plane_pool(const struct plane *plane)
+{
+	return plane->pools[0];
+}
+
 uint64_t plane_origin_us(const struct plane *plane)
 {
 	return plane->clock.origin_us;
