@@ -2,7 +2,6 @@
 #include "port/kernel.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <linux/capability.h>
@@ -13,7 +12,6 @@
 #include <net/if_arp.h>
 #include <net/route.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -261,30 +259,6 @@ int kernel_promiscuous(unsigned index)
 		return ret;
 	}
 	return fd;
-}
-
-static void ignore_outgoing(int fd, unsigned index)
-{
-	struct sockaddr_ll address;
-	socklen_t size = sizeof(address);
-	int one = 1;
-
-	if (getsockname(fd, (struct sockaddr *)&address, &size) == 0 && size >= sizeof(address) &&
-		address.sll_family == AF_PACKET && address.sll_ifindex == (int)index)
-		setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof(one));
-}
-
-void kernel_ignore_outgoing(unsigned index)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	const struct dirent *entry;
-
-	if (directory == NULL)
-		return;
-	while ((entry = readdir(directory)) != NULL)
-		if (entry->d_name[0] != '.')
-			ignore_outgoing(atoi(entry->d_name), index);
-	closedir(directory);
 }
 
 static bool may(unsigned capability)

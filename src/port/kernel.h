@@ -53,12 +53,6 @@ int kernel_set_up(const char *name);
  */
 int kernel_promiscuous(unsigned index);
 
-/*
- * Packet sockets of this process on the interface also get what this machine itself sends there,
- * which no wire would carry back: not any more.
- */
-void kernel_ignore_outgoing(unsigned index);
-
 /* May this process do it? */
 bool kernel_may_net_admin(void);
 bool kernel_may_net_raw(void);

@@ -3,6 +3,7 @@
 
 #include "port/device.h"
 #include "port/kernel.h"
+#include "port/packet.h"
 #include "port/port.h"
 
 const char *port_link_name(enum port_link link)
@@ -60,5 +61,11 @@ bool port_update_link(struct port *port)
 
 int port_stats(const struct port *port, struct rte_eth_stats *stats)
 {
-	return rte_eth_stats_get(port->id, stats);
+	int ret = rte_eth_stats_get(port->id, stats);
+
+	if (port->missed != NULL) {
+		*port->missed += packet_missed(port->interface_index);
+		stats->imissed += *port->missed;
+	}
+	return ret;
 }

@@ -35,8 +35,20 @@ static unsigned packet_frame(unsigned mtu)
 	return RTE_MAX(2048u, RTE_ALIGN(mtu + PORT_FRAME_OVERHEAD + PACKET_RX_HEADER, 1024u));
 }
 
-static int open_packet(struct port *port, struct error *error)
+static void renew_packet(const struct port_opening *opening)
 {
+	const struct port *port = opening->port;
+
+	if (packet_renew(port->interface_index, &opening->ring) < 0)
+		port_warn(opening,
+			"%s: the kernel puts fragments together before we see them, and packets "
+			"that this machine sends are seen too",
+			port->ethdev);
+}
+
+static int open_packet(struct port_opening *opening, struct error *error)
+{
+	struct port *port = opening->port;
 	unsigned frame = packet_frame(port->mtu);
 	/* the driver has them lie without a gap: whole frames in each block of whole pages */
 	unsigned block = 4 * frame * RTE_MAX(1u, PACKET_BLOCK / (4 * frame));
@@ -45,19 +57,20 @@ static int open_packet(struct port *port, struct error *error)
 	int ret = -EINVAL;
 
 	snprintf(port->ethdev, sizeof(port->ethdev), "net_af_packet_%s", port->device.interface);
+	port->data_room = port_packet_room(frame);
 	/* a limit on locked memory may be in the way: then fewer */
 	for (; ret < 0 && ret != -EBUSY && frames >= PACKET_FRAMES_LEAST; frames /= 2) {
-		/* one queue: the driver's way to have more makes the kernel reassemble fragments */
+		/* one queue: with more, the driver's group of sockets reassembles fragments */
 		snprintf(arguments, sizeof(arguments),
 			"iface=%s,qpairs=1,blocksz=%u,framesz=%u,framecnt=%u",
 			port->device.interface, block, frame, frames);
 		ret = probe_device("vdev", port->ethdev, arguments, &port->id, said, sizeof(said));
+		opening->ring = (struct packet_ring){block, frame, frames};
 	}
-	port->data_room = port_packet_room(frame);
 	if (ret < 0)
 		return error_set(error, ret, "%s: af_packet does not open it: %s",
 			port->device.interface, *said ? said : strerror(-ret));
-	kernel_ignore_outgoing(port->interface_index);
+	renew_packet(opening);
 	return 0;
 }
 
@@ -94,41 +107,43 @@ int port_open_interface(struct port_opening *opening, struct error *error)
 	}
 	if (ret == 0 || ret == -EBUSY)
 		return ret;
-	ret = open_packet(port, error);
+	ret = open_packet(opening, error);
 	if (ret == 0)
 		snprintf(
 			port->note, sizeof(port->note), "af_packet, 1 queue (not af_xdp: %s)", why);
 	return ret;
 }
 
+static unsigned number_argument(const char *text, const char *key, unsigned otherwise)
+{
+	char value[16];
+
+	if (!device_argument(text, key, value, sizeof(value)))
+		return otherwise;
+	return (unsigned)strtoul(value, NULL, 10);
+}
+
 /* Arguments that would lose packets; the driver itself says nothing. */
-static int check_packet_arguments(const struct port_opening *opening, struct error *error)
+static int check_packet_arguments(struct port_opening *opening, struct error *error)
 {
 	struct port *port = opening->port;
 	const char *text = port->device.text;
-	unsigned frame = 2048, block = (unsigned)sysconf(_SC_PAGESIZE);
-	unsigned needed = port->mtu + PORT_FRAME_OVERHEAD + PACKET_RX_HEADER;
-	char value[16];
+	unsigned frame = number_argument(text, "framesz", PACKET_FRAME_DEFAULT);
+	unsigned block = number_argument(text, "blocksz", (unsigned)sysconf(_SC_PAGESIZE));
 
-	if (device_argument(text, "framesz", value, sizeof(value)))
-		frame = (unsigned)atoi(value);
-	if (device_argument(text, "blocksz", value, sizeof(value)))
-		block = (unsigned)atoi(value);
-	if (frame == 0 || frame > UINT16_MAX || block % frame != 0)
+	if (frame == 0 || frame > UINT16_MAX || block == 0 || block % frame != 0)
 		return error_set(error, -EINVAL,
 			"%s: blocksz=%u must be a multiple of framesz=%u, which is at most 65,535",
 			port->ethdev, block, frame);
-	if (frame < needed)
+	if (frame < (unsigned)port->mtu + PORT_FRAME_OVERHEAD + PACKET_RX_HEADER)
 		return error_set(error, -EINVAL,
 			"%s: framesz=%u cuts the frames of %s, MTU %u: "
 			"framesz=%u,blocksz=%u would do",
 			port->ethdev, frame, port->device.interface, port->mtu,
 			packet_frame(port->mtu), 4 * packet_frame(port->mtu));
-	if (device_argument(text, "qpairs", value, sizeof(value)) && atoi(value) > 1)
-		port_warn(opening,
-			"%s: with qpairs=%s the kernel puts fragments together before we see them",
-			port->ethdev, value);
 	port->data_room = port_packet_room(frame);
+	opening->ring = (struct packet_ring){
+		block, frame, number_argument(text, "framecnt", PACKET_FRAMES_DEFAULT)};
 	return 0;
 }
 
@@ -136,16 +151,14 @@ static int check_xdp_arguments(const struct port_opening *opening, struct error 
 {
 	const struct port *port = opening->port;
 	const char *text = port->device.text;
-	unsigned channels = opening->interface.channels, count = 1;
-	char value[16];
+	unsigned channels = opening->interface.channels;
+	unsigned count = RTE_MIN(
+		number_argument(text, "queue_count", 1), RTE_MAX(opening->config->n_queues, 1u));
 
 	if (port->mtu > xdp_max_mtu())
 		return error_set(error, -EINVAL,
 			"%s: af_xdp takes frames up to MTU %u, and %s has %u", port->ethdev,
 			xdp_max_mtu(), port->device.interface, port->mtu);
-	if (device_argument(text, "queue_count", value, sizeof(value)))
-		count = (unsigned)atoi(value);
-	count = RTE_MIN(count, RTE_MAX(opening->config->n_queues, 1u));
 	if (count >= channels)
 		return 0;
 	if (!opening->config->force)
@@ -242,6 +255,6 @@ int port_open_named(struct port_opening *opening, struct error *error)
 	if (ret < 0)
 		return explain(port, ret, said, error);
 	if (device_is(port->ethdev, "af_packet"))
-		kernel_ignore_outgoing(port->interface_index);
+		renew_packet(opening);
 	return 0;
 }

@@ -4,6 +4,7 @@
 /* What the files of port/ share: how a port is opened, step by step. Nobody else includes this. */
 
 #include "port/kernel.h"
+#include "port/packet.h"
 #include "port/port.h"
 
 /* Ethernet header, two VLAN tags, FCS. */
@@ -15,6 +16,7 @@ struct port_opening {
 	port_warn_fn warn;
 	void *context;
 	struct kernel_interface interface; /* where the device has one */
+	struct packet_ring ring;	   /* of af_packet */
 };
 
 /* One line of warning for the user. */

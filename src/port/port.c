@@ -100,6 +100,8 @@ static int open_device(struct port_opening *opening, struct error *error)
 		return ret;
 	if (port->interface_index != 0)
 		port_check_offloads(opening);
+	if (device_is(port->ethdev, "af_packet"))
+		port->missed = calloc(1, sizeof(*port->missed));
 	take_note(port);
 	return 0;
 }
@@ -165,6 +167,7 @@ void port_close(struct port *port)
 		xdp_left_close(port->left);
 	}
 	free(port->left);
+	free(port->missed);
 	if (port->promiscuous >= 0)
 		close(port->promiscuous);
 	free(port);

@@ -84,6 +84,7 @@ struct port {
 	unsigned interface_index;	   /* of the kernel interface; 0: none that must exist */
 	int promiscuous;		   /* holds the interface so; -1: the driver does */
 	uint16_t data_room;		   /* that the driver insists on; 0: any */
+	uint64_t *missed;		   /* af_packet's: the driver does not count them */
 	struct xdp_left *left;		   /* what af_xdp does not close itself */
 };
 

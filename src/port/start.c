@@ -47,10 +47,7 @@ static int start(struct port *port, struct rte_mempool *pool)
 	return ret;
 }
 
-/*
- * A packet socket takes the frames of all interfaces until it is bound to one, and its driver binds it
- * last: what lies there now may be a stranger's.
- */
+/* Where the driver has its own socket still, a stranger's frames may lie there: see port/packet.h. */
 static void empty_ring(const struct port *port)
 {
 	struct rte_mbuf *packets[PORT_BURST];
