@@ -33,8 +33,8 @@ static void print_device(FILE *out, const json_t *line)
 {
 	char device[FIELD_MAX], driver[FIELD_MAX], text[FIELD_MAX];
 
-	fprintf(out, "          device %s, driver %s", field_text(line, "device", device),
-		field_text(line, "driver", driver));
+	fprintf(out, "          device %s\n", field_text(line, "device", device));
+	fprintf(out, "          driver %s", field_text(line, "driver", driver));
 	if (field_has(line, "interface"))
 		fprintf(out, ", interface %s", field_text(line, "interface", text));
 	if (field_has(line, "mac"))

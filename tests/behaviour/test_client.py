@@ -1,0 +1,552 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The client, asking an engine whose answers the test makes up."""
+import datetime
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+
+import pytest
+
+from conftest import MILLRACE, SLOWER, run
+from fake_engine import END, LIMIT_S, FakeEngine, line
+
+VERBS = [["flow", "list"], ["flow", "explain"], ["flow", "kill"], ["port", "show"],
+         ["worker", "show"], ["wire", "show"], ["drop", "show"], ["event", "follow"],
+         ["config", "show"]]
+NOUNS = sorted({noun for noun, _ in VERBS})
+FLOW = ["10.0.0.1:50560", "10.0.0.10:102", "tcp"]
+
+
+def ago(seconds):
+    """A time as records have it."""
+    then = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=seconds)
+    return then.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def flow(**keys):
+    return {"version": 4, "proto": 6, "src": "10.0.0.1", "sport": 50560, "dst": "10.0.0.10",
+            "dport": 102, "wire": 0, "zone": 0, "packets": 9120331, "bytes": 51234567,
+            "reverse_packets": 4560112, "reverse_bytes": 123, "start": "2026-01-02T03:04:05.000000Z",
+            "state": "open", "tcp_flags": 27, "reverse_tcp_flags": 18, "icmp_errors": 0,
+            "offload": {"packets": 0, "state": "software", "reason": "no_nic"}, "worker": 1, **keys}
+
+
+def end(**keys):
+    return {**END, **keys}
+
+
+LIST_END = end(flows=41207, matched=2, cursor=None)
+EXPLAINED = flow(
+    cpu=2, learned_from="eth1", age_us=40_123_456, idle_us=3400, state_detail="established",
+    where="software", where_because="this engine gives no flow to a network card",
+    verdict="forward", reverse_verdict="drop", timeout_s=7440, timeout_name="tcp-open",
+    ends_in_us=7_439_996_600, ends_because="no packet for 7,440 s ends it (tcp-open)",
+    tcp={"window_tracked": True, "next_seq": 12345, "reverse_next_seq": 99, "window": 65535,
+         "reverse_window": 1024, "scale": 7, "reverse_scale": 15})
+PORT = {"port": "eth1", "device": "net_af_xdp0,iface=eth1", "driver": "net_af_xdp",
+        "interface": "eth1", "wire": 0, "mac": "02:00:00:00:00:01", "link": "up",
+        "speed_mbps": 10000, "mtu": 1500, "numa": 0, "rx_queues": 1, "tx_queues": 1,
+        "sharding": "hand-over", "rx_packets": 1234567, "rx_bytes": 12345678901,
+        "tx_packets": 1, "tx_bytes": 60,
+        "nic": {"rx_packets": 1234570, "tx_packets": 1, "rx_missed": 3, "rx_errors": 0,
+                "tx_errors": 0, "rx_no_buffer": 0}}
+WORKER = {"thread": "worker 0", "kind": "worker", "worker": 0, "cpu": 1, "flows": 41207,
+          "capacity": 1048576, "received": 1234567, "out": 1234000, "dropped": 567,
+          "handed_out": 7, "handed_in": 12, "held": 0, "bursts": 99999, "packets_per_burst": 12.34,
+          "idle_polls": 1234567890, "busy_percent": 43.21, "sleep_percent": 12,
+          "cycles_per_packet": 123.4, "stages": {"rx": 10.1, "triage": 20, "look_up": 12.2,
+                                                 "account": 9, "learn": 3, "out": 14.5},
+          "ports": [{"port": "eth1", "rx_packets": 1234567, "rx_bytes": 55512345,
+                     "tx_packets": 0, "tx_bytes": 0}]}
+WIRE = {"wire": 0, "ports": ["eth1", "eth2"], "received": 12345678901, "received_bytes": 10**13,
+        "non_ip": 12, "out": 12345677900, "out_bytes": 10**12, "delivered": 88, "dropped": 901,
+        "held": 12, "fragments_untied": 3, "icmp_untied": 4, "flows": 41207}
+DROP = {"reason": "malformed", "packets": 901, "what": "no whole header", "wires": [900, 0, 1]}
+EVENT = {"time": "2026-11-20T08:00:00.123456Z", "event": "flow_end", "proto": 17,
+         "src": "2001:db8::1", "sport": 53, "dst": "2001:db8::2", "dport": 4000, "wire": 3,
+         "zone": 0, "worker": 0, "end_reason": "idle"}
+CONFIG = {"wires": [["eth1", "eth2"]], "workers": 2, "output": None, "poll": "always"}
+ANSWERS = dict(zip(map(tuple, VERBS), [flow(), EXPLAINED, flow(), PORT, WORKER, WIRE, DROP, EVENT,
+                                       CONFIG]))
+
+
+def ask(*args, answer=(END,), stdin=None, **more):
+    """One run against an engine with this answer: (run, requests)."""
+    with FakeEngine(answer, **more) as engine:
+        result = run(*args, "--socket", engine.path, stdin=stdin)
+        result.text = result.stdout.decode()
+    assert max(map(len, result.stderr.splitlines()), default=0) < 600
+    return result, engine.requests
+
+
+def shown(*args, answer, **more):
+    """The lines of text of a run that has to succeed, and quietly."""
+    result, requests = ask(*args, answer=answer, **more)
+    assert (result.code, result.stderr, len(requests)) == (0, "", 1)
+    assert result.text.endswith("\n") or not result.text
+    return result.text.splitlines()
+
+
+def words_of(verb):
+    return [*verb, *(FLOW if verb[1] in ("explain", "kill") else [])]
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_json_is_the_answer_unchanged(verb):
+    """Byte by byte, whatever its blanks and whatever it says; the end line is left out."""
+    odd = b'{ "a" :1,\t"b":"\\u001b\xc3\xbc", "end":false }\n'
+    answer = [ANSWERS[tuple(verb)], odd, b"{}\n", end(flows=1, matched=3)]
+    result, requests = ask(*words_of(verb), "--json", answer=answer)
+    assert (result.code, result.stderr) == (0, "")
+    assert result.stdout == b"".join(map(line, answer[:3]))
+    assert requests[0]["ask"] == " ".join(verb)
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_text_fits_and_says_something(verb):
+    lines = shown(*words_of(verb), answer=[ANSWERS[tuple(verb)], end(flows=1)])
+    assert lines and max(map(len, lines)) <= 100
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_answers_with_nothing_in_them(verb):
+    """Absent keys are a dash or left out; keys of another kind are no reason to fall."""
+    shown(*words_of(verb), answer=[END])
+    wrong = {key: [value] if isinstance(value, str) else "x"
+             for key, value in ANSWERS[tuple(verb)].items()}
+    for odd in ({}, wrong, {key: None for key in wrong}, {key: {} for key in wrong},
+                {key: [{}, [], 1] for key in wrong}, {key: -1 for key in wrong}):
+        shown(*words_of(verb), answer=[odd, odd, END])
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+@pytest.mark.parametrize("evil", ["\x1b[31m", "\n", "\r", "\x9b31m", "\x7f", "%s%n", "x" * 5000],
+                         ids=["escape", "newline", "return", "csi", "delete", "format", "long"])
+def test_hostile_strings(verb, evil):
+    """What an engine (or who named its ports) says cannot write lines or colours of its own."""
+    def poison(value):
+        if isinstance(value, str):
+            return evil + value + evil
+        if isinstance(value, list):
+            return [poison(item) for item in value]
+        if isinstance(value, dict):
+            return {**{key: poison(item) for key, item in value.items()}, evil: evil}
+        return value
+
+    clean = ask(*words_of(verb), answer=[ANSWERS[tuple(verb)], END])[0]
+    poisoned = {**poison(ANSWERS[tuple(verb)]), "end": False}
+    result, _ = ask(*words_of(verb), answer=[poisoned, end(cursor=poison("x"))])
+    assert result.code == 0 and result.stderr == ""
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", result.text)
+    if verb[0] not in ("config", "worker") and len(evil) < 100:
+        assert len(result.text.splitlines()) <= len(clean.text.splitlines()) + 1
+    refused, _ = ask(*words_of(verb), answer=[end(error=f"no{evil}", code=1)])
+    assert refused.code == 1 and len(refused.stderr.splitlines()) == 1
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", refused.stderr)
+
+
+def test_flow_list():
+    lines = shown("flow", "list", answer=[
+        flow(start=ago(131)), flow(version=6, proto=17, src="2001:db8::1", dst="2001:db8::9",
+                                   sport=4500, dport=4500, zone=7, state="closing"),
+        flow(proto=1, sport=0, dport=0, packets=3, reverse_packets=0, state="new"), LIST_END])
+    assert lines[0].split() == ["wire", "proto", "initiator", "responder", "state", "packets", "->",
+                                "<-", "age"]
+    assert re.fullmatch(r"    0  tcp    10\.0\.0\.1:50560         10\.0\.0\.10:102         open   "
+                        r"   9,120,331   4,560,112  00:02:1\d", lines[1])
+    assert lines[2].split()[:5] == ["0/7", "udp", "[2001:db8::1]:4500", "[2001:db8::9]:4500",
+                                    "closing"]
+    assert lines[3].split()[1:4] == ["icmp", "10.0.0.1", "10.0.0.10"]
+    assert lines[4:] == [" 3 of 41,207 flows"]
+
+
+@pytest.mark.parametrize("by, title, first", [("rate", "rate pps", "81,204"),
+                                              ("packets", "packets", "13,680,443"),
+                                              ("bytes", "bytes", "51.2 MB")])
+def test_flow_list_top(by, title, first):
+    lines = shown("flow", "list", "--top", "3", "--by", by,
+                  answer=[flow(rate_pps=81204), flow(rate_pps=1.4), LIST_END])
+    assert lines[0].strip().startswith(title) and lines[1].strip().startswith(first)
+    assert max(map(len, lines)) <= 100
+
+
+def test_addresses_are_never_cut():
+    lines = shown("flow", "list", "--top", "1", answer=[
+        flow(version=6, src="2001:db8:1111:2222:3333:4444:5555:6666", sport=65535,
+             dst="2001:db8:1111:2222:3333:4444:5555:7777", rate_pps=123456789), LIST_END])
+    assert "[2001:db8:1111:2222:3333:4444:5555:6666]:65535 [2001:db8:1111:2222:" in lines[1]
+    assert " open 9,120,331 4,560,112 " in lines[1]
+
+
+def test_flow_list_pages():
+    answer = [flow(), end(flows=9, matched=1, cursor="1:77")]
+    assert shown("flow", "list", "--limit=1", answer=answer)[-1] == \
+        " 1 of 9 flows; more with --cursor 1:77"
+    result, _ = ask("flow", "list", "--limit=1", "--json", answer=answer)
+    assert result.stdout == line(flow())
+    assert result.stderr == "millrace: more with --cursor 1:77\n"
+
+
+def test_requests_say_what_the_options_say():
+    _, requests = ask("flow", "list", "--port", "443", "--proto=47", "--json", "--state", "fin-0")
+    assert requests == [{"ask": "flow list", "with": {"port": 443, "proto": "47", "state": "fin-0"}}]
+    _, requests = ask("flow", "kill", "[2001:db8::1]:1", "--zone", "7", "[2001:db8::2]:2", "sctp")
+    assert requests == [{"ask": "flow kill", "with": {
+        "src": "2001:db8::1", "sport": 1, "dst": "2001:db8::2", "dport": 2, "proto": "sctp",
+        "zone": 7}}]
+
+
+def test_flow_explain():
+    assert shown("flow", "explain", *FLOW, answer=[EXPLAINED, END]) == [
+        " tcp 10.0.0.1:50560 -> 10.0.0.10:102, open (established)",
+        " wire 0, zone 0, worker 1 on cpu 2",
+        " learned 40.1 s ago from eth1, counted since " + local("2026-01-02T03:04:05") +
+        ".000000, last packet 3 ms ago",
+        " packets 9,120,331 -> and 4,560,112 <-, bytes 51,234,567 -> and 123 <-, ICMP errors 0",
+        " tcp flags FIN SYN PSH ACK -> and SYN ACK <-",
+        " tcp next 12345, window 65,535, scale 7 ->",
+        "     next 99, window 1,024, scale not known <-",
+        " handled in software because: this engine gives no flow to a network card",
+        " verdict forward -> and drop <-",
+        " will end: 2 h 4 min after its last packet (tcp-open), in 2 h 3 min if nothing more comes",
+        " because: no packet for 7,440 s ends it (tcp-open)"]
+
+
+def local(text):
+    utc = datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.timezone.utc)
+    return utc.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def test_long_sentences_are_wrapped():
+    because = "word " * 50 + "end"
+    lines = shown("flow", "explain", *FLOW, answer=[{**EXPLAINED, "ends_because": because}, END])
+    assert max(map(len, lines)) <= 100
+    assert " ".join(" ".join(lines).split()).endswith(because)
+
+
+def test_flow_kill():
+    assert shown("flow", "kill", *FLOW, answer=[flow(), END]) == [
+        "killed: tcp 10.0.0.1:50560 -> 10.0.0.10:102, 9,120,331 packets -> and 4,560,112 <-"]
+
+
+def test_port_show():
+    text = "\n".join(shown("port", "show", answer=[PORT, {**PORT, "port": "eth2", "link": "down",
+                                                         "speed_mbps": 0}, END]))
+    for words in ("eth1     wire 0, link up, 10,000 Mb/s, mtu 1,500", "driver net_af_xdp",
+                  "sharding: hand-over", "engine: rx 1,234,567 packets, 12.3 GB; tx 1 packets",
+                  "driver: rx 1,234,570, tx 1, missed 3", "link down, mtu"):
+        assert words in text
+
+
+def test_worker_show():
+    rx = {"thread": "rx 0", "kind": "rx", "received": 5, "out": 0, "dropped": 0, "handed_out": 5,
+          "handed_in": 0, "held": 0, "bursts": 0, "idle_polls": 9, "stages": {}, "ports": []}
+    assert shown("worker", "show", answer=[WORKER, rx, END]) == [
+        " worker 0 on cpu 1: 41,207 of 1,048,576 flows, busy 43.2 %, asleep 12.0 %",
+        "   received 1,234,567, out 1,234,000, dropped 567, held 0",
+        "   handed to other threads 7, by other threads 12",
+        "   bursts 99,999 of 12.3 packets, idle polls 1,234,567,890",
+        "   cycles a packet 123.4: rx 10.1, triage 20.0, look_up 12.2, account 9.0, learn 3.0, "
+        "out 14.5",
+        "   port                    rx packets   rx bytes          tx packets   tx bytes",
+        "   eth1                     1,234,567    55.5 MB                   0        0 B",
+        " rx 0",
+        "   received 5, out 0, dropped 0, held 0",
+        "   handed to other threads 5, by other threads 0",
+        "   bursts 0, idle polls 9"]
+
+
+def numbers(text):
+    return [int(word.replace(",", "")) for word in re.findall(r"[\d,]+", text)]
+
+
+def test_wire_show_is_a_sum():
+    lines = shown("wire", "show", answer=[WIRE, {**WIRE, "wire": 1, "held": 14}, END])
+    assert lines[0].split() == ["wire", "ports", "received", "=", "out", "+", "delivered", "+",
+                                "dropped", "+", "held"]
+    _, received, *parts = numbers(lines[1].replace("eth1 eth2", ""))
+    assert received == sum(parts) == WIRE["received"]
+    assert "12 packets non-IP" in lines[2]
+    assert "3 fragments, 4 ICMP errors" in lines[2]
+    assert not any("WRONG" in text for text in lines[:3])
+    assert "WRONG: 2 packets too many" in lines[4]
+
+
+def test_drop_show():
+    lines = shown("drop", "show", answer=[DROP, {**DROP, "packets": 0, "wires": [0, 0, 0]}, END])
+    assert lines[1].split(maxsplit=2) == ["malformed", "901", "no whole header"]
+    assert lines[2].strip() == "wire 0: 900, wire 2: 1"
+    assert len(lines) == 4
+
+
+def test_event_times_are_the_readers(monkeypatch):
+    monkeypatch.setenv("TZ", "XXX-5:30")
+    link = {"time": EVENT["time"], "event": "link", "port": "eth1", "link": "down"}
+    checksum = {"time": "?", "event": "checksum_offload", "port": "eth1", "what": "switch it off"}
+    assert shown("event", "follow", "--no-flows", answer=[EVENT, link, checksum, END]) == [
+        " 11-20 13:30:00.123  flow_end      udp   [2001:db8::1]:53 -> [2001:db8::2]:4000  idle  "
+        "wire 3",
+        " 11-20 13:30:00.123  link          port eth1, link down",
+        " ?                   checksum_offload  port eth1, switch it off"]
+
+
+def test_config_show_is_yaml():
+    assert shown("config", "show", answer=[CONFIG, END]) == [
+        "wires:", "  - - eth1", "    - eth2", "workers: 2", "output: null", "poll: always"]
+
+
+@pytest.mark.parametrize("piece", [1, 7, 4096])
+def test_answers_in_pieces(piece):
+    """Half lines, and several lines in one write."""
+    answer = [flow(sport=port) for port in range(200)] + [LIST_END]
+    whole = shown("flow", "list", answer=[b"".join(map(line, answer))])
+    assert shown("flow", "list", answer=answer, piece=piece) == whole
+    assert len(whole) == 202
+
+
+def test_long_lines():
+    """Up to a megabyte; what is longer is a fault, told before it has eaten the memory."""
+    long = {"reason": "x" * 1_048_000, "packets": 1, "what": "w"}
+    result, _ = ask("drop", "show", "--json", answer=[long, END])
+    assert result.code == 0 and result.stdout == line(long)
+    result, _ = ask("drop", "show", answer=[b"x" * 3_000_000, END])
+    assert result.code == 1 and "longer than 1,048,576 bytes" in result.stderr
+
+
+@pytest.mark.parametrize("answer, words", [
+    (b"nonsense\n", "no JSON object: nonsense"), (b"[1]\n", "no JSON object: [1]"),
+    (b"\n", "no JSON object"), (b"42\n", "no JSON object"), (b"{}{}\n", "no JSON object"),
+    (b'{"a":"\xff"}\n', "no JSON object"), (b'{"a":"\x1b"}\n', "no JSON object"),
+    (b"\0\n", "no JSON object"), (b"[" * 100_000 + b"\n", "no JSON object")])
+@pytest.mark.parametrize("mode", [[], ["--json"]])
+def test_answers_that_are_none(answer, words, mode):
+    result, _ = ask("drop", "show", *mode, answer=[DROP, answer])
+    assert result.code == 1
+    assert words in result.stderr and len(result.stderr.splitlines()) == 1
+    assert result.text != ""  # what came before is shown
+
+
+@pytest.mark.parametrize("answer", [[], [DROP], [DROP, b'{"half'], [b'{"end":true']])
+@pytest.mark.parametrize("mode", [[], ["--json"]])
+def test_engine_gone(answer, mode):
+    result, _ = ask("drop", "show", *mode, answer=answer, stays=False)
+    assert result.code == 1
+    assert result.stderr.startswith("millrace: the engine at ")
+    assert result.stderr.endswith(" has gone in the middle of its answer\n")
+    assert bool(result.text) == (DROP in answer)
+
+
+@pytest.mark.parametrize("greeting, words", [
+    ({"millrace": "9.9.9", "protocol": 2}, "millrace 9.9.9 runs there and speaks protocol 2"),
+    ({"millrace": "\x1b[1m", "protocol": 2}, "millrace ?[1m runs there"),
+    ({"millrace": "1", "protocol": "1"}, "is not millrace"), ({}, "is not millrace"),
+    (END, "is not millrace"), (b"SSH-2.0-x\r\n", "is not millrace"), (b"{}" * 9 + b"\n", "is not"),
+    (None, "hung up")])
+def test_greetings(greeting, words):
+    result, requests = ask("drop", "show", greeting=greeting)
+    assert result.code == 1 and words in result.stderr
+    assert len(result.stderr.splitlines()) == 1 and requests == []
+
+
+def test_engine_that_serves_too_many():
+    """It greets and refuses, without having heard what is asked."""
+    refusal = end(error="64 clients are served already", code=1)
+    result, _ = ask("drop", "show", answer=[refusal], hears=False, stays=False)
+    assert (result.code, result.stderr) == (1, "millrace: 64 clients are served already\n")
+
+
+@pytest.mark.parametrize("keys, code", [({"code": 1}, 1), ({"code": 2}, 2), ({}, 1),
+                                        ({"code": 77}, 1), ({"code": "2"}, 1), ({"code": 0}, 1)])
+@pytest.mark.parametrize("mode", [[], ["--json"]])
+def test_errors_of_the_engine(keys, code, mode):
+    result, _ = ask("flow", "explain", *FLOW, *mode, answer=[end(error="no such flow", **keys)])
+    assert (result.code, result.text) == (code, "")
+    assert result.stderr == "millrace: no such flow\n"
+
+
+@pytest.fixture
+def place():
+    """A directory whose name is short enough for sockets."""
+    with tempfile.TemporaryDirectory(prefix="millrace-test-") as directory:
+        yield directory
+
+
+def test_nobody_there(place):
+    result = run("wire", "show", "--socket", f"{place}/none")
+    assert result.code == 1
+    assert result.stderr.startswith(
+        f"millrace: no millrace runs here: {place}/none does not exist; ")
+
+
+def test_dead_engine(place):
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(f"{place}/dead")
+    result = run("wire", "show", "--socket", f"{place}/dead")
+    assert result.code == 1
+    assert "is the socket of an engine that is no longer there; " in result.stderr
+
+
+def test_no_socket_at_all(place):
+    with open(f"{place}/file", "w", encoding="utf-8"):
+        pass
+    for path, words in (("file", "file is no socket; "), ("file/x", "does not exist; ")):
+        result = run("wire", "show", "--socket", f"{place}/{path}")
+        assert result.code == 1 and words in result.stderr
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+        other.bind(f"{place}/datagrams")
+        result = run("wire", "show", "--socket", f"{place}/datagrams")
+    assert result.code == 1 and "not a socket of millrace's kind" in result.stderr
+
+
+@pytest.mark.skipif(os.getuid() == 0 and not shutil.which("setpriv"), reason="needs setpriv")
+def test_somebody_elses_engine(place):
+    """Root may everything: the program is run as nobody."""
+    nobody = ["setpriv", "--reuid=65534", "--clear-groups"] if os.getuid() == 0 else []
+    if subprocess.run([*nobody, "test", "-x", MILLRACE], check=False).returncode != 0:
+        pytest.skip("nobody may not run the program")
+    os.chmod(place, 0o755)
+    with socket.socket(socket.AF_UNIX) as engine:
+        engine.bind(f"{place}/s")
+        engine.listen()
+        os.chmod(f"{place}/s", 0 if os.getuid() else 0o600)
+        result = subprocess.run([*nobody, MILLRACE, "wire", "show", "--socket", f"{place}/s"],
+                                capture_output=True, timeout=60 * SLOWER, check=False)
+    assert result.returncode == 1
+    assert b"permission denied; an engine answers its own user" in result.stderr
+
+
+def test_path_too_long():
+    result = run("wire", "show", "--socket", "/" + "x" * 107)
+    assert result.code == 2 and "too long" in result.stderr
+
+
+def test_default_path(monkeypatch):
+    with FakeEngine([WIRE, END]) as engine:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", engine.directory.name)
+        assert run("wire", "show").code == 0
+        monkeypatch.setenv("XDG_RUNTIME_DIR", engine.directory.name + "/none")
+        result = run("wire", "show")
+        assert result.code == 1 and "/none/millrace.sock does not exist" in result.stderr
+
+
+def long_list(n):
+    """An answer of `n` lines, in few writes."""
+    lines = 1000
+    chunk = b"".join(line(flow(sport=port)) for port in range(lines))
+    for _ in range(n // lines):
+        yield chunk
+    yield end(flows=n, matched=n, cursor=None)
+
+
+def measured(n, *mode):
+    """(lines of output, most memory in kB) of a list of `n` flows."""
+    environment = dict(os.environ)
+    # address sanitizer keeps what was freed, for a while
+    environment["ASAN_OPTIONS"] = environment.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=1"
+    with FakeEngine(long_list(n)) as engine, subprocess.Popen(
+            [MILLRACE, "flow", "list", *mode, "--socket", engine.path], stdout=subprocess.PIPE,
+            env=environment) as process:
+        lines = sum(chunk.count(b"\n") for chunk in iter(lambda: process.stdout.read(65536), b""))
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return lines, usage.ru_maxrss
+
+
+@pytest.mark.parametrize("mode, more", [([], 2), (["--json"], 0)])
+def test_a_million_flows_take_no_more_memory(mode, more):
+    few_lines, few = measured(1000, *mode)
+    many_lines, many = measured(1_000_000, *mode)
+    assert (few_lines, many_lines) == (1000 + more, 1_000_000 + more)
+    assert many < few + 4096
+
+
+@pytest.mark.parametrize("mode", [[], ["--json"]])
+def test_reader_that_has_seen_enough(mode):
+    """`| head -1`: quiet, and no error."""
+    with FakeEngine(long_list(100_000)) as engine, subprocess.Popen(
+            [MILLRACE, "flow", "list", *mode, "--socket", engine.path], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        stderr = process.stderr.read()
+        assert (process.wait(60 * SLOWER), stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("n", [1000, 100_000])
+@pytest.mark.parametrize("mode", [[], ["--json"]])
+def test_output_that_cannot_be_written(n, mode):
+    with FakeEngine(long_list(n)) as engine, open("/dev/full", "wb") as full:
+        result = subprocess.run([MILLRACE, "flow", "list", *mode, "--socket", engine.path],
+                                stdout=full, stderr=subprocess.PIPE, timeout=60 * SLOWER,
+                                check=False)
+    assert result.returncode == 1
+    assert result.stderr == b"millrace: standard output: No space left on device\n"
+
+
+def follow(engine):
+    return subprocess.Popen([MILLRACE, "event", "follow", "--socket", engine.path],
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_events_come_at_once_and_end_well():
+    """A line is there while the engine has more to say, and an interrupt is no failure."""
+    with FakeEngine([EVENT]) as engine, follow(engine) as process:
+        assert b"flow_end" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60 * SLOWER) == 0
+        assert process.stdout.read() == process.stderr.read() == b""
+
+
+def test_follower_whose_reader_has_gone():
+    """It goes too, without waiting for an event that would tell it."""
+    with FakeEngine([EVENT]) as engine, follow(engine) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert engine.gone.wait(LIMIT_S)
+        assert (process.wait(60 * SLOWER), process.stderr.read()) == (0, b"")
+
+
+@pytest.mark.parametrize("args, words", [
+    (["flow", "lits"], "flow lits: no such verb; did you mean list? millrace help flow lists them"),
+    (["wire", "list"], "wire list: no such verb; millrace help wire lists them"),
+    (["flwo", "list"], "flwo: no such command; did you mean flow?"),
+    (["flow", "list", "--portt", "1"], "flow list: --portt: no such option; did you mean --port?"),
+    (["flow", "list", "--port", "x"], "flow list: --port x: a whole number"),
+    (["flow", "list", "--proto", "tpc"], "did you mean tcp?"),
+    (["flow", "list", "--state", "opne"], "did you mean open?"),
+    (["flow", "list", "\x1b[1m"], "flow list: ?[1m: one word too many"),
+    (["flow", "list", "--cursor", "x" * 5000], "longer than an engine takes"),
+    (["flow", "explain", "10.0.0.1:1", "10.0.0.2:2"], "which flow?"),
+    (["port", "show", "eth1"], "port show: eth1: one word too many")])
+def test_misused(args, words):
+    """Said in one line, before the engine is asked."""
+    result, requests = ask(*args)
+    assert result.code == 2 and requests == [] and result.text == ""
+    assert words in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("noun", NOUNS)
+def test_help_of_nouns(noun):
+    text = run(noun, "--help").stdout.decode()
+    for verb in [verb for of, verb in VERBS if of == noun]:
+        assert re.search(rf"^  {verb} ", text, re.M)
+    alone = run(noun)
+    assert alone.code == 2 and alone.stderr == text and alone.stdout == b""
+    assert run("help", noun).stdout.decode() == text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_help_of_verbs(verb):
+    result = run(*verb, "--help")
+    text = result.stdout.decode()
+    assert result.code == 0 and result.stderr == ""
+    assert run("help", *verb).stdout == result.stdout
+    assert text.startswith(f"Usage: millrace {' '.join(verb)} ")
+    assert all(option in text for option in ("--json", "--socket", "--help"))
+    assert max(map(len, text.splitlines())) <= 100
