@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A running engine: started, asked, watched and stopped, its sums checked at every turn."""
+import contextlib
+import json
+import os
+import pathlib
+import select
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MILLRACE = os.environ.get("MILLRACE", str(ROOT / "build" / "millrace"))
+# How much slower than usual the program may be (sanitizers).
+SLOWER = int(os.environ.get("MILLRACE_SLOWER", "1"))
+
+
+class Gone(AssertionError):
+    """The engine ended while it was waited for."""
+
+
+class Connection:
+    """A client of the control socket."""
+
+    def __init__(self, path, timeout=30):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(timeout * SLOWER)
+        try:
+            self.socket.connect(str(path))
+            self.lines = self.socket.makefile("rb")
+            self.greeting = json.loads(self.lines.readline())
+        except BaseException:
+            self.socket.close()
+            raise
+
+    def close(self):
+        self.lines.close()
+        self.socket.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def send(self, request, **given):
+        self.socket.sendall(json.dumps({"ask": request, "with": given}).encode() + b"\n")
+
+    def ask(self, request, **given):
+        """(lines, the line that ends the answer); an error of the answer's fails."""
+        self.send(request, **given)
+        answer = []
+        for line in self.lines:
+            answer.append(json.loads(line))
+            if "end" in answer[-1] and "error" in answer[-1]:
+                end = answer.pop()
+                assert end["error"] is None, end
+                return answer, end
+        raise AssertionError(f"{request}: the answer has no end")
+
+
+def check_wires(wires):
+    """Truth 3, of each wire, as of one moment."""
+    for wire in wires:
+        parts = sum(wire[key] for key in ("out", "delivered", "dropped", "held"))
+        assert wire["received"] == parts, wire
+    return wires
+
+
+class Millrace:
+    """`millrace run`, in a directory of its own and, if need be, a namespace.
+
+    Begins with a socket that answers. stop() is part of every test: it checks the end.
+    """
+
+    def __init__(self, directory, *arguments, network=None, environment=None, wait=True):
+        self.directory, self.network = pathlib.Path(directory), network
+        self.directory.mkdir(exist_ok=True)
+        self.socket = self.directory / "millrace.sock"
+        self.errors = self.directory / "stderr"
+        self.connection, self.code = None, None
+        self.there_before = {entry.name for entry in self.directory.iterdir()}
+        arguments = [*(network.arguments() if network else ()), *map(str, arguments)]
+        with contextlib.ExitStack() as stack:
+            errors = stack.enter_context(self.errors.open("wb"))
+            if network:
+                stack.enter_context(network.middle.entered())
+            self.process = subprocess.Popen(
+                [MILLRACE, "run", *arguments], stdin=subprocess.DEVNULL, stderr=errors,
+                stdout=subprocess.DEVNULL, cwd=self.directory,
+                env={**os.environ, "XDG_RUNTIME_DIR": str(self.directory), **(environment or {})})
+        self.pidfd = os.pidfd_open(self.process.pid)
+        if wait:
+            self.until(self.answers, "the socket answers")
+            if network:
+                network.engine_is_there()
+
+    def answers(self):
+        """Is it there? Connects for the first time when it is."""
+        try:
+            self.connection = Connection(self.socket)
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+        return True
+
+    @property
+    def stderr(self):
+        return self.errors.read_text(errors="replace")
+
+    def ended(self, milliseconds=0):
+        """Has it ended? Waits for that as long as allowed."""
+        poll = select.poll()
+        poll.register(self.pidfd, select.POLLIN)
+        return bool(poll.poll(milliseconds))
+
+    def until(self, condition, what, timeout=30):
+        """Waits until the condition holds, and not for an engine that has ended; returns it."""
+        deadline = time.monotonic() + timeout * SLOWER
+        while not (result := condition()):
+            if self.ended(5):
+                raise Gone(f"it ended, code {self.process.wait()}: {self.stderr}")
+            assert time.monotonic() < deadline, f"waited in vain: {what}\n{self.stderr}"
+        return result
+
+    # ------------------------------------------------------------------------------- questions
+
+    def ask(self, request, **given):
+        """The lines of the answer."""
+        return self.connection.ask(request, **given)[0]
+
+    def wires(self):
+        return check_wires(self.ask("wire show"))
+
+    def wire(self):
+        return self.wires()[0]
+
+    def ports(self):
+        return {port["port"]: port for port in self.ask("port show")}
+
+    def drops(self):
+        return {drop["reason"]: drop["packets"] for drop in self.ask("drop show")
+                if drop["packets"]}
+
+    def client(self, *words, code=0):
+        """The client program's run; its standard output."""
+        done = subprocess.run([MILLRACE, *words, "--socket", str(self.socket)], text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                              timeout=120 * SLOWER)
+        assert done.returncode == code, (words, done.stdout[-500:], done.stderr)
+        return done.stdout if code == 0 else done.stderr
+
+    def flows(self):
+        """What `millrace flow list --json` prints: each flow once, each with its worker."""
+        flows = [json.loads(line) for line in
+                 self.client("flow", "list", "--json").splitlines()]
+        keys = [flow_key(flow) for flow in flows]
+        assert len(set(keys)) == len(keys), "a flow is in two shards"
+        workers = {worker["worker"] for worker in self.ask("worker show") if "worker" in worker}
+        assert all(flow["worker"] in workers for flow in flows)
+        return flows
+
+    @contextlib.contextmanager
+    def watched(self):
+        """Meanwhile the sums are asked for all the time."""
+        over, failures, asked = threading.Event(), [], [0]
+
+        def look():
+            try:
+                with Connection(self.socket) as connection:
+                    while not over.is_set():
+                        check_wires(connection.ask("wire show")[0])
+                        asked[0] += 1
+                        over.wait(0.002)
+            except BaseException as failure:  # pylint: disable=broad-exception-caught
+                failures.append(failure)
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        try:
+            yield asked
+        finally:
+            over.set()
+            thread.join()
+        if failures:
+            raise failures[0]
+        assert asked[0] > 0
+
+    def idle(self):
+        """Waits until nothing is held; the wire of that moment."""
+        return self.until(lambda: next((wire for wire in [self.wire()] if wire["held"] == 0), None),
+                          "nothing is held")
+
+    # ----------------------------------------------------------------------------------- ends
+
+    def send_signal(self, number):
+        signal.pidfd_send_signal(self.pidfd, number)
+
+    def wait(self, timeout=30):
+        """Waits for the end, however it comes about; returns the exit code."""
+        assert self.ended(timeout * 1000 * SLOWER), f"it does not end\n{self.stderr}"
+        self.code = self.process.wait()
+        return self.code
+
+    def stop(self, number=signal.SIGTERM, code=0, leaves=()):
+        """The end as it should be: sums, exit code, nothing left behind but `leaves`."""
+        for wire in self.wires():
+            assert wire["held"] == 0, wire
+        self.connection.close()
+        self.connection = None
+        self.send_signal(number)
+        assert self.wait() == code, self.stderr
+        there = {entry.name for entry in self.directory.iterdir()}
+        assert there - self.there_before - {"stderr", *leaves} == set(), "files left behind"
+        if self.network:
+            self.network.check_nothing_left()
+
+    def kill(self):
+        """Whatever state it is in; for the end of a test that failed, too."""
+        if self.connection:
+            self.connection.close()
+            self.connection = None
+        if self.pidfd >= 0:
+            if self.code is None:
+                self.process.kill()
+                self.code = self.process.wait()
+            os.close(self.pidfd)
+            self.pidfd = -1
+
+
+def flow_key(flow):
+    """Both directions, and wire and zone."""
+    ends = sorted(((flow["src"], flow["sport"]), (flow["dst"], flow["dport"])))
+    return (flow["proto"], *ends, flow["wire"], flow["zone"])
+
+
+def refused(directory, *arguments, network=None, environment=None, prefix=()):
+    """A start that fails: (exit code, its one line)."""
+    with contextlib.ExitStack() as stack:
+        if network:
+            stack.enter_context(network.middle.entered())
+        done = subprocess.run(
+            [*prefix, MILLRACE, "run", *map(str, arguments)], stdin=subprocess.DEVNULL, text=True,
+            capture_output=True, cwd=directory, timeout=30 * SLOWER, check=False,
+            env={**os.environ, "XDG_RUNTIME_DIR": str(directory), **(environment or {})})
+    lines = done.stderr.splitlines()
+    assert done.stdout == "" and len(lines) == 1, done.stderr
+    return done.returncode, lines[0]
+
+
+def read_records(path):
+    """Every line whole: JSON, an object a line, the last one ended."""
+    text = pathlib.Path(path).read_text(encoding="utf-8")
+    assert text == "" or text.endswith("\n"), text[-200:]
+    return [json.loads(line) for line in text.splitlines()]

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Real traffic through every driver: what is counted is what was on the wire, flow by flow."""
+import pytest
+
+import traffic
+from capture import exactly, replay
+from engine import read_records
+from network import AF_PACKET, AF_XDP, TAP
+
+# Whole packets on each of these; the others carry what needs care.
+EVERYTHING = pytest.mark.needs("ping", "iperf3", "curl", "tcpdump")
+SHAPES = [
+    pytest.param(AF_PACKET, 1, "run-to-completion", id="af_packet-1"),
+    pytest.param(AF_PACKET, 2, "run-to-completion", id="af_packet-2"),
+    pytest.param(AF_PACKET, 1, "split", id="af_packet-1-split"),
+    pytest.param(AF_PACKET, 2, "split", id="af_packet-2-split"),
+    pytest.param(AF_XDP, 1, "run-to-completion", id="af_xdp-1"),
+    pytest.param(AF_XDP, 2, "split", id="af_xdp-2-split"),
+    pytest.param(TAP, 1, "run-to-completion", id="tap-1"),
+    pytest.param(TAP, 2, "run-to-completion", id="tap-2"),
+    pytest.param(TAP, 2, "split", id="tap-2-split"),
+]
+
+
+def everything_arrived(engine, network, captures):
+    """All that was sent has come through: at each end as many frames as the engine carried there."""
+    def quiet():
+        if any(end.space.tcp_under_way() for end in network.ends) or engine.wire()["held"]:
+            return False
+        ports = engine.ports()
+        return all(ports[name]["rx_packets"] + ports[name]["tx_packets"] == capture.count()
+                   for name, capture in zip("ab", captures))
+    try:
+        engine.until(quiet, "every frame is captured", timeout=15)
+    except AssertionError:
+        print(engine.ports(), [capture.count() for capture in captures],
+              [end.space.tcp_under_way() for end in network.ends])
+        raise
+    for capture in captures:
+        capture.stop()
+
+
+def compare(engine, captures, tmp_path, *arguments):
+    """The live flows, then the records, are those of a replay of either capture."""
+    truths = [replay(capture.path, *arguments) for capture in captures]
+    wire = engine.idle()
+    assert engine.drops() == {}
+    assert wire["received"] == wire["out"]
+    live = exactly(engine.flows())
+    for truth in truths:
+        assert live == exactly(truth)
+    engine.stop(leaves=["records.json"])
+    records = read_records(tmp_path / "run" / "records.json")
+    for truth in truths:
+        assert exactly(records, "end_reason", "state") == exactly(truth, "end_reason", "state")
+    assert sum(record["packets"] + record["reverse_packets"] for record in records) == \
+        wire["received"] - wire["non_ip"]
+    return records
+
+
+@EVERYTHING
+@pytest.mark.parametrize("driver, workers, threads", SHAPES)
+def test_everything(tmp_path, network, millrace, captures, driver, workers, threads):
+    """ping, ping6, a VLAN, iperf3 TCP and UDP both ways, and 20 MB by curl."""
+    net = network(driver)
+    engine = millrace("--output", "records.json", "--workers", workers, "--threads", threads,
+                      network=net)
+    assert {port["driver"] for port in engine.ports().values()} == {f"net_{driver}"}
+    taken = captures(net)
+    with engine.watched() as asked:
+        traffic.ping_all(net)
+        traffic.iperf_all(net)
+        traffic.curl(net)
+    assert asked[0] > 100
+    everything_arrived(engine, net, taken)
+    records = compare(engine, taken, tmp_path)
+    assert sum(record["proto"] == 6 for record in records) >= 5  # two each of iperf3's, and curl's

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What hosts say to one another. Paced, so that no kernel's queue on the way overflows."""
+import contextlib
+import functools
+import hashlib
+import http.server
+import json
+import random
+import subprocess
+import threading
+import socket
+
+import tagged
+
+MEGABYTES = 1000 * 1000
+
+
+def ping(end, address, *options, count=5):
+    """Each echo comes back."""
+    said = end.space.run("ping", "-n", "-q", "-c", count, "-i", 0.02, "-W", 5, *options, address)
+    assert f" {count} received, 0% packet loss" in said.stdout, said.stdout
+
+
+def ping_all(network):
+    """ping both ways, ping6 and through a VLAN."""
+    left, right = network.ends
+    ping(left, right.address)
+    ping(right, left.address6)
+    ping_vlan(network)
+
+
+def ping_vlan(network):
+    """Through a VLAN; where the kernel has no VLANs the tagged frames are made here."""
+    left, right = network.ends
+    try:
+        for end, other in ((left, right), (right, left)):
+            end.add_vlan(other)
+    except AssertionError as error:
+        assert "Unknown device type" in str(error)
+        tagged.ping(left, right)
+    else:
+        ping(left, right.vlan_address)
+
+
+class Iperf:
+    """An iperf3 server at one end; run() is a client at the other."""
+
+    def __init__(self, end):
+        self.end = end
+        self.server = end.space.popen("iperf3", "-s", "--forceflush", stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, text=True)
+
+    def close(self):
+        self.server.kill()
+        self.server.communicate()
+
+    def await_server(self):
+        for line in self.server.stdout:
+            if "Server listening" in line:
+                return
+        raise AssertionError("iperf3 -s does not listen")
+
+    def run(self, client, *options, rate="60M", seconds=1):
+        """One test; what its receiver got, in bytes."""
+        self.await_server()
+        done = client.space.run("iperf3", "-c", self.end.address, "-b", rate, "-t", seconds,
+                                "--json", *options, check=False)
+        told = json.loads(done.stdout)
+        assert done.returncode == 0 and "error" not in told, told.get("error")
+        return told["end"]
+
+
+def iperf_all(network):
+    """TCP and UDP, both ways."""
+    left, right = network.ends
+    with contextlib.closing(Iperf(right)) as iperf:
+        for way in ((), ("-R",)):
+            told = iperf.run(left, *way)
+            assert told["sum_received"]["bytes"] > MEGABYTES
+        for way in ((), ("-R",)):
+            told = iperf.run(left, "-u", "-l", 1400, *way, rate="20M")
+            assert told["sum"]["lost_packets"] == 0 and told["sum"]["packets"] > 1000
+
+
+class Web(http.server.BaseHTTPRequestHandler):
+    """Gives out 20 MB that look random."""
+
+    body = random.Random(1).randbytes(20 * MEGABYTES)
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(self.body)))
+        self.end_headers()
+        self.wfile.write(self.body)
+
+    def log_message(self, *_):  # pylint: disable=arguments-differ
+        pass
+
+
+def curl(network, *options):
+    """20 MB from right to left, with equal checksum."""
+    left, right = network.ends
+    with right.space.entered():
+        server = http.server.HTTPServer((right.address, 8080), Web)
+    thread = threading.Thread(target=functools.partial(server.serve_forever, poll_interval=0.05))
+    thread.start()
+    try:
+        with left.space.entered():
+            got = subprocess.run(
+                ["curl", "-sS", "--limit-rate", "20M", *options,
+                 f"http://{right.address}:8080/"], capture_output=True,
+                stdin=subprocess.DEVNULL, timeout=60, check=True).stdout
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+    assert hashlib.sha256(got).digest() == hashlib.sha256(Web.body).digest()
+
+
+def datagram(sender, receiver, size, port=7000, address="address"):
+    """One UDP datagram, in fragments if need be; it arrives whole."""
+    family = socket.AF_INET6 if address == "address6" else socket.AF_INET
+    data = random.Random(size).randbytes(size)
+    with receiver.space.socket(family, socket.SOCK_DGRAM) as inbox, \
+            sender.space.socket(family, socket.SOCK_DGRAM) as outbox:
+        inbox.settimeout(10)
+        inbox.bind((getattr(receiver, address), port))
+        outbox.sendto(data, (getattr(receiver, address), port))
+        assert inbox.recv(65536) == data
