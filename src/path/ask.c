@@ -4,7 +4,8 @@
 #include <errno.h>
 
 #include "base/idle.h"
-#include "path/station.h"
+#include "path/send.h"
+#include "path/snapshot.h"
 
 /* Looks in vain before a station is given up, most of them 250 us apart: more than a second. */
 #define ASK_TRIES 8000
@@ -99,7 +100,7 @@ static void answer(struct station *station, struct ask *ask)
 		break;
 	case ASK_RELEASE:
 		triage_release(station->triage);
-		station_settle(station);
+		send_settle(station);
 		break;
 	case ASK_END:
 		flow_shard_end_all(station->worker.shard);

@@ -11,7 +11,9 @@
 
 #include <rte_errno.h>
 
+#include "path/ask.h"
 #include "path/plane_parts.h"
+#include "path/turn.h"
 
 /* Snapshots taken until nothing is under way any more; each waits for every station. */
 #define DRAIN_SNAPSHOTS 2000
@@ -148,7 +150,7 @@ static int start_thread(struct station *station, struct error *error)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int ret = pthread_create(&station->thread, NULL, station_run, station);
+	int ret = pthread_create(&station->thread, NULL, turn_forever, station);
 
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	snprintf(name, sizeof(name), "%s-%u", kinds[station->kind], station->number);

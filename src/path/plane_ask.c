@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "base/idle.h"
+#include "path/ask.h"
 #include "path/plane_parts.h"
+#include "path/snapshot.h"
+#include "path/turn.h"
 
 /* Looks in vain for a station's part, most of them 250 us apart. */
 #define SNAPSHOT_TRIES 8000
@@ -61,7 +64,7 @@ int plane_snapshot(struct plane *plane, struct plane_snapshot *snapshot)
 	if (!plane->running) {
 		/* markers lie in rings that nobody takes from: let each station have one more turn */
 		for (unsigned i = 0; i < plane->n_stations; i++)
-			(void)station_turn(&plane->stations[i], plane->stations[i].now_us);
+			(void)turn_station(&plane->stations[i], plane->stations[i].now_us);
 	}
 	for (unsigned i = 0; i < plane->n_stations; i++)
 		if (wait_for(&plane->stations[i], plane->n_snapshots) < 0)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "path/plane_parts.h"
+#include "path/turn.h"
 
 /* Packets in all rings that feed one station, and in one of them. */
 #define RINGS_PACKETS 4096
@@ -49,6 +50,7 @@ static void make_stations(struct plane *plane)
 	for (unsigned i = 0; i < plane->n_stations; i++) {
 		struct station *station = &plane->stations[i];
 
+		station->worker.exits = &turn_exits;
 		station->poll_always = plane->config.poll_always;
 		station->clock = &plane->clock;
 		station->secret = &plane->secret;
@@ -182,7 +184,7 @@ static int make_triage(struct plane *plane, struct station *station, unsigned n_
 		.max_datagrams = plane->config.tie_fragments ? PLANE_MAX_DATAGRAMS / n_triages : 0,
 		.max_held = PLANE_MAX_HELD / n_triages,
 		.pool = plane->pools[0],
-		.hand_over = station_hand_over,
+		.hand_over = turn_hand_over,
 		.context = station,
 	};
 

@@ -89,8 +89,10 @@ void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n
 	}
 }
 
-void send_flush(struct station *station)
+void send_settle(struct station *station)
 {
+	if (station->triage != NULL)
+		triage_flush(station->triage);
 	for (unsigned port = 0; port < station->n_ports; port++)
 		flush(station, port);
 }

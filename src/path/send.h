@@ -11,8 +11,8 @@
 /* Takes packets that leave by the other port of their wire. They may wait for the end of the turn. */
 void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n);
 
-/* What waits goes. */
-void send_flush(struct station *station);
+/* All that has been gathered goes on: from triage to shards, then to ports and rings. */
+void send_settle(struct station *station);
 
 /*
  * Hands packets and notes to another station, and counts them; what its ring has no room for is

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "path/station.h"
+#include "path/send.h"
 
 static void copy_station(struct station *station, struct plane_station *copy)
 {
@@ -57,7 +57,7 @@ static void take(struct station *station, uint32_t number)
 {
 	struct snapshot *snapshot = &station->snapshot;
 
-	station_settle(station);
+	send_settle(station);
 	copy(station);
 	snapshot->number = number;
 	snapshot->n_awaited = 0;

@@ -14,31 +14,9 @@
  * Belongs to the station; control reads it once `done` says so.
  */
 
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "path/plane.h"
-
-#define SNAPSHOT_MAX_RINGS (PLANE_MAX_WORKERS + 2)
-
-struct snapshot {
-	/* the station writes, control reads after `done` */
-	struct plane_station station;
-	struct path_counters wires[FLOW_MAX_WIRES];
-	uint64_t under_way[FLOW_MAX_WIRES];
-	uint32_t wire_flows[FLOW_MAX_WIRES];
-	bool fallen_back[PLANE_MAX_PORTS];
-	/* number of the last snapshot that is complete */
-	atomic_uint done;
-	/* the station's own */
-	uint32_t number; /* of the last one taken */
-	unsigned n_awaited;
-	bool markers_wait;		  /* some found no room in their ring */
-	bool awaited[SNAPSHOT_MAX_RINGS]; /* by sending station: its marker has not come */
-};
-
-struct station;
+#include "path/station.h"
 
 /* Between bursts: control asks for snapshot `number`. */
 void snapshot_asked(struct station *station, uint32_t number);

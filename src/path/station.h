@@ -5,13 +5,10 @@
  * A station: one thread of the packet path. It receives from ports' queues, takes what other stations
  * hand to it, walks packets through its shard, sends or hands on; whichever of these its kind is for.
  * A worker that runs to completion does all of them; with split threads one station receives, one
- * sends and the workers are between.
+ * sends and the workers are between. path/turn.h has what it does.
  *
- * station_turn() is one round of all that; between two turns everything that was taken has ended in a
- * counter, in a ring or in triage's hold, so that questions are answered there.
- *
- * The struct is filled by whoever makes the plane (path/wiring.c), or by a test; from the first turn
- * on it belongs to the thread that calls station_turn(), but for what is said to be control's.
+ * The struct is filled by whoever makes the plane (path/plane_wiring.c); from the first turn on it
+ * belongs to the thread that turns it, but for what is said to be control's.
  */
 
 #include <pthread.h>
@@ -22,9 +19,8 @@
 #include "base/clock.h"
 #include "base/mailbox.h"
 #include "base/tsc.h"
-#include "path/ask.h"
 #include "path/ring.h"
-#include "path/snapshot.h"
+#include "path/station_parts.h"
 #include "path/triage.h"
 #include "path/worker.h"
 #include "port/port.h"
@@ -98,18 +94,6 @@ struct station {
 
 /* Fills what every station needs, before anything else is set. */
 void station_init(struct station *station, enum station_kind kind, unsigned number, unsigned place);
-
-/* One round at `now_us` of the run's clock. True when there was something to do. */
-bool station_turn(struct station *station, uint64_t now_us);
-
-/* For its triage: hands packets to a shard, this station's or another's. */
-void station_hand_over(void *station, unsigned shard, struct rte_mbuf **packets, unsigned n);
-
-/* What has been gathered goes on: to shards, rings and ports. */
-void station_settle(struct station *station);
-
-/* Turns until told to leave; the thread of a live station. */
-void *station_run(void *station);
 
 /* Sink of the station's shard: tells followers, and hands the reports to the plane's sink. */
 void station_take_reports(void *station, const struct flow_report *reports, unsigned n);

@@ -153,7 +153,7 @@ void live_send(struct live *live, unsigned side, unsigned queue, const struct fr
 
 bool live_turn(struct live *live, unsigned place)
 {
-	return station_turn(&live->plane->stations[place], live->now_us);
+	return turn_station(&live->plane->stations[place], live->now_us);
 }
 
 void live_settle(struct live *live)

@@ -12,7 +12,10 @@
 #include <rte_ring.h>
 
 #include "../unit/frames.h"
+#include "path/ask.h"
 #include "path/plane_parts.h"
+#include "path/snapshot.h"
+#include "path/turn.h"
 
 #define LIVE_MAX_QUEUES 4
 #define LIVE_MAX_REPORTS 4096

@@ -3,9 +3,9 @@
 #include <rte_lcore.h>
 
 #include "base/idle.h"
-#include "path/station.h"
+#include "path/turn.h"
 
-void *station_run(void *argument)
+void *turn_forever(void *argument)
 {
 	struct station *station = argument;
 	unsigned idle = 0;
@@ -15,7 +15,7 @@ void *station_run(void *argument)
 	int registered = rte_thread_register();
 
 	while (!station->leaving) {
-		bool busy = station_turn(station, tsc_clock_us(station->clock, tsc));
+		bool busy = turn_station(station, tsc_clock_us(station->clock, tsc));
 		uint64_t now = rte_rdtsc();
 
 		if (busy)

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "path/turn.h"
+
+#include "packet/checksum.h"
+#include "path/ask.h"
+#include "path/send.h"
+#include "path/snapshot.h"
+
+/* A queue that was empty so often is polled in one turn of QUIET_TURNS while others bring packets. */
+#define QUIET_POLLS 4096
+#define QUIET_TURNS 16
+/* One without link in one turn of so many, whatever the others do. */
+#define DOWN_TURNS 64
+
+/* Unfinished checksums before it is said: one may be chance. */
+#define CHECKSUMS_SURE 3
+
+static bool is_worker(const struct station *station)
+{
+	return station->worker.shard != NULL;
+}
+
+static void flow_event(
+	struct worker *worker, enum path_event_kind kind, const struct flow_record *record)
+{
+	station_event(worker->context, (struct path_event){
+					       .key = record->key,
+					       .kind = kind,
+					       .initiator = record->initiator,
+					       .worker = (uint8_t)worker->number,
+				       });
+}
+
+/* RSS did not keep its word: from now on the shard of this kind of packet is computed. */
+static void misplaced(struct worker *worker, struct rte_mbuf *packet)
+{
+	struct station *station = worker->context;
+	struct packet_meta *meta = packet_meta(packet);
+	unsigned port = 2u * meta->wire + meta->side;
+	unsigned shard = steer_shard(&worker->steer, &meta->info);
+
+	for (unsigned i = 0; i < station->n_rx; i++)
+		if (station->rx[i].port == port)
+			station->rx[i].trusted &= (uint8_t)~(1u << rss_kind(&meta->info.key));
+	station->fallen_back[port] = true;
+	station_event(station, (struct path_event){
+				       .key = meta->info.key,
+				       .kind = PATH_EVENT_SHARDING_FALLBACK,
+				       .worker = (uint8_t)worker->number,
+				       .port = (uint8_t)port,
+			       });
+	meta->unchecked = 0;
+	send_to_station(station, station->shard_station[shard], &packet, 1);
+}
+
+static void out(struct worker *worker, struct rte_mbuf **packets, unsigned n)
+{
+	send_packets(worker->context, packets, n);
+}
+
+const struct worker_exits turn_exits = {
+	.out = out,
+	.misplaced = misplaced,
+	.event = flow_event,
+};
+
+void turn_hand_over(void *context, unsigned shard, struct rte_mbuf **packets, unsigned n)
+{
+	struct station *station = context;
+	unsigned to = station->shard_station[shard];
+
+	stage_end(&station->worker.stages, STAGE_TRIAGE, 0);
+	if (to == station->place)
+		worker_walk(&station->worker, packets, n);
+	else
+		send_to_station(station, to, packets, n);
+}
+
+/* The first frames of each port are looked at: unfinished checksums make TCP fail mysteriously. */
+static void look_at_checksums(
+	struct station *station, struct station_rx *rx, struct rte_mbuf **packets, unsigned n)
+{
+	const struct extract_options options = {.secret = station->secret};
+	struct packet_info info;
+
+	for (unsigned i = 0; i < n && rx->checksums_to_look_at > 0; i++) {
+		if (extract(&options, packets[i], rx->port / 2, &info) != EXTRACT_IP)
+			continue;
+		rx->checksums_to_look_at--;
+		if (!checksum_unfinished(packets[i], &info) ||
+			++rx->checksums_unfinished != CHECKSUMS_SURE)
+			continue;
+		rx->checksums_to_look_at = 0;
+		station_event(station, (struct path_event){
+					       .key = info.key,
+					       .kind = PATH_EVENT_CHECKSUM_OFFLOAD,
+					       .port = rx->port,
+				       });
+	}
+}
+
+/* Is it this queue's turn? What brings nothing is asked less often than what does. */
+static bool due(const struct station *station, const struct station_rx *rx)
+{
+	if (!atomic_load_explicit(&rx->live->link_up, memory_order_relaxed))
+		return station->turns % DOWN_TURNS == 0;
+	return rx->quiet < QUIET_POLLS || !station->busy || station->turns % QUIET_TURNS == 0;
+}
+
+static unsigned receive_queue(struct station *station, struct station_rx *rx)
+{
+	struct plane_port_counters *counters = &station->ports[rx->port];
+	struct stage_times *stages = &station->worker.stages;
+	struct rte_mbuf *packets[STATION_BURST];
+	const struct triage_from from = {
+		.wire = rx->port / 2,
+		.side = rx->port % 2,
+		.trusted = rx->trusted,
+	};
+	unsigned n;
+
+	stage_begin(stages);
+	n = rte_eth_rx_burst(rx->port_id, rx->queue, packets, STATION_BURST);
+	if (n == 0) {
+		rx->quiet += rx->quiet < QUIET_POLLS;
+		return 0;
+	}
+	stage_burst(stages);
+	stage_end(stages, STAGE_RX, n);
+	rx->quiet = 0;
+	counters->rx_packets += n;
+	for (unsigned i = 0; i < n; i++) {
+		rte_prefetch0(rte_pktmbuf_mtod(packets[i], void *));
+		counters->rx_bytes += packets[i]->pkt_len;
+	}
+	if (rx->checksums_to_look_at > 0)
+		look_at_checksums(station, rx, packets, n);
+	triage_burst(station->triage, from, station->now_us, packets, n);
+	stage_end(stages, STAGE_TRIAGE, n);
+	triage_flush(station->triage);
+	return n;
+}
+
+static bool receive(struct station *station)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < station->n_rx; i++) {
+		struct station_rx *rx = &station->rx[i];
+
+		if (!due(station, rx))
+			continue;
+		unsigned got = receive_queue(station, rx);
+
+		station->bursts += got != 0;
+		station->idle_polls += got == 0;
+		n += got;
+	}
+	stage_stop(&station->worker.stages);
+	return n != 0;
+}
+
+/* Packets and notes that another station handed over, between two markers. */
+static void take_packets(
+	struct station *station, unsigned sender, const ring_element *elements, unsigned n)
+{
+	struct rte_mbuf *walk[STATION_BURST];
+	unsigned n_walk = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *packet = ring_packet(elements[i]);
+		struct packet_meta *meta = packet_meta(packet);
+
+		if (!packet_is_note(packet)) {
+			station->worker.counters[meta->wire].handed_in++;
+			snapshot_packet(&station->snapshot, sender, meta->wire);
+		}
+		meta->time_us = station->now_us;
+		switch ((enum packet_kind)meta->kind) {
+		case PACKET_KIND_FRAGMENT:
+		case PACKET_KIND_QUOTE_FRAGMENT:
+			triage_handed(station->triage, station->now_us, packet);
+			break;
+		case PACKET_KIND_SEND:
+			send_packets(station, &packet, 1);
+			break;
+		case PACKET_KIND_FLOW:
+		case PACKET_KIND_OTHER:
+		case PACKET_KIND_QUOTE:
+		case PACKET_KIND_BEGIN:
+		case PACKET_KIND_END:
+			walk[n_walk++] = packet;
+			break;
+		}
+	}
+	if (n_walk != 0)
+		worker_walk(&station->worker, walk, n_walk);
+}
+
+static unsigned take_ring(struct station *station, unsigned sender)
+{
+	ring_element elements[STATION_BURST];
+	unsigned n = ring_pop(station->from[sender], elements, STATION_BURST);
+	unsigned begin = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!ring_is_marker(elements[i]))
+			continue;
+		/* what came before the marker has to be where it counts */
+		take_packets(station, sender, &elements[begin], i - begin);
+		snapshot_marker(station, sender, ring_marker_snapshot(elements[i]));
+		begin = i + 1;
+	}
+	take_packets(station, sender, &elements[begin], n - begin);
+	return n;
+}
+
+static bool take_rings(struct station *station)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < station->n_stations; i++) {
+		if (station->from[i] == NULL)
+			continue;
+		unsigned got = take_ring(station, i);
+
+		station->bursts += got != 0;
+		n += got;
+	}
+	return n != 0;
+}
+
+bool turn_station(struct station *station, uint64_t now_us)
+{
+	bool busy = false;
+
+	station->now_us = now_us;
+	station->turns++;
+	if (station->receiving)
+		busy |= receive(station);
+	busy |= take_rings(station);
+	if (station->triage != NULL)
+		triage_advance(station->triage, now_us);
+	if (is_worker(station)) {
+		flow_shard_advance(station->worker.shard, now_us);
+		flow_shard_flush(station->worker.shard);
+	}
+	send_settle(station);
+	if (station->snapshot.markers_wait)
+		snapshot_push_markers(station);
+	busy |= ask_answer(station);
+	station->busy = busy;
+	return busy;
+}
