@@ -48,7 +48,7 @@ check_spelling() {
 }
 check_shell() {
 	local file scripts=()
-	for file in dev .ci/run devtools/* tests/*/*.sh; do
+	for file in dev .ci/run devtools/* tests/*/*.sh packaging/*/*.bash; do
 		[[ ! -f $file ]] || ! head -n 1 "$file" | grep -q '^#!.*sh$\|shellcheck shell' ||
 			scripts+=("$file")
 	done
