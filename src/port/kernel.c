@@ -53,9 +53,15 @@ static void look_at_hardware(struct kernel_interface *interface, int fd, const c
 	interface->gro = ethtool_value(fd, name, ETHTOOL_GGRO) != 0;
 	interface->lro = (flags & ETH_FLAG_LRO) != 0;
 	interface->vlan_strip = (flags & ETH_FLAG_RXVLAN) != 0;
-	interface->channels = 1;
-	if (ask_ethtool(fd, name, &channels) == 0 && channels.max_combined > 0)
-		interface->channels = channels.combined_count;
+	interface->channels = interface->combined = 1;
+	if (ask_ethtool(fd, name, &channels) == 0) {
+		interface->channels = channels.combined_count + channels.rx_count;
+		if (interface->channels == 0)
+			interface->channels = 1;
+		/* without any it still has one, as the driver sees it */
+		if (channels.max_combined > 0)
+			interface->combined = channels.combined_count;
+	}
 	if (ask_ethtool(fd, name, &driver) == 0)
 		snprintf(interface->driver, sizeof(interface->driver), "%.31s", driver.driver);
 	if (ask_ethtool(fd, name, &settings) == 0 &&

@@ -17,7 +17,8 @@
 struct kernel_interface {
 	unsigned index;
 	unsigned mtu;
-	unsigned channels; /* receive queues: the "combined" of `ethtool -l`; 1 where it has none */
+	unsigned channels;   /* receive queues, by `ethtool -l`; 1 where it has none */
+	unsigned combined;   /* those of them that also send, which alone af_xdp can take */
 	unsigned speed_mbps; /* 0: not known */
 	bool ethernet;
 	bool up;      /* set up by the administrator */

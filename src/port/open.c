@@ -74,21 +74,37 @@ static int open_packet(struct port_opening *opening, struct error *error)
 	return 0;
 }
 
+/* The way to as many receive queues as af_xdp would take. */
+static void fewer_channels(
+	const struct port_opening *opening, unsigned wanted, char *text, size_t size)
+{
+	const struct kernel_interface *interface = &opening->interface;
+
+	if (interface->combined < interface->channels)
+		snprintf(text, size, "ethtool -L %s rx 1 tx 1", opening->port->device.interface);
+	else
+		snprintf(text, size, "ethtool -L %s combined %u", opening->port->device.interface,
+			wanted);
+}
+
 /* Why not af_xdp? In a few words; "" when there is no reason. */
 static void object_to_xdp(const struct port_opening *opening, char *why, size_t size)
 {
+	unsigned wanted =
+		RTE_MIN(RTE_MAX(opening->config->n_queues, 1u), (unsigned)PORT_MAX_QUEUES);
 	unsigned channels = opening->interface.channels;
+	char how[64];
 
 	why[0] = '\0';
-	if (opening->port->mtu > xdp_max_mtu())
+	if (opening->port->mtu > xdp_max_mtu()) {
 		snprintf(why, size, "MTU %u is above %u", opening->port->mtu, xdp_max_mtu());
-	else if (channels > RTE_MAX(opening->config->n_queues, 1u) || channels > PORT_MAX_QUEUES)
+	} else if (channels > RTE_MIN(wanted, opening->interface.combined)) {
 		/* packets of the other queues would pass us by */
-		snprintf(why, size, "it has %u queues; ethtool -L %s combined %u", channels,
-			opening->port->device.interface,
-			RTE_MIN(RTE_MAX(opening->config->n_queues, 1u), PORT_MAX_QUEUES));
-	else
+		fewer_channels(opening, wanted, how, sizeof(how));
+		snprintf(why, size, "%u receive queues; %s", channels, how);
+	} else {
 		xdp_rehearse(opening->interface.index, why, size);
+	}
 }
 
 int port_open_interface(struct port_opening *opening, struct error *error)
@@ -154,6 +170,7 @@ static int check_xdp_arguments(const struct port_opening *opening, struct error 
 	unsigned channels = opening->interface.channels;
 	unsigned count = RTE_MIN(
 		number_argument(text, "queue_count", 1), RTE_MAX(opening->config->n_queues, 1u));
+	char how[64];
 
 	if (port->mtu > xdp_max_mtu())
 		return error_set(error, -EINVAL,
@@ -161,15 +178,14 @@ static int check_xdp_arguments(const struct port_opening *opening, struct error 
 			xdp_max_mtu(), port->device.interface, port->mtu);
 	if (count >= channels)
 		return 0;
+	fewer_channels(opening, count, how, sizeof(how));
 	if (!opening->config->force)
 		return error_set(error, -EINVAL,
-			"%s takes %u of the %u queues of %s, and packets of the others would pass "
-			"it "
-			"by: ethtool -L %s combined %u",
-			port->ethdev, count, channels, port->device.interface,
-			port->device.interface, count);
-	port_warn(opening, "%s takes %u of the %u queues of %s, as --force says", port->ethdev,
-		count, channels, port->device.interface);
+			"%s takes %u of the %u receive queues of %s, packets of the others would "
+			"pass it by: %s",
+			port->ethdev, count, channels, port->device.interface, how);
+	port_warn(opening, "%s takes %u of the %u receive queues of %s, as --force says",
+		port->ethdev, count, channels, port->device.interface);
 	return 0;
 }
 
