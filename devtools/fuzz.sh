@@ -33,6 +33,7 @@ seeds_of() {
 	case $1 in
 	capture*) echo captures ;;
 	config) echo configs ;;
+	control) echo requests ;;
 	*) echo frames ;;
 	esac
 }

@@ -17,9 +17,10 @@
 #include "control/verbs.h"
 #include "export/address.h"
 
+/* Events in one go: their lines fit into a buffer that is empty. */
 #define BATCH 256
-/* Batches in one go: then the clients have their turn. */
-#define BATCHES 16
+/* Batches for the farewell. */
+#define LAST_BATCHES 64
 #define LINE_MAX_BYTES 512
 
 static const struct request_key keys[] = {
@@ -225,6 +226,17 @@ static void count_lost(struct control *control, uint64_t lost)
 	}
 }
 
+/* At once, so that there is room for more; a connection that is broken is found at its next turn. */
+static void send_all(struct control *control)
+{
+	for (unsigned i = 0; i < CONTROL_MAX_CLIENTS; i++) {
+		struct client *client = &control->clients[i];
+
+		if (follows(client, false))
+			(void)output_send(&client->output, client->fd);
+	}
+}
+
 /* False when that were all, for now. */
 static bool take_batch(struct control *control)
 {
@@ -235,17 +247,16 @@ static bool take_batch(struct control *control)
 	for (unsigned i = 0; i < n; i++)
 		take_event(control, &events[i]);
 	count_lost(control, lost);
+	send_all(control);
 	return n == BATCH;
 }
 
 void events_poll(struct control *control)
 {
-	bool more = true;
-
 	if (control->now_us < control->events_us)
 		return;
-	for (unsigned i = 0; i < BATCHES && more; i++)
-		more = take_batch(control);
+	bool more = take_batch(control);
+
 	if (control->following != anybody_follows(control, true))
 		(void)events_wanted(control);
 	control->events_us = control->now_us;
@@ -259,7 +270,7 @@ void events_drain(struct control *control)
 	bool more = anybody_follows(control, false);
 
 	/* bounded, since stations may still be making events */
-	for (unsigned i = 0; i < BATCHES && more; i++)
+	for (unsigned i = 0; i < LAST_BATCHES && more; i++)
 		more = take_batch(control);
 }
 
