@@ -87,23 +87,42 @@ static void due(void *context, uint32_t position)
 	flow_age_file(shard, position);
 }
 
-void flow_shard_advance(struct flow_shard *shard, uint64_t now_us)
+/* Works off the shard's tick on all wheels, in step: a record may go from one to another. */
+static bool work_off(struct flow_shard *shard, unsigned *budget)
 {
+	bool done = true;
+
+	for (unsigned i = 0; i < FLOW_N_PHASES; i++)
+		done &= wheel_turn(&shard->wheel[i], shard->tick, due, shard, budget);
+	return done;
+}
+
+bool flow_shard_advance(struct flow_shard *shard, uint64_t now_us)
+{
+	unsigned budget = UINT32_MAX;
+
 	if (now_us > CLOCK_MAX_US)
 		now_us = CLOCK_MAX_US;
-	if (now_us <= shard->now_us)
-		return;
+	if (now_us <= shard->now_us && !shard->behind)
+		return true;
+	if (now_us < shard->now_us)
+		now_us = shard->now_us;
+	if (shard->config.paced)
+		budget =
+			FLOW_SHARD_PACE + (unsigned)RTE_MIN(now_us - shard->now_us, UINT64_C(4096));
+
 	uint64_t until = clock_tick(now_us);
 
 	shard->now_us = now_us;
-	while (shard->tick < until) {
+	if (shard->behind)
+		shard->behind = !work_off(shard, &budget);
+	while (shard->tick < until && !shard->behind) {
 		uint64_t next = until;
 
-		/* all wheels in step: a record may go from one to another */
 		for (unsigned i = 0; i < FLOW_N_PHASES; i++)
 			next = wheel_next_tick(&shard->wheel[i], next);
 		shard->tick = next;
-		for (unsigned i = 0; i < FLOW_N_PHASES; i++)
-			wheel_turn(&shard->wheel[i], next, due, shard);
+		shard->behind = !work_off(shard, &budget);
 	}
+	return !shard->behind;
 }

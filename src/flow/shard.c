@@ -61,6 +61,7 @@ void flow_shard_begin(struct flow_shard *shard, uint64_t origin_us, uint32_t run
 	flow_table_restart(&shard->table);
 	shard->now_us = 0;
 	shard->tick = 0;
+	shard->behind = false;
 	shard->origin_us = origin_us;
 	shard->run = run;
 }
@@ -208,6 +209,7 @@ void flow_shard_end_all(struct flow_shard *shard)
 	flow_shard_flush(shard);
 	for (unsigned i = 0; i < FLOW_N_PHASES; i++)
 		wheel_init(&shard->wheel[i], shard->table.records);
+	shard->behind = false;
 }
 
 void flow_counters_add(struct flow_counters *sum, const struct flow_counters *counters)

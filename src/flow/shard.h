@@ -30,6 +30,7 @@
 #include "packet/extract.h"
 
 #define FLOW_SHARD_REPORTS 32
+#define FLOW_SHARD_PACE 64
 
 /* Takes a batch of reports. */
 typedef void (*flow_sink_fn)(void *context, const struct flow_report *reports, unsigned n);
@@ -40,6 +41,7 @@ struct flow_shard_config {
 	struct flow_timeouts timeouts;
 	uint32_t active_s; /* report long flows every so many seconds; 0 = never */
 	bool tcp_strict;   /* segments outside the window are to be dropped */
+	bool paced;	   /* ends that come together are spread over calls: see advance */
 	uint8_t worker;
 	unsigned mapping; /* pages of the table: enum mapping_flag */
 	flow_sink_fn sink;
@@ -63,7 +65,8 @@ struct flow_shard {
 	struct wheel wheel[FLOW_N_PHASES];
 	struct flow_shard_config config;
 	uint64_t now_us;    /* clock of the run */
-	uint64_t tick;	    /* whole seconds of it that were worked off */
+	uint64_t tick;	    /* whole seconds of it that were worked off, or begun */
+	bool behind;	    /* the last one was not finished */
 	uint64_t origin_us; /* Unix time of clock 0 */
 	uint32_t run;
 	struct flow_counters counters;
@@ -96,8 +99,13 @@ void flow_shard_begin(struct flow_shard *shard, uint64_t origin_us, uint32_t run
 /*
  * Lets the clock of the run go to `now_us`; it never goes back, and stops at 2^48 - 1. Ends every
  * flow whose time has come by whole seconds, and makes the active reports.
+ *
+ * A paced shard looks at no more than FLOW_SHARD_PACE records a call, and one for each microsecond that
+ * has passed, so that a million flows that end in the same second hold up no packet for long, nor
+ * overrun who takes the reports. False when some are left for the next call; a flow that gets a packet
+ * before its turn lives on.
  */
-void flow_shard_advance(struct flow_shard *shard, uint64_t now_us);
+bool flow_shard_advance(struct flow_shard *shard, uint64_t now_us);
 
 /*
  * Begins a flow with its first packet and accounts it, evicting another flow when the table is full.

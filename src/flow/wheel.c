@@ -61,14 +61,10 @@ void wheel_add(struct wheel *wheel, uint32_t position, uint64_t due)
 	wheel->count++;
 }
 
-/* Takes the whole list of a slot. */
-static uint32_t take(struct wheel *wheel, unsigned slot)
+static void empty(struct wheel *wheel, unsigned slot)
 {
-	uint32_t list = wheel->head[slot];
-
 	wheel->head[slot] = FLOW_NONE;
 	wheel->occupied[slot / 64] &= ~(UINT64_C(1) << slot % 64);
-	return list;
 }
 
 void wheel_remove(struct wheel *wheel, uint32_t position)
@@ -78,7 +74,7 @@ void wheel_remove(struct wheel *wheel, uint32_t position)
 	uint32_t prev = record->wheel_prev;
 
 	if (next & prev & SLOT_BIT) {
-		take(wheel, next & ~SLOT_BIT);
+		empty(wheel, next & ~SLOT_BIT);
 	} else if (prev & SLOT_BIT) {
 		wheel->head[prev & ~SLOT_BIT] = next;
 		wheel->records[next].wheel_prev = prev;
@@ -128,31 +124,43 @@ uint64_t wheel_next_tick(const struct wheel *wheel, uint64_t until)
 	return next;
 }
 
-/* Hands every record of a slot to its owner, who knows when it really is due. */
-static void work_off(struct wheel *wheel, unsigned slot, wheel_due_fn due, void *context)
+/* Hands the records of a slot to their owner, who knows when each really is due. */
+static bool work_off(
+	struct wheel *wheel, unsigned slot, wheel_due_fn due, void *context, unsigned *budget)
 {
-	uint32_t position = take(wheel, slot);
+	uint32_t position;
 
-	while (position != FLOW_NONE) {
+	while ((position = wheel->head[slot]) != FLOW_NONE) {
 		uint32_t next = wheel->records[position].wheel_next;
 
-		if (next & SLOT_BIT)
-			next = FLOW_NONE;
-		else
+		if (*budget == 0)
+			return false;
+		--*budget;
+		if (!(next & SLOT_BIT))
 			__builtin_prefetch(&wheel->records[next]);
-		wheel->count--;
+		wheel_remove(wheel, position);
 		due(context, position);
-		position = next;
 	}
+	return true;
 }
 
-void wheel_turn(struct wheel *wheel, uint64_t tick, wheel_due_fn due, void *context)
+static bool begins_slot(const struct level *level, uint64_t tick)
 {
+	return (tick & ((UINT64_C(1) << level->shift) - 1)) == 0;
+}
+
+bool wheel_turn(
+	struct wheel *wheel, uint64_t tick, wheel_due_fn due, void *context, unsigned *budget)
+{
+	bool done = true;
+
 	wheel->tick = tick;
-	for (unsigned i = N_LEVELS; i-- > 0;) {
-		if ((tick & ((UINT64_C(1) << levels[i].shift) - 1)) == 0)
-			work_off(wheel, slot_of(&levels[i], tick), due, context);
+	for (unsigned i = N_LEVELS; done && i-- > 0;) {
+		if (begins_slot(&levels[i], tick))
+			done = work_off(wheel, slot_of(&levels[i], tick), due, context, budget);
 	}
+	wheel->begun = !done;
+	return done;
 }
 
 /* A level's way from its next slot round to its last. */
@@ -187,7 +195,10 @@ unsigned wheel_oldest(const struct wheel *wheel, uint32_t *positions, unsigned m
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < N_LEVELS; i++) {
-		rounds[i].number = (wheel->tick >> levels[i].shift) + 1;
+		rounds[i].number = wheel->tick >> levels[i].shift;
+		/* the slot of now is over, unless it was begun and not finished */
+		if (!wheel->begun || !begins_slot(&levels[i], wheel->tick))
+			rounds[i].number++;
 		rounds[i].end = rounds[i].number + levels[i].n_slots;
 		go_on(wheel, &levels[i], &rounds[i]);
 	}

@@ -24,7 +24,8 @@
 
 struct wheel {
 	struct flow_record *records; /* of the table; set once */
-	uint64_t tick;		     /* last tick that was worked off */
+	uint64_t tick;		     /* last tick that was worked off, or begun */
+	bool begun;		     /* it was not finished: some of its records are still filed */
 	uint32_t count;
 	uint32_t head[WHEEL_SLOTS]; /* filed first */
 	uint32_t tail[WHEEL_SLOTS];
@@ -52,8 +53,13 @@ void wheel_remove(struct wheel *wheel, uint32_t position);
  */
 uint64_t wheel_next_tick(const struct wheel *wheel, uint64_t until);
 
-/* Works off the tick that wheel_next_tick() gave: everything filed for it goes to `due`. */
-void wheel_turn(struct wheel *wheel, uint64_t tick, wheel_due_fn due, void *context);
+/*
+ * Works off the tick that wheel_next_tick() gave: everything filed for it goes to `due`, at most
+ * `*budget` records, which it counts down. False when more remain: then it is to be called again with
+ * the same tick, before anything but adding, removing and asking for the oldest.
+ */
+bool wheel_turn(
+	struct wheel *wheel, uint64_t tick, wheel_due_fn due, void *context, unsigned *budget);
 
 /*
  * Up to `max` records from the old end: by the time at which they are to be looked at, to the slot's

@@ -199,6 +199,7 @@ static int make_shard(struct plane *plane, struct station *station)
 		.timeouts = plane->config.timeouts,
 		.active_s = plane->config.active_s,
 		.tcp_strict = plane->config.tcp_strict,
+		.paced = true,
 		.worker = (uint8_t)station->number,
 		.mapping = plane->config.mapping,
 		.sink = station_take_reports,

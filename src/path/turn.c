@@ -242,7 +242,7 @@ bool turn_station(struct station *station, uint64_t now_us)
 	if (station->triage != NULL)
 		triage_advance(station->triage, now_us);
 	if (is_worker(station)) {
-		flow_shard_advance(station->worker.shard, now_us);
+		busy |= !flow_shard_advance(station->worker.shard, now_us);
 		flow_shard_flush(station->worker.shard);
 	}
 	send_settle(station);

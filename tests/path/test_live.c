@@ -347,6 +347,33 @@ static void silence_ends_flows(void **state)
 	live_end(live);
 }
 
+/* Flows that end in the same second do so bit by bit, and one that gets a packet meanwhile lives on. */
+static void ends_that_come_together_are_paced(void **state)
+{
+	(void)state;
+	struct live *live = live_begin(&(struct live_options){.n_workers = 1});
+	struct frame frame;
+
+	for (unsigned flow = 0; flow < 500; flow++) {
+		udp(&frame, flow, false);
+		live_send(live, 0, 0, &frame);
+	}
+	live_settle(live);
+	/* udp-new: 30 s after their only packet, at the next whole second */
+	live->now_us = 31 * CLOCK_US_PER_S - 10;
+	live_turn(live, 0);
+	assert_int_equal(live->n_reports, 0);
+	live->now_us += 10;
+	assert_true(live_turn(live, 0));
+	assert_int_equal(live->n_reports, FLOW_SHARD_PACE + 10);
+	udp(&frame, 499, false);
+	live_send(live, 0, 0, &frame);
+	live_settle(live);
+	assert_int_equal(live->n_reports, 499);
+	assert_int_equal(count_flows(live), 1);
+	live_end(live);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -359,6 +386,7 @@ int main(void)
 		cmocka_unit_test(a_full_ring_drops_and_counts),
 		cmocka_unit_test(rss_is_trusted_until_it_errs),
 		cmocka_unit_test(silence_ends_flows),
+		cmocka_unit_test(ends_that_come_together_are_paced),
 	};
 
 	return cmocka_run_group_tests(tests, live_environment, NULL);

@@ -17,6 +17,7 @@ struct clockwork {
 	uint64_t tick;
 	uint64_t asked;
 	unsigned ended;
+	unsigned budget; /* records in one piece of a tick */
 };
 
 static void ask(void *context, uint32_t position)
@@ -40,6 +41,7 @@ static struct clockwork *make(void)
 	clockwork->records = aligned_alloc(64, RECORDS * sizeof(struct flow_record));
 	memset(clockwork->records, 0, RECORDS * sizeof(struct flow_record));
 	memset(clockwork->due, 0xff, sizeof(clockwork->due));
+	clockwork->budget = UINT32_MAX;
 	wheel_init(&clockwork->wheel, clockwork->records);
 	return clockwork;
 }
@@ -55,7 +57,9 @@ static void run_to(struct clockwork *clockwork, uint64_t until)
 	while (clockwork->tick < until) {
 		clockwork->tick = wheel_next_tick(&clockwork->wheel, until);
 		assert_true(clockwork->tick <= until);
-		wheel_turn(&clockwork->wheel, clockwork->tick, ask, clockwork);
+		while (!wheel_turn(&clockwork->wheel, clockwork->tick, ask, clockwork,
+			&(unsigned){clockwork->budget}))
+			;
 	}
 }
 
@@ -65,9 +69,8 @@ static void add(struct clockwork *clockwork, uint32_t position, uint64_t in)
 	wheel_add(&clockwork->wheel, position, clockwork->due[position]);
 }
 
-static void every_distance_is_exact(void **state)
+static void every_distance(unsigned budget)
 {
-	(void)state;
 	static const uint64_t distances[] = {1, 2, 254, 255, 256, 257, 511, 512, 65279, 65280,
 		65535, 65536, 65537, 131071, 131072, 4194303, 4194304, 4194305, 31536000};
 
@@ -75,6 +78,7 @@ static void every_distance_is_exact(void **state)
 		struct clockwork *clockwork = make();
 		unsigned n = sizeof(distances) / sizeof(distances[0]);
 
+		clockwork->budget = budget;
 		run_to(clockwork, start * 1000 + start);
 		for (uint32_t i = 0; i < n; i++)
 			add(clockwork, i, distances[i]);
@@ -86,12 +90,20 @@ static void every_distance_is_exact(void **state)
 	}
 }
 
+static void every_distance_is_exact(void **state)
+{
+	(void)state;
+	every_distance(UINT32_MAX);
+	every_distance(1);
+}
+
 static void random_life(void **state)
 {
 	(void)state;
 	struct clockwork *clockwork = make();
 
 	srandom(7);
+	clockwork->budget = 3;
 	for (unsigned i = 0; i < 300000; i++) {
 		uint32_t position = (uint32_t)random() % RECORDS;
 
@@ -137,6 +149,38 @@ static void oldest_come_first(void **state)
 	destroy(clockwork);
 }
 
+/* What a tick that is not finished still has is the oldest there is. */
+static void a_tick_in_pieces_keeps_its_order(void **state)
+{
+	(void)state;
+	struct clockwork *clockwork = make();
+	uint32_t found[2];
+	unsigned budget = 3;
+
+	run_to(clockwork, 255);
+	for (uint32_t i = 0; i < 5; i++)
+		add(clockwork, i, 1);
+	add(clockwork, 9, 2);
+	clockwork->tick = wheel_next_tick(&clockwork->wheel, 1000);
+	assert_int_equal(clockwork->tick, 256);
+	assert_false(wheel_turn(&clockwork->wheel, 256, ask, clockwork, &budget));
+	assert_int_equal(budget, 0);
+	assert_int_equal(clockwork->ended, 3);
+	assert_int_equal(wheel_oldest(&clockwork->wheel, found, 2), 2);
+	assert_int_equal(found[0], 3);
+	assert_int_equal(found[1], 4);
+	wheel_remove(&clockwork->wheel, 3);
+	add(clockwork, 3, 256); /* the same slot's next round is not now */
+	budget = 3;
+	assert_true(wheel_turn(&clockwork->wheel, 256, ask, clockwork, &budget));
+	assert_int_equal(clockwork->ended, 4);
+	assert_int_equal(wheel_oldest(&clockwork->wheel, found, 2), 2);
+	assert_int_equal(found[0], 9);
+	run_to(clockwork, 600);
+	assert_int_equal(clockwork->ended, 6);
+	destroy(clockwork);
+}
+
 static void empty_wheels_jump(void **state)
 {
 	(void)state;
@@ -156,6 +200,7 @@ int main(void)
 		cmocka_unit_test(every_distance_is_exact),
 		cmocka_unit_test(random_life),
 		cmocka_unit_test(oldest_come_first),
+		cmocka_unit_test(a_tick_in_pieces_keeps_its_order),
 		cmocka_unit_test(empty_wheels_jump),
 	};
 
