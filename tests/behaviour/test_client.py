@@ -512,13 +512,13 @@ def test_follower_whose_reader_has_gone():
 
 
 @pytest.mark.parametrize("args, words", [
-    (["flow", "lits"], "flow lits: no such verb; did you mean list? millrace help flow lists them"),
+    (["flow", "listt"], "flow listt: no such verb; did you mean list? millrace help flow lists them"),
     (["wire", "list"], "wire list: no such verb; millrace help wire lists them"),
     (["flwo", "list"], "flwo: no such command; did you mean flow?"),
     (["flow", "list", "--portt", "1"], "flow list: --portt: no such option; did you mean --port?"),
     (["flow", "list", "--port", "x"], "flow list: --port x: a whole number"),
     (["flow", "list", "--proto", "tpc"], "did you mean tcp?"),
-    (["flow", "list", "--state", "opne"], "did you mean open?"),
+    (["flow", "list", "--state", "opn"], "did you mean open?"),
     (["flow", "list", "\x1b[1m"], "flow list: ?[1m: one word too many"),
     (["flow", "list", "--cursor", "x" * 5000], "longer than an engine takes"),
     (["flow", "explain", "10.0.0.1:1", "10.0.0.2:2"], "which flow?"),

@@ -181,7 +181,7 @@ def test_zsh_at_a_terminal(tmp_path):
             expect(master, b"ready> ")
             os.write(master, b"millrace flow list --sta\t")
             expect(master, b"--state ")
-            os.write(master, b"clos\t")
+            os.write(master, b"closi\t")
             expect(master, b"closing")
         finally:
             os.close(master)

@@ -94,89 +94,75 @@ static void test_requests(void **state)
 	}
 }
 
+static const struct {
+	const char *words, *text;
+} misused[] = {
+	{"flow list x", "flow list: x: one word too many"},
+	{"flow list jsn", "flow list: jsn: did you mean --json?"},
+	{"flow list ~", "flow list: \"\": one word too many"},
+	{"flow list --prot tcp", NULL},
+	{"flow list --prto tcp", "flow list: --prto: no such option; did you mean --proto?"},
+	{"flow list --colour", "flow list: --colour: no such option"},
+	{"flow list --w 1", "flow list: --w: short for several options"},
+	{"flow list -Q", "flow list: -Q: no such option"},
+	{"flow list --json=yes", "flow list: --json takes no value"},
+	{"flow list --port", "flow list: --port needs a value"},
+	{"flow list --port 65536",
+		"flow list: --port 65536: a whole number from 0 to 65,535 is needed"},
+	{"flow list --port -1", "flow list: --port -1: a whole number from 0 to 65,535 is needed"},
+	{"flow list --port ~", "flow list: --port \"\": a whole number from 0 to 65,535 is needed"},
+	{"flow list --port 1e3",
+		"flow list: --port 1e3: a whole number from 0 to 65,535 is needed"},
+	{"flow list --port 18446744073709551617", "flow list: --port 18446744073709551617: "
+						  "a whole number from 0 to 65,535 is "
+						  "needed"},
+	{"flow list --top 0", "flow list: --top 0: a whole number from 1 to 1,000 is needed"},
+	{"flow list --limit 4294967296",
+		"flow list: --limit 4294967296: a whole number from 1 to 4,294,967,295 is "
+		"needed"},
+	{"flow list --wire 16", "flow list: --wire 16: a whole number from 0 to 15 is needed"},
+	{"flow list --over 0.05", "flow list: --over 0.05: seconds from 0.1 to 10 are needed"},
+	{"flow list --over 1.", "flow list: --over 1.: seconds from 0.1 to 10 are needed"},
+	{"flow list --over .5", "flow list: --over .5: seconds from 0.1 to 10 are needed"},
+	{"flow list --over 10.001", "flow list: --over 10.001: seconds from 0.1 to 10 are needed"},
+	{"flow list --over 1.0000", "flow list: --over 1.0000: seconds from 0.1 to 10 are needed"},
+	{"flow list --over 1.2.3", "flow list: --over 1.2.3: seconds from 0.1 to 10 are needed"},
+	{"flow list --proto tpc", "flow list: --proto tpc: no such protocol; did you mean tcp?"},
+	{"flow list --state estblished",
+		"flow list: --state estblished: no such word; did you mean established?"},
+	{"flow list --state free", "flow list: --state free: no such word; --help lists them"},
+	{"flow list --top 1 --by byte", "flow list: --by byte: no such word; did you mean bytes?"},
+	{"flow list --address 10.0.0.0/33",
+		"flow list: --address 10.0.0.0/33: no address, nor a prefix like "
+		"10.0.0.0/8"},
+	{"flow list --socket ~", "flow list: --socket \"\": a path is needed"},
+	{"flow list --cursor \xff", "flow list: --cursor \xff: is not UTF-8"},
+	{"flow list --top 1 --limit 1", "flow list: --top and --limit do not go together"},
+	{"flow list --top 1 --cursor 1", "flow list: --top and --cursor do not go together"},
+	{"flow list --by bytes", "flow list: --by needs --top"},
+	{"flow list --over 1", "flow list: --over needs --top"},
+	{"flow list --over 1 --top 1 --by bytes", "flow list: --over is of use by rate only"},
+	{"flow explain", "flow explain: which flow? ADDR:PORT ADDR:PORT PROTO is needed"},
+	{"flow explain 10.0.0.1:1 10.0.0.2:2",
+		"flow explain: which flow? ADDR:PORT ADDR:PORT PROTO is needed"},
+	{"flow explain 10.0.0.1:1 10.0.0.2:2 tcp x", "flow explain: x: one word too many"},
+	{"flow kill 10.0.0.1:1 10.0.0.2:2 tcp --top 3", "flow kill: --top: no such option"},
+	{"wire show --wire 1", "wire show: --wire: no such option"},
+};
+
 static void test_misused(void **state)
 {
-	static const struct {
-		const char *words, *text;
-	} rows[] = {
-		{"flow list x", "flow list: x: one word too many"},
-		{"flow list jsn", "flow list: jsn: did you mean --json?"},
-		{"flow list ~", "flow list: \"\": one word too many"},
-		{"flow list --prot tcp", NULL},
-		{"flow list --prto tcp",
-			"flow list: --prto: no such option; did you mean --proto?"},
-		{"flow list --colour", "flow list: --colour: no such option"},
-		{"flow list --w 1", "flow list: --w: short for several options"},
-		{"flow list -Q", "flow list: -Q: no such option"},
-		{"flow list --json=yes", "flow list: --json takes no value"},
-		{"flow list --port", "flow list: --port needs a value"},
-		{"flow list --port 65536",
-			"flow list: --port 65536: a whole number from 0 to 65,535 is needed"},
-		{"flow list --port -1",
-			"flow list: --port -1: a whole number from 0 to 65,535 is needed"},
-		{"flow list --port ~",
-			"flow list: --port \"\": a whole number from 0 to 65,535 is needed"},
-		{"flow list --port 1e3",
-			"flow list: --port 1e3: a whole number from 0 to 65,535 is needed"},
-		{"flow list --port 18446744073709551617", "flow list: --port 18446744073709551617: "
-							  "a whole number from 0 to 65,535 is "
-							  "needed"},
-		{"flow list --top 0",
-			"flow list: --top 0: a whole number from 1 to 1,000 is needed"},
-		{"flow list --limit 4294967296",
-			"flow list: --limit 4294967296: a whole number from 1 to 4,294,967,295 is "
-			"needed"},
-		{"flow list --wire 16",
-			"flow list: --wire 16: a whole number from 0 to 15 is needed"},
-		{"flow list --over 0.05",
-			"flow list: --over 0.05: seconds from 0.1 to 10 are needed"},
-		{"flow list --over 1.", "flow list: --over 1.: seconds from 0.1 to 10 are needed"},
-		{"flow list --over .5", "flow list: --over .5: seconds from 0.1 to 10 are needed"},
-		{"flow list --over 10.001",
-			"flow list: --over 10.001: seconds from 0.1 to 10 are needed"},
-		{"flow list --over 1.0000",
-			"flow list: --over 1.0000: seconds from 0.1 to 10 are needed"},
-		{"flow list --over 1.2.3",
-			"flow list: --over 1.2.3: seconds from 0.1 to 10 are needed"},
-		{"flow list --proto tpc",
-			"flow list: --proto tpc: no such protocol; did you mean tcp?"},
-		{"flow list --state estblished",
-			"flow list: --state estblished: no such word; did you mean established?"},
-		{"flow list --state free",
-			"flow list: --state free: no such word; --help lists them"},
-		{"flow list --top 1 --by byte",
-			"flow list: --by byte: no such word; did you mean bytes?"},
-		{"flow list --address 10.0.0.0/33",
-			"flow list: --address 10.0.0.0/33: no address, nor a prefix like "
-			"10.0.0.0/8"},
-		{"flow list --socket ~", "flow list: --socket \"\": a path is needed"},
-		{"flow list --cursor \xff", "flow list: --cursor \xff: is not UTF-8"},
-		{"flow list --top 1 --limit 1", "flow list: --top and --limit do not go together"},
-		{"flow list --top 1 --cursor 1",
-			"flow list: --top and --cursor do not go together"},
-		{"flow list --by bytes", "flow list: --by needs --top"},
-		{"flow list --over 1", "flow list: --over needs --top"},
-		{"flow list --over 1 --top 1 --by bytes",
-			"flow list: --over is of use by rate only"},
-		{"flow explain", "flow explain: which flow? ADDR:PORT ADDR:PORT PROTO is needed"},
-		{"flow explain 10.0.0.1:1 10.0.0.2:2",
-			"flow explain: which flow? ADDR:PORT ADDR:PORT PROTO is needed"},
-		{"flow explain 10.0.0.1:1 10.0.0.2:2 tcp x", "flow explain: x: one word too many"},
-		{"flow kill 10.0.0.1:1 10.0.0.2:2 tcp --top 3", "flow kill: --top: no such option"},
-		{"wire show --wire 1", "wire show: --wire: no such option"},
-	};
-
 	(void)state;
-	for (size_t i = 0; i < N_OF(rows); i++) {
+	for (size_t i = 0; i < N_OF(misused); i++) {
 		struct cli_args args;
 		struct error error;
 		struct line line;
-		int ret = parse(&args, &line, rows[i].words, &error);
+		int ret = parse(&args, &line, misused[i].words, &error);
 
 		cli_args_fini(&args);
-		assert_int_equal(ret, rows[i].text ? -EINVAL : 0);
-		if (rows[i].text)
-			assert_string_equal(error.text, rows[i].text);
+		assert_int_equal(ret, misused[i].text ? -EINVAL : 0);
+		if (misused[i].text)
+			assert_string_equal(error.text, misused[i].text);
 	}
 }
 
