@@ -105,8 +105,10 @@ static int connect_to(struct cli_client *client, struct error *error)
 			": too long, a socket's path has at most 107 bytes");
 	memcpy(address.sun_path, client->path, length + 1);
 	client->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (client->fd < 0)
-		return error_set(error, -ENOBUFS, "no socket to be had: %s", strerror(errno));
+	if (client->fd < 0) {
+		error_set(error, -ENOBUFS, "no socket to be had: %s", strerror(errno));
+		return -ENOBUFS;
+	}
 	set_timeout(client, GREETING_S);
 	if (connect(client->fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return cannot_connect(client, errno, error);
