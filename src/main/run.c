@@ -3,79 +3,51 @@
 #include "main/run.h"
 
 #include <errno.h>
-#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/mapping.h"
-#include "base/text.h"
-#include "control/server.h"
-#include "export/news.h"
 #include "main/dpdk.h"
-#include "main/run_config.h"
+#include "main/run_parts.h"
 
 #define EXIT_MISUSED 2
-
-/* How often links are looked at, and lost records told. */
-#define TEND_MS 250
 
 /* Packets of ports and rings: what a port may want, and the rest. */
 #define PORT_MEGABYTES 96
 #define BASE_MEGABYTES 160
-
-struct run {
-	struct run_config config;
-	struct port *ports[PLANE_MAX_PORTS]; /* two a wire */
-	struct exporter *exporter;
-	struct plane *plane;
-	struct control *control;
-	int signals; /* descriptor */
-	bool stop;
-	uint64_t tended_ms;
-	struct export_news news;
-	bool failed;
-};
-
-static void say(void *context, const char *line)
-{
-	(void)context;
-	fprintf(stderr, "millrace: %s\n", line);
-}
-
-static unsigned n_ports(const struct run *run)
-{
-	return 2 * run->config.n_wires;
-}
 
 static const struct run_port *port_of(const struct run *run, unsigned number)
 {
 	return &run->config.ports[run->config.wires[number / 2].port[number % 2]];
 }
 
-static int start_dpdk(const struct run *run, struct error *error)
+static int start_dpdk(struct run *run, struct error *error)
 {
 	struct dpdk_needs needs = {
-		.megabytes = BASE_MEGABYTES + n_ports(run) * PORT_MEGABYTES +
+		.megabytes = BASE_MEGABYTES + run_n_ports(run) * PORT_MEGABYTES +
 			     run->config.engine.workers * 16,
 		.hugepages = true,
 	};
 
-	for (unsigned i = 0; i < n_ports(run); i++) {
+	for (unsigned i = 0; i < run_n_ports(run); i++) {
 		const struct port_device *device = &port_of(run, i)->device;
 
 		if (device->kind == PORT_DEVICE_PCI)
 			needs.pci[needs.n_pci++] = device->text;
 	}
-	return dpdk_start_for(&needs, error);
+	int ret = dpdk_start_for(&needs, error);
+
+	run->dpdk = ret == 0;
+	return ret;
 }
 
 static int open_ports(struct run *run, struct error *error)
 {
 	int ret = 0;
 
-	for (unsigned i = 0; ret == 0 && i < n_ports(run); i++) {
+	for (unsigned i = 0; ret == 0 && i < run_n_ports(run); i++) {
 		const struct run_port *port = port_of(run, i);
 		const struct port_config config = {
 			.name = port->name,
@@ -85,7 +57,7 @@ static int open_ports(struct run *run, struct error *error)
 			.force = run->config.force,
 		};
 
-		ret = port_open(&run->ports[i], &config, say, run, error);
+		ret = port_open(&run->ports[i], &config, run_say, run, error);
 		if (ret == 0 && i % 2 == 1)
 			ret = port_check_wire(run->ports[i - 1], run->ports[i], error);
 	}
@@ -148,7 +120,7 @@ static int create_control(struct run *run, struct error *error)
 		.socket_path = run->config.socket,
 		.plane = run->plane,
 		.config_json = json,
-		.note = say,
+		.note = run_say,
 		.note_context = run,
 	};
 	int ret = json == NULL ? error_set(error, -ENOMEM, "out of memory")
@@ -158,39 +130,9 @@ static int create_control(struct run *run, struct error *error)
 	return ret;
 }
 
-static void take_signal(void *context, int fd)
-{
-	struct run *run = context;
-	struct signalfd_siginfo signal;
-
-	while (read(fd, &signal, sizeof(signal)) == (ssize_t)sizeof(signal)) {
-		if (signal.ssi_signo != SIGHUP) {
-			run->stop = true;
-			continue;
-		}
-		exporter_reopen(run->exporter);
-	}
-}
-
-/* From here on these signals come by a descriptor; every thread made later inherits that. */
-static int catch_signals(struct run *run, struct error *error)
-{
-	sigset_t signals;
-
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	if (sigprocmask(SIG_BLOCK, &signals, NULL) == 0)
-		run->signals = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
-	if (run->signals < 0)
-		return error_set(error, -errno, "no signals: %s", strerror(errno));
-	return 0;
-}
-
 static int create_all(struct run *run, struct error *error)
 {
-	int ret = catch_signals(run, error);
+	int ret = run_catch_signals(run, error);
 
 	if (ret == 0)
 		ret = start_dpdk(run, error);
@@ -203,7 +145,7 @@ static int create_all(struct run *run, struct error *error)
 	if (ret == 0)
 		ret = create_control(run, error);
 	if (ret == 0)
-		ret = control_watch(run->control, run->signals, take_signal, run);
+		ret = control_watch(run->control, run->signals, run_take_signals, run);
 	if (ret == 0)
 		ret = plane_start(run->plane, error);
 	return ret;
@@ -215,84 +157,14 @@ static void destroy_all(struct run *run)
 	if (run->plane != NULL)
 		plane_stop(run->plane);
 	control_destroy(run->control);
-	for (unsigned i = 0; i < n_ports(run); i++)
+	for (unsigned i = 0; i < run_n_ports(run); i++)
 		port_close(run->ports[i]);
 	plane_destroy(run->plane);
 	exporter_destroy(run->exporter);
 	if (run->signals >= 0)
 		close(run->signals);
-	dpdk_stop();
-}
-
-/* What a user wants to see before the first packet: ports as they were opened, workers, memory. */
-static void introduce(const struct run *run)
-{
-	char flows[TEXT_NUMBER_MAX];
-
-	for (unsigned i = 0; i < n_ports(run); i++)
-		fprintf(stderr, "%s: %s%s", run->ports[i]->name, run->ports[i]->note,
-			i % 2 == 0 ? "        " : "\n");
-	fprintf(stderr, "%u worker%s%s, %s flows; socket %s\n", run->config.engine.workers,
-		run->config.engine.workers == 1 ? "" : "s",
-		run->config.threads == PLANE_SPLIT ? ", an rx and a tx thread" : "",
-		text_grouped(flows, run->config.engine.flows), control_path(run->control));
-}
-
-/* Links, lost records and the watchdog; a few times a second. */
-static void tend(struct run *run)
-{
-	for (unsigned i = 0; i < n_ports(run); i++) {
-		struct port *port = run->ports[i];
-
-		if (!port_update_link(port))
-			continue;
-		fprintf(stderr, "millrace: %s: link %s\n", port->name, port_link_name(port->link));
-		control_event_link(run->control, port);
-	}
-	export_news_look(&run->news, run->exporter, run->tended_ms * 1000);
-	for (unsigned i = 0; i < run->news.n_lines; i++)
-		say(run, run->news.lines[i].text);
-	if (run->news.lost != 0)
-		control_event_records_lost(run->control, run->news.lost);
-}
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
-static void loop(struct run *run)
-{
-	while (!run->stop) {
-		int ret = control_step(run->control, TEND_MS);
-
-		if (ret < 0) {
-			fprintf(stderr, "millrace: the control socket: %s\n", strerror(-ret));
-			run->failed = true;
-			return;
-		}
-		if (now_ms() - run->tended_ms < TEND_MS)
-			continue;
-		run->tended_ms = now_ms();
-		tend(run);
-	}
-}
-
-/* Nothing is received any more, every flow is reported, and what was counted is told. */
-static void finish(struct run *run)
-{
-	struct exporter_totals totals;
-	struct error error;
-
-	exporter_stopping(run->exporter);
-	plane_stop(run->plane);
-	if (exporter_finish(run->exporter, &totals, &error) < 0) {
-		say(run, error.text);
-		run->failed = true;
-	}
+	if (run->dpdk)
+		dpdk_stop();
 }
 
 static void run_engine(struct run *run)
@@ -300,12 +172,11 @@ static void run_engine(struct run *run)
 	struct error error = {.text = "it does not start"};
 
 	if (create_all(run, &error) < 0) {
-		say(run, error.text);
+		run_say(run, error.text);
 		run->failed = true;
 	} else {
-		introduce(run);
-		loop(run);
-		finish(run);
+		run_loop(run);
+		run_finish(run);
 	}
 	destroy_all(run);
 }

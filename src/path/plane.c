@@ -245,6 +245,15 @@ const struct plane_config *plane_config(const struct plane *plane)
 	return &plane->config;
 }
 
+size_t plane_memory(const struct plane *plane)
+{
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < plane->config.n_workers; i++)
+		bytes += flow_shard_memory(plane_shard_station(plane, i)->worker.shard);
+	return bytes;
+}
+
 struct rte_mempool *plane_pool(const struct plane *plane)
 {
 	return plane->pools[0];

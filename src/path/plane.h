@@ -100,6 +100,8 @@ void plane_stop(struct plane *plane);
 void plane_destroy(struct plane *plane);
 
 const struct plane_config *plane_config(const struct plane *plane);
+/* Bytes of memory that flows have: tables and records. */
+size_t plane_memory(const struct plane *plane);
 /* The pool that packets of the first port come from. */
 struct rte_mempool *plane_pool(const struct plane *plane);
 /* Unix time in microseconds of the run's clock 0, and what the clock says now. */

@@ -10,7 +10,7 @@
 /* Packets in all rings that feed one station, and in one of them. */
 #define RINGS_PACKETS 4096
 #define RING_MIN 256
-#define RING_MAX 1024
+#define RING_MAX 2048
 
 static bool split(const struct plane *plane)
 {

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the control thread does while packets flow, and at the end. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "main/run_parts.h"
+#include "main/service.h"
+
+/* How often links are looked at, and lost records told. */
+#define TEND_MS 250
+
+void run_say(void *context, const char *line)
+{
+	(void)context;
+	fprintf(stderr, "millrace: %s\n", line);
+}
+
+static void get_ready(const struct run *run)
+{
+	service_ready("%u wire%s, %u worker%s", run->config.n_wires,
+		run->config.n_wires == 1 ? "" : "s", run->config.engine.workers,
+		run->config.engine.workers == 1 ? "" : "s");
+}
+
+void run_take_signals(void *context, int descriptor)
+{
+	struct run *run = context;
+	struct signalfd_siginfo signal;
+
+	while (read(descriptor, &signal, sizeof(signal)) == (ssize_t)sizeof(signal)) {
+		if (signal.ssi_signo != SIGHUP) {
+			run->stop = true;
+			continue;
+		}
+		service_reloading();
+		exporter_reopen(run->exporter);
+		get_ready(run);
+	}
+}
+
+static void signals_of(sigset_t *signals)
+{
+	sigemptyset(signals);
+	sigaddset(signals, SIGINT);
+	sigaddset(signals, SIGTERM);
+	sigaddset(signals, SIGHUP);
+}
+
+int run_catch_signals(struct run *run, struct error *error)
+{
+	sigset_t signals;
+
+	signals_of(&signals);
+	if (sigprocmask(SIG_BLOCK, &signals, NULL) == 0)
+		run->signals = signalfd(-1, &signals, SFD_NONBLOCK | SFD_CLOEXEC);
+	if (run->signals < 0)
+		return error_set(error, -errno, "no signals: %s", strerror(errno));
+	return 0;
+}
+
+/* What a user wants to see before the first packet: ports as they were opened, workers, memory. */
+static void introduce(const struct run *run)
+{
+	const struct engine_options *engine = &run->config.engine;
+	char flows[TEXT_NUMBER_MAX], memory[TEXT_NUMBER_MAX];
+
+	for (unsigned i = 0; i < run_n_ports(run); i++)
+		fprintf(stderr, "%s: %s%s", run->ports[i]->name, run->ports[i]->note,
+			i % 2 == 0 ? "        " : "\n");
+	fprintf(stderr, "%u worker%s%s, %s flows (%s); socket %s\n", engine->workers,
+		engine->workers == 1 ? "" : "s",
+		run->config.threads == PLANE_SPLIT ? ", an rx and a tx thread" : "",
+		text_grouped(flows, engine->flows), text_bytes(memory, plane_memory(run->plane)),
+		control_path(run->control));
+}
+
+static uint64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
+/* Tells the service manager that all is well, if it wants to know and the stations have answered. */
+static void stay_alive(struct run *run)
+{
+	static struct plane_snapshot snapshot;
+	uint64_t interval_us = service_watchdog_interval_us();
+
+	if (interval_us == 0 || run->tended_us - run->alive_us < interval_us)
+		return;
+	if (plane_snapshot(run->plane, &snapshot) < 0)
+		return;
+	run->alive_us = run->tended_us;
+	service_alive();
+}
+
+/* Links, lost records and the watchdog; a few times a second. */
+static void tend(struct run *run)
+{
+	for (unsigned i = 0; i < run_n_ports(run); i++) {
+		struct port *port = run->ports[i];
+
+		if (!port_update_link(port))
+			continue;
+		fprintf(stderr, "millrace: %s: link %s\n", port->name, port_link_name(port->link));
+		control_event_link(run->control, port);
+	}
+	export_news_look(&run->news, run->exporter, run->tended_us);
+	for (unsigned i = 0; i < run->news.n_lines; i++)
+		run_say(run, run->news.lines[i].text);
+	if (run->news.lost != 0)
+		control_event_records_lost(run->control, run->news.lost);
+	stay_alive(run);
+}
+
+void run_loop(struct run *run)
+{
+	introduce(run);
+	get_ready(run);
+	while (!run->stop) {
+		int ret = control_step(run->control, TEND_MS);
+
+		if (ret < 0) {
+			fprintf(stderr, "millrace: the control socket: %s\n", strerror(-ret));
+			run->failed = true;
+			return;
+		}
+		if (now_us() - run->tended_us < TEND_MS * UINT64_C(1000))
+			continue;
+		run->tended_us = now_us();
+		tend(run);
+	}
+}
+
+/* The sum of everything, as replay tells it. */
+static void tell_totals(struct run *run, const struct exporter_totals *records)
+{
+	static struct plane_snapshot snapshot;
+	struct path_counters sum = {0};
+	char received[TEXT_NUMBER_MAX], bytes[TEXT_NUMBER_MAX], out[TEXT_NUMBER_MAX];
+	char dropped[TEXT_NUMBER_MAX], reports[TEXT_NUMBER_MAX], lost[TEXT_NUMBER_MAX];
+
+	if (plane_snapshot(run->plane, &snapshot) < 0)
+		return;
+	for (unsigned wire = 0; wire < run->config.n_wires; wire++)
+		path_counters_add(&sum, &snapshot.wires[wire]);
+	fprintf(stderr, "%s packets  %s  %s out  %s dropped  %s records",
+		text_grouped(received, sum.received), text_bytes(bytes, sum.received_bytes),
+		text_grouped(out, sum.out), text_grouped(dropped, path_counters_dropped(&sum)),
+		text_grouped(reports, records->records));
+	if (run->config.output != NULL)
+		fprintf(stderr, ", %s lost",
+			text_grouped(lost, records->lost + records->overflowed));
+	fprintf(stderr, "\n");
+}
+
+void run_finish(struct run *run)
+{
+	struct exporter_totals totals;
+	struct error error;
+	sigset_t signals;
+
+	/* the second signal of a kind kills: somebody is in a hurry */
+	signals_of(&signals);
+	sigdelset(&signals, SIGHUP);
+	sigprocmask(SIG_UNBLOCK, &signals, NULL);
+	service_stopping("every flow is being reported");
+	exporter_stopping(run->exporter);
+	plane_stop(run->plane);
+	if (exporter_finish(run->exporter, &totals, &error) < 0) {
+		run_say(run, error.text);
+		run->failed = true;
+	}
+	tell_totals(run, &totals);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* The parts of a running engine, for run.c, which makes them, and run_loop.c, which sees to them. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "control/server.h"
+#include "export/news.h"
+#include "main/run_config.h"
+
+struct run {
+	struct run_config config;
+	struct port *ports[PLANE_MAX_PORTS]; /* two a wire */
+	struct exporter *exporter;
+	struct plane *plane;
+	struct control *control;
+	bool dpdk;   /* was started */
+	int signals; /* descriptor */
+	bool stop;
+	struct export_news news;
+	uint64_t tended_us; /* clock of the machine */
+	uint64_t alive_us;
+	bool failed;
+};
+
+static inline unsigned run_n_ports(const struct run *run)
+{
+	return 2 * run->config.n_wires;
+}
+
+/* A line for the user; the first argument is not used. */
+void run_say(void *run, const char *line);
+
+/* SIGINT, SIGTERM and SIGHUP come by run->signals from here on, in this thread and those made later. */
+int run_catch_signals(struct run *run, struct error *error);
+/* Takes what came; called when the descriptor is readable. */
+void run_take_signals(void *run, int descriptor);
+
+/* Tells what there is, then serves until a signal says stop, or it cannot go on. */
+void run_loop(struct run *run);
+
+/* Stops receiving, has every flow reported, and tells what was counted. */
+void run_finish(struct run *run);
