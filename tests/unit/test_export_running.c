@@ -292,6 +292,18 @@ static uint64_t ended_so_far(struct exporter *exporter)
 	return totals.written + totals.lost;
 }
 
+/* Looks, and wants this one line, after the file's name; NULL: none. */
+static void check_news(
+	struct export_news *news, struct exporter *exporter, uint64_t now_us, const char *line)
+{
+	export_news_look(news, exporter, now_us);
+	assert_int_equal(news->n_lines, line ? 1 : 0);
+	if (line) {
+		assert_int_equal(strncmp(news->lines[0].text, path, strlen(path)), 0);
+		assert_string_equal(news->lines[0].text + strlen(path), line);
+	}
+}
+
 /* One line when writing fails, one when it works again; in between the losses are counted. */
 static void test_news(void **state)
 {
@@ -305,23 +317,16 @@ static void test_news(void **state)
 	(void)state;
 	/* the exporter's thread does not mind that this signal would end the process */
 	signal(SIGXFSZ, SIG_DFL);
-	export_news_look(&news, exporter, 0);
-	assert_int_equal(news.n_lines, 0);
+	check_news(&news, exporter, 0, NULL);
 	set_room(1000);
 	push_some(exporter, &number, 50);
 	WAIT_FOR(output_state(exporter).failure == -EFBIG);
-	export_news_look(&news, exporter, 1000000);
-	assert_int_equal(news.n_lines, 1);
-	snprintf(wanted, sizeof(wanted),
-		"%s: writing the records failed: File too large; trying again, and counting what "
-		"is lost",
-		path);
-	assert_string_equal(news.lines[0].text, wanted);
-
+	check_news(&news, exporter, 1000000,
+		": writing the records failed: File too large; trying again, and counting what is "
+		"lost");
 	push_some(exporter, &number, 5000);
 	WAIT_FOR(totals_of(exporter).records == number);
-	export_news_look(&news, exporter, 60000000);
-	assert_int_equal(news.n_lines, 0);
+	check_news(&news, exporter, 60000000, NULL);
 	totals = totals_of(exporter);
 	assert_true(totals.lost > 1000);
 	assert_int_equal(news.lost, totals.lost);
@@ -329,32 +334,33 @@ static void test_news(void **state)
 	set_room(RLIM_INFINITY);
 	WAIT_FOR(ended_so_far(exporter) == number);
 	assert_int_equal(output_state(exporter).failure, 0);
+	check_news(&news, exporter, 61999999, NULL);
+	snprintf(wanted, sizeof(wanted), ": writing again; %ju,%03ju records were lost",
+		(uintmax_t)totals.lost / 1000, (uintmax_t)totals.lost % 1000);
+	check_news(&news, exporter, 62000000, wanted);
+	assert_int_equal(exporter_finish(exporter, &totals, &error), 0);
+	exporter_destroy(exporter);
+	signal(SIGXFSZ, SIG_IGN);
+}
+
+static void test_news_of_reopening(void **state)
+{
+	struct exporter *exporter = start(path, NULL, 0);
+	struct export_news news = {0};
+
+	(void)state;
 	exporter_reopen(exporter);
 	WAIT_FOR(output_state(exporter).n_reopened == 1);
-	export_news_look(&news, exporter, 60500000);
-	assert_int_equal(news.n_lines, 1);
-	snprintf(wanted, sizeof(wanted), "%s: opened anew", path);
-	assert_string_equal(news.lines[0].text, wanted);
-	export_news_look(&news, exporter, 61999999);
-	assert_int_equal(news.n_lines, 0);
-	export_news_look(&news, exporter, 62000000);
-	assert_int_equal(news.n_lines, 1);
-	snprintf(wanted, sizeof(wanted), "%s: writing again; %ju,%03ju records were lost", path,
-		(uintmax_t)totals.lost / 1000, (uintmax_t)totals.lost % 1000);
-	assert_string_equal(news.lines[0].text, wanted);
-
+	check_news(&news, exporter, 1, ": opened anew");
+	check_news(&news, exporter, 2, NULL);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
 	exporter_reopen(exporter);
 	WAIT_FOR(output_state(exporter).n_not_reopened == 1);
-	export_news_look(&news, exporter, 63000000);
-	assert_int_equal(news.n_lines, 1);
-	assert_non_null(strstr(news.lines[0].text,
-		"cannot be opened anew: Is a directory; writing goes on to what was open"));
+	check_news(&news, exporter, 3,
+		": cannot be opened anew: Is a directory; writing goes on to what was open");
 	assert_int_equal(rmdir(path), 0);
-	assert_int_equal(exporter_finish(exporter, &totals, &error), 0);
 	exporter_destroy(exporter);
-	signal(SIGXFSZ, SIG_IGN);
 }
 
 int main(void)
@@ -365,6 +371,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_stuck, remove_files),
 		cmocka_unit_test_teardown(test_stopping, remove_files),
 		cmocka_unit_test_teardown(test_news, remove_files),
+		cmocka_unit_test_teardown(test_news_of_reopening, remove_files),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
