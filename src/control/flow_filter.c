@@ -60,7 +60,7 @@ static int take_address(
 static int take_state(
 	struct flow_filter *filter, const char *ask, const char *text, struct error *error)
 {
-	const char *names[FLOW_N_PHASES + FLOW_N_STATES];
+	const char *names[(unsigned)FLOW_N_PHASES + FLOW_N_STATES];
 	unsigned n = 0;
 
 	filter->states = 0;

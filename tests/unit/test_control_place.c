@@ -183,7 +183,7 @@ static void test_length(void **state)
 	char *end = path + snprintf(path, sizeof(path), "%s/", scene->directory);
 
 	/* the longest that can be: 107 bytes and a zero */
-	memset(end, 'x', sizeof(path));
+	memset(end, 'x', (size_t)(path + sizeof(path) - end));
 	path[sizeof(path) - 2] = '\0';
 	config.socket_path = path;
 	assert_int_equal(control_create(&control, &config, &error), 0);

@@ -184,11 +184,8 @@ static void test_ports(void **state)
 	json_decref(lines);
 }
 
-static void test_workers(void **state)
+static void fill_stations(struct plane_snapshot *snapshot)
 {
-	struct scene *scene = *state;
-	struct plane_snapshot *snapshot = &scene->plane.snapshot;
-
 	snapshot->n_stations = 3;
 	snapshot->stations[1] = (struct plane_station){
 		.kind = STATION_WORKER,
@@ -216,6 +213,13 @@ static void test_workers(void **state)
 	snapshot->stations[1].ports[2] = (struct plane_port_counters){1, 2, 3, 4};
 	snapshot->stations[2].kind = STATION_TX;
 	snapshot->stations[2].cpu = 0;
+}
+
+static void test_workers(void **state)
+{
+	struct scene *scene = *state;
+
+	fill_stations(&scene->plane.snapshot);
 	json_t *lines = expect_lines(scene, "{\"ask\":\"worker show\"}", 3);
 	const json_t *line = json_array_get(lines, 1);
 	const json_t *ports = json_object_get(line, "ports");
