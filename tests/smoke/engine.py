@@ -48,6 +48,10 @@ class Connection:
     def send(self, request, **given):
         self.socket.sendall(json.dumps({"ask": request, "with": given}).encode() + b"\n")
 
+    def next(self):
+        """The next line, of an answer that goes on."""
+        return json.loads(self.lines.readline())
+
     def ask(self, request, **given):
         """(lines, the line that ends the answer); an error of the answer's fails."""
         self.send(request, **given)
@@ -75,14 +79,17 @@ class Millrace:
     Begins with a socket that answers. stop() is part of every test: it checks the end.
     """
 
-    def __init__(self, directory, *arguments, network=None, environment=None, wait=True):
+    def __init__(self, directory, *arguments, network=None, environment=None, wait=True,
+                 joined=True):
         self.directory, self.network = pathlib.Path(directory), network
         self.directory.mkdir(exist_ok=True)
         self.socket = self.directory / "millrace.sock"
         self.errors = self.directory / "stderr"
         self.connection, self.code = None, None
         self.there_before = {entry.name for entry in self.directory.iterdir()}
-        arguments = [*(network.arguments() if network else ()), *map(str, arguments)]
+        arguments = [str(argument) for argument in arguments]
+        if network and joined:
+            arguments = [*network.arguments(), *arguments]
         with contextlib.ExitStack() as stack:
             errors = stack.enter_context(self.errors.open("wb"))
             if network:
@@ -235,18 +242,21 @@ def flow_key(flow):
     return (flow["proto"], *ends, flow["wire"], flow["zone"])
 
 
-def refused(directory, *arguments, network=None, environment=None, prefix=()):
-    """A start that fails: (exit code, its one line)."""
+def refused(directory, *arguments, network=None, environment=None, prefix=(),
+            program=MILLRACE):
+    """A start that fails: (exit code, the one line that says why)."""
     with contextlib.ExitStack() as stack:
         if network:
             stack.enter_context(network.middle.entered())
         done = subprocess.run(
-            [*prefix, MILLRACE, "run", *map(str, arguments)], stdin=subprocess.DEVNULL, text=True,
+            [*prefix, program, "run", *map(str, arguments)], stdin=subprocess.DEVNULL, text=True,
             capture_output=True, cwd=directory, timeout=30 * SLOWER, check=False,
             env={**os.environ, "XDG_RUNTIME_DIR": str(directory), **(environment or {})})
     lines = done.stderr.splitlines()
-    assert done.stdout == "" and len(lines) == 1, done.stderr
-    return done.returncode, lines[0]
+    # before it there may be advice about a port that did open
+    advice = [line for line in lines[:-1] if "ethtool -K" in line]
+    assert done.stdout == "" and len(lines) == len(advice) + 1, done.stderr
+    return done.returncode, lines[-1]
 
 
 def read_records(path):

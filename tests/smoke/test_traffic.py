@@ -3,8 +3,6 @@
 import pytest
 
 import traffic
-from capture import exactly, replay
-from engine import read_records
 from network import AF_PACKET, AF_XDP, TAP
 
 # Whole packets on each of these; the others carry what needs care.
@@ -22,42 +20,6 @@ SHAPES = [
 ]
 
 
-def everything_arrived(engine, network, captures):
-    """All that was sent has come through: at each end as many frames as the engine carried there."""
-    def quiet():
-        if any(end.space.tcp_under_way() for end in network.ends) or engine.wire()["held"]:
-            return False
-        ports = engine.ports()
-        return all(ports[name]["rx_packets"] + ports[name]["tx_packets"] == capture.count()
-                   for name, capture in zip("ab", captures))
-    try:
-        engine.until(quiet, "every frame is captured", timeout=15)
-    except AssertionError:
-        print(engine.ports(), [capture.count() for capture in captures],
-              [end.space.tcp_under_way() for end in network.ends])
-        raise
-    for capture in captures:
-        capture.stop()
-
-
-def compare(engine, captures, tmp_path, *arguments):
-    """The live flows, then the records, are those of a replay of either capture."""
-    truths = [replay(capture.path, *arguments) for capture in captures]
-    wire = engine.idle()
-    assert engine.drops() == {}
-    assert wire["received"] == wire["out"]
-    live = exactly(engine.flows())
-    for truth in truths:
-        assert live == exactly(truth)
-    engine.stop(leaves=["records.json"])
-    records = read_records(tmp_path / "run" / "records.json")
-    for truth in truths:
-        assert exactly(records, "end_reason", "state") == exactly(truth, "end_reason", "state")
-    assert sum(record["packets"] + record["reverse_packets"] for record in records) == \
-        wire["received"] - wire["non_ip"]
-    return records
-
-
 @EVERYTHING
 @pytest.mark.parametrize("driver, workers, threads", SHAPES)
 def test_everything(tmp_path, network, millrace, captures, driver, workers, threads):
@@ -72,6 +34,6 @@ def test_everything(tmp_path, network, millrace, captures, driver, workers, thre
         traffic.iperf_all(net)
         traffic.curl(net)
     assert asked[0] > 100
-    everything_arrived(engine, net, taken)
-    records = compare(engine, taken, tmp_path)
+    traffic.everything_arrived(engine, net, taken)
+    records = traffic.compare(engine, taken, tmp_path)
     assert sum(record["proto"] == 6 for record in records) >= 5  # two each of iperf3's, and curl's

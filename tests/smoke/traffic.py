@@ -12,6 +12,8 @@ import threading
 import socket
 
 import tagged
+from capture import exactly, replay
+from engine import read_records
 
 MEGABYTES = 1000 * 1000
 WINDOW = 128 * 1024  # what a TCP connection may have under way: some 100 packets
@@ -128,3 +130,39 @@ def datagram(sender, receiver, size, port=7000, address="address"):
         inbox.bind((getattr(receiver, address), port))
         outbox.sendto(data, (getattr(receiver, address), port))
         assert inbox.recv(65536) == data
+
+
+def everything_arrived(engine, network, captures):
+    """All that was sent has come through: at each end as many frames as the engine carried there."""
+    def quiet():
+        if any(end.space.tcp_under_way() for end in network.ends) or engine.wire()["held"]:
+            return False
+        ports = engine.ports()
+        return all(ports[name]["rx_packets"] + ports[name]["tx_packets"] == capture.count()
+                   for name, capture in zip("ab", captures))
+    try:
+        engine.until(quiet, "every frame is captured", timeout=15)
+    except AssertionError:
+        print(engine.ports(), [capture.count() for capture in captures],
+              [end.space.tcp_under_way() for end in network.ends])
+        raise
+    for capture in captures:
+        capture.stop()
+
+
+def compare(engine, captures, tmp_path, *arguments):
+    """The live flows, then the records, are those of a replay of either capture."""
+    truths = [replay(capture.path, *arguments) for capture in captures]
+    wire = engine.idle()
+    assert engine.drops() == {}
+    assert wire["received"] == wire["out"]
+    live = exactly(engine.flows())
+    for truth in truths:
+        assert live == exactly(truth)
+    engine.stop(leaves=["records.json"])
+    records = read_records(tmp_path / "run" / "records.json")
+    for truth in truths:
+        assert exactly(records, "end_reason", "state") == exactly(truth, "end_reason", "state")
+    assert sum(record["packets"] + record["reverse_packets"] for record in records) == \
+        wire["received"] - wire["non_ip"]
+    return records
