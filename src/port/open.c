@@ -235,8 +235,8 @@ static int explain(const struct port *port, int ret, const char *said, struct er
 			"dpdk-devbind.py -s lists them",
 			name);
 	if (!known_driver(name, &near) && near != NULL)
-		return error_set(
-			error, ret, "%s: DPDK has no such driver; did you mean %s?", name, near);
+		return error_set(error, -ENODEV, "%s: DPDK has no such driver; did you mean %s?",
+			name, near);
 	if (device_is(name, "tap") || device_is(name, "tun")) {
 		if (access("/dev/net/tun", F_OK) < 0)
 			return error_set(error, ret,

@@ -21,6 +21,11 @@ static bool key_fits(uint8_t size)
 	return size == 0 || (size >= 40 && size <= RSS_KEY_BYTES);
 }
 
+static uint8_t key_bytes(const struct rte_eth_dev_info *info)
+{
+	return info->hash_key_size != 0 ? info->hash_key_size : 40;
+}
+
 static uint64_t offered(const struct port *port, const struct rte_eth_dev_info *info)
 {
 	if (port->n_rx < 2 || !table_fits(info->reta_size, port->n_rx) ||
@@ -29,22 +34,28 @@ static uint64_t offered(const struct port *port, const struct rte_eth_dev_info *
 	return rss_kinds(info->flow_type_rss_offloads);
 }
 
-void port_rss_configure(
-	const struct port *port, const struct rte_eth_dev_info *info, struct rte_eth_conf *conf)
+static struct rte_eth_rss_conf wanted_conf(const struct rte_eth_dev_info *info, uint64_t kinds)
 {
 	/* DPDK does not write to it, but has it without const */
 	static uint8_t key[RSS_KEY_BYTES];
+
+	memcpy(key, rss_key, sizeof(key));
+	return (struct rte_eth_rss_conf){
+		.rss_key = key,
+		.rss_key_len = key_bytes(info),
+		.rss_hf = rss_flags(kinds) & info->flow_type_rss_offloads,
+	};
+}
+
+void port_rss_configure(
+	const struct port *port, const struct rte_eth_dev_info *info, struct rte_eth_conf *conf)
+{
 	uint64_t kinds = offered(port, info);
 
 	if (kinds == 0)
 		return;
-	memcpy(key, rss_key, sizeof(key));
 	conf->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-	conf->rx_adv_conf.rss_conf = (struct rte_eth_rss_conf){
-		.rss_key = key,
-		.rss_key_len = info->hash_key_size != 0 ? info->hash_key_size : 40,
-		.rss_hf = rss_flags(kinds) & info->flow_type_rss_offloads,
-	};
+	conf->rx_adv_conf.rss_conf = wanted_conf(info, kinds);
 }
 
 /* The table as rss_queue() has it; false when the port has another. */
@@ -73,19 +84,19 @@ static bool set_table(const struct port *port, uint16_t size)
 uint64_t port_rss_accepted(const struct port *port, const struct rte_eth_dev_info *info)
 {
 	uint64_t kinds = offered(port, info);
-	uint8_t key[RSS_KEY_BYTES];
-	struct rte_eth_rss_conf conf = {.rss_key = key, .rss_key_len = sizeof(key)};
+	uint8_t key[RSS_KEY_BYTES] = {0};
+	struct rte_eth_rss_conf conf;
 
 	if (kinds == 0 || !set_table(port, info->reta_size))
 		return 0;
-	memset(key, 0, sizeof(key));
-	if (info->hash_key_size != 0)
-		conf.rss_key_len = info->hash_key_size;
-	/* a driver that cannot say took what it was given when it was configured */
+	/* some look at the key only here; those that cannot do it took it when they were configured */
+	conf = wanted_conf(info, kinds);
+	rte_eth_dev_rss_hash_update(port->id, &conf);
+	conf = (struct rte_eth_rss_conf){.rss_key = key, .rss_key_len = key_bytes(info)};
+	/* a driver that cannot say took what it was given */
 	if (rte_eth_dev_rss_hash_conf_get(port->id, &conf) < 0)
 		return kinds;
-	if (conf.rss_key_len > 0 && conf.rss_key_len <= sizeof(key) && conf.rss_key == key &&
-		memcmp(key, rss_key, RTE_MIN(conf.rss_key_len, (uint8_t)40)) != 0)
+	if (conf.rss_key == key && memcmp(key, rss_key, 40) != 0)
 		return 0;
 	return kinds & rss_kinds(conf.rss_hf);
 }

@@ -201,18 +201,20 @@ static void each_descriptor(struct xdp_left *left, descriptor_fn visit)
 }
 
 /* Says what it is, in a way that tells one socket from another; false for all but the driver's. */
-static bool is_drivers(int fd, char what[40])
+static bool is_drivers(int fd, struct xdp_descriptor *found)
 {
-	char path[40];
+	char path[40], what[sizeof(found->what)];
 	int domain = 0;
 	socklen_t size = sizeof(domain);
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	ssize_t length = readlink(path, what, 39);
+	ssize_t length = readlink(path, what, sizeof(what) - 1);
 
 	if (length < 0)
 		return false;
 	what[length] = '\0';
+	found->fd = fd;
+	memcpy(found->what, what, (size_t)length + 1);
 	if (strncmp(what, "anon_inode:bpf", 14) == 0)
 		return true;
 	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_XDP;
@@ -227,8 +229,7 @@ static void add_new(struct xdp_left *left, int fd)
 {
 	if (left->before[fd / 64] >> fd % 64 & 1 || left->n == XDP_MAX_LEFT)
 		return;
-	left->left[left->n].fd = fd;
-	left->n += is_drivers(fd, left->left[left->n].what);
+	left->n += is_drivers(fd, &left->left[left->n]);
 }
 
 void xdp_left_begin(struct xdp_left *left)
@@ -247,10 +248,10 @@ void xdp_left_end(struct xdp_left *left)
 
 void xdp_left_close(struct xdp_left *left)
 {
-	char what[40];
+	struct xdp_descriptor now;
 
 	for (unsigned i = 0; i < left->n; i++)
-		if (is_drivers(left->left[i].fd, what) && strcmp(what, left->left[i].what) == 0)
-			close(left->left[i].fd);
+		if (is_drivers(left->left[i].fd, &now) && strcmp(now.what, left->left[i].what) == 0)
+			close(now.fd);
 	left->n = 0;
 }

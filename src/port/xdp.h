@@ -31,13 +31,15 @@ const char *xdp_said(void);
 #define XDP_MAX_LEFT 128
 #define XDP_MAX_DESCRIPTORS 4096
 
+struct xdp_descriptor {
+	int fd;
+	char what[40]; /* as /proc/self/fd has it */
+};
+
 struct xdp_left {
 	uint64_t before[XDP_MAX_DESCRIPTORS / 64];
 	unsigned n;
-	struct {
-		int fd;
-		char what[40];
-	} left[XDP_MAX_LEFT];
+	struct xdp_descriptor left[XDP_MAX_LEFT];
 };
 
 void xdp_left_begin(struct xdp_left *left);
