@@ -2,6 +2,7 @@
 
 /* Whom the control socket is taken from, and whom not; and what is left behind. */
 
+#include <sys/file.h>
 #include <sys/wait.h>
 
 #include "unit/control_scene.h"
@@ -233,11 +234,41 @@ static void test_replaced(void **state)
 	assert_int_equal(lstat(scene->path, &there), 0);
 }
 
-/* Of many that start at once on a dead engine's socket, one gets it and answers. */
-static void test_race(void **state)
+/* One at a time: whoever claims a place waits for others that do, though not for ever. */
+static void test_lock(void **state)
 {
-	enum { RUNNERS = 8 };
 	struct scene *scene = *state;
+	int lock = open(scene->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char line[256];
+
+	assert_int_equal(flock(lock, LOCK_EX), 0);
+	snprintf(line, sizeof(line),
+		"control socket %s: another program holds its directory locked", scene->path);
+	expect_refused(scene, -EBUSY, line);
+	close(lock);
+	create(scene);
+}
+
+enum { RUNNERS = 4 };
+
+/* Starts when `go` ends, tells whether it got the place, and holds it until `hold` ends. */
+static void run_one(struct scene *scene, int go, int told, int hold)
+{
+	struct control *control = NULL;
+	struct error error;
+	char outcome;
+
+	(void)!read(go, &outcome, 1);
+	outcome = scene_create(scene, &control, &error) == 0 ? 'y' : 'n';
+	(void)!write(told, &outcome, 1);
+	(void)!read(hold, &outcome, 1);
+	control_destroy(control);
+	_exit(0);
+}
+
+/* Of several that start at once on a dead engine's socket, one gets it and answers. */
+static void race(struct scene *scene)
+{
 	pid_t pids[RUNNERS];
 	int go[2], told[2], hold[2];
 	unsigned n_won = 0;
@@ -251,18 +282,9 @@ static void test_race(void **state)
 		pids[i] = fork();
 		if (pids[i] != 0)
 			continue;
-		struct control *control = NULL;
-		struct error error;
-
 		close(go[1]);
 		close(hold[1]);
-		(void)!read(go[0], &outcome, 1);
-		outcome = scene_create(scene, &control, &error) == 0 ? 'y' : 'n';
-		(void)!write(told[1], &outcome, 1);
-		/* until everybody has tried */
-		(void)!read(hold[0], &outcome, 1);
-		control_destroy(control);
-		_exit(0);
+		run_one(scene, go[0], told[1], hold[0]);
 	}
 	close(go[0]);
 	close(go[1]);
@@ -280,6 +302,12 @@ static void test_race(void **state)
 	close(told[1]);
 }
 
+static void test_race(void **state)
+{
+	for (unsigned i = 0; i < 25; i++)
+		race(*state);
+}
+
 #define PLACE_TEST(function) \
 	cmocka_unit_test_setup_teardown(function, directory_setup, scene_teardown)
 
@@ -295,6 +323,7 @@ int main(void)
 		PLACE_TEST(test_length),
 		PLACE_TEST(test_default),
 		PLACE_TEST(test_replaced),
+		PLACE_TEST(test_lock),
 		PLACE_TEST(test_race),
 	};
 
