@@ -137,9 +137,13 @@ class End:
         space.set("ipv6/conf/end/router_solicitations", 0)
         space.set("ipv6/conf/end/disable_ipv6", 0)
         space.ip("link set end up", f"addr add {self.address}/24 dev end",
-                 f"addr add {self.address6}/64 dev end nodad",
-                 f"neigh replace {other.address} lladdr {other.mac} nud permanent dev end",
-                 f"neigh replace {other.address6} lladdr {other.mac} nud permanent dev end")
+                 f"addr add {self.address6}/64 dev end nodad")
+        self.meet(other)
+
+    def meet(self, other):
+        """Its neighbour, by a way that takes no packets; to be said again after a link was down."""
+        self.space.ip(*(f"neigh replace {address} lladdr {other.mac} nud permanent dev end"
+                        for address in (other.address, other.address6)))
 
     def add_vlan(self, other):
         """An interface of the kernel's own for VLAN 77; AssertionError where it has none."""

@@ -132,6 +132,27 @@ def datagram(sender, receiver, size, port=7000, address="address"):
         assert inbox.recv(65536) == data
 
 
+@contextlib.contextmanager
+def flood(sender, receiver, flows=16):
+    """Datagrams all the time, some thousand a second, to as many ports as there are flows."""
+    over = threading.Event()
+
+    def send():
+        with sender.space.socket(socket.AF_INET, socket.SOCK_DGRAM) as outbox:
+            while not over.wait(0.005):
+                for port in range(flows):
+                    with contextlib.suppress(OSError):  # refused: nobody listens there
+                        outbox.sendto(b"flood", (receiver.address, 20000 + port))
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
 def everything_arrived(engine, network, captures):
     """All that was sent has come through: at each end as many frames as the engine carried there."""
     def quiet():
