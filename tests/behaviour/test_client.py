@@ -3,6 +3,7 @@
 import datetime
 import os
 import re
+import select
 import shutil
 import signal
 import socket
@@ -493,10 +494,18 @@ def follow(engine):
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+def first_line(process):
+    """Of output that goes on: a line that does not come is a failure, not a wait."""
+    ready = select.select([process.stdout], [], [], LIMIT_S)[0]
+    if not ready:
+        process.kill()
+    return process.stdout.readline()
+
+
 def test_events_come_at_once_and_end_well():
     """A line is there while the engine has more to say, and an interrupt is no failure."""
     with FakeEngine([EVENT]) as engine, follow(engine) as process:
-        assert b"flow_end" in process.stdout.readline()
+        assert b"flow_end" in first_line(process)
         process.send_signal(signal.SIGINT)
         assert process.wait(60 * SLOWER) == 0
         assert process.stdout.read() == process.stderr.read() == b""
@@ -505,7 +514,7 @@ def test_events_come_at_once_and_end_well():
 def test_follower_whose_reader_has_gone():
     """It goes too, without waiting for an event that would tell it."""
     with FakeEngine([EVENT]) as engine, follow(engine) as process:
-        process.stdout.readline()
+        first_line(process)
         process.stdout.close()
         assert engine.gone.wait(LIMIT_S)
         assert (process.wait(60 * SLOWER), process.stderr.read()) == (0, b"")
