@@ -87,8 +87,8 @@ static void fewer_channels(
 			wanted);
 }
 
-/* Why not af_xdp? In a few words; "" when there is no reason. */
-static void object_to_xdp(const struct port_opening *opening, char *why, size_t size)
+/* Why not af_xdp? In a few words; "" and 0 when there is no reason. -EBUSY: it has a program. */
+static int object_to_xdp(const struct port_opening *opening, char *why, size_t size)
 {
 	unsigned wanted =
 		RTE_MIN(RTE_MAX(opening->config->n_queues, 1u), (unsigned)PORT_MAX_QUEUES);
@@ -98,13 +98,15 @@ static void object_to_xdp(const struct port_opening *opening, char *why, size_t 
 	why[0] = '\0';
 	if (opening->port->mtu > xdp_max_mtu()) {
 		snprintf(why, size, "MTU %u is above %u", opening->port->mtu, xdp_max_mtu());
-	} else if (channels > RTE_MIN(wanted, opening->interface.combined)) {
+		return -EMSGSIZE;
+	}
+	if (channels > RTE_MIN(wanted, opening->interface.combined)) {
 		/* packets of the other queues would pass us by */
 		fewer_channels(opening, wanted, how, sizeof(how));
 		snprintf(why, size, "%u receive queues; %s", channels, how);
-	} else {
-		xdp_rehearse(opening->interface.index, why, size);
+		return -E2BIG;
 	}
+	return xdp_rehearse(opening->interface.index, why, size);
 }
 
 int port_open_interface(struct port_opening *opening, struct error *error)
@@ -112,8 +114,9 @@ int port_open_interface(struct port_opening *opening, struct error *error)
 	struct port *port = opening->port;
 	char arguments[64], why[128];
 	int ret = -ENOTSUP;
+	bool busy;
 
-	object_to_xdp(opening, why, sizeof(why));
+	busy = object_to_xdp(opening, why, sizeof(why)) == -EBUSY;
 	if (why[0] == '\0') {
 		snprintf(port->ethdev, sizeof(port->ethdev), "net_af_xdp_%s",
 			port->device.interface);
@@ -123,6 +126,12 @@ int port_open_interface(struct port_opening *opening, struct error *error)
 	}
 	if (ret == 0 || ret == -EBUSY)
 		return ret;
+	if (busy)
+		port_warn(opening,
+			"%s has an XDP program already, of another engine perhaps: what it takes "
+			"we "
+			"never see; ip link set %s xdp off",
+			port->device.interface, port->device.interface);
 	ret = open_packet(opening, error);
 	if (ret == 0)
 		snprintf(
