@@ -259,6 +259,11 @@ struct rte_mempool *plane_pool(const struct plane *plane)
 	return plane->pools[0];
 }
 
+void plane_correct_clock(struct plane *plane)
+{
+	tsc_clock_correct(&plane->clock);
+}
+
 uint64_t plane_origin_us(const struct plane *plane)
 {
 	return plane->clock.origin_us;

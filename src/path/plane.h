@@ -104,6 +104,8 @@ const struct plane_config *plane_config(const struct plane *plane);
 size_t plane_memory(const struct plane *plane);
 /* The pool that packets of the first port come from. */
 struct rte_mempool *plane_pool(const struct plane *plane);
+/* Keeps the run's clock with the system's; every second or so. */
+void plane_correct_clock(struct plane *plane);
 /* Unix time in microseconds of the run's clock 0, and what the clock says now. */
 uint64_t plane_origin_us(const struct plane *plane);
 uint64_t plane_now_us(const struct plane *plane);
