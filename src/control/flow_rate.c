@@ -59,9 +59,11 @@ static int make_chunk(struct flow_rates *rates, unsigned worker, uint32_t positi
 	struct entry **chunks = rates->workers[worker].chunks;
 
 	if (chunk >= n) {
-		chunks = realloc(chunks, (chunk + 1) * sizeof(chunks[0]));
-		if (!chunks)
+		struct entry **grown = realloc(chunks, (chunk + 1) * sizeof(chunks[0]));
+
+		if (!grown)
 			return -ENOMEM;
+		chunks = grown;
 		for (; n <= chunk; n++)
 			chunks[n] = NULL;
 		rates->workers[worker].chunks = chunks;

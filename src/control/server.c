@@ -216,10 +216,11 @@ static void open_door(struct control *control)
 			admit(control, fd);
 			continue;
 		}
+		if (errno == EINTR || errno == ECONNABORTED)
+			continue;
 		if (errno == EMFILE || errno == ENFILE)
 			refuse_with_reserve(control);
-		if (errno != EINTR && errno != ECONNABORTED)
-			return;
+		return;
 	}
 }
 

@@ -74,7 +74,7 @@ REQUESTS = [
     '"proto":"udp"}}',
     '{"ask":"port show"}', '{"ask":"worker show"}', '{"ask":"wire show"}', '{"ask":"drop show"}',
     '{"ask":"event follow","with":{"flows":false}}', '{"ask":"config show","with":{}}',
-    '{"ask":"flow lst","wiht":[[[1e5,true,null,"\\u00e9"]]]}',
+    '{"ask":"flow lst","wyth":[[[1e5,true,null,"\\u00e9"]]]}',
 ]
 
 

@@ -143,7 +143,9 @@ static void walk(struct scene *scene, unsigned limit, const char *more, unsigned
 			*flow = true;
 			n++;
 		}
-		snprintf(cursor, sizeof(cursor), next ? ",\"cursor\":\"%s\"" : "", next);
+		cursor[0] = '\0';
+		if (next)
+			snprintf(cursor, sizeof(cursor), ",\"cursor\":\"%s\"", next);
 		json_decref(lines);
 	} while (cursor[0] != '\0');
 	assert_int_equal(n, expected);

@@ -11,7 +11,7 @@ static const struct {
 	{"{}", "the request asks nothing: it has no \"ask\""},
 	{"{\"ask\":7}", "\"ask\" of the request is not a string"},
 	{"{\"ask\":\"drop show\",\"with\":[]}", "\"with\" of the request is not an object"},
-	{"{\"ask\":\"drop show\",\"wiht\":{}}", "the request has a key \"wiht\"; only \"ask\" and "
+	{"{\"ask\":\"drop show\",\"wyth\":{}}", "the request has a key \"wyth\"; only \"ask\" and "
 						"\"with\" are known; did you mean with?"},
 	{"{\"ask\":\"flow lst\"}", "\"flow lst\": no such request; did you mean flow list?"},
 	{"{\"ask\":\"moon phase\"}",
@@ -42,8 +42,8 @@ static const struct {
 		"flow list: port -1: a whole number from 0 to 65,535 is needed"},
 	{"{\"ask\":\"flow list\",\"with\":{\"port\":80.5}}",
 		"flow list: port: a whole number from 0 to 65,535 is needed"},
-	{"{\"ask\":\"flow list\",\"with\":{\"state\":\"opne\"}}",
-		"flow list: state \"opne\": no such state; did you mean open?"},
+	{"{\"ask\":\"flow list\",\"with\":{\"state\":\"opem\"}}",
+		"flow list: state \"opem\": no such state; did you mean open?"},
 	{"{\"ask\":\"flow list\",\"with\":{\"state\":\"free\"}}",
 		"flow list: state \"free\": no such state"},
 	{"{\"ask\":\"flow list\",\"with\":{\"address\":\"10.0.0\"}}",
