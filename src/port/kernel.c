@@ -160,49 +160,42 @@ static bool default_route6(const char *name)
 	return found;
 }
 
-static unsigned prefix_length(const struct sockaddr *mask)
+/* The bytes of an IP address, 4 or 16 as returned; 0 for anything else. */
+static unsigned address_bytes(const struct sockaddr *address, uint8_t bytes[16])
 {
-	const uint8_t *bytes = NULL;
-	unsigned n = 0, length = 0;
+	struct sockaddr_in ip4;
+	struct sockaddr_in6 ip6;
 
-	if (mask == NULL)
+	if (address == NULL)
 		return 0;
-	if (mask->sa_family == AF_INET) {
-		bytes = (const uint8_t *)&((const struct sockaddr_in *)(const void *)mask)
-				->sin_addr;
-		n = 4;
-	} else if (mask->sa_family == AF_INET6) {
-		bytes = (const uint8_t *)&((const struct sockaddr_in6 *)(const void *)mask)
-				->sin6_addr;
-		n = 16;
+	if (address->sa_family == AF_INET) {
+		memcpy(&ip4, address, sizeof(ip4));
+		memcpy(bytes, &ip4.sin_addr, 4);
+		return 4;
 	}
-	for (unsigned i = 0; i < n; i++)
-		length += (unsigned)__builtin_popcount(bytes[i]);
-	return length;
+	if (address->sa_family == AF_INET6) {
+		memcpy(&ip6, address, sizeof(ip6));
+		memcpy(bytes, &ip6.sin6_addr, 16);
+		return 16;
+	}
+	return 0;
 }
 
 /* "10.0.0.5/24"; false for what is no address, or of the link alone. */
 static bool address_text(const struct ifaddrs *entry, char *text, size_t size)
 {
 	char address[INET6_ADDRSTRLEN];
-	const void *bytes;
+	uint8_t bytes[16], mask[16];
+	unsigned n = address_bytes(entry->ifa_addr, bytes);
+	unsigned n_mask = address_bytes(entry->ifa_netmask, mask);
+	unsigned length = 0;
 
-	if (entry->ifa_addr == NULL)
+	if (n == 0 || (n == 16 && bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80))
 		return false;
-	if (entry->ifa_addr->sa_family == AF_INET) {
-		bytes = &((const struct sockaddr_in *)(const void *)entry->ifa_addr)->sin_addr;
-	} else if (entry->ifa_addr->sa_family == AF_INET6) {
-		const struct in6_addr *ip6 =
-			&((const struct sockaddr_in6 *)(const void *)entry->ifa_addr)->sin6_addr;
-
-		if (IN6_IS_ADDR_LINKLOCAL(ip6))
-			return false;
-		bytes = ip6;
-	} else {
-		return false;
-	}
+	for (unsigned i = 0; i < n_mask; i++)
+		length += (unsigned)__builtin_popcount(mask[i]);
 	inet_ntop(entry->ifa_addr->sa_family, bytes, address, sizeof(address));
-	snprintf(text, size, "%s/%u", address, prefix_length(entry->ifa_netmask));
+	snprintf(text, size, "%s/%u", address, length);
 	return true;
 }
 

@@ -53,7 +53,7 @@ static int open_packet(struct port_opening *opening, struct error *error)
 	/* the driver has them lie without a gap: whole frames in each block of whole pages */
 	unsigned block = 4 * frame * RTE_MAX(1u, PACKET_BLOCK / (4 * frame));
 	unsigned frames = RTE_MIN(PACKET_FRAMES, PACKET_MEMORY / block * (block / frame));
-	char arguments[160], said[160];
+	char arguments[160], said[160] = "";
 	int ret = -EINVAL;
 
 	snprintf(port->ethdev, sizeof(port->ethdev), "net_af_packet_%s", port->device.interface);
