@@ -101,6 +101,11 @@ int control_create(struct control **out, const struct control_config *config, st
 	return 0;
 }
 
+void control_serve(struct control *control, struct plane *plane)
+{
+	control->plane = plane;
+}
+
 const char *control_path(const struct control *control)
 {
 	return control->place.path;

@@ -28,7 +28,7 @@ typedef void (*control_line_fn)(void *context, const char *line);
 
 struct control_config {
 	const char *socket_path; /* NULL: $XDG_RUNTIME_DIR/millrace.sock, else /run/millrace.sock */
-	struct plane *plane;
+	struct plane *plane; /* or NULL, and then control_serve() before the first step */
 	const char *config_json; /* the configuration in effect as one line of JSON; copied */
 	/*
 	 * What the operator should know whether or not somebody follows: a dead engine's socket was
@@ -48,6 +48,12 @@ struct control_config {
  */
 int control_create(
 	struct control **control, const struct control_config *config, struct error *error);
+
+/*
+ * The plane that is asked. So the socket can be claimed before anything else is touched, and a second
+ * engine finds out that there is one before it takes the ports.
+ */
+void control_serve(struct control *control, struct plane *plane);
 
 /* Where it listens. */
 const char *control_path(const struct control *control);

@@ -118,7 +118,6 @@ static int create_control(struct run *run, struct error *error)
 	char *json = run_config_json(&run->config);
 	const struct control_config config = {
 		.socket_path = run->config.socket,
-		.plane = run->plane,
 		.config_json = json,
 		.note = run_say,
 		.note_context = run,
@@ -134,6 +133,9 @@ static int create_all(struct run *run, struct error *error)
 {
 	int ret = run_catch_signals(run, error);
 
+	/* first of all the socket: two engines on the same ports would carry every packet twice */
+	if (ret == 0)
+		ret = create_control(run, error);
 	if (ret == 0)
 		ret = start_dpdk(run, error);
 	if (ret == 0)
@@ -143,11 +145,11 @@ static int create_all(struct run *run, struct error *error)
 	if (ret == 0)
 		ret = create_plane(run, error);
 	if (ret == 0)
-		ret = create_control(run, error);
-	if (ret == 0)
 		ret = control_watch(run->control, run->signals, run_take_signals, run);
 	if (ret == 0)
 		ret = plane_start(run->plane, error);
+	if (ret == 0)
+		control_serve(run->control, run->plane);
 	return ret;
 }
 
