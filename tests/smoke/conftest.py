@@ -112,6 +112,13 @@ def pytest_collection_modifyitems(items):
         pytest.exit(f"no program at {MILLRACE}: ./dev build makes it", returncode=2)
 
 
+def pytest_terminal_summary(terminalreporter):
+    """What was not tried, test by test, and why."""
+    for report in terminalreporter.stats.get("skipped", ()):
+        reason = report.longrepr[2].removeprefix("Skipped: ")
+        terminalreporter.write_line(f"SKIPPED {report.nodeid}: {reason}")
+
+
 def skip_without(*names):
     for name in names:
         why = lacks(name)

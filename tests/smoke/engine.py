@@ -73,19 +73,34 @@ def check_wires(wires):
     return wires
 
 
+def on_disk(disk):
+    """What stands before a command that shall see a small file system, (place, size), of its own."""
+    if not disk:
+        return []
+    place, size = disk
+    return ["unshare", "--mount", "sh", "-c",
+            f'mount -t tmpfs -o size={size} none {place} && exec "$0" "$@"']
+
+
 class Millrace:
     """`millrace run`, in a directory of its own and, if need be, a namespace.
 
-    Begins with a socket that answers. stop() is part of every test: it checks the end.
+    Begins with a socket that answers. stop() is part of every test: it checks the end. In the
+    directory there may be other directories (`made`), a FIFO, and at one of the directories a small
+    file system that only the engine sees (`disk`).
     """
 
     def __init__(self, directory, *arguments, network=None, environment=None, wait=True,
-                 joined=True, socket_name="millrace.sock"):
+                 joined=True, socket_name="millrace.sock", made=(), fifo=None, disk=None):
         self.directory, self.network = pathlib.Path(directory), network
         self.directory.mkdir(exist_ok=True)
         self.socket = self.directory / socket_name
         self.errors = self.directory / "stderr"
         self.connection, self.code = None, None
+        for name in made:
+            (self.directory / name).mkdir(exist_ok=True)
+        if fifo:
+            os.mkfifo(self.directory / fifo)
         self.there_before = {entry.name for entry in self.directory.iterdir()}
         arguments = [str(argument) for argument in arguments]
         if network and joined:
@@ -95,7 +110,7 @@ class Millrace:
             if network:
                 stack.enter_context(network.middle.entered())
             self.process = subprocess.Popen(
-                [MILLRACE, "run", *arguments], stdin=subprocess.DEVNULL, stderr=errors,
+                [*on_disk(disk), MILLRACE, "run", *arguments], stdin=subprocess.DEVNULL, stderr=errors,
                 stdout=subprocess.DEVNULL, cwd=self.directory,
                 env={**os.environ, "XDG_RUNTIME_DIR": str(self.directory), **(environment or {})})
         self.pidfd = os.pidfd_open(self.process.pid)
@@ -111,6 +126,10 @@ class Millrace:
         except (FileNotFoundError, ConnectionRefusedError):
             return False
         return True
+
+    @property
+    def proc(self):
+        return pathlib.Path("/proc") / str(self.process.pid)
 
     @property
     def stderr(self):

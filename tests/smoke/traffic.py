@@ -132,6 +132,16 @@ def datagram(sender, receiver, size, port=7000, address="address"):
         assert inbox.recv(65536) == data
 
 
+def many_flows(network, count):
+    """A datagram in each of so many flows, over and done with soon."""
+    left, right = network.ends
+    with left.space.socket(socket.AF_INET, socket.SOCK_DGRAM) as outbox, \
+            right.space.socket(socket.AF_INET, socket.SOCK_DGRAM) as inbox:
+        inbox.bind((right.address, 0))  # somebody is there, so that no ICMP errors come back
+        for port in range(count):
+            outbox.sendto(b"one of many", (right.address, 10000 + port))
+
+
 @contextlib.contextmanager
 def flood(sender, receiver, flows=16):
     """Datagrams all the time, some thousand a second, to as many ports as there are flows."""
