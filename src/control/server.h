@@ -28,7 +28,7 @@ typedef void (*control_line_fn)(void *context, const char *line);
 
 struct control_config {
 	const char *socket_path; /* NULL: $XDG_RUNTIME_DIR/millrace.sock, else /run/millrace.sock */
-	struct plane *plane; /* or NULL, and then control_serve() before the first step */
+	struct plane *plane;	 /* or NULL, and then control_serve() before the first step */
 	const char *config_json; /* the configuration in effect as one line of JSON; copied */
 	/*
 	 * What the operator should know whether or not somebody follows: a dead engine's socket was

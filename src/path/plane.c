@@ -85,8 +85,10 @@ int plane_prepare(struct plane **out, const struct plane_config *config, struct 
 	struct plane *plane = calloc(1, sizeof(*plane));
 
 	*out = plane;
-	if (plane == NULL)
-		return error_set(error, -ENOMEM, "no memory for the plane");
+	if (plane == NULL) {
+		error_set(error, -ENOMEM, "no memory for the plane");
+		return -ENOMEM;
+	}
 	plane->config = *config;
 	tsc_clock_start(&plane->clock);
 	int ret = hash_secret_init(&plane->secret);

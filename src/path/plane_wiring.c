@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which stations there are, what they receive and send, and the rings between them. */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,8 @@ static void deal_tx(struct plane *plane, unsigned number)
 	const struct port *port = plane->config.port[number];
 	unsigned n_workers = plane->config.n_workers;
 	unsigned first = port->n_tx == n_workers ? 0 : number;
+
+	assert(port->n_tx != 0);
 
 	for (unsigned i = 0; i < n_workers; i++) {
 		struct station_tx *tx = &plane_shard_station(plane, i)->tx[number];

@@ -8,7 +8,6 @@
 
 /* What a packet is counted by; noted before it is somebody else's. */
 struct parcel {
-	uint32_t bytes;
 	uint8_t wire;
 	bool note;
 };
@@ -34,10 +33,12 @@ void send_to_station(struct station *station, unsigned to, struct rte_mbuf **pac
 		parcels[i].note = packet_is_note(packets[i]);
 	}
 	taken = ring_push(station->to[to], packets, n);
-	for (unsigned i = 0; i < taken; i++)
-		station->worker.counters[parcels[i].wire].handed_out += !parcels[i].note;
-	for (unsigned i = taken; i < n; i++)
-		not_taken(station, packets[i], DROP_HAND_OVER);
+	for (unsigned i = 0; i < n; i++) {
+		if (i < taken)
+			station->worker.counters[parcels[i].wire].handed_out += !parcels[i].note;
+		else
+			not_taken(station, packets[i], DROP_HAND_OVER);
+	}
 }
 
 static void send_port(struct station *station, unsigned port)
