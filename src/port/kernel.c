@@ -2,16 +2,19 @@
 #include "port/kernel.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <linux/capability.h>
 #include <linux/ethtool.h>
 #include <linux/if_packet.h>
+#include <linux/if_tun.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <net/route.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -258,6 +261,47 @@ int kernel_promiscuous(unsigned index)
 		return ret;
 	}
 	return fd;
+}
+
+static bool is_tap(int fd, const char *name)
+{
+	struct ifreq request = request_of("");
+	char path[40], what[16];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ssize_t length = readlink(path, what, sizeof(what));
+
+	return length == 12 && memcmp(what, "/dev/net/tun", 12) == 0 &&
+	       ioctl(fd, TUNGETIFF, &request) == 0 && strcmp(request.ifr_name, name) == 0;
+}
+
+int kernel_tap(unsigned index)
+{
+	char name[IF_NAMESIZE];
+	DIR *directory = opendir("/proc/self/fd");
+	const struct dirent *entry;
+	int found = -1;
+
+	if (directory == NULL)
+		return -1;
+	/* the driver holds one of them from the first to the last: the lowest */
+	if (kernel_name(index, name))
+		while ((entry = readdir(directory)) != NULL) {
+			int fd = atoi(entry->d_name);
+
+			if (entry->d_name[0] != '.' && (found < 0 || fd < found) &&
+				is_tap(fd, name))
+				found = fd;
+		}
+	closedir(directory);
+	return found;
+}
+
+bool kernel_tap_lives(int fd)
+{
+	struct ifreq request = request_of("");
+
+	return ioctl(fd, TUNGETIFF, &request) == 0 || errno != EBADFD;
 }
 
 static bool may(unsigned capability)

@@ -54,6 +54,13 @@ int kernel_set_up(const char *name);
  */
 int kernel_promiscuous(unsigned index);
 
+/*
+ * Taps of this process, wherever they were moved: a descriptor of the one with this index (-1: none),
+ * and whether the interface of such a descriptor is still there.
+ */
+int kernel_tap(unsigned index);
+bool kernel_tap_lives(int fd);
+
 /* May this process do it? */
 bool kernel_may_net_admin(void);
 bool kernel_may_net_raw(void);

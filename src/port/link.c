@@ -38,8 +38,10 @@ static enum port_link device_link(struct port *port)
 
 	if (rte_eth_dev_is_removed(port->id))
 		return PORT_LINK_REMOVED;
+	if (port->tap >= 0 && !kernel_tap_lives(port->tap))
+		return PORT_LINK_REMOVED;
 	/* a tap that was moved to another namespace cannot be seen from here, and works */
-	if (device_is(port->ethdev, "tap") && rte_eth_dev_info_get(port->id, &info) == 0 &&
+	if (port->tap >= 0 && rte_eth_dev_info_get(port->id, &info) == 0 &&
 		!kernel_name(info.if_index, name))
 		return PORT_LINK_UP;
 	if (rte_eth_link_get_nowait(port->id, &link) < 0)

@@ -106,17 +106,19 @@ static int object_to_xdp(const struct port_opening *opening, char *why, size_t s
 		snprintf(why, size, "%u receive queues; %s", channels, how);
 		return -E2BIG;
 	}
-	return xdp_rehearse(opening->interface.index, why, size);
+	return xdp_rehearse(opening->interface.index, channels, why, size);
 }
 
 int port_open_interface(struct port_opening *opening, struct error *error)
 {
 	struct port *port = opening->port;
 	char arguments[64], why[128];
-	int ret = -ENOTSUP;
-	bool busy;
+	int ret = -ENOTSUP, objection;
 
-	busy = object_to_xdp(opening, why, sizeof(why)) == -EBUSY;
+	objection = object_to_xdp(opening, why, sizeof(why));
+	if (objection == -EADDRINUSE)
+		return error_set(error, -EBUSY, "%s: %s, a second engine perhaps",
+			port->device.interface, why);
 	if (why[0] == '\0') {
 		snprintf(port->ethdev, sizeof(port->ethdev), "net_af_xdp_%s",
 			port->device.interface);
@@ -124,9 +126,9 @@ int port_open_interface(struct port_opening *opening, struct error *error)
 			port->device.interface, opening->interface.channels);
 		ret = probe_device("vdev", port->ethdev, arguments, &port->id, why, sizeof(why));
 	}
-	if (ret == 0 || ret == -EBUSY)
-		return ret;
-	if (busy)
+	if (ret == 0)
+		return 0;
+	if (objection == -EBUSY)
 		port_warn(opening,
 			"%s has an XDP program already, of another engine perhaps: what it takes "
 			"we "
@@ -179,12 +181,16 @@ static int check_xdp_arguments(const struct port_opening *opening, struct error 
 	unsigned channels = opening->interface.channels;
 	unsigned count = RTE_MIN(
 		number_argument(text, "queue_count", 1), RTE_MAX(opening->config->n_queues, 1u));
-	char how[64];
+	char how[64], why[128];
 
 	if (port->mtu > xdp_max_mtu())
 		return error_set(error, -EINVAL,
 			"%s: af_xdp takes frames up to MTU %u, and %s has %u", port->ethdev,
 			xdp_max_mtu(), port->device.interface, port->mtu);
+	/* the driver would find out late, and take away what is not its own */
+	if (xdp_rehearse(opening->interface.index, channels, why, sizeof(why)) < 0)
+		return error_set(error, -EBUSY, "%s: af_xdp does not work on %s: %s", port->ethdev,
+			port->device.interface, why);
 	if (count >= channels)
 		return 0;
 	fewer_channels(opening, count, how, sizeof(how));

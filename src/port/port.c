@@ -59,6 +59,8 @@ static int take_device(struct port *port, unsigned wanted, struct error *error)
 	if (port->n_rx == 0 || port->n_tx == 0)
 		return error_set(
 			error, -EINVAL, "%s: %s cannot receive and send", port->name, port->ethdev);
+	if (device_is(port->ethdev, "tap"))
+		port->tap = kernel_tap(info.if_index);
 	take_descriptors(port);
 	port->socket = rte_eth_dev_socket_id(port->id);
 	port->software = port->device.kind != PORT_DEVICE_PCI;
@@ -118,6 +120,7 @@ int port_open(struct port **out, const struct port_config *config, port_warn_fn 
 		return error_set(error, -ENOMEM, "no memory for port %s", config->name);
 	port->id = RTE_MAX_ETHPORTS;
 	port->promiscuous = -1;
+	port->tap = -1;
 	port->device = config->device;
 	port->link = PORT_LINK_DOWN;
 	snprintf(port->name, sizeof(port->name), "%s", config->name);

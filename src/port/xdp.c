@@ -4,140 +4,15 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
-#include <linux/bpf.h>
-#include <linux/if_xdp.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <rte_ether.h>
-#include <rte_mbuf.h>
-
 #include "base/text.h"
-
-/* The least that a port's pool takes; a limit on locked memory must allow it. */
-#define REHEARSED_BYTES (UINT64_C(24) << 20)
-#define CHUNK 2048
-/* An mbuf's private bytes, at most. */
-#define PRIVATE_BYTES 256
-
-unsigned xdp_max_mtu(void)
-{
-	unsigned taken = sizeof(struct rte_mempool_objhdr) + sizeof(struct rte_mbuf) +
-			 PRIVATE_BYTES + RTE_PKTMBUF_HEADROOM + XDP_PACKET_HEADROOM +
-			 RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN + RTE_ETHER_CRC_LEN +
-			 RTE_CACHE_LINE_SIZE;
-
-	return (unsigned)sysconf(_SC_PAGESIZE) - taken;
-}
-
-static int bpf(enum bpf_cmd command, union bpf_attr *attributes)
-{
-	long fd = syscall(SYS_bpf, command, attributes, sizeof(*attributes));
-
-	return fd < 0 ? -errno : (int)fd;
-}
-
-/* A program that lets every packet pass. */
-static int load_program(void)
-{
-	struct bpf_insn program[] = {
-		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = XDP_PASS},
-		{.code = BPF_JMP | BPF_EXIT},
-	};
-	union bpf_attr attributes;
-
-	memset(&attributes, 0, sizeof(attributes));
-	attributes.prog_type = BPF_PROG_TYPE_XDP;
-	attributes.insns = (uintptr_t)program;
-	attributes.insn_cnt = sizeof(program) / sizeof(program[0]);
-	attributes.license = (uintptr_t)"BSD";
-	return bpf(BPF_PROG_LOAD, &attributes);
-}
-
-/* Attached as long as the descriptor that it returns is open. */
-static int attach_program(int program, unsigned interface_index)
-{
-	union bpf_attr attributes;
-
-	memset(&attributes, 0, sizeof(attributes));
-	attributes.link_create.prog_fd = (uint32_t)program;
-	attributes.link_create.target_ifindex = interface_index;
-	attributes.link_create.attach_type = BPF_XDP;
-	return bpf(BPF_LINK_CREATE, &attributes);
-}
-
-static int register_memory(void)
-{
-	struct xdp_umem_reg memory = {
-		.len = REHEARSED_BYTES,
-		.chunk_size = CHUNK,
-		.flags = XDP_UMEM_UNALIGNED_CHUNK_FLAG,
-	};
-	void *bytes = mmap(
-		NULL, REHEARSED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	int fd, ret = 0;
-
-	if (bytes == MAP_FAILED)
-		return -errno;
-	fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
-	memory.addr = (uintptr_t)bytes;
-	if (fd < 0 || setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &memory, sizeof(memory)) < 0)
-		ret = -errno;
-	if (fd >= 0)
-		close(fd);
-	munmap(bytes, REHEARSED_BYTES);
-	return ret;
-}
-
-static int rehearse_memory(char *why, size_t size)
-{
-	int ret = register_memory();
-
-	if (ret == -ENOBUFS || ret == -ENOMEM)
-		snprintf(why, size, "not enough locked memory, see ulimit -l");
-	else if (ret == -EAFNOSUPPORT)
-		snprintf(why, size, "the kernel has no AF_XDP sockets");
-	else if (ret < 0)
-		snprintf(why, size, "no AF_XDP socket: %s", strerror(-ret));
-	return ret;
-}
-
-int xdp_rehearse(unsigned interface_index, char *why, size_t size)
-{
-	int program = load_program();
-	int attached;
-
-	why[0] = '\0';
-	if (program == -EPERM) {
-		snprintf(why, size, "no permission to load BPF programs");
-		return program;
-	}
-	if (program < 0) {
-		snprintf(why, size, "the kernel loads no XDP program: %s", strerror(-program));
-		return program;
-	}
-	attached = attach_program(program, interface_index);
-	close(program);
-	/* before Linux 5.9 this way of attaching is not known: nothing learned */
-	if (attached == -EEXIST)
-		attached = -EBUSY;
-	if (attached == -EBUSY)
-		snprintf(why, size, "it has an XDP program already");
-	else if (attached < 0 && attached != -EINVAL)
-		snprintf(why, size, "no XDP program can be attached: %s", strerror(-attached));
-	if (attached >= 0)
-		close(attached);
-	else if (attached != -EINVAL)
-		return attached;
-	return rehearse_memory(why, size);
-}
 
 static char said[160];
 
@@ -154,22 +29,36 @@ static int keep_line(int level, const char *format, va_list arguments)
 }
 
 /* They come with the driver, a plug-in: in the process, or not. */
+static bool find_function(const char *library, const char *name, void *function)
+{
+	void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+	void *symbol = handle != NULL ? dlsym(handle, name) : NULL;
+
+	if (symbol != NULL)
+		memcpy(function, &symbol, sizeof(symbol));
+	if (handle != NULL)
+		dlclose(handle);
+	return symbol != NULL;
+}
+
 static void quiet_library(const char *library, const char *name)
 {
 	typedef int (*print_fn)(int level, const char *format, va_list arguments);
-	typedef print_fn (*set_print_fn)(print_fn print);
-	void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-	set_print_fn set_print;
+	print_fn (*set_print)(print_fn print);
 
-	if (handle == NULL)
-		return;
-	void *symbol = dlsym(handle, name);
-
-	if (symbol != NULL) {
-		memcpy(&set_print, &symbol, sizeof(set_print));
+	if (find_function(library, name, &set_print))
 		set_print(keep_line);
-	}
-	dlclose(handle);
+}
+
+uint32_t xdp_program_id(unsigned interface_index)
+{
+	int (*query)(int interface_index, int flags, uint32_t *id);
+	uint32_t id = 0;
+
+	if (!find_function("libbpf.so.1", "bpf_xdp_query_id", &query) ||
+		query((int)interface_index, 0, &id) < 0)
+		return 0;
+	return id;
 }
 
 void xdp_quiet(void)

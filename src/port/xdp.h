@@ -15,8 +15,14 @@
 /* The largest MTU: a frame lies in one page, behind the mbuf's header, private bytes and head rooms. */
 unsigned xdp_max_mtu(void);
 
-/* 0, or a negative errno and why not, in a few words. */
-int xdp_rehearse(unsigned interface_index, char *why, size_t size);
+/*
+ * 0, or a negative errno and why not, in a few words. -EADDRINUSE: somebody alive receives from it by
+ * AF_XDP, and no packet is left for anybody else. -EBUSY: it has another XDP program.
+ */
+int xdp_rehearse(unsigned interface_index, unsigned n_queues, char *why, size_t size);
+
+/* The XDP program that is attached to an interface; 0: none, or it cannot be told. */
+uint32_t xdp_program_id(unsigned interface_index);
 
 /* Libraries below the driver print to standard error: not any more. Their last line is kept. */
 void xdp_quiet(void);
