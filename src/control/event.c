@@ -16,6 +16,7 @@
 #include "control/parts.h"
 #include "control/verbs.h"
 #include "export/address.h"
+#include "export/json.h"
 
 /* Events in one go: their lines fit into a buffer that is empty. */
 #define BATCH 256
@@ -57,12 +58,12 @@ static const char *port_name(const struct control *control, unsigned number)
 __attribute__((format(printf, 5, 6))) static size_t write_line(char line[LINE_MAX_BYTES],
 	const struct control *control, uint64_t time_us, const char *name, const char *format, ...)
 {
-	char time[CONTROL_TIME_MAX];
+	char time[EXPORT_JSON_TIME_MAX];
 	size_t length;
 	va_list args;
 
 	length = (size_t)snprintf(line, LINE_MAX_BYTES, "{\"time\":\"%s\",\"event\":\"%s\"",
-		control_time(time, plane_origin_us(control->plane) + time_us), name);
+		export_json_time(time, plane_origin_us(control->plane) + time_us), name);
 	va_start(args, format);
 	length += (size_t)vsnprintf(line + length, LINE_MAX_BYTES - length, format, args);
 	va_end(args);

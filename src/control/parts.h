@@ -72,10 +72,6 @@ int control_snapshot(struct control *control, const char *ask, struct error *err
 /* What a plane that does not answer makes of a request. Returns `code`. */
 int control_silent(struct error *error, int code, const char *ask);
 
-/* "2026-11-20T08:00:00.000000Z", of Unix time in microseconds. */
-#define CONTROL_TIME_MAX 32
-const char *control_time(char text[CONTROL_TIME_MAX], uint64_t unix_us);
-
 /* A new client greets. */
 void client_init(struct client *client, int fd, uint64_t now_us);
 /*

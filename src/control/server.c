@@ -318,33 +318,6 @@ int control_step(struct control *control, int timeout_ms)
 	return 0;
 }
 
-int control_silent(struct error *error, int code, const char *ask)
-{
-	if (code == -ETIMEDOUT)
-		return error_set(
-			error, code, "%s: a thread of the packet path does not answer", ask);
-	return error_set(error, code, "%s: %s", ask, strerror(-code));
-}
-
-int control_snapshot(struct control *control, const char *ask, struct error *error)
-{
-	int ret = plane_snapshot(control->plane, &control->snapshot);
-
-	return ret < 0 ? control_silent(error, ret, ask) : 0;
-}
-
-const char *control_time(char text[CONTROL_TIME_MAX], uint64_t unix_us)
-{
-	time_t seconds = (time_t)(unix_us / 1000000);
-	struct tm utc;
-
-	gmtime_r(&seconds, &utc);
-	size_t length = strftime(text, CONTROL_TIME_MAX - 8, "%Y-%m-%dT%H:%M:%S", &utc);
-
-	snprintf(text + length, CONTROL_TIME_MAX - length, ".%06uZ", (unsigned)(unix_us % 1000000));
-	return text;
-}
-
 /* A last word to each, as far as it takes one without being waited for. */
 static void say_farewell(struct control *control)
 {

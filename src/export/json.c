@@ -104,6 +104,12 @@ static char *write_time(char *out, uint64_t us)
 	return out;
 }
 
+const char *export_json_time(char text[EXPORT_JSON_TIME_MAX], uint64_t unix_us)
+{
+	*write_time(text, unix_us) = '\0';
+	return text;
+}
+
 /* version proto src sport dst dport wire zone */
 static char *write_key(char *out, const struct flow_key *key, unsigned from)
 {

@@ -34,6 +34,10 @@ size_t export_json_line(char *buffer, const struct flow_report *report, const ch
  */
 size_t export_json_live(char *buffer, const struct flow_report *report);
 
+/* Unix time in microseconds, as records have it: "2026-11-20T08:00:00.000000Z". Returns `text`. */
+#define EXPORT_JSON_TIME_MAX 48
+const char *export_json_time(char text[EXPORT_JSON_TIME_MAX], uint64_t unix_us);
+
 /*
  * Any bytes as a JSON string with quotes; what is not UTF-8 becomes U+FFFD. Returns a string for
  * the caller to free(), or NULL without memory.

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "control/parts.h"
+
+#include <errno.h>
+#include <string.h>
+
+int control_silent(struct error *error, int code, const char *ask)
+{
+	if (code == -ETIMEDOUT)
+		return error_set(
+			error, code, "%s: a thread of the packet path does not answer", ask);
+	return error_set(error, code, "%s: %s", ask, strerror(-code));
+}
+
+int control_snapshot(struct control *control, const char *ask, struct error *error)
+{
+	int ret = plane_snapshot(control->plane, &control->snapshot);
+
+	return ret < 0 ? control_silent(error, ret, ask) : 0;
+}
