@@ -130,14 +130,13 @@ int port_open_interface(struct port_opening *opening, struct error *error)
 		return 0;
 	if (objection == -EBUSY)
 		port_warn(opening,
-			"%s has an XDP program already, of another engine perhaps: what it takes "
-			"we "
-			"never see; ip link set %s xdp off",
+			"%s has an XDP program already, of another engine perhaps: what that takes "
+			"we never see; ip link set %s xdp off",
 			port->device.interface, port->device.interface);
 	ret = open_packet(opening, error);
 	if (ret == 0)
-		snprintf(
-			port->note, sizeof(port->note), "af_packet, 1 queue (not af_xdp: %s)", why);
+		snprintf(port->note, sizeof(port->note), "af_packet, 1 queue (not af_xdp: %.90s)",
+			why);
 	return ret;
 }
 

@@ -42,7 +42,7 @@ static struct live *begin(unsigned shape)
 
 static void udp(struct frame *frame, unsigned flow, bool back)
 {
-	char client[16];
+	char client[32];
 
 	snprintf(client, sizeof(client), "10.0.%u.%u", flow / 200, 1 + flow % 200);
 	frame_start(frame);
@@ -206,7 +206,7 @@ static void icmp_errors_reach_the_quoted_flow(void **state)
 		unsigned with_error = 0;
 
 		for (unsigned flow = 0; flow < 32; flow++) {
-			char client[16];
+			char client[32];
 
 			udp(&frame, flow, false);
 			live_send(live, 0, 0, &frame);
