@@ -57,6 +57,8 @@ bool port_update_link(struct port *port)
 	/* what is gone does not come back under the same name */
 	if (before != PORT_LINK_REMOVED)
 		port->link = port->interface_index != 0 ? kernel_link(port) : device_link(port);
+	if (port->link == PORT_LINK_UP && device_is(port->ethdev, "af_packet"))
+		packet_recover(port->interface_index);
 	atomic_store_explicit(&port->link_up, port->link == PORT_LINK_UP, memory_order_relaxed);
 	return port->link != before;
 }

@@ -158,3 +158,15 @@ uint64_t packet_missed(unsigned interface_index)
 	}
 	return missed;
 }
+
+void packet_recover(unsigned interface_index)
+{
+	for (int fd = -1; (fd = next_socket(fd, interface_index)) >= 0;) {
+		int code = 0;
+		socklen_t size = sizeof(code);
+
+		/* asking takes it away; the kernel lets one thread at a time send what is in a ring */
+		if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &size) == 0 && code != 0)
+			(void)send(fd, NULL, 0, MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
+}

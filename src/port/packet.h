@@ -32,3 +32,9 @@ int packet_renew(unsigned interface_index, const struct packet_ring *ring);
 
 /* Frames that the kernel dropped since it was last asked because the ring was full. */
 uint64_t packet_missed(unsigned interface_index);
+
+/*
+ * After the interface was down the socket refuses once to send, and what the driver has put into its
+ * ring waits for the next packet that comes. Takes the refusal, and has what waits sent.
+ */
+void packet_recover(unsigned interface_index);
