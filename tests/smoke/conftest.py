@@ -137,8 +137,16 @@ def make_network():
     with contextlib.ExitStack() as stack:
         def make(driver, **options):
             skip_without("namespaces", driver)
-            return stack.enter_context(contextlib.closing(Network(driver, **options)))
+            made = stack.enter_context(contextlib.closing(Network(driver, **options)))
+            stack.callback(describe, made)
+            return made
         yield make
+
+
+def describe(network):
+    """What the kernel counted; shown when the test has failed."""
+    for space in (network.left.space, network.middle, network.right.space):
+        print(space.name, space.run("ip", "-s", "-s", "link", check=False).stdout)
 
 
 @pytest.fixture(name="millrace")
@@ -155,6 +163,8 @@ def make_millrace(tmp_path, network):  # pylint: disable=unused-argument
 
 def kill(engine):
     if hasattr(engine, "pidfd"):
+        with contextlib.suppress(Exception):
+            engine.describe()
         engine.kill()
 
 

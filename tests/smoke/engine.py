@@ -242,6 +242,13 @@ class Millrace:
         if self.network:
             self.network.check_nothing_left()
 
+    def describe(self):
+        """Where it stands: for whoever wonders why a test failed."""
+        print(self.stderr)
+        if self.connection and not self.ended():
+            for request in ("wire show", "drop show", "port show", "worker show"):
+                print(*self.ask(request), sep="\n")
+
     def kill(self):
         """Whatever state it is in; for the end of a test that failed, too."""
         if self.connection:

@@ -142,6 +142,7 @@ def test_killed_and_started_again(network, millrace, driver):
     assert engine.socket.exists()
     again = millrace("--output", "records.json", network=net)
     assert "was left by an engine that is dead" in again.stderr
+    assert {port["driver"] for port in again.ports().values()} == {f"net_{driver}"}
     traffic.ping(net.left, net.right.address)
     traffic.datagram(net.left, net.right, 100)
     again.stop(leaves=["records.json"])
