@@ -22,11 +22,10 @@ static void set_rate(struct tsc_clock *clock, uint64_t tsc, uint64_t us, double 
 	struct tsc_rate *rate = &clock->rates[n % 2];
 
 	/* a reader that sees any of these will see that n_rates has moved on since */
-	atomic_thread_fence(memory_order_release);
-	atomic_store_explicit(&rate->tsc, tsc, memory_order_relaxed);
-	atomic_store_explicit(&rate->us, us, memory_order_relaxed);
+	atomic_store_explicit(&rate->tsc, tsc, memory_order_release);
+	atomic_store_explicit(&rate->us, us, memory_order_release);
 	atomic_store_explicit(
-		&rate->us_per_2_64, (uint64_t)(us_per_tick * 0x1p64), memory_order_relaxed);
+		&rate->us_per_2_64, (uint64_t)(us_per_tick * 0x1p64), memory_order_release);
 	atomic_store_explicit(&clock->n_rates, n + 1, memory_order_release);
 }
 

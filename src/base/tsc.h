@@ -50,16 +50,17 @@ static inline uint64_t tsc_clock_us(const struct tsc_clock *clock, uint64_t tsc)
 	do {
 		n = atomic_load_explicit(&clock->n_rates, memory_order_acquire);
 		const struct tsc_rate *rate = &clock->rates[(n - 1) % 2];
-		uint64_t from = atomic_load_explicit(&rate->tsc, memory_order_relaxed);
+		/*
+		 * Two corrections later the same place is written anew. Who reads something new here
+		 * sees below that n_rates has moved on.
+		 */
+		uint64_t from = atomic_load_explicit(&rate->tsc, memory_order_acquire);
+		uint64_t base_us = atomic_load_explicit(&rate->us, memory_order_acquire);
+		uint64_t speed = atomic_load_explicit(&rate->us_per_2_64, memory_order_acquire);
 		/* another core's counter may be some ticks behind */
 		uint64_t ticks = tsc > from ? tsc - from : 0;
 
-		us = atomic_load_explicit(&rate->us, memory_order_relaxed) +
-		     (uint64_t)((unsigned __int128)ticks * atomic_load_explicit(&rate->us_per_2_64,
-								   memory_order_relaxed) >>
-				64);
-		atomic_thread_fence(memory_order_acquire);
-		/* two corrections later the same place is written anew */
+		us = base_us + (uint64_t)((unsigned __int128)ticks * speed >> 64);
 	} while (atomic_load_explicit(&clock->n_rates, memory_order_relaxed) != n);
 	return us;
 }
