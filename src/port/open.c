@@ -52,14 +52,16 @@ static int open_packet(struct port_opening *opening, struct error *error)
 	unsigned frame = packet_frame(port->mtu);
 	/* the driver has them lie without a gap: whole frames in each block of whole pages */
 	unsigned block = 4 * frame * RTE_MAX(1u, PACKET_BLOCK / (4 * frame));
-	unsigned frames = RTE_MIN(PACKET_FRAMES, PACKET_MEMORY / block * (block / frame));
+	unsigned in_block = block / frame;
+	unsigned frames = RTE_MIN(PACKET_FRAMES, PACKET_MEMORY / block * in_block);
 	char arguments[160], said[160] = "";
 	int ret = -EINVAL;
 
 	snprintf(port->ethdev, sizeof(port->ethdev), "net_af_packet_%s", port->device.interface);
 	port->data_room = port_packet_room(frame);
 	/* a limit on locked memory may be in the way: then fewer */
-	for (; ret < 0 && ret != -EBUSY && frames >= PACKET_FRAMES_LEAST; frames /= 2) {
+	for (; ret < 0 && ret != -EBUSY && frames >= PACKET_FRAMES_LEAST;
+		frames = frames / 2 / in_block * in_block) {
 		/* one queue: with more, the driver's group of sockets reassembles fragments */
 		snprintf(arguments, sizeof(arguments),
 			"iface=%s,qpairs=1,blocksz=%u,framesz=%u,framecnt=%u",
