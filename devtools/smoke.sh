@@ -10,7 +10,9 @@ trap 'rm -f "$result"' EXIT
 
 wrap=()
 if ((EUID != 0)); then
-	wrap=(unshare --user --map-root-user --net --mount --pid --fork --mount-proc)
+	# not as root there: tcpdump would give up privileges, which it may not in such a place
+	wrap=(unshare --user --map-user=1000 --map-group=1000 --keep-caps --net --mount --pid --fork
+		--mount-proc sh -c 'mount -t tmpfs none /run && exec "$0" "$@"')
 	if "${wrap[@]}" true 2>/dev/null; then
 		say "not root: in a user namespace, which lacks some of what the tests need"
 	else

@@ -20,10 +20,13 @@ class Capture:
         self.process = end.space.popen(
             "tcpdump", "-i", "end", "-n", "-U", "--immediate-mode", "-B", 65536, "-Z", "root",
             "-w", path, stderr=subprocess.PIPE, text=True)
-        line = ""
+        line = said = ""
         while "listening on" not in line:
             line = self.process.stderr.readline()
-            assert line, "tcpdump does not listen"
+            said += line
+            if not line:
+                self.close()
+                raise AssertionError(said.strip())
 
     def count(self):
         """How many packets are in the file so far."""

@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 from capture import Capture  # noqa: E402
 from engine import MILLRACE, Gone, Millrace  # noqa: E402
-from network import AF_XDP, Namespace, Network  # noqa: E402
+from network import AF_PACKET, AF_XDP, Namespace, Network  # noqa: E402
 
 # Programs that a test may need, and who has them.
 PROGRAMS = {"ip": "iproute2", "ping": "iputils-ping", "ethtool": "ethtool", "iperf3": "iperf3",
@@ -81,10 +81,22 @@ def temporary_directory():
 def lacks(what):
     """Why a test that needs `what` cannot run here; None when it can."""
     special = {"namespaces": lacks_namespaces, "tap": lacks_tap, "af_xdp": lacks_xdp,
-               "af_packet": lacks_namespaces, "root": lacks_root, "mount": lacks_mount}
+               "af_packet": lacks_namespaces, "root": lacks_root, "tcpdump": lacks_tcpdump, "mount": lacks_mount}
     if what in special:
         return special[what]()
     return None if shutil.which(what) else f"no {what} here (Debian: {PROGRAMS[what]})"
+
+
+def lacks_tcpdump():
+    """It gives up privileges before it begins, which not everywhere is possible."""
+    if lacks_namespaces() or not shutil.which("tcpdump"):
+        return lacks_namespaces() or f"not here (Debian: {PROGRAMS['tcpdump']})"
+    with contextlib.closing(Network(AF_PACKET)) as network, temporary_directory() as directory:
+        try:
+            Capture(network.left, f"{directory}/probe.pcap").close()
+        except AssertionError as error:
+            return str(error)
+    return None
 
 
 def lacks_root():

@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import json
 import os
+import resource
 import socket
 import subprocess
 
@@ -115,6 +116,16 @@ class Namespace:
         return sum(state not in ("06", "0A") for state in states)
 
 
+def ring_bytes():
+    """What each ring of af_packet may have: of two ports four must fit in what may be locked."""
+    limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
+    with open("/proc/self/uid_map", encoding="ascii") as file:
+        mapped = file.read().split() != ["0", "0", "4294967295"]
+    if limit != resource.RLIM_INFINITY and (mapped or os.geteuid() != 0):
+        return max(1 << 18, min(1 << 23, 1 << (limit // 8).bit_length() - 1))
+    return 1 << 23
+
+
 class End:
     """A host at one end of the wire: its interface is called `end`."""
 
@@ -182,12 +193,13 @@ class Network:
     def arguments(self):
         """What `millrace run` needs to join the ends by this driver."""
         frame = 2048 if self.mtu <= 1500 else 16384
+        frames = ring_bytes() // frame
         devices = INTERFACES
         if self.driver == TAP:
             devices = [f"net_tap{i},iface={name}" for i, name in enumerate(INTERFACES)]
         elif self.driver == AF_PACKET:
             devices = [f"net_af_packet{i},iface={name},blocksz=65536,framesz={frame},"
-                       f"framecnt={4096 * 2048 // frame}" for i, name in enumerate(INTERFACES)]
+                       f"framecnt={frames}" for i, name in enumerate(INTERFACES)]
         return ["--port", f"a={devices[0]}", "--port", f"b={devices[1]}", "--wire", "a,b"]
 
     def engine_is_there(self):

@@ -86,9 +86,10 @@ def test_each_flow_once(engine):
     assert process.returncode == 0
     assert lines == before[0]["flows"] and max(seen) == 1
     # each flow had two packets; what is missing was dropped twice, under a name
-    assert seen.count(0) <= before[0]["dropped"] / 2
-    assert len(workers) == 2 or seen == b"\1" * FLOWS
-    assert min(workers.values()) > 0.9 * lines / len(workers)  # the hash spreads them
+    missing = seen.count(0)
+    assert missing <= before[0]["dropped"] / 2
+    assert len(workers) == 2 or missing == 0
+    assert min(workers.values()) + missing > 0.9 * FLOWS / len(workers)  # the hash spreads them
     assert asked[0] > 10 and engine.wires()[1]["received"] > before[1]["received"]
 
 
