@@ -11,6 +11,7 @@ trap 'rm -f "$result"' EXIT
 wrap=()
 if ((EUID != 0)); then
 	# not as root there: tcpdump would give up privileges, which it may not in such a place
+	# shellcheck disable=SC2016 # the inner shell's own arguments
 	wrap=(unshare --user --map-user=1000 --map-group=1000 --keep-caps --net --mount --pid --fork
 		--mount-proc sh -c 'mount -t tmpfs none /run && exec "$0" "$@"')
 	if "${wrap[@]}" true 2>/dev/null; then
