@@ -11,6 +11,8 @@
 #include "base/mapping.h"
 #include "main/dpdk.h"
 #include "main/run_parts.h"
+#include "packet/hash.h"
+#include "port/rss.h"
 
 #define EXIT_MISUSED 2
 
@@ -45,7 +47,12 @@ static int start_dpdk(struct run *run, struct error *error)
 
 static int open_ports(struct run *run, struct error *error)
 {
-	int ret = 0;
+	struct hash_secret secret;
+	int ret = hash_secret_init(&secret);
+	uint16_t pattern = rss_pattern((uint16_t)secret.word[0]);
+
+	if (ret < 0)
+		return error_set(error, ret, "no randomness from the kernel: %s", strerror(-ret));
 
 	for (unsigned i = 0; ret == 0 && i < run_n_ports(run); i++) {
 		const struct run_port *port = port_of(run, i);
@@ -55,6 +62,7 @@ static int open_ports(struct run *run, struct error *error)
 			.n_queues =
 				run->config.threads == PLANE_SPLIT ? 1 : run->config.engine.workers,
 			.force = run->config.force,
+			.rss_pattern = pattern,
 		};
 
 		ret = port_open(&run->ports[i], &config, run_say, run, error);

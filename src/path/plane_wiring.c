@@ -80,7 +80,9 @@ static void add_rx(struct plane *plane, struct station *station, unsigned number
 		.port_id = port->id,
 		.queue = (uint16_t)queue,
 		.port = (uint8_t)number,
-		.trusted = brings(plane, port) ? (uint8_t)port->rss : 0,
+		.trusted = brings(plane, port) && port->rss_pattern == plane->steer.rss_pattern
+				   ? (uint8_t)port->rss
+				   : 0,
 		.checksums_to_look_at = STATION_CHECKSUMS,
 	};
 }
@@ -235,10 +237,9 @@ static int equip(struct plane *plane, struct station *station)
 static void choose_steering(struct plane *plane)
 {
 	plane->steer.n_shards = plane->config.n_workers;
-	for (unsigned i = 0; i < n_ports(plane); i++)
-		plane->steer.rss |= brings(plane, plane->config.port[i]);
-	if (plane->config.n_workers == 1)
-		plane->steer.rss = false;
+	for (unsigned i = 0; plane->config.n_workers > 1 && i < n_ports(plane); i++)
+		if (brings(plane, plane->config.port[i]))
+			plane->steer.rss_pattern = plane->config.port[i]->rss_pattern;
 }
 
 unsigned plane_buffers(const struct plane *plane)

@@ -20,14 +20,14 @@
 
 struct steer {
 	unsigned n_shards;
-	bool rss;
+	uint16_t rss_pattern; /* 0: the shard is not the NIC's to choose */
 };
 
 static inline unsigned steer_shard(const struct steer *steer, const struct packet_info *info)
 {
 	if (steer->n_shards == 1)
 		return 0;
-	if (steer->rss)
-		return rss_queue(rss_hash(&info->key), steer->n_shards);
+	if (steer->rss_pattern != 0)
+		return rss_queue(rss_hash(steer->rss_pattern, &info->key), steer->n_shards);
 	return hash_shard(info->hash, steer->n_shards);
 }

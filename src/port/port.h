@@ -55,8 +55,9 @@ enum port_link {
 struct port_config {
 	const char *name; /* what the user calls it */
 	struct port_device device;
-	unsigned n_queues; /* wanted, of rx and of tx: one for each station that would use one */
-	bool force;	   /* an address or a default route on the interface is meant */
+	unsigned n_queues;    /* wanted, of rx and of tx: one for each station that would use one */
+	bool force;	      /* an address or a default route on the interface is meant */
+	uint16_t rss_pattern; /* of port/rss.h; 0: packets are not to be spread by it */
 };
 
 struct port {
@@ -69,8 +70,9 @@ struct port {
 	uint16_t mtu;
 	uint16_t n_rx, n_tx; /* queues that it will have: 1..n_queues wanted */
 	uint16_t rx_descriptors, tx_descriptors;
-	bool software; /* a vdev that never needs IO addresses */
-	uint64_t rss;  /* bit by enum rss_kind: what it spreads symmetrically; 0: nothing */
+	bool software;	      /* a vdev that never needs IO addresses */
+	uint64_t rss;	      /* bit by enum rss_kind: what it spreads symmetrically; 0: nothing */
+	uint16_t rss_pattern; /* as it was configured */
 	struct rte_ether_addr mac;
 	char note[128]; /* one line for the user on how it was opened: "af_xdp, 1 queue" */
 	/* control writes, workers read */

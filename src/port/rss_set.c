@@ -28,18 +28,19 @@ static uint8_t key_bytes(const struct rte_eth_dev_info *info)
 
 static uint64_t offered(const struct port *port, const struct rte_eth_dev_info *info)
 {
-	if (port->n_rx < 2 || !table_fits(info->reta_size, port->n_rx) ||
+	if (port->rss_pattern == 0 || port->n_rx < 2 || !table_fits(info->reta_size, port->n_rx) ||
 		!key_fits(info->hash_key_size))
 		return 0;
 	return rss_kinds(info->flow_type_rss_offloads);
 }
 
-static struct rte_eth_rss_conf wanted_conf(const struct rte_eth_dev_info *info, uint64_t kinds)
+static struct rte_eth_rss_conf wanted_conf(
+	const struct port *port, const struct rte_eth_dev_info *info, uint64_t kinds)
 {
 	/* DPDK does not write to it, but has it without const */
 	static uint8_t key[RSS_KEY_BYTES];
 
-	memcpy(key, rss_key, sizeof(key));
+	rss_key(port->rss_pattern, key);
 	return (struct rte_eth_rss_conf){
 		.rss_key = key,
 		.rss_key_len = key_bytes(info),
@@ -55,7 +56,7 @@ void port_rss_configure(
 	if (kinds == 0)
 		return;
 	conf->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-	conf->rx_adv_conf.rss_conf = wanted_conf(info, kinds);
+	conf->rx_adv_conf.rss_conf = wanted_conf(port, info, kinds);
 }
 
 /* The table as rss_queue() has it; false when the port has another. */
@@ -84,19 +85,20 @@ static bool set_table(const struct port *port, uint16_t size)
 uint64_t port_rss_accepted(const struct port *port, const struct rte_eth_dev_info *info)
 {
 	uint64_t kinds = offered(port, info);
-	uint8_t key[RSS_KEY_BYTES] = {0};
+	uint8_t key[RSS_KEY_BYTES] = {0}, wanted[RSS_KEY_BYTES];
 	struct rte_eth_rss_conf conf;
 
 	if (kinds == 0 || !set_table(port, info->reta_size))
 		return 0;
 	/* some look at the key only here; those that cannot do it took it when they were configured */
-	conf = wanted_conf(info, kinds);
+	conf = wanted_conf(port, info, kinds);
 	rte_eth_dev_rss_hash_update(port->id, &conf);
 	conf = (struct rte_eth_rss_conf){.rss_key = key, .rss_key_len = key_bytes(info)};
 	/* a driver that cannot say took what it was given */
 	if (rte_eth_dev_rss_hash_conf_get(port->id, &conf) < 0)
 		return kinds;
-	if (conf.rss_key == key && memcmp(key, rss_key, 40) != 0)
+	rss_key(port->rss_pattern, wanted);
+	if (conf.rss_key == key && memcmp(key, wanted, 40) != 0)
 		return 0;
 	return kinds & rss_kinds(conf.rss_hf);
 }

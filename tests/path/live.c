@@ -135,6 +135,7 @@ struct live *live_begin(const struct live_options *options)
 	assert_int_equal(plane_start_ports(live->plane, &error), 0);
 	for (unsigned side = 0; side < 2; side++) {
 		live->port[side]->rss = options->rss;
+		live->port[side]->rss_pattern = 0x6d5a;
 		use_own_bursts(live, side);
 	}
 	assert_int_equal(plane_wire_up(live->plane, &error), 0);

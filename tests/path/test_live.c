@@ -13,6 +13,7 @@
 #include "path/send.h"
 
 #define N_FLOWS 200
+#define PATTERN 0x6d5a
 
 static const struct {
 	unsigned n_workers;
@@ -296,7 +297,7 @@ static void rss_is_trusted_until_it_errs(void **state)
 		struct frame frame;
 		uint64_t lost = 0, handed = 0;
 
-		assert_true(live->plane->steer.rss);
+		assert_true(live->plane->steer.rss_pattern != 0);
 		for (unsigned i = 0; i < 4 * N_FLOWS; i++) {
 			struct packet_info info = {0};
 
@@ -307,7 +308,8 @@ static void rss_is_trusted_until_it_errs(void **state)
 			memcpy(info.key.addr[1], &frame.bytes[frame.ip[0] + 16], 4);
 			memcpy(&info.key.port[0], &frame.bytes[frame.ip[0] + 20], 2);
 			memcpy(&info.key.port[1], &frame.bytes[frame.ip[0] + 22], 2);
-			live_send(live, i & 1, rss_queue(rss_hash(&info.key), 2) ^ wrong, &frame);
+			live_send(live, i & 1, rss_queue(rss_hash(PATTERN, &info.key), 2) ^ wrong,
+				&frame);
 			if (i % 16 == 0)
 				live_settle(live);
 		}

@@ -44,7 +44,7 @@ static void no_warning(void *context, const char *line)
 
 static int try_open(struct port **port, const char *device, unsigned n_queues, struct error *error)
 {
-	struct port_config config = {.name = "left", .n_queues = n_queues};
+	struct port_config config = {.name = "left", .n_queues = n_queues, .rss_pattern = 0x6d5a};
 
 	assert_int_equal(port_device_parse(&config.device, device, error), 0);
 	return port_open(port, &config, no_warning, NULL, error);

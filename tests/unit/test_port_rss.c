@@ -40,8 +40,9 @@ static void make(struct packet *packet, unsigned version, uint8_t proto)
 }
 
 /* What a NIC does: the fields as they stand in the packet, word by word, with the whole key. */
-static uint32_t nic_hash(const struct packet *packet, bool back)
+static uint32_t nic_hash(uint16_t pattern, const struct packet *packet, bool back)
 {
+	uint8_t key[RSS_KEY_BYTES];
 	const uint8_t *src = back ? packet->dst : packet->src;
 	const uint8_t *dst = back ? packet->src : packet->dst;
 	unsigned bytes = flow_key_version(&packet->key) == 4 ? 4 : 16;
@@ -58,7 +59,8 @@ static uint32_t nic_hash(const struct packet *packet, bool back)
 
 		words[n++] = back ? b << 16 | a : a << 16 | b;
 	}
-	return rte_softrss(words, n, rss_key);
+	rss_key(pattern, key);
+	return rte_softrss(words, n, key);
 }
 
 static void test_hash(void **state)
@@ -71,10 +73,11 @@ static void test_hash(void **state)
 		for (unsigned version = 4; version <= 6; version += 2) {
 			for (unsigned i = 0; i < sizeof(protocols); i++) {
 				make(&packet, version, protocols[i]);
-				uint32_t hash = rss_hash(&packet.key);
+				uint16_t pattern = rss_pattern((uint16_t)rand());
+				uint32_t hash = rss_hash(pattern, &packet.key);
 
-				assert_int_equal(hash, nic_hash(&packet, false));
-				assert_int_equal(hash, nic_hash(&packet, true));
+				assert_int_equal(hash, nic_hash(pattern, &packet, false));
+				assert_int_equal(hash, nic_hash(pattern, &packet, true));
 				all |= hash;
 				none &= hash;
 			}
@@ -126,12 +129,44 @@ static void test_queue(void **state)
 	}
 }
 
+/* Whatever the pattern, neighbouring addresses and ports go to all queues alike. */
+static void test_patterns(void **state)
+{
+	static bool met[65536];
+	unsigned n_patterns = 0;
+
+	(void)state;
+	for (unsigned random = 0; random < 65536; random++) {
+		uint16_t pattern = rss_pattern((uint16_t)random);
+
+		n_patterns += !met[pattern];
+		met[pattern] = true;
+		if (random % 16 != 0)
+			continue;
+		for (unsigned field = 0; field < 3; field++) {
+			struct flow_key key = {
+				.proto = IPPROTO_UDP, .version_wire = FLOW_KEY_VERSION_WIRE(4, 0)};
+			unsigned seen[4] = {0};
+
+			for (unsigned i = 0; i < 256; i++) {
+				key.addr[0][field == 0 ? 3 : 2] = field == 2 ? 0 : (uint8_t)i;
+				key.port[1] = field == 2 ? rte_cpu_to_be_16((uint16_t)i) : 0;
+				seen[rss_queue(rss_hash(pattern, &key), 4)]++;
+			}
+			for (unsigned queue = 0; queue < 4; queue++)
+				assert_int_equal(seen[queue], 64);
+		}
+	}
+	assert_int_equal(n_patterns, 5344);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hash),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_queue),
+		cmocka_unit_test(test_patterns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
