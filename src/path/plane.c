@@ -182,7 +182,10 @@ int plane_start(struct plane *plane, struct error *error)
 	return ret;
 }
 
-/* Asks every station that can be asked this. */
+/*
+ * Asks every station that can be asked this, however long the answer takes: flows that end may wait
+ * for the exporter, which has a limit of its own.
+ */
 static void ask_all(struct plane *plane, enum ask_kind kind)
 {
 	for (unsigned i = 0; i < plane->n_stations; i++) {
@@ -191,12 +194,16 @@ static void ask_all(struct plane *plane, enum ask_kind kind)
 		if (!station->started || (kind == ASK_RELEASE && station->triage == NULL) ||
 			(kind == ASK_END && station->worker.shard == NULL))
 			continue;
-		if (ask_prepare(station, kind) != NULL)
-			(void)ask_station(station);
+		while (ask_prepare(station, kind) == NULL)
+			;
+		(void)ask_station(station);
 	}
 }
 
-/* Until no packet is in a ring or held: those of the last bursts go their way. */
+/*
+ * Until no packet is in a ring or held. What waits for a first fragment goes on without; more than once,
+ * since a fragment may come out of a ring yet.
+ */
 static void drain(struct plane *plane)
 {
 	struct plane_snapshot *snapshot = malloc(sizeof(*snapshot));
@@ -210,6 +217,7 @@ static void drain(struct plane *plane)
 			held += snapshot->wires[wire].held;
 		if (held == 0)
 			break;
+		ask_all(plane, ASK_RELEASE);
 	}
 	free(snapshot);
 }
@@ -227,11 +235,8 @@ void plane_stop(struct plane *plane)
 	if (!plane->running)
 		return;
 	ask_all(plane, ASK_STOP_RECEIVING);
-	if (all_started(plane)) {
+	if (all_started(plane))
 		drain(plane);
-		ask_all(plane, ASK_RELEASE);
-		drain(plane);
-	}
 	ask_all(plane, ASK_END);
 	ask_all(plane, ASK_LEAVE);
 	for (unsigned i = 0; i < plane->n_stations; i++) {

@@ -202,12 +202,49 @@ static void a_stop_loses_nothing(void **state)
 	}
 }
 
+/* Fragments whose first never came go out at the stop, and it does not wait for them. */
+static void a_stop_lets_fragments_go(void **state)
+{
+	(void)state;
+	for (unsigned shape = 0; shape < N_SHAPES; shape++) {
+		struct live *live = live_begin(&(struct live_options){
+			.n_workers = shapes[shape].n_workers,
+			.threads = shapes[shape].threads,
+		});
+		struct plane_snapshot snapshot;
+		struct frame frame;
+		struct error error;
+
+		assert_int_equal(plane_start(live->plane, &error), 0);
+		for (unsigned id = 0; id < 40; id++) {
+			frame_start(&frame);
+			frame_ipv4(&frame, "10.0.0.1", "10.0.0.2", IPPROTO_UDP);
+			frame_ipv4_fragment(&frame, id, 16, false);
+			frame_fill(&frame, 16);
+			frame_finish(&frame);
+			live_send(live, 0, 0, &frame);
+		}
+		do
+			assert_int_equal(plane_snapshot(live->plane, &snapshot), 0);
+		while (snapshot.wires[0].received < 40);
+		assert_int_equal(snapshot.wires[0].held, 40);
+		plane_stop(live->plane);
+		assert_int_equal(plane_snapshot(live->plane, &snapshot), 0);
+		assert_int_equal(snapshot.wires[0].held, 0);
+		assert_int_equal(snapshot.wires[0].out, 40);
+		assert_int_equal(snapshot.wires[0].fragments_untied, 40);
+		assert_int_equal(live_take(live, 1), 40);
+		live_end(live);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(questions_are_answered_while_packets_flow),
 		cmocka_unit_test(events_come_while_somebody_follows),
 		cmocka_unit_test(a_stop_loses_nothing),
+		cmocka_unit_test(a_stop_lets_fragments_go),
 	};
 
 	return cmocka_run_group_tests(tests, live_environment, NULL);
