@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "port/claim.h"
 #include "port/device.h"
 #include "port/parts.h"
 #include "port/probe.h"
@@ -92,6 +93,9 @@ int port_check_interface(struct port_opening *opening, struct error *error)
 			name);
 	if (probe_has_interface(opening->interface.index))
 		return error_set(error, -EBUSY, "%s is a port already", name);
+	port->claim = claim_interface(opening->interface.index);
+	if (port->claim == -EBUSY)
+		return error_set(error, -EBUSY, "%s: another millrace has this interface", name);
 	ret = check_needed(opening, error);
 	if (ret == 0)
 		ret = check_up(opening, error);

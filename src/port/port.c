@@ -120,6 +120,7 @@ int port_open(struct port **out, const struct port_config *config, port_warn_fn 
 		return error_set(error, -ENOMEM, "no memory for port %s", config->name);
 	port->id = RTE_MAX_ETHPORTS;
 	port->promiscuous = -1;
+	port->claim = -1;
 	port->tap = -1;
 	port->device = config->device;
 	port->rss_pattern = config->rss_pattern;
@@ -174,5 +175,7 @@ void port_close(struct port *port)
 	free(port->missed);
 	if (port->promiscuous >= 0)
 		close(port->promiscuous);
+	if (port->claim >= 0)
+		close(port->claim);
 	free(port);
 }

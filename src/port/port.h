@@ -85,10 +85,11 @@ struct port {
 	char ethdev[RTE_ETH_NAME_MAX_LEN]; /* the device's name on its bus */
 	unsigned interface_index;	   /* of the kernel interface; 0: none that must exist */
 	int tap;			   /* a descriptor of the driver's tap; -1: none */
-	int promiscuous;		   /* holds the interface so; -1: the driver does */
-	uint16_t data_room;		   /* that the driver insists on; 0: any */
-	uint64_t *missed;		   /* af_packet's: the driver does not count them */
-	struct xdp_left *left;		   /* what af_xdp does not close itself */
+	int claim;	       /* holds the interface against other engines; negative: none */
+	int promiscuous;       /* holds the interface so; -1: the driver does */
+	uint16_t data_room;    /* that the driver insists on; 0: any */
+	uint64_t *missed;      /* af_packet's: the driver does not count them */
+	struct xdp_left *left; /* what af_xdp does not close itself */
 };
 
 /*

@@ -74,6 +74,7 @@ static struct port *make_port(struct live *live, unsigned side)
 	port->data_room = RTE_MBUF_DEFAULT_BUF_SIZE;
 	port->software = true;
 	port->promiscuous = -1;
+	port->claim = -1;
 	atomic_store(&port->link_up, true);
 	return port;
 }
@@ -129,6 +130,7 @@ struct live *live_begin(const struct live_options *options)
 		.timeouts = flow_timeouts_default(),
 		.sink = take_reports,
 		.sink_context = live,
+		.room = options->room,
 	};
 
 	assert_int_equal(plane_prepare(&live->plane, &config, &error), 0);
