@@ -67,6 +67,11 @@ unsigned mailbox_count(const struct mailbox *mailbox)
 	return rte_ring_count(mailbox->ring);
 }
 
+unsigned mailbox_room(const struct mailbox *mailbox)
+{
+	return rte_ring_free_count(mailbox->ring);
+}
+
 void mailbox_destroy(struct mailbox *mailbox)
 {
 	if (!mailbox)

@@ -33,5 +33,8 @@ unsigned mailbox_pop(struct mailbox *mailbox, void *elements, unsigned max);
 /* How many elements are inside: exact for neither side while the other is at work. */
 unsigned mailbox_count(const struct mailbox *mailbox);
 
+/* How many would fit: for the producer a number that can only grow. */
+unsigned mailbox_room(const struct mailbox *mailbox);
+
 /* Accepts NULL. */
 void mailbox_destroy(struct mailbox *mailbox);

@@ -60,7 +60,8 @@ static struct sockaddr_un address_of(const struct control_place *place)
 
 /*
  * The lock, or -1 where the directory cannot be read or locked: then two that start in the same
- * instant may quarrel, and nothing else is lost.
+ * instant may quarrel, and nothing else is lost. Whoever may read the directory can hold its lock for
+ * ever, so that nobody may be kept out by it.
  */
 static int lock_directory(const struct control_place *place, int *lock, struct error *error)
 {
@@ -79,12 +80,10 @@ static int lock_directory(const struct control_place *place, int *lock, struct e
 		return bad_path(
 			error, -ENOTDIR, place->path, "what should be its directory is none");
 	for (unsigned i = 0; *lock >= 0 && flock(*lock, LOCK_EX | LOCK_NB) < 0; i++) {
-		if (errno != EWOULDBLOCK)
-			return 0;
-		if (i == LOCK_TRIES) {
+		if (errno != EWOULDBLOCK || i == LOCK_TRIES) {
 			close(*lock);
-			return bad_path(error, -EBUSY, place->path,
-				"another program holds its directory locked");
+			*lock = -1;
+			break;
 		}
 		nanosleep(&pause, NULL);
 	}

@@ -183,6 +183,11 @@ unsigned exporter_push(struct exporter *exporter, unsigned worker,
 	return done;
 }
 
+unsigned exporter_room(const struct exporter *exporter, unsigned worker)
+{
+	return mailbox_room(exporter->workers[worker].mailbox);
+}
+
 /* Turns the names into JSON once; returns the length of the longest, or -ENOMEM. */
 static ssize_t take_names(struct exporter *exporter, const struct exporter_config *config)
 {

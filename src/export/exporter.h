@@ -80,6 +80,9 @@ int exporter_create(
 unsigned exporter_push(struct exporter *exporter, unsigned worker,
 	const struct flow_report *reports, unsigned n, bool wait);
 
+/* How many reports of this worker would be taken now. From its thread. */
+unsigned exporter_room(const struct exporter *exporter, unsigned worker);
+
 /*
  * The totals so far, of one moment, while the exporter runs. No worker notices; overflowed alone is
  * as of now, the others as of the last batch.

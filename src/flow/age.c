@@ -97,9 +97,26 @@ static bool work_off(struct flow_shard *shard, unsigned *budget)
 	return done;
 }
 
+/* How many records may be looked at in this call; see flow_shard_advance(). */
+static unsigned pace(const struct flow_shard *shard, uint64_t passed_us, uint64_t until)
+{
+	unsigned budget, room;
+
+	if (!shard->config.paced)
+		return UINT32_MAX;
+	budget = FLOW_SHARD_PACE + (unsigned)RTE_MIN(passed_us, UINT64_C(4096));
+	if (shard->config.room == NULL || until - shard->tick > FLOW_SHARD_PATIENCE_S)
+		return budget;
+	room = shard->config.room(shard->config.sink_context);
+	/* what waits in the shard goes first */
+	room -= RTE_MIN(room, shard->n_reports);
+	return RTE_MIN(budget, room);
+}
+
 bool flow_shard_advance(struct flow_shard *shard, uint64_t now_us)
 {
-	unsigned budget = UINT32_MAX;
+	uint64_t passed_us;
+	unsigned budget;
 
 	if (now_us > CLOCK_MAX_US)
 		now_us = CLOCK_MAX_US;
@@ -107,13 +124,17 @@ bool flow_shard_advance(struct flow_shard *shard, uint64_t now_us)
 		return true;
 	if (now_us < shard->now_us)
 		now_us = shard->now_us;
-	if (shard->config.paced)
-		budget =
-			FLOW_SHARD_PACE + (unsigned)RTE_MIN(now_us - shard->now_us, UINT64_C(4096));
 
 	uint64_t until = clock_tick(now_us);
 
+	passed_us = now_us - shard->now_us;
 	shard->now_us = now_us;
+	if (shard->tick >= until && !shard->behind)
+		return true;
+	budget = pace(shard, passed_us, until);
+
+	bool may = budget != 0;
+
 	if (shard->behind)
 		shard->behind = !work_off(shard, &budget);
 	while (shard->tick < until && !shard->behind) {
@@ -124,5 +145,5 @@ bool flow_shard_advance(struct flow_shard *shard, uint64_t now_us)
 		shard->tick = next;
 		shard->behind = !work_off(shard, &budget);
 	}
-	return !shard->behind;
+	return !(shard->behind && may);
 }

@@ -31,6 +31,7 @@
 
 #define FLOW_SHARD_REPORTS 32
 #define FLOW_SHARD_PACE 64
+#define FLOW_SHARD_PATIENCE_S 2
 
 /* Takes a batch of reports. */
 typedef void (*flow_sink_fn)(void *context, const struct flow_report *reports, unsigned n);
@@ -46,6 +47,8 @@ struct flow_shard_config {
 	unsigned mapping; /* pages of the table: enum mapping_flag */
 	flow_sink_fn sink;
 	void *sink_context;
+	/* of a paced shard: how many reports the sink would find room for; NULL: any number */
+	unsigned (*room)(void *sink_context);
 };
 
 /* All of one shard, from the start of the shard on; read by its worker, or when that stands still. */
@@ -101,9 +104,10 @@ void flow_shard_begin(struct flow_shard *shard, uint64_t origin_us, uint32_t run
  * flow whose time has come by whole seconds, and makes the active reports.
  *
  * A paced shard looks at no more than FLOW_SHARD_PACE records a call, and one for each microsecond that
- * has passed, so that a million flows that end in the same second hold up no packet for long, nor
- * overrun who takes the reports. False when some are left for the next call; a flow that gets a packet
- * before its turn lives on.
+ * has passed, so that a million flows that end in the same second hold up no packet for long. For
+ * FLOW_SHARD_PATIENCE_S seconds it also looks at no more than the reports that find room; after that
+ * it goes on without asking, since flows have to end whoever reads of it. False when some are left that
+ * the next call may do at once; a flow that gets a packet before its turn lives on.
  */
 bool flow_shard_advance(struct flow_shard *shard, uint64_t now_us);
 

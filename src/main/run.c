@@ -79,6 +79,20 @@ static void take_reports(void *context, const struct flow_report *reports, unsig
 	exporter_push(run->exporter, reports[0].worker, reports, n, false);
 }
 
+static void all_flows_end(void *context)
+{
+	struct run *run = context;
+
+	exporter_stopping(run->exporter);
+}
+
+static unsigned room_for_reports(void *context, unsigned worker)
+{
+	const struct run *run = context;
+
+	return exporter_room(run->exporter, worker);
+}
+
 static int create_exporter(struct run *run, struct error *error)
 {
 	struct exporter_config config = {.n_workers = run->config.engine.workers};
@@ -115,6 +129,8 @@ static int create_plane(struct run *run, struct error *error)
 		.mapping = MAPPING_HUGE | MAPPING_POPULATE,
 		.sink = take_reports,
 		.sink_context = run,
+		.ending = all_flows_end,
+		.room = room_for_reports,
 	};
 
 	memcpy(config.port, run->ports, sizeof(config.port));

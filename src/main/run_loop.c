@@ -174,7 +174,6 @@ void run_finish(struct run *run)
 	sigdelset(&signals, SIGHUP);
 	sigprocmask(SIG_UNBLOCK, &signals, NULL);
 	service_stopping("every flow is being reported");
-	exporter_stopping(run->exporter);
 	plane_stop(run->plane);
 	if (exporter_finish(run->exporter, &totals, &error) < 0) {
 		run_say(run, error.text);

@@ -237,6 +237,8 @@ void plane_stop(struct plane *plane)
 	ask_all(plane, ASK_STOP_RECEIVING);
 	if (all_started(plane))
 		drain(plane);
+	if (plane->config.ending != NULL)
+		plane->config.ending(plane->config.sink_context);
 	ask_all(plane, ASK_END);
 	ask_all(plane, ASK_LEAVE);
 	for (unsigned i = 0; i < plane->n_stations; i++) {

@@ -48,9 +48,13 @@ struct plane_config {
 	uint32_t active_s;
 	struct flow_timeouts timeouts;
 	unsigned mapping; /* pages of the tables: enum mapping_flag */
-	/* takes reports; called from workers' threads, must not wait */
+	/* takes reports; called from workers' threads, must not wait but at the end */
 	flow_sink_fn sink;
 	void *sink_context;
+	/* packets no longer flow, and every flow is about to be reported; control's thread, may be NULL */
+	void (*ending)(void *sink_context);
+	/* how many reports of a worker would find room now; may be NULL: enough. Workers' threads */
+	unsigned (*room)(void *sink_context, unsigned worker);
 };
 
 struct plane;

@@ -58,7 +58,8 @@ static void ask_snapshot(struct plane *plane, struct station *station)
 
 int plane_snapshot(struct plane *plane, struct plane_snapshot *snapshot)
 {
-	plane->n_snapshots++;
+	if (++plane->n_snapshots == 0)
+		plane->n_snapshots = 1; /* 0 is no marker */
 	for (unsigned i = 0; i < plane->n_stations; i++)
 		ask_snapshot(plane, &plane->stations[i]);
 	if (!plane->running) {

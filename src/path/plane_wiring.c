@@ -59,6 +59,7 @@ static void make_stations(struct plane *plane)
 		station->n_stations = plane->n_stations;
 		station->worker.steer = plane->steer;
 		station->sink = plane->config.sink;
+		station->room = plane->config.room;
 		station->sink_context = plane->config.sink_context;
 		for (unsigned shard = 0; shard < plane->config.n_workers; shard++)
 			station->shard_station[shard] = (uint8_t)shard_place(plane, shard);
@@ -209,6 +210,7 @@ static int make_shard(struct plane *plane, struct station *station)
 		.mapping = plane->config.mapping,
 		.sink = station_take_reports,
 		.sink_context = station,
+		.room = station_room,
 	};
 	int ret = flow_shard_create(&station->worker.shard, &config);
 

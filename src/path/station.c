@@ -26,6 +26,14 @@ void station_event(struct station *station, struct path_event event)
 	atomic_store_explicit(&station->events_lost, lost + 1, memory_order_relaxed);
 }
 
+unsigned station_room(void *context)
+{
+	const struct station *station = context;
+
+	return station->room == NULL ? UINT32_MAX
+				     : station->room(station->sink_context, station->number);
+}
+
 void station_take_reports(void *context, const struct flow_report *reports, unsigned n)
 {
 	struct station *station = context;

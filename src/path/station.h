@@ -71,6 +71,7 @@ struct station {
 	struct triage *triage; /* of those that receive */
 	struct worker worker;  /* its shard is NULL in stations that have none */
 	flow_sink_fn sink;
+	unsigned (*room)(void *sink_context, unsigned worker); /* NULL: enough */
 	void *sink_context;
 	struct mailbox *events; /* struct path_event */
 	/* control's and the station's */
@@ -97,6 +98,9 @@ void station_init(struct station *station, enum station_kind kind, unsigned numb
 
 /* Sink of the station's shard: tells followers, and hands the reports to the plane's sink. */
 void station_take_reports(void *station, const struct flow_report *reports, unsigned n);
+
+/* Room for reports of the station's shard. */
+unsigned station_room(void *station);
 
 /* Makes an event of a port, or of a flow by its key. */
 void station_event(struct station *station, struct path_event event);

@@ -63,8 +63,11 @@ static enum flow_account account_followed(
 	enum flow_account account = flow_shard_account(worker->shard, position, info);
 	enum flow_phase after = flow_phase((enum flow_state)record->state);
 
-	if (after != before)
+	if (after != before) {
+		/* a flow that began anew on its key ended before: that is to be heard first */
+		flow_shard_flush(worker->shard);
 		worker->exits->event(worker, events[after], record);
+	}
 	return account;
 }
 

@@ -23,9 +23,10 @@
 struct live_options {
 	unsigned n_workers;
 	enum plane_threads threads;
-	unsigned n_queues;   /* of each port; 0 = 1 */
-	uint64_t rss;	     /* kinds that the ports claim to spread */
-	uint32_t capacity;   /* 0 = 1000 */
+	unsigned n_queues; /* of each port; 0 = 1 */
+	uint64_t rss;	   /* kinds that the ports claim to spread */
+	uint32_t capacity; /* 0 = 1000 */
+	unsigned (*room)(void *live, unsigned worker);
 	unsigned out_places; /* packets that a port takes before somebody removes them; 0 = 4095 */
 };
 
@@ -37,6 +38,7 @@ struct live {
 	struct rte_ring *out[2][LIVE_MAX_QUEUES];
 	uint64_t now_us;
 	pthread_mutex_t lock; /* of the reports, for workers with threads */
+	unsigned room;	      /* for whoever gives options.room */
 	unsigned n_reports;
 	struct flow_report reports[LIVE_MAX_REPORTS];
 };

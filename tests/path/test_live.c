@@ -376,6 +376,44 @@ static void ends_that_come_together_are_paced(void **state)
 	live_end(live);
 }
 
+static unsigned some_room(void *context, unsigned worker)
+{
+	const struct live *live = context;
+
+	assert_int_equal(worker, 0);
+	return live->room;
+}
+
+/* Ends wait for room among the reports, two seconds at most. */
+static void ends_wait_for_room(void **state)
+{
+	(void)state;
+	struct live *live = live_begin(&(struct live_options){.n_workers = 1, .room = some_room});
+	struct frame frame;
+
+	for (unsigned flow = 0; flow < 100; flow++) {
+		udp(&frame, flow, false);
+		live_send(live, 0, 0, &frame);
+	}
+	live_settle(live);
+	live->now_us = 30 * CLOCK_US_PER_S;
+	live_turn(live, 0);
+	live->now_us = 31 * CLOCK_US_PER_S;
+	assert_false(live_turn(live, 0)); /* nothing that it could do: it may sleep */
+	assert_int_equal(live->n_reports, 0);
+	live->room = 10;
+	assert_true(live_turn(live, 0));
+	assert_int_equal(live->n_reports, 10);
+	live->room = 0;
+	live->now_us = 33 * CLOCK_US_PER_S;
+	live_turn(live, 0);
+	assert_int_equal(live->n_reports, 10);
+	live->now_us = 34 * CLOCK_US_PER_S;
+	live_settle(live);
+	assert_int_equal(live->n_reports, 100);
+	live_end(live);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -389,6 +427,7 @@ int main(void)
 		cmocka_unit_test(rss_is_trusted_until_it_errs),
 		cmocka_unit_test(silence_ends_flows),
 		cmocka_unit_test(ends_that_come_together_are_paced),
+		cmocka_unit_test(ends_wait_for_room),
 	};
 
 	return cmocka_run_group_tests(tests, live_environment, NULL);
