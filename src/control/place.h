@@ -6,7 +6,8 @@
  * dead, never from one that lives, nor from anything that is not a socket.
  *
  * Claims are made one at a time, under a lock on the directory (advisory, between millraces), so that
- * two that start together do not take each other for dead.
+ * two that start together do not take each other for dead. A lock that does not come within a second is
+ * gone without.
  */
 
 #include <stdbool.h>
