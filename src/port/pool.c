@@ -11,7 +11,7 @@ struct rte_mempool *port_pool_create(const char *name, unsigned n, uint16_t priv
 {
 	struct rte_pktmbuf_pool_private priv = {
 		.mbuf_data_room_size = data_room,
-		.mbuf_priv_size = RTE_ALIGN(priv_size, RTE_MBUF_PRIV_ALIGN),
+		.mbuf_priv_size = (uint16_t)RTE_ALIGN(priv_size, RTE_MBUF_PRIV_ALIGN),
 	};
 	unsigned cache = n >= 4 * CACHE ? CACHE : 0;
 
