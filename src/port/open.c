@@ -20,7 +20,7 @@
 #define PACKET_TX_HEADER 32
 #define PACKET_FRAMES 4096
 #define PACKET_FRAMES_LEAST 128
-/* No more than this for the frames of one direction, however large they are. */
+/* No more than this for the frames of a queue in one direction, however large they are. */
 #define PACKET_MEMORY (16u << 20)
 #define PACKET_BLOCK 65536
 
@@ -46,7 +46,11 @@ static void renew_packet(const struct port_opening *opening)
 			port->ethdev);
 }
 
-static int open_packet(struct port_opening *opening, struct error *error)
+/*
+ * With what the user has given, and as many frames, large enough for the MTU, as may be: a limit on
+ * locked memory may be in the way of more.
+ */
+static int probe_packet(struct port_opening *opening, const char *given, char *said, size_t size)
 {
 	struct port *port = opening->port;
 	unsigned frame = packet_frame(port->mtu);
@@ -54,21 +58,30 @@ static int open_packet(struct port_opening *opening, struct error *error)
 	unsigned block = 4 * frame * RTE_MAX(1u, PACKET_BLOCK / (4 * frame));
 	unsigned in_block = block / frame;
 	unsigned frames = RTE_MIN(PACKET_FRAMES, PACKET_MEMORY / block * in_block);
-	char arguments[160], said[160] = "";
+	char arguments[PORT_DEVICE_MAX + 64];
 	int ret = -EINVAL;
 
-	snprintf(port->ethdev, sizeof(port->ethdev), "net_af_packet_%s", port->device.interface);
 	port->data_room = port_packet_room(frame);
-	/* a limit on locked memory may be in the way: then fewer */
 	for (; ret < 0 && ret != -EBUSY && frames >= PACKET_FRAMES_LEAST;
 		frames = frames / 2 / in_block * in_block) {
-		/* one queue: with more, the driver's group of sockets reassembles fragments */
-		snprintf(arguments, sizeof(arguments),
-			"iface=%s,qpairs=1,blocksz=%u,framesz=%u,framecnt=%u",
-			port->device.interface, block, frame, frames);
-		ret = probe_device("vdev", port->ethdev, arguments, &port->id, said, sizeof(said));
+		snprintf(arguments, sizeof(arguments), "%s,blocksz=%u,framesz=%u,framecnt=%u",
+			given, block, frame, frames);
+		ret = probe_device("vdev", port->ethdev, arguments, &port->id, said, size);
 		opening->ring = (struct packet_ring){block, frame, frames};
 	}
+	return ret;
+}
+
+static int open_packet(struct port_opening *opening, struct error *error)
+{
+	struct port *port = opening->port;
+	char given[64], said[160] = "";
+
+	snprintf(port->ethdev, sizeof(port->ethdev), "net_af_packet_%s", port->device.interface);
+	/* one queue: with more, the driver's group of sockets reassembles fragments */
+	snprintf(given, sizeof(given), "iface=%s,qpairs=1", port->device.interface);
+	int ret = probe_packet(opening, given, said, sizeof(said));
+
 	if (ret < 0)
 		return error_set(error, ret, "%s: af_packet does not open it: %s",
 			port->device.interface, *said ? said : strerror(-ret));
@@ -267,18 +280,55 @@ static int explain(const struct port *port, int ret, const char *said, struct er
 		error, ret, "%s: DPDK does not open it: %s", name, *said ? said : strerror(-ret));
 }
 
+/* Says the user nothing of the rings? The driver's own are small. */
+static bool rings_left_to_us(const char *text)
+{
+	char value[2];
+
+	return !device_argument(text, "blocksz", value, sizeof(value)) &&
+	       !device_argument(text, "framesz", value, sizeof(value)) &&
+	       !device_argument(text, "framecnt", value, sizeof(value));
+}
+
+static int open_packet_named(
+	struct port_opening *opening, char *said, size_t size, struct error *error)
+{
+	struct port *port = opening->port;
+	const char *text = port->device.text;
+	int ret;
+
+	if (number_argument(text, "qdisc_bypass", 1) == 0)
+		port_warn(opening,
+			"%s: with qdisc_bypass=0 a slow qdisc of %s holds up a worker, and all "
+			"ports with it; better without",
+			port->ethdev, port->device.interface);
+	if (rings_left_to_us(text)) {
+		ret = probe_packet(opening, device_arguments(text), said, size);
+	} else {
+		ret = check_packet_arguments(opening, error);
+		if (ret < 0)
+			return ret;
+		ret = probe_device(
+			"vdev", port->ethdev, device_arguments(text), &port->id, said, size);
+	}
+	if (ret < 0)
+		return explain(port, ret, said, error);
+	renew_packet(opening);
+	return 0;
+}
+
 int port_open_named(struct port_opening *opening, struct error *error)
 {
 	struct port *port = opening->port;
 	const char *text = port->device.text;
-	char said[200];
+	char said[200] = "";
 	int ret = 0;
 
 	if (device_name(text, port->ethdev, sizeof(port->ethdev)) >= sizeof(port->ethdev))
 		return error_set(error, -ENAMETOOLONG, "%s...: too long a name", port->ethdev);
 	if (device_is(port->ethdev, "af_packet"))
-		ret = check_packet_arguments(opening, error);
-	else if (device_is(port->ethdev, "af_xdp"))
+		return open_packet_named(opening, said, sizeof(said), error);
+	if (device_is(port->ethdev, "af_xdp"))
 		ret = check_xdp_arguments(opening, error);
 	if (ret < 0)
 		return ret;
@@ -286,7 +336,5 @@ int port_open_named(struct port_opening *opening, struct error *error)
 		device_arguments(text), &port->id, said, sizeof(said));
 	if (ret < 0)
 		return explain(port, ret, said, error);
-	if (device_is(port->ethdev, "af_packet"))
-		renew_packet(opening);
 	return 0;
 }
