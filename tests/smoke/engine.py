@@ -226,6 +226,16 @@ class Millrace:
     def send_signal(self, number):
         signal.pidfd_send_signal(self.pidfd, number)
 
+    @contextlib.contextmanager
+    def halted(self):
+        """Meanwhile none of its threads runs."""
+        self.send_signal(signal.SIGSTOP)
+        try:
+            os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
+            yield
+        finally:
+            self.send_signal(signal.SIGCONT)
+
     def wait(self, timeout=30):
         """Waits for the end, however it comes about; returns the exit code."""
         assert self.ended(timeout * 1000 * SLOWER), f"it does not end\n{self.stderr}"

@@ -101,6 +101,11 @@ class Namespace:
         shown = json.loads(self.run("ip", "-j", "-d", "link", "show").stdout)
         return {link["ifname"]: link for link in shown if link["ifname"] != "lo"}
 
+    def received(self, name="end"):
+        """Packets that the kernel counted as received by an interface."""
+        shown = json.loads(self.run("ip", "-j", "-s", "link", "show", name).stdout)
+        return shown[0]["stats64"]["rx"]["packets"]
+
     def socket(self, *args):
         """A socket that belongs here, whatever thread uses it."""
         with self.entered():

@@ -5,12 +5,14 @@ import os
 import re
 import signal
 import subprocess
+import threading
 
 import pytest
 
 import traffic
 from engine import Connection, read_records, refused
 from network import AF_PACKET
+from test_million import write_capture
 
 pytestmark = pytest.mark.needs("ping")
 
@@ -105,6 +107,42 @@ def test_fifo_with_a_reader_that_stops_reading(network, millrace):
     lines = got.decode().split("\n")[:-1]
     assert len(lines) > 10 and {json.loads(line)["version"] for line in lines} == {4}
     assert "reader of the records takes none" in engine.stderr
+
+
+def test_slow_reader_of_the_last_records(tmp_path, millrace):
+    """It needs longer than a thread is given to answer; the end waits for it, and loses nothing."""
+    flows, pause = 40_000, 30
+    capture = write_capture(tmp_path / "flows.pcap", flows)
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    fd = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    engine = millrace("--port", f"a=net_pcap0,rx_pcap={capture},tx_pcap=/dev/null", "--port",
+                      "b=net_null0,no-rx=1", "--wire", "a,b", "--output", fifo, "--timeout",
+                      "udp=3600")
+    got = bytearray()
+
+    def read():
+        os.set_blocking(fd, True)
+        while data := os.read(fd, 65536):
+            got.extend(data)
+            engine.ended(pause)  # not yet, as a rule
+        os.close(fd)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        engine.until(lambda: engine.wire()["received"] == flows, "every flow is there")
+        assert not got
+        engine.stop()
+    finally:
+        engine.process.kill()
+        reader.join()
+    # as many pauses as the pipe was full
+    assert len(got) / 65536 * pause > 5000
+    sources = {json.loads(line)["src"] for line in got.decode().splitlines()}
+    assert len(sources) == got.count(b"\n") == flows and got.endswith(b"\n")
+    assert engine.stderr.splitlines()[-1].endswith("  40,000 records, 0 lost"), engine.stderr
+    assert "millrace:" not in engine.stderr
 
 
 @pytest.mark.needs("mount")

@@ -10,7 +10,7 @@ import pytest
 
 import traffic
 from engine import MILLRACE, Connection, refused
-from network import AF_PACKET, AF_XDP, TAP
+from network import AF_PACKET, AF_XDP, TAP, ring_bytes
 
 
 def test_missing_interface(tmp_path, network):
@@ -51,6 +51,29 @@ def test_mtu_mismatch(tmp_path, network):
     assert code == 1
     assert "a has MTU 1500 and b MTU 1400" in line and "ip link set vb mtu 1500" in line
     net.check_nothing_left()
+
+
+# The engine's devices by their names, and by a driver with no more than it needs.
+PLAIN = ["--port", "a=va", "--port", "b=vb", "--wire", "a,b"]
+BARE = ["--port", "a=net_af_packet0,iface=va", "--port", "b=net_af_packet1,iface=vb",
+        "--wire", "a,b"]
+
+
+@pytest.mark.needs("ping")
+@pytest.mark.parametrize("first, second", [(BARE, BARE), (PLAIN, BARE), (BARE, PLAIN)],
+                         ids=["packet-packet", "name-packet", "packet-name"])
+def test_second_engine(tmp_path, network, millrace, first, second):
+    """Refused, whatever its socket: it would carry every packet once more. The first goes on."""
+    net = network(AF_PACKET)
+    engine = millrace(*first, network=net, joined=False)
+    code, line = refused(tmp_path, *second, "--socket", tmp_path / "other.sock", network=net)
+    assert code == 1 and "va: another millrace has this interface" in line
+    before = [end.space.received() for end in net.ends]
+    traffic.ping(net.left, net.right.address)
+    assert engine.idle()["received"] == 10
+    assert [end.space.received() for end in net.ends] == [count + 5 for count in before]
+    engine.stop()
+    millrace(*second, network=net, joined=False, directory="next").stop()
 
 
 @pytest.mark.parametrize("has, said", [
@@ -144,10 +167,36 @@ def test_jumbo_frames(tmp_path, network, millrace, captures, by_hand):
 def test_frames_too_long_for_af_packet(tmp_path, network):
     """A ring whose frames would cut them is refused, with arguments that would do."""
     net = network(AF_PACKET, mtu=9000)
-    code, line = refused(tmp_path, "--port", "a=net_af_packet0,iface=va", "--wire", "a,vb",
-                         network=net)
+    code, line = refused(tmp_path, "--port", "a=net_af_packet0,iface=va,framecnt=512",
+                         "--wire", "a,vb", network=net)
     assert code == 1 and "framesz=2048 cuts the frames of va, MTU 9000" in line
     assert re.search(r"framesz=\d+,blocksz=\d+ would do", line)
+
+
+@pytest.mark.skipif(ring_bytes() < 4096 * 2048, reason="too little memory may be locked")
+@pytest.mark.parametrize("mtu, count", [(1500, 4000), (9000, 1000)])
+def test_rings_without_arguments(network, millrace, mtu, count):
+    """As large as by name: with the driver's own 512 frames most of these were lost."""
+    net = network(AF_PACKET, mtu=mtu)
+    engine = millrace(*BARE, network=net, joined=False)
+    with engine.halted():
+        traffic.many_flows(net, count)
+    engine.until(lambda: engine.ports()["a"]["rx_packets"] == count, "all of them came")
+    assert engine.ports()["a"]["nic"]["rx_missed"] == 0
+    traffic.ping(net.left, net.right.address, "-s", mtu - 28)
+    engine.stop()
+
+
+def test_qdisc_that_may_hold_up(network, millrace):
+    """The driver would wait for a slow one: told. The same without, or by name, says nothing."""
+    net = network(AF_PACKET)
+    devices = ["--port", "a=net_af_packet0,iface=va,qdisc_bypass=0",
+               "--port", "b=net_af_packet1,iface=vb,qdisc_bypass=1", "--wire", "a,b"]
+    engine = millrace(*devices, network=net, joined=False)
+    lines = [line for line in engine.stderr.splitlines() if "qdisc_bypass" in line]
+    assert len(lines) == 1 and lines[0].startswith("millrace: net_af_packet0: with qdisc_bypass=0")
+    traffic.ping(net.left, net.right.address)
+    engine.stop()
 
 
 @pytest.mark.needs("ping", "tcpdump")
