@@ -62,7 +62,8 @@ static int take_timeout(
 	uint32_t seconds;
 
 	if (!equals || length == 0)
-		return option_bad_value(where, value, "NAME=SECONDS is needed", error);
+		return option_bad_value(
+			where, value, "NAME=SECONDS is needed, as in udp=60", error);
 	snprintf(name, sizeof(name), "%.*s",
 		length < sizeof(name) ? (int)length : OPTION_WORD_MAX - 1, value);
 	/* a name that is not known is told before a number that is wrong */

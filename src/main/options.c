@@ -27,11 +27,17 @@ int option_bad_value(const char *where, const char *value, const char *wanted, s
 		*value ? text_printable(word, sizeof(word), value) : "\"\"", wanted);
 }
 
+/* In YAML 010 is eight, to most people ten: what begins so is no number here. */
+static bool leading_zero(const char *text)
+{
+	return text[0] == '0' && text[1] >= '0' && text[1] <= '9';
+}
+
 /* Digits and nothing else; what is too long for the number is out of every range. */
 static bool read_number(const char *text, uint64_t *number)
 {
 	*number = 0;
-	if (*text == '\0')
+	if (*text == '\0' || leading_zero(text))
 		return false;
 	for (; *text != '\0'; text++) {
 		if (*text < '0' || *text > '9')
@@ -45,12 +51,13 @@ static bool read_number(const char *text, uint64_t *number)
 int option_number(const char *where, const char *value, const char *number, uint32_t max,
 	uint32_t *out, struct error *error)
 {
-	char grouped[TEXT_NUMBER_MAX], wanted[64];
+	char grouped[TEXT_NUMBER_MAX], wanted[96];
 	uint64_t read;
 
 	if (!read_number(number, &read) || read < 1 || read > max) {
-		snprintf(wanted, sizeof(wanted), "a whole number from 1 to %s is needed",
-			text_grouped(grouped, max));
+		snprintf(wanted, sizeof(wanted), "a whole number from 1 to %s is needed%s",
+			text_grouped(grouped, max),
+			leading_zero(number) ? ", without leading zeros" : "");
 		return option_bad_value(where, value, wanted, error);
 	}
 	*out = (uint32_t)read;

@@ -181,8 +181,6 @@ int run_config_read(struct run_config *config, const char *file, struct error *e
 
 	if (size < 0)
 		ret = failed(file, (int)size, strerror((int)-size), error);
-	else if (size == 0)
-		ret = failed(file, -EBADMSG, "it is empty", error);
 	else if (size > MAX_BYTES)
 		ret = failed(file, -EBADMSG, "more than 1 MB, too long for a configuration", error);
 	else

@@ -147,8 +147,8 @@ static void test_misused(void **state)
 		{"--tcp lax a", "--tcp lax: only \"strict\" is known"},
 		{"--zone VLAN a", "--zone VLAN: only \"vlan\" is known"},
 		{"--output ~ a", "--output \"\": a file is needed"},
-		{"--timeout often a", "--timeout often: NAME=SECONDS is needed"},
-		{"--timeout =5 a", "--timeout =5: NAME=SECONDS is needed"},
+		{"--timeout often a", "--timeout often: NAME=SECONDS is needed, as in udp=60"},
+		{"--timeout =5 a", "--timeout =5: NAME=SECONDS is needed, as in udp=60"},
 		{"--timeout upd-open=5 a", "--timeout upd-open: no such timeout; did you mean "
 					   "udp-open?"},
 		{"--timeout tcp-time=5 a",

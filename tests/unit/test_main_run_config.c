@@ -368,6 +368,8 @@ static void test_values_refused(void **state)
 	static const struct row rows[] = {
 		{"pin: yes\nworkers: 0\n",
 			"f.yaml:2: workers: 0: a whole number from 1 to 16 is needed"},
+		{"workers: 010\n", "f.yaml:1: workers: 010: a whole number from 1 to 16 is needed, "
+				   "without leading zeros"},
 		{"workers: two\n", "f.yaml:1: workers: two: a whole number from 1 to 16 is needed"},
 		{"workers: [2]\n", "f.yaml:1: workers: one word or number is needed"},
 		{"flows: 0x10\n",
