@@ -113,7 +113,13 @@ static void tend(struct run *run)
 		fprintf(stderr, "millrace: %s: link %s\n", port->name, port_link_name(port->link));
 		control_event_link(run->control, port);
 	}
+	bool trouble = run->news.trouble;
+
 	export_news_look(&run->news, run->exporter, run->tended_us);
+	if (run->news.trouble && !trouble)
+		service_status("flows are carried, but records are being lost");
+	else if (trouble && !run->news.trouble)
+		get_ready(run);
 	for (unsigned i = 0; i < run->news.n_lines; i++)
 		run_say(run, run->news.lines[i].text);
 	if (run->news.lost != 0)
@@ -141,6 +147,11 @@ void run_loop(struct run *run)
 	}
 }
 
+static uint64_t n_lost(const struct exporter_totals *totals)
+{
+	return totals->lost + totals->overflowed;
+}
+
 /* The sum of everything, as replay tells it. */
 static void tell_totals(struct run *run, const struct exporter_totals *records)
 {
@@ -158,25 +169,30 @@ static void tell_totals(struct run *run, const struct exporter_totals *records)
 		text_grouped(out, sum.out), text_grouped(dropped, path_counters_dropped(&sum)),
 		text_grouped(reports, records->records));
 	if (run->config.output != NULL)
-		fprintf(stderr, ", %s lost",
-			text_grouped(lost, records->lost + records->overflowed));
+		fprintf(stderr, ", %s lost", text_grouped(lost, n_lost(records)));
 	fprintf(stderr, "\n");
 }
 
 void run_finish(struct run *run)
 {
-	struct exporter_totals totals;
+	struct exporter_totals before, totals;
 	struct error error;
 	sigset_t signals;
+	char lost[TEXT_NUMBER_MAX];
 
 	/* the second signal of a kind kills: somebody is in a hurry */
 	signals_of(&signals);
 	sigdelset(&signals, SIGHUP);
 	sigprocmask(SIG_UNBLOCK, &signals, NULL);
 	service_stopping("every flow is being reported");
+	exporter_live_totals(run->exporter, &before);
 	plane_stop(run->plane);
 	if (exporter_finish(run->exporter, &totals, &error) < 0) {
 		run_say(run, error.text);
+		run->failed = true;
+	} else if (run->config.output != NULL && n_lost(&totals) > n_lost(&before)) {
+		fprintf(stderr, "millrace: %s records were lost at the end\n",
+			text_grouped(lost, n_lost(&totals) - n_lost(&before)));
 		run->failed = true;
 	}
 	tell_totals(run, &totals);
