@@ -12,6 +12,40 @@
 /* Looks in vain for a station's part, most of them 250 us apart. */
 #define SNAPSHOT_TRIES 8000
 
+const struct plane_config *plane_config(const struct plane *plane)
+{
+	return &plane->config;
+}
+
+size_t plane_memory(const struct plane *plane)
+{
+	size_t bytes = 0;
+
+	for (unsigned i = 0; i < plane->config.n_workers; i++)
+		bytes += flow_shard_memory(plane_shard_station(plane, i)->worker.shard);
+	return bytes;
+}
+
+struct rte_mempool *plane_pool(const struct plane *plane)
+{
+	return plane->pools[0];
+}
+
+void plane_correct_clock(struct plane *plane)
+{
+	tsc_clock_correct(&plane->clock);
+}
+
+uint64_t plane_origin_us(const struct plane *plane)
+{
+	return plane->clock.origin_us;
+}
+
+uint64_t plane_now_us(const struct plane *plane)
+{
+	return tsc_clock_us(&plane->clock, rte_rdtsc());
+}
+
 static int wait_for(const struct station *station, uint32_t number)
 {
 	unsigned idle = 0;
