@@ -29,6 +29,7 @@ What to do next:
 
   build/millrace replay CAPTURE...       your own captures (pcap or pcapng)
   build/millrace replay --help           what can be set
+  build/millrace run --wire eth1,eth2    between two interfaces, as root; docs/ports.md
   less build/demo/office.json            all records of the demo
   ./dev test                             the tests
   docs/design.md                         how it works
