@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <rte_ethdev.h>
@@ -22,6 +21,7 @@
 #include <rte_udp.h>
 
 #include "base/mapping.h"
+#include "base/monotonic.h"
 #include "bench/bench.h"
 #include "control/server.h"
 #include "main/dpdk.h"
@@ -266,14 +266,6 @@ static void stop(struct listing *listing)
 	plane_destroy(listing->plane);
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 /* The worker's cycles a packet while the server serves for a round. */
 static double measure(struct listing *listing, bool list)
 {
@@ -283,7 +275,7 @@ static double measure(struct listing *listing, bool list)
 
 	atomic_store(&listing->reading, list);
 	plane_snapshot(listing->plane, &before);
-	for (end = now_ms() + ROUND_MS; now_ms() < end;)
+	for (end = (monotonic_us() / 1000) + ROUND_MS; (monotonic_us() / 1000) < end;)
 		control_step(listing->control, list ? 0 : 10);
 	plane_snapshot(listing->plane, &after);
 	/* a listing that stood still would cost nothing */

@@ -4,17 +4,10 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/monotonic.h"
 
 /* An error is made good within this time, the clock running at most twice and at least half as fast. */
 #define CORRECT_US 1000000.0
-
-static uint64_t read_clock(clockid_t id)
-{
-	struct timespec now;
-
-	clock_gettime(id, &now);
-	return (uint64_t)now.tv_sec * CLOCK_US_PER_S + (uint64_t)now.tv_nsec / 1000;
-}
 
 static void set_rate(struct tsc_clock *clock, uint64_t tsc, uint64_t us, double us_per_tick)
 {
@@ -38,8 +31,11 @@ void tsc_clock_start_at(struct tsc_clock *clock, uint64_t tsc, uint64_t hz, uint
 
 void tsc_clock_start(struct tsc_clock *clock)
 {
-	tsc_clock_start_at(clock, rte_rdtsc(), rte_get_tsc_hz(), read_clock(CLOCK_MONOTONIC));
-	clock->origin_us = read_clock(CLOCK_REALTIME);
+	struct timespec now;
+
+	tsc_clock_start_at(clock, rte_rdtsc(), rte_get_tsc_hz(), monotonic_us());
+	clock_gettime(CLOCK_REALTIME, &now);
+	clock->origin_us = (uint64_t)now.tv_sec * CLOCK_US_PER_S + (uint64_t)now.tv_nsec / 1000;
 }
 
 void tsc_clock_correct_at(struct tsc_clock *clock, uint64_t tsc, uint64_t us)
@@ -63,5 +59,5 @@ void tsc_clock_correct(struct tsc_clock *clock)
 {
 	uint64_t tsc = rte_rdtsc();
 
-	tsc_clock_correct_at(clock, tsc, read_clock(CLOCK_MONOTONIC));
+	tsc_clock_correct_at(clock, tsc, monotonic_us());
 }

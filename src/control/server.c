@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/monotonic.h"
 #include "base/text.h"
 #include "control/parts.h"
 
@@ -29,14 +29,6 @@ enum tag {
 static uint64_t make_tag(enum tag tag, unsigned index, uint32_t number)
 {
 	return (uint64_t)tag << 56 | (uint64_t)index << 32 | number;
-}
-
-static uint64_t monotonic_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
 static int add_to_epoll(struct control *control, int fd, uint32_t events, uint64_t tag)

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
+#include "base/monotonic.h"
 #include "base/text.h"
 #include "export/lines.h"
 #include "export/outlet.h"
@@ -49,14 +49,6 @@ struct export_output {
 	pthread_mutex_t lock;
 	struct export_output_state state;
 };
-
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static void say_why(const struct export_output *output, int code, struct error *error)
 {
@@ -139,7 +131,7 @@ static int failed(struct export_output *output, int code)
 	set_failure(output, code);
 	output->broken = true;
 	output->stuck_ms = 0;
-	output->next_ms = now_ms() + output->limits.retry_ms;
+	output->next_ms = (monotonic_us() / 1000) + output->limits.retry_ms;
 	if (!output->live) {
 		give_up(output);
 	} else if (code == -EPIPE && output->outlet.fifo) {
@@ -153,7 +145,7 @@ static int failed(struct export_output *output, int code)
 /* The reader takes no more for the moment. */
 static int stuck(struct export_output *output, bool progress)
 {
-	uint64_t now = now_ms();
+	uint64_t now = (monotonic_us() / 1000);
 
 	output->next_ms = now + SLOW_MS;
 	if (progress || output->stuck_ms == 0)
@@ -202,7 +194,7 @@ static bool out_of_time(struct export_output *output)
 	if (!output->live || !atomic_load_explicit(&output->hurry, memory_order_relaxed))
 		return false;
 
-	uint64_t now = now_ms();
+	uint64_t now = (monotonic_us() / 1000);
 
 	if (output->hurry_ms == 0)
 		output->hurry_ms = now;
@@ -220,7 +212,7 @@ static bool out_of_time(struct export_output *output)
 static bool make_room(struct export_output *output, size_t length)
 {
 	while (!output->ended && !lines_fit(&output->lines, length)) {
-		if (output->broken && now_ms() < output->next_ms)
+		if (output->broken && (monotonic_us() / 1000) < output->next_ms)
 			return false;
 		if (out_of_time(output)) {
 			set_failure(output, -ETIMEDOUT);
@@ -257,7 +249,7 @@ void export_output_write(struct export_output *output, const char *bytes, size_t
 /* With nothing to write: a reader that goes is missed, and its successor welcomed, all the same. */
 static void look_after_reader(struct export_output *output)
 {
-	uint64_t now = now_ms();
+	uint64_t now = (monotonic_us() / 1000);
 
 	if (now < output->watch_ms)
 		return;
@@ -280,7 +272,7 @@ void export_output_flush(struct export_output *output)
 		return;
 	}
 	if (lines_bytes(&output->lines, &length)) {
-		if (now_ms() >= output->next_ms)
+		if ((monotonic_us() / 1000) >= output->next_ms)
 			(void)push(output);
 	} else if (output->outlet.fifo || output->outlet.fd < 0) {
 		look_after_reader(output);

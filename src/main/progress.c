@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "main/progress.h"
 
-#include <time.h>
 #include <unistd.h>
 
+#include "base/monotonic.h"
 #include "base/text.h"
 
 #define FIRST_US 500000
@@ -12,17 +12,9 @@
 /* Back to the line's start, and clear from there: ECMA-48 EL, which every terminal has. */
 #define ERASE "\r\033[K"
 
-static uint64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 void progress_start(struct progress *progress, FILE *stream, uint64_t size, bool wanted)
 {
-	uint64_t now = now_us();
+	uint64_t now = monotonic_us();
 
 	*progress = (struct progress){
 		.stream = stream,
@@ -39,7 +31,7 @@ void progress_update(struct progress *progress, uint64_t position, uint64_t pack
 
 	if (!progress->on)
 		return;
-	uint64_t now = now_us();
+	uint64_t now = monotonic_us();
 
 	if (now < progress->next_us)
 		return;

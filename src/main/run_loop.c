@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/monotonic.h"
 #include "base/text.h"
 #include "main/run_parts.h"
 #include "main/service.h"
@@ -80,14 +80,6 @@ static void introduce(const struct run *run)
 		control_path(run->control));
 }
 
-static uint64_t now_us(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
-
 /* Tells the service manager that all is well, if it wants to know and the stations have answered. */
 static void stay_alive(struct run *run)
 {
@@ -140,9 +132,9 @@ void run_loop(struct run *run)
 			run->failed = true;
 			return;
 		}
-		if (now_us() - run->tended_us < TEND_MS * UINT64_C(1000))
+		if (monotonic_us() - run->tended_us < TEND_MS * UINT64_C(1000))
 			continue;
-		run->tended_us = now_us();
+		run->tended_us = monotonic_us();
 		tend(run);
 	}
 }

@@ -4,10 +4,10 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <time.h>
 
 #include <systemd/sd-daemon.h>
 
+#include "base/monotonic.h"
 #include "base/text.h"
 
 #define STATUS_MAX 256
@@ -41,12 +41,8 @@ void service_status(const char *format, ...)
 
 void service_reloading(void)
 {
-	struct timespec now;
-
 	/* with the time, so that a manager of version 253 or later knows which reload this is */
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	(void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n",
-		(uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000);
+	(void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\n", monotonic_us());
 }
 
 void service_stopping(const char *format, ...)

@@ -116,7 +116,7 @@ static void deal_tx(struct plane *plane, unsigned number)
 		struct station_tx *tx = &plane_shard_station(plane, i)->tx[number];
 		unsigned turn = (i + n_workers - first % n_workers) % n_workers;
 
-		*tx = (struct station_tx){.used = true, .port_id = port->id};
+		*tx = (struct station_tx){.port_id = port->id};
 		if (split(plane)) {
 			tx->via = (uint8_t)sender(plane)->place;
 		} else if (turn < port->n_tx) {
@@ -129,8 +129,7 @@ static void deal_tx(struct plane *plane, unsigned number)
 		}
 	}
 	if (split(plane))
-		sender(plane)->tx[number] =
-			(struct station_tx){.used = true, .own = true, .port_id = port->id};
+		sender(plane)->tx[number] = (struct station_tx){.own = true, .port_id = port->id};
 }
 
 static unsigned n_stations(const struct plane *plane)

@@ -44,7 +44,7 @@ struct station_rx {
 
 /* A port that packets leave by: through a queue of this station's, or handed to one that has it. */
 struct station_tx {
-	bool used, own;
+	bool own;
 	uint8_t via; /* the station that has it */
 	uint16_t port_id, queue;
 	unsigned n;

@@ -45,7 +45,6 @@ struct port_device {
 /* Says what kind of device a text names. 0 or -EINVAL with a line; the device need not exist. */
 int port_device_parse(struct port_device *device, const char *text, struct error *error);
 
-/* Traffic that RSS spreads by a function that we can compute too: see port/rss.h. */
 enum port_link {
 	PORT_LINK_UP,
 	PORT_LINK_DOWN,

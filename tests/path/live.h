@@ -37,6 +37,7 @@ struct live {
 	struct rte_ring *in[2][LIVE_MAX_QUEUES];
 	struct rte_ring *out[2][LIVE_MAX_QUEUES];
 	uint64_t now_us;
+	unsigned n_polls[2];  /* of each side, by whoever turns the stations */
 	pthread_mutex_t lock; /* of the reports, for workers with threads */
 	unsigned room;	      /* for whoever gives options.room */
 	unsigned n_reports;

@@ -328,6 +328,41 @@ static void rss_is_trusted_until_it_errs(void **state)
 	}
 }
 
+/* Polls of port 0 and of port 1 in 64 turns in which port 1 brings a packet each. */
+static void count_polls(struct live *live)
+{
+	struct frame frame;
+
+	udp(&frame, 1, true);
+	for (unsigned i = 0; i < 64; i++) {
+		live_send(live, 1, 0, &frame);
+		live_turn(live, 0);
+		live_take(live, 0);
+		if (i == 0) /* the turn before this one brought nothing */
+			memset(live->n_polls, 0, sizeof(live->n_polls));
+	}
+}
+
+/* A port that brings nothing is asked less often while another does; one without link hardly ever. */
+static void quiet_ports_are_polled_rarely(void **state)
+{
+	(void)state;
+	struct live *live = live_begin(&(struct live_options){.n_workers = 1});
+
+	count_polls(live);
+	assert_int_equal(live->n_polls[0], 63);
+	for (unsigned i = 0; i < 5000; i++)
+		live_turn(live, 0);
+	count_polls(live);
+	assert_in_range(live->n_polls[0], 3, 5);
+	assert_int_equal(live->n_polls[1], 63);
+	atomic_store(&live->port[0]->link_up, false);
+	count_polls(live);
+	assert_in_range(live->n_polls[0], 0, 1);
+	atomic_store(&live->port[0]->link_up, true);
+	live_end(live);
+}
+
 /* Flows age though no packet comes. */
 static void silence_ends_flows(void **state)
 {
@@ -425,6 +460,7 @@ int main(void)
 		cmocka_unit_test(what_a_port_does_not_take_is_dropped),
 		cmocka_unit_test(a_full_ring_drops_and_counts),
 		cmocka_unit_test(rss_is_trusted_until_it_errs),
+		cmocka_unit_test(quiet_ports_are_polled_rarely),
 		cmocka_unit_test(silence_ends_flows),
 		cmocka_unit_test(ends_that_come_together_are_paced),
 		cmocka_unit_test(ends_wait_for_room),
