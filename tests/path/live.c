@@ -88,8 +88,10 @@ static struct live *current;
 
 static uint16_t receive_burst(void *queue, struct rte_mbuf **packets, uint16_t n)
 {
+	/* a queue has one worker, so each count has one writer */
 	for (unsigned side = 0; side < 2; side++)
-		current->n_polls[side] += queue == current->in[side][0];
+		if (queue == current->in[side][0])
+			current->n_polls[side]++;
 	return (uint16_t)rte_ring_sc_dequeue_burst(queue, (void **)packets, n, NULL);
 }
 
