@@ -14,7 +14,7 @@
 enum sequence_load {
 	SEQUENCE_IN_ORDER, /* each stream once, by number */
 	SEQUENCE_UNIFORM,  /* each stream once, shuffled */
-	SEQUENCE_ZIPF,     /* drawn by rank^-s; which flow has which rank is drawn too */
+	SEQUENCE_ZIPF,	   /* drawn by rank^-s; which flow has which rank is drawn too */
 };
 
 struct sequence_config {

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The device arguments: what stands behind `net_flowsim0,`. An unknown word, a value that cannot be read
+ * or two words that contradict each other make the probe fail with a line that names them.
+ *
+ * Sources (one of them):
+ *   flows=N          streams by seed (1024)     capture=FILE     the packets of a capture, again and again
+ *   port=DEVICE      another port's packets: the name of a DPDK device that was named before, which this
+ *                    port takes over           source=none      nothing arrives (tests; egress)
+ * Streams: seed=N load=order|uniform|zipf[:S] side=forward|reverse|both size=N|N-N|imix
+ *   proto=udp|tcp|sctp|icmp|mix ipv6=PERCENT vlan=PERCENT
+ * Both known sources: passes=N (rounds, then silence; 0: endless), rate=N (packets a second of rounds
+ *   that reach no worker; 10000000), cold=1 (packets lie as cold as DMA leaves them)
+ * port=: nic_core=N (a thread of the NIC on that processor matches; -1: a thread on any)
+ * The NIC: nic=NAME (ports of one name are of one NIC and can forward to each other)
+ *   profile=NAME, and each limit by its own word: size= create_ns= destroy_ns= query_ns= spin= rate_rules=
+ *   answer_ns= mark_bits= groups= priorities= transfer= egress= async= sync= actions=+count-mark...
+ *   hostile=0|1|WORD+WORD
+ *   queues=N (most receive and transmit queues; 16) mac=ADDRESS link_mbps=N
+ * Faults: fault=NAME:VALUE..., several separated by '/' (fault.h); counter_bits=N; ghost=N
+ */
+
+#include <limits.h>
+
+#include "base/error.h"
+#include "drivers/flowsim/profile.h"
+#include "traffic/sequence.h"
+#include "traffic/stream.h"
+
+enum sim_source_kind {
+	SIM_SOURCE_STREAMS,
+	SIM_SOURCE_CAPTURE,
+	SIM_SOURCE_PORT,
+	SIM_SOURCE_NONE,
+};
+
+struct sim_args {
+	enum sim_source_kind source;
+	struct stream_config streams;
+	struct sequence_config sequence;
+	enum stream_sides sides;
+	char capture[PATH_MAX];
+	char port[64];
+	uint64_t passes;
+	uint64_t rate;
+	bool cold;
+	bool nic_thread;
+	int nic_core;		    /* -1: any */
+	char nic[64];		    /* empty: a NIC of its own */
+	struct sim_profile profile; /* with what was said over it */
+	uint16_t max_queues;
+	uint8_t mac[6];
+	bool has_mac;
+	uint32_t link_mbps;
+	char faults[512]; /* read by sim_fault_parse() when the port is made */
+	uint32_t ghosts;
+	unsigned counter_bits;
+};
+
+/* `words` is the text after the device's name, or NULL. Returns 0 or -EINVAL. */
+int sim_args_parse(struct sim_args *args, const char *words, struct error *error);
+
+/* The words, for RTE_PMD_REGISTER_PARAM_STRING and the docs' test. */
+extern const char sim_args_help[];

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Sources whose packets are known in advance: streams by seed, or a capture. The packets have numbers,
+ * "streams", and a rule is resolved to the streams that it matches when it goes live, in the control
+ * path. What receive then does for a packet is to look at its stream's entry, prefetched far ahead.
+ *
+ * Each stream has a place in the round of one receive queue (several with Zipf's load). A queue hands
+ * over its places one after the other, round after round. A stream whose packets never reach the host
+ * (dropped or sent on by the NIC) leaves the round: the worker does nothing for it. It is counted as if
+ * its place were still there: once a round, to the place. So after whole rounds every place had exactly
+ * as many packets as there were rounds, wherever they went. (A stream that a rule moves to another
+ * queue joins that queue's round, and the two rounds differ.) When nothing is left in a queue's round,
+ * the firmware turns it, at `rate=` packets a second.
+ *
+ * A queue's places, entries and counters are under the queue's lock: taken by receive for a burst, which
+ * goes away with nothing when control has it, and by control for each change.
+ */
+
+#include "drivers/flowsim/args.h"
+#include "drivers/flowsim/rule.h"
+#include "drivers/flowsim/view.h"
+
+struct sim_port;
+
+enum sim_entry_flag {
+	SIM_ENTRY_MATCHED = 1 << 0, /* count it */
+	SIM_ENTRY_MARK = 1 << 1,
+	SIM_ENTRY_FLAG = 1 << 2,
+	SIM_ENTRY_PROGRAM =
+		1 << 3, /* edits, meter, sample: the slow way, with the stream's chain */
+};
+
+/* What the NIC does with a stream; 16 bytes, four to a line. */
+struct sim_entry {
+	uint32_t mark;
+	uint32_t flags;
+	uint64_t hits; /* while SIM_ENTRY_MATCHED, since the source was made */
+};
+
+/* A place of a round. */
+struct sim_place {
+	uint32_t stream;
+	uint32_t rss; /* the packet's RSS hash */
+};
+
+/* What the packets are: filled by the kind of source. */
+struct sim_capture;
+struct sim_source {
+	uint32_t n_streams;
+	/* the stream's headers, its port not set */
+	void (*view)(const struct sim_source *source, uint32_t stream, struct sim_view *view);
+	uint16_t (*length)(const struct sim_source *source, uint32_t stream);
+	/* places of a round, before they are spread over queues */
+	uint32_t n_places;
+	const uint32_t *places;
+	const struct stream_set *set; /* streams by seed, else NULL */
+	const struct sim_capture *capture;
+};
+
+int sim_source_streams(
+	struct sim_source **source, const struct sim_args *args, struct error *error);
+int sim_source_capture(struct sim_source **source, const char *path, struct error *error);
+void sim_source_destroy(struct sim_source *source);
+
+/* Made at the port's start from its source and queues, and of the rules that are live; NULL, -ENOMEM. */
+struct sim_resolver *sim_resolver_create(struct sim_port *port, struct error *error);
+void sim_resolver_destroy(struct sim_resolver *resolver);
+
+/* Under the port's lock: the rule is, or is no longer, in the table; its streams are decided anew. */
+void sim_resolver_changed(struct sim_resolver *resolver, const struct rte_flow *rule);
+
+/* Everything is decided anew: the RSS table, a fault that concerns all. */
+void sim_resolver_all(struct sim_resolver *resolver);
+
+/* What the rule's streams have counted since they were decided so. */
+struct sim_count sim_resolver_count(struct sim_resolver *resolver, const struct rte_flow *rule);
+
+/* Turns empty rounds; by the firmware, with the time that passed. */
+void sim_resolver_turn(struct sim_resolver *resolver, uint64_t passed_ns);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * A rule, from the call that asks for it to the one that takes it away.
+ *
+ *   draft (parsed, checked) -> pending (accepted, on its way into the NIC) -> live -> leaving -> freed
+ *
+ * Faults make two more states: `lost` (accepted, and the application believes in it, but the NIC does
+ * not have it) and `gone` (was live; the NIC forgot it). The application's handle is the rule itself
+ * until destroy has answered.
+ *
+ * A rule belongs to the port that it was created on. Everything here is under that port's lock.
+ */
+
+#include <sys/queue.h>
+
+#include "drivers/flowsim/actions.h"
+#include "drivers/flowsim/pattern.h"
+
+struct sim_port;
+struct sim_class;
+
+enum sim_domain { SIM_INGRESS, SIM_EGRESS, SIM_TRANSFER, SIM_N_DOMAINS };
+
+enum sim_rule_state {
+	SIM_RULE_PENDING,
+	SIM_RULE_LIVE,
+	SIM_RULE_LOST,
+	SIM_RULE_GONE,
+	SIM_RULE_LEAVING, /* destroy was asked for and has not been done */
+};
+
+/* What was asked for, parsed; on the stack of the call. `actions` owns memory until a rule took it. */
+struct sim_draft {
+	enum sim_domain domain;
+	uint32_t group;
+	uint32_t priority;
+	struct sim_pattern pattern;
+	struct sim_actions actions;
+};
+
+/* Packets and bytes that matched. Added to by whoever receives (relaxed atomics), read by control. */
+struct sim_count {
+	uint64_t hits;
+	uint64_t bytes;
+};
+
+struct rte_flow {
+	TAILQ_ENTRY(rte_flow) link; /* all rules of the port, oldest first */
+	struct sim_port *port;
+	uint32_t magic; /* SIM_RULE_MAGIC while it is a handle */
+	enum sim_rule_state state;
+	enum sim_domain domain;
+	uint32_t group, priority;
+	uint64_t serial;  /* rising; the older of two rules of one priority wins */
+	uint16_t ingress; /* the ethdev whose packets it is for */
+	bool async;
+	bool ghost; /* left by an earlier run: no application has its handle */
+	uint32_t mark_id;
+	struct sim_actions
+		*actions; /* shared by rules that do the same but for mark and age context */
+	void *age_context;
+	struct sim_count count;	   /* what is settled; sim_rule_count() tells all */
+	struct sim_count reported; /* at the last query with reset */
+	uint64_t aged_at;	   /* clock of the last packet that was noticed, milliseconds */
+	uint64_t aged_hits;	   /* hits at that look */
+	bool aged;		   /* told by get_aged_flows since the last packet */
+	/* of the table */
+	struct sim_class *sort; /* rules with the same mask, and its list */
+	struct rte_flow *next;	/* in the same bucket */
+	uint64_t values[];	/* the pattern's words under the mask, sort->n_words of them */
+};
+
+#define SIM_RULE_MAGIC 0x666c6f77u
+
+TAILQ_HEAD(sim_rules, rte_flow);
+
+/*
+ * Parses and checks what an application asks for. Returns 0, or the errno that this kind of NIC says
+ * and where the fault is. On success sim_draft_fini() or sim_rule_create() takes the actions.
+ */
+int sim_draft_parse(struct sim_draft *draft, struct sim_port *port,
+	const struct rte_flow_attr *attr, const struct rte_flow_item items[],
+	const struct rte_flow_action actions[], struct sim_fault_at *fault);
+void sim_draft_fini(struct sim_draft *draft);
+
+/*
+ * A place in the port's table for the draft: counts against the size, the input sets, and the faults
+ * that refuse. Pending. NULL and *error: -ENOSPC (or what the profile says instead), -ENOMEM, ...
+ * Under the port's lock.
+ */
+struct rte_flow *sim_rule_create(
+	struct sim_port *port, struct sim_draft *draft, int *error, struct sim_fault_at *fault);
+
+/* pending -> live (or lost, when that fault strikes): packets match from here on. */
+void sim_rule_go_live(struct rte_flow *rule);
+
+/* live -> gone: packets no longer match; the application is not told. */
+void sim_rule_forget(struct rte_flow *rule);
+
+/* Any state -> freed. Its packets are counted to the last: see sim_rule_count(). */
+void sim_rule_destroy(struct rte_flow *rule);
+
+/* Packets and bytes since it went live, everything included, before faults of counters. */
+struct sim_count sim_rule_count(const struct rte_flow *rule);
+
+/* Whether `flow` is a rule of that port, as far as can be told from a pointer. */
+bool sim_rule_is(const struct sim_port *port, const struct rte_flow *flow);

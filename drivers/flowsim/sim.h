@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * net_flowsim: a NIC with a flow table, without the NIC. Each ethdev is a sim_port; ports of one `nic=`
+ * can forward to each other. What the parts are, from the top:
+ *
+ *   device.c   probe and remove, configure, start, stop; args.c, profile.c what was asked for
+ *   ops.c      the table of calls;  stats.c, link.c, queue.c  the plain ones of an ethdev
+ *   flow.c     rte_flow, blocking calls;  async.c, template.c  the others;  indirect.c  shared actions
+ *   rule.c     a rule's life;  pattern.c, actions.c  from rte_flow's words to ours
+ *   table.c    live rules, and which of them a packet meets;  view.c  what is seen of a packet
+ *   resolve.c  rules resolved to streams;  receive.c  the burst of known sources
+ *   pump.c     matching in line over another port;  forward.c  to other ports of the NIC;  send.c
+ *   firmware.c the NIC's own time;  age.c;  fault.c, telemetry.c  what goes wrong, and who tells it to
+ *
+ * Locks, in the order in which they are taken: a NIC's, a port's, its rules lock, a queue's, the packet
+ * faults'. Receive takes a queue's lock (known sources) or the pump's and the rules lock for reading
+ * (in line); never the port's. Every rte_flow call takes the port's, and none sleeps with it.
+ *
+ * All is in the memory of one process; secondary processes are refused.
+ */
+
+#include <pthread.h>
+
+#include <ethdev_driver.h>
+#include <rte_spinlock.h>
+
+#include "drivers/flowsim/args.h"
+#include "drivers/flowsim/fault.h"
+#include "drivers/flowsim/firmware.h"
+#include "drivers/flowsim/indirect.h"
+#include "drivers/flowsim/profile.h"
+#include "drivers/flowsim/resolve.h"
+#include "drivers/flowsim/rule.h"
+#include "drivers/flowsim/table.h"
+
+#define SIM_MAX_QUEUES 16
+#define SIM_MAX_NIC_PORTS 8
+#define SIM_RETA 128
+#define SIM_RSS_KEY 52
+
+/* Counted by whoever receives or sends, one writer at a time; read by all with relaxed atomics. */
+struct sim_rx_counters {
+	uint64_t packets, bytes;  /* handed to the application */
+	uint64_t marked, flagged; /* of these: as the application sees them */
+	uint64_t matched;	  /* packets that a rule matched, wherever they went */
+	uint64_t rule_dropped, rule_dropped_bytes;
+	uint64_t forwarded, forwarded_bytes; /* sent on by the NIC */
+	uint64_t no_mbuf;
+	uint64_t missed; /* no room in a queue of the NIC */
+};
+
+struct sim_tx_counters {
+	uint64_t packets, bytes;
+	uint64_t errors;
+	uint64_t rule_dropped;
+};
+
+struct sim_rx_queue {
+	rte_spinlock_t lock;
+	struct sim_port *port;
+	uint16_t number;
+	struct rte_mempool *pool;
+	bool slow; /* a packet fault is on, or something else needs the long way */
+	/* known sources: the round */
+	struct sim_place *round;
+	uint32_t n_places;	   /* in the round now */
+	uint32_t at;		   /* next place; places below it have been served in this round */
+	uint64_t rounds;	   /* whole ones so far */
+	struct sim_entry *entries; /* the port's, by stream */
+	/* places that left: what the NIC counts at the end of each round */
+	uint32_t n_gone,
+		n_gone_next; /* of every round; from the next on, having been served in this */
+	/* in line: packets from the pump */
+	struct rte_ring *ring;
+	struct sim_rx_counters counters;
+} __rte_cache_aligned;
+
+struct sim_tx_queue {
+	struct sim_port *port;
+	uint16_t number;
+	struct sim_tx_counters counters;
+} __rte_cache_aligned;
+
+struct sim_nic; /* forward.h */
+struct sim_pump;
+struct sim_async;
+struct sim_meters;
+
+struct sim_port {
+	pthread_mutex_t lock;
+	pthread_rwlock_t
+		rules_lock; /* only while packets are matched in line, or egress rules are there */
+	struct sim_args args; /* as made; profile with it */
+	struct rte_eth_dev *dev;
+	uint16_t id;
+	char name[64];
+	struct sim_nic *nic;
+	struct sim_source *source; /* of known packets, else NULL */
+	struct sim_resolver *resolver;
+	struct sim_pump *pump; /* SIM_SOURCE_PORT */
+	struct sim_table *table;
+	struct sim_rules rules; /* all that are accounted for, ghosts and lost ones too */
+	uint32_t n_rules;
+	uint64_t serial;
+	struct sim_input_sets *input_sets;
+	struct sim_indirects indirects;
+	struct sim_firmware *firmware;
+	struct sim_async *async;
+	struct sim_meters *meters;
+	struct sim_faults faults;
+	bool dead;
+	bool isolated;
+	bool started;
+	bool link_up;
+	/* RSS */
+	uint16_t reta[SIM_RETA];
+	uint8_t rss_key[SIM_RSS_KEY];
+	uint64_t rss_hf;
+	enum rte_eth_hash_function rss_function;
+	uint16_t n_rx, n_tx;
+	struct sim_rx_queue rx[SIM_MAX_QUEUES];
+	struct sim_tx_queue tx[SIM_MAX_QUEUES];
+	/* what the application asked of the flow calls: for xstats */
+	struct {
+		uint64_t created, destroyed, refused, queried, aged;
+		uint64_t lost, forgotten, late;
+	} told;
+};
+
+static inline struct sim_port *sim_port_of(struct rte_eth_dev *dev)
+{
+	return dev->data->dev_private;
+}
+
+/* A counter with one writer at a time and readers of other threads. */
+static inline void sim_count_add(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t sim_count_get(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+/*
+ * Ends a refused call as this kind of NIC does: fills the error, or leaves it, or blames something else.
+ * Returns `code`, also in rte_errno.
+ */
+int sim_refuse(const struct sim_port *port, struct rte_flow_error *error, int code,
+	const struct sim_fault_at *fault);
+
+/* The tables of calls (flow.c, async.c, meter.c). */
+extern const struct rte_flow_ops sim_flow_ops;
+const struct rte_flow_ops *sim_flow_ops_get(const struct sim_port *port);
