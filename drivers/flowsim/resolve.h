@@ -19,6 +19,7 @@
  */
 
 #include "drivers/flowsim/args.h"
+#include "drivers/flowsim/round.h"
 #include "drivers/flowsim/rule.h"
 #include "drivers/flowsim/view.h"
 
@@ -37,12 +38,6 @@ struct sim_entry {
 	uint32_t mark;
 	uint32_t flags;
 	uint64_t hits; /* while SIM_ENTRY_MATCHED, since the source was made */
-};
-
-/* A place of a round. */
-struct sim_place {
-	uint32_t stream;
-	uint32_t rss; /* the packet's RSS hash */
 };
 
 /* What the packets are: filled by the kind of source. */
@@ -76,6 +71,12 @@ void sim_resolver_all(struct sim_resolver *resolver);
 
 /* What the rule's streams have counted since they were decided so. */
 struct sim_count sim_resolver_count(struct sim_resolver *resolver, const struct rte_flow *rule);
+
+/*
+ * Brings what the NIC kept to itself (dropped, sent on) into the counters of the port's queues and of
+ * the ports that it went to; before statistics are read. Takes the queues' locks.
+ */
+void sim_resolver_settle(struct sim_resolver *resolver);
 
 /* Turns empty rounds; by the firmware, with the time that passed. */
 void sim_resolver_turn(struct sim_resolver *resolver, uint64_t passed_ns);

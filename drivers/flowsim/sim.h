@@ -62,16 +62,12 @@ struct sim_rx_queue {
 	struct sim_port *port;
 	uint16_t number;
 	struct rte_mempool *pool;
-	bool slow; /* a packet fault is on, or something else needs the long way */
-	/* known sources: the round */
-	struct sim_place *round;
-	uint32_t n_places;	   /* in the round now */
-	uint32_t at;		   /* next place; places below it have been served in this round */
-	uint64_t rounds;	   /* whole ones so far */
+	bool slow; /* a packet fault is on */
+	/* known sources */
+	struct sim_round round;
 	struct sim_entry *entries; /* the port's, by stream */
-	/* places that left: what the NIC counts at the end of each round */
-	uint32_t n_gone,
-		n_gone_next; /* of every round; from the next on, having been served in this */
+	bool looks;		   /* some stream's entry says something */
+	uint32_t n_programs;	   /* streams whose packets need more than a mark: the slow way */
 	/* in line: packets from the pump */
 	struct rte_ring *ring;
 	struct sim_rx_counters counters;

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * A receive queue's round: the places that its worker goes through again and again, and the accounts of
+ * those that left because the NIC keeps their packets. Everything is under the queue's lock; `rounds`
+ * may be read without.
+ *
+ * [0, at) was served in the round that is open, [at, n) was not. Places leave and come back without any
+ * being served twice or left out in a round: one that leaves unserved counts for the NIC at the end of
+ * this round, one that was served from the next round on.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SIM_MAX_EXITS 9 /* dropped, and a port of the NIC each */
+#define SIM_EXIT_DROP 0
+
+/* A place of a round. */
+struct sim_place {
+	uint32_t stream;
+	uint32_t rss; /* the packet's RSS hash */
+};
+
+/* Places whose packets leave the same way. */
+struct sim_exit {
+	uint32_t n, n_next;	    /* counted at the end of each round; from the next round on */
+	uint64_t bytes, bytes_next; /* the lengths of their packets in all */
+};
+
+struct sim_round {
+	struct sim_place *places;
+	uint32_t *ids; /* of the same places, by position: numbers in the source's order */
+	uint32_t n;
+	uint32_t at;
+	uint64_t rounds; /* whole ones; written with sim_round_end(), read by anyone */
+	uint64_t settled;
+	struct sim_exit exits[SIM_MAX_EXITS];
+};
+
+/* Memory for `n` places, empty; it is taken as it is used. Returns 0 or -ENOMEM. */
+int sim_round_create(struct sim_round *round, uint32_t n);
+void sim_round_destroy(struct sim_round *round, uint32_t n);
+
+static inline void sim_round_end(struct sim_round *round)
+{
+	round->at = 0;
+	__atomic_store_n(&round->rounds, round->rounds + 1, __ATOMIC_RELAXED);
+}
+
+/*
+ * Takes out the place at `position`; *moved tells which ids stand elsewhere now (at most two, with their
+ * positions). Returns whether it had been served. sim_round_close() must follow when all are out.
+ */
+struct sim_moved {
+	unsigned n;
+	uint32_t id[2], position[2];
+};
+bool sim_round_take(struct sim_round *round, uint32_t position, struct sim_moved *moved);
+
+/* Puts a place in, as one that was served in this round or not; returns its position. */
+uint32_t sim_round_put(struct sim_round *round, struct sim_place place, uint32_t id, bool served,
+	struct sim_moved *moved);
+
+/* Ends the round when the places that were taken out were the last that had to be served. */
+void sim_round_close(struct sim_round *round);
+
+/*
+ * What the exits have counted since the last time: packets and bytes by exit, added to `packets` and
+ * `bytes`. Must be called before the exits change.
+ */
+void sim_round_settle(
+	struct sim_round *round, uint64_t packets[SIM_MAX_EXITS], uint64_t bytes[SIM_MAX_EXITS]);
