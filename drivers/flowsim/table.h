@@ -24,7 +24,9 @@ struct sim_class {
 	uint32_t n_rules;
 	uint32_t n_buckets;	   /* power of two */
 	struct rte_flow **buckets; /* each list best first: priority, then serial */
-	struct sim_index *index;   /* streams by this mask, where there are streams (resolve.h) */
+	struct sim_index
+		*index; /* streams by this mask, made by resolve.c where there are streams; the
+				      class ends it by sim_index_destroy() (index.h) */
 };
 
 struct sim_table;
@@ -40,6 +42,12 @@ struct sim_verdict {
 	bool edits, meter, sample; /* of any rule in the chain: done one after the other */
 	uint32_t mark_id;
 };
+
+/* Whether a view has the layers that the class asks for, none that it forbids, and lies in its ranges. */
+bool sim_class_may_match(const struct sim_class *sort, const struct sim_view *view);
+
+/* Whether the rule matches: the above, the values under the mask, and the port that it is for. */
+bool sim_rule_match(const struct rte_flow *rule, const struct sim_view *view);
 
 struct sim_table *sim_table_create(void);
 void sim_table_destroy(struct sim_table *table); /* accepts NULL; empty by then */
