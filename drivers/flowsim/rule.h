@@ -61,11 +61,12 @@ struct rte_flow {
 	struct sim_actions
 		*actions; /* shared by rules that do the same but for mark and age context */
 	void *age_context;
-	struct sim_count count;	   /* what is settled; sim_rule_count() tells all */
-	struct sim_count reported; /* at the last query with reset */
-	uint64_t aged_at;	   /* clock of the last packet that was noticed, milliseconds */
-	uint64_t aged_hits;	   /* hits at that look */
-	bool aged;		   /* told by get_aged_flows since the last packet */
+	struct sim_count count;	      /* what is settled; sim_rule_count() tells all */
+	struct sim_count reported;    /* at the last query with reset */
+	uint64_t aged_at;	      /* clock of the last packet that was noticed, milliseconds */
+	uint64_t aged_hits;	      /* hits at that look */
+	bool aged;		      /* told by get_aged_flows since the last packet */
+	struct sim_template_use *use; /* async: of its template table, told when it goes; or NULL */
 	/* of the table */
 	struct sim_class *sort; /* rules with the same mask, and its list */
 	struct rte_flow *next;	/* in the same bucket */
@@ -93,13 +94,35 @@ void sim_draft_fini(struct sim_draft *draft);
 struct rte_flow *sim_rule_create(
 	struct sim_port *port, struct sim_draft *draft, int *error, struct sim_fault_at *fault);
 
+/*
+ * sim_rule_create() in two halves, for queues of templates: what a rule costs there has to be little.
+ *
+ * sim_rule_alloc(): memory for a rule with n_words values, zeroed and not yet a handle; NULL without
+ * memory. Any thread, no lock. The caller fills in port, domain, group, priority, ingress, async,
+ * mark_id, age_context, use and values.
+ *
+ * sim_rule_admit(): all of sim_rule_create() that is behind parsing, under the port's lock: the size,
+ * faults, serial, the list. `sort` is its class; `actions` are held by the caller (actions_pool.h), and
+ * that hold is the rule's when 0 is returned. Input sets are not looked at. Else the rule is no handle,
+ * and the caller's still.
+ *
+ * sim_rule_free(): of one that was not admitted. Any thread, no lock.
+ */
+struct rte_flow *sim_rule_alloc(unsigned n_words);
+int sim_rule_admit(struct sim_port *port, struct rte_flow *rule, struct sim_class *sort,
+	struct sim_actions *actions, struct sim_fault_at *fault);
+void sim_rule_free(struct rte_flow *rule);
+
 /* pending -> live (or lost, when that fault strikes): packets match from here on. */
 void sim_rule_go_live(struct rte_flow *rule);
 
 /* live -> gone: packets no longer match; the application is not told. */
 void sim_rule_forget(struct rte_flow *rule);
 
-/* Any state -> freed. Its packets are counted to the last: see sim_rule_count(). */
+/*
+ * Any state -> freed. Its packets are counted to the last: see sim_rule_count(). A rule with `use` is
+ * told to sim_template_left() (template.h) before.
+ */
 void sim_rule_destroy(struct rte_flow *rule);
 
 /* Packets and bytes since it went live, everything included, before faults of counters. */

@@ -22,6 +22,7 @@ struct sim_class {
 	struct sim_group *group;
 	struct sim_pattern shape; /* masks, layers, ranges; its values mean nothing */
 	uint32_t n_rules;
+	uint32_t pins; /* of those who know it without a rule in it: it stays while there are any */
 	uint32_t n_buckets;	   /* power of two */
 	struct rte_flow **buckets; /* each list best first: priority, then serial */
 	struct sim_index
@@ -54,7 +55,8 @@ void sim_table_destroy(struct sim_table *table); /* accepts NULL; empty by then 
 
 /*
  * The class of a pattern in a group, made when it is the first of its kind; NULL without memory. A
- * class without rules is kept while the table has few (SIM_MAX_IDLE_CLASSES), for its index.
+ * class without rules is kept while the table has few (SIM_MAX_IDLE_CLASSES), for its index, and while
+ * `pins`, which whoever wants it counts up and down, is not 0.
  */
 struct sim_class *sim_table_class(struct sim_table *table, enum sim_domain domain, uint32_t group,
 	const struct sim_pattern *pattern);
