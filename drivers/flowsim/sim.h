@@ -14,9 +14,9 @@
  *   pump.c     matching in line over another port;  forward.c  to other ports of the NIC;  send.c
  *   firmware.c the NIC's own time;  age.c;  fault.c, telemetry.c  what goes wrong, and who tells it to
  *
- * Locks, in the order in which they are taken: a NIC's, a port's, its rules lock, a queue's, the packet
- * faults'. Receive takes a queue's lock (known sources) or the pump's and the rules lock for reading
- * (in line); never the port's. Every rte_flow call takes the port's, and none sleeps with it.
+ * Locks, in the order in which they are taken: a port's, its rules lock, a queue's, a NIC's, the packet
+ * faults'. Receive takes a queue's lock (known sources) or the pump's and the rules lock for reading (in
+ * line); never the port's. Every rte_flow call takes the port's, and none sleeps with it.
  *
  * All is in the memory of one process; secondary processes are refused.
  */
@@ -48,7 +48,7 @@ struct sim_rx_counters {
 	uint64_t rule_dropped, rule_dropped_bytes;
 	uint64_t forwarded, forwarded_bytes; /* sent on by the NIC */
 	uint64_t no_mbuf;
-	uint64_t missed; /* no room in a queue of the NIC */
+	uint64_t missed; /* no room in a queue of the NIC; by any thread: atomic additions */
 };
 
 struct sim_tx_counters {
@@ -66,9 +66,9 @@ struct sim_rx_queue {
 	/* known sources */
 	struct sim_round round;
 	struct sim_entry *entries; /* the port's, by stream */
-	bool looks;		   /* some stream's entry says something */
+	uint32_t n_looks;	   /* streams whose entry says something */
 	uint32_t n_programs;	   /* streams whose packets need more than a mark: the slow way */
-	/* in line: packets from the pump */
+	/* what others put in: the pump, ports of the NIC (queue.h); NULL in ports of known sources */
 	struct rte_ring *ring;
 	struct sim_rx_counters counters;
 } __rte_cache_aligned;
@@ -109,7 +109,8 @@ struct sim_port {
 	bool dead;
 	bool isolated;
 	bool started;
-	bool link_up;
+	bool link_up;	/* read by those who receive and send, with relaxed atomics */
+	bool link_down; /* asked for */
 	/* RSS */
 	uint16_t reta[SIM_RETA];
 	uint8_t rss_key[SIM_RSS_KEY];
@@ -123,6 +124,11 @@ struct sim_port {
 		uint64_t created, destroyed, refused, queried, aged;
 		uint64_t lost, forgotten, late;
 	} told;
+	/* sent by the NIC alone; by any thread: atomic additions */
+	struct {
+		uint64_t packets, bytes;
+	} nic_sent;
+	struct sim_stats_base *stats_base; /* what the counters were at the last reset */
 };
 
 static inline struct sim_port *sim_port_of(struct rte_eth_dev *dev)
@@ -148,6 +154,27 @@ static inline uint64_t sim_count_get(const uint64_t *counter)
 int sim_refuse(const struct sim_port *port, struct rte_flow_error *error, int code,
 	const struct sim_fault_at *fault);
 
-/* The tables of calls (flow.c, async.c, meter.c). */
+/* The tables of calls (flow.c, meter.c; of async.c by compat.h's SIM_ASYNC_SET); NULL: it has none. */
 extern const struct rte_flow_ops sim_flow_ops;
 const struct rte_flow_ops *sim_flow_ops_get(const struct sim_port *port);
+const struct rte_mtr_ops *sim_mtr_ops_get(const struct sim_port *port);
+
+/*
+ * What of a port is made when it is probed and unmade when it goes, besides the parts that have headers
+ * of their own. Return 0 or a negative errno; fini also where init failed or was never called. The order
+ * is that of here: meters, rules, faults, firmware, async; unmade the other way.
+ */
+int sim_meters_init(struct sim_port *port);
+void sim_meters_fini(struct sim_port *port);
+/* The table and what else rules need; fini frees those that are there still, and shared actions. */
+int sim_rules_init(struct sim_port *port);
+void sim_rules_fini(struct sim_port *port);
+int sim_async_init(struct sim_port *port);
+void sim_async_fini(struct sim_port *port);
+
+/* The device was stopped: rules go unless the profile keeps them. Without the port's lock. */
+void sim_rules_stopped(struct sim_port *port);
+
+/* Bursts: known sources (receive.c, send.c); pump.h has those of ports in line. */
+uint16_t sim_receive(void *queue, struct rte_mbuf **packets, uint16_t n);
+uint16_t sim_send(void *queue, struct rte_mbuf **packets, uint16_t n);

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Queues of a port, besides the calls that an application sets them up by. Receive queues of ports that
+ * know no packets in advance (port=, source=none) have a ring, from the queue's set-up to its release:
+ * any thread puts packets in, the worker takes them out.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+struct sim_port;
+struct sim_rx_queue;
+
+/*
+ * Puts a packet, as the worker shall see it, into a queue's ring. False, and counted as missed, when
+ * there is no such queue, no ring or no room: the packet is the caller's still.
+ */
+bool sim_queue_put(struct sim_port *port, uint16_t queue, struct rte_mbuf *packet);
+
+/* Takes packets out, and counts them: packets, bytes, marked, flagged. By the queue's worker. */
+uint16_t sim_queue_take(struct sim_rx_queue *queue, struct rte_mbuf **packets, uint16_t n);
+
+/* The burst of a port that receives only what is put into its rings (source=none). */
+uint16_t sim_queue_receive(void *queue, struct rte_mbuf **packets, uint16_t n);
+
+/*
+ * A packet fault came or went, or the link did: whether receive takes its slow way (sim_rx_queue.slow,
+ * where also `link_up` is looked at). Under the port's lock; takes those of the queues.
+ */
+void sim_queues_look(struct sim_port *port);
