@@ -95,11 +95,19 @@ private_runtime_dir() {
 	trap 'rm -rf "$XDG_RUNTIME_DIR"' EXIT
 }
 
+# DPDK's private headers, of which the simulated NIC is made. Where they are not to be had, that is
+# said, and everything else goes on.
+driver_headers() {
+	devtools/driver-headers "$@" || true
+}
+
 # build_in DIRECTORY [meson option...]: sets up once, and anew where the set-up broke (another
 # compiler, another DPDK) or the options are others; then compiles.
 build_in() {
 	local dir=$1 quiet=()
 	shift
+	# said also where it is the default, so that headers which come later are noticed
+	set -- "$@" "-Ddriver_headers=$(devtools/driver-headers --where)"
 	if [[ ! -f $dir/build.ninja ]]; then
 		setup_build "$dir" "$@"
 	elif [[ "$*" != "$(cat "$dir/dev-options" 2>/dev/null)" ]]; then
