@@ -7,10 +7,15 @@
  * what another port shall send into that. Whoever receives turns the pump first, when nobody else does;
  * with `nic_core=` a thread of the NIC turns it and the workers find packets that another processor
  * wrote. Any number of threads may call sim_pump_turn(): one turns, the others return.
+ *
+ * The wrapped port is owned (rte_eth_dev_owner_set): applications that go through all ports pass it by.
+ * It has as many queues as the port has, or as many as it can; those for sending are shared, each under
+ * a lock. When its device is removed the port lives on and receives nothing.
  */
 
 #include <stdint.h>
 
+#include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
 #include "base/error.h"
@@ -26,17 +31,30 @@ void sim_pump_stop(struct sim_port *port);
 
 void sim_pump_turn(struct sim_port *port);
 
-/* Receive and transmit of such a port. */
+/*
+ * Receive and transmit of such a port. When egress rules are there, what the wrapped port has no room for
+ * is lost (tx errors): a packet cannot be edited twice.
+ */
 uint16_t sim_pump_receive(void *queue, struct rte_mbuf **packets, uint16_t n);
 uint16_t sim_pump_send(void *queue, struct rte_mbuf **packets, uint16_t n);
 
 /*
- * What rules do to a packet in line (also to the copies of SAMPLE, and in the slow way of known
- * sources): counts the chain, edits, meters, samples, marks. Returns false when the packet was consumed
- * (dropped, sent on, given to another port). Else *queue says where it goes.
+ * Writes packets to the wrapped port, by whichever of its queues; returns how many it took, 0 when it is
+ * stopped or gone. Any thread; for forward.c. Counts nothing.
  */
-struct sim_verdict;
-struct sim_view;
-bool sim_apply(struct sim_port *port, const struct sim_verdict *verdict,
-	const struct sim_view *view, struct rte_mbuf *packet, uint16_t *queue,
-	struct sim_rx_counters *counters);
+uint16_t sim_pump_out(struct sim_port *port, struct rte_mbuf **packets, uint16_t n);
+
+/*
+ * What concerns the wire is the wrapped port's: calls passed on. 0 or a negative errno of its driver;
+ * -ENODEV when it is gone. With the port's lock or without.
+ */
+int sim_pump_mac(struct sim_port *port, struct rte_ether_addr *mac);
+int sim_pump_info(struct sim_port *port, struct rte_eth_dev_info *info);
+int sim_pump_set_mtu(struct sim_port *port, uint16_t mtu);
+int sim_pump_set_promiscuous(struct sim_port *port, bool on);
+int sim_pump_set_allmulticast(struct sim_port *port, bool on);
+int sim_pump_set_mac(struct sim_port *port, struct rte_ether_addr *mac);
+int sim_pump_get_link(struct sim_port *port, struct rte_eth_link *link);
+
+/* The ethdev behind, or SIM_NO_PORT when it is gone. */
+uint16_t sim_pump_wrapped(const struct sim_port *port);

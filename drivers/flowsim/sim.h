@@ -26,6 +26,7 @@
 #include <ethdev_driver.h>
 #include <rte_spinlock.h>
 
+#include "drivers/flowsim/actions_pool.h"
 #include "drivers/flowsim/args.h"
 #include "drivers/flowsim/fault.h"
 #include "drivers/flowsim/firmware.h"
@@ -100,6 +101,8 @@ struct sim_port {
 	struct sim_rules rules; /* all that are accounted for, ghosts and lost ones too */
 	uint32_t n_rules;
 	uint64_t serial;
+	struct sim_flow *flow; /* flow.h */
+	struct sim_actions_pool actions_pool;
 	struct sim_input_sets *input_sets;
 	struct sim_indirects indirects;
 	struct sim_firmware *firmware;
