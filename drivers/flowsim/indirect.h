@@ -8,31 +8,28 @@
  */
 
 #include "drivers/flowsim/actions.h"
+#include "drivers/flowsim/age.h"
 #include "drivers/flowsim/rule.h"
-
-#define SIM_INDIRECT_MAGIC 0x696e6469u
 
 struct rte_flow_action_handle {
 	TAILQ_ENTRY(rte_flow_action_handle) link;
 	struct sim_port *port;
-	uint32_t magic;
 	enum rte_flow_action_type type; /* COUNT, AGE, RSS */
-	uint32_t users;			/* rules that have it */
+	uint32_t users;			/* rules that have it, in any state */
+	TAILQ_HEAD(, sim_rule_extra) rules; /* these rules (extra.h): COUNT, AGE */
 	struct sim_count count;		/* of rules that are gone */
-	struct sim_count reported;
-	struct sim_rss rss;
-	uint32_t age_seconds;
-	void *age_context;
-	uint64_t aged_at, aged_hits;
-	bool aged;
+	struct sim_count reported;	/* at the last query with reset */
+	struct sim_age age;
+	struct sim_rss *rss; /* RSS: owned */
 };
 
 TAILQ_HEAD(sim_indirects, rte_flow_action_handle);
 
-/* The struct that actions.h names. */
-#define sim_indirect rte_flow_action_handle
-
-/* The work of both kinds of calls; errors as rte_flow.h. */
+/*
+ * The work of both kinds of calls. What the port does not know, or not any more (any pointer), is -ENOENT;
+ * create returns NULL and *error, negative; update takes what rte_flow_action_handle_update() does, for
+ * AGE a struct rte_flow_update_age, for RSS a struct rte_flow_action. Faults (fail, dead) are asked here.
+ */
 struct sim_indirect *sim_indirect_create(struct sim_port *port,
 	const struct rte_flow_action *action, int *error, struct sim_fault_at *fault);
 int sim_indirect_destroy(struct sim_port *port, struct sim_indirect *indirect);
@@ -40,5 +37,5 @@ int sim_indirect_update(struct sim_port *port, struct sim_indirect *indirect, co
 int sim_indirect_query(struct sim_port *port, struct sim_indirect *indirect, void *data);
 bool sim_indirect_is(const struct sim_port *port, const struct sim_indirect *indirect);
 
-/* Packets and bytes of all its rules, gone and live. */
+/* Packets and bytes of all its rules, gone and live; before faults of counters. */
 struct sim_count sim_indirect_count(const struct sim_indirect *indirect);

@@ -20,6 +20,7 @@
 
 struct sim_port;
 struct sim_class;
+struct sim_rule_extra; /* extra.h: counting with reset, ageing, handles */
 
 enum sim_domain { SIM_INGRESS, SIM_EGRESS, SIM_TRANSFER, SIM_N_DOMAINS };
 
@@ -57,15 +58,14 @@ struct rte_flow {
 	uint16_t ingress; /* the ethdev whose packets it is for */
 	bool async;
 	bool ghost; /* left by an earlier run: no application has its handle */
+	bool in_table;
 	uint32_t mark_id;
-	struct sim_actions
-		*actions; /* shared by rules that do the same but for mark and age context */
+	/* shared by rules that do the same but for mark, age context, and handles of COUNT and AGE */
+	struct sim_actions *actions;
 	void *age_context;
+	struct sim_indirect *count_handle, *age_handle; /* NULL: of its own, if any */
+	struct sim_rule_extra *extra; /* extra.h; NULL: neither COUNT nor AGE */
 	struct sim_count count;	      /* what is settled; sim_rule_count() tells all */
-	struct sim_count reported;    /* at the last query with reset */
-	uint64_t aged_at;	      /* clock of the last packet that was noticed, milliseconds */
-	uint64_t aged_hits;	      /* hits at that look */
-	bool aged;		      /* told by get_aged_flows since the last packet */
 	struct sim_template_use *use; /* async: of its template table, told when it goes; or NULL */
 	/* of the table */
 	struct sim_class *sort; /* rules with the same mask, and its list */
@@ -86,6 +86,11 @@ int sim_draft_parse(struct sim_draft *draft, struct sim_port *port,
 	const struct rte_flow_action actions[], struct sim_fault_at *fault);
 void sim_draft_fini(struct sim_draft *draft);
 
+/* The first half of it: what is asked for, not whether this kind of NIC would take it. */
+int sim_draft_read(struct sim_draft *draft, struct sim_port *port, const struct rte_flow_attr *attr,
+	const struct rte_flow_item items[], const struct rte_flow_action actions[],
+	struct sim_fault_at *fault);
+
 /*
  * A place in the port's table for the draft: counts against the size, the input sets, and the faults
  * that refuse. Pending. NULL and *error: -ENOSPC (or what the profile says instead), -ENOMEM, ...
@@ -97,23 +102,27 @@ struct rte_flow *sim_rule_create(
 /*
  * sim_rule_create() in two halves, for queues of templates: what a rule costs there has to be little.
  *
- * sim_rule_alloc(): memory for a rule with n_words values, zeroed and not yet a handle; NULL without
- * memory. Any thread, no lock. The caller fills in port, domain, group, priority, ingress, async,
- * mark_id, age_context, use and values.
+ * sim_rule_alloc(): memory for a rule with n_words values, not yet a handle; all but `values` is zero.
+ * NULL without memory. Under the port's lock; queues keep some in stock, and their threads fill in port,
+ * domain, group, priority, ingress, async, mark_id, age_context, use and values without it; count_handle
+ * and age_handle too, so that `actions` without them are shared (handles in `actions` serve as well).
  *
  * sim_rule_admit(): all of sim_rule_create() that is behind parsing, under the port's lock: the size,
  * faults, serial, the list. `sort` is its class; `actions` are held by the caller (actions_pool.h), and
  * that hold is the rule's when 0 is returned. Input sets are not looked at. Else the rule is no handle,
  * and the caller's still.
  *
- * sim_rule_free(): of one that was not admitted. Any thread, no lock.
+ * sim_rule_free(): of one that was not admitted. Under the port's lock.
  */
-struct rte_flow *sim_rule_alloc(unsigned n_words);
+struct rte_flow *sim_rule_alloc(struct sim_port *port, unsigned n_words);
 int sim_rule_admit(struct sim_port *port, struct rte_flow *rule, struct sim_class *sort,
 	struct sim_actions *actions, struct sim_fault_at *fault);
-void sim_rule_free(struct rte_flow *rule);
+void sim_rule_free(struct sim_port *port, struct rte_flow *rule, unsigned n_words);
 
-/* pending -> live (or lost, when that fault strikes): packets match from here on. */
+/*
+ * pending -> live (or lost, when that fault strikes): packets match from here on. One that is leaving
+ * already, destroyed before its create was done, matches and goes on leaving.
+ */
 void sim_rule_go_live(struct rte_flow *rule);
 
 /* live -> gone: packets no longer match; the application is not told. */
@@ -128,5 +137,5 @@ void sim_rule_destroy(struct rte_flow *rule);
 /* Packets and bytes since it went live, everything included, before faults of counters. */
 struct sim_count sim_rule_count(const struct rte_flow *rule);
 
-/* Whether `flow` is a rule of that port, as far as can be told from a pointer. */
+/* Whether `flow` is a rule of that port with an application's handle; any pointer. */
 bool sim_rule_is(const struct sim_port *port, const struct rte_flow *flow);
