@@ -58,8 +58,10 @@ struct sim_fault_state {
 struct sim_still; /* what a counter was when count_nothing was set */
 
 struct sim_faults {
-	pthread_mutex_t lock; /* of the packet faults */
+	pthread_mutex_t lock;  /* of the packet faults */
+	bool on[SIM_N_FAULTS]; /* atomic: receive looks without a lock */
 	struct sim_fault_state fault[SIM_N_FAULTS];
+	bool quiet; /* no fault has a chance: ghosts are being made */
 	struct sim_still *still;
 	uint32_t n_still;
 	uint64_t still_serial;
@@ -114,3 +116,6 @@ struct sim_count sim_fault_count(
 
 /* "stop_mark", ...; NULL for numbers beyond. */
 const char *sim_fault_name(unsigned number);
+
+/* A fault as it stands at this moment, for who lists it; the port's lock is held. */
+struct sim_fault_state sim_fault_look(struct sim_port *port, enum sim_fault_name name);
