@@ -20,7 +20,7 @@
 
 #include "drivers/flowsim/args.h"
 #include "drivers/flowsim/round.h"
-#include "drivers/flowsim/rule.h"
+#include "drivers/flowsim/table.h"
 #include "drivers/flowsim/view.h"
 
 struct sim_port;
@@ -40,24 +40,29 @@ struct sim_entry {
 	uint64_t hits; /* while SIM_ENTRY_MATCHED, since the source was made */
 };
 
-/* What the packets are: filled by the kind of source. */
-struct sim_capture;
+/* What the packets are: filled by the kind of source. Does not change after it was made. */
 struct sim_source {
 	uint32_t n_streams;
-	/* the stream's headers, its port not set */
-	void (*view)(const struct sim_source *source, uint32_t stream, struct sim_view *view);
-	uint16_t (*length)(const struct sim_source *source, uint32_t stream);
-	/* places of a round, before they are spread over queues */
+	/* places of a round, before they are spread over queues: streams, or NULL: each one, in order */
 	uint32_t n_places;
-	const uint32_t *places;
-	const struct stream_set *set; /* streams by seed, else NULL */
-	const struct sim_capture *capture;
+	uint32_t *places;
+	uint32_t max_length; /* of a frame */
+	/* the stream's headers; the port is not set */
+	void (*view)(const struct sim_source *source, uint32_t number, struct sim_view *view);
+	uint16_t (*length)(const struct sim_source *source, uint32_t number);
+	void (*destroy)(struct sim_source *source);
+	/* by seed: the set's stream is number << shift | side */
+	const struct stream_set *set;
+	uint8_t shift, side;
+	/* a capture: frames lie one after the other, each beginning on a line of the cache */
+	const uint8_t *frames;
+	const uint64_t *frame_at; /* by stream */
+	const uint16_t *frame_length;
 };
 
-int sim_source_streams(
-	struct sim_source **source, const struct sim_args *args, struct error *error);
-int sim_source_capture(struct sim_source **source, const char *path, struct error *error);
-void sim_source_destroy(struct sim_source *source);
+/* What the arguments ask for: streams or a capture. Returns 0, or a negative errno and why. */
+int sim_source_create(struct sim_source **source, const struct sim_args *args, struct error *error);
+void sim_source_destroy(struct sim_source *source); /* accepts NULL */
 
 /* Made at the port's start from its source and queues, and of the rules that are live; NULL, -ENOMEM. */
 struct sim_resolver *sim_resolver_create(struct sim_port *port, struct error *error);
@@ -72,11 +77,17 @@ void sim_resolver_all(struct sim_resolver *resolver);
 /* What the rule's streams have counted since they were decided so. */
 struct sim_count sim_resolver_count(struct sim_resolver *resolver, const struct rte_flow *rule);
 
+/* What the rules make of a stream that has a program; under its queue's lock. */
+const struct sim_verdict *sim_stream_verdict(const struct sim_resolver *resolver, uint32_t number);
+
 /*
  * Brings what the NIC kept to itself (dropped, sent on) into the counters of the port's queues and of
  * the ports that it went to; before statistics are read. Takes the queues' locks.
  */
 void sim_resolver_settle(struct sim_resolver *resolver);
 
-/* Turns empty rounds; by the firmware, with the time that passed. */
-void sim_resolver_turn(struct sim_resolver *resolver, uint64_t passed_ns);
+/*
+ * Turns empty rounds, by the firmware, with the time that passed since the last call; under the port's
+ * lock. Returns whether there is such a round: the next call should come within some milliseconds.
+ */
+bool sim_resolver_turn(struct sim_resolver *resolver, uint64_t passed_ns);

@@ -14,8 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SIM_MAX_EXITS 9 /* dropped, and a port of the NIC each */
+#define SIM_MAX_EXITS 10 /* dropped, and a port of the NIC each */
 #define SIM_EXIT_DROP 0
+#define SIM_EXIT_ISOLATED 1 /* dropped since no rule wants it */
 
 /* A place of a round. */
 struct sim_place {

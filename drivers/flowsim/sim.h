@@ -67,6 +67,7 @@ struct sim_rx_queue {
 	/* known sources */
 	struct sim_round round;
 	struct sim_entry *entries; /* the port's, by stream */
+	bool plain;		   /* stream_set_is_plain() */
 	uint32_t n_looks;	   /* streams whose entry says something */
 	uint32_t n_programs;	   /* streams whose packets need more than a mark: the slow way */
 	/* what others put in: the pump, ports of the NIC (queue.h); NULL in ports of known sources */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Inside of resolve.c and streams.c: what control knows of each stream, and its coming and going. All
+ * of it is under the port's lock.
+ */
+
+#include "drivers/flowsim/sim.h"
+
+#define SIM_IN_ROUND SIM_MAX_EXITS
+
+/* A stream as it was decided. */
+struct sim_stream {
+	struct sim_verdict *verdict; /* of several rules, or a program; owned */
+	struct rte_flow *rule;	     /* the one rule that it met, or the first */
+	uint64_t base;		     /* hits when it was decided so */
+	uint64_t gone_round;	     /* the queue's round in which it left */
+	uint32_t gone_served;	     /* of its places, those served in that round already */
+	uint32_t n_places;
+	uint32_t first; /* place */
+	uint16_t queue; /* whose round it is in, or was when it left */
+	uint8_t exit;	/* how its packets leave, or SIM_IN_ROUND */
+};
+
+struct sim_resolver {
+	struct sim_port *port;
+	const struct sim_source *source;
+	struct sim_entry *entries; /* by stream, as the next two */
+	struct sim_stream *streams;
+	uint32_t *hashes;
+	uint32_t *next;	    /* by place: the stream's next place */
+	uint32_t *position; /* by place: where in the round, while it is there */
+	bool exit_used[SIM_MAX_EXITS];
+	uint16_t exit_port[SIM_MAX_EXITS];
+	uint64_t turn_credit[SIM_MAX_QUEUES]; /* packets of the time that passed, times 10^9 */
+};
+
+/* All hashes anew, those in the rounds too. */
+void sim_streams_hash(struct sim_resolver *resolver);
+
+/*
+ * Takes a stream out of what it is in, a round or an exit, and into another. Under the lock of the queue
+ * that it is with, and that it comes to.
+ */
+void sim_stream_leave(struct sim_resolver *resolver, uint32_t number);
+void sim_stream_enter(struct sim_resolver *resolver, uint32_t number, uint16_t queue, unsigned way);

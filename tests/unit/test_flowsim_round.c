@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rounds against the plain statement: whole rounds give every place as many packets as rounds. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "drivers/flowsim/round.h"
+
+#define N 50
+#define LENGTH 100
+
+/* What control remembers of each place. */
+struct place_state {
+	uint32_t position;
+	unsigned way; /* SIM_MAX_EXITS: in the round */
+	uint64_t gone_round;
+	bool gone_served;
+	uint64_t served; /* by the worker */
+};
+
+struct scene {
+	struct sim_round round;
+	struct place_state place[N];
+	uint64_t packets[SIM_MAX_EXITS], bytes[SIM_MAX_EXITS];
+};
+
+static void note(struct scene *scene, const struct sim_moved *moved)
+{
+	for (unsigned i = 0; i < moved->n; i++)
+		scene->place[moved->id[i]].position = moved->position[i];
+}
+
+static void serve(struct scene *scene)
+{
+	struct sim_round *round = &scene->round;
+
+	if (round->n == 0) {
+		/* as time does it */
+		sim_round_end(round);
+		return;
+	}
+	scene->place[round->ids[round->at]].served++;
+	assert_int_equal(round->places[round->at].stream, round->ids[round->at]);
+	if (++round->at == round->n)
+		sim_round_end(round);
+}
+
+static void leave(struct scene *scene, uint32_t id, unsigned way)
+{
+	struct place_state *place = &scene->place[id];
+	struct sim_round *round = &scene->round;
+	struct sim_moved moved;
+
+	sim_round_settle(round, scene->packets, scene->bytes);
+	place->gone_round = round->rounds;
+	place->gone_served = sim_round_take(round, place->position, &moved);
+	note(scene, &moved);
+	place->way = way;
+	round->exits[way].n += !place->gone_served;
+	round->exits[way].bytes += place->gone_served ? 0 : LENGTH;
+	round->exits[way].n_next += place->gone_served;
+	round->exits[way].bytes_next += place->gone_served ? LENGTH : 0;
+	sim_round_close(round);
+}
+
+static void come_back(struct scene *scene, uint32_t id)
+{
+	struct place_state *place = &scene->place[id];
+	struct sim_round *round = &scene->round;
+	struct sim_exit *way = &round->exits[place->way];
+	struct sim_moved moved;
+
+	sim_round_settle(round, scene->packets, scene->bytes);
+
+	uint64_t rounds = round->rounds - place->gone_round;
+	bool served = rounds == 0 && place->gone_served;
+
+	if (rounds > 0)
+		place->served += rounds - place->gone_served;
+	way->n -= !served;
+	way->bytes -= served ? 0 : LENGTH;
+	way->n_next -= served;
+	way->bytes_next -= served ? LENGTH : 0;
+	place->way = SIM_MAX_EXITS;
+	place->position =
+		sim_round_put(round, (struct sim_place){.stream = id}, id, served, &moved);
+	note(scene, &moved);
+	sim_round_close(round);
+}
+
+static void every_place_has_a_packet_a_round(void **state)
+{
+	struct scene *scene = calloc(1, sizeof(*scene));
+	struct sim_round *round = &scene->round;
+	struct sim_moved moved;
+	uint64_t total = 0, gone = 0;
+
+	(void)state;
+	assert_int_equal(sim_round_create(round, N), 0);
+	for (uint32_t id = 0; id < N; id++) {
+		scene->place[id].way = SIM_MAX_EXITS;
+		scene->place[id].position =
+			sim_round_put(round, (struct sim_place){.stream = id}, id, false, &moved);
+	}
+	srandom(7);
+	for (unsigned step = 0; step < 200000; step++) {
+		uint32_t id = (uint32_t)random() % N;
+		/* for a while most leave, then most come back, down to none and up to all */
+		bool out = (unsigned)random() % 8 < ((step / 1000) & 1 ? 1u : 7u);
+
+		if (random() % 3 != 0)
+			serve(scene);
+		else if (out && scene->place[id].way == SIM_MAX_EXITS)
+			leave(scene, id, (unsigned)random() % SIM_MAX_EXITS);
+		else if (!out && scene->place[id].way != SIM_MAX_EXITS)
+			come_back(scene, id);
+	}
+	for (uint32_t id = 0; id < N; id++)
+		if (scene->place[id].way != SIM_MAX_EXITS)
+			come_back(scene, id);
+	while (round->at != 0)
+		serve(scene);
+	assert_true(round->rounds > 100);
+	for (uint32_t id = 0; id < N; id++) {
+		assert_int_equal(scene->place[id].served, round->rounds);
+		total += scene->place[id].served;
+	}
+	assert_int_equal(total, N * round->rounds);
+	for (unsigned i = 0; i < SIM_MAX_EXITS; i++) {
+		assert_int_equal(scene->bytes[i], scene->packets[i] * LENGTH);
+		assert_int_equal(round->exits[i].n + round->exits[i].n_next, 0);
+		gone += scene->packets[i];
+	}
+	assert_in_range(gone, 1, total - 1);
+	sim_round_destroy(round, N);
+	free(scene);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_place_has_a_packet_a_round),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
