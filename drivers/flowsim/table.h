@@ -3,31 +3,53 @@
 
 /*
  * The live rules of a port's packets, found by tuple space search (V. Srinivasan, S. Suri, G. Varghese,
- * "Packet classification using tuple space search", 1999): the rules of a group with the same mask are a
- * class with a hash table by value; a packet is looked up once in each class, and the best rule wins.
- * Rules with ranges are in a class too, by the fields that have none, and compared one by one.
+ * "Packet classification using tuple space search", 1999): the rules of a group with the same shape
+ * (masks, layers, ranges) are a class with a hash table by value; a packet is looked up once in each
+ * class, and the best rule wins. The classes of a group are looked through in the order of the best
+ * rule that they may have, and the search stops where nothing better can follow. Rules of one class and
+ * one value are a list, best first.
  *
- * Writers hold the port's lock and, while packets are matched in line, its rules lock for writing;
- * sim_table_match() needs the rules lock for reading, or the port's lock.
+ * sim_table_class() and sim_table_drop_indexes() need the port's lock. sim_table_insert() and
+ * sim_table_remove() need, while packets are matched in line, its rules lock for writing too.
+ * sim_table_match() and sim_table_is_empty() need the rules lock for reading, or the port's lock.
+ *
+ * Insert and remove take the same time however many rules there are (a hash table that grows is moved a
+ * bit at a time), but for rules of one pattern with different priorities: such a list is walked from its
+ * end.
  */
 
 #include "drivers/flowsim/rule.h"
 
 #define SIM_MAX_CHAIN 8
+#define SIM_MAX_IDLE_CLASSES 16
 
 struct sim_group;
 
 struct sim_class {
-	TAILQ_ENTRY(sim_class) link;
-	struct sim_group *group;
 	struct sim_pattern shape; /* masks, layers, ranges; its values mean nothing */
 	uint32_t n_rules;
-	uint32_t pins; /* of those who know it without a rule in it: it stays while there are any */
-	uint32_t n_buckets;	   /* power of two */
-	struct rte_flow **buckets; /* each list best first: priority, then serial */
+	uint32_t pins; /* see sim_table_class() */
 	struct sim_index
 		*index; /* streams by this mask, made by resolve.c where there are streams; the
 				      class ends it by sim_index_destroy() (index.h) */
+	/* from here on: table.c's own */
+	struct sim_table *table;
+	struct sim_group *group;
+	uint64_t hash; /* of domain, group and shape */
+	struct sim_class *next;
+	TAILQ_ENTRY(sim_class) link; /* of its group's, or of those without rules */
+
+	/* no rule in it is better than this: priority, then serial */
+	uint32_t best_priority;
+	uint64_t best_serial;
+	uint64_t masks[SIM_VIEW_WORDS]; /* shape.mask, n_words of them */
+	/* lists of rules with different values; those of one value hang on the first of them */
+	struct rte_flow **buckets;
+	uint32_t n_buckets; /* power of two */
+	uint32_t n_values;  /* different ones */
+	/* while it grows: buckets of the smaller table below `moved` are empty */
+	struct rte_flow **old_buckets;
+	uint32_t n_old_buckets, moved;
 };
 
 struct sim_table;
@@ -53,18 +75,27 @@ bool sim_rule_match(const struct rte_flow *rule, const struct sim_view *view);
 struct sim_table *sim_table_create(void);
 void sim_table_destroy(struct sim_table *table); /* accepts NULL; empty by then */
 
+/* All indexes of all classes end: the source that they are about does. Under the port's lock. */
+void sim_table_drop_indexes(struct sim_table *table);
+
 /*
- * The class of a pattern in a group, made when it is the first of its kind; NULL without memory. A
- * class without rules is kept while the table has few (SIM_MAX_IDLE_CLASSES), for its index, and while
- * `pins`, which whoever wants it counts up and down, is not 0.
+ * The class of a pattern in a group, made when it is the first of its kind; NULL without memory. It is
+ * good until the next call of this, unless it has rules or `pins`: whoever else wants it to stay (a rule
+ * of any state has its class until it is freed) counts these up and down. A class without both stays
+ * while there are at most SIM_MAX_IDLE_CLASSES without rules, for its index.
  */
 struct sim_class *sim_table_class(struct sim_table *table, enum sim_domain domain, uint32_t group,
 	const struct sim_pattern *pattern);
 
+/* rule->sort, values, priority, serial and ingress are set, and stay as they are while it is in. */
 void sim_table_insert(struct sim_table *table, struct rte_flow *rule);
 void sim_table_remove(struct sim_table *table, struct rte_flow *rule);
 
-/* The rules of `domain` (for received packets SIM_INGRESS, which looks into transfer rules first). */
+/*
+ * The rules of `domain` (for received packets SIM_INGRESS, which looks into transfer rules first). The
+ * view's port says where the packet arrived; rules for other ports do not match. The verdict is made
+ * anew; what it points to is good as long as the lock is held.
+ */
 void sim_table_match(const struct sim_table *table, enum sim_domain domain,
 	const struct sim_view *view, struct sim_verdict *verdict);
 

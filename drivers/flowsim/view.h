@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <rte_mbuf.h>
 
@@ -40,7 +41,7 @@ enum sim_layer {
 struct sim_level {
 	uint8_t eth[14];    /* destination, source, type as it stands in the frame */
 	uint8_t has_vlan;   /* 0 or 1, for the item's bit of that name */
-	uint8_t has_more;   /* 0 or 1, for that of the VLAN item */
+	uint8_t has_more;   /* bit 0: a tag follows the first one, bit 1: the second one */
 	uint8_t vlan[2][4]; /* TCI and the type behind it */
 	uint8_t ip[40];	    /* 20 bytes of IPv4 without options, or 40 of IPv6 */
 	uint8_t ipv6_frag[8];
@@ -56,17 +57,30 @@ struct sim_view {
 	uint32_t layers; /* enum sim_layer */
 	uint16_t port;	 /* ethdev that it arrived at; SIM_NO_PORT = it is being sent */
 	uint16_t unused;
-	/* Not matched; where things lie in the frame, for edits and RSS: offsets of the outer level. */
-	uint16_t l3_at, l4_at, inner_at, length;
-};
+	/*
+	 * Not matched; where things lie in the frame, for edits and RSS, 0 = not there: the outer IP and
+	 * layer-4 headers, and what begins the inner level.
+	 */
+	uint16_t l3_at, l4_at, inner_at;
+	uint16_t length; /* at most UINT16_MAX */
+} __attribute__((aligned(8)));
 
 #define SIM_VIEW_BYTES 216u /* up to `port` inclusive, with `unused`: what a pattern covers */
 #define SIM_VIEW_WORDS (SIM_VIEW_BYTES / 8)
 #define SIM_NO_PORT UINT16_MAX
 
+/* The word that bytes 8 * i to 8 * i + 7 of the view are. */
+static inline uint64_t sim_view_word(const struct sim_view *view, unsigned i)
+{
+	uint64_t word;
+
+	memcpy(&word, (const uint8_t *)view + i * sizeof(word), sizeof(word));
+	return word;
+}
+
 /*
  * Looks at a frame's first `length` bytes, lying together. Any bytes; at most 8 IPv6 extension headers
- * and two tags are walked. The view's port is left to the caller.
+ * and two tags are walked. The view's port stays as it is: the caller sets it, before or after.
  */
 void sim_view_parse(struct sim_view *view, const uint8_t *frame, uint32_t length);
 
