@@ -27,7 +27,7 @@ struct sim_actions_pool {
 
 /*
  * The shared actions that do what `parsed` says, with one user more. What `parsed` owned is the pool's or
- * freed, and *parsed may go. NULL and errno: -ENOMEM, or -ENOENT when its meter has gone meanwhile; then
+ * freed, and *parsed may go. NULL and errno: ENOMEM, or ENOENT when its meter has gone meanwhile; then
  * `parsed` is the caller's still.
  */
 struct sim_actions *sim_actions_hold(struct sim_port *port, struct sim_actions *parsed);
