@@ -15,7 +15,7 @@ declare -A PACKAGES=(
 	[build]="gcc libc6-dev meson ninja-build pkg-config xz-utils
 		libdpdk-dev libpcap-dev libjansson-dev libcyaml-dev libyaml-dev
 		libsystemd-dev python3-scapy"
-	[test]="libcmocka-dev python3-pytest python3-scapy"
+	[test]="libcmocka-dev python3-pytest python3-scapy dpdk-dev"
 	[smoke]="iproute2 iputils-ping procps iperf3 curl ethtool tcpdump"
 	[lint]="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev codespell shellcheck"
 	[cover]="gcovr"
