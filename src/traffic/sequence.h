@@ -3,7 +3,8 @@
 
 /*
  * The order in which the streams of a set send: a round of places, each the number of a stream, that is
- * gone through again and again. By seed; the same words give the same round everywhere.
+ * gone through again and again. By seed; the same words give the same round everywhere (Zipf's as far as
+ * logarithms are the same to the last digit).
  */
 
 #include <stdint.h>
@@ -33,5 +34,8 @@ struct sequence_config {
 int sequence_create(uint32_t **places, uint32_t *n_places, uint32_t flows, enum stream_sides sides,
 	const struct sequence_config *config, struct error *error);
 
-/* The words "order", "uniform", "zipf" and "zipf:S". Returns 0 or -EINVAL with a text. */
+/*
+ * The words "order", "uniform", "zipf" (s = 1) and "zipf:S", as load and exponent. Returns 0 or -EINVAL
+ * with a text.
+ */
 int sequence_load_parse(struct sequence_config *config, const char *word, struct error *error);

@@ -15,7 +15,7 @@
  * How a flow's ends are named (the initiator is called client):
  *	client	10.64.0.0/10 or 2001:db8:1::/48; port 32768 to 65535, changing with the flow
  *	server	10.0.0.0/16 or 198.18.0.0/16, that is below or above the client, as chance has it;
- *		2001:db8::/48 or 2001:db8:ffff::/48; port 53 (UDP), 80 (TCP), 5060 (SCTP)
+ *		2001:db8::/48 or 2001:db8:ffff::/48; port 5001
  * ICMP has an identifier in place of the client's port.
  *
  * A set does not change after it was made: any number of threads may use one.
