@@ -33,9 +33,10 @@ pytestmark = pytest.mark.skipif(
 
 # What apt and apt-cache say here, and what the former does for `source`.
 APT = """#!/bin/sh
+archive="http://archive.example/debian here/main"
 echo "$(basename "$0") $*" >>"$ASKED"
 case "$(basename "$0") $*" in
-"apt-cache madison"*) echo "libdpdk-dev | $EXACT | http://archive.example/debian here/main amd64 Packages" ;;
+"apt-cache madison"*) echo "libdpdk-dev | $EXACT | $archive amd64 Packages" ;;
 "apt-cache"*showsrc*) printf 'Version: %s\\n' $SOURCES ;;
 "dpkg-query"*) echo "$EXACT" ;;
 "apt-helper"*) for last; do :; done; cp "$TARBALL" "$last" ;;
