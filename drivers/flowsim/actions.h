@@ -124,3 +124,6 @@ int sim_actions_parse_rss(struct sim_rss *rss, const struct sim_port *port,
  * no room for a tag, no memory for a copy); it is the caller's still.
  */
 bool sim_edit_packet(const struct sim_edit edits[], unsigned n, struct rte_mbuf **packet);
+
+/* A packet with the same bytes, all its own, from the pool that these lie in; NULL without memory. */
+struct rte_mbuf *sim_packet_copy(struct rte_mbuf *packet);
