@@ -21,6 +21,7 @@
 
 #define SIM_MAX_RANGES 8
 #define SIM_MAX_ITEMS 32
+#define SIM_MAX_RANGE_BYTES 6
 
 /* Bytes `at` to `at + size` of the view, read as a big-endian number, lie in [low, high]. */
 struct sim_range {
@@ -31,7 +32,6 @@ struct sim_range {
 
 struct sim_pattern {
 	uint32_t layers;	       /* that must be there */
-	uint32_t absent;	       /* that must not be */
 	uint16_t port;		       /* an item's port, or SIM_NO_PORT: the rule's own */
 	uint8_t n_words;	       /* of the mask that are not 0 */
 	uint8_t words[SIM_VIEW_WORDS]; /* their numbers, rising */
@@ -75,10 +75,11 @@ struct sim_pattern_template {
 	struct sim_pattern pattern; /* but for values and port */
 	uint8_t n_items;
 	struct {
-		uint8_t type; /* enum rte_flow_item_type, all below 64 that are known */
-		bool compared;
-		uint16_t at,
-			shift; /* in the view; of the struct's bits behind the header's bytes */
+		uint8_t type;	  /* enum rte_flow_item_type, all known ones are below 64 */
+		bool compared;	  /* needs a spec */
+		uint16_t at;	  /* the header's bytes, in the view */
+		uint16_t bits_at; /* and the bits that rte_flow's structure has behind them */
+		uint8_t bits_shift;
 	} items[SIM_MAX_ITEMS];
 };
 
