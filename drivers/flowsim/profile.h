@@ -21,14 +21,25 @@ enum sim_quirk {
 	SIM_QUIRK_VALIDATE_YES = 1 << 2, /* validate parses only; limits show in create */
 	SIM_QUIRK_FULL_ERRNO = 1 << 3,	 /* full is told by another errno: `full_errno` */
 	SIM_QUIRK_BLAME = 1 << 4,	 /* refusals blame an action whatever was wrong */
+	SIM_QUIRK_PACKET_TYPE =
+		1 << 5, /* `eth / ipv4` is for packets that are neither TCP, UDP, SCTP
+					    nor fragments; also IPv6: the NIC's packet types */
 };
-#define SIM_N_QUIRKS 5
+#define SIM_N_QUIRKS 6
 
 /* Which rules one table may hold together. */
 enum sim_input_set {
 	SIM_INPUT_ANY,	    /* any masks */
-	SIM_INPUT_PER_TYPE, /* one set of fields for each packet type, fixed by the first rule of it */
+	SIM_INPUT_PER_TYPE, /* one set of whole fields for each packet type, fixed by its first rule */
 	SIM_INPUT_EXACT,    /* fields are matched whole or not at all, no ranges */
+};
+
+/* Whose rules for combinations of actions: of the drivers that docs/hardware.md names. */
+enum sim_maker {
+	SIM_MAKER_NONE, /* none but rte_flow.h's */
+	SIM_MAKER_I40E,
+	SIM_MAKER_ICE,
+	SIM_MAKER_MLX5,
 };
 
 struct sim_profile {
@@ -41,13 +52,17 @@ struct sim_profile {
 	uint32_t rate;	    /* async: at most so many rules a second; 0: no limit */
 	uint64_t answer_ns; /* async: from push to completion at least */
 	uint8_t mark_bits;  /* 16, 24, 32; 0: no MARK */
+	uint8_t mark_kept;  /* so many of the highest marks are the driver's own */
 	uint64_t items;	    /* bits as in sim_pattern.items */
 	uint64_t actions;   /* bits by sim_action_bit() */
 	bool transfer, egress;
 	uint32_t groups;     /* numbers below it; 1: no JUMP */
 	uint32_t priorities; /* numbers below it */
 	bool fate_needed;    /* MARK alone is refused; PASSTHRU counts as none */
+	bool ranges;	     /* `last`; without: IPv4's fragment offset only */
+	enum sim_maker maker;
 	enum sim_input_set input_set;
+	int unsupported; /* positive: the errno of what it cannot do */
 	uint32_t quirks;
 	int full_errno;	  /* positive */
 	bool thread_safe; /* RTE_ETH_DEV_FLOW_OPS_THREAD_SAFE */
@@ -58,17 +73,22 @@ struct sim_profile {
 const struct sim_profile *sim_profile_find(const char *name);
 const char *sim_profile_name(unsigned i);
 
+/* Of the bit 1 << i; NULL from SIM_N_QUIRKS on: "unfilled", "no_validate", ... */
+const char *sim_quirk_name(unsigned i);
+
 /*
  * Whether a port of this kind would take the rule: capabilities and combinations, not room. Returns 0,
- * or -ENOTSUP, -EINVAL and so on as the real driver does, with the item or action at fault.
+ * or -ENOTSUP, -EINVAL and so on as the real driver does, and why. With SIM_QUIRK_PACKET_TYPE it narrows
+ * the pattern to what such a NIC makes of it.
  */
 struct sim_draft;
-int sim_profile_check(const struct sim_profile *profile, const struct sim_draft *draft,
-	struct sim_fault_at *fault);
+int sim_profile_check(
+	const struct sim_profile *profile, struct sim_draft *draft, struct sim_fault_at *fault);
 
 /*
  * SIM_INPUT_PER_TYPE: the input sets in use, with a count of rules each. add returns -EINVAL ("conflict
- * with the first rule's input set") where another set is in use for that packet type.
+ * with the first rule's input set") where another set is in use for that packet type. Under the port's
+ * lock; destroy accepts NULL, and so do the others: without a limit then.
  */
 struct sim_input_sets;
 struct sim_input_sets *sim_input_sets_create(void);
