@@ -7,6 +7,7 @@
  * Packets come out of memory, their headers written just before: warmer than a NIC would leave them.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
