@@ -16,3 +16,11 @@ struct sim_rule_extra {
 	struct sim_count reported;		      /* at the last query with reset */
 	struct sim_age age;			      /* of an AGE that is the rule's own */
 };
+
+/*
+ * The answers to a query, of a rule or of a handle: `now` is what was counted since the begin, `of` and
+ * `serial` as sim_fault_count() has them.
+ */
+void sim_count_answer(struct sim_port *port, struct sim_count now, const void *of, uint64_t serial,
+	struct sim_count *reported, struct rte_flow_query_count *answer);
+void sim_age_answer(struct sim_port *port, struct sim_age *age, struct rte_flow_query_age *answer);

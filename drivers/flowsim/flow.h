@@ -12,6 +12,7 @@
  */
 
 #include <pthread.h>
+#include <stdio.h>
 
 #include <rte_flow_driver.h>
 
@@ -49,5 +50,5 @@ int sim_flow_handle_update(struct rte_eth_dev *dev, struct rte_flow_action_handl
 int sim_flow_handle_query(struct rte_eth_dev *dev, const struct rte_flow_action_handle *handle,
 	void *data, struct rte_flow_error *error);
 
-/* One rule, or all when NULL, in words; under the port's lock (dump.c). -ENOENT: no such rule. */
-int sim_dump(struct sim_port *port, const struct rte_flow *rule, FILE *file);
+/* One rule, or all when NULL, in words; under the port's lock (dump.c). */
+void sim_dump(const struct sim_port *port, const struct rte_flow *rule, FILE *file);

@@ -14,11 +14,11 @@
 struct rte_flow_action_handle {
 	TAILQ_ENTRY(rte_flow_action_handle) link;
 	struct sim_port *port;
-	enum rte_flow_action_type type; /* COUNT, AGE, RSS */
-	uint32_t users;			/* rules that have it, in any state */
+	enum rte_flow_action_type type;	    /* COUNT, AGE, RSS */
+	uint32_t users;			    /* rules that have it, in any state */
 	TAILQ_HEAD(, sim_rule_extra) rules; /* these rules (extra.h): COUNT, AGE */
-	struct sim_count count;		/* of rules that are gone */
-	struct sim_count reported;	/* at the last query with reset */
+	struct sim_count count;		    /* of rules that are gone */
+	struct sim_count reported;	    /* at the last query with reset */
 	struct sim_age age;
 	struct sim_rss *rss; /* RSS: owned */
 };
@@ -36,6 +36,9 @@ int sim_indirect_destroy(struct sim_port *port, struct sim_indirect *indirect);
 int sim_indirect_update(struct sim_port *port, struct sim_indirect *indirect, const void *update);
 int sim_indirect_query(struct sim_port *port, struct sim_indirect *indirect, void *data);
 bool sim_indirect_is(const struct sim_port *port, const struct sim_indirect *indirect);
+
+/* All handles that no rule has go. */
+void sim_indirects_drop(struct sim_port *port);
 
 /* Packets and bytes of all its rules, gone and live; before faults of counters. */
 struct sim_count sim_indirect_count(const struct sim_indirect *indirect);

@@ -58,7 +58,8 @@ struct rte_flow {
 	uint16_t ingress; /* the ethdev whose packets it is for */
 	bool async;
 	bool ghost; /* left by an earlier run: no application has its handle */
-	bool in_table;
+	bool in_table, in_input_sets;
+	uint16_t asked_by; /* 0, or the ethdev it was created on (a transfer rule's other port) + 1 */
 	uint32_t mark_id;
 	/* shared by rules that do the same but for mark, age context, and handles of COUNT and AGE */
 	struct sim_actions *actions;
