@@ -18,8 +18,12 @@ void sim_nic_leave(struct sim_port *port);
 /* The port of the same NIC with that ethdev number, or NULL; itself too. */
 struct sim_port *sim_nic_port(const struct sim_port *port, uint16_t ethdev);
 
-/* A number for rte_eth_switch_info, the same for all ports of a NIC. */
+/* Numbers for rte_eth_switch_info: the same for all ports of a NIC, and which of these it is. */
 uint16_t sim_nic_domain(const struct sim_port *port);
+unsigned sim_nic_number(const struct sim_port *port);
+
+/* The port's link is down: from here on nobody is about to send out of it or to put a packet into it. */
+void sim_nic_quiesce(struct sim_port *port);
 
 /*
  * Sends a packet out of `to`, as its hardware does: counted there, written to the port behind it or

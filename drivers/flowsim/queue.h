@@ -27,8 +27,11 @@ uint16_t sim_queue_take(struct sim_rx_queue *queue, struct rte_mbuf **packets, u
 /* The burst of a port that receives only what is put into its rings (source=none). */
 uint16_t sim_queue_receive(void *queue, struct rte_mbuf **packets, uint16_t n);
 
+/* Sending of ports that have no other behind them: send.c. `queue` is a sim_tx_queue. */
+uint16_t sim_send(void *queue, struct rte_mbuf **packets, uint16_t n);
+
 /*
- * A packet fault came or went, or the link did: whether receive takes its slow way (sim_rx_queue.slow,
- * where also `link_up` is looked at). Under the port's lock; takes those of the queues.
+ * A packet fault came or went: whether receive takes its slow way (sim_rx_queue.slow). Under the port's
+ * lock; takes those of the queues.
  */
 void sim_queues_look(struct sim_port *port);

@@ -5,8 +5,9 @@
  * net_flowsim: a NIC with a flow table, without the NIC. Each ethdev is a sim_port; ports of one `nic=`
  * can forward to each other. What the parts are, from the top:
  *
- *   device.c   probe and remove, configure, start, stop; args.c, profile.c what was asked for
- *   ops.c      the table of calls;  stats.c, link.c, queue.c  the plain ones of an ethdev
+ *   device.c   probe and remove;  args.c, profile.c  what was asked for
+ *   ops.c      the table of calls;  life.c, stats.c, link.c, queue.c, rss_set.c  the plain ones of an
+ *              ethdev;  rss.c  the hash
  *   flow.c     rte_flow, blocking calls;  async.c, template.c  the others;  indirect.c  shared actions
  *   rule.c     a rule's life;  pattern.c, actions.c  from rte_flow's words to ours
  *   table.c    live rules, and which of them a packet meets;  view.c  what is seen of a packet
@@ -24,6 +25,7 @@
 #include <pthread.h>
 
 #include <ethdev_driver.h>
+#include <rte_rwlock.h>
 #include <rte_spinlock.h>
 
 #include "drivers/flowsim/actions_pool.h"
@@ -33,6 +35,7 @@
 #include "drivers/flowsim/indirect.h"
 #include "drivers/flowsim/profile.h"
 #include "drivers/flowsim/resolve.h"
+#include "drivers/flowsim/rss.h"
 #include "drivers/flowsim/rule.h"
 #include "drivers/flowsim/table.h"
 
@@ -63,6 +66,7 @@ struct sim_rx_queue {
 	struct sim_port *port;
 	uint16_t number;
 	struct rte_mempool *pool;
+	uint16_t descriptors;
 	bool slow; /* a packet fault is on */
 	/* known sources */
 	struct sim_round round;
@@ -78,6 +82,7 @@ struct sim_rx_queue {
 struct sim_tx_queue {
 	struct sim_port *port;
 	uint16_t number;
+	uint16_t descriptors;
 	struct sim_tx_counters counters;
 } __rte_cache_aligned;
 
@@ -115,9 +120,11 @@ struct sim_port {
 	bool started;
 	bool link_up;	/* read by those who receive and send, with relaxed atomics */
 	bool link_down; /* asked for */
-	/* RSS */
+	/* RSS: written under both locks, read under either */
+	rte_rwlock_t rss_lock;
 	uint16_t reta[SIM_RETA];
 	uint8_t rss_key[SIM_RSS_KEY];
+	struct sim_rss_table rss_table; /* of that key */
 	uint64_t rss_hf;
 	enum rte_eth_hash_function rss_function;
 	uint16_t n_rx, n_tx;
@@ -173,12 +180,8 @@ void sim_meters_fini(struct sim_port *port);
 /* The table and what else rules need; fini frees those that are there still, and shared actions. */
 int sim_rules_init(struct sim_port *port);
 void sim_rules_fini(struct sim_port *port);
-int sim_async_init(struct sim_port *port);
+int sim_async_init(struct sim_port *port); /* also gives port->dev its calls, by SIM_ASYNC_SET */
 void sim_async_fini(struct sim_port *port);
 
 /* The device was stopped: rules go unless the profile keeps them. Without the port's lock. */
 void sim_rules_stopped(struct sim_port *port);
-
-/* Bursts: known sources (receive.c, send.c); pump.h has those of ports in line. */
-uint16_t sim_receive(void *queue, struct rte_mbuf **packets, uint16_t n);
-uint16_t sim_send(void *queue, struct rte_mbuf **packets, uint16_t n);

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <string.h>
+
+#include "drivers/flowsim/forward.h"
+#include "drivers/flowsim/log.h"
+#include "drivers/flowsim/ops.h"
+#include "drivers/flowsim/pump.h"
+#include "drivers/flowsim/queue.h"
+
+int sim_configure(struct rte_eth_dev *dev)
+{
+	static const struct rte_eth_rss_conf no_rss;
+	struct sim_port *port = sim_port_of(dev);
+	const struct rte_eth_conf *conf = &dev->data->dev_conf;
+	const struct rte_eth_rss_conf *rss = &no_rss;
+
+	if (conf->intr_conf.rxq || conf->intr_conf.rmv) {
+		SIM_LOG(ERR, "%s: there are no interrupts but that of the link", port->name);
+		return -ENOTSUP;
+	}
+	if (conf->rxmode.mq_mode & ~RTE_ETH_MQ_RX_RSS_FLAG) {
+		SIM_LOG(ERR, "%s: packets are spread over queues by RSS or not at all", port->name);
+		return -ENOTSUP;
+	}
+	if (conf->rxmode.mq_mode & RTE_ETH_MQ_RX_RSS_FLAG)
+		rss = &conf->rx_adv_conf.rss_conf;
+	port->n_rx = dev->data->nb_rx_queues;
+	port->n_tx = dev->data->nb_tx_queues;
+	return sim_rss_configure(port, rss, port->n_rx);
+}
+
+static int check_queues(const struct sim_port *port)
+{
+	const struct rte_eth_dev_data *data = port->dev->data;
+
+	for (uint16_t i = 0; i < port->n_rx; i++)
+		if (data->rx_queues[i] == NULL) {
+			SIM_LOG(ERR, "%s: receive queue %u was not set up", port->name, i);
+			return -EINVAL;
+		}
+	for (uint16_t i = 0; i < port->n_tx; i++)
+		if (data->tx_queues[i] == NULL) {
+			SIM_LOG(ERR, "%s: transmit queue %u was not set up", port->name, i);
+			return -EINVAL;
+		}
+	return 0;
+}
+
+/* What known packets and queues make together. Under the port's lock. */
+static int resolve(struct sim_port *port, struct error *error)
+{
+	if (port->source == NULL || port->n_rx == 0)
+		return 0;
+	port->resolver = sim_resolver_create(port, error);
+	return port->resolver != NULL ? 0 : -ENOMEM;
+}
+
+int sim_start(struct rte_eth_dev *dev)
+{
+	struct sim_port *port = sim_port_of(dev);
+	struct error error;
+	int ret = check_queues(port);
+
+	if (ret < 0)
+		return ret;
+	pthread_mutex_lock(&port->lock);
+	ret = resolve(port, &error);
+	if (ret < 0)
+		SIM_LOG(ERR, "%s: %s", port->name, error.text);
+	else
+		port->started = true;
+	pthread_mutex_unlock(&port->lock);
+	if (ret == 0 && port->pump != NULL)
+		ret = sim_pump_start(port);
+	if (ret < 0) {
+		sim_stop(dev);
+		return ret;
+	}
+	sim_faults_start(port);
+	sim_link_look(dev);
+	return 0;
+}
+
+int sim_stop(struct rte_eth_dev *dev)
+{
+	struct sim_port *port = sim_port_of(dev);
+
+	pthread_mutex_lock(&port->lock);
+	port->started = false;
+	pthread_mutex_unlock(&port->lock);
+	sim_link_look(dev);
+	/* from here on no other port of the NIC puts anything into our queues */
+	sim_nic_quiesce(port);
+	if (port->pump != NULL)
+		sim_pump_stop(port);
+	pthread_mutex_lock(&port->lock);
+	if (port->resolver != NULL)
+		sim_resolver_destroy(port->resolver);
+	port->resolver = NULL;
+	pthread_mutex_unlock(&port->lock);
+	sim_queues_drain(port);
+	sim_rules_stopped(port);
+	return 0;
+}
