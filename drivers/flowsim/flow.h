@@ -28,6 +28,7 @@ struct sim_flow {
 	pthread_mutex_t calls;
 	struct rte_flow_ops ops; /* what this kind of NIC has, and nothing else */
 	struct sim_ages ages;
+	uint32_t n_keepers;		       /* rules in the table whose packets no host sees */
 	struct sim_slab rules[SIM_RULE_SIZES]; /* by (words + 1) / 2 */
 	struct sim_slab extras;
 	struct sim_slab handles;

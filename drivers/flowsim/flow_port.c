@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "drivers/flowsim/actions_pool.h"
+#include "drivers/flowsim/async.h"
 #include "drivers/flowsim/extra.h"
 #include "drivers/flowsim/flow.h"
 #include "drivers/flowsim/flow_find.h"
@@ -45,6 +46,8 @@ static void set_ops(struct sim_port *port)
 	}
 	if (profile->quirks & SIM_QUIRK_NO_VALIDATE)
 		ops->validate = NULL;
+	if (profile->async)
+		sim_async_add_ops(port, ops);
 }
 
 int sim_rules_init(struct sim_port *port)
@@ -96,6 +99,8 @@ void sim_rules_drop_all(struct sim_port *port)
 
 void sim_rules_stopped(struct sim_port *port)
 {
+	if (port->async != NULL)
+		sim_async_stopped(port);
 	if (!port->args.profile.keeps_rules)
 		sim_rules_drop_all(port);
 }

@@ -226,6 +226,18 @@ struct rte_flow *sim_rule_create(
 	return rule;
 }
 
+/* A round that is empty now, or may be, is the firmware's to turn: packets that the NIC keeps to itself. */
+static void mind_rounds(struct sim_port *port)
+{
+	if (port->resolver != NULL && port->flow->n_keepers > 0)
+		sim_firmware_nudge(port);
+}
+
+static bool keeps_packets(const struct rte_flow *rule)
+{
+	return rule->actions->fate == SIM_FATE_DROP || rule->actions->fate == SIM_FATE_SEND;
+}
+
 static void put_in(struct rte_flow *rule)
 {
 	struct sim_port *port = rule->port;
@@ -234,7 +246,9 @@ static void put_in(struct rte_flow *rule)
 	sim_table_insert(port->table, rule);
 	pthread_rwlock_unlock(&port->rules_lock);
 	rule->in_table = true;
+	port->flow->n_keepers += keeps_packets(rule);
 	sim_resolver_changed(port->resolver, rule);
+	mind_rounds(port);
 }
 
 /* After this nobody who receives knows the rule, and its packets are counted to the last. */
@@ -249,6 +263,8 @@ static void take_out(struct rte_flow *rule)
 	pthread_rwlock_unlock(&port->rules_lock);
 	rule->in_table = false;
 	sim_resolver_changed(port->resolver, rule);
+	port->flow->n_keepers -= keeps_packets(rule);
+	mind_rounds(port);
 }
 
 void sim_rule_go_live(struct rte_flow *rule)
