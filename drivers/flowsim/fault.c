@@ -8,6 +8,7 @@
 
 #include "drivers/flowsim/fault_text.h"
 #include "drivers/flowsim/ghost.h"
+#include "drivers/flowsim/queue.h"
 #include "drivers/flowsim/sim.h"
 
 /* A counter that stands still: a rule or an indirect action, and what was counted until then. */
@@ -73,7 +74,7 @@ static uint64_t forget_all(struct sim_port *port)
 	uint64_t n = 0;
 
 	TAILQ_FOREACH(rule, &port->rules, link) {
-		if (rule->state == SIM_RULE_LIVE || rule->state == SIM_RULE_LEAVING) {
+		if (rule->in_table) {
 			sim_rule_forget(rule);
 			n++;
 		}
@@ -243,18 +244,6 @@ struct sim_fault_state sim_fault_look(struct sim_port *port, enum sim_fault_name
 	return state;
 }
 
-/* Receive looks at this once a burst; a queue's lock makes it so from the next burst on. */
-static void tell_queues(struct sim_port *port)
-{
-	bool slow = sim_fault_on_packets(port);
-
-	for (unsigned i = 0; i < SIM_MAX_QUEUES; i++) {
-		rte_spinlock_lock(&port->rx[i].lock);
-		port->rx[i].slow = slow;
-		rte_spinlock_unlock(&port->rx[i].lock);
-	}
-}
-
 /* What happens once, when a fault is set. */
 static void begin(struct sim_port *port, enum sim_fault_name name, struct sim_fault_state *state)
 {
@@ -341,7 +330,7 @@ int sim_fault_parse(struct sim_port *port, const char *text, struct error *error
 		packets = packets || of_packets(name);
 	}
 	if (packets)
-		tell_queues(port);
+		sim_queues_look(port);
 	return 0;
 }
 
@@ -378,5 +367,5 @@ void sim_faults_start(struct sim_port *port)
 		port->dead = false;
 		turn(&port->faults, SIM_FAULT_DEAD, false);
 	}
-	tell_queues(port);
+	sim_queues_look(port);
 }

@@ -5,6 +5,7 @@
 
 #include <rte_byteorder.h>
 
+#include "drivers/flowsim/input_set.h"
 #include "drivers/flowsim/sim.h"
 
 #define MAX_ITEMS 4
@@ -116,6 +117,8 @@ static bool make(struct sim_port *port, uint32_t i, uint32_t n)
 	}
 	if (sim_pattern_parse(&draft.pattern, ghost.items, &fault) != 0)
 		return false;
+	if (port->args.profile.quirks & SIM_QUIRK_PACKET_TYPE)
+		sim_input_set_narrow(&draft.pattern);
 	draft.actions.named = 1ull << sim_action_bit(RTE_FLOW_ACTION_TYPE_MARK) |
 			      1ull << sim_action_bit(RTE_FLOW_ACTION_TYPE_PASSTHRU);
 	draft.actions.mark = true;

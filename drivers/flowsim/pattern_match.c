@@ -14,7 +14,7 @@ static bool in_range(const struct sim_range *range, const struct sim_view *view)
 
 bool sim_pattern_fits(const struct sim_pattern *pattern, const struct sim_view *view)
 {
-	if ((view->layers & pattern->layers) != pattern->layers)
+	if ((view->layers & (pattern->layers | pattern->absent)) != pattern->layers)
 		return false;
 	for (unsigned i = 0; i < pattern->n_ranges; i++)
 		if (!in_range(&pattern->ranges[i], view))
