@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <rte_prefetch.h>
+
 #include "base/mapping.h"
 #include "flow/place.h"
 
@@ -146,41 +148,66 @@ uint32_t flow_table_find(const struct flow_table *table, const struct flow_key *
 	return position;
 }
 
-/* The line that every packet touches; who needs the other fetches it. */
+/*
+ * The line that every packet touches; who needs the other fetches it. By DPDK's prefetch and not the
+ * compiler's: gcc takes a function that does nothing but __builtin_prefetch() for one without effect,
+ * and leaves its calls out.
+ */
 static inline void prefetch_record(const struct flow_table *table, uint32_t position)
 {
-	__builtin_prefetch(&table->records[position], 1);
+	rte_prefetch0(&table->records[position]);
 }
 
-/* The first record whose tag fits, at home or else in the other line; FLOW_NONE when none does. */
-static uint32_t candidate(const struct flow_table *table, uint64_t hash)
+/* The first record of a line whose tag fits, or FLOW_NONE; it is fetched. */
+static inline uint32_t candidate(const struct flow_table *table, struct place place, uint16_t tag)
 {
-	struct place place = place_home(table, hash);
-	uint16_t tag = line_tag(hash);
-	uint32_t found = line_match(place_line(table, place), tag);
+	uint32_t found = line_match(place_line(table, place), tag), position;
 
-	if (found == 0 && line_has_away(place_line(table, place), tag)) {
-		place = place_other(table, place, tag);
-		found = line_match(place_line(table, place), tag);
-	}
-	return found == 0 ? FLOW_NONE : place_position(table, place, line_first(found));
+	if (found == 0)
+		return FLOW_NONE;
+	position = place_position(table, place, line_first(found));
+	prefetch_record(table, position);
+	return position;
 }
 
 static void prefetch_lines(const struct flow_table *table, const uint64_t *hashes, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		__builtin_prefetch(place_line(table, place_home(table, hashes[i])));
+		rte_prefetch0(place_line(table, place_home(table, hashes[i])));
+}
+
+/*
+ * The records that the keys may be: those at home, and of the others those in the other line, which is
+ * fetched for all who need it before any of them looks.
+ */
+static void candidates(
+	const struct flow_table *table, const uint64_t *hashes, uint32_t *positions, unsigned n)
+{
+	struct place others[MAX_BURST];
+	uint8_t elsewhere[MAX_BURST];
+	unsigned n_elsewhere = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct place home = place_home(table, hashes[i]);
+		uint16_t tag = line_tag(hashes[i]);
+
+		positions[i] = candidate(table, home, tag);
+		if (positions[i] != FLOW_NONE || !line_has_away(place_line(table, home), tag))
+			continue;
+		others[n_elsewhere] = place_other(table, home, tag);
+		rte_prefetch0(place_line(table, others[n_elsewhere]));
+		elsewhere[n_elsewhere++] = (uint8_t)i;
+	}
+	for (unsigned i = 0; i < n_elsewhere; i++)
+		positions[elsewhere[i]] =
+			candidate(table, others[i], line_tag(hashes[elsewhere[i]]));
 }
 
 void flow_table_find_burst(const struct flow_table *table, const struct flow_key *const *keys,
 	const uint64_t *hashes, uint32_t *positions, unsigned n)
 {
 	prefetch_lines(table, hashes, n);
-	for (unsigned i = 0; i < n; i++) {
-		positions[i] = candidate(table, hashes[i]);
-		if (positions[i] != FLOW_NONE)
-			prefetch_record(table, positions[i]);
-	}
+	candidates(table, hashes, positions, n);
 	for (unsigned i = 0; i < n; i++) {
 		bool sure = positions[i] == FLOW_NONE
 				    ? table->n_strays == 0
@@ -193,13 +220,10 @@ void flow_table_find_burst(const struct flow_table *table, const struct flow_key
 
 void flow_table_prefetch(const struct flow_table *table, const uint64_t *hashes, unsigned n)
 {
-	prefetch_lines(table, hashes, n);
-	for (unsigned i = 0; i < n; i++) {
-		uint32_t position = candidate(table, hashes[i]);
+	uint32_t positions[MAX_BURST];
 
-		if (position != FLOW_NONE)
-			prefetch_record(table, position);
-	}
+	prefetch_lines(table, hashes, n);
+	candidates(table, hashes, positions, n);
 }
 
 uint32_t flow_table_touched(const struct flow_table *table, uint32_t position)
