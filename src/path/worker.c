@@ -212,9 +212,20 @@ static void fetch(const struct worker *worker, struct rte_mbuf **packets, unsign
 	flow_table_prefetch(&worker->shard->table, hashes, n_hashes);
 }
 
+/* Is this a burst that one walk takes whole, as nearly all are that come live? */
+static bool one_time(struct rte_mbuf **packets, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (packet_is_note(packets[i]) ||
+			packet_meta(packets[i])->time_us != packet_meta(packets[0])->time_us)
+			return false;
+	return true;
+}
+
 void worker_walk(struct worker *worker, struct rte_mbuf **packets, unsigned n)
 {
-	fetch(worker, packets, n);
+	if (!one_time(packets, n))
+		fetch(worker, packets, n);
 	for (unsigned i = 0; i < n;) {
 		if (packet_is_note(packets[i])) {
 			note(worker, packets[i++]);
