@@ -14,8 +14,6 @@
 #include "drivers/flowsim/args_parts.h"
 #include "drivers/flowsim/sim.h"
 
-const char sim_args_help[] = SIM_ARGS_HELP;
-
 /* What a word belongs to: words of different sources do not go together. */
 enum group {
 	OF_NIC,

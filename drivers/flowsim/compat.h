@@ -10,6 +10,7 @@
  * Ethernet, VLAN, VXLAN and GTP by their old members or by `hdr`, as either is there (GTP: the old ones).
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -106,6 +107,20 @@ static inline void sim_async_fill(struct rte_flow_fp_ops *all, const struct rte_
 #define SIM_ASYNC_SET(dev, ...) ((void)(dev))
 #endif
 
+/* Tables of templates whose rules are put in by number instead of by pattern came with 23.03. */
+#if RTE_VERSION >= RTE_VERSION_NUM(23, 3, 0, 0)
+static inline bool sim_table_by_pattern(const struct rte_flow_template_table_attr *attr)
+{
+	return attr->insertion_type == RTE_FLOW_TABLE_INSERTION_TYPE_PATTERN;
+}
+#else
+static inline bool sim_table_by_pattern(const struct rte_flow_template_table_attr *attr)
+{
+	(void)attr;
+	return true;
+}
+#endif
+
 /*
  * The RSS hash function of a whole port can be named since 23.11, and which there are; before, it is
  * told by a flow rule or by the key alone. sim_rss_asked() is the function that an application asks
@@ -151,6 +166,22 @@ static inline void sim_rss_tell(struct rte_eth_rss_conf *conf, enum rte_eth_hash
 	(void)conf;
 	(void)function;
 }
+#endif
+
+/*
+ * What dpdk-pmdinfo tells of a driver: SIM_PMD_DESCRIBE(net_flowsim, "word=<value> ..."), with no
+ * semicolon. Since 25.11 the variables that it makes are not static, and their names count nothing.
+ */
+#if RTE_VERSION >= RTE_VERSION_NUM(25, 11, 0, 0)
+#define SIM_PMD_DESCRIBE(name, words)                               \
+	extern const char this_pmd_name##name[];                    \
+	extern const char DRV_EXP_TAG(name, param_string_export)[]; \
+	RTE_PMD_EXPORT_NAME(name);                                  \
+	RTE_PMD_REGISTER_PARAM_STRING(name, words);
+#else
+#define SIM_PMD_DESCRIBE(name, words)           \
+	RTE_PMD_EXPORT_NAME(name, __COUNTER__); \
+	RTE_PMD_REGISTER_PARAM_STRING(name, words);
 #endif
 
 /* Telemetry's unsigned numbers were called u64 before 23.03. Both return 0 or a negative errno. */

@@ -6,6 +6,7 @@
 #include <ethdev_vdev.h>
 #include <rte_ether.h>
 
+#include "drivers/flowsim/compat.h"
 #include "drivers/flowsim/copy.h"
 #include "drivers/flowsim/forward.h"
 #include "drivers/flowsim/log.h"
@@ -228,5 +229,4 @@ RTE_INIT(sim_announce)
 	if (sim_copy_is_first())
 		rte_vdev_register(&driver);
 }
-RTE_PMD_EXPORT_NAME(net_flowsim, __COUNTER__);
-RTE_PMD_REGISTER_PARAM_STRING(net_flowsim, SIM_ARGS_HELP);
+SIM_PMD_DESCRIBE(net_flowsim, SIM_ARGS_HELP)
