@@ -22,11 +22,13 @@ struct sim_tx_counters;
 
 /*
  * A received packet. Returns false when it was consumed: dropped, sent on, given to another port. Else
- * *queue says where it goes, and the packet has its hash, its mark, its port; it may be another mbuf than
- * before (one whose bytes are shared is copied before it is edited). A verdict of no rules is fine.
+ * *queue says where it goes, and the packet has its mark; it may be another mbuf than before (one whose
+ * bytes are shared is copied before it is edited). It came with its port and with hash.rss, the port's
+ * own hash of it. A verdict of no rules is fine.
  *
- * Adds to counters->matched, rule_dropped, forwarded (and their bytes), missed, no_mbuf; packets, bytes,
- * marked and flagged are counted by whoever hands the packet over.
+ * Adds to counters->matched, rule_dropped, forwarded (and their bytes), sampled, missed, no_mbuf; packets,
+ * bytes, marked and flagged are counted by whoever hands the packet over. So, of one port and over all
+ * its queues: received + sampled = packets + rule_dropped + forwarded + missed + no_mbuf.
  */
 bool sim_apply(struct sim_port *port, const struct sim_verdict *verdict,
 	const struct sim_view *view, struct rte_mbuf **packet, uint16_t *queue,

@@ -228,6 +228,7 @@ static void add(struct sim_rx_counters *counters, const struct sim_rx_counters *
 	if (sum->matched == 0)
 		return;
 	sim_count_add(&counters->missed, sum->missed);
+	sim_count_add(&counters->sampled, sum->sampled);
 	sim_count_add(&counters->no_mbuf, sum->no_mbuf);
 	sim_count_add(&counters->matched, sum->matched);
 	sim_count_add(&counters->marked, sum->marked);

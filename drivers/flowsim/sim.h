@@ -51,6 +51,7 @@ struct sim_rx_counters {
 	uint64_t matched;	  /* packets that a rule matched, wherever they went */
 	uint64_t rule_dropped, rule_dropped_bytes;
 	uint64_t forwarded, forwarded_bytes; /* sent on by the NIC */
+	uint64_t sampled; /* copies that SAMPLE made: packets more than came */
 	uint64_t no_mbuf;
 	uint64_t missed; /* no room in a queue of the NIC; by any thread: atomic additions */
 };
@@ -59,6 +60,8 @@ struct sim_tx_counters {
 	uint64_t packets, bytes;
 	uint64_t errors;
 	uint64_t rule_dropped;
+	uint64_t forwarded; /* to elsewhere, by egress rules */
+	uint64_t sampled;
 };
 
 struct sim_rx_queue {

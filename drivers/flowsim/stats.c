@@ -131,9 +131,12 @@ static const struct xstat xstats[] = {
 	{"rx_rule_dropped_bytes", RX(rule_dropped_bytes)},
 	{"rx_forwarded_packets", RX(forwarded)},
 	{"rx_forwarded_bytes", RX(forwarded_bytes)},
+	{"rx_sampled_packets", RX(sampled)},
 	{"tx_port_packets", XSTAT_PORT, WHOLE_TX},
 	{"tx_port_bytes", XSTAT_PORT, WHOLE_TX_BYTES},
 	{"tx_rule_dropped_packets", TX(rule_dropped)},
+	{"tx_forwarded_packets", TX(forwarded)},
+	{"tx_sampled_packets", TX(sampled)},
 	{"tx_nic_packets", XSTAT_SENT, 0},
 	{"tx_nic_bytes", XSTAT_SENT, sizeof(uint64_t)},
 	{"flow_rules", XSTAT_GAUGE, 0},
@@ -182,7 +185,7 @@ static uint64_t whole(const struct sim_stats_base *since, size_t what)
 
 		if (what == WHOLE_RX)
 			sum += rx->packets + rx->rule_dropped + rx->forwarded + rx->no_mbuf +
-			       rx->missed;
+			       rx->missed - rx->sampled;
 		else
 			sum += what == WHOLE_TX ? since->tx[i].packets : since->tx[i].bytes;
 	}
