@@ -363,9 +363,11 @@ void sim_faults_fini(struct sim_port *port)
 
 void sim_faults_start(struct sim_port *port)
 {
+	pthread_mutex_lock(&port->lock);
 	if (port->dead) {
 		port->dead = false;
 		turn(&port->faults, SIM_FAULT_DEAD, false);
 	}
 	sim_queues_look(port);
+	pthread_mutex_unlock(&port->lock);
 }

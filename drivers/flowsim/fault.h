@@ -76,7 +76,8 @@ struct sim_port;
 int sim_faults_init(struct sim_port *port, struct error *error);
 void sim_faults_fini(struct sim_port *port);
 
-/* When the port is started, its queues set up: `dead` ends, queues learn of packet faults. */
+/* When the port is started, its queues set up: `dead` ends, queues learn of packet faults. Takes the
+ * port's lock. */
 void sim_faults_start(struct sim_port *port);
 
 /* Sets faults from text as above: all or, with an error, none. 0, or -EINVAL and a line. */

@@ -82,8 +82,7 @@ static const struct sim_profile profiles[] = {
 		.maker = SIM_MAKER_I40E,
 		.input_set = SIM_INPUT_PER_TYPE,
 		.unsupported = EINVAL,
-		.quirks = SIM_QUIRK_VALIDATE_YES | SIM_QUIRK_FULL_ERRNO | SIM_QUIRK_BLAME |
-			  SIM_QUIRK_PACKET_TYPE,
+		.quirks = SIM_QUIRK_FULL_ERRNO | SIM_QUIRK_BLAME | SIM_QUIRK_PACKET_TYPE,
 		.full_errno = ENOBUFS,
 	},
 	{
@@ -101,8 +100,7 @@ static const struct sim_profile profiles[] = {
 		.maker = SIM_MAKER_I40E,
 		.input_set = SIM_INPUT_PER_TYPE,
 		.unsupported = EINVAL,
-		.quirks = SIM_QUIRK_VALIDATE_YES | SIM_QUIRK_FULL_ERRNO | SIM_QUIRK_BLAME |
-			  SIM_QUIRK_PACKET_TYPE,
+		.quirks = SIM_QUIRK_FULL_ERRNO | SIM_QUIRK_BLAME | SIM_QUIRK_PACKET_TYPE,
 		.full_errno = ENOBUFS,
 	},
 	{
@@ -122,7 +120,7 @@ static const struct sim_profile profiles[] = {
 		.ranges = true,
 		.input_set = SIM_INPUT_ANY,
 		.unsupported = ENOTSUP,
-		.quirks = SIM_QUIRK_UNFILLED | SIM_QUIRK_VALIDATE_YES | SIM_QUIRK_FULL_ERRNO,
+		.quirks = SIM_QUIRK_VALIDATE_YES | SIM_QUIRK_FULL_ERRNO | SIM_QUIRK_BLAME,
 		.full_errno = ENOSYS,
 	},
 	{
@@ -140,7 +138,7 @@ static const struct sim_profile profiles[] = {
 		.maker = SIM_MAKER_ICE,
 		.input_set = SIM_INPUT_PER_TYPE,
 		.unsupported = EINVAL,
-		.quirks = SIM_QUIRK_VALIDATE_YES | SIM_QUIRK_FULL_ERRNO | SIM_QUIRK_BLAME,
+		.quirks = SIM_QUIRK_VALIDATE_YES | SIM_QUIRK_FULL_ERRNO,
 		.full_errno = EINVAL,
 	},
 	{

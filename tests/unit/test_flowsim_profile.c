@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <rte_byteorder.h>
+
+#include "drivers/flowsim/input_set.h"
+#include "drivers/flowsim/profile.h"
+#include "drivers/flowsim/rule.h"
+
+#define ACTION(name) (1ull << RTE_FLOW_ACTION_TYPE_##name)
+#define END_ITEM {.type = RTE_FLOW_ITEM_TYPE_END}
+
+/* A rule's parts; what is all zero is not in it. */
+struct parts {
+	enum sim_domain domain;
+	uint32_t group, priority;
+	struct rte_flow_item_eth *eth, *eth_mask;
+	struct rte_flow_item_vlan *vlan, *vlan_mask;
+	struct rte_flow_item_ipv4 *ipv4, *ipv4_mask, *ipv4_last;
+	struct rte_flow_item_ipv6 *ipv6, *ipv6_mask;
+	struct rte_flow_item_tcp *tcp, *tcp_mask;
+	struct rte_flow_item_udp *udp, *udp_mask;
+	struct rte_flow_item_sctp *sctp, *sctp_mask;
+	bool no_eth, no_ip;
+	struct sim_actions actions;
+};
+
+static struct rte_flow_item_ipv4 ends4 = {
+	.hdr.src_addr = RTE_BE32(0x0a000001), .hdr.dst_addr = RTE_BE32(0x0a000002)};
+static struct rte_flow_item_ipv4 ends4_mask = {
+	.hdr.src_addr = UINT32_MAX, .hdr.dst_addr = UINT32_MAX};
+static struct rte_flow_item_udp ports = {
+	.hdr.src_port = RTE_BE16(1024), .hdr.dst_port = RTE_BE16(80)};
+static struct rte_flow_item_udp ports_mask = {
+	.hdr.src_port = UINT16_MAX, .hdr.dst_port = UINT16_MAX};
+
+static unsigned put(struct rte_flow_item *items, unsigned n, enum rte_flow_item_type type,
+	const void *spec, const void *mask, const void *last)
+{
+	items[n] = (struct rte_flow_item){
+		.type = type, .spec = spec, .mask = spec != NULL ? mask : NULL, .last = last};
+	return n + 1;
+}
+
+static void make_draft(struct sim_draft *draft, const struct parts *parts)
+{
+	struct rte_flow_item items[8] = {END_ITEM};
+	struct sim_fault_at fault = {.cause = NULL};
+	bool four = parts->ipv6 == NULL && !parts->no_ip;
+	unsigned n = 0;
+
+	if (!parts->no_eth)
+		n = put(items, n, RTE_FLOW_ITEM_TYPE_ETH, parts->eth, parts->eth_mask, NULL);
+	if (parts->vlan != NULL)
+		n = put(items, n, RTE_FLOW_ITEM_TYPE_VLAN, parts->vlan, parts->vlan_mask, NULL);
+	if (four)
+		n = put(items, n, RTE_FLOW_ITEM_TYPE_IPV4, parts->ipv4, parts->ipv4_mask,
+			parts->ipv4_last);
+	else if (!parts->no_ip)
+		n = put(items, n, RTE_FLOW_ITEM_TYPE_IPV6, parts->ipv6, parts->ipv6_mask, NULL);
+	if (parts->tcp != NULL)
+		n = put(items, n, RTE_FLOW_ITEM_TYPE_TCP, parts->tcp, parts->tcp_mask, NULL);
+	if (parts->udp != NULL)
+		n = put(items, n, RTE_FLOW_ITEM_TYPE_UDP, parts->udp, parts->udp_mask, NULL);
+	if (parts->sctp != NULL)
+		n = put(items, n, RTE_FLOW_ITEM_TYPE_SCTP, parts->sctp, parts->sctp_mask, NULL);
+	items[n].type = RTE_FLOW_ITEM_TYPE_END;
+
+	memset(draft, 0, sizeof(*draft));
+	draft->domain = parts->domain;
+	draft->group = parts->group;
+	draft->priority = parts->priority;
+	if (sim_pattern_parse(&draft->pattern, items, &fault) != 0)
+		fail_msg("the pattern: %s", fault.message);
+	draft->actions = parts->actions;
+}
+
+static int check(const char *name, const struct parts *parts, struct sim_draft *draft)
+{
+	const struct sim_profile *profile = sim_profile_find(name);
+	struct sim_fault_at fault = {.cause = NULL};
+	int ret;
+
+	assert_non_null(profile);
+	make_draft(draft, parts);
+	ret = sim_profile_check(profile, draft, &fault);
+	if (ret != 0)
+		assert_non_null(fault.message);
+	return ret;
+}
+
+static void takes(const char *name, const struct parts *parts)
+{
+	struct sim_draft draft;
+
+	assert_int_equal(check(name, parts, &draft), 0);
+}
+
+static void refuses(const char *name, const struct parts *parts, int code)
+{
+	struct sim_draft draft;
+
+	assert_int_equal(check(name, parts, &draft), -code);
+}
+
+/* The rule that every profile is for: one flow's packets. */
+static struct parts of_flow(struct sim_actions actions)
+{
+	return (struct parts){.ipv4 = &ends4,
+		.ipv4_mask = &ends4_mask,
+		.udp = &ports,
+		.udp_mask = &ports_mask,
+		.actions = actions};
+}
+
+static const struct sim_actions mark = {
+	.named = ACTION(MARK), .mark = true, .mark_id = 7, .queue = SIM_NO_QUEUE};
+static const struct sim_actions mark_queue = {
+	.named = ACTION(MARK) | ACTION(QUEUE), .mark = true, .fate = SIM_FATE_QUEUE};
+static const struct sim_actions mark_passthru = {
+	.named = ACTION(MARK) | ACTION(PASSTHRU), .mark = true, .passthru = true};
+static const struct sim_actions mark_rss = {.named = ACTION(MARK) | ACTION(RSS),
+	.mark = true,
+	.fate = SIM_FATE_RSS,
+	.rss = {.n_queues = 2, .queues = {0, 1}}};
+static const struct sim_actions drop = {.named = ACTION(DROP), .fate = SIM_FATE_DROP};
+static const struct sim_actions count_drop = {
+	.named = ACTION(COUNT) | ACTION(DROP), .count = true, .fate = SIM_FATE_DROP};
+static const struct sim_actions count_send = {
+	.named = ACTION(COUNT) | ACTION(PORT_ID), .count = true, .fate = SIM_FATE_SEND};
+
+static void test_names(void **state)
+{
+	static const char *const names[] = {
+		"ideal", "x710-stock", "x710", "tiny", "e810", "cx5", "cx6-hws"};
+	unsigned n = 0;
+
+	(void)state;
+	while (sim_profile_name(n) != NULL) {
+		assert_string_equal(
+			sim_profile_find(sim_profile_name(n))->name, sim_profile_name(n));
+		n++;
+	}
+	assert_int_equal(n, sizeof(names) / sizeof(names[0]));
+	for (unsigned i = 0; i < n; i++)
+		assert_non_null(sim_profile_find(names[i]));
+	assert_null(sim_profile_find("x711"));
+	assert_null(sim_profile_find(""));
+	for (unsigned i = 0; i < SIM_N_QUIRKS; i++)
+		assert_non_null(sim_quirk_name(i));
+	assert_null(sim_quirk_name(SIM_N_QUIRKS));
+}
+
+/* The figures that the profiles are named for. */
+static void test_figures(void **state)
+{
+	(void)state;
+	assert_int_equal(sim_profile_find("x710-stock")->size, 7168);
+	assert_int_equal(sim_profile_find("x710-stock")->create_ns, 11000000);
+	assert_int_equal(sim_profile_find("x710")->create_ns, 22000);
+	assert_int_equal(sim_profile_find("x710")->full_errno, ENOBUFS);
+	assert_int_equal(sim_profile_find("tiny")->size, 512);
+	assert_int_equal(sim_profile_find("cx5")->size, 1u << 20);
+	assert_int_equal(sim_profile_find("cx6-hws")->rate, 4500000);
+	assert_true(sim_profile_find("cx6-hws")->async);
+	assert_false(sim_profile_find("cx6-hws")->sync);
+	assert_int_equal(sim_profile_find("ideal")->size, UINT32_MAX);
+	/* what a kind of NIC is named for does not depend on its hostility */
+	for (unsigned i = 0; sim_profile_name(i) != NULL; i++)
+		assert_int_not_equal(sim_profile_find(sim_profile_name(i))->full_errno, 0);
+}
+
+static void test_one_flow_everywhere(void **state)
+{
+	struct parts rule = of_flow(mark_queue);
+
+	(void)state;
+	for (unsigned i = 0; sim_profile_name(i) != NULL; i++)
+		takes(sim_profile_name(i), &rule);
+}
+
+static void test_attributes(void **state)
+{
+	struct parts rule = of_flow(count_drop);
+	struct parts marks = of_flow(mark_queue);
+
+	(void)state;
+	rule.domain = SIM_TRANSFER;
+	takes("ideal", &rule);
+	takes("cx5", &rule);
+	rule.domain = SIM_EGRESS;
+	takes("cx5", &rule);
+	marks.domain = SIM_TRANSFER;
+	refuses("x710", &marks, EINVAL);
+	marks.domain = SIM_EGRESS;
+	refuses("x710", &marks, EINVAL);
+	marks.domain = SIM_INGRESS;
+	marks.group = 1;
+	refuses("x710", &marks, EINVAL);
+	takes("cx5", &marks);
+	marks.group = 65531;
+	refuses("cx5", &marks, ENOTSUP);
+	marks.group = 0;
+	marks.priority = 1;
+	refuses("x710", &marks, EINVAL);
+	takes("e810", &marks);
+	marks.priority = 2;
+	refuses("e810", &marks, EINVAL);
+}
+
+static void test_x710_actions(void **state)
+{
+	static const struct sim_actions good[] = {
+		{.named = ACTION(MARK), .mark = true},
+		{.named = ACTION(MARK) | ACTION(PASSTHRU), .mark = true, .passthru = true},
+		{.named = ACTION(MARK) | ACTION(DROP), .mark = true, .fate = SIM_FATE_DROP},
+		{.named = ACTION(QUEUE), .fate = SIM_FATE_QUEUE},
+		{.named = ACTION(DROP), .fate = SIM_FATE_DROP},
+		{.named = ACTION(PASSTHRU), .passthru = true},
+		{.named = ACTION(QUEUE) | ACTION(FLAG), .flag = true, .fate = SIM_FATE_QUEUE},
+		{.named = ACTION(RSS), .fate = SIM_FATE_RSS},
+	};
+	static const struct sim_actions bad[] = {
+		{.named = 0},
+		{.named = ACTION(FLAG), .flag = true},
+		{.named = ACTION(MARK) | ACTION(FLAG) | ACTION(QUEUE),
+			.mark = true,
+			.flag = true,
+			.fate = SIM_FATE_QUEUE},
+		{.named = ACTION(MARK) | ACTION(COUNT), .mark = true, .count = true},
+		{.named = ACTION(COUNT) | ACTION(DROP), .count = true, .fate = SIM_FATE_DROP},
+		{.named = ACTION(JUMP), .jump = true, .jump_group = 1},
+		{.named = ACTION(AGE) | ACTION(QUEUE), .age = true, .fate = SIM_FATE_QUEUE},
+		{.named = ACTION(PORT_ID), .fate = SIM_FATE_SEND},
+		{.named = ACTION(PASSTHRU) | ACTION(QUEUE),
+			.passthru = true,
+			.fate = SIM_FATE_QUEUE},
+		{.named = ACTION(MARK) | ACTION(OF_POP_VLAN), .mark = true, .n_edits = 1},
+	};
+	struct parts rule;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		rule = of_flow(good[i]);
+		takes("x710", &rule);
+		takes("x710-stock", &rule);
+	}
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		rule = of_flow(bad[i]);
+		refuses("x710", &rule, EINVAL);
+	}
+}
+
+/* What Open vSwitch 3.1 asks for: everything first, then MARK and RSS, with "no fragment". */
+static void test_open_vswitch(void **state)
+{
+	struct rte_flow_item_eth type = {.type = RTE_BE16(0x0800)};
+	struct rte_flow_item_eth type_mask = {.type = UINT16_MAX};
+	struct rte_flow_item_ipv4 whole = ends4, whole_mask = ends4_mask;
+	struct parts full = of_flow(count_send), partial = of_flow(mark_rss);
+
+	(void)state;
+	whole_mask.hdr.fragment_offset = RTE_BE16(0x3fff);
+	full.domain = SIM_TRANSFER;
+	full.eth = partial.eth = &type;
+	full.eth_mask = partial.eth_mask = &type_mask;
+	full.ipv4 = partial.ipv4 = &whole;
+	full.ipv4_mask = partial.ipv4_mask = &whole_mask;
+	takes("cx5", &full);
+	refuses("x710", &full, EINVAL);
+	takes("x710", &partial);
+	takes("cx5", &partial);
+	takes("e810", &partial);
+}
+
+static void test_x710_fields(void **state)
+{
+	struct rte_flow_item_ipv4 ip = ends4, ip_mask = ends4_mask;
+	struct rte_flow_item_eth mac = {.type = 0}, mac_mask = {.type = 0};
+	struct rte_flow_item_tcp tcp = {.hdr.tcp_flags = 2}, tcp_mask = {.hdr.tcp_flags = 0xff};
+	struct parts rule = of_flow(mark);
+
+	(void)state;
+	rule.ipv4 = &ip;
+	rule.ipv4_mask = &ip_mask;
+	ip_mask.hdr.src_addr = RTE_BE32(0xffffff00);
+	refuses("x710", &rule, EINVAL);
+	refuses("e810", &rule, EINVAL);
+	takes("ideal", &rule);
+	ip_mask.hdr.src_addr = 0;
+	takes("x710", &rule);
+	ip_mask.hdr.next_proto_id = 0xff; /* not beside UDP: i40e_ethdev.c:9216 */
+	refuses("x710", &rule, EINVAL);
+	takes("e810", &rule);
+	ip_mask.hdr.next_proto_id = 0;
+	ip_mask.hdr.time_to_live = 0xff;
+	takes("x710", &rule);
+	ip_mask.hdr.packet_id = UINT16_MAX;
+	refuses("x710", &rule, EINVAL);
+	ip_mask.hdr.packet_id = 0;
+	ip_mask.hdr.fragment_offset = RTE_BE16(0x2000);
+	refuses("x710", &rule, EINVAL);
+	ip_mask.hdr.fragment_offset = 0;
+
+	memset(&mac_mask.dst, 0xff, sizeof(mac_mask.dst));
+	rule.eth = &mac;
+	rule.eth_mask = &mac_mask;
+	refuses("x710", &rule, EINVAL); /* L2 and L3 */
+	takes("e810", &rule);
+	rule.ipv4 = NULL;
+	rule.udp = NULL;
+	takes("x710", &rule);
+	rule = of_flow(mark);
+	rule.udp = NULL;
+	rule.tcp = &tcp;
+	rule.tcp_mask = &tcp_mask;
+	refuses("x710", &rule, EINVAL);
+	takes("cx5", &(struct parts){.ipv4 = &ends4,
+			     .ipv4_mask = &ends4_mask,
+			     .tcp = &tcp,
+			     .tcp_mask = &tcp_mask,
+			     .actions = mark_queue});
+}
+
+static void test_x710_layers(void **state)
+{
+	struct rte_flow_item_vlan tag = {.tci = RTE_BE16(5)}, tag_mask = {.tci = RTE_BE16(0x0fff)};
+	struct rte_flow_item_ipv6 six, six_mask;
+	struct rte_flow_item_eth type = {.type = RTE_BE16(0x88cc)}, type_mask = {.type = 0xffff};
+	struct parts rule = of_flow(mark);
+
+	(void)state;
+	rule.no_eth = true;
+	refuses("x710", &rule, EINVAL);
+	rule.no_eth = false;
+	rule.no_ip = true;
+	refuses("x710", &rule, EINVAL);
+	takes("ideal", &rule);
+	rule = of_flow(mark);
+	rule.vlan = &tag;
+	rule.vlan_mask = &tag_mask;
+	takes("x710", &rule);
+	tag_mask.tci = RTE_BE16(0x00ff);
+	refuses("x710", &rule, EINVAL);
+
+	memset(&six, 0, sizeof(six));
+	memset(&six_mask, 0, sizeof(six_mask));
+	six_mask.hdr.vtc_flow = RTE_BE32(0x0ff00000);
+	rule = of_flow(mark);
+	rule.ipv6 = &six;
+	rule.ipv6_mask = &six_mask;
+	takes("x710", &rule);
+	six_mask.hdr.vtc_flow = RTE_BE32(0x000fffff);
+	refuses("x710", &rule, EINVAL);
+
+	rule = (struct parts){.no_ip = true, .eth = &type, .eth_mask = &type_mask, .actions = mark};
+	takes("x710", &rule);
+}
+
+static void test_ranges(void **state)
+{
+	struct rte_flow_item_ipv4 ip = ends4, ip_mask = ends4_mask, last = ends4;
+	struct parts rule = of_flow(mark_queue);
+
+	(void)state;
+	last.hdr.dst_addr = RTE_BE32(0x0a0000ff);
+	rule.ipv4 = &ip;
+	rule.ipv4_mask = &ip_mask;
+	rule.ipv4_last = &last;
+	takes("ideal", &rule);
+	takes("tiny", &rule);
+	refuses("x710", &rule, EINVAL);
+	refuses("cx5", &rule, ENOTSUP);
+	/* a fragment, whichever: mlx5 takes that one */
+	memset(&last, 0, sizeof(last));
+	ip.hdr.fragment_offset = RTE_BE16(1);
+	last.hdr.fragment_offset = RTE_BE16(0x3fff);
+	ip_mask.hdr.fragment_offset = RTE_BE16(0x3fff);
+	rule.udp = NULL;
+	takes("cx5", &rule);
+	refuses("x710", &rule, EINVAL);
+}
+
+static void test_marks(void **state)
+{
+	struct parts rule = of_flow(mark_queue);
+
+	(void)state;
+	rule.actions.mark_id = UINT32_MAX;
+	takes("ideal", &rule);
+	takes("x710", &rule);
+	refuses("cx5", &rule, EINVAL);
+	rule.actions.mark_id = 0xffffef; /* mlx5.rst 22.11:1079 */
+	takes("cx5", &rule);
+	takes("cx6-hws", &rule);
+	rule.actions.mark_id++;
+	refuses("cx5", &rule, EINVAL);
+}
+
+static void test_e810_actions(void **state)
+{
+	struct parts rule = of_flow(mark_rss);
+
+	(void)state;
+	takes("e810", &rule);
+	rule.actions.rss.n_queues = 1;
+	refuses("e810", &rule, EINVAL);
+	rule.actions.rss.n_queues = 4;
+	rule.actions.rss.queues[2] = 2;
+	rule.actions.rss.queues[3] = 5;
+	refuses("e810", &rule, EINVAL);
+	rule.actions.rss.queues[3] = 3;
+	takes("e810", &rule);
+	rule = of_flow(count_drop);
+	takes("e810", &rule);
+	rule = of_flow((struct sim_actions){.named = ACTION(COUNT), .count = true});
+	takes("e810", &rule);
+	rule = of_flow((struct sim_actions){.named = 0});
+	refuses("e810", &rule, EINVAL);
+	rule = of_flow((struct sim_actions){.named = ACTION(FLAG), .flag = true});
+	refuses("e810", &rule, EINVAL);
+}
+
+static void test_mlx5_actions(void **state)
+{
+	struct parts rule = of_flow(mark);
+
+	(void)state;
+	refuses("cx5", &rule, EINVAL); /* no fate */
+	rule = of_flow(mark_passthru);
+	refuses("cx5", &rule, ENOTSUP);
+	rule = of_flow(drop);
+	rule.actions.named |= ACTION(MARK);
+	rule.actions.mark = true;
+	refuses("cx5", &rule, EINVAL);
+	rule = of_flow(count_send);
+	refuses("cx5", &rule, ENOTSUP); /* ports are for transfer */
+	rule.domain = SIM_TRANSFER;
+	takes("cx5", &rule);
+	rule = of_flow(mark_queue);
+	rule.domain = SIM_TRANSFER;
+	refuses("cx5", &rule, ENOTSUP);
+	rule = of_flow(mark_queue);
+	rule.actions.named |= ACTION(FLAG);
+	rule.actions.flag = true;
+	refuses("cx5", &rule, EINVAL);
+}
+
+/* A profile with less, as devargs make it. */
+static void test_taken_away(void **state)
+{
+	struct sim_profile less = *sim_profile_find("ideal");
+	struct parts rule = of_flow(count_drop);
+	struct sim_fault_at fault = {.cause = NULL};
+	struct sim_draft draft;
+
+	(void)state;
+	less.actions &= ~ACTION(COUNT);
+	make_draft(&draft, &rule);
+	assert_int_equal(sim_profile_check(&less, &draft, &fault), -ENOTSUP);
+	assert_int_equal(fault.type, RTE_FLOW_ERROR_TYPE_ACTION);
+	less = *sim_profile_find("ideal");
+	less.items &= ~(1ull << RTE_FLOW_ITEM_TYPE_UDP);
+	assert_int_equal(sim_profile_check(&less, &draft, &fault), -ENOTSUP);
+	assert_int_equal(fault.type, RTE_FLOW_ERROR_TYPE_ITEM);
+	less = *sim_profile_find("ideal");
+	less.mark_bits = 0;
+	rule = of_flow(mark);
+	make_draft(&draft, &rule);
+	assert_int_equal(sim_profile_check(&less, &draft, &fault), -ENOTSUP);
+	less.mark_bits = 1;
+	assert_int_equal(sim_profile_check(&less, &draft, &fault), -EINVAL);
+	draft.actions.mark_id = 1;
+	assert_int_equal(sim_profile_check(&less, &draft, &fault), 0);
+}
+
+static void view_of(struct sim_view *view, uint32_t layers, bool fragment)
+{
+	memset(view, 0, sizeof(*view));
+	view->layers = SIM_ETH | layers;
+	view->level[0].ip[6] = fragment ? 0x20 : 0;
+	view->port = 3;
+}
+
+/* An X710 looks at packets by type: a rule for IPv4 is for what is neither TCP, UDP nor SCTP. */
+static void test_packet_types(void **state)
+{
+	struct parts ip = {.actions = mark};
+	struct parts udp = {.udp = &ports, .udp_mask = NULL, .actions = mark};
+	struct sim_profile friendly = *sim_profile_find("x710");
+	struct sim_fault_at fault = {.cause = NULL};
+	struct sim_draft draft;
+	struct sim_view view;
+
+	(void)state;
+	assert_int_equal(check("x710", &ip, &draft), 0);
+	view_of(&view, SIM_IPV4 | SIM_ICMP, false);
+	assert_true(sim_pattern_match(&draft.pattern, 3, &view));
+	view_of(&view, SIM_IPV4 | SIM_UDP, false);
+	assert_false(sim_pattern_match(&draft.pattern, 3, &view));
+	view_of(&view, SIM_IPV4, true);
+	assert_false(sim_pattern_match(&draft.pattern, 3, &view));
+
+	friendly.quirks = 0;
+	make_draft(&draft, &ip);
+	assert_int_equal(sim_profile_check(&friendly, &draft, &fault), 0);
+	view_of(&view, SIM_IPV4 | SIM_UDP, false);
+	assert_true(sim_pattern_match(&draft.pattern, 3, &view));
+
+	udp.udp = &(struct rte_flow_item_udp){.hdr.src_port = 0};
+	udp.udp_mask = &(struct rte_flow_item_udp){.hdr.src_port = 0};
+	assert_int_equal(check("x710", &udp, &draft), 0);
+	view_of(&view, SIM_IPV4 | SIM_UDP, false);
+	assert_true(sim_pattern_match(&draft.pattern, 3, &view));
+	view_of(&view, SIM_IPV4 | SIM_UDP, true);
+	assert_false(sim_pattern_match(&draft.pattern, 3, &view));
+}
+
+static void test_input_sets(void **state)
+{
+	struct sim_input_sets *sets = sim_input_sets_create();
+	struct rte_flow_item_ipv4 source = ends4_mask;
+	struct rte_flow_item_tcp tcp = {.hdr.src_port = 1}, tcp_mask = {.hdr.src_port = 0xffff};
+	struct sim_draft both, one, stream;
+	struct sim_fault_at fault = {.cause = NULL};
+	struct parts rule = of_flow(mark);
+
+	(void)state;
+	assert_non_null(sets);
+	assert_int_equal(check("x710", &rule, &both), 0);
+	source.hdr.dst_addr = 0;
+	rule.ipv4_mask = &source;
+	assert_int_equal(check("x710", &rule, &one), 0);
+	rule.udp = NULL;
+	rule.tcp = &tcp;
+	rule.tcp_mask = &tcp_mask;
+	assert_int_equal(check("x710", &rule, &stream), 0);
+
+	assert_int_equal(sim_input_sets_add(sets, &both.pattern, &fault), 0);
+	assert_int_equal(sim_input_sets_add(sets, &both.pattern, &fault), 0);
+	assert_int_equal(sim_input_sets_add(sets, &one.pattern, &fault), -EINVAL);
+	assert_string_equal(fault.message, "conflict with the first rule's input set");
+	/* another packet type has a set of its own */
+	assert_int_equal(sim_input_sets_add(sets, &stream.pattern, &fault), 0);
+	sim_input_sets_remove(sets, &both.pattern);
+	assert_int_equal(sim_input_sets_add(sets, &one.pattern, &fault), -EINVAL);
+	/* the last rule of a set frees the type for another */
+	sim_input_sets_remove(sets, &both.pattern);
+	assert_int_equal(sim_input_sets_add(sets, &one.pattern, &fault), 0);
+	assert_int_equal(sim_input_sets_add(sets, &both.pattern, &fault), -EINVAL);
+	sim_input_sets_destroy(sets);
+
+	/* without sets there is no limit */
+	assert_int_equal(sim_input_sets_add(NULL, &both.pattern, &fault), 0);
+	sim_input_sets_remove(NULL, &both.pattern);
+	sim_input_sets_destroy(NULL);
+}
+
+/* "no fragment" and the type beside IP are the packet type's: no set of their own. */
+static void test_same_set(void **state)
+{
+	struct sim_input_sets *sets = sim_input_sets_create();
+	struct rte_flow_item_eth type = {.type = RTE_BE16(0x0800)}, type_mask = {.type = 0xffff};
+	struct sim_fault_at fault = {.cause = NULL};
+	struct parts rule = of_flow(mark);
+	struct sim_draft plain, typed;
+
+	(void)state;
+	assert_non_null(sets);
+	assert_int_equal(check("x710", &rule, &plain), 0);
+	rule.eth = &type;
+	rule.eth_mask = &type_mask;
+	assert_int_equal(check("x710", &rule, &typed), 0);
+	assert_int_equal(sim_input_sets_add(sets, &plain.pattern, &fault), 0);
+	assert_int_equal(sim_input_sets_add(sets, &typed.pattern, &fault), 0);
+	sim_input_sets_destroy(sets);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_figures),
+		cmocka_unit_test(test_one_flow_everywhere),
+		cmocka_unit_test(test_attributes),
+		cmocka_unit_test(test_x710_actions),
+		cmocka_unit_test(test_open_vswitch),
+		cmocka_unit_test(test_x710_fields),
+		cmocka_unit_test(test_x710_layers),
+		cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_marks),
+		cmocka_unit_test(test_e810_actions),
+		cmocka_unit_test(test_mlx5_actions),
+		cmocka_unit_test(test_taken_away),
+		cmocka_unit_test(test_packet_types),
+		cmocka_unit_test(test_input_sets),
+		cmocka_unit_test(test_same_set),
+	};
+
+	return cmocka_run_group_tests_name("flowsim profiles", tests, NULL, NULL);
+}
