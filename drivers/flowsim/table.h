@@ -18,6 +18,7 @@
  * end.
  */
 
+#include "drivers/flowsim/links.h"
 #include "drivers/flowsim/rule.h"
 
 #define SIM_MAX_CHAIN 8
@@ -33,10 +34,8 @@ struct sim_class {
 		*index; /* streams by this mask, made by resolve.c where there are streams; the
 				      class ends it by sim_index_destroy() (index.h) */
 	/* from here on: table.c's own */
-	struct sim_table *table;
 	struct sim_group *group;
-	uint64_t hash; /* of domain, group and shape */
-	struct sim_class *next;
+	struct sim_link known;	     /* of all classes, by domain, group and shape */
 	TAILQ_ENTRY(sim_class) link; /* of its group's, or of those without rules */
 
 	/* no rule in it is better than this: priority, then serial */

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* Inside of the table of rules (table.h): what those who change it and those who look into it share. */
+
+#include <rte_common.h>
+
+#include "drivers/flowsim/table.h"
+#include "packet/hash.h"
+
+TAILQ_HEAD(sim_classes, sim_class);
+
+struct sim_group {
+	enum sim_domain domain;
+	uint32_t number;
+	uint32_t n_classes;
+	struct sim_classes classes; /* with rules; those that may have the best rule first */
+	struct sim_link known;	    /* of all groups */
+	struct sim_link live;	    /* of those with rules */
+};
+
+struct sim_table {
+	struct hash_secret secret;
+	uint64_t n_rules[SIM_N_DOMAINS]; /* read without a lock by sim_table_is_empty() */
+	/* only these are looked into by who matches: changed by insert and remove alone */
+	struct sim_group *first[SIM_N_DOMAINS]; /* group 0, when it has rules */
+	struct sim_links live;
+	/* under the port's lock */
+	struct sim_links groups;
+	struct sim_links classes;
+	struct sim_classes empty; /* without rules, the longest so first */
+	uint32_t n_empty;
+};
+
+static inline uint64_t sim_table_hash_group(
+	const struct sim_table *table, enum sim_domain domain, uint32_t group)
+{
+	return hash_fold(table->secret.word[0] ^ group, table->secret.word[1] ^ domain);
+}
+
+/* Of a class's values, n_words of them. */
+static inline uint64_t sim_table_hash(
+	const struct sim_table *table, const uint64_t *values, unsigned n)
+{
+	uint64_t hash = table->secret.word[2];
+	unsigned i = 0;
+
+	for (; i + 2 <= n; i += 2)
+		hash = hash_fold(hash ^ values[i], values[i + 1] ^ table->secret.word[3]);
+	if (i < n)
+		hash = hash_fold(hash ^ values[i], table->secret.word[4]);
+	return hash;
+}
+
+/* The list where rules of that hash are. */
+static inline struct rte_flow **sim_class_bucket(const struct sim_class *sort, uint64_t hash)
+{
+	if (sort->old_buckets != NULL) {
+		uint32_t old = (uint32_t)hash & (sort->n_old_buckets - 1);
+
+		if (old >= sort->moved)
+			return &sort->old_buckets[old];
+	}
+	return &sort->buckets[(uint32_t)hash & (sort->n_buckets - 1)];
+}
+
+static inline bool sim_values_equal(const uint64_t *a, const uint64_t *b, unsigned n)
+{
+	uint64_t different = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		different |= a[i] ^ b[i];
+	return different == 0;
+}
+
+/* Whether a rule of the first priority and serial is taken before one of the second. */
+static inline bool sim_goes_before(
+	uint32_t priority, uint64_t serial, uint32_t priority2, uint64_t serial2)
+{
+	return priority != priority2 ? priority < priority2 : serial < serial2;
+}
+
+struct sim_group *sim_table_live_group(
+	const struct sim_table *table, enum sim_domain domain, uint32_t number);
