@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "drivers/flowsim/async.h"
 #include "drivers/flowsim/forward.h"
 #include "drivers/flowsim/log.h"
 #include "drivers/flowsim/ops.h"
@@ -56,6 +57,15 @@ static int resolve(struct sim_port *port, struct error *error)
 	return port->resolver != NULL ? 0 : -ENOMEM;
 }
 
+/* What applications are told of queues; testpmd polls no queue that is stopped. */
+static void tell_queues(struct rte_eth_dev_data *data, uint8_t state)
+{
+	for (uint16_t i = 0; i < data->nb_rx_queues; i++)
+		data->rx_queue_state[i] = state;
+	for (uint16_t i = 0; i < data->nb_tx_queues; i++)
+		data->tx_queue_state[i] = state;
+}
+
 int sim_start(struct rte_eth_dev *dev)
 {
 	struct sim_port *port = sim_port_of(dev);
@@ -78,6 +88,7 @@ int sim_start(struct rte_eth_dev *dev)
 		return ret;
 	}
 	sim_faults_start(port);
+	tell_queues(dev->data, RTE_ETH_QUEUE_STATE_STARTED);
 	sim_link_look(dev);
 	return 0;
 }
@@ -89,6 +100,7 @@ int sim_stop(struct rte_eth_dev *dev)
 	pthread_mutex_lock(&port->lock);
 	port->started = false;
 	pthread_mutex_unlock(&port->lock);
+	tell_queues(dev->data, RTE_ETH_QUEUE_STATE_STOPPED);
 	sim_link_look(dev);
 	/* from here on no other port of the NIC puts anything into our queues */
 	sim_nic_quiesce(port);
@@ -100,6 +112,8 @@ int sim_stop(struct rte_eth_dev *dev)
 	port->resolver = NULL;
 	pthread_mutex_unlock(&port->lock);
 	sim_queues_drain(port);
+	/* what flow queues are at work on would stay */
+	sim_async_stopped(port);
 	sim_rules_stopped(port);
 	return 0;
 }
