@@ -6,6 +6,7 @@
 #include <ethdev_vdev.h>
 #include <rte_ether.h>
 
+#include "drivers/flowsim/async.h"
 #include "drivers/flowsim/compat.h"
 #include "drivers/flowsim/copy.h"
 #include "drivers/flowsim/forward.h"
@@ -178,6 +179,7 @@ static int make(struct rte_vdev_device *vdev, const struct sim_args *args, struc
 		return ret;
 	}
 	set_calls(port);
+	sim_async_calls(dev);
 	sim_telemetry_add(port);
 	rte_eth_dev_probing_finish(dev);
 	return 0;
