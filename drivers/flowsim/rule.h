@@ -70,8 +70,7 @@ struct rte_flow {
 	struct sim_template_use *use; /* async: of its template table, told when it goes; or NULL */
 	/* of the table */
 	struct sim_class *sort; /* rules with the same mask, and its list */
-	struct rte_flow *next;	/* other values, same bucket: where this is the first of its values */
-	struct rte_flow *worse, *better; /* same values; the best one's `better` is the worst */
+	struct rte_flow *worse, *better; /* same values; the best one's `better` is the worst one */
 	uint64_t values[];	/* the pattern's words under the mask, sort->n_words of them */
 };
 

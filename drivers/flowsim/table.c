@@ -4,35 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rte_prefetch.h>
-
-#include "base/mapping.h"
 #include "drivers/flowsim/index.h"
 #include "drivers/flowsim/table_parts.h"
 
-#define FIRST_BUCKETS 8
-#define MAX_BUCKETS (1u << 30)
-#define MAPPED_BUCKETS (1u << 18) /* from here on by 2 MB pages */
-#define KEPT_BUCKETS (1u << 12)	  /* of a class without rules */
-/* While a table grows, so many old buckets are moved by each insert: done long before it is full. */
-#define MOVED_AT_ONCE 4
 /* What a walk over empty classes does at most for a new one. */
 #define MAX_LOOKS 4
-
-static struct rte_flow **buckets_create(uint32_t n)
-{
-	if (n >= MAPPED_BUCKETS)
-		return mapping_create(n * sizeof(struct rte_flow *), MAPPING_HUGE);
-	return calloc(n, sizeof(struct rte_flow *));
-}
-
-static void buckets_destroy(struct rte_flow **buckets, uint32_t n)
-{
-	if (n >= MAPPED_BUCKETS)
-		mapping_destroy(buckets, n * sizeof(struct rte_flow *));
-	else
-		free(buckets);
-}
 
 struct sim_table *sim_table_create(void)
 {
@@ -156,8 +132,7 @@ static struct sim_class *find_class(const struct sim_table *table, uint64_t hash
 static void destroy_class(struct sim_class *sort)
 {
 	sim_index_destroy(sort->index);
-	buckets_destroy(sort->old_buckets, sort->n_old_buckets);
-	buckets_destroy(sort->buckets, sort->n_buckets);
+	sim_values_fini(&sort->values);
 	free(sort);
 }
 
@@ -187,12 +162,10 @@ static struct sim_class *create_class(
 
 	if (sort == NULL)
 		return NULL;
-	sort->buckets = buckets_create(FIRST_BUCKETS);
-	if (sort->buckets == NULL) {
+	if (sim_values_init(&sort->values) < 0) {
 		free(sort);
 		return NULL;
 	}
-	sort->n_buckets = FIRST_BUCKETS;
 	sort->shape = *pattern;
 	memset(sort->shape.value, 0, sizeof(sort->shape.value));
 	for (unsigned i = 0; i < pattern->n_words; i++)
@@ -298,29 +271,11 @@ static void note_best(struct sim_table *table, struct sim_class *sort, const str
 	rank_class(sort);
 }
 
-/* Without rules: large memory is given back. */
-static void shrink(struct sim_class *sort)
-{
-	struct rte_flow **buckets;
-
-	if (sort->n_buckets <= KEPT_BUCKETS)
-		return;
-	buckets = buckets_create(FIRST_BUCKETS);
-	if (buckets == NULL)
-		return;
-	buckets_destroy(sort->old_buckets, sort->n_old_buckets);
-	buckets_destroy(sort->buckets, sort->n_buckets);
-	sort->old_buckets = NULL;
-	sort->n_old_buckets = 0;
-	sort->buckets = buckets;
-	sort->n_buckets = FIRST_BUCKETS;
-}
-
 static void note_none(struct sim_table *table, struct sim_class *sort)
 {
 	struct sim_group *group = sort->group;
 
-	shrink(sort);
+	sim_values_shrink(&sort->values);
 
 	TAILQ_REMOVE(&group->classes, sort, link);
 	if (TAILQ_EMPTY(&group->classes)) {
@@ -332,141 +287,32 @@ static void note_none(struct sim_table *table, struct sim_class *sort)
 	table->n_empty++;
 }
 
-/* Lists of old buckets go to where they belong among the new ones. */
-static void move_some(const struct sim_table *table, struct sim_class *sort, unsigned n)
+static uint64_t hash_rule(const struct sim_table *table, const struct rte_flow *rule)
 {
-	for (; n > 0 && sort->old_buckets != NULL; n--) {
-		struct rte_flow *rule = sort->old_buckets[sort->moved];
-
-		if (sort->moved + 2 * MOVED_AT_ONCE < sort->n_old_buckets)
-			rte_prefetch0(sort->old_buckets[sort->moved + 2 * MOVED_AT_ONCE]);
-		while (rule != NULL) {
-			struct rte_flow *next = rule->next;
-			uint64_t hash = sim_table_hash(table, rule->values, sort->shape.n_words);
-			struct rte_flow **bucket =
-				&sort->buckets[(uint32_t)hash & (sort->n_buckets - 1)];
-
-			rule->next = *bucket;
-			*bucket = rule;
-			rule = next;
-		}
-		sort->moved++;
-		if (sort->moved < sort->n_old_buckets)
-			continue;
-		buckets_destroy(sort->old_buckets, sort->n_old_buckets);
-		sort->old_buckets = NULL;
-		sort->n_old_buckets = 0;
-	}
-}
-
-/* Without memory it stays as it is, and gets slower. */
-static void grow(struct sim_class *sort)
-{
-	struct rte_flow **buckets;
-
-	if (sort->old_buckets != NULL || sort->n_buckets >= MAX_BUCKETS)
-		return;
-	buckets = buckets_create(sort->n_buckets * 2);
-	if (buckets == NULL)
-		return;
-	sort->old_buckets = sort->buckets;
-	sort->n_old_buckets = sort->n_buckets;
-	sort->moved = 0;
-	sort->buckets = buckets;
-	sort->n_buckets *= 2;
-}
-
-/* Where the first rule of these values hangs, or the end of the list where it would. */
-static struct rte_flow **find_values(
-	const struct sim_table *table, const struct sim_class *sort, const uint64_t *values)
-{
-	unsigned n = sort->shape.n_words;
-	struct rte_flow **at = sim_class_bucket(sort, sim_table_hash(table, values, n));
-
-	while (*at != NULL && !sim_values_equal((*at)->values, values, n))
-		at = &(*at)->next;
-	return at;
-}
-
-static bool goes_before(const struct rte_flow *rule, const struct rte_flow *other)
-{
-	return sim_goes_before(rule->priority, rule->serial, other->priority, other->serial);
-}
-
-/* Into the list of rules of the same values that begins at *first. */
-static void insert_among(struct rte_flow **first, struct rte_flow *rule)
-{
-	struct rte_flow *best = *first;
-	struct rte_flow *better = best->better; /* the worst of all, most likely the one before */
-
-	if (goes_before(rule, best)) {
-		rule->next = best->next;
-		rule->better = best->better;
-		rule->worse = best;
-		best->better = rule;
-		*first = rule;
-		return;
-	}
-	while (goes_before(rule, better))
-		better = better->better;
-	rule->next = NULL;
-	rule->better = better;
-	rule->worse = better->worse;
-	if (rule->worse != NULL)
-		rule->worse->better = rule;
-	else
-		best->better = rule;
-	better->worse = rule;
+	return sim_table_hash(table, rule->values, rule->sort->shape.n_words);
 }
 
 void sim_table_insert(struct sim_table *table, struct rte_flow *rule)
 {
 	struct sim_class *sort = rule->sort;
-	struct rte_flow **at;
+	unsigned n_words = sort->shape.n_words;
 
-	move_some(table, sort, MOVED_AT_ONCE);
-	at = find_values(table, sort, rule->values);
-	if (*at != NULL) {
-		insert_among(at, rule);
-	} else {
-		rule->next = NULL;
-		rule->worse = NULL;
-		rule->better = rule;
-		*at = rule;
-		sort->n_values++;
-		if (sort->n_values > sort->n_buckets)
-			grow(sort);
-	}
+	rule->better = NULL;
+	if (!sim_values_insert(&sort->values, hash_rule(table, rule), rule, n_words))
+		return;
 	note_best(table, sort, rule);
 	sort->n_rules++;
 	__atomic_fetch_add(&table->n_rules[sort->group->domain], 1, __ATOMIC_RELAXED);
-}
-
-static void remove_among(struct sim_class *sort, struct rte_flow **first, struct rte_flow *rule)
-{
-	struct rte_flow *best = *first;
-
-	if (best != rule) {
-		rule->better->worse = rule->worse;
-		if (rule->worse != NULL)
-			rule->worse->better = rule->better;
-		else
-			best->better = rule->better;
-	} else if (rule->worse != NULL) {
-		rule->worse->next = rule->next;
-		rule->worse->better = rule->better;
-		*first = rule->worse;
-	} else {
-		*first = rule->next;
-		sort->n_values--;
-	}
 }
 
 void sim_table_remove(struct sim_table *table, struct rte_flow *rule)
 {
 	struct sim_class *sort = rule->sort;
 
-	remove_among(sort, find_values(table, sort, rule->values), rule);
+	if (rule->better == NULL)
+		return;
+	sim_values_remove(&sort->values, hash_rule(table, rule), rule, sort->shape.n_words);
+	rule->better = NULL;
 	sort->n_rules--;
 	if (sort->n_rules == 0)
 		note_none(table, sort);

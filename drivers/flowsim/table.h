@@ -13,13 +13,13 @@
  * sim_table_remove() need, while packets are matched in line, its rules lock for writing too.
  * sim_table_match() and sim_table_is_empty() need the rules lock for reading, or the port's lock.
  *
- * Insert and remove take the same time however many rules there are (a hash table that grows is moved a
- * bit at a time), but for rules of one pattern with different priorities: such a list is walked from its
- * end.
+ * Insert and remove take the same time however many rules there are (values.h), but for rules of one
+ * pattern with different priorities: such a list is walked from its end.
  */
 
 #include "drivers/flowsim/links.h"
 #include "drivers/flowsim/rule.h"
+#include "drivers/flowsim/values.h"
 
 #define SIM_MAX_CHAIN 8
 #define SIM_MAX_IDLE_CLASSES 16
@@ -42,13 +42,7 @@ struct sim_class {
 	uint32_t best_priority;
 	uint64_t best_serial;
 	uint64_t masks[SIM_VIEW_WORDS]; /* shape.mask, n_words of them */
-	/* lists of rules with different values; those of one value hang on the first of them */
-	struct rte_flow **buckets;
-	uint32_t n_buckets; /* power of two */
-	uint32_t n_values;  /* different ones */
-	/* while it grows: buckets of the smaller table below `moved` are empty */
-	struct rte_flow **old_buckets;
-	uint32_t n_old_buckets, moved;
+	struct sim_values values;
 };
 
 struct sim_table;
@@ -86,7 +80,10 @@ void sim_table_drop_indexes(struct sim_table *table);
 struct sim_class *sim_table_class(struct sim_table *table, enum sim_domain domain, uint32_t group,
 	const struct sim_pattern *pattern);
 
-/* rule->sort, values, priority, serial and ingress are set, and stay as they are while it is in. */
+/*
+ * rule->sort, values, priority, serial and ingress are set, and stay as they are while it is in. A rule for
+ * which there is no memory (when a table has to grow) is not put in, silently; remove takes that.
+ */
 void sim_table_insert(struct sim_table *table, struct rte_flow *rule);
 void sim_table_remove(struct sim_table *table, struct rte_flow *rule);
 

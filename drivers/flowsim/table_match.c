@@ -37,13 +37,12 @@ static struct rte_flow *best_of_class(const struct sim_table *table, const struc
 {
 	uint64_t values[SIM_VIEW_WORDS];
 	unsigned n = sort->shape.n_words;
-	struct rte_flow *rule;
+	const struct sim_slot *slot;
 
 	values_of(sort, view, values);
-	rule = *sim_class_bucket(sort, sim_table_hash(table, values, n));
-	while (rule != NULL && !sim_values_equal(rule->values, values, n))
-		rule = rule->next;
-	for (; rule != NULL; rule = rule->worse)
+	slot = sim_values_find(&sort->values, sim_table_hash(table, values, n), values, n);
+	for (struct rte_flow *rule = slot != NULL ? slot->rule : NULL; rule != NULL;
+		rule = rule->worse)
 		if (port_matches(rule, view) &&
 			(after == NULL || sim_goes_before(after->priority, after->serial,
 						  rule->priority, rule->serial)))

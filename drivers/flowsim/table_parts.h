@@ -52,33 +52,5 @@ static inline uint64_t sim_table_hash(
 	return hash;
 }
 
-/* The list where rules of that hash are. */
-static inline struct rte_flow **sim_class_bucket(const struct sim_class *sort, uint64_t hash)
-{
-	if (sort->old_buckets != NULL) {
-		uint32_t old = (uint32_t)hash & (sort->n_old_buckets - 1);
-
-		if (old >= sort->moved)
-			return &sort->old_buckets[old];
-	}
-	return &sort->buckets[(uint32_t)hash & (sort->n_buckets - 1)];
-}
-
-static inline bool sim_values_equal(const uint64_t *a, const uint64_t *b, unsigned n)
-{
-	uint64_t different = 0;
-
-	for (unsigned i = 0; i < n; i++)
-		different |= a[i] ^ b[i];
-	return different == 0;
-}
-
-/* Whether a rule of the first priority and serial is taken before one of the second. */
-static inline bool sim_goes_before(
-	uint32_t priority, uint64_t serial, uint32_t priority2, uint64_t serial2)
-{
-	return priority != priority2 ? priority < priority2 : serial < serial2;
-}
-
 struct sim_group *sim_table_live_group(
 	const struct sim_table *table, enum sim_domain domain, uint32_t number);
