@@ -244,6 +244,7 @@ static const struct word words[] = {
 	{"egress", OF_NIC, NUMBER(profile.egress, 0, 1)},
 	{"async", OF_NIC, NUMBER(profile.async, 0, 1)},
 	{"sync", OF_NIC, NUMBER(profile.sync, 0, 1)},
+	{"ranges", OF_NIC, NUMBER(profile.ranges, 0, 1)},
 	{"fate_needed", OF_NIC, NUMBER(profile.fate_needed, 0, 1)},
 	{"keep_rules", OF_NIC, NUMBER(profile.keeps_rules, 0, 1)},
 	{"input_set", OF_NIC, take_input_set, 0, 0, 0, 0},
@@ -371,10 +372,32 @@ static int parse(struct sim_args *args, const struct rte_kvargs *list, struct er
 		error, -EINVAL, "sync=0 and async=0: a NIC has calls of one kind at least");
 }
 
+/* rte_kvargs takes any '=' for the end of a key; words of faults may have ':' instead. */
+static char *for_kvargs(const char *text)
+{
+	char *copy = strdup(text);
+	bool begins = true, in_fault = false, in_list = false;
+
+	for (char *at = copy; at != NULL && *at != '\0'; at++) {
+		if (begins && strncmp(at, "fault=", 6) == 0) {
+			at += 5;
+			in_fault = true;
+		} else if (in_fault && *at == '=') {
+			*at = ':';
+		}
+		if (*at == '[' || *at == ']')
+			in_list = *at == '[';
+		begins = *at == ',' && !in_list;
+		in_fault = in_fault && !begins;
+	}
+	return copy;
+}
+
 int sim_args_parse(struct sim_args *args, const char *text, struct error *error)
 {
 	const struct sim_profile *ideal = sim_profile_find("ideal");
 	struct rte_kvargs *list = NULL;
+	char *plain;
 	int ret;
 
 	memset(args, 0, sizeof(*args));
@@ -388,7 +411,10 @@ int sim_args_parse(struct sim_args *args, const char *text, struct error *error)
 		args->profile = *ideal;
 	if (text == NULL || text[0] == '\0')
 		return 0;
-	list = rte_kvargs_parse(text, NULL);
+	plain = for_kvargs(text);
+	if (plain != NULL)
+		list = rte_kvargs_parse(plain, NULL);
+	free(plain);
 	if (list == NULL)
 		return error_set(error, -EINVAL, "%.200s: not a list of WORD=VALUE", text);
 	ret = parse(args, list, error);

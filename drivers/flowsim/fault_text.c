@@ -216,22 +216,18 @@ static void set_word(struct sim_fault_state *state, enum word word, uint64_t num
 	}
 }
 
-/* "every=10" of a fault. */
-static int read_word(struct sim_fault_state *state, unsigned fault, char *text, struct error *error)
+/* A word of a fault and its value, NULL: there is none. */
+static int read_word(struct sim_fault_state *state, unsigned fault, const char *text,
+	const char *value, struct error *error)
 {
-	char *value = strchr(text, '=');
-	char shown[64];
 	uint64_t number = 0;
-	int word, status;
+	int word = find(text, words, N_WORDS);
+	int status;
 
-	if (value != NULL)
-		*value++ = '\0';
-	word = find(text, words, N_WORDS);
 	if (word < 0)
 		return unknown(error, "word", text, words, N_WORDS);
 	if ((kinds[fault].words & 1u << word) == 0)
-		return error_set(error, -EINVAL, "%s takes no %s=", names[fault],
-			text_printable(shown, sizeof(shown), text));
+		return error_set(error, -EINVAL, "%s takes no %s=", names[fault], text);
 	if (value == NULL)
 		return error_set(error, -EINVAL, "%s of %s has no value", text, names[fault]);
 	status = read_value((enum word)word, value, &number, error);
@@ -265,9 +261,10 @@ static int read_fault(struct sim_fault_order *order, char *text, struct error *e
 		state->on = false;
 		return 0;
 	}
-	for (char *word = strtok_r(rest, ":,", &saved); word != NULL && status == 0;
-		word = strtok_r(NULL, ":,", &saved))
-		status = read_word(state, (unsigned)fault, word, error);
+	for (char *word = strtok_r(rest, ":,=", &saved); word != NULL && status == 0;
+		word = strtok_r(NULL, ":,=", &saved))
+		status = read_word(
+			state, (unsigned)fault, word, strtok_r(NULL, ":,=", &saved), error);
 	return status;
 }
 

@@ -6,7 +6,7 @@
  *
  *   NAME[:WORD=NUMBER...][/NAME...]      NAME:off
  *
- * Words stand after ':' or ',' (a devarg has no ','). `errno=` takes a number or a name, `op=` create,
+ * Words stand after ':' or ',' (a devarg has no ','), numbers after '=' or ':'. `errno=` takes a number or a name, `op=` create,
  * destroy, query, push or any. A name twice: the last counts. No state of its own; any thread.
  */
 
