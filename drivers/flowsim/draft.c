@@ -12,7 +12,7 @@ static int refuse(struct sim_fault_at *fault, int code, enum rte_flow_error_type
 	return code;
 }
 
-/* OVS and others say `ingress transfer`, which once was the way to say it. */
+/* `ingress transfer`, which once was the way to say transfer, is refused by ethdev since 22.11. */
 static int read_attributes(
 	struct sim_draft *draft, const struct rte_flow_attr *attr, struct sim_fault_at *fault)
 {

@@ -107,8 +107,9 @@ int sim_stop(struct rte_eth_dev *dev)
 	if (port->pump != NULL)
 		sim_pump_stop(port);
 	pthread_mutex_lock(&port->lock);
-	if (port->resolver != NULL)
-		sim_resolver_destroy(port->resolver);
+	sim_resolver_settle(port->resolver);
+	sim_resolver_credit(port->resolver);
+	sim_resolver_destroy(port->resolver);
 	port->resolver = NULL;
 	pthread_mutex_unlock(&port->lock);
 	sim_queues_drain(port);

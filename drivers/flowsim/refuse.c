@@ -43,7 +43,7 @@ int sim_refuse(const struct sim_port *port, struct rte_flow_error *error, int co
 		/* the last of several parsers that tried has the word */
 		type = RTE_FLOW_ERROR_TYPE_ACTION;
 		message = "Not supported action.";
-	} else if (fault != NULL && (fault->message != NULL || fault->cause != NULL)) {
+	} else if (fault != NULL) {
 		cause = fault->cause;
 		if (fault->type != RTE_FLOW_ERROR_TYPE_NONE)
 			type = fault->type;

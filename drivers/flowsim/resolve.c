@@ -239,3 +239,11 @@ struct sim_count sim_resolver_count(struct sim_resolver *resolver, const struct 
 	}
 	return count;
 }
+
+void sim_resolver_credit(struct sim_resolver *resolver)
+{
+	if (resolver == NULL)
+		return;
+	for (uint32_t number = 0; number < resolver->source->n_streams; number++)
+		credit(resolver, number);
+}

@@ -86,6 +86,9 @@ const struct sim_verdict *sim_stream_verdict(const struct sim_resolver *resolver
  */
 void sim_resolver_settle(struct sim_resolver *resolver);
 
+/* What was counted so far goes to the rules for good: before it is destroyed, nobody receiving. */
+void sim_resolver_credit(struct sim_resolver *resolver);
+
 /*
  * Turns empty rounds, by the firmware, with the time that passed since the last call; under the port's
  * lock. Returns whether there is such a round: the next call should come within some milliseconds.
