@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -304,7 +305,8 @@ int sim_actions_parse(struct sim_actions *actions, struct sim_port *port, uint32
 		.fault = fault,
 	};
 
-	memset(actions, 0, sizeof(*actions));
+	/* edits and RSS are written when they come */
+	memset(actions, 0, offsetof(struct sim_actions, edits));
 	actions->queue = SIM_NO_QUEUE;
 
 	int result = read_list(&reader, list, list);

@@ -88,7 +88,7 @@ static int read_edit(struct sim_actions_reader *reader, const struct rte_flow_ac
 
 	struct sim_edit *edit = &actions->edits[actions->n_edits];
 
-	edit->type = kind->edit;
+	*edit = (struct sim_edit){.type = kind->edit};
 	if (kind->size > 0)
 		memcpy(edit->value, action->conf, kind->size);
 
