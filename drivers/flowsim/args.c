@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <rte_common.h>
 #include <rte_ether.h>
-#include <rte_kvargs.h>
 
 #include "base/suggest.h"
 #include "drivers/flowsim/args_parts.h"
@@ -302,66 +302,153 @@ static bool goes_with(enum group group, enum sim_source_kind source)
 	return source == SIM_SOURCE_STREAMS || source == SIM_SOURCE_CAPTURE;
 }
 
-/* Looks at the words alone: which source is it, is each known, is any twice? */
-static int survey(struct sim_args *args, const struct rte_kvargs *list, struct error *error)
+/*
+ * rte_kvargs takes any '=' for the end of a key, those in a file's name too; so the text is taken apart
+ * here: at ',' unless it is within brackets, then at the first '='.
+ */
+#define MAX_PAIRS 64
+
+struct pair {
+	char *name, *value; /* NULL: there was no '=' */
+};
+
+struct pairs {
+	unsigned n;
+	struct pair pair[MAX_PAIRS];
+};
+
+static char *end_of_pair(char *at)
 {
+	bool in_list = false;
+
+	for (; *at != '\0' && (in_list || *at != ','); at++)
+		if (*at == '[' || *at == ']')
+			in_list = *at == '[';
+	return at;
+}
+
+/* Cuts the text up; false when there are too many. */
+static bool split(char *text, struct pairs *pairs)
+{
+	char *end;
+
+	pairs->n = 0;
+	for (char *at = text; *at != '\0'; at = end) {
+		end = end_of_pair(at);
+		if (*end == ',')
+			*end++ = '\0';
+		if (*at == '\0')
+			continue;
+		if (pairs->n == MAX_PAIRS)
+			return false;
+		struct pair *pair = &pairs->pair[pairs->n++];
+
+		pair->name = at;
+		pair->value = strchr(at, '=');
+		if (pair->value != NULL)
+			*pair->value++ = '\0';
+	}
+	return true;
+}
+
+static const char *value_of(const struct pairs *pairs, const char *name, unsigned *n)
+{
+	const char *value = NULL;
+
+	*n = 0;
+	for (unsigned i = 0; i < pairs->n; i++)
+		if (strcmp(pairs->pair[i].name, name) == 0) {
+			value = pairs->pair[i].value;
+			++*n;
+		}
+	return value;
+}
+
+/* Is each word known, with a value, and there once? */
+static int check_words(const struct pairs *pairs, struct error *error)
+{
+	for (unsigned i = 0; i < pairs->n; i++) {
+		const struct pair *pair = &pairs->pair[i];
+		const struct word *word = find(pair->name);
+		unsigned n;
+
+		if (word == NULL)
+			return unknown(pair->name, error);
+		if (pair->value == NULL || pair->value[0] == '\0')
+			return error_set(
+				error, -EINVAL, "%s needs a value: %s=...", pair->name, pair->name);
+		(void)value_of(pairs, pair->name, &n);
+		if (n > 1 && word->take != take_faults)
+			return error_set(error, -EINVAL, "%s= is given twice", pair->name);
+	}
+	return 0;
+}
+
+/* Which source of packets is it, and does every word go with that? */
+static int choose_source(struct sim_args *args, const struct pairs *pairs, struct error *error)
+{
+	static const struct {
+		const char *name;
+		enum sim_source_kind source;
+	} sources[] = {
+		{"flows", SIM_SOURCE_STREAMS},
+		{"capture", SIM_SOURCE_CAPTURE},
+		{"port", SIM_SOURCE_PORT},
+		{"source", SIM_SOURCE_NONE},
+	};
 	const char *chosen = NULL;
 
 	args->source = SIM_SOURCE_STREAMS;
-	for (unsigned i = 0; i < list->count; i++) {
-		const char *name = list->pairs[i].key;
-		const struct word *word = find(name);
+	for (unsigned i = 0; i < RTE_DIM(sources); i++) {
+		unsigned n;
 
-		if (word == NULL)
-			return unknown(name, error);
-		if (list->pairs[i].value == NULL || list->pairs[i].value[0] == '\0')
-			return error_set(error, -EINVAL, "%s needs a value: %s=...", name, name);
-		if (rte_kvargs_count(list, name) > 1 && word->take != take_faults)
-			return error_set(error, -EINVAL, "%s= is given twice", name);
-		if (strcmp(name, "flows") != 0 && strcmp(name, "capture") != 0 &&
-			strcmp(name, "port") != 0 && strcmp(name, "source") != 0)
-			continue;
-		if (chosen != NULL)
+		(void)value_of(pairs, sources[i].name, &n);
+		if (n > 0 && chosen != NULL)
 			return error_set(error, -EINVAL,
-				"%s= and %s=: a port has one source of packets", chosen, name);
-		chosen = name;
-		if (word->group == OF_CAPTURE)
-			args->source = SIM_SOURCE_CAPTURE;
-		else if (word->group == OF_PORT)
-			args->source = SIM_SOURCE_PORT;
-		else if (word->group == OF_NONE)
-			args->source = SIM_SOURCE_NONE;
+				"%s= and %s=: a port has one source of packets", chosen,
+				sources[i].name);
+		if (n > 0) {
+			chosen = sources[i].name;
+			args->source = sources[i].source;
+		}
 	}
-	for (unsigned i = 0; i < list->count; i++)
-		if (!goes_with(find(list->pairs[i].key)->group, args->source))
+	for (unsigned i = 0; i < pairs->n; i++)
+		if (!goes_with(find(pairs->pair[i].name)->group, args->source))
 			return error_set(error, -EINVAL,
-				"%s= says nothing of a port with %s=", list->pairs[i].key,
+				"%s= says nothing of a port with %s=", pairs->pair[i].name,
 				chosen != NULL ? chosen : "flows");
 	return 0;
 }
 
-static int take_all(struct sim_args *args, const struct rte_kvargs *list, struct error *error)
+static int take_all(struct sim_args *args, const struct pairs *pairs, struct error *error)
 {
-	const char *profile = rte_kvargs_get(list, "profile");
+	unsigned n;
+	const char *profile = value_of(pairs, "profile", &n);
 	int ret = 0;
 
 	if (profile != NULL)
 		ret = take_profile(args, &profile_word, profile, error);
-	for (unsigned i = 0; ret == 0 && i < list->count; i++) {
-		const struct word *word = find(list->pairs[i].key);
+	for (unsigned i = 0; ret == 0 && i < pairs->n; i++) {
+		const struct word *word = find(pairs->pair[i].name);
 
 		if (word != &profile_word)
-			ret = word->take(args, word, list->pairs[i].value, error);
+			ret = word->take(args, word, pairs->pair[i].value, error);
 	}
 	return ret;
 }
 
-static int parse(struct sim_args *args, const struct rte_kvargs *list, struct error *error)
+static int parse(struct sim_args *args, char *text, struct error *error)
 {
-	int ret = survey(args, list, error);
+	struct pairs pairs;
+	int ret;
 
+	if (!split(text, &pairs))
+		return error_set(error, -EINVAL, "more than %u arguments", MAX_PAIRS);
+	ret = check_words(&pairs, error);
 	if (ret == 0)
-		ret = take_all(args, list, error);
+		ret = choose_source(args, &pairs, error);
+	if (ret == 0)
+		ret = take_all(args, &pairs, error);
 	if (ret < 0)
 		return ret;
 	/* both draw by it, of different things */
@@ -372,32 +459,10 @@ static int parse(struct sim_args *args, const struct rte_kvargs *list, struct er
 		error, -EINVAL, "sync=0 and async=0: a NIC has calls of one kind at least");
 }
 
-/* rte_kvargs takes any '=' for the end of a key; words of faults may have ':' instead. */
-static char *for_kvargs(const char *text)
-{
-	char *copy = strdup(text);
-	bool begins = true, in_fault = false, in_list = false;
-
-	for (char *at = copy; at != NULL && *at != '\0'; at++) {
-		if (begins && strncmp(at, "fault=", 6) == 0) {
-			at += 5;
-			in_fault = true;
-		} else if (in_fault && *at == '=') {
-			*at = ':';
-		}
-		if (*at == '[' || *at == ']')
-			in_list = *at == '[';
-		begins = *at == ',' && !in_list;
-		in_fault = in_fault && !begins;
-	}
-	return copy;
-}
-
 int sim_args_parse(struct sim_args *args, const char *text, struct error *error)
 {
 	const struct sim_profile *ideal = sim_profile_find("ideal");
-	struct rte_kvargs *list = NULL;
-	char *plain;
+	char *copy;
 	int ret;
 
 	memset(args, 0, sizeof(*args));
@@ -409,15 +474,12 @@ int sim_args_parse(struct sim_args *args, const char *text, struct error *error)
 	args->link_mbps = RTE_ETH_SPEED_NUM_10G;
 	if (ideal != NULL)
 		args->profile = *ideal;
-	if (text == NULL || text[0] == '\0')
+	if (text == NULL)
 		return 0;
-	plain = for_kvargs(text);
-	if (plain != NULL)
-		list = rte_kvargs_parse(plain, NULL);
-	free(plain);
-	if (list == NULL)
-		return error_set(error, -EINVAL, "%.200s: not a list of WORD=VALUE", text);
-	ret = parse(args, list, error);
-	rte_kvargs_free(list);
+	copy = strdup(text);
+	if (copy == NULL)
+		return error_set(error, -ENOMEM, "no memory for the arguments");
+	ret = parse(args, copy, error);
+	free(copy);
 	return ret;
 }

@@ -17,13 +17,14 @@
  * The NIC: nic=NAME (ports of one name are of one NIC and can forward to each other)
  *   profile=NAME, and each limit by its own word: rules= create_ns= destroy_ns= query_ns= spin= rate_rules=
  *   answer_ns= mark_bits= groups= priorities= transfer= egress= async= sync= actions=+count-mark
- *   items=udp+ipv4 fate_needed= input_set=any|per_type|exact keep_rules= hostile=0|1|WORD+WORD
+ *   items=udp+ipv4 ranges= fate_needed= input_set=any|per_type|exact keep_rules= hostile=0|1|WORD+WORD
  *   queues=N (most receive and transmit queues; 16) mac=ADDRESS link_mbps=N
  * Faults: fault=NAME:VALUE..., several separated by '/' or by another fault= (fault_text.h);
  *   counter_bits=N; ghost=N
  *
  * Lists of actions, items and hostile words: WORD+WORD is these and no others; one that begins with '+' or
- * '-' adds to what the profile has, or takes away. A word is given once, but for fault=.
+ * '-' adds to what the profile has, or takes away. A word is given once, but for fault=. A ',' within
+ * brackets separates nothing: fault=[fail:every=3,errno=5].
  */
 
 #include <limits.h>
@@ -63,19 +64,19 @@ struct sim_args {
 	unsigned counter_bits;
 };
 
-/* `words` is the text after the device's name, or NULL. Returns 0 or -EINVAL. */
+/* `words` is the text after the device's name, or NULL. Returns 0, -EINVAL or -ENOMEM. */
 int sim_args_parse(struct sim_args *args, const char *words, struct error *error);
 
 /*
  * The words, for RTE_PMD_REGISTER_PARAM_STRING and the docs' test.
  */
-#define SIM_ARGS_HELP                                                                      \
-	"flows=<n> capture=<file> port=<device> source=none seed=<n> "                     \
-	"load=order|uniform|zipf[:<s>] side=forward|reverse|both size=<n>|<n>-<n>|imix "   \
-	"proto=udp|tcp|sctp|icmp|mix ipv6=<percent> vlan=<percent> passes=<n> rate=<n> "   \
-	"cold=0|1 nic_core=<n> nic=<name> profile=<name> rules=<n> create_ns=<n> "         \
-	"destroy_ns=<n> query_ns=<n> spin=0|1 rate_rules=<n> answer_ns=<n> mark_bits=<n> " \
-	"groups=<n> priorities=<n> transfer=0|1 egress=0|1 async=0|1 sync=0|1 "            \
-	"actions=<list> items=<list> fate_needed=0|1 input_set=any|per_type|exact "        \
-	"keep_rules=0|1 hostile=0|1|<list> queues=<n> mac=<address> link_mbps=<n> "        \
+#define SIM_ARGS_HELP                                                                          \
+	"flows=<n> capture=<file> port=<device> source=none seed=<n> "                         \
+	"load=order|uniform|zipf[:<s>] side=forward|reverse|both size=<n>|<n>-<n>|imix "       \
+	"proto=udp|tcp|sctp|icmp|mix ipv6=<percent> vlan=<percent> passes=<n> rate=<n> "       \
+	"cold=0|1 nic_core=<n> nic=<name> profile=<name> rules=<n> create_ns=<n> "             \
+	"destroy_ns=<n> query_ns=<n> spin=0|1 rate_rules=<n> answer_ns=<n> mark_bits=<n> "     \
+	"groups=<n> priorities=<n> transfer=0|1 egress=0|1 async=0|1 sync=0|1 "                \
+	"actions=<list> items=<list> ranges=0|1 fate_needed=0|1 input_set=any|per_type|exact " \
+	"keep_rules=0|1 hostile=0|1|<list> queues=<n> mac=<address> link_mbps=<n> "            \
 	"fault=<faults> counter_bits=<n> ghost=<n>"
