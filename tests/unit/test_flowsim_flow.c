@@ -4,10 +4,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include <rte_errno.h>
+
+#include "drivers/flowsim/sim.h"
 
 #define MARK 4711
 
@@ -361,6 +365,51 @@ static void latency_is_the_callers(void **state)
 	nic_close(&nic);
 }
 
+struct leaver {
+	const struct nic *nic;
+	struct rte_flow *flow;
+};
+
+static void *destroy(void *arg)
+{
+	struct leaver *leaver = arg;
+	struct rte_flow_error error;
+
+	return rte_flow_destroy(leaver->nic->id, leaver->flow, &error) == 0 ? leaver : NULL;
+}
+
+/* A rule that leaves works on until it is gone; who asked for it waits. */
+static void a_rule_works_until_it_is_gone(void **state)
+{
+	struct taken taken;
+	struct nic nic;
+	struct leaver leaver = {.nic = &nic};
+	pthread_t thread;
+	void *done;
+
+	(void)state;
+	nic_open(&nic, "net_flowsim_stall", "flows=8,hostile=0,fault=stall_delete:ms=500");
+	leaver.flow = make(&nic, any_packet);
+	struct sim_port *port = sim_port_of(&rte_eth_devices[nic.id]);
+	enum sim_rule_state now_is = SIM_RULE_LIVE;
+
+	assert_int_equal(pthread_create(&thread, NULL, destroy, &leaver), 0);
+	while (now_is != SIM_RULE_LEAVING) {
+		pthread_mutex_lock(&port->lock);
+		assert_false(TAILQ_EMPTY(&port->rules));
+		now_is = leaver.flow->state;
+		pthread_mutex_unlock(&port->lock);
+		(void)sched_yield();
+	}
+	nic_take(&nic, 0, 64, MARK, NULL, &taken);
+	assert_int_equal(taken.marked, 64);
+	assert_int_equal(pthread_join(thread, &done), 0);
+	assert_ptr_equal(done, &leaver);
+	nic_take(&nic, 0, 64, MARK, NULL, &taken);
+	assert_int_equal(taken.marked, 0);
+	nic_close(&nic);
+}
+
 /* What it costs is told, not judged. */
 static void many_rules(void **state)
 {
@@ -402,6 +451,7 @@ int main(void)
 		cmocka_unit_test(dump_says_what_is_there),
 		cmocka_unit_test(transfer_rules_reach_other_ports),
 		cmocka_unit_test(latency_is_the_callers),
+		cmocka_unit_test(a_rule_works_until_it_is_gone),
 		cmocka_unit_test(many_rules),
 	};
 
