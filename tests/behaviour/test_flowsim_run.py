@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`millrace run` between two simulated NICs: every packet is known in advance, and counted."""
+import collections
+import json
+import subprocess
+import sys
+
+import pytest
+
+import frames
+from conftest import MILLRACE, ROOT, SLOWER
+
+sys.path.append(str(ROOT / "tests" / "smoke"))
+
+import engine  # pylint: disable=wrong-import-position
+
+FLOWS, PASSES = 5000, 7
+
+
+def refusal(*words):
+    """What it says to devices that it does not take, and its exit code."""
+    done = subprocess.run([MILLRACE, "run", *words], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=30 * SLOWER, check=False)
+    assert done.stdout == ""
+    return done.returncode, done.stderr
+
+
+def ports(a, b="source=none"):
+    return "--port", f"a=net_flowsim0,{a}", "--port", f"b=net_flowsim1,{b}", "--wire", "a,b"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def simulated_nic():
+    """It is not built where DPDK's driver headers are missing."""
+    if "flows=" not in refusal(*ports("flow=1"))[1]:
+        pytest.skip("this millrace has no simulated NIC")
+
+
+class Carried:
+    """What an engine carried: its counters, once `packets` have come, and its records."""
+
+    def __init__(self, directory, packets, *words, workers=2):
+        running = engine.Millrace(directory / "engine", *words, "--workers", workers,
+                                  "--output", "records.json")
+        try:
+            running.until(lambda: running.wire()["received"] >= packets, f"{packets} packets")
+            self.wire = running.idle()
+            self.ports, self.drops = running.ports(), running.drops()
+            self.workers = [line for line in running.ask("worker show") if "worker" in line]
+            running.stop(leaves=["records.json"])
+            with (running.directory / "records.json").open(encoding="ascii") as lines:
+                self.records = [json.loads(line) for line in lines]
+        finally:
+            running.kill()
+
+    def check(self, packets):
+        """All came, all went out, by the engine's counters, the NICs' and the records."""
+        wire = self.wire
+        assert wire["received"] == wire["out"] == packets
+        assert (wire["dropped"], wire["held"], self.drops) == (0, 0, {})
+        assert sum(port["nic"]["rx_packets"] for port in self.ports.values()) == packets
+        assert sum(port["nic"]["tx_packets"] for port in self.ports.values()) == packets
+        assert sum(worker["received"] for worker in self.workers) == packets
+        assert sum(r["packets"] + r["reverse_packets"] for r in self.records) == packets
+        keys = collections.Counter(engine.flow_key(record) for record in self.records)
+        assert set(keys.values()) == {1}
+        return self
+
+    def check_spread(self):
+        """By the NIC's own RSS: both workers have their flows, and hand none over."""
+        assert {port["sharding"] for port in self.ports.values()} == {"rss"}
+        for worker in self.workers:
+            assert worker["received"] > 0
+            assert (worker["handed_out"], worker["handed_in"]) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", [
+    "size=64",
+    "proto=tcp,size=64-1500,load=uniform",
+    "proto=mix,ipv6=40,vlan=30,size=imix",
+])
+def test_both_directions_of_every_flow(tmp_path, kind):
+    words = f"flows={FLOWS},passes={PASSES},{kind}"
+    packets = 2 * FLOWS * PASSES
+    carried = Carried(tmp_path, packets, *ports(f"{words},side=forward", f"{words},side=reverse"))
+    carried.check(packets).check_spread()
+    assert len(carried.records) == FLOWS
+    for record in carried.records:
+        assert record["packets"] == record["reverse_packets"] == PASSES
+    if "ipv6=40" in kind:
+        assert {record["version"] for record in carried.records} == {4, 6}
+        assert {record["proto"] for record in carried.records} == {1, 6, 17, 58, 132}
+
+
+def test_one_direction_and_one_worker(tmp_path):
+    packets = FLOWS * PASSES
+    carried = Carried(tmp_path, packets, *ports(f"flows={FLOWS},passes={PASSES}"), workers=1)
+    carried.check(packets)
+    assert len(carried.records) == FLOWS
+    assert all(record["reverse_packets"] == 0 for record in carried.records)
+    assert carried.ports["b"]["nic"]["tx_packets"] == packets
+
+
+def test_a_capture_again_and_again(tmp_path):
+    tcp = frames.Tcp(0, "10.0.0.1", 1025, "10.0.0.2", 80).open().talk(times=3)
+    path = frames.write(tmp_path / "it.pcap", tcp, frames.udp(1, "10.0.0.1", 9, "10.0.0.3", 53))
+    once = len(tcp.packets) + 1
+    carried = Carried(tmp_path, once * PASSES, *ports(f"capture={path},passes={PASSES}"))
+    carried.check(once * PASSES)
+    assert len(carried.records) == 2
+
+
+@pytest.mark.parametrize("words, said", [
+    ("flow=3", "did you mean flows=?"),
+    ("flows=zero", "flows=zero"),
+    ("profile=tinny", "did you mean tiny?"),
+    ("capture=/no/such/file", "/no/such/file"),
+    ("port=net_ring7", "net_ring7"),
+    ("fault=loose", "loose"),
+])
+def test_words_that_it_does_not_know(words, said):
+    code, line = refusal(*ports(words))
+    assert code in (1, 2) and said in line and line.count("\n") == 1, line
