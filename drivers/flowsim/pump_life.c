@@ -153,10 +153,12 @@ static int start_wrapped(struct sim_pump *pump)
 	struct sim_port *port = pump->port;
 	struct rte_eth_dev_info info;
 	struct rte_eth_conf conf;
+	uint16_t mtu = 0;
 	int ret;
 
 	if (pump->wrapped == SIM_NO_PORT)
 		return -ENODEV;
+	rte_eth_dev_get_mtu(pump->wrapped, &mtu);
 	ret = rte_eth_dev_info_get(pump->wrapped, &info);
 	if (ret < 0)
 		return ret;
@@ -165,6 +167,10 @@ static int start_wrapped(struct sim_pump *pump)
 	pump->n_tx = (uint16_t)RTE_MIN(RTE_MAX(port->n_tx, 1), info.max_tx_queues);
 	fill_conf(pump, &info, &conf);
 	ret = rte_eth_dev_configure(pump->wrapped, pump->n_rx, pump->n_tx, &conf);
+	if (ret == 0 && conf.rxmode.mtu != mtu) {
+		ret = rte_eth_dev_set_mtu(pump->wrapped, (uint16_t)conf.rxmode.mtu);
+		ret = ret == -ENOTSUP ? 0 : ret;
+	}
 	if (ret == 0)
 		ret = set_up_queues(pump);
 	return ret == 0 ? rte_eth_dev_start(pump->wrapped) : ret;

@@ -51,6 +51,9 @@ int sim_pump_set_mtu(struct sim_port *port, uint16_t mtu)
 
 	if (wrapped == SIM_NO_PORT)
 		return -ENODEV;
+	/* what was never configured refuses; start tells it */
+	if (!port->started)
+		return 0;
 	ret = rte_eth_dev_set_mtu(wrapped, mtu);
 	/* a device that has no MTU of its own takes frames as they come */
 	return ret == -ENOTSUP ? 0 : ret;
