@@ -19,9 +19,20 @@ done
 for name; do
 	[[ " ${all[*]} " == *" $name "* ]] || die "no fuzzer '$name'; there are ${all[*]}"
 done
+wanted=("$@")
 
 CC=clang-19 build_in build-fuzz -Dtests=false -Dfuzz=true \
 	-Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1 -Dc_args=-fsanitize=fuzzer-no-link
+
+# Those of the simulated NIC are built where that is.
+set --
+for name in "${wanted[@]}"; do
+	if [[ -x build-fuzz/tests/fuzz/fuzz_$name ]]; then
+		set -- "$@" "$name"
+	else
+		printf '%-15s skipped, not built here\n' "$name"
+	fi
+done
 
 say "making seeds"
 rm -rf build-fuzz/seeds
