@@ -14,6 +14,7 @@
 #include "base/text.h"
 
 #define EXIT_MISUSED 2
+#define LEAST 0.05
 
 static int compare(const void *a, const void *b)
 {
@@ -40,7 +41,8 @@ void bench_print(struct bench_row *row, bool json)
 	double ours = lower_quartile(row->ours, row->rounds);
 	double theirs = lower_quartile(row->theirs, row->rounds);
 	double far = spread(row->ours, row->rounds);
-	double ratio = ours > 0 ? theirs / ours : 0;
+	/* what costs nothing, or less by chance, costs a part of what is shown at most */
+	double ratio = theirs / (ours < LEAST ? LEAST : ours);
 	bool holds = row->goal == 0 || ratio >= row->goal;
 	char flows[TEXT_NUMBER_MAX];
 
@@ -92,10 +94,13 @@ void bench_print_head(bool json)
 static const struct {
 	const char *name;
 	int (*run)(const struct bench_options *options);
+	uint32_t least; /* flows */
 	const char *what;
 } benches[] = {
-	{"table", bench_table, "the flow table against rte_hash at its best"},
-	{"list", bench_list, "a worker whose flows are listed against one left alone"},
+	{"table", bench_table, 64, "the flow table against rte_hash at its best"},
+	{"list", bench_list, 64, "a worker whose flows are listed against one left alone"},
+	{"wire", bench_wire, 1,
+		"the whole path against the founding algorithm and rte_hash at its best"},
 };
 
 #define N_BENCHES (sizeof(benches) / sizeof(benches[0]))
@@ -104,14 +109,15 @@ static void print_help(FILE *stream)
 {
 	fputs("Measures this machine, side by side with the best known way, in turns.\n"
 	      "\n"
-	      "Usage: millrace bench NAME [--flows N,N...] [--json]\n"
+	      "Usage: millrace bench NAME [--flows N,N...] [--stages] [--json]\n"
 	      "\n",
 		stream);
 	for (unsigned i = 0; i < N_BENCHES; i++)
 		fprintf(stream, "  %-12s %s\n", benches[i].name, benches[i].what);
 	fputs("\n"
-	      "  --flows N,N  sizes to measure at (default: table 1024,65536,1000000; list "
-	      "1000000)\n"
+	      "  --flows N,N  sizes to measure at (default: table 1024,65536,1000000; list\n"
+	      "               1000000; wire 1,2048,65536,1000000)\n"
+	      "  --stages     wire: also what each stage of our path costs\n"
 	      "  --json       one JSON object a line\n"
 	      "\n"
 	      "A ratio above 1 is better for us. Costs are TSC cycles; of nine rounds the lower\n"
@@ -134,7 +140,7 @@ static bool parse_flows(const char *text, struct bench_options *options)
 		char *end;
 		unsigned long flows = strtoul(text, &end, 10);
 
-		if (end == text || *text == '-' || flows < 64 || flows > 33554432)
+		if (end == text || *text == '-' || flows < 1 || flows > 33554432)
 			return false;
 		options->flows[options->n_flows++] = (uint32_t)flows;
 		if (*end == '\0')
@@ -146,14 +152,29 @@ static bool parse_flows(const char *text, struct bench_options *options)
 	return false;
 }
 
+static bool enough(const char *name, const struct bench_options *options, uint32_t least)
+{
+	for (unsigned i = 0; i < options->n_flows; i++) {
+		if (options->flows[i] >= least)
+			continue;
+		fprintf(stderr, "millrace: bench %s: --flows: %u is too few, %u is not\n", name,
+			options->flows[i], least);
+		return false;
+	}
+	return true;
+}
+
 static int run(const char *name, const struct bench_options *options)
 {
 	const char *names[N_BENCHES];
 
 	for (unsigned i = 0; i < N_BENCHES; i++) {
 		names[i] = benches[i].name;
-		if (strcmp(name, names[i]) == 0)
-			return benches[i].run(options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+		if (strcmp(name, names[i]) != 0)
+			continue;
+		if (!enough(name, options, benches[i].least))
+			return EXIT_MISUSED;
+		return benches[i].run(options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 	}
 	const char *near = suggest(name, names, N_BENCHES);
 
@@ -173,9 +194,11 @@ int bench_main(int argc, char **argv)
 			return EXIT_SUCCESS;
 		} else if (strcmp(argv[i], "--json") == 0) {
 			options.json = true;
+		} else if (strcmp(argv[i], "--stages") == 0) {
+			options.stages = true;
 		} else if (strcmp(argv[i], "--flows") == 0 && i + 1 < argc) {
 			if (!parse_flows(argv[++i], &options))
-				return misused("--flows %s: not sizes of 64 to 33554432", argv[i]);
+				return misused("--flows %s: not sizes of 1 to 33554432", argv[i]);
 		} else if (argv[i][0] == '-' || name != NULL) {
 			return misused("bench: %s: not understood", argv[i]);
 		} else {

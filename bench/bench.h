@@ -15,11 +15,15 @@
 /* What the user asks of `millrace bench NAME`. */
 struct bench_options {
 	bool json;
+	bool stages;	    /* what each stage of our path costs, on stderr */
 	uint32_t flows[16]; /* sizes to measure at */
 	unsigned n_flows;
 };
 
-/* One measure of two contenders. */
+/*
+ * One measure of two contenders. Of a goal that is a number `against` is "goal", `theirs` that number in
+ * every round, and `goal` 1.
+ */
 struct bench_row {
 	const char *bench;
 	const char *measure;
@@ -45,6 +49,7 @@ void bench_print_head(bool json);
 /* `millrace bench`: argv[0] is "bench". Returns the exit code. */
 int bench_main(int argc, char **argv);
 
-/* `millrace bench table`, `list`. Without sizes each has its own. Return 0 or a negative errno. */
+/* `millrace bench table`, `list`, `wire`. Without sizes each has its own. Return 0 or a negative errno. */
 int bench_list(const struct bench_options *options);
 int bench_table(const struct bench_options *options);
+int bench_wire(const struct bench_options *options);

@@ -12,16 +12,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include <rte_cycles.h>
 #include <rte_hash.h>
 #include <rte_hash_crc.h>
 #include <rte_malloc.h>
-#include <rte_memory.h>
 
 #include "base/mapping.h"
 #include "bench/bench.h"
+#include "bench/memory.h"
 #include "flow/fragments.h"
 #include "flow/shard.h"
 #include "main/dpdk.h"
@@ -29,6 +28,7 @@
 
 #define BURST 64
 #define CHUNK 512
+#define HEAP_BYTES_A_FLOW 160
 #define PROBES (512 * 1024) /* look-ups timed in a round */
 
 /* rte_hash's view of a flow. */
@@ -47,6 +47,7 @@ struct their_record {
 struct bench {
 	struct bench_options options;
 	struct hash_secret secret;
+	int heap;	 /* of theirs */
 	uint32_t n;	 /* flows that are held */
 	uint32_t *order; /* PROBES flow numbers at random */
 	struct flow_table table;
@@ -264,7 +265,7 @@ static int create(struct bench *bench, uint32_t flows)
 		.entries = flows,
 		.key_len = sizeof(struct padded_key),
 		.hash_func = rte_hash_crc,
-		.socket_id = SOCKET_ID_ANY};
+		.socket_id = bench->heap};
 
 	bench->n = (uint32_t)(flows * 0.875);
 	bench->hash = rte_hash_create(&parameters);
@@ -311,14 +312,6 @@ static int measure_size(struct bench *bench, uint32_t flows)
 	return ret;
 }
 
-/* Memory of EAL without hugepages comes in small pages: asks the kernel for large ones. */
-static int use_large_pages(const struct rte_memseg_list *list, void *argument)
-{
-	(void)argument;
-	madvise(list->base_va, list->len, MADV_HUGEPAGE);
-	return 0;
-}
-
 int bench_table(const struct bench_options *options)
 {
 	static const uint32_t sizes[] = {1024, 65536, 1000000};
@@ -330,15 +323,15 @@ int bench_table(const struct bench_options *options)
 
 	for (unsigned i = 0; i < n; i++)
 		most = RTE_MAX(most, flows[i]);
-	int ret = dpdk_start(64 + (unsigned)(most / 1048576.0 * 160), &error);
+	int ret = dpdk_start(64, &error);
 
 	if (ret < 0) {
 		fprintf(stderr, "millrace: %s\n", error.text);
 		return ret;
 	}
-	rte_memseg_list_walk(use_large_pages, NULL);
+	bench.heap = bench_heap_create(((size_t)16 << 20) + (size_t)most * HEAP_BYTES_A_FLOW);
 	bench.order = malloc(PROBES * sizeof(*bench.order));
-	ret = bench.order == NULL ? -ENOMEM : hash_secret_init(&bench.secret);
+	ret = bench.order == NULL || bench.heap < 0 ? -ENOMEM : hash_secret_init(&bench.secret);
 	if (ret == 0)
 		bench_print_head(options->json);
 	for (unsigned i = 0; ret == 0 && i < n; i++)

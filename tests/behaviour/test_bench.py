@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`millrace bench`: not what it measures, which is the machine's business, but what it says of it."""
+import json
+
+import pytest
+
+from conftest import run
+
+KEYS = ["bench", "measure", "load", "flows", "unit", "ours", "against", "theirs", "ratio", "goal",
+        "holds", "rounds", "spread"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built():
+    if "bench" not in run("--help").stdout.decode():
+        pytest.skip("built without bench")
+
+
+def rows(*args):
+    done = run("bench", *args, "--json", timeout=120)
+    assert done.code == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.decode().splitlines()]
+
+
+def test_wire_rows():
+    found = rows("wire", "--flows", "1,1024", "--stages")
+    assert {(row["measure"], row["load"], row["flows"], row["against"]) for row in found} == {
+        (measure, load, flows, against)
+        for load, flows in (("uniform", 1), ("uniform", 1024), ("zipf", 1024))
+        for measure, against in (
+            ("wire", "founding"), ("wire", "rte_hash"), ("wire_unlisted", "founding"),
+            ("wire_total", "founding"), ("wire_total", "rte_hash"), ("floor", "goal"))}
+    for row in found:
+        assert list(row) == KEYS
+        assert row["bench"] == "wire" and row["unit"] == "cycles" and row["rounds"] == 9
+        assert row["spread"] >= 0
+        # as far as rounded figures tell
+        assert row["ratio"] == pytest.approx(row["theirs"] / row["ours"], rel=0.05, abs=0.02)
+        assert row["holds"] == (row["goal"] == 0 or row["ratio"] >= row["goal"])
+    floor = next(row for row in found if row["measure"] == "floor")
+    assert floor["theirs"] == 14 and floor["goal"] == 1
+    # what is above the floor, and all of it, have the floor between them
+    of = {(row["measure"], row["against"]): row for row in found if row["flows"] == 1024}
+    for against in "founding", "rte_hash":
+        assert of["wire_total", against]["ours"] > of["wire", against]["ours"]
+
+
+def test_stages_are_told():
+    done = run("bench", "wire", "--flows", "64", "--stages", timeout=120)
+    assert done.code == 0
+    stages = [line for line in done.lines if line.startswith("stages")]
+    assert len(stages) == 2
+    assert all(stage in stages[0] for stage in ("rx", "triage", "look_up", "account", "out"))
+
+
+@pytest.mark.parametrize("args, line", [
+    (["wier"], "no 'wier'; did you mean wire"),
+    (["wire", "--flows", "0"], "--flows 0: not sizes of 1 to 33554432"),
+    (["wire", "--flows", "1,"], "--flows 1,: not sizes of 1 to 33554432"),
+    (["table", "--flows", "2048,63"], "bench table: --flows: 63 is too few, 64 is not"),
+    (["wire", "table"], "bench: table: not understood"),
+    (["--rounds"], "bench: --rounds: not understood"),
+])
+def test_misused(args, line):
+    done = run("bench", *args)
+    assert done.code == 2
+    assert line in done.stderr
+    assert len(done.lines) == 1
