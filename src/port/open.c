@@ -255,7 +255,11 @@ static bool known_driver(const char *name, const char **near)
 static int explain(const struct port *port, int ret, const char *said, struct error *error)
 {
 	const char *name = port->ethdev, *near = NULL;
+	size_t length = strlen(name);
 
+	/* some begin with the name */
+	if (strncmp(said, name, length) == 0 && strncmp(&said[length], ": ", 2) == 0)
+		said += length + 2;
 	if (ret == -EBUSY)
 		return error_set(error, ret, "%s: another port has this device", name);
 	if (port->device.kind == PORT_DEVICE_PCI)
