@@ -54,8 +54,7 @@ uint64_t sim_now_ms(void)
 
 static struct timespec timespec_of(uint64_t ns)
 {
-	return (struct timespec){
-		.tv_sec = (time_t)(ns / NS_IN_S), .tv_nsec = (long)(ns % NS_IN_S)};
+	return (struct timespec){.tv_sec = (time_t)(ns / NS_IN_S), .tv_nsec = (long)(ns % NS_IN_S)};
 }
 
 static void sleep_ns(uint64_t ns)
@@ -95,8 +94,14 @@ void sim_firmware_wake(struct sim_port *port)
 
 void sim_firmware_nudge(struct sim_port *port)
 {
-	if (port->firmware != NULL && __atomic_load_n(&port->firmware->asleep, __ATOMIC_SEQ_CST))
-		sim_firmware_wake(port);
+	struct sim_firmware *firmware = port->firmware;
+
+	if (firmware == NULL || !__atomic_load_n(&firmware->asleep, __ATOMIC_SEQ_CST))
+		return;
+	/* that it looks again before it sleeps, the word it looks at is there by now */
+	pthread_mutex_lock(&firmware->lock);
+	pthread_cond_signal(&firmware->wake);
+	pthread_mutex_unlock(&firmware->lock);
 }
 
 /* Takes what others have called out, if they did. */
