@@ -189,7 +189,9 @@ void sim_input_set_narrow(struct sim_pattern *pattern)
 		pattern->absent |= SIM_IPV6_FRAG;
 		return;
 	}
-	/* the mask is the driver's own, or none: sim_input_set_check() saw to that */
+	/* who names fragments gets those */
+	if (mask[fragment] != 0 || mask[fragment + 1] != 0)
+		return;
 	mask[fragment] = 0x3f;
 	mask[fragment + 1] = 0xff;
 	value[fragment] = 0;
