@@ -21,7 +21,7 @@
 #define I40E (1u << SIM_MAKER_I40E)
 #define ICE (1u << SIM_MAKER_ICE)
 
-/* What of two kinds cannot stand in one set: i40e_flow.c:1937 and :2117. */
+/* What of two kinds cannot stand in one set: i40e_flow.c:1952 and :2107. */
 enum kind { OTHER, MAC, ABOVE };
 
 static const struct field {
@@ -94,8 +94,8 @@ static int whole(const uint8_t *mask, unsigned size)
 }
 
 /*
- * Fields whose masks are more than all or nothing: a tag's parts (i40e_flow.c:1767), "no fragment"
- * (:1908), IPv6's traffic class. Those that fit are taken out of the mask. Returns whether one of them
+ * Fields whose masks are more than all or nothing: a tag's parts (i40e_flow.c:1774), "no fragment"
+ * (:1906), IPv6's traffic class. Those that fit are taken out of the mask. Returns whether one of them
  * belongs to the input set above Ethernet.
  */
 static bool take_special(enum sim_maker maker, const struct sim_pattern *pattern, uint8_t *mask)

@@ -20,7 +20,7 @@ static_assert(RTE_FLOW_ACTION_TYPE_REPRESENTED_PORT < 64, "actions are bits of 6
 /* Everything that pattern_items.c and actions.c know; they say so by refusing the rest. */
 #define ALL UINT64_MAX
 
-/* i40e_flow.c:906, those of flow director without extra firmware; ETH to SCTP, one tag, no tunnels. */
+/* i40e_flow.c:995, those of flow director without extra firmware; ETH to SCTP, one tag, no tunnels. */
 #define I40E_ITEMS                                                                               \
 	(ITEM(VOID) | ITEM(ETH) | ITEM(VLAN) | ITEM(IPV4) | ITEM(IPV6) | ITEM(TCP) | ITEM(UDP) | \
 		ITEM(SCTP))

@@ -20,7 +20,7 @@ static int bad_action(struct sim_fault_at *fault, int code, const char *message)
 	return refuse(fault, code, RTE_FLOW_ERROR_TYPE_ACTION, message);
 }
 
-/* i40e_flow.c:1219 and ice_generic_flow.c:2019 refuse these one by one, mlx5 too. */
+/* i40e_flow.c:1220 and ice_generic_flow.c:2019 refuse these one by one, mlx5 too. */
 static int check_attributes(const struct sim_profile *profile, const struct sim_draft *draft,
 	struct sim_fault_at *fault)
 {
@@ -96,7 +96,7 @@ static int check_i40e(const struct sim_actions *actions, struct sim_fault_at *fa
 	return 0;
 }
 
-/* ice_fdir_filter.c:1620: a region of queues is 2, 4, ... 128 that lie together. */
+/* ice_fdir_filter.c:1621: a region of queues is 2, 4, ... 128 that lie together. */
 static bool is_region(const struct sim_rss *rss)
 {
 	if (rss->n_queues < 2 || rss->n_queues > 128 || !rte_is_power_of_2(rss->n_queues))
