@@ -39,7 +39,7 @@ uint16_t sim_pump_receive(void *queue, struct rte_mbuf **packets, uint16_t n);
 uint16_t sim_pump_send(void *queue, struct rte_mbuf **packets, uint16_t n);
 
 /*
- * Writes packets to the wrapped port, by whichever of its queues; returns how many it took, 0 when it is
+ * Writes packets to the wrapped port, by its first queue; returns how many it took, 0 when it is
  * stopped or gone. Any thread; for forward.c. Counts nothing.
  */
 uint16_t sim_pump_out(struct sim_port *port, struct rte_mbuf **packets, uint16_t n);

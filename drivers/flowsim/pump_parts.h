@@ -26,7 +26,6 @@ struct sim_pump {
 	bool running;
 	uint16_t n_rx, n_tx;
 	struct sim_pump_out out[SIM_MAX_QUEUES];
-	uint32_t next_out; /* of those who have no queue of their own */
 	uint64_t owner;
 	pthread_t thread;
 	bool has_thread;
