@@ -257,8 +257,6 @@ static int create(struct wire *wire, enum sequence_load load, struct error *erro
 	config.port[0] = wire->source.port[0];
 	config.port[1] = wire->source.port[1];
 	ret = plane_create(&wire->plane, &config, error);
-	if (ret == 0)
-		ret = bench_source_begin(&wire->source, plane_pool(wire->plane), error);
 	if (ret == 0) {
 		ret = founding_create(&wire->founding, capacity, wire->heap);
 		if (ret == 0)

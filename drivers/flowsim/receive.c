@@ -96,6 +96,43 @@ static inline void look(
 	sum->flagged += (flags & (SIM_ENTRY_MARK | SIM_ENTRY_FLAG)) == SIM_ENTRY_FLAG;
 }
 
+/* As fill_burst() for plain streams, four at once (traffic/stream_write.h); returns how many of `n`. */
+static __rte_always_inline uint16_t fill_plain(struct sim_rx_queue *queue,
+	struct rte_mbuf **packets, uint16_t n, struct sim_rx_counters *sum, bool looks)
+{
+	const struct sim_source *source = queue->port->source;
+	struct sim_round *round = &queue->round;
+	const uint64_t rearm = rearm_of(queue);
+	const uint16_t length = source->set->plain_length;
+	uint32_t at = round->at;
+
+	for (uint16_t i = 0; i + 4 <= n; i += 4) {
+		uint32_t streams[4];
+		uint8_t *data[4];
+
+		for (unsigned j = 0; j < 4; j++) {
+			const struct sim_place *place = &round->places[at];
+			struct rte_mbuf *packet = packets[i + j];
+
+			if (looks && likely(at + ENTRIES_AHEAD < round->n))
+				rte_prefetch0(&queue->entries[place[ENTRIES_AHEAD].stream]);
+			streams[j] = place->stream << source->shift | source->side;
+			data[j] = (uint8_t *)packet->buf_addr + RTE_PKTMBUF_HEADROOM;
+			fill(packet, rearm, length, place->rss);
+			if (looks)
+				look(&queue->entries[place->stream], packet, sum);
+			if (unlikely(++at == round->n)) {
+				sim_round_end(round);
+				at = 0;
+			}
+		}
+		stream_write_4(source->set, streams, data);
+	}
+	round->at = at;
+	sum->bytes += (uint64_t)(n & ~3) * length;
+	return (uint16_t)(n & ~3);
+}
+
 /* The next `n` places of the round into `n` mbufs. */
 static __rte_always_inline void fill_burst(struct sim_rx_queue *queue, struct rte_mbuf **packets,
 	uint16_t n, struct sim_rx_counters *sum, bool plain, bool looks, bool cold)
@@ -103,9 +140,10 @@ static __rte_always_inline void fill_burst(struct sim_rx_queue *queue, struct rt
 	const struct sim_source *source = queue->port->source;
 	struct sim_round *round = &queue->round;
 	const uint64_t rearm = rearm_of(queue);
+	uint16_t done = plain && !cold ? fill_plain(queue, packets, n, sum, looks) : 0;
 	uint32_t at = round->at;
 
-	for (uint16_t i = 0; i < n; i++) {
+	for (uint16_t i = done; i < n; i++) {
 		const struct sim_place *place = &round->places[at];
 		uint8_t *data = (uint8_t *)packets[i]->buf_addr + RTE_PKTMBUF_HEADROOM;
 

@@ -15,11 +15,21 @@
 #define ZIPF_MAX_PLACES (1u << 22)
 
 /* What is drawn of a seed, each independent of the others. */
-enum { DRAW_SHUFFLE = 1, DRAW_RANK, DRAW_SIDE };
+enum { DRAW_SHUFFLE = 1, DRAW_RANK, DRAW_SIDE, DRAW_REVERSE = 16 };
 
 static struct draw draw_of(const struct sequence_config *config, unsigned what)
 {
 	return (struct draw){.seed = draw_at(config->seed, what)};
+}
+
+/*
+ * Of an order: two ports that send the two sides of a set by one seed send them in orders of their own,
+ * while the same flows are the busy ones.
+ */
+static struct draw draw_order(
+	const struct sequence_config *config, unsigned what, enum stream_sides sides)
+{
+	return draw_of(config, sides == STREAM_REVERSE ? what + DRAW_REVERSE : what);
 }
 
 static void shuffle(uint32_t *numbers, uint32_t n, struct draw draw)
@@ -107,7 +117,8 @@ static uint32_t zipf_places(const struct sequence_config *config, uint64_t strea
 static int create_zipf(uint32_t **places, uint32_t *n_places, uint32_t flows,
 	enum stream_sides sides, const struct sequence_config *config)
 {
-	struct zipf zipf = {.s = config->exponent, .n = flows, .draw = draw_of(config, DRAW_RANK)};
+	struct zipf zipf = {
+		.s = config->exponent, .n = flows, .draw = draw_order(config, DRAW_RANK, sides)};
 	struct draw side = draw_of(config, DRAW_SIDE);
 	uint32_t *flow_of_rank = count_up(flows);
 	uint32_t *round;
@@ -144,7 +155,7 @@ static int create_whole(uint32_t **places, uint32_t *n_places, uint32_t flows,
 	for (uint32_t i = 0; sides != STREAM_BOTH && i < n; i++)
 		round[i] = 2 * i + (sides == STREAM_REVERSE);
 	if (config->load == SEQUENCE_UNIFORM)
-		shuffle(round, n, draw_of(config, DRAW_SHUFFLE));
+		shuffle(round, n, draw_order(config, DRAW_SHUFFLE, sides));
 	*places = round;
 	*n_places = n;
 	return 0;

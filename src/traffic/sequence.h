@@ -4,7 +4,8 @@
 /*
  * The order in which the streams of a set send: a round of places, each the number of a stream, that is
  * gone through again and again. By seed; the same words give the same round everywhere (Zipf's as far as
- * logarithms are the same to the last digit).
+ * logarithms are the same to the last digit). The two sides of a set, each with a round of its own, have
+ * orders of their own by one seed, and the same flows are busy in both.
  */
 
 #include <stdint.h>

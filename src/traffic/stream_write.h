@@ -194,7 +194,9 @@ static inline void stream_store_plain(const uint8_t *frame, __m128i words, uint8
 static inline void stream_write_plain_4(
 	const struct stream_set *set, const uint32_t streams[4], uint8_t *const data[4])
 {
-	__m128i stream = _mm_loadu_si128((const __m128i *)streams);
+	/* one by one: a caller's array that is in registers stays there */
+	__m128i stream =
+		_mm_setr_epi32((int)streams[0], (int)streams[1], (int)streams[2], (int)streams[3]);
 	__m128i side = _mm_srai_epi32(_mm_slli_epi32(stream, 31), 31);
 	__m128i name = _mm_and_si128(_mm_add_epi32(_mm_mullo_epi32(_mm_srli_epi32(stream, 1),
 							   _mm_set1_epi32((int)STREAM_SPREAD)),

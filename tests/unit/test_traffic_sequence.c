@@ -188,6 +188,35 @@ static void test_zipf_of_many(void **state)
 	free(round.places);
 }
 
+/* Rounds of the two sides: in orders of their own, but the same flows are the busy ones. */
+static void test_two_sides(void **state)
+{
+	enum { FLOWS = 1000 };
+	struct sequence_config config = {.load = SEQUENCE_ZIPF, .exponent = 1, .seed = 9};
+	struct round round[2];
+	unsigned alike = 0;
+
+	(void)state;
+	for (unsigned side = 0; side < 2; side++)
+		round[side] = make(FLOWS, side == 0 ? STREAM_FORWARD : STREAM_REVERSE, &config);
+	uint32_t *counts[2] = {counts_of(round[0], 2 * FLOWS), counts_of(round[1], 2 * FLOWS)};
+
+	assert_int_equal(round[0].n, round[1].n);
+	for (uint32_t flow = 0; flow < FLOWS; flow++) {
+		double forward = counts[0][2 * flow], reverse = counts[1][2 * flow + 1];
+
+		assert_true(fabs(forward - reverse) < 6 * sqrt(forward + reverse + 1));
+	}
+	for (uint32_t i = 0; i < round[0].n; i++)
+		alike += round[0].places[i] / 2 == round[1].places[i] / 2;
+	/* by chance, the sum of the squares of their shares: 2.9 % */
+	assert_in_range(alike, round[0].n * 2 / 100, round[0].n * 4 / 100);
+	for (unsigned side = 0; side < 2; side++) {
+		free(counts[side]);
+		free(round[side].places);
+	}
+}
+
 static void test_zipf_places(void **state)
 {
 	struct sequence_config config = {.load = SEQUENCE_ZIPF, .exponent = 1};
@@ -281,6 +310,7 @@ int main(void)
 		cmocka_unit_test(test_same_words_same_round),
 		cmocka_unit_test(test_zipf_frequencies),
 		cmocka_unit_test(test_zipf_of_many),
+		cmocka_unit_test(test_two_sides),
 		cmocka_unit_test(test_zipf_places),
 		cmocka_unit_test(test_what_is_refused),
 		cmocka_unit_test(test_words),
