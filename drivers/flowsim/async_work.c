@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_prefetch.h>
+
 #include "drivers/flowsim/actions_pool.h"
 #include "drivers/flowsim/async.h"
 #include "drivers/flowsim/sim.h"
@@ -13,6 +15,7 @@
 #define LOCKED_NS 50000
 #define LOOK_EACH 16
 #define STOCK_STEP 128
+#define AHEAD 4 /* operations between one look at memory and the next */
 
 /* What one goes through under the port's lock. */
 struct work {
@@ -171,6 +174,46 @@ static bool time_is_up(struct work *work)
 	return work->now >= work->until;
 }
 
+/* A rule that is about to come or go: the class and values that it is found by; NULL: none, or not sure. */
+static const struct sim_class *class_of(const struct sim_port *port, const struct sim_op *op)
+{
+	if (op->kind == SIM_OP_RULE_CREATE)
+		return op->rule->use->sort;
+	if (op->kind == SIM_OP_RULE_DESTROY && sim_rule_is(port, op->rule))
+		return op->rule->sort;
+	return NULL;
+}
+
+/* A rule costs several looks at memory that was not used for long: they are begun some rules before. */
+static void look_ahead(const struct work *work, const struct sim_flow_queue *queue)
+{
+	const struct sim_port *port = work->port;
+	uint64_t ahead = queue->seen - queue->done;
+
+	if (ahead > 3 * AHEAD) {
+		const struct sim_op *op = op_at(queue, queue->done + 3 * AHEAD);
+
+		/* whatever it is that a destroy names */
+		if (op->kind <= SIM_OP_RULE_DESTROY) {
+			rte_prefetch0(op->rule);
+			rte_prefetch0((const char *)op->rule + RTE_CACHE_LINE_SIZE);
+			rte_prefetch0((const char *)op->rule + 2 * RTE_CACHE_LINE_SIZE);
+		}
+	}
+	for (unsigned step = 0; step < 2; step++) {
+		if (ahead <= (2 - step) * AHEAD)
+			continue;
+		const struct sim_op *op = op_at(queue, queue->done + (2 - step) * AHEAD);
+		const struct sim_class *sort = class_of(port, op);
+
+		if (sort == NULL)
+			continue;
+		if (step == 0)
+			sim_table_prefetch(port->table, sort, op->rule->values);
+		sim_resolver_prefetch(port->resolver, sort, op->rule->values, step);
+	}
+}
+
 /* What is due in a queue. Returns when its next is, or 0: the time is up. */
 static uint64_t work_queue(struct work *work, struct sim_flow_queue *queue)
 {
@@ -183,6 +226,7 @@ static uint64_t work_queue(struct work *work, struct sim_flow_queue *queue)
 			next = op->due_ns;
 			break;
 		}
+		look_ahead(work, queue);
 		if (!carry_out(work, op))
 			continue;
 		__atomic_store_n(&queue->done, queue->done + 1, __ATOMIC_RELEASE);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_prefetch.h>
+
 #include "base/mapping.h"
 #include "drivers/flowsim/resolve.h"
 
@@ -93,6 +95,18 @@ void sim_index_destroy(struct sim_index *index)
 	mapping_destroy(index->heads, sizeof(*index->heads) * ((size_t)index->mask + 1));
 	mapping_destroy(index->next, index->n_streams * sizeof(*index->next));
 	free(index);
+}
+
+void sim_index_prefetch(
+	const struct sim_index *index, const struct sim_class *sort, const uint64_t values[])
+{
+	rte_prefetch0(&index->heads[hash_values(sort, values) & index->mask]);
+}
+
+uint32_t sim_index_first(
+	const struct sim_index *index, const struct sim_class *sort, const uint64_t values[])
+{
+	return index->heads[hash_values(sort, values) & index->mask];
 }
 
 static uint32_t step(const struct sim_index *index, const struct sim_source *source,

@@ -16,6 +16,12 @@ struct sim_source;
 struct sim_index *sim_index_create(const struct sim_source *source, const struct sim_class *sort);
 void sim_index_destroy(struct sim_index *index); /* accepts NULL */
 
+/* Where the first that may match is found; and which it is, UINT32_MAX: none. */
+void sim_index_prefetch(
+	const struct sim_index *index, const struct sim_class *sort, const uint64_t values[]);
+uint32_t sim_index_first(
+	const struct sim_index *index, const struct sim_class *sort, const uint64_t values[]);
+
 /* Streams that the rule matches, one after the other: `at` starts at SIM_INDEX_START; false = no more. */
 #define SIM_INDEX_START (UINT32_MAX - 1)
 bool sim_index_next(const struct sim_index *index, const struct sim_source *source,

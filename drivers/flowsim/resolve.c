@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_prefetch.h>
+
 #include "base/mapping.h"
 #include "drivers/flowsim/forward.h"
 #include "drivers/flowsim/index.h"
@@ -198,6 +200,24 @@ void sim_resolver_changed(struct sim_resolver *resolver, const struct rte_flow *
 		rule->sort->index = sim_index_create(resolver->source, rule->sort);
 	while (sim_index_next(rule->sort->index, resolver->source, rule, &number))
 		decide(resolver, number);
+}
+
+void sim_resolver_prefetch(const struct sim_resolver *resolver, const struct sim_class *sort,
+	const uint64_t values[], unsigned step)
+{
+	if (resolver == NULL || sort->index == NULL)
+		return;
+	if (step == 0) {
+		sim_index_prefetch(sort->index, sort, values);
+		return;
+	}
+	uint32_t number = sim_index_first(sort->index, sort, values);
+
+	if (number >= resolver->source->n_streams)
+		return;
+	rte_prefetch0(&resolver->streams[number]);
+	rte_prefetch0(&resolver->entries[number]);
+	rte_prefetch0(&resolver->hashes[number]);
 }
 
 void sim_resolver_all(struct sim_resolver *resolver)

@@ -71,6 +71,13 @@ void sim_resolver_destroy(struct sim_resolver *resolver);
 /* Under the port's lock: the rule is, or is no longer, in the table; its streams are decided anew. */
 void sim_resolver_changed(struct sim_resolver *resolver, const struct rte_flow *rule);
 
+/*
+ * Before a rule of that class and values changes: what memory it will look at, in two steps, the second
+ * when that of the first may have come. Under the port's lock; accepts NULL.
+ */
+void sim_resolver_prefetch(const struct sim_resolver *resolver, const struct sim_class *sort,
+	const uint64_t values[], unsigned step);
+
 /* Everything is decided anew: the RSS table, a fault that concerns all. */
 void sim_resolver_all(struct sim_resolver *resolver);
 

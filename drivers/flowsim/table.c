@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_prefetch.h>
+
 #include "drivers/flowsim/index.h"
 #include "drivers/flowsim/table_parts.h"
 
@@ -290,6 +292,14 @@ static void note_none(struct sim_table *table, struct sim_class *sort)
 static uint64_t hash_rule(const struct sim_table *table, const struct rte_flow *rule)
 {
 	return sim_table_hash(table, rule->values, rule->sort->shape.n_words);
+}
+
+void sim_table_prefetch(
+	const struct sim_table *table, const struct sim_class *sort, const uint64_t values[])
+{
+	uint64_t hash = sim_table_hash(table, values, sort->shape.n_words);
+
+	rte_prefetch0(&sort->values.slots[(uint32_t)hash & (sort->values.n_slots - 1)]);
 }
 
 void sim_table_insert(struct sim_table *table, struct rte_flow *rule)

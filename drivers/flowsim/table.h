@@ -85,6 +85,9 @@ struct sim_class *sim_table_class(struct sim_table *table, enum sim_domain domai
  * which there is no memory (when a table has to grow) is not put in, silently; remove takes that.
  */
 void sim_table_insert(struct sim_table *table, struct rte_flow *rule);
+/* Before either: what memory it will look at. */
+void sim_table_prefetch(
+	const struct sim_table *table, const struct sim_class *sort, const uint64_t values[]);
 void sim_table_remove(struct sim_table *table, struct rte_flow *rule);
 
 /*
