@@ -35,8 +35,8 @@ struct sim_flow {
 };
 
 /*
- * All rules go but for ghosts and for what an asynchronous operation is at work on; all handles that no
- * rule has then. Without the port's lock.
+ * All rules go but for ghosts and for what an asynchronous operation is at work on. Handles stay, until
+ * the port is closed. Without the port's lock.
  */
 void sim_rules_drop_all(struct sim_port *port);
 

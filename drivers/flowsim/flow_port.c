@@ -86,7 +86,8 @@ static void drop(struct sim_port *port, bool all)
 		if (all || (!rule->ghost && !is_at_work(rule)))
 			sim_rule_destroy(rule);
 	}
-	sim_indirects_drop(port);
+	if (all)
+		sim_indirects_drop(port);
 	pthread_mutex_unlock(&port->lock);
 }
 
