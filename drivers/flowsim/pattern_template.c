@@ -31,10 +31,11 @@ int sim_pattern_template_fill(const struct sim_pattern_template *template, uint6
 	uint16_t *port, const struct rte_flow_item items[], struct sim_fault_at *fault)
 {
 	const struct sim_pattern *pattern = &template->pattern;
-	uint64_t words[SIM_VIEW_WORDS] = {0};
+	uint64_t words[SIM_VIEW_WORDS];
 	uint8_t *bytes = (uint8_t *)words;
 	unsigned at = 0;
 
+	sim_clear(words, sizeof(words));
 	*port = SIM_NO_PORT;
 	for (unsigned n = 0; n <= template->n_items; n++) {
 		const struct rte_flow_item *item =

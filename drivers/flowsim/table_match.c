@@ -98,7 +98,7 @@ static void take(struct sim_verdict *verdict, struct rte_flow *rule)
 static void search(const struct sim_table *table, enum sim_domain domain,
 	const struct sim_view *view, struct sim_verdict *verdict)
 {
-	const struct sim_group *group = sim_table_live_group(table, domain, 0);
+	const struct sim_group *group = table->first[domain];
 	const struct rte_flow *after = NULL;
 
 	while (group != NULL && verdict->n < SIM_MAX_CHAIN) {
@@ -130,7 +130,7 @@ static bool is_settled(const struct sim_verdict *verdict)
 void sim_table_match(const struct sim_table *table, enum sim_domain domain,
 	const struct sim_view *view, struct sim_verdict *verdict)
 {
-	memset(verdict, 0, sizeof(*verdict));
+	sim_clear(verdict, sizeof(*verdict));
 	if (domain == SIM_INGRESS) {
 		search(table, SIM_TRANSFER, view, verdict);
 		if (is_settled(verdict))

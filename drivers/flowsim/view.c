@@ -387,7 +387,7 @@ void sim_view_parse(struct sim_view *view, const uint8_t *frame, uint32_t length
 	uint32_t l3_at, l4_at;
 	int type, protocol;
 
-	memset(view, 0, offsetof(struct sim_view, port));
+	sim_clear(view, offsetof(struct sim_view, port));
 	view->unused = view->l3_at = view->l4_at = view->inner_at = 0;
 	view->length = (uint16_t)RTE_MIN(length, (uint32_t)UINT16_MAX);
 	type = walk_eth(&walk, level, &layers);
