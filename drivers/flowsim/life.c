@@ -90,6 +90,8 @@ int sim_start(struct rte_eth_dev *dev)
 	sim_faults_start(port);
 	tell_queues(dev->data, RTE_ETH_QUEUE_STATE_STARTED);
 	sim_link_look(dev);
+	/* there may be rounds whose packets the NIC keeps to itself: time turns them */
+	sim_firmware_wake(port);
 	return 0;
 }
 

@@ -227,6 +227,8 @@ void sim_resolver_all(struct sim_resolver *resolver)
 	sim_streams_hash(resolver);
 	for (uint32_t number = 0; number < resolver->source->n_streams; number++)
 		decide(resolver, number);
+	/* a round may be empty now, and the firmware's to turn */
+	sim_firmware_nudge(resolver->port);
 }
 
 static bool in_chain(const struct sim_stream *stream, const struct rte_flow *rule)

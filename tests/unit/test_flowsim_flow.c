@@ -365,6 +365,43 @@ static void latency_is_the_callers(void **state)
 	nic_close(&nic);
 }
 
+/* Counts on while nobody receives. */
+static void count_goes_on(const struct nic *nic, struct rte_flow *flow)
+{
+	uint64_t begin = ask(nic, flow, false).hits;
+	double give_up = now() + 60;
+
+	while (ask(nic, flow, false).hits < begin + 1000) {
+		assert_true(now() < give_up);
+		(void)sched_yield();
+	}
+}
+
+static void time_turns_what_the_nic_keeps(void **state)
+{
+	static const struct rte_flow_action drop_count[] = {{.type = RTE_FLOW_ACTION_TYPE_DROP},
+		{.type = RTE_FLOW_ACTION_TYPE_COUNT}, {.type = RTE_FLOW_ACTION_TYPE_END}};
+	struct rte_flow_error error;
+	struct taken taken;
+	struct nic nic;
+
+	(void)state;
+	nic_open(&nic, "net_flowsim_drop", "flows=8,hostile=0,keep_rules=1");
+	struct rte_flow *flow = rte_flow_create(nic.id, &ingress, any_packet, drop_count, &error);
+
+	assert_non_null(flow);
+	nic_take(&nic, 0, 0, MARK, NULL, &taken);
+	assert_int_equal(taken.packets, 0);
+	count_goes_on(&nic, flow);
+	assert_int_equal(rte_eth_dev_stop(nic.id), 0);
+	uint64_t stopped = ask(&nic, flow, false).hits;
+
+	assert_int_equal(ask(&nic, flow, false).hits, stopped);
+	nic_start(&nic);
+	count_goes_on(&nic, flow);
+	nic_close(&nic);
+}
+
 struct leaver {
 	const struct nic *nic;
 	struct rte_flow *flow;
@@ -452,6 +489,7 @@ int main(void)
 		cmocka_unit_test(transfer_rules_reach_other_ports),
 		cmocka_unit_test(latency_is_the_callers),
 		cmocka_unit_test(a_rule_works_until_it_is_gone),
+		cmocka_unit_test(time_turns_what_the_nic_keeps),
 		cmocka_unit_test(many_rules),
 	};
 
