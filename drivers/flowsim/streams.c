@@ -120,6 +120,9 @@ void sim_stream_enter(struct sim_resolver *resolver, uint32_t number, uint16_t t
 		round->exits[way].bytes_next += bytes * stream->gone_served;
 	}
 	sim_round_close(round);
+	/* from here on time turns it, not a worker */
+	if (round->n == 0)
+		sim_firmware_wake(resolver->port);
 }
 
 void sim_streams_hash(struct sim_resolver *resolver)
