@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <pthread.h>
 
 #include <rte_bus_vdev.h>
 #include <rte_dev.h>
@@ -476,6 +477,93 @@ static void test_full_nic(void **state)
 	}
 }
 
+/* Every stream is sent on by the NIC: the host sees nothing, and the NIC's own time goes on. */
+static void test_hardware(void **state)
+{
+	uint16_t a = open_port("net_flowsim0", "flows=16,passes=3,nic=one,hostile=0");
+	uint16_t b = open_port("net_flowsim1", "source=none,nic=one");
+	const struct rte_flow_attr attr = {.transfer = 1};
+	const struct rte_flow_item pattern[] = {
+		{.type = RTE_FLOW_ITEM_TYPE_ETH}, {.type = RTE_FLOW_ITEM_TYPE_END}};
+	const struct rte_flow_action_ethdev to = {.port_id = b};
+	const struct rte_flow_action actions[] = {{.type = RTE_FLOW_ACTION_TYPE_COUNT},
+		{.type = RTE_FLOW_ACTION_TYPE_REPRESENTED_PORT, .conf = &to},
+		{.type = RTE_FLOW_ACTION_TYPE_END}};
+	struct rte_flow_query_count count = {0};
+	struct rte_flow_error error;
+	struct rte_flow *rule = rte_flow_create(a, &attr, pattern, actions, &error);
+
+	(void)state;
+	assert_non_null(rule);
+	for (uint64_t end = sim_now_ms() + 60000; xstat(a, "rx_forwarded_packets") < 48;)
+		assert_true(sim_now_ms() < end);
+	assert_int_equal(take(a, 0), 0);
+	assert_int_equal(xstat(a, "rx_port_packets"), 48);
+	assert_int_equal(xstat(b, "tx_nic_packets"), 48);
+	assert_int_equal(xstat(b, "tx_nic_bytes"), 48 * 64);
+	assert_int_equal(stats(a).ipackets, 0);
+	assert_int_equal(rte_flow_query(a, rule, actions, &count, &error), 0);
+	assert_int_equal(count.hits, 48);
+	close_port("net_flowsim0");
+	close_port("net_flowsim1");
+}
+
+struct worker {
+	pthread_t thread;
+	uint16_t id;
+	bool over;
+	uint64_t received, sent;
+};
+
+static void *work(void *context)
+{
+	struct worker *worker = context;
+	struct rte_mbuf *packets[BURST];
+
+	while (!__atomic_load_n(&worker->over, __ATOMIC_RELAXED)) {
+		uint16_t n = rte_eth_rx_burst(worker->id, 0, packets, BURST);
+		uint16_t sent = rte_eth_tx_burst(worker->id, 0, packets, n);
+
+		rte_pktmbuf_free_bulk(&packets[sent], n - sent);
+		worker->received += n;
+		worker->sent += sent;
+	}
+	return NULL;
+}
+
+/* Control does what it may while packets come and go; the sums are right all the same. */
+static void test_threads(void **state)
+{
+	struct worker worker = {.id = probe("net_flowsim0", "flows=256")};
+	uint8_t key[52] = {1};
+	struct rte_eth_rss_reta_entry64 reta[2];
+
+	(void)state;
+	configure(worker.id, 2, RTE_ETH_RSS_UDP & SIM_RSS_TYPES);
+	assert_int_equal(pthread_create(&worker.thread, NULL, work, &worker), 0);
+	for (unsigned round = 0; round < 300; round++) {
+		struct rte_eth_rss_conf conf = {.rss_key = key,
+			.rss_key_len = sizeof(key),
+			.rss_hf = round % 2 ? RTE_ETH_RSS_IPV4 : RTE_ETH_RSS_NONFRAG_IPV4_UDP};
+
+		key[round % sizeof(key)]++;
+		assert_int_equal(rte_eth_dev_rss_hash_update(worker.id, &conf), 0);
+		memset(reta, 0, sizeof(reta));
+		reta[round / 64 % 2].mask = UINT64_C(1) << round % 64;
+		assert_int_equal(rte_eth_dev_rss_reta_update(worker.id, reta, 128), 0);
+		if (round % 10 == 5)
+			assert_int_equal(rte_eth_dev_set_link_down(worker.id), 0);
+		if (round % 10 == 6)
+			assert_int_equal(rte_eth_dev_set_link_up(worker.id), 0);
+		assert_true(stats(worker.id).ipackets <= xstat(worker.id, "rx_port_packets"));
+	}
+	__atomic_store_n(&worker.over, true, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_join(worker.thread, NULL), 0);
+	assert_int_equal(stats(worker.id).ipackets, worker.received);
+	assert_int_equal(stats(worker.id).opackets, worker.sent);
+	close_port("net_flowsim0");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -488,6 +576,8 @@ int main(void)
 		cmocka_unit_test_teardown(test_rss, all_back),
 		cmocka_unit_test_teardown(test_nic, all_back),
 		cmocka_unit_test_teardown(test_full_nic, all_back),
+		cmocka_unit_test_teardown(test_hardware, all_back),
+		cmocka_unit_test_teardown(test_threads, all_back),
 	};
 
 	return cmocka_run_group_tests(tests, begin, NULL);
