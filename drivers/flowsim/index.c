@@ -106,7 +106,11 @@ void sim_index_prefetch(
 uint32_t sim_index_first(
 	const struct sim_index *index, const struct sim_class *sort, const uint64_t values[])
 {
-	return index->heads[hash_values(sort, values) & index->mask];
+	uint32_t first = index->heads[hash_values(sort, values) & index->mask];
+
+	if (first != NONE)
+		rte_prefetch0(&index->next[first]);
+	return first;
 }
 
 static uint32_t step(const struct sim_index *index, const struct sim_source *source,

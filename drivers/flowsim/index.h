@@ -16,7 +16,8 @@ struct sim_source;
 struct sim_index *sim_index_create(const struct sim_source *source, const struct sim_class *sort);
 void sim_index_destroy(struct sim_index *index); /* accepts NULL */
 
-/* Where the first that may match is found; and which it is, UINT32_MAX: none. */
+/* Begins to fetch where the first that may match is found; then which it is (UINT32_MAX: none), and
+ * begins to fetch where the next is. */
 void sim_index_prefetch(
 	const struct sim_index *index, const struct sim_class *sort, const uint64_t values[]);
 uint32_t sim_index_first(
