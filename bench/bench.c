@@ -2,6 +2,7 @@
 #include "bench/bench.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,12 +92,29 @@ void bench_print_head(bool json)
 			"spread");
 }
 
+void bench_pin(void)
+{
+	cpu_set_t allowed, last;
+
+	CPU_ZERO(&last);
+	if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+		return;
+	for (int cpu = CPU_SETSIZE - 1; cpu >= 0; cpu--) {
+		if (!CPU_ISSET(cpu, &allowed))
+			continue;
+		CPU_SET(cpu, &last);
+		sched_setaffinity(0, sizeof(last), &last);
+		return;
+	}
+}
+
 static const struct {
 	const char *name;
 	int (*run)(const struct bench_options *options);
 	uint32_t least; /* flows */
 	const char *what;
 } benches[] = {
+	{"flowsim", bench_flowsim, 64, "what marks of the simulated NIC cost whoever receives"},
 	{"table", bench_table, 64, "the flow table against rte_hash at its best"},
 	{"list", bench_list, 64, "a worker whose flows are listed against one left alone"},
 	{"wire", bench_wire, 1,
@@ -116,7 +134,7 @@ static void print_help(FILE *stream)
 		fprintf(stream, "  %-12s %s\n", benches[i].name, benches[i].what);
 	fputs("\n"
 	      "  --flows N,N  sizes to measure at (default: table 1024,65536,1000000; list\n"
-	      "               1000000; wire 1,2048,65536,1000000)\n"
+	      "               1000000; wire 1,2048,65536,1000000; flowsim 16384,1000000)\n"
 	      "  --stages     wire: also what each stage of our path costs\n"
 	      "  --json       one JSON object a line\n"
 	      "\n"

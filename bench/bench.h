@@ -46,10 +46,14 @@ void bench_print(struct bench_row *row, bool json);
 /* The head of the table, and what machine this is; nothing with --json but the machine on stderr. */
 void bench_print_head(bool json);
 
+/* The calling thread to the last processor that it may use, whose cache is then its own. */
+void bench_pin(void);
+
 /* `millrace bench`: argv[0] is "bench". Returns the exit code. */
 int bench_main(int argc, char **argv);
 
-/* `millrace bench table`, `list`, `wire`. Without sizes each has its own. Return 0 or a negative errno. */
+/* `millrace bench flowsim`, `list`, `table`, `wire`. Without sizes each has its own. Return 0 or a negative errno. */
+int bench_flowsim(const struct bench_options *options);
 int bench_list(const struct bench_options *options);
 int bench_table(const struct bench_options *options);
 int bench_wire(const struct bench_options *options);

@@ -33,7 +33,8 @@ static int open_port(struct bench_source *source, unsigned number,
 	char device[PORT_DEVICE_MAX];
 
 	snprintf(device, sizeof(device), "net_flowsim%u,flows=%u,load=%s,side=%s%s%s", number,
-		config->flows, load_word(config->load), number == 0 ? "forward" : "reverse",
+		config->flows, load_word(config->load),
+		number == 0 || config->same ? "forward" : "reverse",
 		config->words == NULL ? "" : ",", config->words == NULL ? "" : config->words);
 	int ret = port_device_parse(&port.device, device, error);
 

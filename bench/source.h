@@ -10,6 +10,7 @@
  * port_start(); bench_source_close() after the last packet has been given back. One thread.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -25,6 +26,7 @@ struct bench_source {
 struct bench_source_config {
 	uint32_t flows;
 	enum sequence_load load; /* Zipf's exponent is 1 */
+	bool same;		 /* both bring the forward streams, in the same order */
 	const char *words;	 /* more device arguments, as "size=64"; NULL: none */
 };
 

@@ -11,7 +11,6 @@
  * Packets are written just before they are received: warmer than a NIC would leave them, for all alike.
  */
 #include <errno.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -304,23 +303,6 @@ static int measure_size(struct wire *wire, uint32_t flows)
 	return ret;
 }
 
-/* The last processor that we may use, ours alone from here on. */
-static void pin(void)
-{
-	cpu_set_t allowed, last;
-
-	CPU_ZERO(&last);
-	if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
-		return;
-	for (int cpu = CPU_SETSIZE - 1; cpu >= 0; cpu--) {
-		if (!CPU_ISSET(cpu, &allowed))
-			continue;
-		CPU_SET(cpu, &last);
-		sched_setaffinity(0, sizeof(last), &last);
-		return;
-	}
-}
-
 int bench_wire(const struct bench_options *options)
 {
 	static const uint32_t sizes[] = {1, 2048, 65536, 1000000};
@@ -338,7 +320,7 @@ int bench_wire(const struct bench_options *options)
 		say(error.text);
 		return ret;
 	}
-	pin();
+	bench_pin();
 	bench_print_head(options->json);
 	ret = wire.heap = bench_heap_create(((size_t)64 << 20) + (size_t)most * HEAP_BYTES_A_FLOW);
 	if (ret < 0)

@@ -18,6 +18,11 @@
 #define ENTRIES_AHEAD 64
 #define FRAMES_AHEAD 8
 
+/* Counts of a burst, in one number. */
+#define COUNT_MATCHED UINT64_C(1)
+#define COUNT_MARKED (UINT64_C(1) << 16)
+#define COUNT_FLAGGED (UINT64_C(1) << 32)
+
 /* What a burst writes alike into each mbuf. */
 static uint64_t rearm_of(const struct sim_rx_queue *queue)
 {
@@ -41,11 +46,13 @@ static inline void fill(struct rte_mbuf *packet, uint64_t rearm, uint16_t length
 {
 	memcpy(&packet->rearm_data, &rearm, sizeof(rearm));
 	packet->ol_flags = RTE_MBUF_F_RX_RSS_HASH;
-	packet->packet_type = 0;
-	packet->pkt_len = length;
-	packet->data_len = length;
-	packet->vlan_tci = 0;
-	packet->hash.rss = rss;
+	/* what lies side by side, in two stores */
+	const uint64_t type_and_length = (uint64_t)length << 32;
+	const uint64_t length_and_rss = (uint64_t)rss << 32 | length;
+
+	static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "else the halves change places");
+	memcpy(&packet->packet_type, &type_and_length, sizeof(type_and_length));
+	memcpy(&packet->data_len, &length_and_rss, sizeof(length_and_rss));
 }
 
 static inline uint16_t write_frame(
@@ -74,26 +81,40 @@ static inline void chill(const uint8_t *data, uint16_t length)
 	}
 }
 
-/* What a rule that marks and counts does to a packet. Without a branch: streams come in any order. */
-static inline void look(
-	struct sim_entry *entry, struct rte_mbuf *packet, struct sim_rx_counters *sum)
+/*
+ * What a rule that marks and counts does to a packet. Without a branch: streams come in any order.
+ * Returns what is to be counted, three numbers in one that stays in a register: see tally().
+ */
+static inline uint64_t look(struct sim_entry *entry, struct rte_mbuf *packet)
 {
-	static const uint64_t flags_of[8] = {
-		[SIM_ENTRY_MATCHED | SIM_ENTRY_MARK] = RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID,
-		[SIM_ENTRY_MATCHED | SIM_ENTRY_FLAG] = RTE_MBUF_F_RX_FDIR,
-		[SIM_ENTRY_MATCHED | SIM_ENTRY_MARK | SIM_ENTRY_FLAG] =
-			RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID,
+	static const struct {
+		uint64_t flags, counts;
+	} does[8] = {
+		[SIM_ENTRY_MATCHED] = {0, COUNT_MATCHED},
+		[SIM_ENTRY_MATCHED | SIM_ENTRY_MARK] = {RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID,
+			COUNT_MATCHED | COUNT_MARKED},
+		[SIM_ENTRY_MATCHED |
+			SIM_ENTRY_FLAG] = {RTE_MBUF_F_RX_FDIR, COUNT_MATCHED | COUNT_FLAGGED},
+		[SIM_ENTRY_MATCHED | SIM_ENTRY_MARK |
+			SIM_ENTRY_FLAG] = {RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID,
+			COUNT_MATCHED | COUNT_MARKED},
 	};
-	uint32_t flags = entry->flags;
-	uint32_t matched = flags & SIM_ENTRY_MATCHED;
+	uint32_t flags = entry->flags & 7;
 
-	packet->ol_flags |= flags_of[flags & 7];
+	packet->ol_flags |= does[flags].flags;
 	packet->hash.fdir.hi = entry->mark;
-	__atomic_store_n(&entry->hits, __atomic_load_n(&entry->hits, __ATOMIC_RELAXED) + matched,
+	__atomic_store_n(&entry->hits,
+		__atomic_load_n(&entry->hits, __ATOMIC_RELAXED) + (flags & SIM_ENTRY_MATCHED),
 		__ATOMIC_RELAXED);
-	sum->matched += matched;
-	sum->marked += (flags & SIM_ENTRY_MARK) != 0;
-	sum->flagged += (flags & (SIM_ENTRY_MARK | SIM_ENTRY_FLAG)) == SIM_ENTRY_FLAG;
+	return does[flags].counts;
+}
+
+/* Of at most 65,535 packets. */
+static inline void tally(struct sim_rx_counters *sum, uint64_t counts)
+{
+	sum->matched += counts & UINT16_MAX;
+	sum->marked += counts >> 16 & UINT16_MAX;
+	sum->flagged += counts >> 32;
 }
 
 /* As fill_burst() for plain streams, four at once (traffic/stream_write.h); returns how many of `n`. */
@@ -103,32 +124,39 @@ static __rte_always_inline uint16_t fill_plain(struct sim_rx_queue *queue,
 	const struct sim_source *source = queue->port->source;
 	struct sim_round *round = &queue->round;
 	const uint64_t rearm = rearm_of(queue);
-	const uint16_t length = source->set->plain_length;
+	/* what the frames that are written might be, for all that a compiler knows */
+	const struct stream_set *set = source->set;
+	const struct sim_place *places = round->places;
+	struct sim_entry *entries = queue->entries;
+	const uint16_t length = set->plain_length;
+	const uint32_t shift = source->shift, side = source->side, n_places = round->n;
 	uint32_t at = round->at;
+	uint64_t counts = 0;
 
 	for (uint16_t i = 0; i + 4 <= n; i += 4) {
 		uint32_t streams[4];
 		uint8_t *data[4];
 
 		for (unsigned j = 0; j < 4; j++) {
-			const struct sim_place *place = &round->places[at];
+			const struct sim_place *place = &places[at];
 			struct rte_mbuf *packet = packets[i + j];
 
-			if (looks && likely(at + ENTRIES_AHEAD < round->n))
-				rte_prefetch0(&queue->entries[place[ENTRIES_AHEAD].stream]);
-			streams[j] = place->stream << source->shift | source->side;
+			if (looks && likely(at + ENTRIES_AHEAD < n_places))
+				rte_prefetch0(&entries[place[ENTRIES_AHEAD].stream]);
+			streams[j] = place->stream << shift | side;
 			data[j] = (uint8_t *)packet->buf_addr + RTE_PKTMBUF_HEADROOM;
 			fill(packet, rearm, length, place->rss);
 			if (looks)
-				look(&queue->entries[place->stream], packet, sum);
-			if (unlikely(++at == round->n)) {
+				counts += look(&entries[place->stream], packet);
+			if (unlikely(++at == n_places)) {
 				sim_round_end(round);
 				at = 0;
 			}
 		}
-		stream_write_4(source->set, streams, data);
+		stream_write_4(set, streams, data);
 	}
 	round->at = at;
+	tally(sum, counts);
 	sum->bytes += (uint64_t)(n & ~3) * length;
 	return (uint16_t)(n & ~3);
 }
@@ -142,6 +170,7 @@ static __rte_always_inline void fill_burst(struct sim_rx_queue *queue, struct rt
 	const uint64_t rearm = rearm_of(queue);
 	uint16_t done = plain && !cold ? fill_plain(queue, packets, n, sum, looks) : 0;
 	uint32_t at = round->at;
+	uint64_t counts = 0, bytes = 0;
 
 	for (uint16_t i = done; i < n; i++) {
 		const struct sim_place *place = &round->places[at];
@@ -159,14 +188,16 @@ static __rte_always_inline void fill_burst(struct sim_rx_queue *queue, struct rt
 		if (cold)
 			chill(data, length);
 		if (looks)
-			look(&queue->entries[place->stream], packets[i], sum);
-		sum->bytes += length;
+			counts += look(&queue->entries[place->stream], packets[i]);
+		bytes += length;
 		if (unlikely(++at == round->n)) {
 			sim_round_end(round);
 			at = 0;
 		}
 	}
 	round->at = at;
+	tally(sum, counts);
+	sum->bytes += bytes;
 }
 
 /* As the application will see it. */

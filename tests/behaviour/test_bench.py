@@ -16,12 +16,19 @@ def built():
         pytest.skip("built without bench")
 
 
+@pytest.fixture(scope="module")
+def simulated():
+    if "built without" in run("bench", "wire", "--flows", "1").stderr:
+        pytest.skip("built without the simulated NIC")
+
+
 def rows(*args):
     done = run("bench", *args, "--json", timeout=120)
     assert done.code == 0, done.stderr
     return [json.loads(line) for line in done.stdout.decode().splitlines()]
 
 
+@pytest.mark.usefixtures("simulated")
 def test_wire_rows():
     found = rows("wire", "--flows", "1,1024", "--stages")
     assert {(row["measure"], row["load"], row["flows"], row["against"]) for row in found} == {
@@ -45,6 +52,18 @@ def test_wire_rows():
         assert of["wire_total", against]["ours"] > of["wire", against]["ours"]
 
 
+@pytest.mark.usefixtures("simulated")
+def test_marking_rows():
+    """The bench itself looks at each packet: all are marked as their streams, or none."""
+    cost, floor = rows("flowsim", "--flows", "2000")
+    assert (cost["measure"], cost["unit"], cost["against"]) == ("marking", "ns", "goal")
+    assert (cost["theirs"], cost["goal"], cost["flows"]) == (2, 1, 2000)
+    assert (floor["measure"], floor["unit"], floor["against"]) == (
+        "marked_floor", "cycles", "no_rules")
+    assert list(cost) == list(floor) == KEYS
+
+
+@pytest.mark.usefixtures("simulated")
 def test_stages_are_told():
     done = run("bench", "wire", "--flows", "64", "--stages", timeout=120)
     assert done.code == 0
