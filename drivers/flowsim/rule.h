@@ -59,19 +59,20 @@ struct rte_flow {
 	bool async;
 	bool ghost; /* left by an earlier run: no application has its handle */
 	bool in_table, in_input_sets;
-	uint16_t asked_by; /* 0, or the ethdev it was created on (a transfer rule's other port) + 1 */
+	uint16_t
+		asked_by; /* 0, or the ethdev it was created on (a transfer rule's other port) + 1 */
 	uint32_t mark_id;
 	/* shared by rules that do the same but for mark, age context, and handles of COUNT and AGE */
 	struct sim_actions *actions;
 	void *age_context;
 	struct sim_indirect *count_handle, *age_handle; /* NULL: of its own, if any */
-	struct sim_rule_extra *extra; /* extra.h; NULL: neither COUNT nor AGE */
+	struct sim_rule_extra *extra;			/* extra.h; NULL: neither COUNT nor AGE */
 	struct sim_count count;	      /* what is settled; sim_rule_count() tells all */
 	struct sim_template_use *use; /* async: of its template table, told when it goes; or NULL */
 	/* of the table */
-	struct sim_class *sort; /* rules with the same mask, and its list */
+	struct sim_class *sort;		 /* rules with the same mask, and its list */
 	struct rte_flow *worse, *better; /* same values; the best one's `better` is the worst one */
-	uint64_t values[];	/* the pattern's words under the mask, sort->n_words of them */
+	uint64_t values[]; /* the pattern's words under the mask, sort->n_words of them */
 };
 
 #define SIM_RULE_MAGIC 0x666c6f77u

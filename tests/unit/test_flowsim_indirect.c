@@ -221,66 +221,73 @@ static void wait_for(struct events *events, unsigned n)
 	pthread_mutex_unlock(&events->lock);
 }
 
-static void silence_is_told_once(void **state)
+/* A rule with AGE of its own, and one with a handle's; their contexts are their own addresses. */
+struct ageing {
+	struct nic nic;
+	struct events events;
+	struct tuple tuple, tuple2;
+	struct rte_flow *flow;
+	struct rte_flow_action_handle *handle;
+};
+
+static void set_handle_age(const struct ageing *scene, uint32_t seconds)
 {
-	struct events events = {
-		.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
-	int context, context2;
-	const struct rte_flow_action_age age = {.timeout = 1, .context = &context};
-	const struct rte_flow_action_age age2 = {.timeout = 1, .context = &context2};
+	const struct rte_flow_update_age update = {
+		.timeout_valid = 1, .timeout = seconds & 0xffffff};
+	struct rte_flow_error error;
+
+	assert_int_equal(
+		rte_flow_action_handle_update(scene->nic.id, scene->handle, &update, &error), 0);
+}
+
+static void open_ageing(struct ageing *scene)
+{
+	const struct rte_flow_action_age age = {.timeout = 1, .context = &scene->flow};
+	const struct rte_flow_action_age age2 = {.timeout = 1, .context = &scene->handle};
+	const struct rte_flow_action shared = {.type = RTE_FLOW_ACTION_TYPE_AGE, .conf = &age2};
 	const struct rte_flow_action actions[] = {
 		{.type = RTE_FLOW_ACTION_TYPE_MARK, .conf = &mark},
 		{.type = RTE_FLOW_ACTION_TYPE_QUEUE, .conf = &queue0},
 		{.type = RTE_FLOW_ACTION_TYPE_AGE, .conf = &age},
 		{.type = RTE_FLOW_ACTION_TYPE_END}};
-	const struct rte_flow_action shared = {.type = RTE_FLOW_ACTION_TYPE_AGE, .conf = &age2};
-	struct rte_flow_update_age update = {.timeout_valid = 1, .timeout = 0};
+	struct rte_flow_error error;
+	struct tuple_items items;
+
+	nic_open(&scene->nic, "net_flowsim_age", "flows=8,hostile=0");
+	assert_int_equal(rte_eth_dev_callback_register(
+				 scene->nic.id, RTE_ETH_EVENT_FLOW_AGED, on_event, &scene->events),
+		0);
+	scene->tuple = nic_tuple(&scene->nic);
+	scene->tuple2 = nic_tuple(&scene->nic);
+	scene->handle = make_handle(&scene->nic, &shared);
+	/* it begins to age when it is told to */
+	set_handle_age(scene, 0);
+	make_rule(&scene->nic, tuple_items(&items, &scene->tuple2), scene->handle);
+	scene->flow = rte_flow_create(
+		scene->nic.id, &ingress, tuple_items(&items, &scene->tuple), actions, &error);
+	assert_non_null(scene->flow);
+}
+
+static struct rte_flow_query_age ask_age(const struct ageing *scene)
+{
 	struct rte_flow_query_age answer;
 	struct rte_flow_error error;
-	struct tuple_items items, items2;
-	struct taken taken;
-	void *contexts[4];
-	struct nic nic;
 
-	(void)state;
-	nic_open(&nic, "net_flowsim_age", "flows=8,hostile=0");
 	assert_int_equal(
-		rte_eth_dev_callback_register(nic.id, RTE_ETH_EVENT_FLOW_AGED, on_event, &events),
-		0);
-	struct tuple tuple = nic_tuple(&nic), tuple2 = nic_tuple(&nic);
-	struct rte_flow_action_handle *handle = make_handle(&nic, &shared);
+		rte_flow_query(scene->nic.id, scene->flow, &age_action, &answer, &error), 0);
+	assert_true(answer.sec_since_last_hit_valid);
+	return answer;
+}
 
-	/* a handle that begins to age when it is told to */
-	assert_int_equal(rte_flow_action_handle_update(nic.id, handle, &update, &error), 0);
-	make_rule(&nic, tuple_items(&items2, &tuple2), handle);
-	double begin = now();
-	struct rte_flow *flow =
-		rte_flow_create(nic.id, &ingress, tuple_items(&items, &tuple), actions, &error);
+/* The rule's and the handle's silence, by one event or by one each. */
+static void take_both(struct ageing *scene, unsigned next_event)
+{
+	struct rte_flow_error error;
+	void *contexts[4];
 
-	assert_non_null(flow);
-	assert_int_equal(rte_flow_query(nic.id, flow, &age_action, &answer, &error), 0);
-	assert_true(answer.sec_since_last_hit_valid && answer.aged == 0);
-	wait_for(&events, 1);
-	assert_true(now() - begin >= 1.0);
-	assert_int_equal(rte_flow_query(nic.id, flow, &age_action, &answer, &error), 0);
-	assert_int_equal(answer.aged, 1);
-	assert_true(answer.sec_since_last_hit >= 1);
-	assert_int_equal(rte_flow_get_aged_flows(nic.id, NULL, 0, &error), 1);
-	assert_int_equal(rte_flow_get_aged_flows(nic.id, contexts, 4, &error), 1);
-	assert_ptr_equal(contexts[0], &context);
-	assert_int_equal(rte_flow_get_aged_flows(nic.id, contexts, 4, &error), 0);
-
-	/* a packet, and another silence; and the handle's */
-	nic_take(&nic, 0, 32, 7, &tuple, &taken);
-	assert_true(taken.tuple > 0);
-	assert_int_equal(rte_flow_query(nic.id, flow, &age_action, &answer, &error), 0);
-	assert_int_equal(answer.aged, 0);
-	update.timeout = 1;
-	assert_int_equal(rte_flow_action_handle_update(nic.id, handle, &update, &error), 0);
-	for (unsigned n = 2, told = 0; told < 2; n++) {
-		/* together, or one event each */
-		wait_for(&events, n);
-		int got = rte_flow_get_aged_flows(nic.id, &contexts[told], 4 - told, &error);
+	for (unsigned told = 0; told < 2; next_event++) {
+		wait_for(&scene->events, next_event);
+		int got = rte_flow_get_aged_flows(scene->nic.id, &contexts[told], 4 - told, &error);
 
 		assert_true(got > 0);
 		told += (unsigned)got;
@@ -288,13 +295,44 @@ static void silence_is_told_once(void **state)
 	}
 	assert_ptr_not_equal(contexts[0], contexts[1]);
 	for (unsigned i = 0; i < 2; i++)
-		assert_true(contexts[i] == &context || contexts[i] == &context2);
-	assert_int_equal(rte_flow_action_handle_query(nic.id, handle, &answer, &error), 0);
+		assert_true(contexts[i] == &scene->flow || contexts[i] == &scene->handle);
+}
+
+static void silence_is_told_once(void **state)
+{
+	struct ageing scene = {
+		.events = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER}};
+	struct rte_flow_query_age answer;
+	struct rte_flow_error error;
+	double begin = now();
+	struct taken taken;
+	void *contexts[4];
+
+	(void)state;
+	open_ageing(&scene);
+	const uint16_t id = scene.nic.id;
+
+	wait_for(&scene.events, 1);
+	assert_true(now() - begin >= 1.0);
+	assert_int_equal(ask_age(&scene).aged, 1);
+	assert_true(ask_age(&scene).sec_since_last_hit >= 1);
+	assert_int_equal(rte_flow_get_aged_flows(id, NULL, 0, &error), 1);
+	assert_int_equal(rte_flow_get_aged_flows(id, contexts, 4, &error), 1);
+	assert_ptr_equal(contexts[0], &scene.flow);
+	assert_int_equal(rte_flow_get_aged_flows(id, contexts, 4, &error), 0);
+
+	/* a packet, and another silence; and the handle's */
+	nic_take(&scene.nic, 0, 32, 7, &scene.tuple, &taken);
+	assert_true(taken.tuple > 0);
+	assert_int_equal(ask_age(&scene).aged, 0);
+	set_handle_age(&scene, 1);
+	take_both(&scene, 2);
+	assert_int_equal(rte_flow_action_handle_query(id, scene.handle, &answer, &error), 0);
 	assert_int_equal(answer.aged, 1);
-	assert_int_equal(
-		rte_eth_dev_callback_unregister(nic.id, RTE_ETH_EVENT_FLOW_AGED, on_event, &events),
+	assert_int_equal(rte_eth_dev_callback_unregister(
+				 id, RTE_ETH_EVENT_FLOW_AGED, on_event, &scene.events),
 		0);
-	nic_close(&nic);
+	nic_close(&scene.nic);
 }
 
 int main(void)
