@@ -2,6 +2,7 @@
 #include "drivers/flowsim/input_set.h"
 
 #include <errno.h>
+#include <netinet/in.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,41 @@ static int whole(const uint8_t *mask, unsigned size)
 	return zeros == size ? 0 : -1;
 }
 
+/* The protocol that layer 4 says, 0: none is named. */
+static uint8_t protocol_of(uint32_t layers)
+{
+	if (layers & SIM_TCP)
+		return IPPROTO_TCP;
+	if (layers & SIM_UDP)
+		return IPPROTO_UDP;
+	return layers & SIM_SCTP ? IPPROTO_SCTP : 0;
+}
+
+/* Where IP has it; 0: no IP is named. */
+static unsigned protocol_at(uint32_t layers)
+{
+	if (layers & SIM_IPV4)
+		return OUTER(ip) + 9;
+	return layers & SIM_IPV6 ? OUTER(ip) + 6 : 0;
+}
+
+/*
+ * What is compared and belongs to no input set: whether there is a tag, which drivers do not look at,
+ * and a protocol that layer 4 says already. i40e refuses that (i40e_ethdev.c:9216); Open vSwitch 3.1
+ * asks for it with each rule.
+ */
+static void take_redundant(const struct sim_pattern *pattern, uint8_t *mask)
+{
+	const uint8_t *value = (const uint8_t *)pattern->value;
+	uint8_t protocol = protocol_of(pattern->layers);
+	unsigned at = protocol_at(pattern->layers);
+
+	mask[OUTER(has_vlan)] = 0;
+	mask[OUTER(has_more)] = 0;
+	if (protocol != 0 && at != 0 && mask[at] == 0xff && value[at] == protocol)
+		mask[at] = 0;
+}
+
 /*
  * Fields whose masks are more than all or nothing: a tag's parts (i40e_flow.c:1774), "no fragment"
  * (:1906), IPv6's traffic class. Those that fit are taken out of the mask. Returns whether one of them
@@ -141,6 +177,7 @@ int sim_input_set_check(
 	bool kinds[3] = {false, false, false};
 
 	memcpy(mask, pattern->mask, sizeof(mask));
+	take_redundant(pattern, mask);
 	if (maker != SIM_MAKER_I40E && maker != SIM_MAKER_ICE) {
 		for (unsigned i = 0; i < sizeof(mask); i++) {
 			if (mask[i] != 0 && mask[i] != 0xff)
@@ -237,10 +274,14 @@ void sim_input_sets_destroy(struct sim_input_sets *sets)
 	free(sets);
 }
 
-/* Ethernet types beside IP, and "no fragment", are the packet type's, not the set's. */
+/*
+ * Ethernet types beside IP, tags that are there or not, "no fragment" and the protocol beside layer 4 are
+ * the packet type's, not the set's.
+ */
 static void describe(struct in_use *use, const struct sim_pattern *pattern)
 {
 	const uint8_t *mask = (const uint8_t *)pattern->mask;
+	unsigned protocol = protocol_at(pattern->layers);
 
 	use->layers = pattern->layers & (TYPE | TYPE << SIM_INNER | TUNNELS);
 	use->n_rules = 1;
@@ -250,6 +291,10 @@ static void describe(struct in_use *use, const struct sim_pattern *pattern)
 		memset(&use->compared[OUTER(eth) + 12], 0, 2);
 	if (pattern->layers & SIM_IPV4)
 		memset(&use->compared[OUTER(ip) + 6], 0, 2);
+	use->compared[OUTER(has_vlan)] = false;
+	use->compared[OUTER(has_more)] = false;
+	if (protocol != 0 && (pattern->layers & L4))
+		use->compared[protocol] = false;
 }
 
 static struct in_use *find(struct sim_input_sets *sets, uint32_t layers)

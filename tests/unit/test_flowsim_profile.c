@@ -258,16 +258,18 @@ static void test_x710_actions(void **state)
 	}
 }
 
-/* What Open vSwitch 3.1 asks for: everything first, then MARK and RSS, with "no fragment". */
+/* What Open vSwitch 3.1 asks for: everything first, then MARK and RSS. */
 static void test_open_vswitch(void **state)
 {
-	struct rte_flow_item_eth type = {.type = RTE_BE16(0x0800)};
-	struct rte_flow_item_eth type_mask = {.type = UINT16_MAX};
+	struct rte_flow_item_eth type = {.type = RTE_BE16(0x0800), .has_vlan = 0};
+	struct rte_flow_item_eth type_mask = {.type = UINT16_MAX, .has_vlan = 1};
 	struct rte_flow_item_ipv4 whole = ends4, whole_mask = ends4_mask;
 	struct parts full = of_flow(count_send), partial = of_flow(mark_rss);
 
 	(void)state;
 	whole_mask.hdr.fragment_offset = RTE_BE16(0x3fff);
+	whole.hdr.next_proto_id = 17;
+	whole_mask.hdr.next_proto_id = 0xff;
 	full.domain = SIM_TRANSFER;
 	full.eth = partial.eth = &type;
 	full.eth_mask = partial.eth_mask = &type_mask;
