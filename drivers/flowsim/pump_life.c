@@ -29,18 +29,56 @@ static void unlock_all(struct sim_pump *pump)
 	rte_spinlock_unlock(&pump->lock);
 }
 
-/* DPDK tells that the wrapped device is no more. */
-static int device_gone(uint16_t wrapped, enum rte_eth_event_type event, void *argument, void *told)
+/* All pumps of the process. */
+static LIST_HEAD(, sim_pump) pumps = LIST_HEAD_INITIALIZER(pumps);
+static pthread_mutex_t pumps_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* DPDK tells that a device is no more. */
+static int device_gone(uint16_t device, enum rte_eth_event_type event, void *argument, void *told)
 {
-	struct sim_pump *pump = argument;
+	struct sim_pump *pump;
 
 	(void)event;
+	(void)argument;
 	(void)told;
-	lock_all(pump);
-	if (pump->wrapped == wrapped)
+	pthread_mutex_lock(&pumps_lock);
+	LIST_FOREACH(pump, &pumps, link) {
+		if (pump->wrapped != device)
+			continue;
+		lock_all(pump);
 		__atomic_store_n(&pump->wrapped, SIM_NO_PORT, __ATOMIC_RELAXED);
-	unlock_all(pump);
+		unlock_all(pump);
+	}
+	pthread_mutex_unlock(&pumps_lock);
 	return 0;
+}
+
+/*
+ * Of all devices, once and for all: whoever listens to one cannot be taken off its list any more when it
+ * has gone, and would hear of the next that gets its number.
+ */
+static int watch(struct sim_pump *pump)
+{
+	static bool listening;
+	int ret = 0;
+
+	pthread_mutex_lock(&pumps_lock);
+	if (!listening)
+		ret = rte_eth_dev_callback_register(
+			RTE_ETH_ALL, RTE_ETH_EVENT_DESTROY, device_gone, NULL);
+	if (ret == 0) {
+		listening = true;
+		LIST_INSERT_HEAD(&pumps, pump, link);
+	}
+	pthread_mutex_unlock(&pumps_lock);
+	return ret;
+}
+
+static void unwatch(struct sim_pump *pump)
+{
+	pthread_mutex_lock(&pumps_lock);
+	LIST_REMOVE(pump, link);
+	pthread_mutex_unlock(&pumps_lock);
 }
 
 static int own(struct sim_pump *pump, uint16_t wrapped, struct error *error)
@@ -85,8 +123,7 @@ int sim_pump_create(struct sim_port *port, struct error *error)
 	pump->wrapped = wrapped;
 	ret = own(pump, wrapped, error);
 	if (ret == 0) {
-		ret = rte_eth_dev_callback_register(
-			wrapped, RTE_ETH_EVENT_DESTROY, device_gone, pump);
+		ret = watch(pump);
 		if (ret < 0) {
 			rte_eth_dev_owner_unset(wrapped, pump->owner);
 			error_set(error, ret, "port=%s: cannot be watched", port->args.port);
@@ -106,11 +143,9 @@ void sim_pump_destroy(struct sim_port *port)
 	if (pump == NULL)
 		return;
 	sim_pump_stop(port);
-	if (pump->wrapped != SIM_NO_PORT) {
-		rte_eth_dev_callback_unregister(
-			pump->wrapped, RTE_ETH_EVENT_DESTROY, device_gone, pump);
+	unwatch(pump);
+	if (pump->wrapped != SIM_NO_PORT)
 		rte_eth_dev_owner_unset(pump->wrapped, pump->owner);
-	}
 	port->pump = NULL;
 	free(pump);
 }

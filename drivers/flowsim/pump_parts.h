@@ -4,6 +4,7 @@
 /* Inside of pump.c, pump_life.c and pump_wire.c. */
 
 #include <pthread.h>
+#include <sys/queue.h>
 
 #include <rte_spinlock.h>
 
@@ -20,6 +21,7 @@ struct sim_pump_out {
  * whoever changes it takes all of them, `lock` first.
  */
 struct sim_pump {
+	LIST_ENTRY(sim_pump) link;
 	struct sim_port *port;
 	rte_spinlock_t lock;
 	uint16_t wrapped; /* SIM_NO_PORT: its device was removed */
