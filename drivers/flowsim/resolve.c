@@ -58,8 +58,9 @@ static void credit(struct sim_resolver *resolver, uint32_t number)
 	for (unsigned i = 0; more > 0 && i < n; i++) {
 		uint16_t length = resolver->source->length(resolver->source, number);
 
-		sim_count_add(&chain[i]->count.hits, more);
-		sim_count_add(&chain[i]->count.bytes, more * length);
+		/* workers of other queues may be counting the same rule: sim_apply() */
+		__atomic_fetch_add(&chain[i]->count.hits, more, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&chain[i]->count.bytes, more * length, __ATOMIC_RELAXED);
 	}
 	stream->base = hits;
 }
