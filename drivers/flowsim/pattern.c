@@ -8,7 +8,7 @@
 
 #include "drivers/flowsim/pattern_items.h"
 
-#define BEFORE_ALL -1
+#define BEFORE_ALL (-1)
 
 enum reading_kind {
 	READ_RULE,

@@ -77,7 +77,7 @@ int sim_pattern_parse_template(struct sim_pattern *pattern, const struct rte_flo
 	const struct rte_flow_item items[], bool relaxed, struct sim_fault_at *fault)
 {
 	struct sim_pattern_template read;
-	uint64_t values[SIM_VIEW_WORDS];
+	uint64_t values[SIM_VIEW_WORDS] = {0};
 	uint16_t port;
 	int ret = sim_pattern_template_read(&read, template, relaxed, fault);
 

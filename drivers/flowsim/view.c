@@ -7,7 +7,7 @@
 #include <rte_byteorder.h>
 #include <rte_common.h>
 
-#define NONE -1
+#define NONE (-1)
 
 enum {
 	TYPE_IPV4 = 0x0800,

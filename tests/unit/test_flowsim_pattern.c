@@ -256,10 +256,12 @@ static void range_of_ports(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < RTE_DIM(masks); i++) {
-		struct rte_flow_item_udp spec = {.hdr = {RTE_BE16(53), RTE_BE16(0x1234)}};
-		struct rte_flow_item_udp last = {.hdr = {RTE_BE16(0), RTE_BE16(0xa234)}};
-		struct rte_flow_item_udp mask = {
-			.hdr = {RTE_BE16(0xffff), rte_cpu_to_be_16(masks[i])}};
+		struct rte_flow_item_udp spec = {
+			.hdr.src_port = RTE_BE16(53), .hdr.dst_port = RTE_BE16(0x1234)};
+		struct rte_flow_item_udp last = {
+			.hdr.src_port = RTE_BE16(0), .hdr.dst_port = RTE_BE16(0xa234)};
+		struct rte_flow_item_udp mask = {.hdr.src_port = RTE_BE16(0xffff),
+			.hdr.dst_port = rte_cpu_to_be_16(masks[i])};
 		struct rte_flow_item items[] = {
 			{.type = T(UDP), .spec = &spec, .last = &last, .mask = &mask}, {0}};
 		struct sim_pattern pattern = good(items);

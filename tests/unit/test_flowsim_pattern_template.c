@@ -166,10 +166,12 @@ static void ports(void **state)
 /* A range is the template's; the other fields of that item are the rule's. */
 static void ranges(void **state)
 {
-	struct rte_flow_item_udp low = {.hdr = {RTE_BE16(1), RTE_BE16(100)}};
-	struct rte_flow_item_udp high = {.hdr = {RTE_BE16(0), RTE_BE16(200)}};
-	struct rte_flow_item_udp mask = {.hdr = {RTE_BE16(0xffff), RTE_BE16(0xffff)}};
-	struct rte_flow_item_udp spec = {.hdr = {RTE_BE16(9), RTE_BE16(7)}};
+	struct rte_flow_item_udp low = {.hdr.src_port = RTE_BE16(1), .hdr.dst_port = RTE_BE16(100)};
+	struct rte_flow_item_udp high = {
+		.hdr.src_port = RTE_BE16(0), .hdr.dst_port = RTE_BE16(200)};
+	struct rte_flow_item_udp mask = {
+		.hdr.src_port = RTE_BE16(0xffff), .hdr.dst_port = RTE_BE16(0xffff)};
+	struct rte_flow_item_udp spec = {.hdr.src_port = RTE_BE16(9), .hdr.dst_port = RTE_BE16(7)};
 	struct rte_flow_item template[] = {
 		{.type = T(UDP), .spec = &low, .last = &high, .mask = &mask}, {0}};
 	struct rte_flow_item items[] = {{.type = T(UDP), .spec = &spec}, {0}};

@@ -119,8 +119,8 @@ static struct rte_flow *add(const struct wanted *wanted)
 }
 
 #define ADD(...) add(&(struct wanted){__VA_ARGS__})
-#define QUEUE(n) .actions = {.fate = SIM_FATE_QUEUE, .queue = n}
-#define JUMP(n) .actions = {.jump = true, .jump_group = n}
+#define QUEUE(n) .actions = {.fate = SIM_FATE_QUEUE, .queue = (n)}
+#define JUMP(n) .actions = {.jump = true, .jump_group = (n)}
 
 static struct sim_view view_of(uint32_t src)
 {
