@@ -27,7 +27,6 @@ struct parts {
 	struct rte_flow_item_ipv6 *ipv6, *ipv6_mask;
 	struct rte_flow_item_tcp *tcp, *tcp_mask;
 	struct rte_flow_item_udp *udp, *udp_mask;
-	struct rte_flow_item_sctp *sctp, *sctp_mask;
 	bool no_eth, no_ip;
 	struct sim_actions actions;
 };
@@ -69,8 +68,6 @@ static void make_draft(struct sim_draft *draft, const struct parts *parts)
 		n = put(items, n, RTE_FLOW_ITEM_TYPE_TCP, parts->tcp, parts->tcp_mask, NULL);
 	if (parts->udp != NULL)
 		n = put(items, n, RTE_FLOW_ITEM_TYPE_UDP, parts->udp, parts->udp_mask, NULL);
-	if (parts->sctp != NULL)
-		n = put(items, n, RTE_FLOW_ITEM_TYPE_SCTP, parts->sctp, parts->sctp_mask, NULL);
 	items[n].type = RTE_FLOW_ITEM_TYPE_END;
 
 	memset(draft, 0, sizeof(*draft));
@@ -130,7 +127,6 @@ static const struct sim_actions mark_rss = {.named = ACTION(MARK) | ACTION(RSS),
 	.mark = true,
 	.fate = SIM_FATE_RSS,
 	.rss = {.n_queues = 2, .queues = {0, 1}}};
-static const struct sim_actions drop = {.named = ACTION(DROP), .fate = SIM_FATE_DROP};
 static const struct sim_actions count_drop = {
 	.named = ACTION(COUNT) | ACTION(DROP), .count = true, .fate = SIM_FATE_DROP};
 static const struct sim_actions count_send = {
@@ -153,8 +149,7 @@ static void test_names(void **state)
 		assert_non_null(sim_profile_find(names[i]));
 	assert_null(sim_profile_find("x711"));
 	assert_null(sim_profile_find(""));
-	for (unsigned i = 0; i < SIM_N_QUIRKS; i++)
-		assert_non_null(sim_quirk_name(i));
+	assert_string_equal(sim_quirk_name(SIM_N_QUIRKS - 1), "packet_type");
 	assert_null(sim_quirk_name(SIM_N_QUIRKS));
 }
 
@@ -172,9 +167,6 @@ static void test_figures(void **state)
 	assert_true(sim_profile_find("cx6-hws")->async);
 	assert_false(sim_profile_find("cx6-hws")->sync);
 	assert_int_equal(sim_profile_find("ideal")->size, UINT32_MAX);
-	/* what a kind of NIC is named for does not depend on its hostility */
-	for (unsigned i = 0; sim_profile_name(i) != NULL; i++)
-		assert_int_not_equal(sim_profile_find(sim_profile_name(i))->full_errno, 0);
 }
 
 static void test_one_flow_everywhere(void **state)
@@ -237,7 +229,6 @@ static void test_x710_actions(void **state)
 		{.named = ACTION(MARK) | ACTION(COUNT), .mark = true, .count = true},
 		{.named = ACTION(COUNT) | ACTION(DROP), .count = true, .fate = SIM_FATE_DROP},
 		{.named = ACTION(JUMP), .jump = true, .jump_group = 1},
-		{.named = ACTION(AGE) | ACTION(QUEUE), .age = true, .fate = SIM_FATE_QUEUE},
 		{.named = ACTION(PORT_ID), .fate = SIM_FATE_SEND},
 		{.named = ACTION(PASSTHRU) | ACTION(QUEUE),
 			.passthru = true,
@@ -420,8 +411,6 @@ static void test_e810_actions(void **state)
 	refuses("e810", &rule, EINVAL);
 	rule.actions.rss.queues[3] = 3;
 	takes("e810", &rule);
-	rule = of_flow(count_drop);
-	takes("e810", &rule);
 	rule = of_flow((struct sim_actions){.named = ACTION(COUNT), .count = true});
 	takes("e810", &rule);
 	rule = of_flow((struct sim_actions){.named = 0});
@@ -438,7 +427,8 @@ static void test_mlx5_actions(void **state)
 	refuses("cx5", &rule, EINVAL); /* no fate */
 	rule = of_flow(mark_passthru);
 	refuses("cx5", &rule, ENOTSUP);
-	rule = of_flow(drop);
+	rule = of_flow(count_drop);
+	takes("cx5", &rule);
 	rule.actions.named |= ACTION(MARK);
 	rule.actions.mark = true;
 	refuses("cx5", &rule, EINVAL);
