@@ -59,7 +59,7 @@ struct sim_op {
 struct sim_stock {
 	uint64_t put __rte_cache_aligned;
 	uint64_t taken __rte_cache_aligned;
-	struct rte_flow *rules[SIM_STOCK];
+	struct rte_flow *rules[SIM_STOCK] __rte_cache_aligned;
 };
 
 struct sim_flow_queue {
@@ -73,9 +73,11 @@ struct sim_flow_queue {
 	uint64_t enqueued __rte_cache_aligned;
 	uint64_t pulled;
 	uint64_t pushed __rte_cache_aligned; /* the firmware may see these */
+	/* by the firmware, or in its stead: under the port's lock */
 	uint64_t done
-		__rte_cache_aligned; /* by the firmware, or in its stead: under the port's lock */
-	uint64_t seen;		     /* of these the due time is fixed */
+		__rte_cache_aligned;	 /* told, some at a time: a thread that pulls looks at it */
+	uint64_t at __rte_cache_aligned; /* done indeed */
+	uint64_t seen;			 /* of these the due time is fixed */
 };
 
 struct sim_async {

@@ -14,6 +14,7 @@
 /* The port's lock is held no longer at a time; looked at each so many operations. */
 #define LOCKED_NS 50000
 #define LOOK_EACH 16
+#define TELL_EACH 16
 #define STOCK_STEP 128
 #define AHEAD 4 /* operations between one look at memory and the next */
 
@@ -188,10 +189,10 @@ static const struct sim_class *class_of(const struct sim_port *port, const struc
 static void look_ahead(const struct work *work, const struct sim_flow_queue *queue)
 {
 	const struct sim_port *port = work->port;
-	uint64_t ahead = queue->seen - queue->done;
+	uint64_t ahead = queue->seen - queue->at;
 
 	if (ahead > 3 * AHEAD) {
-		const struct sim_op *op = op_at(queue, queue->done + 3 * AHEAD);
+		const struct sim_op *op = op_at(queue, queue->at + 3 * AHEAD);
 
 		/* whatever it is that a destroy names */
 		if (op->kind <= SIM_OP_RULE_DESTROY) {
@@ -203,7 +204,7 @@ static void look_ahead(const struct work *work, const struct sim_flow_queue *que
 	for (unsigned step = 0; step < 2; step++) {
 		if (ahead <= (2 - step) * AHEAD)
 			continue;
-		const struct sim_op *op = op_at(queue, queue->done + (2 - step) * AHEAD);
+		const struct sim_op *op = op_at(queue, queue->at + (2 - step) * AHEAD);
 		const struct sim_class *sort = class_of(port, op);
 
 		if (sort == NULL)
@@ -219,8 +220,8 @@ static uint64_t work_queue(struct work *work, struct sim_flow_queue *queue)
 {
 	uint64_t next = FOREVER;
 
-	while (queue->done != queue->seen) {
-		struct sim_op *op = op_at(queue, queue->done);
+	while (queue->at != queue->seen) {
+		struct sim_op *op = op_at(queue, queue->at);
 
 		if (op->due_ns > work->now && !work->at_once) {
 			next = op->due_ns;
@@ -229,10 +230,14 @@ static uint64_t work_queue(struct work *work, struct sim_flow_queue *queue)
 		look_ahead(work, queue);
 		if (!carry_out(work, op))
 			continue;
-		__atomic_store_n(&queue->done, queue->done + 1, __ATOMIC_RELEASE);
-		if (time_is_up(work))
-			return 0;
+		if (++queue->at % TELL_EACH == 0)
+			__atomic_store_n(&queue->done, queue->at, __ATOMIC_RELEASE);
+		if (time_is_up(work)) {
+			next = 0;
+			break;
+		}
 	}
+	__atomic_store_n(&queue->done, queue->at, __ATOMIC_RELEASE);
 	return next;
 }
 
@@ -303,7 +308,7 @@ static uint64_t work_all(struct work *work)
 	for (unsigned i = 0; i < async->n_queues && next != 0; i++) {
 		struct sim_flow_queue *queue = &async->queues[async->turn++ % async->n_queues];
 
-		if (queue->done == queue->seen)
+		if (queue->at == queue->seen)
 			continue;
 		next = RTE_MIN(next, work_queue(work, queue));
 		refill_stocks(queue);

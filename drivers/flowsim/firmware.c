@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
 
 #include <rte_cycles.h>
+#include <rte_lcore.h>
 #include <rte_pause.h>
 
 #include "drivers/flowsim/age.h"
@@ -196,11 +199,36 @@ static void firmware_rest(struct sim_firmware *firmware, uint64_t next)
 	}
 }
 
+/*
+ * Threads begin on the processor of the one that made them, which is an lcore and may be busy for ever.
+ * The NIC has a processor of its own: any but those of workers or, where these have all, any.
+ */
+static void firmware_settle(void)
+{
+	cpu_set_t all, idle;
+	unsigned lcore;
+
+	memset(&all, 0xff, sizeof(all));
+	idle = all;
+	RTE_LCORE_FOREACH_WORKER(lcore)
+	{
+		rte_cpuset_t set = rte_lcore_cpuset(lcore);
+
+		for (int i = 0; i < CPU_SETSIZE; i++)
+			if (CPU_ISSET(i, &set))
+				CPU_CLR(i, &idle);
+	}
+	/* where neither is allowed it stays where it is */
+	if (sched_setaffinity(0, sizeof(idle), &idle) != 0)
+		(void)sched_setaffinity(0, sizeof(all), &all);
+}
+
 static void *firmware_run(void *arg)
 {
 	struct sim_firmware *firmware = arg;
 	bool stop = false;
 
+	firmware_settle();
 	prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);
 	for (;;) {
 		bool woken = firmware_was_woken(firmware, &stop);

@@ -74,7 +74,8 @@ struct sim_index *sim_index_create(const struct sim_source *source, const struct
 
 	if (index == NULL)
 		return NULL;
-	while (n_heads < n && n_heads < 1u << 31)
+	/* lists of one, most of them: a second stream is memory that nobody has fetched ahead */
+	while (n_heads / 2 < n && n_heads < 1u << 31)
 		n_heads *= 2;
 	index->n_streams = n;
 	index->mask = n_heads - 1;

@@ -51,7 +51,7 @@ struct sim_rx_counters {
 	uint64_t matched;	  /* packets that a rule matched, wherever they went */
 	uint64_t rule_dropped, rule_dropped_bytes;
 	uint64_t forwarded, forwarded_bytes; /* sent on by the NIC */
-	uint64_t sampled; /* copies that SAMPLE made: packets more than came */
+	uint64_t sampled;		     /* copies that SAMPLE made: packets more than came */
 	uint64_t no_mbuf;
 	uint64_t missed; /* no room in a queue of the NIC; by any thread: atomic additions */
 };
@@ -98,7 +98,14 @@ struct sim_port {
 	pthread_mutex_t lock;
 	pthread_rwlock_t
 		rules_lock; /* only while packets are matched in line, or egress rules are there */
-	struct sim_args args; /* as made; profile with it */
+	/* what changes with every rule: apart from what every burst and every pull looks at */
+	struct sim_rules rules; /* all that are accounted for, ghosts and lost ones too */
+	uint32_t n_rules;
+	uint64_t serial;
+	struct sim_actions_pool actions_pool;
+	struct sim_indirects indirects;
+	/* as made; profile with it */
+	struct sim_args args __rte_cache_aligned;
 	struct rte_eth_dev *dev;
 	uint16_t id;
 	char name[64];
@@ -107,13 +114,8 @@ struct sim_port {
 	struct sim_resolver *resolver;
 	struct sim_pump *pump; /* SIM_SOURCE_PORT */
 	struct sim_table *table;
-	struct sim_rules rules; /* all that are accounted for, ghosts and lost ones too */
-	uint32_t n_rules;
-	uint64_t serial;
 	struct sim_flow *flow; /* flow.h */
-	struct sim_actions_pool actions_pool;
 	struct sim_input_sets *input_sets;
-	struct sim_indirects indirects;
 	struct sim_firmware *firmware;
 	struct sim_async *async;
 	struct sim_meters *meters;

@@ -300,6 +300,8 @@ void sim_table_prefetch(
 	uint64_t hash = sim_table_hash(table, values, sort->shape.n_words);
 
 	rte_prefetch0(&sort->values.slots[(uint32_t)hash & (sort->values.n_slots - 1)]);
+	if (sort->values.old != NULL)
+		rte_prefetch0(&sort->values.old[(uint32_t)hash & (sort->values.n_old - 1)]);
 }
 
 void sim_table_insert(struct sim_table *table, struct rte_flow *rule)
