@@ -111,7 +111,10 @@ int sim_close(struct rte_eth_dev *dev)
 	return 0;
 }
 
-/* The address that was asked for, or one of our own making: "02:", "flow", the port. */
+/*
+ * The address that was asked for, that of the port that was taken over, or one of our own making: "02:",
+ * "flow", the port.
+ */
 static int set_address(struct sim_port *port)
 {
 	struct rte_eth_dev_data *data = port->dev->data;
@@ -121,6 +124,8 @@ static int set_address(struct sim_port *port)
 	if (data->mac_addrs == NULL)
 		return -ENOMEM;
 	memcpy(data->mac_addrs, port->args.has_mac ? port->args.mac : made, sizeof(made));
+	if (port->pump != NULL && !port->args.has_mac)
+		return sim_pump_mac(port, data->mac_addrs);
 	return 0;
 }
 

@@ -29,7 +29,7 @@ struct line_frame {
 	struct rte_ipv4_hdr ip;
 	struct rte_udp_hdr udp;
 	uint8_t payload[LINE_BYTES - 14 - 20 - 8];
-} __attribute__((packed));
+} __attribute__((packed, aligned(2)));
 
 static inline void line_frame(struct line_frame *frame, unsigned stream)
 {

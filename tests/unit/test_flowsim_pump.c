@@ -99,6 +99,7 @@ static void test_no_pile(void **state)
 
 static void test_owner(void **state)
 {
+	struct rte_ether_addr ours, theirs;
 	struct rte_eth_dev_owner owner;
 	struct line line;
 	uint16_t wrapped;
@@ -108,6 +109,9 @@ static void test_owner(void **state)
 	assert_int_equal(rte_eth_dev_get_port_by_name(line.ring_name, &wrapped), 0);
 	assert_int_equal(rte_eth_dev_owner_get(wrapped, &owner), 0);
 	assert_string_equal(owner.name, line.nic.name);
+	assert_int_equal(rte_eth_macaddr_get(wrapped, &theirs), 0);
+	assert_int_equal(rte_eth_macaddr_get(line.nic.id, &ours), 0);
+	assert_true(rte_is_same_ether_addr(&ours, &theirs));
 	/* who goes through all ports passes it by */
 	assert_int_not_equal(rte_eth_find_next_owned_by(wrapped, RTE_ETH_DEV_NO_OWNER), wrapped);
 	/* one owner, and one that is there */
