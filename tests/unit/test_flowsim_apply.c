@@ -438,6 +438,68 @@ static void test_clones(void **state)
 	line_close(&line);
 }
 
+/* Faults strike marks as often as told, in line too. */
+static void test_faults(void **state)
+{
+	static const char *const told[] = {
+		"hostile=0,fault=stop_mark:after=30", "hostile=0,fault=wrong_mark:every=4"};
+	const struct rte_flow_action_mark mark = {.id = 8};
+	const struct rte_flow_action_queue queue = {.index = 0};
+	const struct rte_flow_action list[] = {
+		ACTION(MARK, &mark), ACTION(QUEUE, &queue), ACTION(COUNT, NULL), END};
+
+	(void)state;
+	for (unsigned i = 0; i < RTE_DIM(told); i++) {
+		unsigned right = 0, wrong = 0, none = 0;
+		struct rte_mbuf *packet;
+		struct rte_flow *rule;
+		struct line line;
+
+		line_open(&line, "a", told[i]);
+		rule = line_rule(&line, &ingress, -1, list);
+		line_arrive(&line, 100, 5);
+		while ((packet = line_receive(&line, 0)) != NULL) {
+			bool marked = packet->ol_flags & RTE_MBUF_F_RX_FDIR_ID;
+
+			none += !marked;
+			right += marked && packet->hash.fdir.hi == 8;
+			wrong += marked && packet->hash.fdir.hi == 9;
+			rte_pktmbuf_free(packet);
+		}
+		assert_int_equal(right, i == 0 ? 30 : 75);
+		assert_int_equal(wrong, i == 0 ? 0 : 25);
+		assert_int_equal(none, i == 0 ? 70 : 0);
+		assert_int_equal(line_counter(&line, "rx_marked"), right + wrong);
+		assert_int_equal(line_hits(&line, rule, NULL), 100);
+		line_close(&line);
+	}
+}
+
+/* In isolated mode only what rules send to the host comes there. */
+static void test_isolated(void **state)
+{
+	const struct rte_flow_action_queue queue = {.index = 0};
+	const struct rte_flow_action list[] = {ACTION(QUEUE, &queue), END};
+	struct rte_flow_error error;
+	struct line_taken taken;
+	struct line line;
+
+	(void)state;
+	line_open(&line, "a", "hostile=0");
+	assert_int_equal(rte_eth_dev_stop(line.nic.id), 0);
+	assert_int_equal(rte_flow_isolate(line.nic.id, 1, &error), 0);
+	nic_start(&line.nic);
+	line_rule(&line, &ingress, 2, list);
+	line_arrive(&line, 100, 5);
+	line_take(&line, 1, &taken);
+	assert_int_equal(taken.n, 0);
+	line_take(&line, 0, &taken);
+	assert_int_equal(taken.n, 20);
+	assert_int_equal(line_counter(&line, "rx_rule_dropped_packets"), 80);
+	assert_sum(&line, 100);
+	line_close(&line);
+}
+
 static int end(void **state)
 {
 	(void)state;
@@ -457,6 +519,8 @@ int main(void)
 		cmocka_unit_test(test_meter_refusals),
 		cmocka_unit_test(test_egress),
 		cmocka_unit_test(test_clones),
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_isolated),
 	};
 
 	return cmocka_run_group_tests(tests, nic_begin, end);
