@@ -63,6 +63,17 @@ static int make_parts(struct sim_port *port, struct error *error)
 	return ret;
 }
 
+/* Control gets its turn however many receive and send all the time; nobody reads twice at once. */
+static void init_rules_lock(pthread_rwlock_t *lock)
+{
+	pthread_rwlockattr_t attributes;
+
+	pthread_rwlockattr_init(&attributes);
+	pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+	pthread_rwlock_init(lock, &attributes);
+	pthread_rwlockattr_destroy(&attributes);
+}
+
 static void init_port(struct sim_port *port, struct rte_eth_dev *dev)
 {
 	port->dev = dev;
@@ -71,7 +82,7 @@ static void init_port(struct sim_port *port, struct rte_eth_dev *dev)
 	TAILQ_INIT(&port->rules);
 	TAILQ_INIT(&port->indirects);
 	pthread_mutex_init(&port->lock, NULL);
-	pthread_rwlock_init(&port->rules_lock, NULL);
+	init_rules_lock(&port->rules_lock);
 	rte_rwlock_init(&port->rss_lock);
 	for (uint16_t i = 0; i < SIM_MAX_QUEUES; i++) {
 		port->rx[i].port = port;
