@@ -525,7 +525,7 @@ static void test_rubbish(void **state)
 	assert_pools_full();
 }
 
-static int start(void **state)
+static int begin(void **state)
 {
 	struct error error;
 
@@ -539,7 +539,7 @@ static int start(void **state)
 	return pool != NULL && small_pool != NULL ? 0 : -1;
 }
 
-static int stop(void **state)
+static int end(void **state)
 {
 	(void)state;
 	rte_mempool_free(pool);
@@ -558,5 +558,5 @@ int main(void)
 		cmocka_unit_test(test_rubbish),
 	};
 
-	return cmocka_run_group_tests(tests, start, stop);
+	return cmocka_run_group_tests(tests, begin, end);
 }
