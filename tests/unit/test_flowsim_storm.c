@@ -81,9 +81,12 @@ static struct rte_flow *make(const struct storm *storm, unsigned stream)
 
 static void learn_streams(struct storm *storm)
 {
+	unsigned tries = 0;
+
 	for (unsigned n = 0; n < N_STREAMS;) {
 		struct tuple tuple = nic_tuple(&storm->nic);
 
+		assert_true(tries++ < 100 * N_STREAMS);
 		if (stream_of(storm, &tuple) == N_STREAMS)
 			storm->tuples[n++] = tuple;
 	}
