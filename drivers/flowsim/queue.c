@@ -25,8 +25,6 @@ static int make_ring(struct sim_rx_queue *queue, uint16_t descriptors, unsigned 
 {
 	char name[RTE_RING_NAMESIZE];
 
-	if (queue->port->source != NULL)
-		return 0;
 	snprintf(name, sizeof(name), "flowsim_%u_%u", queue->port->id, queue->number);
 	queue->ring =
 		rte_ring_create(name, descriptors, (int)socket, RING_F_SC_DEQ | RING_F_EXACT_SZ);
@@ -141,8 +139,10 @@ bool sim_queue_put(struct sim_port *port, uint16_t queue, struct rte_mbuf *packe
 {
 	struct rte_ring *ring = queue < port->n_rx ? port->rx[queue].ring : NULL;
 
-	if (ring != NULL && rte_ring_mp_enqueue(ring, packet) == 0)
+	if (ring != NULL && rte_ring_mp_enqueue(ring, packet) == 0) {
+		__atomic_store_n(&port->rx[queue].given, true, __ATOMIC_RELEASE);
 		return true;
+	}
 	__atomic_fetch_add(&port->rx[queue % SIM_MAX_QUEUES].counters.missed, 1, __ATOMIC_RELAXED);
 	return false;
 }
@@ -168,6 +168,18 @@ uint16_t sim_queue_take(struct sim_rx_queue *queue, struct rte_mbuf **packets, u
 	sim_count_add(&counters->marked, marked);
 	sim_count_add(&counters->flagged, flagged);
 	return n;
+}
+
+uint16_t sim_queue_take_given(struct sim_rx_queue *queue, struct rte_mbuf **packets, uint16_t n)
+{
+	uint16_t taken;
+
+	/* not a load and a store: what is put between them would be forgotten */
+	(void)__atomic_exchange_n(&queue->given, false, __ATOMIC_ACQ_REL);
+	taken = sim_queue_take(queue, packets, n);
+	if (taken == n)
+		__atomic_store_n(&queue->given, true, __ATOMIC_RELEASE);
+	return taken;
 }
 
 uint16_t sim_queue_receive(void *queue, struct rte_mbuf **packets, uint16_t n)

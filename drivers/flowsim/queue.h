@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * Queues of a port, besides the calls that an application sets them up by. Receive queues of ports that
- * know no packets in advance (port=, source=none) have a ring, from the queue's set-up to its release:
- * any thread puts packets in, the worker takes them out.
+ * Queues of a port, besides the calls that an application sets them up by. A receive queue has a ring,
+ * from its set-up to its release: any thread puts packets in, the worker takes them out. Ports that know
+ * no packets in advance (port=, source=none) receive through it; the others receive so what rules give
+ * them: copies, and packets of another port.
  */
 
 #include <stdbool.h>
@@ -23,6 +24,9 @@ bool sim_queue_put(struct sim_port *port, uint16_t queue, struct rte_mbuf *packe
 
 /* Takes packets out, and counts them: packets, bytes, marked, flagged. By the queue's worker. */
 uint16_t sim_queue_take(struct sim_rx_queue *queue, struct rte_mbuf **packets, uint16_t n);
+
+/* The same for ports of known sources, when sim_rx_queue.given says that there may be some. */
+uint16_t sim_queue_take_given(struct sim_rx_queue *queue, struct rte_mbuf **packets, uint16_t n);
 
 /* The burst of a port that receives only what is put into its rings (source=none). */
 uint16_t sim_queue_receive(void *queue, struct rte_mbuf **packets, uint16_t n);

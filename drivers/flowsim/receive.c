@@ -11,6 +11,7 @@
 #include <rte_prefetch.h>
 
 #include "drivers/flowsim/apply.h"
+#include "drivers/flowsim/queue.h"
 #include "drivers/flowsim/sim.h"
 #include "traffic/stream_write.h"
 
@@ -340,10 +341,12 @@ uint16_t sim_receive(void *queue, struct rte_mbuf **packets, uint16_t n)
 	/* control has it: nothing has come yet */
 	if (unlikely(rte_spinlock_trylock(&rx->lock) == 0))
 		return 0;
-	if (likely(__atomic_load_n(&rx->port->link_up, __ATOMIC_RELAXED)))
-		n = receive(rx, packets, n);
-	else
+	if (unlikely(!__atomic_load_n(&rx->port->link_up, __ATOMIC_RELAXED)))
 		n = 0;
+	else if (unlikely(__atomic_load_n(&rx->given, __ATOMIC_RELAXED)))
+		n = sim_queue_take_given(rx, packets, n);
+	else
+		n = receive(rx, packets, n);
 	rte_spinlock_unlock(&rx->lock);
 	return n;
 }

@@ -77,8 +77,9 @@ struct sim_rx_queue {
 	bool plain;		   /* stream_set_is_plain() */
 	uint32_t n_looks;	   /* streams whose entry says something */
 	uint32_t n_programs;	   /* streams whose packets need more than a mark: the slow way */
-	/* what others put in: the pump, ports of the NIC (queue.h); NULL in ports of known sources */
+	/* what others put in: the pump, ports of the NIC, copies (queue.h) */
 	struct rte_ring *ring;
+	bool given; /* something was put into the ring of a queue that has a round */
 	struct sim_rx_counters counters;
 } __rte_cache_aligned;
 

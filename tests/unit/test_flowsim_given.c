@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ports that know their packets in advance receive what rules give them besides. */
+#include "flowsim_port.h"
+
+#define FLOWS 100
+
+static struct rte_flow *transfer(const struct nic *from, const struct nic *to)
+{
+	const struct rte_flow_attr attr = {.transfer = 1};
+	const struct rte_flow_item items[] = {
+		{.type = RTE_FLOW_ITEM_TYPE_UDP}, {.type = RTE_FLOW_ITEM_TYPE_END}};
+	const struct rte_flow_action_ethdev port = {.port_id = to->id};
+	const struct rte_flow_action actions[] = {
+		{.type = RTE_FLOW_ACTION_TYPE_PORT_REPRESENTOR, .conf = &port},
+		{.type = RTE_FLOW_ACTION_TYPE_END}};
+	struct rte_flow_error error;
+
+	return rte_flow_create(from->id, &attr, items, actions, &error);
+}
+
+static uint64_t take_all(const struct nic *nic)
+{
+	struct taken taken;
+	uint64_t n = 0;
+
+	for (uint16_t queue = 0; queue < NIC_QUEUES; queue++) {
+		nic_take(nic, queue, 0, 0, NULL, &taken);
+		n += taken.packets;
+	}
+	return n;
+}
+
+static void packets_of_another_port_come_beside_ones_own(void **state)
+{
+	struct nic from, to;
+
+	(void)state;
+	nic_open(&from, "net_flowsim0", "flows=100,passes=1,nic=given,hostile=0");
+	nic_open(&to, "net_flowsim1", "flows=100,passes=1,nic=given,hostile=0");
+	assert_non_null(transfer(&from, &to));
+	assert_int_equal(take_all(&from), 0);
+	assert_int_equal(take_all(&to), 2 * FLOWS);
+	nic_close(&from);
+	nic_close(&to);
+}
+
+/* A copy to a queue of one's own, and the packet itself. */
+static void a_copy_comes_beside_its_packet(void **state)
+{
+	const struct rte_flow_attr attr = {.ingress = 1};
+	const struct rte_flow_item items[] = {
+		{.type = RTE_FLOW_ITEM_TYPE_UDP}, {.type = RTE_FLOW_ITEM_TYPE_END}};
+	const struct rte_flow_action_queue other = {.index = 1}, own = {.index = 0};
+	const struct rte_flow_action copied[] = {
+		{.type = RTE_FLOW_ACTION_TYPE_QUEUE, .conf = &other},
+		{.type = RTE_FLOW_ACTION_TYPE_END}};
+	const struct rte_flow_action_sample sample = {.ratio = 4, .actions = copied};
+	const struct rte_flow_action actions[] = {
+		{.type = RTE_FLOW_ACTION_TYPE_SAMPLE, .conf = &sample},
+		{.type = RTE_FLOW_ACTION_TYPE_QUEUE, .conf = &own},
+		{.type = RTE_FLOW_ACTION_TYPE_END}};
+	struct rte_flow_error error;
+	struct taken taken;
+	struct nic nic;
+
+	(void)state;
+	nic_open(&nic, "net_flowsim0", "flows=100,passes=1,hostile=0");
+	assert_non_null(rte_flow_create(nic.id, &attr, items, actions, &error));
+	nic_take(&nic, 0, 0, 0, NULL, &taken);
+	assert_int_equal(taken.packets, FLOWS);
+	nic_take(&nic, 1, 0, 0, NULL, &taken);
+	assert_int_equal(taken.packets, FLOWS / 4);
+	nic_close(&nic);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(packets_of_another_port_come_beside_ones_own),
+		cmocka_unit_test(a_copy_comes_beside_its_packet),
+	};
+
+	return cmocka_run_group_tests(tests, nic_begin, NULL);
+}
