@@ -107,7 +107,7 @@ def test_isolated_mode_lets_in_only_what_rules_say(testpmd):
     assert 0 < marks(said)[6] == program.counted(rule)[0] == program.xstats()["rx_good_packets"] < 160
 
 
-def test_a_sample_and_a_meter(testpmd):
+def test_a_sample_is_one_packet_more(testpmd):
     program = testpmd("net_flowsim0,flows=4,passes=25,hostile=0")
     program.verbose()
     program.run("set sample_actions 0 mark id 3 / queue index 0 / end")
@@ -122,7 +122,7 @@ def test_a_meter_lets_its_burst_through(testpmd):
     program.verbose()
     program.run("add port meter profile srtcm_rfc2697 0 0 1 640 0 0")
     program.run("add port meter policy 0 0 g_actions end y_actions end r_actions drop / end")
-    program.run("create port meter 0 1 0 0 yes 0xffff 0 0 0")
+    program.run("create port meter 0 1 0 0 yes 0x3f 0 g 0")
     program.created(f"flow create 0 {UDP} actions meter mtr_id 1 / mark id 4 / queue index 0 / end")
     said = program.forwards(
         lambda: program.telemetry("/ethdev/xstats,0")["rx_port_packets"] == 100, "all packets")
