@@ -10,7 +10,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # the namespaces are those of the smoke tests
-sys.path[:0] = [str(ROOT / "tests/smoke"), str(ROOT / "tests/peers")]
+sys.path[:0] = [str(ROOT / "tests" / name) for name in ("peers", "smoke", "")]
 sys.dont_write_bytecode = True
 
 # pylint: disable=wrong-import-position
