@@ -66,12 +66,12 @@ static inline struct address address_load_ipv4(const uint8_t bytes[4])
 }
 
 /* The last 8 bytes of a key: 4 bytes as they lie in memory (its ports), then the rest. */
-static inline uint64_t key_tail(uint32_t ports, uint16_t zone, uint8_t proto, uint8_t version_wire)
+static inline uint64_t key_tail(
+	uint64_t ports, uint64_t zone, uint64_t proto, uint64_t version_wire)
 {
 	if (RTE_BYTE_ORDER == RTE_BIG_ENDIAN)
-		return (uint64_t)ports << 32 | (uint32_t)zone << 16 | (uint32_t)proto << 8 |
-		       version_wire;
-	return ports | (uint64_t)zone << 32 | (uint64_t)proto << 48 | (uint64_t)version_wire << 56;
+		return ports << 32 | zone << 16 | proto << 8 | version_wire;
+	return ports | zone << 32 | proto << 48 | version_wire << 56;
 }
 
 /* What makes a key, in the packet's own order. */
@@ -79,9 +79,10 @@ struct key_parts {
 	struct address src;
 	struct address dst;
 	uint32_t ports; /* source and destination port as they lie in the packet */
-	uint16_t zone;
-	uint8_t proto;
-	uint8_t version_wire;
+	/* wide: what is spilled as a byte and loaded as a word waits for the store */
+	uint64_t zone;
+	uint64_t proto;
+	uint64_t version_wire;
 };
 
 /* 1 when the source is the higher end, else 0: the order of flow_key_make(). */
