@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "path/send.h"
 
+#include <string.h>
+
 #include <rte_ethdev.h>
 
 /* Calls in vain before what a port does not take is dropped. */
@@ -60,7 +62,7 @@ static void send_port(struct station *station, unsigned port)
 	}
 	counters->tx_packets += sent;
 	for (unsigned i = sent; i < tx->n; i++)
-		worker_drop(&station->worker, tx->packets[i], DROP_OUTPUT);
+		worker_drop_of(&station->worker, wire, tx->packets[i], DROP_OUTPUT);
 }
 
 static void flush(struct station *station, unsigned port)
@@ -74,6 +76,18 @@ static void flush(struct station *station, unsigned port)
 	else
 		send_to_station(station, tx->via, tx->packets, tx->n);
 	tx->n = 0;
+}
+
+void send_burst(struct station *station, unsigned port, struct rte_mbuf *const *packets, unsigned n)
+{
+	struct station_tx *tx = &station->tx[port];
+
+	if (tx->n + n > STATION_BURST)
+		flush(station, port);
+	memcpy(&tx->packets[tx->n], packets, n * sizeof(*packets));
+	tx->n += n;
+	if (tx->n == STATION_BURST)
+		flush(station, port);
 }
 
 void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n)

@@ -3,6 +3,7 @@
 
 #include "packet/checksum.h"
 #include "path/ask.h"
+#include "path/direct.h"
 #include "path/send.h"
 #include "path/snapshot.h"
 
@@ -117,7 +118,7 @@ static unsigned receive_queue(struct station *station, struct station_rx *rx)
 		.side = rx->port % 2,
 		.trusted = rx->trusted,
 	};
-	unsigned n;
+	unsigned n, direct = 0;
 
 	stage_begin(stages);
 	n = rte_eth_rx_burst(rx->port_id, rx->queue, packets, STATION_BURST);
@@ -135,8 +136,12 @@ static unsigned receive_queue(struct station *station, struct station_rx *rx)
 	}
 	if (rx->checksums_to_look_at > 0)
 		look_at_checksums(station, rx, packets, n);
-	triage_burst(station->triage, from, station->now_us, packets, n);
-	stage_end(stages, STAGE_TRIAGE, n);
+	if (direct_may(station, rx))
+		direct = direct_burst(station, rx, packets, n);
+	if (direct == n)
+		return n;
+	triage_burst(station->triage, from, station->now_us, packets + direct, n - direct);
+	stage_end(stages, STAGE_TRIAGE, n - direct);
 	triage_flush(station->triage);
 	return n;
 }

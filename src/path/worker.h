@@ -51,7 +51,7 @@ struct worker {
 	void *context; /* whoever made the worker */
 	/* worker writes */
 	bool follow;				       /* somebody wants the events of flows */
-	struct path_counters counters[FLOW_MAX_WIRES]; /* out, dropped and icmp_untied */
+	struct path_counters counters[FLOW_MAX_WIRES]; /* all but what triage counts */
 	struct stage_times stages;
 	uint32_t runs_ended; /* END notes seen */
 };
@@ -66,9 +66,15 @@ static inline void worker_count_out(struct worker *worker, unsigned wire, uint32
 	worker->counters[wire].out_bytes += bytes;
 }
 
+static inline void worker_drop_of(
+	struct worker *worker, unsigned wire, struct rte_mbuf *packet, enum drop_reason reason)
+{
+	worker->counters[wire].dropped[reason]++;
+	rte_pktmbuf_free(packet);
+}
+
 static inline void worker_drop(
 	struct worker *worker, struct rte_mbuf *packet, enum drop_reason reason)
 {
-	worker->counters[packet_meta(packet)->wire].dropped[reason]++;
-	rte_pktmbuf_free(packet);
+	worker_drop_of(worker, packet_meta(packet)->wire, packet, reason);
 }
