@@ -179,6 +179,12 @@ static void check_received(
 	seen[number] = true;
 }
 
+/* The firmware turns rounds that are empty. */
+static uint64_t rounds_of(const struct sim_round *round)
+{
+	return __atomic_load_n(&round->rounds, __ATOMIC_RELAXED);
+}
+
 /* The same rules, resolved to the packets of a capture: what comes out of the port. */
 static void compare_resolved(struct scene *scene)
 {
@@ -187,9 +193,9 @@ static void compare_resolved(struct scene *scene)
 
 	for (uint16_t queue = 0; queue < NIC_QUEUES; queue++) {
 		const struct sim_round *round = &sim_of(&scene->nic)->rx[queue].round;
-		uint64_t end = round->rounds + 2;
+		uint64_t end = rounds_of(round) + 2;
 
-		while (round->n > 0 && round->rounds < end) {
+		while (round->n > 0 && rounds_of(round) < end) {
 			uint16_t n = rte_eth_rx_burst(scene->nic.id, queue, packets, BURST);
 
 			for (uint16_t i = 0; i < n; i++)
