@@ -32,14 +32,15 @@ struct bench_row {
 	const char *unit;
 	const char *against;
 	double goal; /* the ratio that is wanted; 0 = none */
+	bool rate;   /* more is better */
 	unsigned rounds;
 	double ours[BENCH_ROUNDS];
 	double theirs[BENCH_ROUNDS];
 };
 
 /*
- * Prints a row on stdout: as a line of a table, or as one JSON object. The ratio is theirs / ours, for
- * costs; above 1 is better for us.
+ * Prints a row on stdout: as a line of a table, or as one JSON object. The ratio is theirs / ours for
+ * costs, ours / theirs for rates: above 1 is better for us.
  */
 void bench_print(struct bench_row *row, bool json);
 

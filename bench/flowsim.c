@@ -14,6 +14,7 @@
 #include <rte_flow.h>
 
 #include "bench/bench.h"
+#include "bench/flowsim_rules.h"
 #include "bench/source.h"
 #include "main/dpdk.h"
 #include "traffic/stream_write.h"
@@ -203,6 +204,11 @@ int bench_flowsim(const struct bench_options *options)
 		else
 			measure(&marking);
 		destroy(&marking);
+		if (ret == 0) {
+			ret = bench_flowsim_rules(options, flows[i], &error);
+			if (ret < 0)
+				say(error.text);
+		}
 	}
 	dpdk_stop();
 	return ret;

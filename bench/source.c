@@ -62,7 +62,7 @@ int bench_source_open(
 	int ret = 0;
 
 	memset(source, 0, sizeof(*source));
-	for (unsigned i = 0; ret == 0 && i < 2; i++)
+	for (unsigned i = 0; ret == 0 && i < (config->alone ? 1 : 2); i++)
 		ret = open_port(source, i, config, error);
 	return ret;
 }

@@ -27,6 +27,7 @@ struct bench_source_config {
 	uint32_t flows;
 	enum sequence_load load; /* Zipf's exponent is 1 */
 	bool same;		 /* both bring the forward streams, in the same order */
+	bool alone;		 /* only the first is there */
 	const char *words;	 /* more device arguments, as "size=64"; NULL: none */
 };
 

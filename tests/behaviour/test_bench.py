@@ -55,12 +55,22 @@ def test_wire_rows():
 @pytest.mark.usefixtures("simulated")
 def test_marking_rows():
     """The bench itself looks at each packet: all are marked as their streams, or none."""
-    cost, floor = rows("flowsim", "--flows", "2000")
+    cost, floor, *rules = rows("flowsim", "--flows", "2000")
     assert (cost["measure"], cost["unit"], cost["against"]) == ("marking", "ns", "goal")
     assert (cost["theirs"], cost["goal"], cost["flows"]) == (2, 1, 2000)
     assert (floor["measure"], floor["unit"], floor["against"]) == (
         "marked_floor", "cycles", "no_rules")
     assert list(cost) == list(floor) == KEYS
+    assert [(row["measure"], row["goal"]) for row in rules] == [
+        ("async_rules", 0), ("async_rules_polled", 0), ("async_rules_ideal", 1),
+        ("async_destroys_ideal", 1)]
+    for row in rules:
+        assert (row["unit"], row["against"], row["theirs"]) == ("rules/s", "goal", 4500000)
+        # a rate: more is better
+        assert row["ratio"] == pytest.approx(row["ours"] / row["theirs"], abs=0.01)
+        assert row["holds"] == (row["goal"] == 0 or row["ratio"] >= row["goal"])
+    # the NIC has no more than that a second, whatever the machine
+    assert all(row["ratio"] <= 1.01 for row in rules[:2])
 
 
 @pytest.mark.usefixtures("simulated")
