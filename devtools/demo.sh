@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The demo after the build: a capture made, replayed and shown.
+# The demo after the build: a capture made, replayed and shown; then a wire between two simulated NICs.
 set -euo pipefail
 . devtools/lib.sh
 
@@ -25,11 +25,53 @@ The summary:
 
 $summary
 
+TEXT
+
+# Live, without any network: two ports of simulated X710s, on which eight conversations arrive, one
+# direction on either.
+wire() {
+	local directory line words='' engine said nic=profile=x710,flows=8,seed=1
+	directory=$(mktemp -d)
+	say "running a wire between two simulated NICs (docs/hardware.md)"
+	exec {said}< <(exec build/millrace run --socket "$directory/socket" \
+		--port "left=net_flowsim0,$nic,side=forward" \
+		--port "right=net_flowsim1,$nic,side=reverse" --wire left,right 2>&1)
+	engine=$!
+	# shellcheck disable=SC2064 # those of now
+	trap "kill $engine 2>/dev/null || true; rm -rf '$directory'" EXIT
+	# its last line before it works names the socket
+	while read -ru "$said" line && [[ $line != *"; socket "* ]]; do
+		words=$line
+	done
+	[[ $line ]] || die "the wire does not run: $words"
+	until build/millrace flow list --socket "$directory/socket" >"$directory/flows" &&
+		(($(wc -l <"$directory/flows") > 8)); do
+		kill -0 "$engine" || die "the engine has ended"
+	done
+	printf '\nThe flows of a running engine (millrace flow list), and where every packet went (wire show):\n\n'
+	cat "$directory/flows"
+	printf '\n'
+	build/millrace wire show --socket "$directory/socket"
+	kill -INT "$engine"
+	wait "$engine" || die "the engine ended with exit code $?"
+	printf '\nIts last words:\n\n'
+	cat <&"$said"
+	printf '\n'
+}
+
+if [[ -e build/drivers/flowsim/librte_net_flowsim.so ]]; then
+	wire
+else
+	say "no wire is shown: the simulated NIC was not built, for want of DPDK's driver headers"
+fi
+
+cat <<TEXT
 What to do next:
 
   build/millrace replay CAPTURE...       your own captures (pcap or pcapng)
   build/millrace replay --help           what can be set
   build/millrace run --wire eth1,eth2    between two interfaces, as root; docs/ports.md
+  build/millrace run --help              what can be set; docs/hardware.md has the simulated NICs
   less build/demo/office.json            all records of the demo
   ./dev test                             the tests
   docs/design.md                         how it works
