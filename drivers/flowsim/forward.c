@@ -204,7 +204,8 @@ static bool give(struct sim_port *to, struct rte_mbuf *packet)
 	sim_view_packet(&view, packet);
 	hash = sim_rss_of(to, &view);
 	packet->hash.rss = hash;
-	packet->ol_flags |= RTE_MBUF_F_RX_RSS_HASH;
+	if (__atomic_load_n(&to->rss_hf, __ATOMIC_RELAXED) != 0)
+		packet->ol_flags |= RTE_MBUF_F_RX_RSS_HASH;
 	packet->port = to->id;
 	return sim_queue_put(to, sim_rss_queue(to, hash), packet);
 }

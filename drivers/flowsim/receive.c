@@ -25,28 +25,35 @@
 #define COUNT_FLAGGED (UINT64_C(1) << 32)
 
 /* What a burst writes alike into each mbuf. */
-static uint64_t rearm_of(const struct sim_rx_queue *queue)
+struct same {
+	uint64_t rearm;
+	uint64_t flags; /* a hash is told where one is asked for */
+};
+
+static struct same same_of(const struct sim_rx_queue *queue)
 {
+	const uint64_t types = __atomic_load_n(&queue->port->rss_hf, __ATOMIC_RELAXED);
 	struct rte_mbuf like = {
 		.data_off = RTE_PKTMBUF_HEADROOM,
 		.refcnt = 1,
 		.nb_segs = 1,
 		.port = queue->port->id,
 	};
-	uint64_t rearm;
+	struct same same = {.flags = types != 0 ? RTE_MBUF_F_RX_RSS_HASH : 0};
 
-	memcpy(&rearm, &like.rearm_data, sizeof(rearm));
-	return rearm;
+	memcpy(&same.rearm, &like.rearm_data, sizeof(same.rearm));
+	return same;
 }
 
 /*
  * The mbufs come raw from the pool: `next` is NULL and one segment is said already, as whoever frees a
  * packet leaves it.
  */
-static inline void fill(struct rte_mbuf *packet, uint64_t rearm, uint16_t length, uint32_t rss)
+static inline void fill(
+	struct rte_mbuf *packet, const struct same *same, uint16_t length, uint32_t rss)
 {
-	memcpy(&packet->rearm_data, &rearm, sizeof(rearm));
-	packet->ol_flags = RTE_MBUF_F_RX_RSS_HASH;
+	memcpy(&packet->rearm_data, &same->rearm, sizeof(same->rearm));
+	packet->ol_flags = same->flags;
 	/* what lies side by side, in two stores */
 	const uint64_t type_and_length = (uint64_t)length << 32;
 	const uint64_t length_and_rss = (uint64_t)rss << 32 | length;
@@ -124,7 +131,7 @@ static __rte_always_inline uint16_t fill_plain(struct sim_rx_queue *queue,
 {
 	const struct sim_source *source = queue->port->source;
 	struct sim_round *round = &queue->round;
-	const uint64_t rearm = rearm_of(queue);
+	const struct same same = same_of(queue);
 	/* what the frames that are written might be, for all that a compiler knows */
 	const struct stream_set *set = source->set;
 	const struct sim_place *places = round->places;
@@ -146,7 +153,7 @@ static __rte_always_inline uint16_t fill_plain(struct sim_rx_queue *queue,
 				rte_prefetch0(&entries[place[ENTRIES_AHEAD].stream]);
 			streams[j] = place->stream << shift | side;
 			data[j] = (uint8_t *)packet->buf_addr + RTE_PKTMBUF_HEADROOM;
-			fill(packet, rearm, length, place->rss);
+			fill(packet, &same, length, place->rss);
 			if (looks)
 				counts += look(&entries[place->stream], packet);
 			if (unlikely(++at == n_places)) {
@@ -168,7 +175,7 @@ static __rte_always_inline void fill_burst(struct sim_rx_queue *queue, struct rt
 {
 	const struct sim_source *source = queue->port->source;
 	struct sim_round *round = &queue->round;
-	const uint64_t rearm = rearm_of(queue);
+	const struct same same = same_of(queue);
 	uint16_t done = plain && !cold ? fill_plain(queue, packets, n, sum, looks) : 0;
 	uint32_t at = round->at;
 	uint64_t counts = 0, bytes = 0;
@@ -185,7 +192,7 @@ static __rte_always_inline void fill_burst(struct sim_rx_queue *queue, struct rt
 
 		uint16_t length = write_frame(source, place->stream, data, plain);
 
-		fill(packets[i], rearm, length, place->rss);
+		fill(packets[i], &same, length, place->rss);
 		if (cold)
 			chill(data, length);
 		if (looks)
@@ -252,7 +259,7 @@ static uint16_t slow_burst(struct sim_rx_queue *queue, struct rte_mbuf **packets
 	struct sim_rx_counters *sum, bool cold)
 {
 	struct sim_round *round = &queue->round;
-	const uint64_t rearm = rearm_of(queue);
+	const struct same same = same_of(queue);
 	uint16_t kept = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
@@ -261,7 +268,7 @@ static uint16_t slow_burst(struct sim_rx_queue *queue, struct rte_mbuf **packets
 		uint8_t *data = (uint8_t *)packet->buf_addr + RTE_PKTMBUF_HEADROOM;
 		uint16_t length = write_frame(queue->port->source, place.stream, data, false);
 
-		fill(packet, rearm, length, place.rss);
+		fill(packet, &same, length, place.rss);
 		if (++round->at == round->n)
 			sim_round_end(round);
 		if (!slow_packet(queue, place.stream, &packet, sum))

@@ -277,14 +277,25 @@ static uint64_t gone_places(const struct sim_round *round)
 	return n;
 }
 
-/* Returns whether the round is one that time turns. Under the queue's lock. */
-static bool turn(struct sim_resolver *resolver, unsigned i, uint64_t passed_ns)
+/* The places of a round that time turns; 0: it is none. Under the queue's lock. */
+static uint64_t turned_places(const struct sim_resolver *resolver, const struct sim_round *round)
+{
+	uint64_t passes = resolver->port->args.passes;
+
+	return round->n > 0 || (passes != 0 && round->rounds >= passes) ? 0 : gone_places(round);
+}
+
+/*
+ * The port's `rate` is shared by all places that time turns: `all` of them, in all queues. So their rounds
+ * pass alike. Returns whether the round is one of these. Under the queue's lock.
+ */
+static bool turn(struct sim_resolver *resolver, unsigned i, uint64_t passed_ns, uint64_t all)
 {
 	struct sim_round *round = &resolver->port->rx[i].round;
 	uint64_t passes = resolver->port->args.passes;
-	uint64_t cost = gone_places(round) * UINT64_C(1000000000);
+	uint64_t cost = all * UINT64_C(1000000000);
 
-	if (round->n > 0 || cost == 0 || (passes != 0 && round->rounds >= passes)) {
+	if (cost == 0 || turned_places(resolver, round) == 0) {
 		resolver->turn_credit[i] = 0;
 		return false;
 	}
@@ -302,14 +313,23 @@ static bool turn(struct sim_resolver *resolver, unsigned i, uint64_t passed_ns)
 bool sim_resolver_turn(struct sim_resolver *resolver, uint64_t passed_ns)
 {
 	bool turning = false;
+	uint64_t all = 0;
 
 	if (resolver == NULL)
 		return false;
+	/* nobody moves streams between this and the turn: the port's lock is held */
 	for (unsigned i = 0; i < resolver->port->n_rx; i++) {
 		struct sim_rx_queue *queue = &resolver->port->rx[i];
 
 		rte_spinlock_lock(&queue->lock);
-		turning |= turn(resolver, i, passed_ns);
+		all += turned_places(resolver, &queue->round);
+		rte_spinlock_unlock(&queue->lock);
+	}
+	for (unsigned i = 0; i < resolver->port->n_rx; i++) {
+		struct sim_rx_queue *queue = &resolver->port->rx[i];
+
+		rte_spinlock_lock(&queue->lock);
+		turning |= turn(resolver, i, passed_ns, all);
 		rte_spinlock_unlock(&queue->lock);
 	}
 	return turning;

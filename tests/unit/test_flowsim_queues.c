@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the receive queues of a port have to do with each other: the source's rate, and RSS. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <rte_bus_vdev.h>
+#include <rte_ethdev.h>
+#include <rte_flow.h>
+
+#include "base/monotonic.h"
+#include "main/dpdk.h"
+
+#define POOL 1023
+#define BURST 32
+#define NAME "net_flowsim0"
+
+static struct rte_mempool *pool;
+
+static int begin(void **state)
+{
+	struct error error;
+
+	(void)state;
+	if (dpdk_start(64, &error) < 0)
+		return -1;
+	pool = rte_pktmbuf_pool_create(
+		"packets", POOL, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+	return pool != NULL ? 0 : -1;
+}
+
+static uint16_t open_port(const char *words, uint16_t n_queues, uint64_t rss_hf)
+{
+	const struct rte_eth_conf conf = {
+		.rxmode = {.mq_mode = rss_hf != 0 ? RTE_ETH_MQ_RX_RSS : RTE_ETH_MQ_RX_NONE},
+		.rx_adv_conf.rss_conf.rss_hf = rss_hf,
+	};
+	uint16_t id;
+
+	assert_int_equal(rte_vdev_init(NAME, words), 0);
+	assert_int_equal(rte_eth_dev_get_port_by_name(NAME, &id), 0);
+	assert_int_equal(rte_eth_dev_configure(id, n_queues, 1, &conf), 0);
+	for (uint16_t i = 0; i < n_queues; i++)
+		assert_int_equal(rte_eth_rx_queue_setup(id, i, 128, 0, NULL, pool), 0);
+	assert_int_equal(rte_eth_tx_queue_setup(id, 0, 128, 0, NULL), 0);
+	assert_int_equal(rte_eth_dev_start(id), 0);
+	return id;
+}
+
+static int close_port(void **state)
+{
+	(void)state;
+	return rte_vdev_uninit(NAME);
+}
+
+static uint64_t xstat(uint16_t id, const char *name)
+{
+	uint64_t number, value;
+
+	assert_int_equal(rte_eth_xstats_get_id_by_name(id, name, &number), 0);
+	assert_int_equal(rte_eth_xstats_get_by_id(id, &number, &value, 1), 1);
+	return value;
+}
+
+static void drop_all(uint16_t id)
+{
+	const struct rte_flow_attr attr = {.ingress = 1};
+	const struct rte_flow_item pattern[] = {
+		{.type = RTE_FLOW_ITEM_TYPE_ETH}, {.type = RTE_FLOW_ITEM_TYPE_END}};
+	const struct rte_flow_action actions[] = {
+		{.type = RTE_FLOW_ACTION_TYPE_DROP}, {.type = RTE_FLOW_ACTION_TYPE_END}};
+	struct rte_flow_error error;
+
+	assert_non_null(rte_flow_create(id, &attr, pattern, actions, &error));
+}
+
+/* Four queues of which nothing reaches the host have the rate of the port, not four times as much. */
+static void the_rate_is_the_ports(void **state)
+{
+	enum { RATE = 20000, FLOWS = 64, ENOUGH = 8000 };
+	uint16_t id = open_port("flows=64,rate=20000,hostile=0", 4, RTE_ETH_RSS_NONFRAG_IPV4_UDP);
+	uint64_t from = monotonic_us(), dropped;
+
+	(void)state;
+	drop_all(id);
+	do {
+		dropped = xstat(id, "rx_rule_dropped_packets");
+		/* read before it is compared with the clock; whole rounds */
+		assert_true(dropped <= (monotonic_us() - from) * RATE / 1000000 + FLOWS);
+		assert_true(monotonic_us() - from < 60000000);
+	} while (dropped < ENOUGH);
+	for (unsigned i = 0; i < 4; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "rx_q%u_matched", i);
+		assert_true(xstat(id, name) > 0);
+	}
+}
+
+/* Receives some packets of each queue: how many told a hash, and how many a hash that is not 0. */
+static void look_at_hashes(
+	uint16_t id, uint16_t n_queues, unsigned *n, unsigned *told, unsigned *not_zero)
+{
+	struct rte_mbuf *packets[BURST];
+
+	*n = *told = *not_zero = 0;
+	for (uint16_t queue = 0; queue < n_queues; queue++) {
+		uint16_t got = rte_eth_rx_burst(id, queue, packets, BURST);
+
+		for (uint16_t i = 0; i < got; i++) {
+			*told += (packets[i]->ol_flags & RTE_MBUF_F_RX_RSS_HASH) != 0;
+			*not_zero += packets[i]->hash.rss != 0;
+		}
+		rte_pktmbuf_free_bulk(packets, got);
+		*n += got;
+	}
+}
+
+static void a_hash_is_told_where_one_is_asked_for(void **state)
+{
+	/* plain streams, those written one at a time, and others */
+	static const char *const words[] = {
+		"flows=64,hostile=0", "flows=64,hostile=0,cold=1", "flows=64,hostile=0,vlan=50"};
+	unsigned n, told, not_zero;
+
+	(void)state;
+	for (unsigned i = 0; i < RTE_DIM(words); i++) {
+		uint16_t id = open_port(words[i], 1, 0);
+
+		look_at_hashes(id, 1, &n, &told, &not_zero);
+		assert_int_equal(n, BURST);
+		assert_int_equal(told, 0);
+		assert_int_equal(not_zero, 0);
+		assert_int_equal(close_port(NULL), 0);
+		id = open_port(words[i], 2, RTE_ETH_RSS_NONFRAG_IPV4_UDP);
+		look_at_hashes(id, 2, &n, &told, &not_zero);
+		assert_true(n > BURST);
+		assert_int_equal(told, n);
+		assert_int_equal(not_zero, n);
+		assert_int_equal(close_port(NULL), 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(the_rate_is_the_ports, close_port),
+		cmocka_unit_test(a_hash_is_told_where_one_is_asked_for),
+	};
+
+	return cmocka_run_group_tests(tests, begin, NULL);
+}
