@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs of others that the simulated NIC is loaded into; skipped by name where one is not there."""
 import contextlib
+import os
 import pathlib
 import shutil
 import sys
@@ -41,10 +42,15 @@ def lacks_namespaces():
     return None
 
 
+def lacks_root():
+    """A user namespace's root is not enough for Open vSwitch's rings of af_packet."""
+    return None if os.geteuid() == 0 else "not root"
+
+
 def lacks(what):
     """Why a test that needs `what` cannot run here; None when it can."""
     special = {"driver": lacks_driver, "namespaces": lacks_namespaces, "ovs": lacks_ovs,
-               "hugepages": lacks_hugepages}
+               "hugepages": lacks_hugepages, "root": lacks_root}
     if what in special:
         return special[what]()
     return None if shutil.which(what) else f"not here (Debian: {PROGRAMS[what]})"

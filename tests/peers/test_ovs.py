@@ -7,7 +7,8 @@ from network import AF_PACKET, Network
 from ovs import Switch, hugepages
 from traffic import Iperf, ping
 
-pytestmark = pytest.mark.needs("driver", "ovs", "namespaces", "hugepages", "ip", "ping", "iperf3", "ethtool")
+pytestmark = pytest.mark.needs("driver", "ovs", "root", "namespaces", "hugepages", "ip", "ping", "iperf3",
+                               "ethtool")
 
 PORT = 5201
 
