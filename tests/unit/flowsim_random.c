@@ -317,11 +317,11 @@ static void fill_mask(struct random_source *random, uint8_t *mask, unsigned size
 		if (kind == 0)
 			mask[i] = 0xff;
 		else if (kind == 1)
-			mask[i] = one_in(random, 4) ? 0xff : 0;
+			mask[i] = (uint8_t)(one_in(random, 4) ? 0xff : 0);
 		else if (kind == 2)
 			mask[i] = (uint8_t)(one_in(random, 4) ? random_below(random, 256) : 0);
 		else if (kind == 3)
-			mask[i] = i + 4 >= size ? 0xff : 0;
+			mask[i] = (uint8_t)(i + 4 >= size ? 0xff : 0);
 	}
 }
 
@@ -337,7 +337,7 @@ static void fill_bits(
 	if (at == 0 || !one_in(random, 4))
 		return;
 	spec[at] = (uint8_t)random_below(random, 256);
-	mask[at] = type == ITEM(IPV6) ? (uint8_t)(1u << random_below(random, 8)) : 1;
+	mask[at] = (uint8_t)(type == ITEM(IPV6) ? 1u << random_below(random, 8) : 1u);
 	if (type != ITEM(IPV6))
 		spec[at] &= 1;
 }
