@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Rules by templates and queues, by testpmd's own commands."""
 import re
+import time
 
 import pytest
 from testpmd import marks
@@ -89,13 +90,21 @@ def test_a_nic_of_queues_has_no_blocking_calls(testpmd):
     assert pulled(program, 1) == 0
 
 
-@pytest.mark.parametrize("how", ("devarg", "telemetry"))
-def test_every_third_completion_is_dropped(testpmd, how):
-    text = "drop_completion:every=3"
-    program = testpmd("net_flowsim0,source=none,hostile=0" + (f",fault={text}" if how == "devarg" else ""))
-    prepare(program)
-    if how == "telemetry":
-        assert "error" not in program.telemetry(f"/flowsim/fault,0:{text}")
+@pytest.fixture(name="with_fault", params=("devarg", "telemetry"))
+def make_with_fault(request, testpmd):
+    """with_fault("drop_completion:every=3"): a testpmd with its table and that fault."""
+    def make(text):
+        how = request.param
+        program = testpmd("net_flowsim0,source=none,hostile=0" + (f",fault={text}" if how == "devarg" else ""))
+        prepare(program)
+        if how == "telemetry":
+            assert "error" not in program.telemetry(f"/flowsim/fault,0:{text}")
+        return program
+    return make
+
+
+def test_every_third_completion_is_dropped(with_fault):
+    program = with_fault("drop_completion:every=3")
     for number in range(9):
         enqueue(program, number % 4)
     program.does("flow push 0 queue 0", "pushed")
@@ -106,15 +115,21 @@ def test_every_third_completion_is_dropped(testpmd, how):
     assert program.xstats()["flow_rules"] == 9
 
 
-@pytest.mark.parametrize("how", ("devarg", "telemetry"))
-def test_every_second_queued_creation_fails(testpmd, how):
-    text = "fail:every=2:op=create:errno=ENOSPC"
-    program = testpmd("net_flowsim0,source=none,hostile=0" + (f",fault={text}" if how == "devarg" else ""))
-    prepare(program)
-    if how == "telemetry":
-        assert "error" not in program.telemetry(f"/flowsim/fault,0:{text}")
+def test_every_second_queued_creation_fails(with_fault):
+    program = with_fault("fail:every=2:op=create:errno=ENOSPC")
     for number in range(8):
         enqueue(program, number % 4)
     program.does("flow push 0 queue 0", "pushed")
     assert pulled(program, 8) == 4
     assert program.telemetry("/flowsim/faults,0")["fail"]["strikes"] == 4
+
+
+def test_every_second_completion_is_late(with_fault):
+    program = with_fault("late:every=2:ms=60")
+    for number in range(4):
+        enqueue(program, number, "yes")
+    begin = time.monotonic()
+    program.does("flow push 0 queue 0", "pushed")
+    assert pulled(program, 4) == 0
+    assert time.monotonic() - begin >= 0.06
+    assert program.telemetry("/flowsim/faults,0")["late"]["strikes"] == 2 == program.xstats()["flow_late"]

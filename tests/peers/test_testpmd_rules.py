@@ -84,6 +84,24 @@ def test_an_indirect_count_is_exact_when_its_rule_is_gone(testpmd):
     program.does("flow indirect_action 0 destroy action_id 5", "destroyed")
 
 
+def test_an_indirect_rss_moves_the_packets_of_its_rules(testpmd):
+    program = testpmd("net_flowsim0,flows=8,passes=10,hostile=0", options=("--rxq=2", "--txq=2"))
+    program.verbose()
+    program.does("flow indirect_action 0 create action_id 3 ingress action rss queues 0 end / end", "created")
+    program.created(f"flow create 0 {UDP} actions mark id 4 / indirect 3 / end")
+    program.does("flow indirect_action 0 update 3 action rss queues 1 end / end", "updated")
+    assert marks(program.received(80)) == {4: 80}
+    assert program.xstats()["rx_q1_marked"] == 80
+
+
+def test_an_indirect_age_tells_of_its_last_packet(testpmd):
+    program = testpmd("net_flowsim0,source=none,hostile=0")
+    program.does("flow indirect_action 0 create action_id 4 ingress action age timeout 1 / end", "created")
+    program.created(f"flow create 0 {UDP} actions mark id 4 / indirect 4 / end")
+    program.until(lambda: "aged: 1" in program.run("flow indirect_action 0 query 4"), "aged")
+    assert "sec_since_last_hit_valid: 1" in program.run("flow indirect_action 0 query 4")
+
+
 def test_a_rule_without_packets_ages_and_is_destroyed(testpmd):
     program = testpmd("net_flowsim0,source=none,hostile=0")
     program.created(f"flow create 0 {UDP} actions age timeout 1 / mark id 1 / end")
