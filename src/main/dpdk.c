@@ -5,10 +5,17 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <rte_common.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
+
+/* EAL tries no more names for its socket. */
+#define TELEMETRY_MAX 20
 
 /* The processors that we may use, as EAL writes a set: "(0,1,5)". */
 static void allowed_processors(char *text, size_t size)
@@ -49,8 +56,10 @@ int dpdk_start_for(const struct dpdk_needs *needs, struct error *error)
 	char lcores[sizeof(processors) + 2];
 	char memory[16];
 	bool huge = needs->hugepages && free_hugepages() >= needs->megabytes;
-	const char *argv[16 + 2 * DPDK_MAX_PCI] = {
-		"millrace", "--no-telemetry", "--log-level=*:error"};
+	/* the prefix names the directory of the telemetry socket */
+	const char *argv[16 + 2 * DPDK_MAX_PCI] = {"millrace",
+		needs->telemetry ? "--file-prefix=millrace" : "--no-telemetry",
+		"--log-level=*:error"};
 	int n = 3;
 
 	if (needs->n_pci != 0 && !huge)
@@ -90,6 +99,49 @@ int dpdk_start(unsigned megabytes, struct error *error)
 	const struct dpdk_needs needs = {.megabytes = megabytes};
 
 	return dpdk_start_for(&needs, error);
+}
+
+/* Whether who answers there is this process: it says so in its greeting. */
+static bool is_our_telemetry(const struct sockaddr_un *address)
+{
+	const struct timeval patience = {.tv_sec = 1};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	char greeting[1024], ours[32];
+	ssize_t n = -1;
+
+	if (fd < 0)
+		return false;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0)
+		n = read(fd, greeting, sizeof(greeting) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	greeting[n] = '\0';
+	snprintf(ours, sizeof(ours), "\"pid\":%ld,", (long)getpid());
+	return strstr(greeting, ours) != NULL;
+}
+
+int dpdk_telemetry_socket(char *path, size_t size)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	for (unsigned i = 0; i < TELEMETRY_MAX; i++) {
+		char number[16] = "";
+
+		if (i > 0)
+			snprintf(number, sizeof(number), ":%u", i);
+		int n = snprintf(address.sun_path, sizeof(address.sun_path),
+			"%s/dpdk_telemetry.v2%s", rte_eal_get_runtime_dir(), number);
+
+		if (n >= (int)sizeof(address.sun_path))
+			return -ENOENT;
+		if (!is_our_telemetry(&address))
+			continue;
+		snprintf(path, size, "%s", address.sun_path);
+		return 0;
+	}
+	return -ENOENT;
 }
 
 void dpdk_stop(void)

@@ -8,6 +8,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/error.h"
 
@@ -16,6 +17,7 @@
 struct dpdk_needs {
 	unsigned megabytes; /* of memory, at most */
 	bool hugepages;	    /* to be used if that much is free */
+	bool telemetry;	    /* with EAL's telemetry socket: the one file that there is then */
 	unsigned n_pci;	    /* addresses of the PCI devices that may be touched */
 	const char *pci[DPDK_MAX_PCI];
 };
@@ -25,5 +27,11 @@ int dpdk_start_for(const struct dpdk_needs *needs, struct error *error);
 
 /* For those who need nothing but memory from the heap. */
 int dpdk_start(unsigned megabytes, struct error *error);
+
+/*
+ * Where this process's telemetry socket is: of several in one directory each has a number of its own. 0, or
+ * -ENOENT: there is none.
+ */
+int dpdk_telemetry_socket(char *path, size_t size);
 
 void dpdk_stop(void);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rte_eal.h>
+
 #include "base/mapping.h"
 #include "main/dpdk.h"
 #include "main/run_parts.h"
@@ -25,12 +27,25 @@ static const struct run_port *port_of(const struct run *run, unsigned number)
 	return &run->config.ports[run->config.wires[number / 2].port[number % 2]];
 }
 
+static void tell_telemetry(struct run *run)
+{
+	char path[108], line[160];
+
+	if (dpdk_telemetry_socket(path, sizeof(path)) == 0)
+		snprintf(line, sizeof(line), "telemetry: %s", path);
+	else
+		snprintf(line, sizeof(line), "telemetry: DPDK could not make its socket in %s",
+			rte_eal_get_runtime_dir());
+	run_say(run, line);
+}
+
 static int start_dpdk(struct run *run, struct error *error)
 {
 	struct dpdk_needs needs = {
 		.megabytes = BASE_MEGABYTES + run_n_ports(run) * PORT_MEGABYTES +
 			     run->config.engine.workers * 16,
 		.hugepages = true,
+		.telemetry = run->config.telemetry,
 	};
 
 	for (unsigned i = 0; i < run_n_ports(run); i++) {
@@ -42,6 +57,8 @@ static int start_dpdk(struct run *run, struct error *error)
 	int ret = dpdk_start_for(&needs, error);
 
 	run->dpdk = ret == 0;
+	if (ret == 0 && needs.telemetry)
+		tell_telemetry(run);
 	return ret;
 }
 

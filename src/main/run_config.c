@@ -21,6 +21,7 @@ const struct option run_options[] = {
 	{"output", required_argument, NULL, RUN_OPTION_OUTPUT},
 	{"socket", required_argument, NULL, RUN_OPTION_SOCKET},
 	{"force", no_argument, NULL, RUN_OPTION_FORCE},
+	{"telemetry", no_argument, NULL, RUN_OPTION_TELEMETRY},
 	{"foreground", no_argument, NULL, RUN_OPTION_FOREGROUND},
 	{"help", no_argument, NULL, RUN_OPTION_HELP},
 	{NULL, 0, NULL, 0},
@@ -29,6 +30,7 @@ const struct option run_options[] = {
 const int run_settings[RUN_N_SETTINGS] = {
 	RUN_OPTION_OUTPUT,
 	RUN_OPTION_SOCKET,
+	RUN_OPTION_TELEMETRY,
 	RUN_OPTION_FORCE,
 	RUN_OPTION_THREADS,
 	RUN_OPTION_POLL,
@@ -112,6 +114,8 @@ int run_config_set(struct run_config *config, int id, const char *where, const c
 		return option_yes_no(where, value, &config->pin, error);
 	case RUN_OPTION_FORCE:
 		return option_yes_no(where, value, &config->force, error);
+	case RUN_OPTION_TELEMETRY:
+		return option_yes_no(where, value, &config->telemetry, error);
 	case RUN_OPTION_OUTPUT:
 		return set_output(config, where, value, error);
 	case RUN_OPTION_SOCKET:

@@ -41,6 +41,7 @@ struct run_config {
 	enum plane_threads threads;
 	bool poll_always;
 	bool pin;	   /* default true */
+	bool telemetry;	   /* with DPDK's telemetry socket */
 	bool force;	   /* go on where a wire would cut this machine off */
 	char *output;	   /* file for records; NULL: none are written; "-": standard output */
 	char *socket;	   /* never NULL after success: the default is filled in */

@@ -89,6 +89,7 @@ char *run_config_json(const struct run_config *config)
 		{"timeouts", timeouts(config)},
 		{"output", text(config->output)},
 		{"socket", text(config->socket)},
+		{"telemetry", json_boolean(config->telemetry)},
 		{"force", json_boolean(config->force)},
 	};
 	json_t *object = json_object();

@@ -19,6 +19,7 @@ enum run_option {
 	RUN_OPTION_OUTPUT,
 	RUN_OPTION_SOCKET,
 	RUN_OPTION_FORCE,
+	RUN_OPTION_TELEMETRY,
 	/* the command line's alone */
 	RUN_OPTION_PORT,
 	RUN_OPTION_WIRE,
@@ -30,7 +31,7 @@ enum run_option {
 extern const struct option run_options[];
 
 /* Those with one value that a file may set too, under the option's own name; in the order of the help. */
-#define RUN_N_SETTINGS 12
+#define RUN_N_SETTINGS 13
 extern const int run_settings[RUN_N_SETTINGS];
 
 int run_config_set(struct run_config *config, int id, const char *where, const char *value,

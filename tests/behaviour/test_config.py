@@ -85,6 +85,7 @@ def test_json_round_trip(check):
         poll: always
         pin: no
         force: on
+        telemetry: true
         tcp: strict
         zone: vlan
         active: 300
@@ -94,7 +95,7 @@ def test_json_round_trip(check):
         """)
     assert first["wires"] == [["lan", "n"], ["5e:00.0", "eth3"]]
     assert first["ports"][2] == {"name": "5e:00.0", "device": "0000:5e:00.0"}
-    assert (first["pin"], first["force"]) == (False, True)
+    assert (first["pin"], first["force"], first["telemetry"]) == (False, True, True)
     assert first["timeouts"]["tcp-open"] == 5 and first["timeouts"]["udp-open"] == 180
     assert effective(check, json.dumps(first, ensure_ascii=False)) == first
     assert effective(check, json.dumps(first, ensure_ascii=False, indent=4)) == first

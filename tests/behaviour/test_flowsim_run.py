@@ -2,6 +2,7 @@
 """`millrace run` between two simulated NICs: every packet is known in advance, and counted."""
 import collections
 import json
+import socket
 import subprocess
 import sys
 
@@ -121,3 +122,43 @@ def test_a_capture_again_and_again(tmp_path):
 def test_words_that_it_does_not_know(words, said):
     code, line = refusal(*ports(words))
     assert code in (1, 2) and said in line and line.count("\n") == 1, line
+
+
+class Telemetry:
+    """DPDK's socket of an engine, at the place that it told."""
+
+    def __init__(self, running):
+        line = next(line for line in running.errors.read_text().splitlines()
+                    if "telemetry: " in line)
+        self.path = line.split("telemetry: ")[1]
+
+    def __call__(self, command):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+            connection.settimeout(30 * SLOWER)
+            connection.connect(self.path)
+            connection.recv(16384)
+            connection.sendall(command.encode())
+            return json.loads(connection.recv(16384))[command.split(",")[0]]
+
+
+def test_faults_of_a_running_engine(tmp_path):
+    """Set by DPDK's telemetry, and struck: a ghost of an earlier run marks what it was told."""
+    places = tmp_path / "run"
+    places.mkdir()
+    ghosts = "flows=8,hostile=0,fault=ghost:rules=8"
+    running = engine.Millrace(tmp_path / "engine", *ports(ghosts), "--telemetry",
+                              environment={"RUNTIME_DIRECTORY": str(places)})
+    try:
+        telemetry = Telemetry(running)
+        assert telemetry.path.startswith(str(places))
+        assert telemetry("/flowsim/list") == [0, 1]
+        told = telemetry("/flowsim/fault,0:wrong_mark:times=5,value=3")
+        assert told["wrong_mark"]["on"] == 1
+        running.until(lambda: telemetry("/flowsim/faults,0")["wrong_mark"]["strikes"] == 5,
+                      "five wrong marks")
+        assert "error" in telemetry("/flowsim/fault,0:loose")
+        assert running.ask("config show")[0]["telemetry"] is True
+        running.stop()
+    finally:
+        running.kill()
+    assert not list(places.rglob("dpdk_telemetry*"))

@@ -115,7 +115,7 @@ static void test_defaults(void **state)
 	assert_memory_equal(&config.engine.timeouts, &timeouts, sizeof(timeouts));
 	assert_int_equal(config.threads, PLANE_RUN_TO_COMPLETION);
 	assert_true(config.pin);
-	assert_false(config.poll_always || config.force);
+	assert_false(config.poll_always || config.force || config.telemetry);
 	assert_null(config.output);
 	assert_null(config.config_file);
 	run_config_fini(&config);
@@ -138,7 +138,7 @@ static void test_all(void **state)
 			"--threads split --poll always --pin no --flows 5 --fragments separate "
 			"--tcp strict --zone vlan --active 60 --timeout udp=7 --output - --socket "
 			"s "
-			"--force --foreground --wire 5e:00.0,0000:5e:00.1",
+			"--force --telemetry --foreground --wire 5e:00.0,0000:5e:00.1",
 			&config, &error),
 		0);
 	assert_int_equal(config.n_ports, 4);
@@ -155,7 +155,7 @@ static void test_all(void **state)
 	assert_int_equal(config.engine.timeouts.seconds[FLOW_TIMEOUT_UDP_NEW], 7);
 	assert_int_equal(config.engine.timeouts.seconds[FLOW_TIMEOUT_UDP_OPEN], 7);
 	assert_int_equal(config.threads, PLANE_SPLIT);
-	assert_true(config.poll_always && config.force);
+	assert_true(config.poll_always && config.force && config.telemetry);
 	assert_false(config.pin);
 	assert_string_equal(config.output, "-");
 	assert_string_equal(config.socket, "s");
@@ -297,6 +297,7 @@ static void test_file(void **state)
 				   "poll: always\n"
 				   "pin: off\n"
 				   "force: yes\n"
+				   "telemetry: on\n"
 				   "fragments:\n"
 				   "active: 300\n"
 				   "timeouts: {udp-new: 5, udp: 9, icmp: 1}\n"
@@ -314,6 +315,7 @@ static void test_file(void **state)
 	check_port(&config, 1, 1, "eth3", "eth3");
 	assert_int_equal(config.engine.workers, 2);
 	assert_int_equal(config.threads, PLANE_SPLIT);
+	assert_true(config.telemetry);
 	assert_true(config.poll_always && config.force && config.engine.fragments_follow);
 	assert_false(config.pin);
 	assert_null(config.output);
@@ -511,11 +513,11 @@ static void test_round_trip(void **state)
 {
 	(void)state;
 	check_round_trip("--wire eth1,eth2");
-	check_round_trip(
-		"--port b=net_tap1,iface=tb --wire 5e:00.0,c --wire a,b --port a=eth9 "
-		"--workers 16 --threads split --poll always --pin no --flows 67108864 "
-		"--fragments separate --tcp strict --zone vlan --active 31536000 "
-		"--timeout tcp=1 --timeout icmp=2 --output - --socket /a\\b\"c{é€😀 --force");
+	check_round_trip("--port b=net_tap1,iface=tb --wire 5e:00.0,c --wire a,b --port a=eth9 "
+			 "--workers 16 --threads split --poll always --pin no --flows 67108864 "
+			 "--fragments separate --tcp strict --zone vlan --active 31536000 "
+			 "--timeout tcp=1 --timeout icmp=2 --output - --socket /a\\b\"c{é€😀 "
+			 "--force --telemetry");
 }
 
 static void test_help(void **state)
@@ -524,8 +526,8 @@ static void test_help(void **state)
 		"--wire NAME,NAME", "--workers N", "--threads WORD", "--poll WORD", "--pin yes|no",
 		"--flows N", "--fragments WORD", "--tcp strict", "--zone vlan",
 		"--timeout NAME=SECONDS", "--active SECONDS", "--output FILE", "--socket PATH",
-		"--force", "--foreground", "service", "1,048,576", "net_af_packet0", "net_tap0",
-		"0000:5e:00.0", "--tcp count", "--zone none", "--active off"};
+		"--force", "--telemetry", "--foreground", "service", "1,048,576", "net_af_packet0",
+		"net_tap0", "0000:5e:00.0", "--tcp count", "--zone none", "--active off"};
 	char *text = NULL;
 	size_t size = 0, column = 0;
 	FILE *stream = open_memstream(&text, &size);
