@@ -295,9 +295,9 @@ static void test_words(void **state)
 	}
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_int_equal(sequence_load_parse(&config, wrong[i], &error), -EINVAL);
-	assert_int_equal(sequence_load_parse(&config, "unifrom", &error), -EINVAL);
+	assert_int_equal(sequence_load_parse(&config, "uniforn", &error), -EINVAL);
 	assert_string_equal(error.text,
-		"'unifrom' is no load: order, uniform, zipf or zipf:S; did you mean uniform");
+		"'uniforn' is no load: order, uniform, zipf or zipf:S; did you mean uniform");
 	assert_int_equal(sequence_load_parse(&config, "zipf:9", &error), -EINVAL);
 	assert_string_equal(error.text, "'zipf:9': the exponent is a number above 0 and at most 4");
 }
