@@ -291,6 +291,9 @@ static void test_link(void **state)
 	assert_int_equal(take(id, 0), 0);
 	assert_int_equal(rte_eth_dev_set_link_up(id), 0);
 	assert_int_equal(take(id, 0), 12);
+	assert_int_equal(
+		rte_eth_dev_callback_unregister(id, RTE_ETH_EVENT_INTR_LSC, link_changed, &changes),
+		0);
 	close_port("net_flowsim0");
 }
 
