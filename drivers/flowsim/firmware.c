@@ -73,7 +73,13 @@ void sim_firmware_wait(const struct sim_port *port, uint64_t ns)
 	if (ns == 0)
 		return;
 	if (!port->args.profile.spin) {
+		/* the kernel lets others sleep 50 us longer than they ask, more than some NICs take */
+		int slack = prctl(PR_GET_TIMERSLACK);
+
+		prctl(PR_SET_TIMERSLACK, 1UL);
 		sleep_ns(ns);
+		if (slack > 0)
+			prctl(PR_SET_TIMERSLACK, (unsigned long)slack);
 		return;
 	}
 	uint64_t from = rte_rdtsc();
