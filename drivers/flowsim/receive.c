@@ -49,11 +49,11 @@ static struct same same_of(const struct sim_rx_queue *queue)
  * The mbufs come raw from the pool: `next` is NULL and one segment is said already, as whoever frees a
  * packet leaves it.
  */
-static inline void fill(
-	struct rte_mbuf *packet, const struct same *same, uint16_t length, uint32_t rss)
+static inline void fill(struct rte_mbuf *packet, const struct same *same, uint64_t flags,
+	uint16_t length, uint32_t rss)
 {
 	memcpy(&packet->rearm_data, &same->rearm, sizeof(same->rearm));
-	packet->ol_flags = same->flags;
+	packet->ol_flags = same->flags | flags;
 	/* what lies side by side, in two stores */
 	const uint64_t type_and_length = (uint64_t)length << 32;
 	const uint64_t length_and_rss = (uint64_t)rss << 32 | length;
@@ -93,7 +93,7 @@ static inline void chill(const uint8_t *data, uint16_t length)
  * What a rule that marks and counts does to a packet. Without a branch: streams come in any order.
  * Returns what is to be counted, three numbers in one that stays in a register: see tally().
  */
-static inline uint64_t look(struct sim_entry *entry, struct rte_mbuf *packet)
+static inline uint64_t look(struct sim_entry *entry, struct rte_mbuf *packet, uint64_t *ol_flags)
 {
 	static const struct {
 		uint64_t flags, counts;
@@ -109,7 +109,7 @@ static inline uint64_t look(struct sim_entry *entry, struct rte_mbuf *packet)
 	};
 	uint32_t flags = entry->flags & 7;
 
-	packet->ol_flags |= does[flags].flags;
+	*ol_flags = does[flags].flags;
 	packet->hash.fdir.hi = entry->mark;
 	__atomic_store_n(&entry->hits,
 		__atomic_load_n(&entry->hits, __ATOMIC_RELAXED) + (flags & SIM_ENTRY_MATCHED),
@@ -153,9 +153,11 @@ static __rte_always_inline uint16_t fill_plain(struct sim_rx_queue *queue,
 				rte_prefetch0(&entries[place[ENTRIES_AHEAD].stream]);
 			streams[j] = place->stream << shift | side;
 			data[j] = (uint8_t *)packet->buf_addr + RTE_PKTMBUF_HEADROOM;
-			fill(packet, &same, length, place->rss);
+			uint64_t flags = 0;
+
 			if (looks)
-				counts += look(&entries[place->stream], packet);
+				counts += look(&entries[place->stream], packet, &flags);
+			fill(packet, &same, flags, length, place->rss);
 			if (unlikely(++at == n_places)) {
 				sim_round_end(round);
 				at = 0;
@@ -192,11 +194,13 @@ static __rte_always_inline void fill_burst(struct sim_rx_queue *queue, struct rt
 
 		uint16_t length = write_frame(source, place->stream, data, plain);
 
-		fill(packets[i], &same, length, place->rss);
+		uint64_t flags = 0;
+
+		if (looks)
+			counts += look(&queue->entries[place->stream], packets[i], &flags);
+		fill(packets[i], &same, flags, length, place->rss);
 		if (cold)
 			chill(data, length);
-		if (looks)
-			counts += look(&queue->entries[place->stream], packets[i]);
 		bytes += length;
 		if (unlikely(++at == round->n)) {
 			sim_round_end(round);
@@ -268,7 +272,7 @@ static uint16_t slow_burst(struct sim_rx_queue *queue, struct rte_mbuf **packets
 		uint8_t *data = (uint8_t *)packet->buf_addr + RTE_PKTMBUF_HEADROOM;
 		uint16_t length = write_frame(queue->port->source, place.stream, data, false);
 
-		fill(packet, &same, length, place.rss);
+		fill(packet, &same, 0, length, place.rss);
 		if (++round->at == round->n)
 			sim_round_end(round);
 		if (!slow_packet(queue, place.stream, &packet, sum))
