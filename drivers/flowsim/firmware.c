@@ -209,7 +209,7 @@ static void firmware_rest(struct sim_firmware *firmware, uint64_t next)
  * Threads begin on the processor of the one that made them, which is an lcore and may be busy for ever.
  * The NIC has a processor of its own: any but those of workers or, where these have all, any.
  */
-static void firmware_settle(void)
+void sim_firmware_settle(void)
 {
 	cpu_set_t all, idle;
 	unsigned lcore;
@@ -234,7 +234,7 @@ static void *firmware_run(void *arg)
 	struct sim_firmware *firmware = arg;
 	bool stop = false;
 
-	firmware_settle();
+	sim_firmware_settle();
 	prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul);
 	for (;;) {
 		bool woken = firmware_was_woken(firmware, &stop);

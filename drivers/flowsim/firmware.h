@@ -26,6 +26,9 @@ void sim_firmware_stop(struct sim_port *port);
  */
 void sim_firmware_wait(const struct sim_port *port, uint64_t ns);
 
+/* Moves the calling thread, which is one of the NIC's, to any processor but those of workers. */
+void sim_firmware_settle(void);
+
 /* There may be something to do earlier than it thought. Any thread, with the port's lock or without. */
 void sim_firmware_wake(struct sim_port *port);
 

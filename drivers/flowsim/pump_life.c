@@ -9,6 +9,7 @@
 #include <rte_errno.h>
 #include <rte_lcore.h>
 
+#include "drivers/flowsim/firmware.h"
 #include "drivers/flowsim/log.h"
 #include "drivers/flowsim/pump_parts.h"
 
@@ -220,6 +221,8 @@ static void *run_nic(void *argument)
 	if (!registered)
 		SIM_LOG(WARNING, "%s: the NIC's thread goes without a mempool cache: %s",
 			pump->port->name, rte_strerror(rte_errno));
+	if (pump->port->args.nic_core < 0)
+		sim_firmware_settle();
 	while (!__atomic_load_n(&pump->quit, __ATOMIC_RELAXED))
 		if (sim_pump_turn_once(pump) == 0)
 			sched_yield();
