@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_common.h>
 #include <rte_ether.h>
@@ -118,6 +119,9 @@ static int take_processor(
 		return 0;
 	ret = sim_args_number(word->name, text, 0, CPU_SETSIZE - 1, &number, error);
 	args->nic_core = (int)number;
+	if (ret == 0 && (long)number >= sysconf(_SC_NPROCESSORS_CONF))
+		return error_set(error, -EINVAL, "%s=%s: there is no such processor, only 0 to %ld",
+			word->name, text, sysconf(_SC_NPROCESSORS_CONF) - 1);
 	return ret;
 }
 

@@ -76,7 +76,7 @@ static int find_bit(const char *word, const char *text, size_t length,
 	}
 	snprintf(name, sizeof(name), "%.*s", (int)RTE_MIN(length, sizeof(name) - 1), text);
 	near = suggest(name, names, n);
-	return error_set(error, -EINVAL, "%s=...%s: there is no such word%s%s%s", word, name,
+	return error_set(error, -EINVAL, "%s=%s: there is no such word%s%s%s", word, name,
 		near != NULL ? "; did you mean " : "", near != NULL ? near : "",
 		near != NULL ? "?" : "");
 }

@@ -68,12 +68,15 @@ int sim_tx_queue_setup(struct rte_eth_dev *dev, uint16_t number, uint16_t descri
 	return 0;
 }
 
+/* What the host had not taken when its queue went. */
 static void drain(struct sim_rx_queue *queue)
 {
 	struct rte_mbuf *packet;
 
-	while (queue->ring != NULL && rte_ring_sc_dequeue(queue->ring, (void **)&packet) == 0)
+	while (queue->ring != NULL && rte_ring_sc_dequeue(queue->ring, (void **)&packet) == 0) {
+		__atomic_fetch_add(&queue->counters.missed, 1, __ATOMIC_RELAXED);
 		rte_pktmbuf_free(packet);
+	}
 }
 
 void sim_queues_drain(struct sim_port *port)

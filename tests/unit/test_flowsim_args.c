@@ -101,10 +101,10 @@ static void test_sources(void **state)
 	good("capture=/some/where.pcap,passes=1");
 	assert_int_equal(args.source, SIM_SOURCE_CAPTURE);
 	assert_string_equal(args.capture, "/some/where.pcap");
-	good("port=net_ring0,nic_core=3");
+	good("port=net_ring0,nic_core=0");
 	assert_int_equal(args.source, SIM_SOURCE_PORT);
 	assert_string_equal(args.port, "net_ring0");
-	assert_true(args.nic_thread && args.nic_core == 3);
+	assert_true(args.nic_thread && args.nic_core == 0);
 	assert_int_equal(good("port=net_ring0,nic_core=-1")->nic_core, -1);
 	assert_false(good("port=net_ring0")->nic_thread);
 	assert_int_equal(good("source=none")->source, SIM_SOURCE_NONE);
@@ -117,6 +117,7 @@ static void test_sources(void **state)
 	bad("port=a,cold=1", "cold= says nothing");
 	bad("nic_core=1", "nic_core= says nothing of a port with flows=");
 	bad("nic_core=x,port=a", "nic_core=x");
+	bad("nic_core=1000,port=a", "there is no such processor");
 }
 
 static void test_limits(void **state)
