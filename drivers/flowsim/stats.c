@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/flowsim/forward.h"
 #include "drivers/flowsim/ops.h"
 
 /* All that is counted, at some moment. Queues that are no longer there stay in the sums. */
@@ -37,12 +38,26 @@ static void copy(void *to, const void *from, size_t size)
 		counters[i] = sim_count_get((const uint64_t *)from + i);
 }
 
+/* What the other ports of the NIC have sent out of this one is theirs to bring in. */
+static void settle_others(struct sim_port *port)
+{
+	for (uint16_t id = 0; id < RTE_MAX_ETHPORTS; id++) {
+		struct sim_port *other = id == port->id ? NULL : sim_nic_port(port, id);
+
+		if (other == NULL)
+			continue;
+		pthread_mutex_lock(&other->lock);
+		sim_resolver_settle(other->resolver);
+		pthread_mutex_unlock(&other->lock);
+	}
+}
+
 /* What is counted since the port was made. */
 static void take(struct sim_port *port, struct sim_stats_base *now)
 {
+	settle_others(port);
 	pthread_mutex_lock(&port->lock);
-	if (port->resolver != NULL)
-		sim_resolver_settle(port->resolver);
+	sim_resolver_settle(port->resolver);
 	memcpy(now->told, &port->told, sizeof(now->told));
 	pthread_mutex_unlock(&port->lock);
 	for (unsigned i = 0; i < SIM_MAX_QUEUES; i++) {

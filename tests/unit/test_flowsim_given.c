@@ -2,6 +2,8 @@
 /* Ports that know their packets in advance receive what rules give them besides. */
 #include "flowsim_port.h"
 
+#include <sched.h>
+
 #define FLOWS 100
 
 static struct rte_flow *transfer(const struct nic *from, const struct nic *to)
@@ -44,6 +46,41 @@ static void packets_of_another_port_come_beside_ones_own(void **state)
 	nic_close(&to);
 }
 
+static uint64_t xstat(uint16_t port, const char *name)
+{
+	uint64_t id, value = 0;
+
+	assert_int_equal(rte_eth_xstats_get_id_by_name(port, name, &id), 0);
+	assert_int_equal(rte_eth_xstats_get_by_id(port, &id, &value, 1), 1);
+	return value;
+}
+
+/* What the NIC has sent out of a port is told there, though nobody has asked the port it came from. */
+static void what_is_sent_is_told_by_the_port_it_left_by(void **state)
+{
+	const struct rte_flow_attr attr = {.transfer = 1};
+	const struct rte_flow_item items[] = {
+		{.type = RTE_FLOW_ITEM_TYPE_UDP}, {.type = RTE_FLOW_ITEM_TYPE_END}};
+	struct rte_flow_action_ethdev port = {0};
+	const struct rte_flow_action actions[] = {
+		{.type = RTE_FLOW_ACTION_TYPE_REPRESENTED_PORT, .conf = &port},
+		{.type = RTE_FLOW_ACTION_TYPE_END}};
+	struct rte_flow_error error;
+	struct nic from, to;
+
+	(void)state;
+	nic_open(&from, "net_flowsim0", "flows=100,passes=7,nic=sent,hostile=0");
+	nic_open(&to, "net_flowsim1", "source=none,nic=sent,hostile=0");
+	port.port_id = to.id;
+	assert_non_null(rte_flow_create(from.id, &attr, items, actions, &error));
+	while (xstat(to.id, "tx_nic_packets") < 7 * FLOWS)
+		sched_yield();
+	assert_int_equal(xstat(to.id, "tx_nic_packets"), 7 * FLOWS);
+	assert_int_equal(xstat(from.id, "rx_forwarded_packets"), 7 * FLOWS);
+	nic_close(&from);
+	nic_close(&to);
+}
+
 /* A copy to a queue of one's own, and the packet itself. */
 static void a_copy_comes_beside_its_packet(void **state)
 {
@@ -77,6 +114,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_of_another_port_come_beside_ones_own),
+		cmocka_unit_test(what_is_sent_is_told_by_the_port_it_left_by),
 		cmocka_unit_test(a_copy_comes_beside_its_packet),
 	};
 
