@@ -225,16 +225,30 @@ bool sim_nic_give(struct sim_port *from, uint16_t to, struct rte_mbuf *packet)
 	return given;
 }
 
-void sim_nic_sent(struct sim_port *from, uint16_t to, uint64_t n, uint64_t bytes)
+bool sim_nic_sent(struct sim_port *from, uint16_t to, uint64_t n, uint64_t bytes)
 {
 	struct sim_nic *nic = from->nic;
 	struct sim_port *port;
 
 	if (nic == NULL)
-		return;
+		return false;
 	rte_rwlock_read_lock(&nic->lock);
-	port = port_of(nic, to);
+	port = open_port(nic, to);
 	if (port != NULL)
 		count_sent(port, n, bytes);
 	rte_rwlock_read_unlock(&nic->lock);
+	return port != NULL;
+}
+
+void sim_nic_settle(struct sim_port *port)
+{
+	for (uint16_t id = 0; id < RTE_MAX_ETHPORTS; id++) {
+		struct sim_port *other = id == port->id ? NULL : sim_nic_port(port, id);
+
+		if (other == NULL)
+			continue;
+		pthread_mutex_lock(&other->lock);
+		sim_resolver_settle(other->resolver);
+		pthread_mutex_unlock(&other->lock);
+	}
 }

@@ -34,5 +34,14 @@ bool sim_nic_send(struct sim_port *from, uint16_t to, struct rte_mbuf *packet);
 /* Puts a packet into a receive queue of `to`, by its RSS. As above. */
 bool sim_nic_give(struct sim_port *from, uint16_t to, struct rte_mbuf *packet);
 
-/* n packets of `bytes` bytes in all were sent out of `to` without having been in memory. */
-void sim_nic_sent(struct sim_port *from, uint16_t to, uint64_t n, uint64_t bytes);
+/*
+ * n packets of `bytes` bytes in all were sent out of `to` without having been in memory. False: there is
+ * no such port, it is stopped or has no link.
+ */
+bool sim_nic_sent(struct sim_port *from, uint16_t to, uint64_t n, uint64_t bytes);
+
+/*
+ * Brings in what the other ports of the NIC have sent out of this one: before its counters are told, and
+ * before it is stopped or loses its link. Without any port's lock.
+ */
+void sim_nic_settle(struct sim_port *port);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "drivers/flowsim/forward.h"
 #include "drivers/flowsim/ops.h"
 #include "drivers/flowsim/pump.h"
 
@@ -23,6 +24,9 @@ void sim_link_look(struct rte_eth_dev *dev)
 	look_at_wire(port, &link);
 	if (!port->started || port->link_down)
 		link.link_status = RTE_ETH_LINK_DOWN;
+	/* what passed before is told of the link as it was; behind a pump nothing is left to be told */
+	if (port->pump == NULL && port->link_up != (link.link_status == RTE_ETH_LINK_UP))
+		sim_nic_settle(port);
 	__atomic_store_n(&port->link_up, link.link_status == RTE_ETH_LINK_UP, __ATOMIC_RELAXED);
 	rte_eth_linkstatus_set(dev, &link);
 }

@@ -38,24 +38,10 @@ static void copy(void *to, const void *from, size_t size)
 		counters[i] = sim_count_get((const uint64_t *)from + i);
 }
 
-/* What the other ports of the NIC have sent out of this one is theirs to bring in. */
-static void settle_others(struct sim_port *port)
-{
-	for (uint16_t id = 0; id < RTE_MAX_ETHPORTS; id++) {
-		struct sim_port *other = id == port->id ? NULL : sim_nic_port(port, id);
-
-		if (other == NULL)
-			continue;
-		pthread_mutex_lock(&other->lock);
-		sim_resolver_settle(other->resolver);
-		pthread_mutex_unlock(&other->lock);
-	}
-}
-
 /* What is counted since the port was made. */
 static void take(struct sim_port *port, struct sim_stats_base *now)
 {
-	settle_others(port);
+	sim_nic_settle(port);
 	pthread_mutex_lock(&port->lock);
 	sim_resolver_settle(port->resolver);
 	memcpy(now->told, &port->told, sizeof(now->told));

@@ -33,9 +33,12 @@ static void settle(struct sim_rx_queue *queue, const struct sim_resolver *resolv
 			sim_count_add(&counters->rule_dropped_bytes, bytes[i]);
 			continue;
 		}
+		if (!sim_nic_sent(resolver->port, resolver->exit_port[i], packets[i], bytes[i])) {
+			sim_count_add(&counters->missed, packets[i]);
+			continue;
+		}
 		sim_count_add(&counters->forwarded, packets[i]);
 		sim_count_add(&counters->forwarded_bytes, bytes[i]);
-		sim_nic_sent(resolver->port, resolver->exit_port[i], packets[i], bytes[i]);
 	}
 }
 

@@ -77,6 +77,39 @@ static void what_is_sent_is_told_by_the_port_it_left_by(void **state)
 		sched_yield();
 	assert_int_equal(xstat(to.id, "tx_nic_packets"), 7 * FLOWS);
 	assert_int_equal(xstat(from.id, "rx_forwarded_packets"), 7 * FLOWS);
+	assert_int_equal(rte_eth_dev_set_link_down(to.id), 0);
+	assert_int_equal(xstat(to.id, "tx_nic_packets"), 7 * FLOWS);
+	nic_close(&from);
+	nic_close(&to);
+}
+
+/* A port without link takes nothing, in line or resolved. */
+static void without_link_nothing_is_sent(void **state)
+{
+	const struct rte_flow_attr attr = {.transfer = 1};
+	const struct rte_flow_item items[] = {
+		{.type = RTE_FLOW_ITEM_TYPE_UDP}, {.type = RTE_FLOW_ITEM_TYPE_END}};
+	struct rte_flow_action_ethdev port = {0};
+	const struct rte_flow_action actions[] = {
+		{.type = RTE_FLOW_ACTION_TYPE_REPRESENTED_PORT, .conf = &port},
+		{.type = RTE_FLOW_ACTION_TYPE_END}};
+	struct rte_flow_error error;
+	struct rte_eth_stats stats;
+	struct nic from, to;
+
+	(void)state;
+	nic_open(&from, "net_flowsim0", "flows=100,passes=7,nic=down,hostile=0");
+	nic_open(&to, "net_flowsim1", "source=none,nic=down,hostile=0");
+	assert_int_equal(rte_eth_dev_set_link_down(to.id), 0);
+	port.port_id = to.id;
+	assert_non_null(rte_flow_create(from.id, &attr, items, actions, &error));
+	do {
+		assert_int_equal(rte_eth_stats_get(from.id, &stats), 0);
+		sched_yield();
+	} while (stats.imissed < 7 * FLOWS);
+	assert_int_equal(stats.imissed, 7 * FLOWS);
+	assert_int_equal(xstat(to.id, "tx_nic_packets"), 0);
+	assert_int_equal(xstat(from.id, "rx_forwarded_packets"), 0);
 	nic_close(&from);
 	nic_close(&to);
 }
@@ -115,6 +148,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(packets_of_another_port_come_beside_ones_own),
 		cmocka_unit_test(what_is_sent_is_told_by_the_port_it_left_by),
+		cmocka_unit_test(without_link_nothing_is_sent),
 		cmocka_unit_test(a_copy_comes_beside_its_packet),
 	};
 
