@@ -119,7 +119,7 @@ static int parse(struct rte_mbuf *packet, struct founding_key *key, uint8_t *fla
 	int swapped;
 
 	if (type == RTE_BE16(RTE_ETHER_TYPE_VLAN)) {
-		type = *(const uint16_t *)(const void *)(l3 + 2);
+		memcpy(&type, l3 + 2, sizeof(type));
 		l3 += sizeof(struct rte_vlan_hdr);
 	}
 	memset(key, 0, sizeof(*key));

@@ -78,7 +78,7 @@ int sim_pattern_parse_template(struct sim_pattern *pattern, const struct rte_flo
 {
 	struct sim_pattern_template read;
 	uint64_t values[SIM_VIEW_WORDS] = {0};
-	uint16_t port;
+	uint16_t port = SIM_NO_PORT;
 	int ret = sim_pattern_template_read(&read, template, relaxed, fault);
 
 	if (ret == 0)

@@ -153,7 +153,8 @@ def test_faults_of_a_running_engine(tmp_path):
         assert telemetry.path.startswith(str(places))
         assert telemetry("/flowsim/list") == [0, 1]
         told = telemetry("/flowsim/fault,0:wrong_mark:times=5,value=3")
-        assert told["wrong_mark"]["on"] == 1
+        # it may have struck five times by the time that it is told
+        assert told["wrong_mark"]["on"] == 1 or told["wrong_mark"]["strikes"] == 5
         running.until(lambda: telemetry("/flowsim/faults,0")["wrong_mark"]["strikes"] == 5,
                       "five wrong marks")
         assert "error" in telemetry("/flowsim/fault,0:loose")

@@ -16,7 +16,7 @@
 #include "drivers/flowsim/sim.h"
 
 #define END {.type = RTE_FLOW_ACTION_TYPE_END}
-#define ACTION(name, pointer) {.type = RTE_FLOW_ACTION_TYPE_##name, .conf = pointer}
+#define ACTION(name, pointer) {.type = RTE_FLOW_ACTION_TYPE_##name, .conf = (pointer)}
 
 static struct nic nic, neighbour;
 static struct sim_port *port;
@@ -414,7 +414,7 @@ static void test_many(void **state)
 	for (mark.id = 0; mark.id < SAME; mark.id++)
 		hold(plain);
 	print_message("          %.0f ns to read and hold one of a million rules MARK + QUEUE\n",
-		(double)(rte_rdtsc() - start) * 1e9 / (double)rte_get_tsc_hz() / SAME);
+		(double)(rte_rdtsc() - start) * 1e9 / (double)rte_get_tsc_hz() / (double)SAME);
 	for (unsigned i = 0; i <= SAME; i++)
 		sim_actions_release(port, same);
 	for (unsigned i = 0; i < MANY; i++)

@@ -7,7 +7,7 @@
 #include <rte_mtr.h>
 
 #define END {.type = RTE_FLOW_ACTION_TYPE_END}
-#define ACTION(name, pointer) {.type = RTE_FLOW_ACTION_TYPE_##name, .conf = pointer}
+#define ACTION(name, pointer) {.type = RTE_FLOW_ACTION_TYPE_##name, .conf = (pointer)}
 
 static const struct rte_flow_attr ingress = {.ingress = 1}, in_group_1 = {.group = 1, .ingress = 1},
 				  transfer = {.transfer = 1}, egress = {.egress = 1};

@@ -468,8 +468,9 @@ static void many_rules(void **state)
 		for (unsigned i = 0; i < N; i++)
 			assert_int_equal(rte_flow_destroy(nic.id, flows[i], &error), 0);
 		destroyed = now();
-		print_message("create %.0f ns, destroy %.0f ns\n", (created - begin) * 1e9 / N,
-			(destroyed - created) * 1e9 / N);
+		print_message("create %.0f ns, destroy %.0f ns\n",
+			(created - begin) * 1e9 / (double)N,
+			(destroyed - created) * 1e9 / (double)N);
 	}
 	nic_close(&nic);
 	free(flows);

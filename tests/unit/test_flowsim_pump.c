@@ -11,7 +11,7 @@
 #include "drivers/flowsim/pump_parts.h"
 
 #define END {.type = RTE_FLOW_ACTION_TYPE_END}
-#define ACTION(name, pointer) {.type = RTE_FLOW_ACTION_TYPE_##name, .conf = pointer}
+#define ACTION(name, pointer) {.type = RTE_FLOW_ACTION_TYPE_##name, .conf = (pointer)}
 
 static const struct rte_flow_attr ingress = {.ingress = 1};
 

@@ -129,7 +129,7 @@ static void check_chi_square(double exponent)
 	}
 	qsort(counts, FLOWS, sizeof(counts[0]), falling);
 	for (unsigned i = 0; i < FLOWS; i++) {
-		double expected = PLACES * pow(i + 1, -exponent) / all;
+		double expected = (double)PLACES * pow(i + 1, -exponent) / all;
 
 		chi += (counts[i] - expected) * (counts[i] - expected) / expected;
 	}
