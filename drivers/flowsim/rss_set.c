@@ -49,7 +49,8 @@ static void set(struct sim_port *port, const struct rte_eth_rss_conf *conf)
 		set_key(port, conf->rss_key, conf->rss_key_len);
 	else if (memcmp(port->rss_key, none, sizeof(none)) == 0)
 		set_key(port, sim_rss_default_key, sizeof(sim_rss_default_key));
-	port->rss_hf = conf->rss_hf;
+	/* receive looks at it without the lock: is a hash asked for? */
+	__atomic_store_n(&port->rss_hf, conf->rss_hf, __ATOMIC_RELAXED);
 	port->rss_function = sim_rss_asked(conf);
 	rte_rwlock_write_unlock(&port->rss_lock);
 }
