@@ -106,14 +106,7 @@ static uint64_t turns(struct wire *wire, uint64_t packets, uint64_t *done)
 	uint64_t begin = rte_rdtsc_precise(), tsc = begin, before = received_by(station);
 
 	do {
-		bool busy = turn_station(station, tsc_clock_us(station->clock, tsc));
-		uint64_t now = rte_rdtsc();
-
-		if (busy)
-			station->busy_cycles += now - tsc;
-		else
-			station->idle_cycles += now - tsc;
-		tsc = now;
+		turn_timed(station, &tsc);
 		*done = received_by(station) - before;
 	} while (*done < packets);
 	return rte_rdtsc_precise() - begin;

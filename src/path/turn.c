@@ -257,3 +257,16 @@ bool turn_station(struct station *station, uint64_t now_us)
 	station->busy = busy;
 	return busy;
 }
+
+bool turn_timed(struct station *station, uint64_t *tsc)
+{
+	bool busy = turn_station(station, tsc_clock_us(station->clock, *tsc));
+	uint64_t now = rte_rdtsc();
+
+	if (busy)
+		station->busy_cycles += now - *tsc;
+	else
+		station->idle_cycles += now - *tsc;
+	*tsc = now;
+	return busy;
+}

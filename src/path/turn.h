@@ -20,5 +20,8 @@ void turn_hand_over(void *station, unsigned shard, struct rte_mbuf **packets, un
 /* One round at `now_us` of the run's clock. True when there was something to do. */
 bool turn_station(struct station *station, uint64_t now_us);
 
+/* The same by the station's own clock, from TSC *tsc on, whose cycles are booked as busy or idle. */
+bool turn_timed(struct station *station, uint64_t *tsc);
+
 /* Turns until told to leave; the thread of a live station. */
 void *turn_forever(void *station);

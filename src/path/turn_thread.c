@@ -15,20 +15,15 @@ void *turn_forever(void *argument)
 	int registered = rte_thread_register();
 
 	while (!station->leaving) {
-		bool busy = turn_station(station, tsc_clock_us(station->clock, tsc));
-		uint64_t now = rte_rdtsc();
-
-		if (busy)
-			station->busy_cycles += now - tsc;
-		else
-			station->idle_cycles += now - tsc;
-		tsc = now;
-		if (busy) {
+		if (turn_timed(station, &tsc)) {
 			idle = 0;
 		} else if (!station->poll_always) {
 			idle_wait(&idle);
-			tsc = rte_rdtsc();
-			station->sleep_cycles += tsc - now;
+
+			uint64_t awake = rte_rdtsc();
+
+			station->sleep_cycles += awake - tsc;
+			tsc = awake;
 		}
 	}
 	if (registered == 0)

@@ -6,18 +6,18 @@
 
 #define FLOWS 100
 
-static struct rte_flow *transfer(const struct nic *from, const struct nic *to)
+/* All UDP of one port to another: to its host, or out of it. */
+static void transfer(const struct nic *from, const struct nic *to, enum rte_flow_action_type how)
 {
 	const struct rte_flow_attr attr = {.transfer = 1};
 	const struct rte_flow_item items[] = {
 		{.type = RTE_FLOW_ITEM_TYPE_UDP}, {.type = RTE_FLOW_ITEM_TYPE_END}};
 	const struct rte_flow_action_ethdev port = {.port_id = to->id};
 	const struct rte_flow_action actions[] = {
-		{.type = RTE_FLOW_ACTION_TYPE_PORT_REPRESENTOR, .conf = &port},
-		{.type = RTE_FLOW_ACTION_TYPE_END}};
+		{.type = how, .conf = &port}, {.type = RTE_FLOW_ACTION_TYPE_END}};
 	struct rte_flow_error error;
 
-	return rte_flow_create(from->id, &attr, items, actions, &error);
+	assert_non_null(rte_flow_create(from->id, &attr, items, actions, &error));
 }
 
 static uint64_t take_all(const struct nic *nic)
@@ -39,7 +39,7 @@ static void packets_of_another_port_come_beside_ones_own(void **state)
 	(void)state;
 	nic_open(&from, "net_flowsim0", "flows=100,passes=1,nic=given,hostile=0");
 	nic_open(&to, "net_flowsim1", "flows=100,passes=1,nic=given,hostile=0");
-	assert_non_null(transfer(&from, &to));
+	transfer(&from, &to, RTE_FLOW_ACTION_TYPE_PORT_REPRESENTOR);
 	assert_int_equal(take_all(&from), 0);
 	assert_int_equal(take_all(&to), 2 * FLOWS);
 	nic_close(&from);
@@ -58,21 +58,12 @@ static uint64_t xstat(uint16_t port, const char *name)
 /* What the NIC has sent out of a port is told there, though nobody has asked the port it came from. */
 static void what_is_sent_is_told_by_the_port_it_left_by(void **state)
 {
-	const struct rte_flow_attr attr = {.transfer = 1};
-	const struct rte_flow_item items[] = {
-		{.type = RTE_FLOW_ITEM_TYPE_UDP}, {.type = RTE_FLOW_ITEM_TYPE_END}};
-	struct rte_flow_action_ethdev port = {0};
-	const struct rte_flow_action actions[] = {
-		{.type = RTE_FLOW_ACTION_TYPE_REPRESENTED_PORT, .conf = &port},
-		{.type = RTE_FLOW_ACTION_TYPE_END}};
-	struct rte_flow_error error;
 	struct nic from, to;
 
 	(void)state;
 	nic_open(&from, "net_flowsim0", "flows=100,passes=7,nic=sent,hostile=0");
 	nic_open(&to, "net_flowsim1", "source=none,nic=sent,hostile=0");
-	port.port_id = to.id;
-	assert_non_null(rte_flow_create(from.id, &attr, items, actions, &error));
+	transfer(&from, &to, RTE_FLOW_ACTION_TYPE_REPRESENTED_PORT);
 	while (xstat(to.id, "tx_nic_packets") < 7 * FLOWS)
 		sched_yield();
 	assert_int_equal(xstat(to.id, "tx_nic_packets"), 7 * FLOWS);
@@ -86,14 +77,6 @@ static void what_is_sent_is_told_by_the_port_it_left_by(void **state)
 /* A port without link takes nothing, in line or resolved. */
 static void without_link_nothing_is_sent(void **state)
 {
-	const struct rte_flow_attr attr = {.transfer = 1};
-	const struct rte_flow_item items[] = {
-		{.type = RTE_FLOW_ITEM_TYPE_UDP}, {.type = RTE_FLOW_ITEM_TYPE_END}};
-	struct rte_flow_action_ethdev port = {0};
-	const struct rte_flow_action actions[] = {
-		{.type = RTE_FLOW_ACTION_TYPE_REPRESENTED_PORT, .conf = &port},
-		{.type = RTE_FLOW_ACTION_TYPE_END}};
-	struct rte_flow_error error;
 	struct rte_eth_stats stats;
 	struct nic from, to;
 
@@ -101,8 +84,7 @@ static void without_link_nothing_is_sent(void **state)
 	nic_open(&from, "net_flowsim0", "flows=100,passes=7,nic=down,hostile=0");
 	nic_open(&to, "net_flowsim1", "source=none,nic=down,hostile=0");
 	assert_int_equal(rte_eth_dev_set_link_down(to.id), 0);
-	port.port_id = to.id;
-	assert_non_null(rte_flow_create(from.id, &attr, items, actions, &error));
+	transfer(&from, &to, RTE_FLOW_ACTION_TYPE_REPRESENTED_PORT);
 	do {
 		assert_int_equal(rte_eth_stats_get(from.id, &stats), 0);
 		sched_yield();
