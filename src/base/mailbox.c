@@ -62,14 +62,20 @@ unsigned mailbox_pop(struct mailbox *mailbox, void *elements, unsigned max)
 		mailbox->ring, elements, mailbox->element_size, max, NULL);
 }
 
+/* As rte_ring_count(), which reads what another thread writes as if it were its own. */
 unsigned mailbox_count(const struct mailbox *mailbox)
 {
-	return rte_ring_count(mailbox->ring);
+	const struct rte_ring *ring = mailbox->ring;
+	uint32_t out = __atomic_load_n(&ring->cons.tail, __ATOMIC_ACQUIRE);
+	uint32_t in = __atomic_load_n(&ring->prod.tail, __ATOMIC_ACQUIRE);
+	uint32_t count = (in - out) & ring->mask;
+
+	return count < ring->capacity ? count : ring->capacity;
 }
 
 unsigned mailbox_room(const struct mailbox *mailbox)
 {
-	return rte_ring_free_count(mailbox->ring);
+	return mailbox->ring->capacity - mailbox_count(mailbox);
 }
 
 void mailbox_destroy(struct mailbox *mailbox)

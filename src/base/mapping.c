@@ -77,8 +77,11 @@ void *mapping_create(size_t size, unsigned flags)
 
 	if (mapping == NULL)
 		return NULL;
-	if (flags & MAPPING_HUGE)
-		madvise(mapping, size, MADV_HUGEPAGE); /* advice: a kernel without it is no error */
+	/* advice: a kernel without it is no error */
+	if (flags & MAPPING_SMALL)
+		madvise(mapping, size, MADV_NOHUGEPAGE);
+	else if (flags & MAPPING_HUGE)
+		madvise(mapping, size, MADV_HUGEPAGE);
 	if ((flags & MAPPING_POPULATE) && populate(mapping, size) != 0) {
 		int code = errno;
 

@@ -11,6 +11,8 @@
 enum mapping_flag {
 	MAPPING_HUGE = 1 << 0, /* 2 MB pages where the kernel has them; else small ones, silently */
 	MAPPING_POPULATE = 1 << 1, /* all pages taken now, not at their first touch */
+	MAPPING_SMALL = 1 << 2, /* small pages, also where the kernel takes large ones unasked; goes
+				   before the first, which then only aligns */
 };
 
 /* Returns NULL and sets errno: EINVAL for size 0, ENOMEM when the memory is not there. */
