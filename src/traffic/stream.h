@@ -91,5 +91,5 @@ uint16_t stream_frame(const struct stream_set *set, uint32_t stream, uint8_t *fr
 uint32_t stream_find(
 	const struct stream_set *set, unsigned version, const uint8_t *src, const uint8_t *dst);
 
-/* True when all frames of the set are plain UDP over IPv4 of one length: the benches' usual set. */
+/* True when all frames of the set are UDP over IPv4, or all TCP over IPv4, of one length: the benches' sets. */
 bool stream_set_is_plain(const struct stream_set *set);

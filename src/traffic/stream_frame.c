@@ -215,24 +215,27 @@ static uint32_t checksum_16(uint32_t sum)
 	return ~fold(sum) & 0xffff;
 }
 
-/* Only UDP over IPv4, of one length: what stream_write_plain() is for. */
-static void fill_plain(struct stream_set *set)
+/* Only UDP or only TCP over IPv4, of one length: what stream_write_plain() is for. */
+static void fill_plain(struct stream_set *set, enum stream_proto proto)
 {
-	const struct stream_template *template = &set->template[STREAM_UDP][0];
+	const struct stream_template *template = &set->template[proto][0];
 	uint32_t length = set->config.size_min;
+	uint32_t upper = length - template->l4;
 
 	for (unsigned side = 0; side < 2; side++) {
 		uint8_t *frame = set->plain_frame[side];
 
-		memcpy(frame, set->template[STREAM_UDP][side].bytes, STREAM_MIN_BYTES);
+		memcpy(frame, set->template[proto][side].bytes, STREAM_MIN_BYTES);
 		put_16(frame + template->l3 + 2, length - template->l3);
-		put_16(frame + template->l4 + 4, length - template->l4);
+		if (proto == STREAM_UDP)
+			put_16(frame + template->l4 + 4, upper);
 	}
 	set->plain_ip_sum = fold(template->ip_sum + length - template->l3);
-	/* the length stands in the pseudo-header and in the header */
+	/* the length stands in the pseudo-header, and in UDP's header */
 	set->plain_l4_sum =
-		fold(template->l4_sum + 2 * (length - template->l4) + STREAM_SERVER_PORT);
+		fold(template->l4_sum + (proto == STREAM_UDP ? 2 : 1) * upper + STREAM_SERVER_PORT);
 	set->plain_length = (uint16_t)length;
+	set->plain_tcp = proto == STREAM_TCP;
 }
 
 int stream_set_fill(struct stream_set *set)
@@ -242,9 +245,13 @@ int stream_set_fill(struct stream_set *set)
 	for (unsigned kind = 0; kind < STREAM_N_KINDS; kind++)
 		for (unsigned side = 0; side < 2; side++)
 			fill_template(&set->template[kind][side], kind, side);
-	if (config->proto_share[STREAM_UDP] == 256 && config->ipv6_share == 0 &&
-		config->vlan_share == 0 && !config->imix && config->size_min == config->size_max)
-		fill_plain(set);
+	bool alike = config->ipv6_share == 0 && config->vlan_share == 0 && !config->imix &&
+		     config->size_min == config->size_max;
+
+	if (alike && config->proto_share[STREAM_UDP] == 256)
+		fill_plain(set, STREAM_UDP);
+	else if (alike && config->proto_share[STREAM_TCP] == 256)
+		fill_plain(set, STREAM_TCP);
 	fill_crc_table(set);
 	return config->proto_share[STREAM_SCTP] == 0 ? 0 : fill_sctp(set);
 }

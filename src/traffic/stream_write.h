@@ -43,6 +43,7 @@ struct stream_set {
 	uint8_t plain_frame[2][STREAM_MIN_BYTES] __attribute__((aligned(64)));
 	uint32_t plain_ip_sum, plain_l4_sum; /* with their lengths */
 	uint16_t plain_length;		     /* 0: the set is not plain */
+	bool plain_tcp;			     /* else UDP */
 	/* of all */
 	uint8_t kind[256]; /* by the low bits of a flow's number */
 	struct stream_config config;
@@ -64,7 +65,6 @@ static inline unsigned stream_kind(const struct stream_set *set, uint32_t flow)
 #define STREAM_SPREAD UINT32_C(0x278dde5) /* 2^26 by the golden ratio */
 #define STREAM_SHIFT UINT32_C(0x155ca3)
 #define STREAM_SERVER_PORT 5001
-#define STREAM_PLAIN_L4 34 /* offset of UDP in plain sets */
 
 static inline uint32_t stream_name(uint32_t flow)
 {
@@ -120,6 +120,14 @@ static inline void stream_store_64(uint8_t *at, uint64_t value)
 	memcpy(at, &value, sizeof(value));
 }
 
+static inline uint64_t stream_load_64(const uint8_t *at)
+{
+	uint64_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return rte_be_to_cpu_64(value);
+}
+
 /*
  * The checksum for a sum of 32-bit words that did not overflow. Added to itself with its halves
  * exchanged, the low half's carry is what comes round into the high one.
@@ -144,15 +152,23 @@ static inline uint16_t stream_write_plain(
 	uint32_t ip_checksum = stream_checksum(set->plain_ip_sum + client + server);
 	uint32_t l4_checksum = stream_checksum(set->plain_l4_sum + client + server + port);
 	uint16_t length = set->plain_length;
+	uint64_t fourth = stream_load_64(frame + 40), fifth = stream_load_64(frame + 48);
 
-	l4_checksum |= -(l4_checksum == 0) & 0xffff; /* 0 would say that there is none: RFC 768 */
+	if (likely(!set->plain_tcp)) {
+		/* 0 would say that there is none: RFC 768 */
+		l4_checksum |= -(l4_checksum == 0) & 0xffff;
+		fourth |= (uint64_t)l4_checksum << 48;
+	} else {
+		fifth |= (uint64_t)l4_checksum << 32;
+	}
 	ports = (ports << turn | ports >> (32 - turn)) & UINT32_MAX;
 	memcpy(data, frame, 24);
 	stream_store_64(data + 24, (uint64_t)ip_checksum << 48 | (uint64_t)src << 16 | dst >> 16);
 	stream_store_64(data + 32,
-		(uint64_t)dst << 48 | ports << 16 | (uint32_t)(length - STREAM_PLAIN_L4));
-	stream_store_64(data + 40, (uint64_t)l4_checksum << 48);
-	memcpy(data + 48, frame + 48, 16);
+		(uint64_t)dst << 48 | ports << 16 | (stream_load_64(frame + 32) & UINT16_MAX));
+	stream_store_64(data + 40, fourth);
+	stream_store_64(data + 48, fifth);
+	memset(data + 56, 0, 8);
 	if (unlikely(length > STREAM_MIN_BYTES))
 		memset(data + STREAM_MIN_BYTES, 0, (size_t)length - STREAM_MIN_BYTES);
 	return length;
@@ -174,25 +190,32 @@ static inline __m128i stream_checksum_4(__m128i sum)
 }
 
 /* A frame of its template and of what changes: its checksums, addresses and ports. */
-static inline void stream_store_plain(const uint8_t *frame, __m128i words, uint8_t *data)
+static inline void stream_store_plain(
+	const uint8_t *frame, __m128i words, uint8_t *data, const bool tcp)
 {
-	/* bytes of `words`: 0 UDP's checksum, 2 IP's, 4 source, 8 destination, 12 ports; -1: 0 */
+	/* bytes of `words`: 0 the upper checksum, 2 IP's, 4 source, 8 destination, 12 ports; -1: 0 */
 	const __m128i second =
 		_mm_setr_epi8(-1, -1, -1, -1, -1, -1, -1, -1, 3, 2, 7, 6, 5, 4, 11, 10);
-	const __m128i third =
-		_mm_setr_epi8(9, 8, 15, 14, 13, 12, -1, -1, 1, 0, -1, -1, -1, -1, -1, -1);
+	const __m128i third = _mm_setr_epi8(
+		9, 8, 15, 14, 13, 12, -1, -1, tcp ? -1 : 1, tcp ? -1 : 0, -1, -1, -1, -1, -1, -1);
+	const __m128i last =
+		_mm_setr_epi8(-1, -1, 1, 0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
 	const __m128i *from = (const __m128i *)frame;
 	__m128i *to = (__m128i *)data;
 
 	_mm_storeu_si128(&to[0], from[0]);
 	_mm_storeu_si128(&to[1], _mm_or_si128(_mm_shuffle_epi8(words, second), from[1]));
 	_mm_storeu_si128(&to[2], _mm_or_si128(_mm_shuffle_epi8(words, third), from[2]));
-	_mm_storeu_si128(&to[3], _mm_setzero_si128());
+	_mm_storeu_si128(&to[3],
+		tcp ? _mm_or_si128(_mm_shuffle_epi8(words, last), from[3]) : _mm_setzero_si128());
 }
 
-/* As stream_write_plain() for four streams, but for what is beyond the first 64 bytes. */
-static inline void stream_write_plain_4(
-	const struct stream_set *set, const uint32_t streams[4], uint8_t *const data[4])
+/*
+ * As stream_write_plain() for four streams, but for what is beyond the first 64 bytes. `tcp` is the set's
+ * plain_tcp, as a constant.
+ */
+static inline __attribute__((always_inline)) void stream_write_plain_4(const struct stream_set *set,
+	const uint32_t streams[4], uint8_t *const data[4], const bool tcp)
 {
 	/* one by one: a caller's array that is in registers stays there */
 	__m128i stream =
@@ -217,7 +240,9 @@ static inline void stream_write_plain_4(
 	__m128i l4 = stream_checksum_4(_mm_add_epi32(
 		_mm_add_epi32(addresses, port), _mm_set1_epi32((int)set->plain_l4_sum)));
 	__m128i none = _mm_srli_epi32(_mm_cmpeq_epi32(l4, _mm_setzero_si128()), 16);
-	__m128i checksums = _mm_or_si128(_mm_or_si128(l4, none), _mm_slli_epi32(ip, 16));
+	/* of UDP 0 would say that there is none */
+	__m128i upper = tcp ? l4 : _mm_or_si128(l4, none);
+	__m128i checksums = _mm_or_si128(upper, _mm_slli_epi32(ip, 16));
 	__m128i src = stream_choose(client, server, side);
 	__m128i dst = stream_choose(server, client, side);
 	__m128i server_port = _mm_set1_epi32(STREAM_SERVER_PORT);
@@ -227,10 +252,14 @@ static inline void stream_write_plain_4(
 	__m128i a = _mm_unpacklo_epi32(checksums, src), b = _mm_unpackhi_epi32(checksums, src);
 	__m128i c = _mm_unpacklo_epi32(dst, ports), d = _mm_unpackhi_epi32(dst, ports);
 
-	stream_store_plain(set->plain_frame[streams[0] & 1], _mm_unpacklo_epi64(a, c), data[0]);
-	stream_store_plain(set->plain_frame[streams[1] & 1], _mm_unpackhi_epi64(a, c), data[1]);
-	stream_store_plain(set->plain_frame[streams[2] & 1], _mm_unpacklo_epi64(b, d), data[2]);
-	stream_store_plain(set->plain_frame[streams[3] & 1], _mm_unpackhi_epi64(b, d), data[3]);
+	stream_store_plain(
+		set->plain_frame[streams[0] & 1], _mm_unpacklo_epi64(a, c), data[0], tcp);
+	stream_store_plain(
+		set->plain_frame[streams[1] & 1], _mm_unpackhi_epi64(a, c), data[1], tcp);
+	stream_store_plain(
+		set->plain_frame[streams[2] & 1], _mm_unpacklo_epi64(b, d), data[2], tcp);
+	stream_store_plain(
+		set->plain_frame[streams[3] & 1], _mm_unpackhi_epi64(b, d), data[3], tcp);
 }
 
 #endif
@@ -252,7 +281,10 @@ static inline void stream_write_4(
 {
 #ifdef __SSE4_1__
 	if (likely(set->plain_length == STREAM_MIN_BYTES)) {
-		stream_write_plain_4(set, streams, data);
+		if (likely(!set->plain_tcp))
+			stream_write_plain_4(set, streams, data, false);
+		else
+			stream_write_plain_4(set, streams, data, true);
 		return;
 	}
 #endif
