@@ -8,12 +8,15 @@
 int hash_secret_init(struct hash_secret *secret)
 {
 	struct hash_secret fresh;
-	unsigned char *bytes = (unsigned char *)&fresh;
+	unsigned char *bytes = (unsigned char *)fresh.word;
 	size_t done = 0;
+	int ret = simd_choose(&fresh.simd);
 
+	if (ret < 0)
+		return ret;
 	/* A signal may interrupt the wait for the kernel's pool at boot, before any byte came. */
-	while (done < sizeof(fresh)) {
-		ssize_t got = getrandom(bytes + done, sizeof(fresh) - done, 0);
+	while (done < sizeof(fresh.word)) {
+		ssize_t got = getrandom(bytes + done, sizeof(fresh.word) - done, 0);
 
 		if (got >= 0)
 			done += (size_t)got;

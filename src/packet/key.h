@@ -20,6 +20,12 @@
 
 #include <rte_byteorder.h>
 
+#include "packet/simd.h"
+
+#if defined(SIMD_LEVEL) && SIMD_LEVEL >= SIMD_LEVEL_AVX512
+#include <immintrin.h>
+#endif
+
 #define FLOW_KEY_VERSION_WIRE(version, wire) ((uint8_t)((version) << 4 | (wire)))
 #define FLOW_MAX_WIRES 16
 
@@ -45,7 +51,14 @@ static inline uint8_t flow_key_wire(const struct flow_key *key)
 
 static inline bool flow_key_equal(const struct flow_key *a, const struct flow_key *b)
 {
+#if defined(SIMD_LEVEL) && SIMD_LEVEL >= SIMD_LEVEL_AVX512
+	const __mmask8 words = (1u << sizeof(*a) / 8) - 1;
+
+	return _mm512_mask_cmpneq_epi64_mask(words, _mm512_maskz_loadu_epi64(words, a),
+		       _mm512_maskz_loadu_epi64(words, b)) == 0;
+#else
 	return memcmp(a, b, sizeof(*a)) == 0;
+#endif
 }
 
 /*

@@ -25,7 +25,8 @@ static inline uint16_t load_be16(const uint8_t *bytes)
 	uint16_t value;
 
 	memcpy(&value, bytes, sizeof(value));
-	return rte_be_to_cpu_16(value);
+	/* DPDK's own is inline assembly, which compilers cannot compute with */
+	return RTE_BYTE_ORDER == RTE_BIG_ENDIAN ? value : __builtin_bswap16(value);
 }
 
 /* As it lies in memory. */
@@ -99,8 +100,53 @@ static inline uint64_t key_parts_order(const struct key_parts *parts)
 	return (src[0] > dst[0]) | ((src[0] == dst[0]) & by_low);
 }
 
-/* Sets the key, its hash, and the end that the packet comes from. */
-static inline void key_parts_write(
+/*
+ * Stores a key, and its hash if there is a secret to make it by. The words go one by one: copied as a
+ * whole, compilers put them on the stack for wider loads.
+ */
+static inline __attribute__((always_inline)) void key_store(
+	struct packet_info *info, const struct hash_secret *secret, const uint64_t word[5])
+{
+	if (secret != NULL)
+		info->hash = hash_words(secret, word);
+	memcpy(&info->key.addr[0][0], &word[0], sizeof(word[0]));
+	memcpy(&info->key.addr[0][8], &word[1], sizeof(word[1]));
+	memcpy(&info->key.addr[1][0], &word[2], sizeof(word[2]));
+	memcpy(&info->key.addr[1][8], &word[3], sizeof(word[3]));
+	memcpy((uint8_t *)&info->key + 32, &word[4], sizeof(word[4]));
+}
+
+/* What the last word of a key has of an IPv4 packet, beside ports, zone, protocol and wire. */
+#define FLOW_KEY_TAIL_IPV4 ((uint64_t)FLOW_KEY_VERSION_WIRE(4, 0) << 56)
+
+/*
+ * Sets the key of an IPv4 packet, its hash if there is a secret, and the end that it comes from: addresses and
+ * both ports as they lie in the packet; `rest` is the key's last word without the ports.
+ */
+static inline __attribute__((always_inline)) void key_write_ipv4(uint32_t src, uint32_t dst,
+	uint32_t ports, uint64_t rest, const struct hash_secret *secret, struct packet_info *info)
+{
+	uint32_t both = __builtin_bswap32(ports);
+	/* address and port of an end, as one number */
+	uint64_t src_end = (uint64_t)__builtin_bswap32(src) << 16 | both >> 16;
+	uint64_t dst_end = (uint64_t)__builtin_bswap32(dst) << 16 | (both & 0xffff);
+	uint64_t from = src_end > dst_end;
+	uint32_t swap = (src ^ dst) & -(uint32_t)from;
+	unsigned turn = (unsigned)from << 4;
+	const uint64_t word[5] = {
+		src ^ swap,
+		0,
+		dst ^ swap,
+		0,
+		(ports << turn | ports >> ((32 - turn) & 31)) | rest,
+	};
+
+	key_store(info, secret, word);
+	info->from = (uint8_t)from;
+}
+
+/* Sets the key, its hash if there is a secret, and the end that the packet comes from. */
+static inline __attribute__((always_inline)) void key_parts_write(
 	const struct key_parts *parts, const struct hash_secret *secret, struct packet_info *info)
 {
 	uint64_t from = key_parts_order(parts);
@@ -111,7 +157,7 @@ static inline void key_parts_write(
 	/* The ports are two halves of a word: they change places by a turn of 16 bits or of none. */
 	uint32_t turn = (uint32_t)from << 4;
 	uint32_t ports = parts->ports << turn | parts->ports >> ((32 - turn) & 31);
-	uint64_t word[5] = {
+	const uint64_t word[5] = {
 		parts->src.word[0] ^ swap[0],
 		parts->src.word[1] ^ swap[1],
 		parts->dst.word[0] ^ swap[0],
@@ -119,12 +165,6 @@ static inline void key_parts_write(
 		key_tail(ports, parts->zone, parts->proto, parts->version_wire),
 	};
 
-	info->hash = hash_words(secret, word);
+	key_store(info, secret, word);
 	info->from = (uint8_t)from;
-	/* One by one: copied as a whole, compilers put the words on the stack for wider loads. */
-	memcpy(&info->key.addr[0][0], &word[0], sizeof(word[0]));
-	memcpy(&info->key.addr[0][8], &word[1], sizeof(word[1]));
-	memcpy(&info->key.addr[1][0], &word[2], sizeof(word[2]));
-	memcpy(&info->key.addr[1][8], &word[3], sizeof(word[3]));
-	memcpy((uint8_t *)&info->key + 32, &word[4], sizeof(word[4]));
 }

@@ -82,8 +82,8 @@ static void find_all(const struct list *list)
 }
 
 /* Counts the entry in one slot where it belongs; returns whether it is a stray. */
-static bool recount(
-	const struct flow_table *table, struct place place, unsigned slot, unsigned (*away)[4])
+static bool recount(const struct flow_table *table, struct place place, unsigned slot,
+	unsigned (*away)[LINE_CLASSES])
 {
 	const struct flow_key *key =
 		&flow_table_record(table, place_position(table, place, slot))->key;
@@ -102,7 +102,7 @@ static bool recount(
 
 static void check_counts(const struct flow_table *table)
 {
-	unsigned away[CAPACITY][4] = {0};
+	unsigned away[CAPACITY][LINE_CLASSES] = {0};
 	struct place place = {0};
 	uint32_t strays = 0;
 	uint32_t count = 0;
@@ -115,7 +115,7 @@ static void check_counts(const struct flow_table *table)
 	}
 	check(count == table->count && strays == table->n_strays, "entries and strays");
 	for (uint32_t i = 0; i < table->group_lines; i++) {
-		for (unsigned class = 0; class < 4; class ++) {
+		for (unsigned class = 0; class < LINE_CLASSES; class ++) {
 			unsigned told = table->lines[i].away >> 4 * class & 15;
 
 			check(told == away[i][class] || told == 15, "entries away from home");

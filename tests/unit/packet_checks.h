@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -16,10 +17,21 @@
 
 #define TEST_WIRE 5
 
-static const struct hash_secret test_secret = {
+static struct hash_secret test_secret = {
 	.word = {0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb, 0x2545f4914f6cdd1d,
-		0xd6e8feb86659fd93, 0xa0761d6478bd642f},
+		0xd6e8feb86659fd93, 0xa0761d6478bd642f, 0xe7037ed1a0b428db, 0x8ebc6af09c88c6e3,
+		0x589965cc75374cc3, 0x1d8e4e27c47d124f, 0xeb44accab455d165, 0x9c6e6877736c46e3,
+		0x452821e638d01377, 0xbe5466cf34e90c6c, 0xc0ac29b7c97c50dd, 0x3f84d5b5b5470917,
+		0x9216d5d98979fb1b, 0xd1310ba698dfb5ac},
 };
+
+/* Before main(): each SIMD level is tested in turn (tests/with_simd.c). */
+static __attribute__((constructor)) void test_secret_choose_level(void)
+{
+	if (simd_choose(&test_secret.simd) < 0)
+		abort();
+}
+
 static const struct extract_options test_options = {.secret = &test_secret, .zone_vlan = true};
 
 /* The padding of the struct is nobody's promise, so fields are compared one by one. */

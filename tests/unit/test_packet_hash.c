@@ -130,25 +130,68 @@ static void ports_of_equal_addresses(void **state)
 	assert_ends(&info, "10.0.0.1", "10.0.0.1", 256, 255);
 }
 
-/* Every bit of a key counts, and every word of the secret. */
-static void hash_sees_everything(void **state)
+/* Every bit of a key counts, and each of the first `n_words` words of the secret. */
+static void check_sight(enum simd_level level, size_t n_words)
 {
 	struct flow_key key = {.proto = 17};
 	struct hash_secret secret = test_secret;
-	uint64_t base = flow_key_hash(&secret, &key);
 	uint8_t *bytes = (uint8_t *)&key;
 
-	(void)state;
+	secret.simd = level;
+	uint64_t base = flow_key_hash(&secret, &key);
+
 	for (size_t bit = 0; bit < sizeof(key) * 8; bit++) {
 		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		assert_int_not_equal(flow_key_hash(&secret, &key), base);
 		bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
 	}
 	assert_int_equal(flow_key_hash(&secret, &key), base);
-	for (size_t i = 0; i < RTE_DIM(secret.word); i++) {
+	for (size_t i = 0; i < n_words; i++) {
 		secret.word[i] ^= 1;
 		assert_int_not_equal(flow_key_hash(&secret, &key), base);
 		secret.word[i] ^= 1;
+	}
+}
+
+static void hash_of_plain_c_sees_everything(void **state)
+{
+	(void)state;
+	check_sight(SIMD_PORTABLE, 6);
+	if (simd_has(SIMD_SSE42))
+		check_sight(SIMD_SSE42, 6);
+}
+
+static void hash_by_aes_sees_everything(void **state)
+{
+	(void)state;
+	if (!simd_has(SIMD_AVX2))
+		skip();
+	check_sight(SIMD_AVX2, HASH_SECRET_WORDS);
+	if (simd_has(SIMD_AVX512))
+		check_sight(SIMD_AVX512, HASH_SECRET_WORDS);
+}
+
+/* The levels of one kind give one hash, the two kinds different ones. */
+static void levels_of_one_kind_agree(void **state)
+{
+	struct hash_secret secret = test_secret;
+	struct flow_key key = {.proto = 17};
+
+	(void)state;
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t hash[SIMD_N_LEVELS];
+
+		put_be16(key.addr[i % 2] + i % 15, i * 77);
+		for (unsigned level = 0; level < SIMD_N_LEVELS; level++) {
+			secret.simd = simd_has((enum simd_level)level) ? (enum simd_level)level
+								       : SIMD_PORTABLE;
+			hash[level] = flow_key_hash(&secret, &key);
+		}
+		assert_int_equal(hash[SIMD_SSE42], hash[SIMD_PORTABLE]);
+		if (simd_has(SIMD_AVX2))
+			assert_int_not_equal(hash[SIMD_AVX2], hash[SIMD_PORTABLE]);
+		if (simd_has(SIMD_AVX512))
+			assert_int_equal(hash[SIMD_AVX512], hash[SIMD_AVX2]);
 	}
 }
 
@@ -195,7 +238,9 @@ int main(void)
 		cmocka_unit_test(other_addresses),
 		cmocka_unit_test(ports_of_first_fragment),
 		cmocka_unit_test(ports_of_equal_addresses),
-		cmocka_unit_test(hash_sees_everything),
+		cmocka_unit_test(hash_of_plain_c_sees_everything),
+		cmocka_unit_test(hash_by_aes_sees_everything),
+		cmocka_unit_test(levels_of_one_kind_agree),
 		cmocka_unit_test(secrets_differ),
 		cmocka_unit_test(shards_are_even),
 	};
