@@ -18,29 +18,45 @@ enum flow_end flow_end_reason(const struct flow_record *record, enum flow_end ot
 	return otherwise;
 }
 
-static uint64_t idle_tick(const struct flow_shard *shard, const struct flow_record *record)
+/* When a flow is to be looked at, by what its record says or will say. */
+static uint64_t idle_tick(
+	const struct flow_shard *shard, uint64_t last_seen_us, enum flow_state state, uint8_t proto)
 {
-	uint32_t timeout = flow_idle_timeout(
-		&shard->config.timeouts, (enum flow_state)record->state, record->key.proto);
+	uint32_t timeout = flow_idle_timeout(&shard->config.timeouts, state, proto);
 
-	return clock_tick_from(record->last_seen_us + timeout * CLOCK_US_PER_S);
+	return clock_tick_from(last_seen_us + timeout * CLOCK_US_PER_S);
 }
 
-static uint64_t active_tick(const struct flow_shard *shard, const struct flow_record *record)
+static uint64_t active_tick(const struct flow_shard *shard, uint64_t start_us)
 {
 	if (shard->config.active_s == 0)
 		return UINT64_MAX;
-	return clock_tick_from(record->start_us + shard->config.active_s * CLOCK_US_PER_S);
+	return clock_tick_from(start_us + shard->config.active_s * CLOCK_US_PER_S);
+}
+
+static void file(struct flow_shard *shard, uint32_t position, enum flow_state state, uint64_t idle,
+	uint64_t active)
+{
+	wheel_add(&shard->wheel[flow_phase(state)], position, active < idle ? active : idle);
 }
 
 void flow_age_file(struct flow_shard *shard, uint32_t position)
 {
 	const struct flow_record *record = flow_table_record(&shard->table, position);
-	uint64_t idle = idle_tick(shard, record);
-	uint64_t active = active_tick(shard, record);
+	enum flow_state state = (enum flow_state)record->state;
 
-	wheel_add(
-		&shard->wheel[flow_record_phase(record)], position, active < idle ? active : idle);
+	file(shard, position, state,
+		idle_tick(shard, record->last_seen_us, state, record->key.proto),
+		active_tick(shard, record->start_us));
+}
+
+void flow_age_file_new(
+	struct flow_shard *shard, uint32_t position, enum flow_state state, uint8_t proto)
+{
+	uint64_t now_us = shard->now_us & CLOCK_MAX_US;
+
+	file(shard, position, state, idle_tick(shard, now_us, state, proto),
+		active_tick(shard, now_us));
 }
 
 void flow_age_unfile(struct flow_shard *shard, uint32_t position, enum flow_phase phase)
@@ -68,16 +84,25 @@ static bool has_packets(const struct flow_record *record)
 	return flow_packets(record, 0) != 0 || flow_packets(record, 1) != 0;
 }
 
+/* A shard whose time passes, and what ends in it. */
+struct passing {
+	struct flow_shard *shard;
+	struct flow_ended ended;
+};
+
 static void due(void *context, uint32_t position)
 {
-	struct flow_shard *shard = context;
+	struct passing *passing = context;
+	struct flow_shard *shard = passing->shard;
 	struct flow_record *record = flow_table_record(&shard->table, position);
 
-	if (idle_tick(shard, record) <= shard->tick) {
-		flow_end_record(shard, position, flow_end_reason(record, FLOW_END_IDLE));
+	if (idle_tick(shard, record->last_seen_us, (enum flow_state)record->state,
+		    record->key.proto) <= shard->tick) {
+		flow_end_later(
+			shard, &passing->ended, position, flow_end_reason(record, FLOW_END_IDLE));
 		return;
 	}
-	if (active_tick(shard, record) <= shard->tick) {
+	if (active_tick(shard, record->start_us) <= shard->tick) {
 		/* silence is not worth a report; the next one is due as long after it */
 		if (has_packets(record))
 			report_active(shard, record);
@@ -90,10 +115,14 @@ static void due(void *context, uint32_t position)
 /* Works off the shard's tick on all wheels, in step: a record may go from one to another. */
 static bool work_off(struct flow_shard *shard, unsigned *budget)
 {
+	struct passing passing;
 	bool done = true;
 
+	passing.shard = shard;
+	passing.ended.n = 0;
 	for (unsigned i = 0; i < FLOW_N_PHASES; i++)
-		done &= wheel_turn(&shard->wheel[i], shard->tick, due, shard, budget);
+		done &= wheel_turn(&shard->wheel[i], shard->tick, due, &passing, budget);
+	flow_end_all_now(shard, &passing.ended);
 	return done;
 }
 

@@ -14,13 +14,34 @@ uint32_t flow_idle_timeout(
 
 /* Puts a record that is on no wheel on that of its phase, and takes it off the wheel of `phase`. */
 void flow_age_file(struct flow_shard *shard, uint32_t position);
+/*
+ * The same for one that begins now, without reading what has just been written: a word of which a byte was
+ * stored is not to be had before that store is done.
+ */
+void flow_age_file_new(
+	struct flow_shard *shard, uint32_t position, enum flow_state state, uint8_t proto);
 void flow_age_unfile(struct flow_shard *shard, uint32_t position, enum flow_phase phase);
 
-/* Makes room for one flow in a full table. */
-void flow_evict(struct flow_shard *shard);
+/* Makes room by ending `n` flows, of which there are as many. */
+void flow_evict(struct flow_shard *shard, unsigned n);
 
 /* Copies the record into a report. */
 void flow_report(struct flow_shard *shard, const struct flow_record *record, enum flow_end reason);
+
+/*
+ * Records that are on no wheel, reported, and still in the table: they are taken out of it together, so that
+ * their lines of the index come from memory at the same time. Nobody looks anything up before that.
+ */
+struct flow_ended {
+	unsigned n;
+	uint32_t position[FLOW_BURST];
+};
+
+/* Reports a record that is on no wheel, and adds it; when there are enough, all are taken out. */
+void flow_end_later(struct flow_shard *shard, struct flow_ended *ended, uint32_t position,
+	enum flow_end reason);
+/* Takes out those added. */
+void flow_end_all_now(struct flow_shard *shard, struct flow_ended *ended);
 
 /* Reports and frees a record that is on no wheel. */
 void flow_end_record(struct flow_shard *shard, uint32_t position, enum flow_end reason);

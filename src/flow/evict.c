@@ -37,10 +37,20 @@ uint32_t flow_shard_victim(const struct flow_shard *shard)
 	return idlest(shard, &shard->wheel[FLOW_PHASE_OPEN]);
 }
 
-void flow_evict(struct flow_shard *shard)
+static void evict_one(struct flow_shard *shard, struct flow_ended *ended)
 {
 	uint32_t victim = flow_shard_victim(shard);
 
 	flow_age_unfile(shard, victim, flow_record_phase(flow_table_record(&shard->table, victim)));
-	flow_end_record(shard, victim, FLOW_END_EVICTED);
+	flow_end_later(shard, ended, victim, FLOW_END_EVICTED);
+}
+
+void flow_evict(struct flow_shard *shard, unsigned n)
+{
+	struct flow_ended ended;
+
+	ended.n = 0;
+	while (n-- > 0)
+		evict_one(shard, &ended);
+	flow_end_all_now(shard, &ended);
 }

@@ -91,20 +91,41 @@ static uint32_t other_line(const struct fragments *fragments, uint32_t line, uin
 	return sum >= line ? sum - line : sum + (fragments->n_lines - line);
 }
 
+#define LEAST_DATAGRAMS 1024
+#define MOST_DATAGRAMS 65536
+
+uint32_t fragments_for(uint32_t flows)
+{
+	uint32_t wanted = flows / 4;
+
+	if (wanted < LEAST_DATAGRAMS)
+		return LEAST_DATAGRAMS;
+	return wanted < MOST_DATAGRAMS ? wanted : MOST_DATAGRAMS;
+}
+
+/* Three in a hundred more than needed, so that room is found in a full table too. */
+static uint32_t lines_for(uint32_t max_datagrams)
+{
+	uint64_t needed = ((uint64_t)max_datagrams + SLOTS - 1) / SLOTS;
+	uint32_t n_lines = (uint32_t)(needed + needed * 3 / 100);
+
+	return n_lines == 0 ? 1 : n_lines;
+}
+
 static size_t size_for(uint32_t n_lines)
 {
 	return sizeof(struct fragments) + (size_t)n_lines * sizeof(struct line);
 }
 
+size_t fragments_bytes(uint32_t max_datagrams)
+{
+	return size_for(lines_for(max_datagrams));
+}
+
 int fragments_create(struct fragments **fragments, uint32_t max_datagrams,
 	fragments_expired_fn expired, void *context)
 {
-	/* three in a hundred more than needed, so that room is found in a full table too */
-	uint64_t needed = ((uint64_t)max_datagrams + SLOTS - 1) / SLOTS;
-	uint32_t n_lines = (uint32_t)(needed + needed * 3 / 100);
-
-	if (n_lines == 0)
-		n_lines = 1;
+	uint32_t n_lines = lines_for(max_datagrams);
 	struct fragments *created = mapping_create(size_for(n_lines), MAPPING_POPULATE);
 
 	if (created == NULL)

@@ -56,6 +56,13 @@ enum fragments_answer {
  */
 typedef void (*fragments_expired_fn)(void *context, uint32_t waiting);
 
+/*
+ * How many datagrams are remembered beside a table of so many flows: one for every fourth flow, between
+ * 1,024 and 65,536. And the bytes that a table for so many datagrams takes.
+ */
+uint32_t fragments_for(uint32_t flows);
+size_t fragments_bytes(uint32_t max_datagrams);
+
 /* Returns 0 or -ENOMEM. The memory is taken here, all of it. */
 int fragments_create(struct fragments **fragments, uint32_t max_datagrams,
 	fragments_expired_fn expired, void *context);

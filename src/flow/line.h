@@ -3,7 +3,7 @@
 
 /*
  * A line of the table's index: 64 bytes, 15 entries of a tag (16 bits of the hash) and the number of a
- * record within its group (17 bits), and four small counts. For the table (flow/table.c) only.
+ * record within its group (16 bits), and eight small counts. For the table (flow/table.c) only.
  *
  * The counts say, for each class of tags, how many keys have their home here and lie in their other
  * line: a look-up that finds nothing at home is done when the count of its class is 0. They go up and
@@ -14,35 +14,43 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
+#include "packet/simd.h"
+
+/* Where nothing is said of a level, what every x86-64 has. */
+#if defined(__SSE2__) && (!defined(SIMD_LEVEL) || SIMD_LEVEL != SIMD_LEVEL_PORTABLE)
+#include <immintrin.h>
+#define LINE_SIMD
 #endif
 
 #define LINE_SLOTS 15
 #define LINE_ALL ((UINT32_C(1) << LINE_SLOTS) - 1)
-#define LINE_RECORD_BITS 17
+#define LINE_RECORD_BITS 16
+#define LINE_CLASSES 8
 
 struct flow_line {
 	uint16_t tag[LINE_SLOTS]; /* 0 = free */
-	uint16_t low[LINE_SLOTS]; /* of the record's number */
-	uint16_t high;		  /* a bit per slot: bit 16 of the record's number */
-	uint16_t away;		  /* four counts of 4 bits */
+	uint16_t record[LINE_SLOTS];
+	uint32_t away; /* eight counts of 4 bits */
 } __attribute__((aligned(64)));
 
 static_assert(sizeof(struct flow_line) == 64, "one cache line");
+static_assert(
+	__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "line_match() counts tags from the low end");
 
 static inline uint16_t line_tag(uint64_t hash)
 {
-	uint16_t tag = (uint16_t)hash;
-
-	return tag == 0 ? 1 : tag;
+	return (uint16_t)(hash | 1); /* 0 is a free slot's */
 }
 
 /* One bit for each slot whose tag is `tag`; tag 0: for each free slot. */
 static inline uint32_t line_match(const struct flow_line *line, uint16_t tag)
 {
-#ifdef __SSE2__
+#if defined(SIMD_LEVEL) && SIMD_LEVEL >= SIMD_LEVEL_AVX512
+	return _mm256_cmpeq_epi16_mask(*(const __m256i *)line, _mm256_set1_epi16((short)tag)) &
+	       LINE_ALL;
+#elif defined(LINE_SIMD)
 	const __m128i *half = (const __m128i *)line;
 	const __m128i wanted = _mm_set1_epi16((short)tag);
 
@@ -50,11 +58,20 @@ static inline uint32_t line_match(const struct flow_line *line, uint16_t tag)
 		       _mm_cmpeq_epi16(half[0], wanted), _mm_cmpeq_epi16(half[1], wanted))) &
 	       LINE_ALL;
 #else
+	/* four tags a word: the top bit of a part is 0 afterwards where that part was 0 before */
+	const uint64_t low = UINT64_C(0x7fff7fff7fff7fff), ones = UINT64_C(0x0001000100010001);
 	uint32_t found = 0;
 
-	for (unsigned slot = 0; slot < LINE_SLOTS; slot++)
-		found |= (uint32_t)(line->tag[slot] == tag) << slot;
-	return found;
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t word;
+
+		memcpy(&word, (const uint8_t *)line + 8 * i, sizeof(word));
+		word ^= tag * ones;
+		word = ~(((word & low) + low) | word) >> 15 & ones;
+		/* bits 0, 16, 32 and 48 to 48, 49, 50 and 51 */
+		found |= (uint32_t)(word * UINT64_C(0x0001000200040008) >> 48 & 15) << 4 * i;
+	}
+	return found & LINE_ALL;
 #endif
 }
 
@@ -63,22 +80,21 @@ static inline unsigned line_first(uint32_t slots)
 	return (unsigned)__builtin_ctz(slots);
 }
 
-static inline uint32_t line_record(const struct flow_line *line, unsigned slot)
-{
-	return line->low[slot] | (uint32_t)(line->high >> slot & 1) << 16;
-}
-
 static inline void line_set(struct flow_line *line, unsigned slot, uint16_t tag, uint32_t record)
 {
 	line->tag[slot] = tag;
-	line->low[slot] = (uint16_t)record;
-	line->high = (uint16_t)((line->high & ~(1U << slot)) | (record >> 16 & 1) << slot);
+	line->record[slot] = (uint16_t)record;
+}
+
+static inline void line_clear(struct flow_line *line, unsigned slot)
+{
+	line->tag[slot] = 0;
 }
 
 /* The count of a tag's class: how far it lies shifted. */
 static inline unsigned line_class(uint16_t tag)
 {
-	return tag >> 14 << 2;
+	return tag >> 13 << 2;
 }
 
 static inline bool line_has_away(const struct flow_line *line, uint16_t tag)
@@ -89,7 +105,7 @@ static inline bool line_has_away(const struct flow_line *line, uint16_t tag)
 /* Whether a line is as new, but for counts that stick. */
 static inline bool line_is_empty(const struct flow_line *line)
 {
-	for (unsigned shift = 0; shift < 16; shift += 4) {
+	for (unsigned shift = 0; shift < 4 * LINE_CLASSES; shift += 4) {
 		unsigned away = line->away >> shift & 15;
 
 		if (away != 0 && away != 15)
@@ -101,12 +117,12 @@ static inline bool line_is_empty(const struct flow_line *line)
 static inline void line_goes_away(struct flow_line *line, uint16_t tag)
 {
 	if ((line->away >> line_class(tag) & 15) != 15)
-		line->away = (uint16_t)(line->away + (1U << line_class(tag)));
+		line->away += UINT32_C(1) << line_class(tag);
 }
 
 static inline void line_comes_home(struct flow_line *line, uint16_t tag)
 {
 	/* at its maximum the count is no longer known, and stays */
 	if ((line->away >> line_class(tag) & 15) != 15)
-		line->away = (uint16_t)(line->away - (1U << line_class(tag)));
+		line->away -= UINT32_C(1) << line_class(tag);
 }

@@ -5,17 +5,31 @@
 
 #include "flow/table.h"
 
+#define PLACE_SHARE_BITS 40
+
 struct place {
 	uint32_t group;
 	uint32_t line; /* within the group */
 };
 
+/* The line, counted through all groups. */
+static inline uint32_t place_number(const struct flow_table *table, uint64_t hash)
+{
+	return (uint32_t)((hash >> 32) * table->n_lines >> 32);
+}
+
+/* The group of a line so counted: a division, by multiplication with 2^40 over the lines of a group. */
+static inline uint32_t place_group(const struct flow_table *table, uint32_t number)
+{
+	return (uint32_t)(number * (uint64_t)table->group_share >> PLACE_SHARE_BITS);
+}
+
 static inline struct place place_home(const struct flow_table *table, uint64_t hash)
 {
-	uint64_t group = (hash >> 32) * table->n_groups;
-	uint64_t line = (uint64_t)(uint32_t)group * table->group_lines;
+	uint32_t number = place_number(table, hash);
+	uint32_t group = place_group(table, number);
 
-	return (struct place){.group = (uint32_t)(group >> 32), .line = (uint32_t)(line >> 32)};
+	return (struct place){.group = group, .line = number - group * table->group_lines};
 }
 
 /*
@@ -46,5 +60,5 @@ static inline struct flow_line *place_line(const struct flow_table *table, struc
 static inline uint32_t place_position(
 	const struct flow_table *table, struct place place, unsigned slot)
 {
-	return place.group * table->group_records + line_record(place_line(table, place), slot);
+	return place.group * table->group_records + place_line(table, place)->record[slot];
 }

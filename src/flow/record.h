@@ -79,12 +79,17 @@ struct flow_record {
 	struct flow_key key;
 	uint32_t packets_low[2];
 	uint32_t bytes_low[2];
-	uint64_t last_seen_us : 48;
-	uint64_t state : 4;	   /* enum flow_state */
-	uint64_t initiator : 1;	   /* the key's end that sent the first packet */
-	uint64_t window_known : 2; /* bit n: the window of end n is being tracked */
-	uint64_t side : 1;	   /* of the wire: which port the first packet came in by */
-	uint64_t offload : 8;	   /* 3 bits a port: where the NIC stands */
+	union {
+		struct {
+			uint64_t last_seen_us : 48;
+			uint64_t state : 4;	   /* enum flow_state */
+			uint64_t initiator : 1;	   /* the key's end that sent the first packet */
+			uint64_t window_known : 2; /* bit n: the window of end n is being tracked */
+			uint64_t side : 1; /* of the wire: which port the first packet came in by */
+			uint64_t offload : 8; /* 3 bits a port: where the NIC stands */
+		};
+		uint64_t status; /* all of it: flow_status() */
+	};
 
 	/* line 2 */
 	uint32_t bytes_high[2];
@@ -108,6 +113,17 @@ struct flow_record {
 
 static_assert(sizeof(struct flow_record) == 128, "two lines, a third line is not");
 static_assert(offsetof(struct flow_record, bytes_high) == 64, "line 1 is what a packet touches");
+
+/*
+ * The status of a new flow, in one word: set field by field, the word could not be loaded before each of the
+ * stores is done.
+ */
+static inline uint64_t flow_status(
+	uint64_t last_seen_us, enum flow_state state, unsigned initiator, bool side)
+{
+	return last_seen_us | (uint64_t)state << 48 | (uint64_t)initiator << 52 |
+	       (uint64_t)side << 55;
+}
 
 static inline uint64_t flow_packets(const struct flow_record *record, unsigned end)
 {

@@ -35,11 +35,29 @@ void flow_report(struct flow_shard *shard, const struct flow_record *record, enu
 		flow_shard_flush(shard);
 }
 
-void flow_end_record(struct flow_shard *shard, uint32_t position, enum flow_end reason)
+void flow_end_later(
+	struct flow_shard *shard, struct flow_ended *ended, uint32_t position, enum flow_end reason)
 {
 	const struct flow_record *record = flow_table_record(&shard->table, position);
 
 	shard->wire_flows[flow_key_wire(&record->key)]--;
 	flow_report(shard, record, reason);
-	flow_table_remove(&shard->table, position);
+	ended->position[ended->n++] = position;
+	if (ended->n == FLOW_BURST)
+		flow_end_all_now(shard, ended);
+}
+
+void flow_end_all_now(struct flow_shard *shard, struct flow_ended *ended)
+{
+	flow_table_remove_burst(&shard->table, ended->position, ended->n);
+	ended->n = 0;
+}
+
+void flow_end_record(struct flow_shard *shard, uint32_t position, enum flow_end reason)
+{
+	struct flow_ended ended;
+
+	ended.n = 0;
+	flow_end_later(shard, &ended, position, reason);
+	flow_end_all_now(shard, &ended);
 }

@@ -7,8 +7,8 @@
 #include <netinet/in.h>
 
 #include "base/clock.h"
+#include "flow/account.h"
 #include "flow/age.h"
-#include "flow/tcp.h"
 
 uint32_t flow_shard_part(uint32_t flows, unsigned n_shards)
 {
@@ -87,29 +87,58 @@ static void count(
 static void start(struct flow_shard *shard, uint32_t position, const struct packet_info *info)
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
+	enum flow_state state = info->key.proto == IPPROTO_TCP ? FLOW_PICKED_UP : FLOW_REQUEST;
+	uint64_t now_us = shard->now_us & CLOCK_MAX_US;
 
-	record->start_us = shard->now_us & CLOCK_MAX_US;
-	record->initiator = info->from != 0;
-	record->side = (info->flags & PACKET_SIDE) != 0;
-	if (info->flags & PACKET_TCP)
+	record->start_us = now_us & CLOCK_MAX_US;
+	record->status =
+		flow_status(now_us, state, info->from != 0, (info->flags & PACKET_SIDE) != 0);
+	record->packets_low[info->from] = 1;
+	record->bytes_low[info->from] = info->bytes;
+	if (info->flags & PACKET_TCP) {
 		flow_tcp_first(record, info->from, &info->tcp);
-	else
-		record->state = info->key.proto == IPPROTO_TCP ? FLOW_PICKED_UP : FLOW_REQUEST;
-	count(shard, record, info);
-	flow_age_file(shard, position);
+		record->tcp_flags[info->from] = info->tcp.flags;
+		state = (enum flow_state)record->state;
+	}
+	flow_shard_counted(shard, 1, info->bytes);
+	flow_age_file_new(shard, position, state, info->key.proto);
 	shard->counters.learned++;
 	shard->counters.learned_by_proto[info->key.proto]++;
-	shard->wire_flows[flow_key_wire(&record->key)]++;
+	shard->wire_flows[flow_key_wire(&info->key)]++;
 }
 
 uint32_t flow_shard_learn(struct flow_shard *shard, const struct packet_info *info)
 {
 	if (shard->table.count == shard->table.capacity)
-		flow_evict(shard);
+		flow_evict(shard, 1);
 	uint32_t position = flow_table_insert(&shard->table, &info->key, info->hash);
 
 	start(shard, position, info);
 	return position;
+}
+
+void flow_shard_learn_burst(
+	struct flow_shard *shard, const struct packet_info *const *infos, unsigned n)
+{
+	const struct flow_key *keys[FLOW_BURST];
+	uint64_t hashes[FLOW_BURST];
+	uint32_t positions[FLOW_BURST];
+
+	if (n == 0 || n > shard->table.capacity) {
+		/* of a table smaller than the burst the last ones stay */
+		for (unsigned i = 0; i < n; i++)
+			flow_shard_learn(shard, infos[i]);
+		return;
+	}
+	if (n > shard->table.capacity - shard->table.count)
+		flow_evict(shard, n - (shard->table.capacity - shard->table.count));
+	for (unsigned i = 0; i < n; i++) {
+		keys[i] = &infos[i]->key;
+		hashes[i] = infos[i]->hash;
+	}
+	flow_table_insert_burst(&shard->table, keys, hashes, positions, n);
+	for (unsigned i = 0; i < n; i++)
+		start(shard, positions[i], infos[i]);
 }
 
 /* A new conversation on the key of one that is over: same position, new record. */
@@ -157,6 +186,11 @@ enum flow_account flow_shard_account(
 	struct flow_record *record = flow_table_record(&shard->table, position);
 	enum flow_state before = (enum flow_state)record->state;
 	enum tcp_verdict verdict = TCP_IN_WINDOW;
+
+	if (account_plain(record, info, shard->now_us)) {
+		flow_shard_counted(shard, 1, info->bytes);
+		return FLOW_ACCOUNT_GO;
+	}
 
 	if (info->flags & PACKET_TCP) {
 		verdict = flow_tcp_track(record, info->from, &info->tcp, shard->config.tcp_strict);

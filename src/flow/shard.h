@@ -118,6 +118,13 @@ bool flow_shard_advance(struct flow_shard *shard, uint64_t now_us);
 uint32_t flow_shard_learn(struct flow_shard *shard, const struct packet_info *info);
 
 /*
+ * The same for `n` packets (at most FLOW_BURST) whose keys are all different, so that their cache misses
+ * overlap. The table makes room for all of them before the first is learned.
+ */
+void flow_shard_learn_burst(
+	struct flow_shard *shard, const struct packet_info *const *infos, unsigned n);
+
+/*
  * Counts a further packet on its record and moves the flow's state. The position is that of the
  * packet's key and stays so, also when the packet begins a new conversation on it.
  */

@@ -4,21 +4,23 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <rte_prefetch.h>
-
 #include "base/mapping.h"
-#include "flow/place.h"
-
-#define MAX_BURST 64
+#include "flow/find.h"
+#include "flow/fragments.h"
+#include "flow/walks.h"
 
 /* What a table of 64 k flows and more may take with everything that belongs to it. */
 #define BYTES_A_FLOW 144
 #define BYTES_PROMISED_FROM 65536
-/* Fragments, wheels and the rest of the shard, once. */
-#define OTHER_BYTES (UINT64_C(736) << 10)
+/* Wheels and the rest of the shard, once. */
+#define OTHER_BYTES (UINT64_C(36) << 10)
 
-/* Entries a line is made for: four of five slots, so that most keys find room at home. */
-#define LINE_FILL 12
+/*
+ * Entries a line is made for: three of five slots. Then 2 keys in 1,000 lie in their other line, and the
+ * processor's guess that a key is at home is right; fuller lines would be fewer, but wrong guesses cost
+ * more than the cache has to say about it.
+ */
+#define LINE_FILL 9
 
 #define GROUP_RECORDS (UINT32_C(1) << LINE_RECORD_BITS)
 
@@ -48,7 +50,8 @@ static void choose_sizes(struct flow_table *table)
 	uint64_t records = (uint64_t)table->group_records * table->n_groups;
 
 	if (capacity >= BYTES_PROMISED_FROM) {
-		uint64_t left = BYTES_A_FLOW * (uint64_t)capacity - OTHER_BYTES -
+		uint64_t other = OTHER_BYTES + fragments_bytes(fragments_for(capacity));
+		uint64_t left = BYTES_A_FLOW * (uint64_t)capacity - other -
 				records * sizeof(struct flow_record);
 		uint64_t paid = left / sizeof(struct flow_line) / table->n_groups;
 
@@ -56,6 +59,12 @@ static void choose_sizes(struct flow_table *table)
 			lines = paid;
 	}
 	table->group_lines = (uint32_t)lines;
+	table->n_lines = table->group_lines * table->n_groups;
+	table->free_ahead = FLOW_BURST / table->n_groups + 2;
+	table->group_share =
+		table->n_groups == 1
+			? 0
+			: (uint32_t)((UINT64_C(1) << PLACE_SHARE_BITS) / table->group_lines + 1);
 }
 
 static size_t lines_size(const struct flow_table *table)
@@ -73,7 +82,8 @@ int flow_table_init(struct flow_table *table, uint32_t capacity, const struct ha
 {
 	if (capacity == 0 || capacity > FLOW_MAX_CAPACITY)
 		return -EINVAL;
-	*table = (struct flow_table){.secret = secret, .capacity = capacity};
+	*table = (struct flow_table){
+		.walks = flow_walks_of(secret->simd), .secret = secret, .capacity = capacity};
 	choose_sizes(table);
 	table->groups = calloc(table->n_groups, sizeof(*table->groups));
 	table->lines = mapping_create(lines_size(table), mapping);
@@ -89,7 +99,7 @@ int flow_table_init(struct flow_table *table, uint32_t capacity, const struct ha
 void flow_table_restart(struct flow_table *table)
 {
 	for (uint32_t i = 0; i < table->n_groups; i++)
-		table->groups[i] = (struct flow_group){.free = FLOW_NONE};
+		table->groups[i] = (struct flow_group){.block = FLOW_NONE};
 }
 
 void flow_table_fini(struct flow_table *table)
@@ -148,82 +158,14 @@ uint32_t flow_table_find(const struct flow_table *table, const struct flow_key *
 	return position;
 }
 
-/*
- * The line that every packet touches; who needs the other fetches it. By DPDK's prefetch and not the
- * compiler's: gcc takes a function that does nothing but __builtin_prefetch() for one without effect,
- * and leaves its calls out.
- */
-static inline void prefetch_record(const struct flow_table *table, uint32_t position)
-{
-	rte_prefetch0(&table->records[position]);
-}
-
-/* The first record of a line whose tag fits, or FLOW_NONE; it is fetched. */
-static inline uint32_t candidate(const struct flow_table *table, struct place place, uint16_t tag)
-{
-	uint32_t found = line_match(place_line(table, place), tag), position;
-
-	if (found == 0)
-		return FLOW_NONE;
-	position = place_position(table, place, line_first(found));
-	prefetch_record(table, position);
-	return position;
-}
-
-static void prefetch_lines(const struct flow_table *table, const uint64_t *hashes, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		rte_prefetch0(place_line(table, place_home(table, hashes[i])));
-}
-
-/*
- * The records that the keys may be: those at home, and of the others those in the other line, which is
- * fetched for all who need it before any of them looks.
- */
-static void candidates(
-	const struct flow_table *table, const uint64_t *hashes, uint32_t *positions, unsigned n)
-{
-	struct place others[MAX_BURST];
-	uint8_t elsewhere[MAX_BURST];
-	unsigned n_elsewhere = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		struct place home = place_home(table, hashes[i]);
-		uint16_t tag = line_tag(hashes[i]);
-
-		positions[i] = candidate(table, home, tag);
-		if (positions[i] != FLOW_NONE || !line_has_away(place_line(table, home), tag))
-			continue;
-		others[n_elsewhere] = place_other(table, home, tag);
-		rte_prefetch0(place_line(table, others[n_elsewhere]));
-		elsewhere[n_elsewhere++] = (uint8_t)i;
-	}
-	for (unsigned i = 0; i < n_elsewhere; i++)
-		positions[elsewhere[i]] =
-			candidate(table, others[i], line_tag(hashes[elsewhere[i]]));
-}
-
-void flow_table_find_burst(const struct flow_table *table, const struct flow_key *const *keys,
-	const uint64_t *hashes, uint32_t *positions, unsigned n)
-{
-	prefetch_lines(table, hashes, n);
-	candidates(table, hashes, positions, n);
-	for (unsigned i = 0; i < n; i++) {
-		bool sure = positions[i] == FLOW_NONE
-				    ? table->n_strays == 0
-				    : flow_key_equal(&table->records[positions[i]].key, keys[i]);
-
-		if (!sure)
-			positions[i] = flow_table_find(table, keys[i], hashes[i]);
-	}
-}
-
 void flow_table_prefetch(const struct flow_table *table, const uint64_t *hashes, unsigned n)
 {
-	uint32_t positions[MAX_BURST];
+	struct flow_look_up up;
 
-	prefetch_lines(table, hashes, n);
-	candidates(table, hashes, positions, n);
+	up.n = n;
+	for (unsigned i = 0; i < n; i++)
+		find_fetch(table, &up, i, hashes[i]);
+	find_candidates(table, &up, 0);
 }
 
 uint32_t flow_table_touched(const struct flow_table *table, uint32_t position)

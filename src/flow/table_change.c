@@ -1,44 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The half of the table that changes it: insert and remove. */
+#include "flow/free.h"
 #include "flow/place.h"
-#include "flow/table.h"
+#include "flow/table_parts.h"
 
 /* Moves to make room: one gives 15 chances, two 15 * 15, three more than enough. */
 #define MAX_MOVES 3
-
-/* ---- records ---- */
-
-static bool has_record(const struct flow_table *table, uint32_t group)
-{
-	return table->groups[group].free != FLOW_NONE ||
-	       table->groups[group].fresh < table->group_records;
-}
-
-/* The caller knows that the group has one. */
-static uint32_t take_record(struct flow_table *table, uint32_t group)
-{
-	struct flow_group *from = &table->groups[group];
-	uint32_t record = from->free;
-
-	if (record == FLOW_NONE)
-		return from->fresh++;
-	from->free = table->records[group * table->group_records + record].wheel_next;
-	return record;
-}
-
-static void give_record(struct flow_table *table, uint32_t group, uint32_t position)
-{
-	table->records[position].state = FLOW_FREE;
-	table->records[position].wheel_next = table->groups[group].free;
-	table->groups[group].free = position - group * table->group_records;
-}
-
-/* ---- entries ---- */
-
-static void clear(struct flow_line *line, unsigned slot)
-{
-	line->tag[slot] = 0;
-}
 
 /*
  * Moves an entry to its other line, which has room. False when it is a stray and has no other line.
@@ -58,8 +25,8 @@ static bool move(struct flow_table *table, struct place from, unsigned slot, str
 		line_comes_home(target, tag);
 	else
 		return false;
-	line_set(target, line_first(line_match(target, 0)), tag, line_record(line, slot));
-	clear(line, slot);
+	line_set(target, line_first(line_match(target, 0)), tag, line->record[slot]);
+	line_clear(line, slot);
 	return true;
 }
 
@@ -123,37 +90,41 @@ static bool choose_line(
 	return false;
 }
 
-/* A group with a record left, and a line of it with room: there is one while flows are below N. */
-static struct place stray_place(const struct flow_table *table, struct place place)
+void table_enter(
+	struct flow_table *table, struct place home, uint16_t tag, uint32_t group, uint32_t number)
 {
-	while (!has_record(table, place.group))
-		place.group = place.group + 1 == table->n_groups ? 0 : place.group + 1;
-	while (line_match(place_line(table, place), 0) == 0)
-		place.line = place.line + 1 == table->group_lines ? 0 : place.line + 1;
-	return place;
+	struct place place = {.group = group, .line = home.line};
+
+	if (group != home.group || !choose_line(table, home, tag, &place)) {
+		/* a group has more slots than records */
+		while (!has_room(table, place))
+			place.line = place.line + 1 == table->group_lines ? 0 : place.line + 1;
+		table->n_strays++;
+	} else if (!place_equal(place, home)) {
+		line_goes_away(place_line(table, home), tag);
+	}
+
+	struct flow_line *line = place_line(table, place);
+
+	line_set(line, line_first(line_match(line, 0)), tag, number);
 }
 
 uint32_t flow_table_insert(struct flow_table *table, const struct flow_key *key, uint64_t hash)
 {
 	struct place home = place_home(table, hash);
-	uint16_t tag = line_tag(hash);
-	struct place place;
+	uint32_t group = home.group;
 
 	if (table->count == table->capacity)
 		return FLOW_NONE;
-	if (!has_record(table, home.group) || !choose_line(table, home, tag, &place)) {
-		place = stray_place(table, home);
-		table->n_strays++;
-	} else if (!place_equal(place, home)) {
-		line_goes_away(place_line(table, home), tag);
-	}
-	struct flow_line *line = place_line(table, place);
-	unsigned slot = line_first(line_match(line, 0));
+	/* there is one somewhere while flows are below N */
+	while (!free_has(table, group))
+		group = group + 1 == table->n_groups ? 0 : group + 1;
 
-	line_set(line, slot, tag, take_record(table, place.group));
-	uint32_t position = place_position(table, place, slot);
+	uint32_t number = free_take(table, group);
+	uint32_t position = group * table->group_records + number;
 
 	table->records[position] = (struct flow_record){.key = *key};
+	table_enter(table, home, line_tag(hash), group, number);
 	table->count++;
 	return position;
 }
@@ -166,7 +137,7 @@ static bool clear_in(struct flow_table *table, struct place place, uint32_t posi
 
 	for (; used != 0; used &= used - 1) {
 		if (place_position(table, place, line_first(used)) == position) {
-			clear(line, line_first(used));
+			line_clear(line, line_first(used));
 			return true;
 		}
 	}
@@ -199,6 +170,6 @@ void flow_table_remove(struct flow_table *table, uint32_t position)
 		else
 			group = clear_stray(table, position);
 	}
-	give_record(table, group, position);
+	free_give(table, group, position);
 	table->count--;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "flow/tcp.h"
 
-#include "flow/tcp_parts.h"
+#include "flow/tcp_common.h"
 
 static bool same_syn(
 	const struct flow_record *record, unsigned from, const struct tcp_segment *segment)
@@ -180,35 +180,9 @@ static __attribute__((noinline)) enum tcp_verdict track_rare(
 enum tcp_verdict flow_tcp_track(
 	struct flow_record *record, unsigned from, const struct tcp_segment *segment, bool strict)
 {
-	const unsigned unusual = TCP_SYN | TCP_RST | TCP_FIN;
-	unsigned to = !from;
-
-	if (__builtin_expect((record->state != FLOW_ESTABLISHED) | (record->window_known != 3) |
-				     ((segment->flags & (unusual | TCP_ACK)) != TCP_ACK),
-		    0))
-		return track_rare(record, from, segment, strict);
-
-	/* tcp_judge() and tcp_move_window() for the case where all is known, without a branch between */
-	uint32_t ours = tcp_window_bytes(record, from);
-	uint32_t theirs = tcp_window_bytes(record, to);
-	uint32_t lag = ours > TCP_ACK_LAG ? ours : TCP_ACK_LAG;
-	uint32_t end = segment->seq + segment->payload;
-	uint32_t limit = segment->ack + ((uint32_t)segment->window << tcp_shift_of(record, from));
-
-	theirs += theirs == 0;
-	/* the sign of any difference is the sign of all, or-ed */
-	int32_t fits = tcp_beyond(record->tcp_max_end[from], segment->seq) |
-		       tcp_beyond(end, record->tcp_end[from] - theirs) |
-		       tcp_beyond(record->tcp_end[to], segment->ack) |
-		       tcp_beyond(segment->ack, record->tcp_end[to] - lag);
-
-	if (__builtin_expect(fits < 0, 0))
-		return track_rare(record, from, segment, strict);
-	record->tcp_end[from] = tcp_later(record->tcp_end[from], end);
-	record->tcp_max_end[to] = tcp_later(record->tcp_max_end[to], limit);
-	if (segment->window > record->tcp_window[from])
-		record->tcp_window[from] = segment->window;
-	return TCP_IN_WINDOW;
+	if (__builtin_expect(tcp_track_common(record, from, segment), 1))
+		return TCP_IN_WINDOW;
+	return track_rare(record, from, segment, strict);
 }
 
 void flow_tcp_forget_window(struct flow_record *record)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "flow/wheel.h"
 
+#include <rte_prefetch.h>
+
 /* The first and the last record of a list point to the slot instead of another record. */
 #define SLOT_BIT (UINT32_C(1) << 31)
 
@@ -136,8 +138,10 @@ static bool work_off(
 		if (*budget == 0)
 			return false;
 		--*budget;
-		if (!(next & SLOT_BIT))
-			__builtin_prefetch(&wheel->records[next]);
+		if (!(next & SLOT_BIT)) {
+			rte_prefetch0(&wheel->records[next].wheel_next);
+			rte_prefetch0(&wheel->records[next]);
+		}
 		wheel_remove(wheel, position);
 		due(context, position);
 	}

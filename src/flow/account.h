@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Accounting a packet that changes no more than its record's counters: nearly all do not. In a header of
+ * its own for walks that are compiled once per SIMD level; everybody else has flow_shard_account().
+ */
+
+#include "base/clock.h"
+#include "flow/shard.h"
+#include "flow/tcp_common.h"
+
+/* A further packet of such a flow without a TCP header changes nothing of its state. */
+static inline __attribute__((always_inline)) bool account_is_settled(
+	const struct flow_record *record, unsigned from)
+{
+	/* both have sent, or it is the one who has */
+	const unsigned both = 1u << FLOW_REPLIED | 1u << FLOW_ESTABLISHED;
+
+	return (both >> record->state & 1) | (record->initiator == from);
+}
+
+/*
+ * What flow_shard_account() does, but for the shard's counters of packets and bytes, which the caller sums
+ * up. False, with nothing changed, where it would do more than count: then it is to be called.
+ */
+static inline __attribute__((always_inline)) bool account_plain(
+	struct flow_record *record, const struct packet_info *info, uint64_t now_us)
+{
+	unsigned from = info->from;
+	uint32_t packets = record->packets_low[from] + 1;
+	uint32_t bytes = record->bytes_low[from] + info->bytes;
+
+	/* a low half overflows once in 2^32 */
+	if (__builtin_expect((packets == 0) | (bytes < info->bytes), 0))
+		return false;
+	if (info->flags & PACKET_TCP) {
+		if (info->flags & PACKET_FIRST_FRAGMENT ||
+			!tcp_track_common(record, from, &info->tcp))
+			return false;
+		record->tcp_flags[from] |= info->tcp.flags;
+	} else if (__builtin_expect(!account_is_settled(record, from), 0)) {
+		return false;
+	}
+	record->packets_low[from] = packets;
+	record->bytes_low[from] = bytes;
+	record->last_seen_us = now_us & CLOCK_MAX_US;
+	return true;
+}
+
+/* Packets that were accounted so. */
+static inline void flow_shard_counted(struct flow_shard *shard, unsigned packets, uint64_t bytes)
+{
+	shard->counters.packets += packets;
+	shard->counters.bytes += bytes;
+}

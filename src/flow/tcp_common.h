@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The common segment: data or its acknowledgement, in the window of a connection of which all is known.
+ * Nearly every segment is that; it moves the window and nothing else. In a header of its own for walks
+ * that are compiled once per SIMD level.
+ */
+
+#include "flow/tcp_parts.h"
+
+/*
+ * tcp_judge() and tcp_move_window() for the case where all is known, without a branch between. False, with
+ * nothing changed, for any other segment: flow_tcp_track() is for those.
+ */
+static inline __attribute__((always_inline)) bool tcp_track_common(
+	struct flow_record *record, unsigned from, const struct tcp_segment *segment)
+{
+	const unsigned unusual = TCP_SYN | TCP_RST | TCP_FIN;
+	unsigned to = !from;
+
+	if (__builtin_expect((record->state != FLOW_ESTABLISHED) | (record->window_known != 3) |
+				     ((segment->flags & (unusual | TCP_ACK)) != TCP_ACK),
+		    0))
+		return false;
+
+	uint32_t ours = tcp_window_bytes(record, from);
+	uint32_t theirs = tcp_window_bytes(record, to);
+	uint32_t lag = ours > TCP_ACK_LAG ? ours : TCP_ACK_LAG;
+	uint32_t end = segment->seq + segment->payload;
+	uint32_t limit = segment->ack + ((uint32_t)segment->window << tcp_shift_of(record, from));
+
+	theirs += theirs == 0;
+	/* the sign of any difference is the sign of all, or-ed */
+	int32_t fits = tcp_beyond(record->tcp_max_end[from], segment->seq) |
+		       tcp_beyond(end, record->tcp_end[from] - theirs) |
+		       tcp_beyond(record->tcp_end[to], segment->ack) |
+		       tcp_beyond(segment->ack, record->tcp_end[to] - lag);
+
+	if (__builtin_expect(fits < 0, 0))
+		return false;
+	record->tcp_end[from] = tcp_later(record->tcp_end[from], end);
+	record->tcp_max_end[to] = tcp_later(record->tcp_max_end[to], limit);
+	if (segment->window > record->tcp_window[from])
+		record->tcp_window[from] = segment->window;
+	return true;
+}
