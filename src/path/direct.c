@@ -1,65 +1,58 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "path/direct.h"
+#include "path/direct_parts.h"
 
-#include "path/send.h"
-#include "port/rss.h"
+#include <errno.h>
+#include <stdlib.h>
 
-/* What a burst carries from stage to stage. */
-struct burst {
-	unsigned n;
-	struct packet_info info[STATION_BURST];
-	const struct flow_key *key[STATION_BURST];
-	uint64_t hash[STATION_BURST];
-	uint32_t position[STATION_BURST];
+static const struct direct_walk *const walks[SIMD_N_LEVELS] = {
+	[SIMD_PORTABLE] = &direct_walk_portable,
+#ifdef __x86_64__
+	[SIMD_SSE42] = &direct_walk_sse42,
+	[SIMD_AVX2] = &direct_walk_avx2,
+	[SIMD_AVX512] = &direct_walk_avx512,
+#endif
 };
+
+int direct_create(struct direct **out, const struct hash_secret *secret)
+{
+	struct direct *direct = aligned_alloc(64, RTE_ALIGN_CEIL(sizeof(*direct), 64));
+
+	if (direct == NULL)
+		return -ENOMEM;
+	direct->walk = walks[secret->simd];
+	direct->turn = 0;
+	direct->waits = false;
+	for (unsigned i = 0; i < RTE_DIM(direct->burst); i++)
+		for (unsigned j = 0; j < STATION_BURST; j++)
+			direct->burst[i].up.key[j] = &direct->burst[i].info[j].key;
+	*out = direct;
+	return 0;
+}
+
+void direct_destroy(struct direct *direct)
+{
+	free(direct);
+}
 
 bool direct_may(const struct station *station, const struct station_rx *rx)
 {
 	const struct worker *worker = &station->worker;
 
 	/* who follows hears of each change of phase: worker_walk() tells */
-	return worker->shard != NULL && !worker->follow && station->tx[rx->port ^ 1u].own &&
+	return station->direct != NULL && !worker->follow && station->tx[rx->port ^ 1u].own &&
 	       (worker->steer.n_shards == 1 || rx->trusted != 0);
 }
 
-/* Whether a packet is surely for this worker, and whole. */
-static bool is_plain(
-	const struct station *station, const struct station_rx *rx, const struct packet_info *info)
+unsigned direct_begin(
+	struct station *station, const struct station_rx *rx, struct rte_mbuf **packets, unsigned n)
 {
-	if (info->flags & (PACKET_FRAGMENT | PACKET_ICMP_ERROR))
-		return false;
-	return station->worker.steer.n_shards == 1 || rx->trusted >> rss_kind(&info->key) & 1;
+	return station->direct->walk->begin(station, rx, packets, n);
 }
 
-static void read_headers(struct station *station, const struct station_rx *rx,
-	struct rte_mbuf **packets, unsigned n, struct burst *burst)
+void direct_finish(struct station *station)
 {
-	const struct extract_options options = {.secret = station->secret};
-	const uint8_t side = rx->port % 2 != 0 ? PACKET_SIDE : 0;
-	struct path_counters *counters = &station->worker.counters[rx->port / 2];
-	uint64_t bytes = 0;
-
-	for (burst->n = 0; burst->n < n; burst->n++) {
-		struct packet_info *info = &burst->info[burst->n];
-
-		if (extract(&options, packets[burst->n], rx->port / 2, info) != EXTRACT_IP ||
-			!is_plain(station, rx, info))
-			break;
-		info->flags |= side;
-		burst->key[burst->n] = &info->key;
-		burst->hash[burst->n] = info->hash;
-		bytes += info->bytes;
-	}
-	counters->received += burst->n;
-	counters->received_bytes += bytes;
-}
-
-/* TCP needs the second line of its records too. */
-static void fetch_second_lines(const struct flow_table *table, const struct burst *burst)
-{
-	for (unsigned i = 0; i < burst->n; i++)
-		if (burst->position[i] != FLOW_NONE && burst->info[i].flags & PACKET_TCP)
-			rte_prefetch0(&flow_table_record(table, burst->position[i])->bytes_high);
+	if (station->direct != NULL && station->direct->waits)
+		station->direct->walk->finish(station);
 }
 
 /* A packet that may begin a flow goes on as triage would have handed it over. */
@@ -76,45 +69,10 @@ static void make_meta(const struct station *station, const struct station_rx *rx
 	meta->unchecked = station->worker.steer.n_shards > 1;
 }
 
-/* Accounts the packets of known flows, and parts them: to be sent, dropped, or to be learned. */
-static void account(struct station *station, const struct station_rx *rx, struct rte_mbuf **packets,
-	struct burst *burst)
+void direct_learn(struct station *station, const struct station_rx *rx, struct rte_mbuf **packets,
+	const struct packet_info *const *infos, unsigned n)
 {
-	struct worker *worker = &station->worker;
-	struct rte_mbuf *out[STATION_BURST], *learn[STATION_BURST];
-	unsigned n_out = 0, n_learn = 0;
-
-	for (unsigned i = 0; i < burst->n; i++) {
-		if (burst->position[i] == FLOW_NONE) {
-			make_meta(station, rx, packets[i], &burst->info[i]);
-			learn[n_learn++] = packets[i];
-		} else if (flow_shard_account(worker->shard, burst->position[i], &burst->info[i]) ==
-			   FLOW_ACCOUNT_TCP_ODD) {
-			worker_drop_of(worker, rx->port / 2, packets[i], DROP_TCP_WINDOW);
-		} else {
-			out[n_out++] = packets[i];
-		}
-	}
-	stage_end(&worker->stages, STAGE_ACCOUNT, burst->n);
-	send_burst(station, rx->port ^ 1u, out, n_out);
-	stage_end(&worker->stages, STAGE_OUT, burst->n);
-	if (n_learn != 0)
-		worker_walk(worker, learn, n_learn);
-}
-
-unsigned direct_burst(
-	struct station *station, const struct station_rx *rx, struct rte_mbuf **packets, unsigned n)
-{
-	struct worker *worker = &station->worker;
-	struct burst burst;
-
-	read_headers(station, rx, packets, n, &burst);
-	stage_end(&worker->stages, STAGE_TRIAGE, burst.n);
-	flow_shard_advance(worker->shard, station->now_us);
-	flow_table_find_burst(
-		&worker->shard->table, burst.key, burst.hash, burst.position, burst.n);
-	fetch_second_lines(&worker->shard->table, &burst);
-	stage_end(&worker->stages, STAGE_LOOK_UP, burst.n);
-	account(station, rx, packets, &burst);
-	return burst.n;
+	for (unsigned i = 0; i < n; i++)
+		make_meta(station, rx, packets[i], infos[i]);
+	worker_walk(&station->worker, packets, n);
 }

@@ -2,23 +2,37 @@
 #pragma once
 
 /*
- * The short way of a worker that runs to completion: a burst's headers are read into the stack, looked
- * up, accounted and sent, without a note of it in the packets. It is for what nearly all packets are:
- * whole packets of this worker's own flows. Packets that begin a flow go from here to worker_walk();
+ * The short way of a worker that runs to completion: a burst's headers are read into memory of its own,
+ * looked up, accounted and sent, without a note of it in the packets. It is for what nearly all packets
+ * are: whole packets of this worker's own flows. Packets that begin a flow go from here to worker_walk();
  * from the first one on that is anything else (a fragment, an ICMP error, no IP, a kind that RSS does
  * not bring here) the burst is left to triage, so that no flow's packets change places.
+ *
+ * With a table larger than the nearest caches a burst is begun, and finished when the next one is begun:
+ * while the records of the one come from memory, the headers of the other are read. At most one burst waits
+ * so, and no longer than the turn.
+ *
+ * The walk is compiled once per SIMD level (path/direct_walk.c).
  */
 
 #include <stdbool.h>
 
 #include "path/station.h"
 
+/* Makes what a station's bursts are kept in. Returns 0 or -ENOMEM. */
+int direct_create(struct direct **direct, const struct hash_secret *secret);
+/* Accepts NULL. No burst may be waiting. */
+void direct_destroy(struct direct *direct);
+
 /* Whether packets of that queue may go this way now. */
 bool direct_may(const struct station *station, const struct station_rx *rx);
 
 /*
  * Takes packets from the front of a burst, and says how many: received and counted, they are the
- * station's no longer. The rest is for triage.
+ * station's no longer, and wait for direct_finish(). The rest is for triage, after direct_finish().
  */
-unsigned direct_burst(struct station *station, const struct station_rx *rx,
+unsigned direct_begin(struct station *station, const struct station_rx *rx,
 	struct rte_mbuf **packets, unsigned n);
+
+/* Finishes the burst that waits, if any. */
+void direct_finish(struct station *station);

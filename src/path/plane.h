@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "flow/shard.h"
+#include "packet/simd.h"
 #include "path/counters.h"
 #include "path/event.h"
 #include "path/stages.h"
@@ -104,6 +105,8 @@ void plane_stop(struct plane *plane);
 void plane_destroy(struct plane *plane);
 
 const struct plane_config *plane_config(const struct plane *plane);
+/* What walks and hashes are compiled for. */
+enum simd_level plane_simd(const struct plane *plane);
 /* Bytes of memory that flows have: tables and records. */
 size_t plane_memory(const struct plane *plane);
 /* The pool that packets of the first port come from. */

@@ -17,6 +17,11 @@ const struct plane_config *plane_config(const struct plane *plane)
 	return &plane->config;
 }
 
+enum simd_level plane_simd(const struct plane *plane)
+{
+	return plane->secret.simd;
+}
+
 size_t plane_memory(const struct plane *plane)
 {
 	size_t bytes = 0;

@@ -53,7 +53,9 @@ static struct rte_mempool *pool_of(struct plane *plane, int socket)
 		if (port->socket == socket)
 			n += port_buffers(port);
 	}
-	snprintf(name, sizeof(name), "packets%u", plane->n_pools);
+	/* by the first number that no other plane of this process has taken */
+	for (unsigned i = 0; i == 0 || rte_mempool_lookup(name) != NULL; i++)
+		snprintf(name, sizeof(name), "packets%u", i);
 	struct rte_mempool *pool = port_pool_create(name, RTE_MAX(n, (unsigned)POOL_MIN),
 		PACKET_META_SIZE, data_room, socket, all_software(plane));
 

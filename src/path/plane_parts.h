@@ -6,8 +6,7 @@
 #include "path/plane.h"
 #include "path/station.h"
 
-/* Fragmented datagrams remembered, and buffers of packets that may wait for their first, of all. */
-#define PLANE_MAX_DATAGRAMS 65536
+/* Buffers of packets that may wait for the first fragment of their datagram, of all triages. */
 #define PLANE_MAX_HELD 4096
 
 #define PLANE_EVENTS 4096

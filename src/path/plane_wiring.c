@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "path/direct.h"
 #include "path/plane_parts.h"
 #include "path/turn.h"
 
@@ -55,6 +56,7 @@ static void make_stations(struct plane *plane)
 		station->poll_always = plane->config.poll_always;
 		station->clock = &plane->clock;
 		station->secret = &plane->secret;
+		station->zone_vlan = plane->config.zone_vlan;
 		station->n_ports = n_ports(plane);
 		station->n_stations = plane->n_stations;
 		station->worker.steer = plane->steer;
@@ -186,7 +188,9 @@ static int make_triage(struct plane *plane, struct station *station, unsigned n_
 		.steer = plane->steer,
 		.self = station->kind == STATION_WORKER ? station->number : 0,
 		.shared = n_triages > 1,
-		.max_datagrams = plane->config.tie_fragments ? PLANE_MAX_DATAGRAMS / n_triages : 0,
+		.max_datagrams = plane->config.tie_fragments
+					 ? fragments_for(plane->config.flows) / n_triages
+					 : 0,
 		.max_held = PLANE_MAX_HELD / n_triages,
 		.pool = plane->pools[0],
 		.hand_over = turn_hand_over,
@@ -231,6 +235,8 @@ static int equip(struct plane *plane, struct station *station)
 		ret = make_triage(plane, station, plane->config.n_workers);
 	if (ret == 0 && station->kind == STATION_WORKER)
 		ret = make_shard(plane, station);
+	if (ret == 0 && station->kind == STATION_WORKER && !split(plane))
+		ret = direct_create(&station->direct, &plane->secret);
 	return ret;
 }
 
@@ -247,7 +253,7 @@ unsigned plane_buffers(const struct plane *plane)
 {
 	unsigned n_workers = plane->config.n_workers;
 	unsigned n_rings = split(plane) ? 2 * n_workers : n_workers * (n_workers - 1);
-	unsigned station = STATION_BURST * (n_ports(plane) + 4) + 2 * RTE_MEMPOOL_CACHE_MAX_SIZE;
+	unsigned station = STATION_BURST * (n_ports(plane) + 5) + 2 * RTE_MEMPOOL_CACHE_MAX_SIZE;
 
 	return n_rings * ring_size(plane) + n_stations(plane) * station +
 	       (plane->config.tie_fragments ? PLANE_MAX_HELD : 0);
@@ -285,6 +291,7 @@ void plane_take_down(struct plane *plane)
 
 		flow_shard_destroy(station->worker.shard);
 		triage_destroy(station->triage);
+		direct_destroy(station->direct);
 		mailbox_destroy(station->events);
 	}
 	for (unsigned i = 0; i < plane->n_rings; i++)

@@ -43,26 +43,43 @@ void send_to_station(struct station *station, unsigned to, struct rte_mbuf **pac
 	}
 }
 
-static void send_port(struct station *station, unsigned port)
+static void count_sent(struct station *station, unsigned port, unsigned n, uint64_t bytes)
 {
-	struct station_tx *tx = &station->tx[port];
+	struct path_counters *wire = &station->worker.counters[port / 2];
 	struct plane_port_counters *counters = &station->ports[port];
-	uint32_t bytes[STATION_BURST];
-	unsigned wire = port / 2;
-	unsigned sent = 0;
 
-	for (unsigned i = 0; i < tx->n; i++)
-		bytes[i] = tx->packets[i]->pkt_len;
-	for (unsigned tries = 0; sent < tx->n && tries < SEND_TRIES; tries++)
-		sent += rte_eth_tx_burst(
-			tx->port_id, tx->queue, &tx->packets[sent], (uint16_t)(tx->n - sent));
-	for (unsigned i = 0; i < sent; i++) {
-		worker_count_out(&station->worker, wire, bytes[i]);
-		counters->tx_bytes += bytes[i];
+	wire->out += n;
+	wire->out_bytes += bytes;
+	counters->tx_packets += n;
+	counters->tx_bytes += bytes;
+}
+
+static uint64_t bytes_of(struct rte_mbuf *const *packets, unsigned n)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		bytes += packets[i]->pkt_len;
+	return bytes;
+}
+
+/* `bytes` are those of all packets: what has gone can no longer be asked. */
+static void send_port(struct station *station, unsigned port, struct rte_mbuf **packets, unsigned n,
+	uint64_t bytes)
+{
+	const struct station_tx *tx = &station->tx[port];
+
+	for (unsigned tries = 0; n != 0 && tries < SEND_TRIES; tries++) {
+		unsigned done = rte_eth_tx_burst(tx->port_id, tx->queue, packets, (uint16_t)n);
+		uint64_t left = bytes_of(&packets[done], n - done);
+
+		count_sent(station, port, done, bytes - left);
+		packets += done;
+		n -= done;
+		bytes = left;
 	}
-	counters->tx_packets += sent;
-	for (unsigned i = sent; i < tx->n; i++)
-		worker_drop_of(&station->worker, wire, tx->packets[i], DROP_OUTPUT);
+	for (unsigned i = 0; i < n; i++)
+		worker_drop_of(&station->worker, port / 2, packets[i], DROP_OUTPUT);
 }
 
 static void flush(struct station *station, unsigned port)
@@ -72,22 +89,18 @@ static void flush(struct station *station, unsigned port)
 	if (tx->n == 0)
 		return;
 	if (tx->own)
-		send_port(station, port);
+		send_port(station, port, tx->packets, tx->n, bytes_of(tx->packets, tx->n));
 	else
 		send_to_station(station, tx->via, tx->packets, tx->n);
 	tx->n = 0;
 }
 
-void send_burst(struct station *station, unsigned port, struct rte_mbuf *const *packets, unsigned n)
+void send_burst(struct station *station, unsigned port, struct rte_mbuf **packets, unsigned n,
+	uint64_t bytes)
 {
-	struct station_tx *tx = &station->tx[port];
-
-	if (tx->n + n > STATION_BURST)
-		flush(station, port);
-	memcpy(&tx->packets[tx->n], packets, n * sizeof(*packets));
-	tx->n += n;
-	if (tx->n == STATION_BURST)
-		flush(station, port);
+	/* what was gathered before goes before */
+	flush(station, port);
+	send_port(station, port, packets, n, bytes);
 }
 
 void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n)

@@ -11,9 +11,12 @@
 /* Takes packets that leave by the other port of their wire. They may wait for the end of the turn. */
 void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n);
 
-/* The same for packets of one port that they leave by, 2 * wire + side, and that is this station's own. */
-void send_burst(
-	struct station *station, unsigned port, struct rte_mbuf *const *packets, unsigned n);
+/*
+ * The same for packets of one port that they leave by, 2 * wire + side, and that is this station's own, at
+ * once. `bytes` are those of all of them.
+ */
+void send_burst(struct station *station, unsigned port, struct rte_mbuf **packets, unsigned n,
+	uint64_t bytes);
 
 /* All that has been gathered goes on: from triage to shards, then to ports and rings. */
 void send_settle(struct station *station);

@@ -25,6 +25,8 @@
 #include "path/worker.h"
 #include "port/port.h"
 
+struct direct;
+
 #define STATION_BURST PORT_BURST
 #define STATION_MAX SNAPSHOT_MAX_RINGS
 
@@ -60,6 +62,7 @@ struct station {
 	bool poll_always;
 	const struct tsc_clock *clock;
 	const struct hash_secret *secret;
+	bool zone_vlan; /* struct extract_options */
 	unsigned n_ports;
 	unsigned n_rx;
 	struct station_rx rx[PLANE_MAX_PORTS];
@@ -69,6 +72,7 @@ struct station {
 	struct ring *to[STATION_MAX];		  /* NULL: nothing is handed there */
 	struct ring *from[STATION_MAX];
 	struct triage *triage; /* of those that receive */
+	struct direct *direct; /* of those that receive and have a shard: path/direct.h */
 	struct worker worker;  /* its shard is NULL in stations that have none */
 	flow_sink_fn sink;
 	unsigned (*room)(void *sink_context, unsigned worker); /* NULL: enough */

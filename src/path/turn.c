@@ -10,6 +10,9 @@
 /* A queue that was empty so often is polled in one turn of QUIET_TURNS while others bring packets. */
 #define QUIET_POLLS 4096
 #define QUIET_TURNS 16
+
+/* Polls of every queue in one turn, at most. */
+#define RECEIVE_ROUNDS 4
 /* One without link in one turn of so many, whatever the others do. */
 #define DOWN_TURNS 64
 
@@ -137,18 +140,20 @@ static unsigned receive_queue(struct station *station, struct station_rx *rx)
 	if (rx->checksums_to_look_at > 0)
 		look_at_checksums(station, rx, packets, n);
 	if (direct_may(station, rx))
-		direct = direct_burst(station, rx, packets, n);
+		direct = direct_begin(station, rx, packets, n);
 	if (direct == n)
 		return n;
+	direct_finish(station);
 	triage_burst(station->triage, from, station->now_us, packets + direct, n - direct);
 	stage_end(stages, STAGE_TRIAGE, n - direct);
 	triage_flush(station->triage);
 	return n;
 }
 
-static bool receive(struct station *station)
+/* Each queue whose turn it is, once; says whether one brought a whole burst. */
+static bool receive_round(struct station *station, unsigned *sum)
 {
-	unsigned n = 0;
+	bool whole = false;
 
 	for (unsigned i = 0; i < station->n_rx; i++) {
 		struct station_rx *rx = &station->rx[i];
@@ -159,8 +164,22 @@ static bool receive(struct station *station)
 
 		station->bursts += got != 0;
 		station->idle_polls += got == 0;
-		n += got;
+		/* what others have to be handed may be too much for their rings */
+		whole |= got == STATION_BURST && direct_may(station, rx);
+		*sum += got;
 	}
+	return whole;
+}
+
+/* Several rounds while there is much: a burst is finished when the next one is begun. */
+static bool receive(struct station *station)
+{
+	unsigned n = 0;
+
+	for (unsigned round = 0; round < RECEIVE_ROUNDS; round++)
+		if (!receive_round(station, &n))
+			break;
+	direct_finish(station);
 	stage_stop(&station->worker.stages);
 	return n != 0;
 }
@@ -227,10 +246,14 @@ static bool take_rings(struct station *station)
 	for (unsigned i = 0; i < station->n_stations; i++) {
 		if (station->from[i] == NULL)
 			continue;
-		unsigned got = take_ring(station, i);
+		unsigned got = STATION_BURST;
 
-		station->bursts += got != 0;
-		n += got;
+		/* as often as packets are received in a turn */
+		for (unsigned round = 0; round < RECEIVE_ROUNDS && got == STATION_BURST; round++) {
+			got = take_ring(station, i);
+			station->bursts += got != 0;
+			n += got;
+		}
 	}
 	return n != 0;
 }

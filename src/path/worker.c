@@ -82,15 +82,6 @@ static void account(struct worker *worker, struct burst *burst, unsigned i)
 		burst->drop[i] = DROP_TCP_WINDOW;
 }
 
-static void learn(struct worker *worker, const struct packet_info *info)
-{
-	uint32_t position = flow_shard_learn(worker->shard, info);
-
-	if (worker->follow)
-		worker->exits->event(worker, PATH_EVENT_FLOW_NEW,
-			flow_table_record(&worker->shard->table, position));
-}
-
 /* Is this packet, which begins a flow, where RSS should not have brought it? */
 static bool misplaced(const struct worker *worker, const struct packet_meta *meta)
 {
@@ -106,28 +97,86 @@ static void account_known(struct worker *worker, struct burst *burst)
 	}
 }
 
+/* Packets of a burst that no record was found for, by whether they are the first of their flow. */
+struct missing {
+	unsigned n_first, n_further;
+	const struct packet_info *first[WORKER_BURST];
+	uint8_t further[WORKER_BURST];	 /* places in the burst */
+	uint8_t slots[2 * WORKER_BURST]; /* by hash: place in `first` + 1, or 0 */
+};
+
+/* Whether the flow is among the first packets already; else it is now. */
+static bool is_further(struct missing *missing, const struct packet_info *info)
+{
+	const unsigned mask = sizeof(missing->slots) - 1;
+	unsigned slot = (unsigned)(info->hash >> 32) & mask;
+
+	for (; missing->slots[slot] != 0; slot = (slot + 1) & mask)
+		if (flow_key_equal(&missing->first[missing->slots[slot] - 1]->key, &info->key))
+			return true;
+	missing->first[missing->n_first++] = info;
+	missing->slots[slot] = (uint8_t)missing->n_first;
+	return false;
+}
+
+static void learn_one(struct worker *worker, const struct packet_info *info)
+{
+	uint32_t position = flow_shard_learn(worker->shard, info);
+
+	if (worker->follow)
+		worker->exits->event(worker, PATH_EVENT_FLOW_NEW,
+			flow_table_record(&worker->shard->table, position));
+}
+
+static void learn(struct worker *worker, const struct missing *missing)
+{
+	if (!worker->follow) {
+		flow_shard_learn_burst(worker->shard, missing->first, missing->n_first);
+		return;
+	}
+	for (unsigned i = 0; i < missing->n_first; i++)
+		learn_one(worker, missing->first[i]);
+}
+
+/* A further packet of a flow that was learned in this burst. */
+static void account_further(struct worker *worker, struct burst *burst, unsigned i)
+{
+	const struct packet_info *info = &packet_meta(burst->packet[i])->info;
+
+	burst->position[i] = flow_table_find(&worker->shard->table, &info->key, info->hash);
+	if (burst->position[i] != FLOW_NONE)
+		account(worker, burst, i);
+	else
+		learn_one(worker, info); /* in a table smaller than a burst */
+}
+
 /*
- * Learning may evict a flow that was found in this burst, which is why those are accounted before; and
- * a flow may have several packets among the missing, which is why each is looked up once more.
+ * Learning may evict a flow that was found in this burst, which is why those are accounted before. A flow
+ * may have several packets among the missing: the first of each is learned, all in one go, and the others
+ * are accounted then.
  */
 static void learn_missing(struct worker *worker, struct burst *burst)
 {
+	struct missing missing;
+
+	missing.n_first = missing.n_further = 0;
+	memset(missing.slots, 0, sizeof(missing.slots));
 	for (unsigned i = 0; i < burst->n; i++) {
 		if (burst->position[i] != FLOW_NONE || !tracked(burst->packet[i]))
 			continue;
 		const struct packet_meta *meta = packet_meta(burst->packet[i]);
-		const struct packet_info *info = &meta->info;
 
-		burst->position[i] = flow_table_find(&worker->shard->table, &info->key, info->hash);
-		if (burst->position[i] != FLOW_NONE) {
-			account(worker, burst, i);
-		} else if (!misplaced(worker, meta)) {
-			learn(worker, info);
-		} else {
+		if (misplaced(worker, meta)) {
 			worker->exits->misplaced(worker, burst->packet[i]);
 			burst->packet[i] = NULL;
+		} else if (is_further(&missing, &meta->info)) {
+			missing.further[missing.n_further++] = (uint8_t)i;
 		}
 	}
+	if (missing.n_first != 0)
+		learn(worker, &missing);
+	for (unsigned i = 0; i < missing.n_further; i++)
+		account_further(worker, burst, missing.further[i]);
 }
 
 /* Every verdict is "forward" until rules bring others. */

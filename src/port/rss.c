@@ -106,22 +106,6 @@ uint64_t rss_kinds(uint64_t flow_type_rss_offloads)
 	return kinds;
 }
 
-enum rss_kind rss_kind(const struct flow_key *key)
-{
-	unsigned first = flow_key_version(key) == 4 ? RSS_IPV4_TCP : RSS_IPV6_TCP;
-
-	switch (key->proto) {
-	case IPPROTO_TCP:
-		return (enum rss_kind)(first + RSS_IPV4_TCP);
-	case IPPROTO_UDP:
-		return (enum rss_kind)(first + RSS_IPV4_UDP);
-	case IPPROTO_SCTP:
-		return (enum rss_kind)(first + RSS_IPV4_SCTP);
-	default:
-		return (enum rss_kind)(first + RSS_IPV4_OTHER);
-	}
-}
-
 /*
  * Toeplitz takes, for each bit of the input that is 1, the 32 bits of the key that begin there. With a
  * key of period 16 these depend on the place of the bit within its 16-bit word alone: the words may

@@ -19,6 +19,8 @@
 
 #include <stdint.h>
 
+#include <netinet/in.h>
+
 #include "packet/key.h"
 
 #define RSS_KEY_BYTES 52
@@ -43,7 +45,16 @@ uint16_t rss_pattern(uint16_t random);
 void rss_key(uint16_t pattern, uint8_t key[RSS_KEY_BYTES]);
 
 /* The kind that a key's packets are of, when they are not fragments. */
-enum rss_kind rss_kind(const struct flow_key *key);
+static inline enum rss_kind rss_kind(const struct flow_key *key)
+{
+	/* without a branch: which protocol comes next is anybody's guess */
+	unsigned kind = key->proto == IPPROTO_TCP    ? RSS_IPV4_TCP
+			: key->proto == IPPROTO_UDP  ? RSS_IPV4_UDP
+			: key->proto == IPPROTO_SCTP ? RSS_IPV4_SCTP
+						     : RSS_IPV4_OTHER;
+
+	return (enum rss_kind)(kind + (flow_key_version(key) == 4 ? RSS_IPV4_TCP : RSS_IPV6_TCP));
+}
 
 /* The hash that the NIC makes of packets with this key, in either direction. */
 uint32_t rss_hash(uint16_t pattern, const struct flow_key *key);

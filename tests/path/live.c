@@ -135,6 +135,7 @@ struct live *live_begin(const struct live_options *options)
 		.threads = options->threads,
 		.flows = options->capacity == 0 ? 1000 : options->capacity,
 		.tie_fragments = true,
+		.zone_vlan = options->zone_vlan,
 		.timeouts = flow_timeouts_default(),
 		.sink = take_reports,
 		.sink_context = live,

@@ -27,6 +27,7 @@ struct live_options {
 	uint64_t rss;	   /* kinds that the ports claim to spread */
 	uint32_t capacity; /* 0 = 1000 */
 	unsigned (*room)(void *live, unsigned worker);
+	bool zone_vlan;
 	unsigned out_places; /* packets that a port takes before somebody removes them; 0 = 4095 */
 };
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* What the short way's two halves share: direct.c and, once per SIMD level, direct_walk.c. */
+
+#include "path/direct.h"
+
+/* A burst on its way. */
+struct direct_burst {
+	const struct station_rx *rx;
+	uint64_t bytes; /* of all packets */
+	struct flow_look_up up;
+	struct packet_info info[STATION_BURST];
+	struct rte_mbuf *packet[STATION_BURST];
+};
+
+/* The walk, compiled for one SIMD level. */
+struct direct_walk {
+	unsigned (*begin)(struct station *station, const struct station_rx *rx,
+		struct rte_mbuf **packets, unsigned n);
+	void (*finish)(struct station *station);
+};
+
+struct direct {
+	const struct direct_walk *walk;
+	/* the worker's */
+	unsigned turn; /* which of the two is begun next */
+	bool waits;    /* the other one is to be finished */
+	struct direct_burst burst[2];
+};
+
+extern const struct direct_walk direct_walk_portable;
+#ifdef __x86_64__
+extern const struct direct_walk direct_walk_sse42;
+extern const struct direct_walk direct_walk_avx2;
+extern const struct direct_walk direct_walk_avx512;
+#endif
+
+/* Packets without a record, of one queue: to be learned, in their order. */
+void direct_learn(struct station *station, const struct station_rx *rx, struct rte_mbuf **packets,
+	const struct packet_info *const *infos, unsigned n);
