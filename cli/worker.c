@@ -16,7 +16,7 @@ static const struct table_column ports[] = {
 
 #define N_PORT_COLUMNS (sizeof(ports) / sizeof(ports[0]))
 
-/* "worker 0 on cpu 1: 41,207 of 1,048,576 flows, busy 43.0 %, asleep 12.0 %" */
+/* "worker 0 on cpu 1, avx2: 41,207 of 1,048,576 flows, busy 43.0 %, asleep 12.0 %" */
 static void print_head(FILE *out, const json_t *line)
 {
 	char text[FIELD_MAX], more[FIELD_MAX];
@@ -25,6 +25,8 @@ static void print_head(FILE *out, const json_t *line)
 	fprintf(out, " %s", field_text(line, "thread", text));
 	if (field_has(line, "cpu"))
 		fprintf(out, " on cpu %s", field_text(line, "cpu", text));
+	if (field_has(line, "simd"))
+		fprintf(out, ", %s", field_text(line, "simd", text));
 	if (field_has(line, "flows")) {
 		fprintf(out, "%s%s of %s flows", before, field_grouped(line, "flows", text),
 			field_grouped(line, "capacity", more));

@@ -16,7 +16,8 @@ static const char *kind_name(enum station_kind kind)
 	return names[kind];
 }
 
-static void describe_thread(json_t *line, const struct plane_station *station)
+static void describe_thread(
+	json_t *line, const struct plane_station *station, const struct plane *plane)
 {
 	const char *kind = kind_name(station->kind);
 	bool worker = station->kind == STATION_WORKER;
@@ -30,6 +31,7 @@ static void describe_thread(json_t *line, const struct plane_station *station)
 	if (worker) {
 		answer_number(line, "flows", station->flows);
 		answer_number(line, "capacity", station->capacity);
+		json_object_set_new(line, "simd", json_string(simd_name(plane_simd(plane))));
 	}
 }
 
@@ -101,7 +103,7 @@ static int show(struct answer *answer, const struct request_value *values, struc
 		const struct plane_station *station = &snapshot->stations[i];
 		json_t *line = json_object();
 
-		describe_thread(line, station);
+		describe_thread(line, station, answer->plane);
 		describe_packets(line, station);
 		describe_time(line, station);
 		describe_ports(line, station, plane_config(answer->plane));

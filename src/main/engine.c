@@ -67,10 +67,12 @@ static int create_pools(struct engine *engine, struct error *error)
 
 static int create_triage(struct engine *engine, struct error *error)
 {
+	uint32_t max_datagrams =
+		engine->config.tie_fragments ? fragments_for(engine->config.flows) : 0;
 	const struct triage_config config = {
 		.extract = {.secret = &engine->secret, .zone_vlan = engine->config.zone_vlan},
 		.steer = {.n_shards = engine->config.n_workers},
-		.max_datagrams = engine->config.tie_fragments ? ENGINE_MAX_DATAGRAMS : 0,
+		.max_datagrams = max_datagrams,
 		.max_held = ENGINE_MAX_HELD,
 		.pool = engine->notes,
 		.hand_over = hand_over,
@@ -80,7 +82,7 @@ static int create_triage(struct engine *engine, struct error *error)
 
 	if (ret < 0)
 		return error_set(
-			error, ret, "no memory for %u fragmented datagrams", ENGINE_MAX_DATAGRAMS);
+			error, ret, "no memory for %u fragmented datagrams", max_datagrams);
 	return 0;
 }
 

@@ -20,8 +20,7 @@
 #include "flow/shard.h"
 #include "path/counters.h"
 
-/* Fragmented datagrams remembered at once, and buffers of packets that may wait for their first. */
-#define ENGINE_MAX_DATAGRAMS 65536
+/* Buffers of packets that may wait for the first fragment of their datagram. */
 #define ENGINE_MAX_HELD 65536
 #define ENGINE_MAX_WORKERS 16
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The one program: finds the subcommand and hands over to it. */
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,7 @@
 #include "main/replay.h"
 #include "main/run.h"
 #include "millrace_version.h"
+#include "packet/simd.h"
 
 #define EXIT_MISUSED 2
 
@@ -33,17 +36,31 @@ static int client_main(int argc, char **argv)
 	return cli_main(argc, argv, local_verbs);
 }
 
-#define NOUN(name, what) {#name, client_main, what}
+#ifndef MILLRACE_BENCH
+static int bench_missing(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	fputs("millrace: bench: this program was built without it (meson setup -Dbench=true)\n",
+		stderr);
+	return EXIT_MISUSED;
+}
+#endif
+
+#define NOUN(name, what) {#name, client_main, what, false}
 
 static const struct {
 	const char *name;
 	int (*main)(int argc, char **argv);
 	const char *what;
+	bool engine; /* there is a path for packets in it */
 } commands[] = {
-	{"run", run_main, "carry packets between live ports, flow by flow"},
-	{"replay", replay_main, "run the engine over captures, flow records out"},
+	{"run", run_main, "carry packets between live ports, flow by flow", true},
+	{"replay", replay_main, "run the engine over captures, flow records out", true},
 #ifdef MILLRACE_BENCH
-	{"bench", bench_main, "measure this machine, side by side with the best known way"},
+	{"bench", bench_main, "measure this machine, side by side with the best known way", true},
+#else
+	{"bench", bench_missing, NULL, false},
 #endif
 	CLI_NOUNS(NOUN),
 };
@@ -58,7 +75,8 @@ static void print_usage(FILE *stream)
 	      "\n",
 		stream);
 	for (unsigned i = 0; i < N_COMMANDS; i++)
-		fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].what);
+		if (commands[i].what != NULL)
+			fprintf(stream, "  %-10s %s\n", commands[i].name, commands[i].what);
 	fputs("  help       this; \"help COMMAND [VERB]\" has the options of one\n"
 	      "\n"
 	      "  --version  print versions\n",
@@ -89,11 +107,44 @@ static int unknown_word(const char *word)
 	return EXIT_MISUSED;
 }
 
+/*
+ * The SIMD level is chosen with each hash secret, deep inside. One that was asked for in vain is told here,
+ * once and before anything is done.
+ */
+static int check_simd(void)
+{
+	enum simd_level level;
+	int ret = simd_choose(&level);
+	char printable[64];
+
+	if (ret == 0)
+		return EXIT_SUCCESS;
+	fprintf(stderr, "millrace: " SIMD_VARIABLE "=%s: %s",
+		text_printable(printable, sizeof(printable), getenv(SIMD_VARIABLE)),
+		ret == -ENOTSUP ? "this processor lacks it; it has"
+				: "no such SIMD level; this processor has");
+	for (unsigned i = 0; i < SIMD_N_LEVELS; i++)
+		if (simd_has((enum simd_level)i))
+			fprintf(stderr, " %s", simd_name((enum simd_level)i));
+	fputc('\n', stderr);
+	return EXIT_MISUSED;
+}
+
+static bool is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 static int run_command(int argc, char **argv)
 {
-	for (unsigned i = 0; i < N_COMMANDS; i++)
-		if (strcmp(argv[0], commands[i].name) == 0)
-			return commands[i].main(argc, argv);
+	for (unsigned i = 0; i < N_COMMANDS; i++) {
+		if (strcmp(argv[0], commands[i].name) != 0)
+			continue;
+		if (commands[i].engine && !is_help(argc > 1 ? argv[1] : "") &&
+			check_simd() != EXIT_SUCCESS)
+			return EXIT_MISUSED;
+		return commands[i].main(argc, argv);
+	}
 	return unknown_word(argv[0]);
 }
 
@@ -132,8 +183,7 @@ int main(int argc, char **argv)
 		print_usage(stderr);
 		return EXIT_MISUSED;
 	}
-	if (strcmp(argv[1], "help") == 0 || strcmp(argv[1], "--help") == 0 ||
-		strcmp(argv[1], "-h") == 0)
+	if (strcmp(argv[1], "help") == 0 || is_help(argv[1]))
 		return help(argc - 2, argv + 2);
 	if (strcmp(argv[1], "--version") == 0) {
 		printf("millrace %s (%s)\n", MILLRACE_VERSION, rte_version());

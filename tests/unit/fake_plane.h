@@ -112,6 +112,12 @@ const struct plane_config *plane_config(const struct plane *plane)
 	return &plane->config;
 }
 
+enum simd_level plane_simd(const struct plane *plane)
+{
+	(void)plane;
+	return SIMD_SSE42;
+}
+
 uint64_t plane_origin_us(const struct plane *plane)
 {
 	(void)plane;

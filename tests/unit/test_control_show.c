@@ -241,6 +241,8 @@ static void test_workers(void **state)
 	EXPECT_NUMBERS(json_array_get(ports, 2), {"rx_packets", 1}, {"rx_bytes", 2},
 		{"tx_packets", 3}, {"tx_bytes", 4});
 
+	assert_string_equal(text_of(line, "simd"), "sse42");
+
 	/* nothing is divided by nothing */
 	line = json_array_get(lines, 0);
 	assert_string_equal(text_of(line, "thread"), "worker 0");
@@ -256,6 +258,7 @@ static void test_workers(void **state)
 	EXPECT_NUMBERS(line, {"cpu", 0});
 	assert_null(json_object_get(line, "worker"));
 	assert_null(json_object_get(line, "flows"));
+	assert_null(json_object_get(line, "simd"));
 	json_decref(lines);
 }
 

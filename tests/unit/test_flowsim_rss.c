@@ -241,7 +241,7 @@ static void test_engine(void **state)
 		.proto_share = {64, 64, 64, 64},
 		.ipv6_share = 128,
 		.vlan_share = 64};
-	const struct hash_secret secret = {{1, 2, 3, 4, 5, 6}};
+	const struct hash_secret secret = {.word = {1, 2, 3, 4, 5, 6}};
 	const struct extract_options options = {.secret = &secret};
 	uint16_t pattern = rss_pattern(12345);
 	uint64_t types = rss_flags((1 << RSS_N_KINDS) - 1) & SIM_RSS_TYPES;
