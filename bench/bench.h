@@ -8,6 +8,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define BENCH_ROUNDS 9
@@ -18,6 +19,12 @@ struct bench_options {
 	bool stages;	    /* what each stage of our path costs, on stderr */
 	uint32_t flows[16]; /* sizes to measure at */
 	unsigned n_flows;
+	/* lists of words with commas between, NULL: all; from here on table only, but for measures */
+	const char *measures;
+	const char *against;
+	const char *loads;
+	bool ablate;	  /* what each trick is worth, and nothing else */
+	const char *plot; /* file for a chart; NULL: none */
 };
 
 /*
@@ -40,12 +47,21 @@ struct bench_row {
 
 /*
  * Prints a row on stdout: as a line of a table, or as one JSON object. The ratio is theirs / ours for
- * costs, ours / theirs for rates: above 1 is better for us.
+ * costs, ours / theirs for rates: above 1 is better for us. Leaves the rounds of both sorted.
  */
 void bench_print(struct bench_row *row, bool json);
 
 /* The head of the table, and what machine this is; nothing with --json but the machine on stderr. */
 void bench_print_head(bool json);
+
+/* The lower quartile of so many rounds, which it sorts. */
+double bench_lower_quartile(double *rounds, unsigned n);
+
+/* Processor, kernel, clock and DPDK in one line. */
+void bench_machine(char *text, size_t size);
+
+/* Whether a word is in a list with commas between; every word is in NULL. */
+bool bench_asked(const char *list, const char *word);
 
 /* The calling thread to the last processor that it may use, whose cache is then its own. */
 void bench_pin(void);

@@ -24,6 +24,7 @@
 #include "base/mapping.h"
 #include "base/monotonic.h"
 #include "bench/bench.h"
+#include "bench/source.h"
 #include "control/server.h"
 #include "main/dpdk.h"
 #include "path/plane.h"
@@ -127,22 +128,6 @@ static void ignore(void *context, const struct flow_report *reports, unsigned n)
 	(void)n;
 }
 
-static int open_ports(struct listing *listing, struct error *error)
-{
-	static const char *const names[] = {"source", "sink"};
-	static const char *const devices[] = {"net_null0", "net_null1"};
-	int ret = 0;
-
-	for (unsigned side = 0; ret == 0 && side < 2; side++) {
-		struct port_config config = {.name = names[side], .n_queues = 1};
-
-		ret = port_device_parse(&config.device, devices[side], error);
-		if (ret == 0)
-			ret = port_open(&listing->port[side], &config, say, NULL, error);
-	}
-	return ret;
-}
-
 static int create_plane(struct listing *listing, uint32_t flows, struct error *error)
 {
 	const struct plane_config config = {
@@ -226,7 +211,7 @@ static int start(struct listing *listing, uint32_t flows, struct error *error)
 {
 	struct control_config control = {.socket_path = listing->path, .config_json = "{}"};
 	cpu_set_t first;
-	int ret = open_ports(listing, error);
+	int ret = bench_null_ports(listing->port, error);
 
 	source.flows = flows;
 	source.next = 0;

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "port/rss.h"
+
 static void say(void *context, const char *line)
 {
 	(void)context;
@@ -12,6 +14,9 @@ static void say(void *context, const char *line)
 }
 
 #ifdef MILLRACE_FLOWSIM
+
+/* Of the key that spreads flows among queues; any will do where nobody attacks. */
+#define RSS_RANDOM 0x6d69
 
 static const char *load_word(enum sequence_load load)
 {
@@ -29,11 +34,15 @@ static const char *load_word(enum sequence_load load)
 static int open_port(struct bench_source *source, unsigned number,
 	const struct bench_source_config *config, struct error *error)
 {
-	struct port_config port = {.name = number == 0 ? "left" : "right", .n_queues = 1};
-	char device[PORT_DEVICE_MAX];
+	unsigned n_queues = RTE_MAX(config->n_queues, 1u);
+	char name[PORT_NAME_MAX], device[PORT_DEVICE_MAX];
+	struct port_config port = {.name = name,
+		.n_queues = n_queues,
+		.rss_pattern = n_queues > 1 ? rss_pattern(RSS_RANDOM) : 0};
 
-	snprintf(device, sizeof(device), "net_flowsim%u,flows=%u,load=%s,side=%s%s%s", number,
-		config->flows, load_word(config->load),
+	snprintf(name, sizeof(name), "%s%u", number == 0 ? "left" : "right", config->number);
+	snprintf(device, sizeof(device), "net_flowsim%u,flows=%u,load=%s,side=%s%s%s",
+		2 * config->number + number, config->flows, load_word(config->load),
 		number == 0 || config->same ? "forward" : "reverse",
 		config->words == NULL ? "" : ",", config->words == NULL ? "" : config->words);
 	int ret = port_device_parse(&port.device, device, error);
@@ -46,7 +55,6 @@ static int open_port(struct bench_source *source, unsigned number,
 static int open_port(struct bench_source *source, unsigned number,
 	const struct bench_source_config *config, struct error *error)
 {
-	(void)say;
 	(void)source;
 	(void)number;
 	(void)config;
@@ -72,4 +80,20 @@ void bench_source_close(struct bench_source *source)
 	for (unsigned i = 0; i < 2; i++)
 		port_close(source->port[i]);
 	memset(source, 0, sizeof(*source));
+}
+
+int bench_null_ports(struct port *port[2], struct error *error)
+{
+	static const char *const names[] = {"source", "sink"};
+	static const char *const devices[] = {"net_null0", "net_null1"};
+	int ret = 0;
+
+	for (unsigned side = 0; ret == 0 && side < 2; side++) {
+		struct port_config config = {.name = names[side], .n_queues = 1};
+
+		ret = port_device_parse(&config.device, devices[side], error);
+		if (ret == 0)
+			ret = port_open(&port[side], &config, say, NULL, error);
+	}
+	return ret;
 }

@@ -29,10 +29,18 @@ struct bench_source_config {
 	bool same;		 /* both bring the forward streams, in the same order */
 	bool alone;		 /* only the first is there */
 	const char *words;	 /* more device arguments, as "size=64"; NULL: none */
+	unsigned n_queues;	 /* of each port, among which flows are spread; 0: one */
+	unsigned number;	 /* of several sources in one process: which */
 };
 
 /* Returns 0 or a negative errno with a line. A source that failed to open is to be closed too. */
 int bench_source_open(
 	struct bench_source *source, const struct bench_source_config *config, struct error *error);
+/*
+ * Instead of them two ports of DPDK's net_null, for who brings bursts of his own. Each port that was opened is
+ * the caller's to close.
+ */
+int bench_null_ports(struct port *port[2], struct error *error);
+
 /* A zeroed one too. */
 void bench_source_close(struct bench_source *source);

@@ -1,344 +1,167 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-
 /*
- * `millrace bench table`: the flow table against rte_hash at its best, which is a key padded to 48 bytes
- * (then a slot is one cache line and the comparison is SIMD), bulk look-ups of 64, and the user's record
- * prefetched. Keys are made outside of the timed part, 512 at a time, so that they are as warm as after
- * extraction; hashing them is timed on both sides. Packets, bytes and last seen are updated alike. Both
- * sides lie on 2 MB pages where the kernel has them. Tables are made for N flows and hold 0.875 N, but
- * for bytes_per_flow_full, which holds N.
+ * `millrace bench table`: the flow table against rte_hash at its best and other known ways. Keys are made
+ * outside of the timed part, 512 at a time, so that they are as warm as after extraction; hashing them is
+ * timed on both sides. Packets, bytes and last seen are updated alike. Both sides lie on 2 MB pages where
+ * the kernel has them. Tables are made for N flows and hold 0.875 N. docs/benchmarks.md has the rows.
+ *
+ * Ours is made once for a size, the others one after the other: the largest would not fit beside one
+ * another.
  */
-
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-#include <rte_cycles.h>
-#include <rte_hash.h>
-#include <rte_hash_crc.h>
-#include <rte_malloc.h>
-
-#include "base/mapping.h"
+#include "base/text.h"
 #include "bench/bench.h"
-#include "bench/memory.h"
-#include "flow/fragments.h"
-#include "flow/shard.h"
+#include "bench/plot.h"
+#include "bench/table.h"
 #include "main/dpdk.h"
-#include "packet/hash.h"
 
-#define BURST 64
-#define CHUNK 512
-#define HEAP_BYTES_A_FLOW 160
-#define PROBES (512 * 1024) /* look-ups timed in a round */
+static const uint32_t sizes[] = {1024, 16384, 65536, 1000000, 8000000, 32000000};
 
-/* rte_hash's view of a flow. */
-struct padded_key {
-	struct flow_key key;
-	uint8_t padding[8];
-};
+static const struct table_contender *const contenders[] = {
+	&table_rte_hash, &table_rte_hash_naive, &table_rte_hash_lf, &table_rte_table_hash_ext};
 
-struct their_record {
-	uint32_t packets[2];
-	uint32_t bytes[2];
-	uint64_t last_seen_us;
-	uint8_t rest[40];
-};
-
-struct bench {
-	struct bench_options options;
-	struct hash_secret secret;
-	int heap;	 /* of theirs */
-	uint32_t n;	 /* flows that are held */
-	uint32_t *order; /* PROBES flow numbers at random */
-	struct flow_table table;
-	struct rte_hash *hash;
-	struct their_record *records;
-};
-
-static struct padded_key key_of(uint32_t number)
+void table_progress(const char *what, const char *against, uint32_t flows, unsigned round)
 {
-	struct padded_key key = {
-		.key = {.proto = 17, .version_wire = FLOW_KEY_VERSION_WIRE(4, 0)},
-	};
+	char text[TEXT_NUMBER_MAX];
 
-	memcpy(key.key.addr[0], &number, sizeof(number));
-	key.key.addr[1][0] = 255;
-	return key;
+	if (!isatty(STDERR_FILENO))
+		return;
+	fputs("\r\033[K", stderr);
+	if (what != NULL)
+		fprintf(stderr, "%s flows, against %s: %s, round %u of %u",
+			text_grouped(text, flows), against, what, round + 1, BENCH_ROUNDS);
+	fflush(stderr);
 }
 
-/* One round of one contender: `first` is the number of the first flow beyond those held. */
-typedef double (*round_fn)(struct bench *bench, bool update, uint32_t offset);
-
-static double our_look_ups(struct bench *bench, bool update, uint32_t offset)
+struct bench_row table_row(const struct table_bench *bench, const char *measure, const char *load,
+	const char *against, double goal)
 {
-	static struct padded_key keys[CHUNK];
-	const struct flow_key *pointers[BURST];
-	uint64_t cycles = 0;
-
-	for (uint32_t done = 0; done < PROBES; done += CHUNK) {
-		for (unsigned i = 0; i < CHUNK; i++)
-			keys[i] = key_of(bench->order[done + i] + offset);
-		uint64_t begin = rte_rdtsc_precise();
-
-		for (unsigned i = 0; i < CHUNK; i += BURST) {
-			uint64_t hashes[BURST];
-			uint32_t positions[BURST];
-
-			for (unsigned j = 0; j < BURST; j++) {
-				pointers[j] = &keys[i + j].key;
-				hashes[j] = flow_key_hash(&bench->secret, pointers[j]);
-			}
-			flow_table_find_burst(&bench->table, pointers, hashes, positions, BURST);
-			for (unsigned j = 0; update && j < BURST; j++) {
-				struct flow_record *record =
-					flow_table_record(&bench->table, positions[j]);
-
-				record->packets_low[0]++;
-				record->bytes_low[0] += 64;
-				record->last_seen_us = done & 0xffff;
-			}
-		}
-		cycles += rte_rdtsc_precise() - begin;
-	}
-	return (double)cycles / PROBES;
-}
-
-static double their_look_ups(struct bench *bench, bool update, uint32_t offset)
-{
-	static struct padded_key keys[CHUNK];
-	const void *pointers[BURST];
-	uint64_t cycles = 0;
-
-	for (uint32_t done = 0; done < PROBES; done += CHUNK) {
-		for (unsigned i = 0; i < CHUNK; i++)
-			keys[i] = key_of(bench->order[done + i] + offset);
-		uint64_t begin = rte_rdtsc_precise();
-
-		for (unsigned i = 0; i < CHUNK; i += BURST) {
-			void *data[BURST];
-			uint64_t hits = 0;
-
-			for (unsigned j = 0; j < BURST; j++)
-				pointers[j] = &keys[i + j];
-			rte_hash_lookup_bulk_data(bench->hash, pointers, BURST, &hits, data);
-			for (unsigned j = 0; update && j < BURST; j++)
-				rte_prefetch0(data[j]);
-			for (unsigned j = 0; update && j < BURST; j++) {
-				struct their_record *record = data[j];
-
-				record->packets[0]++;
-				record->bytes[0] += 64;
-				record->last_seen_us = done;
-			}
-		}
-		cycles += rte_rdtsc_precise() - begin;
-	}
-	return (double)cycles / PROBES;
-}
-
-static void measure(struct bench *bench, const char *name, bool update, uint32_t offset,
-	uint32_t flows, double goal)
-{
-	struct bench_row row = {.bench = "table",
-		.measure = name,
-		.load = "uniform",
-		.flows = flows,
+	return (struct bench_row){.bench = "table",
+		.measure = measure,
+		.load = load,
+		.flows = bench->flows,
 		.unit = "cycles",
-		.against = "rte_hash",
+		.against = against,
 		.goal = goal,
 		.rounds = BENCH_ROUNDS};
-
-	for (unsigned i = 0; i < BENCH_ROUNDS; i++) {
-		row.ours[i] = our_look_ups(bench, update, offset);
-		row.theirs[i] = their_look_ups(bench, update, offset);
-	}
-	bench_print(&row, bench->options.json);
 }
 
-/* Fills both, or empties both; the cycles an operation. */
-static void fill(struct bench *bench, double *ours, double *theirs)
+void table_print(struct table_bench *bench, struct bench_row *row)
 {
-	uint64_t begin = rte_rdtsc_precise();
-
-	for (uint32_t i = 0; i < bench->n; i++) {
-		struct padded_key key = key_of(i);
-		uint32_t position = flow_table_insert(
-			&bench->table, &key.key, flow_key_hash(&bench->secret, &key.key));
-
-		flow_table_record(&bench->table, position)->state = FLOW_REQUEST;
-	}
-	*ours = (double)(rte_rdtsc_precise() - begin) / bench->n;
-	begin = rte_rdtsc_precise();
-	for (uint32_t i = 0; i < bench->n; i++) {
-		struct padded_key key = key_of(i);
-
-		rte_hash_add_key_data(bench->hash, &key, &bench->records[i]);
-	}
-	*theirs = (double)(rte_rdtsc_precise() - begin) / bench->n;
+	table_progress(NULL, NULL, 0, 0);
+	bench_print(row, bench->options->json);
+	if (bench->plot == NULL || strcmp(row->load, "uniform") != 0)
+		return;
+	/* of ours, which each contender is measured against anew, the first counts */
+	plot_add(bench->plot, row->measure, "ours", row->flows,
+		bench_lower_quartile(row->ours, row->rounds));
+	plot_add(bench->plot, row->measure, row->against, row->flows,
+		bench_lower_quartile(row->theirs, row->rounds));
 }
 
-static void empty(struct bench *bench, double *ours, double *theirs)
+/* ---- a size ---- */
+
+static int contest_all(struct table_bench *bench)
 {
-	uint64_t begin = rte_rdtsc_precise();
+	const struct table_config config = {
+		.flows = bench->flows, .held = bench->held, .secret = &bench->secret};
+	const char *against = bench->options->against;
+	int ret = table_side_create(&bench->ours, &table_ours, &config, &bench->error);
 
-	for (uint32_t i = 0; i < bench->n; i++) {
-		struct padded_key key = key_of(i);
-
-		flow_table_remove(&bench->table, flow_table_find(&bench->table, &key.key,
-							 flow_key_hash(&bench->secret, &key.key)));
-	}
-	*ours = (double)(rte_rdtsc_precise() - begin) / bench->n;
-	begin = rte_rdtsc_precise();
-	for (uint32_t i = 0; i < bench->n; i++) {
-		struct padded_key key = key_of(i);
-
-		rte_hash_del_key(bench->hash, &key);
-	}
-	*theirs = (double)(rte_rdtsc_precise() - begin) / bench->n;
+	if (ret == 0 && table_fill(&bench->ours, bench->held) < 0)
+		ret = error_set(&bench->error, -ENOSPC, "our table holds less than it should");
+	for (unsigned i = 0; ret == 0 && i < RTE_DIM(contenders); i++)
+		if (bench_asked(against, contenders[i]->name))
+			ret = table_contest(bench, contenders[i]);
+	if (ret == 0 && bench_asked(against, "limit") && table_wants(bench, "limit"))
+		ret = table_limit(bench);
+	table_side_destroy(&bench->ours);
+	return ret;
 }
 
-static void measure_changes(struct bench *bench, uint32_t flows)
+static int measure_size(struct table_bench *bench, uint32_t flows)
 {
-	struct bench_row insert = {.bench = "table",
-		.measure = "insert",
-		.load = "uniform",
-		.flows = flows,
-		.unit = "cycles",
-		.against = "rte_hash",
-		.goal = flows < 16384 ? 3.5 : 4,
-		.rounds = BENCH_ROUNDS};
-	struct bench_row delete = insert;
+	int ret;
 
-	delete.measure = "delete";
-	delete.goal = 0;
-	for (unsigned i = 0; i < BENCH_ROUNDS; i++) {
-		fill(bench, &insert.ours[i], &insert.theirs[i]);
-		empty(bench, &delete.ours[i], &delete.theirs[i]);
+	bench->flows = flows;
+	bench->held = (uint32_t)((uint64_t)flows * 7 / 8);
+	if (table_order_create(&bench->order, bench->held) < 0)
+		return error_set(&bench->error, -ENOMEM, "%u flows: %s", flows, strerror(ENOMEM));
+	if (bench->options->ablate) {
+		ret = table_ablate(bench);
+	} else {
+		ret = contest_all(bench);
+		if (ret == 0 && bench_asked(bench->options->against, "rte_hash"))
+			ret = table_variants(bench);
+		if (ret == 0 && bench_asked(bench->options->against, "rte_hash"))
+			ret = table_writers(bench);
 	}
-	bench_print(&insert, bench->options.json);
-	bench_print(&delete, bench->options.json);
+	table_order_destroy(&bench->order);
+	return ret;
 }
 
-static void no_reports(void *context, const struct flow_report *reports, unsigned n)
+static int measure_all(struct table_bench *bench)
 {
-	(void)context;
-	(void)reports;
-	(void)n;
-}
-
-/* Table, records, wheels and fragments, as the engine takes them, over the flows that they hold. */
-static int measure_memory(const struct bench *bench, uint32_t flows, const char *name, double share)
-{
-	const struct flow_shard_config config = {.capacity = flows,
-		.secret = &bench->secret,
-		.timeouts = flow_timeouts_default(),
-		.sink = no_reports};
-	struct bench_row row = {.bench = "table",
-		.measure = name,
-		.load = "uniform",
-		.flows = flows,
-		.unit = "bytes",
-		.against = "goal",
-		.goal = 1,
-		.rounds = 1,
-		.theirs = {144 / share}};
-	struct fragments *fragments;
-	struct flow_shard *shard;
-	int ret = fragments_create(&fragments, 65536, NULL, NULL);
+	const struct bench_options *options = bench->options;
+	const uint32_t *flows = options->n_flows == 0 ? sizes : options->flows;
+	unsigned n = options->n_flows == 0 ? RTE_DIM(sizes) : options->n_flows;
+	int ret = hash_secret_init(&bench->secret);
 
 	if (ret < 0)
+		return error_set(&bench->error, ret, "no secret for the hash: %s", strerror(-ret));
+	ret = dpdk_start(64, &bench->error);
+	if (ret < 0)
 		return ret;
-	ret = flow_shard_create(&shard, &config);
-	if (ret == 0) {
-		row.ours[0] = (double)(flow_shard_memory(shard) + fragments_memory(fragments)) /
-			      (flows * share);
-		bench_print(&row, bench->options.json);
-		flow_shard_destroy(shard);
-	}
-	fragments_destroy(fragments);
+	CPU_ZERO(&bench->processors);
+	(void)sched_getaffinity(0, sizeof(bench->processors), &bench->processors);
+	bench_pin();
+	bench_print_head(options->json);
+	for (unsigned i = 0; ret == 0 && i < n; i++)
+		ret = measure_size(bench, flows[i]);
+	table_progress(NULL, NULL, 0, 0);
+	dpdk_stop();
 	return ret;
 }
 
-static int create(struct bench *bench, uint32_t flows)
-{
-	const struct rte_hash_parameters parameters = {.name = "bench",
-		.entries = flows,
-		.key_len = sizeof(struct padded_key),
-		.hash_func = rte_hash_crc,
-		.socket_id = bench->heap};
+/* ---- the chart ---- */
 
-	bench->n = (uint32_t)(flows * 0.875);
-	bench->hash = rte_hash_create(&parameters);
-	bench->records = mapping_create(bench->n * sizeof(*bench->records), MAPPING_HUGE);
-	if (bench->hash == NULL || bench->records == NULL ||
-		flow_table_init(&bench->table, flows, &bench->secret, MAPPING_HUGE) < 0)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < PROBES; i++)
-		bench->order[i] = (uint32_t)(((uint64_t)random() * bench->n) >> 31);
-	return 0;
+static int begin_plot(struct table_bench *bench, const char *path)
+{
+	static const char *const panels[] = {"lookup_update", "lookup_miss", "insert", "churn"};
+
+	return path == NULL
+		       ? 0
+		       : plot_create(&bench->plot, path, panels, RTE_DIM(panels), &bench->error);
 }
 
-static void destroy(struct bench *bench)
+/* Of what was measured, also when that came to an early end. */
+static int end_plot(struct table_bench *bench)
 {
-	rte_hash_free(bench->hash);
-	mapping_destroy(bench->records, bench->n * sizeof(*bench->records));
-	flow_table_fini(&bench->table);
-	bench->hash = NULL;
-	bench->records = NULL;
-}
+	char machine[512];
 
-static double update_goal(uint32_t flows)
-{
-	return flows <= 65536 ? 2.5 : flows <= 1000000 ? 2.3 : flows <= 8000000 ? 1.8 : 1.7;
-}
-
-static int measure_size(struct bench *bench, uint32_t flows)
-{
-	int ret = create(bench, flows);
-	double ours, theirs;
-
-	if (ret == 0) {
-		measure_changes(bench, flows);
-		fill(bench, &ours, &theirs);
-		measure(bench, "lookup_hit", false, 0, flows, 0);
-		measure(bench, "lookup_update", true, 0, flows, update_goal(flows));
-		measure(bench, "lookup_miss", false, bench->n, flows, flows <= 1000000 ? 1.5 : 1.2);
-		if (flows >= 65536)
-			ret = measure_memory(bench, flows, "bytes_per_flow", 0.875);
-		if (ret == 0 && flows >= 65536)
-			ret = measure_memory(bench, flows, "bytes_per_flow_full", 1);
-	}
-	destroy(bench);
-	return ret;
+	if (bench->plot == NULL)
+		return 0;
+	bench_machine(machine, sizeof(machine));
+	return plot_finish(bench->plot, "millrace bench table", machine, &bench->error);
 }
 
 int bench_table(const struct bench_options *options)
 {
-	static const uint32_t sizes[] = {1024, 65536, 1000000};
-	struct bench bench = {.options = *options};
-	const uint32_t *flows = options->n_flows == 0 ? sizes : options->flows;
-	unsigned n = options->n_flows == 0 ? RTE_DIM(sizes) : options->n_flows;
-	uint32_t most = 0;
-	struct error error;
+	struct table_bench bench = {.options = options};
+	int ret = begin_plot(&bench, options->plot);
 
-	for (unsigned i = 0; i < n; i++)
-		most = RTE_MAX(most, flows[i]);
-	int ret = dpdk_start(64, &error);
-
-	if (ret < 0) {
-		fprintf(stderr, "millrace: %s\n", error.text);
-		return ret;
-	}
-	bench.heap = bench_heap_create(((size_t)16 << 20) + (size_t)most * HEAP_BYTES_A_FLOW);
-	bench.order = malloc(PROBES * sizeof(*bench.order));
-	ret = bench.order == NULL || bench.heap < 0 ? -ENOMEM : hash_secret_init(&bench.secret);
 	if (ret == 0)
-		bench_print_head(options->json);
-	for (unsigned i = 0; ret == 0 && i < n; i++)
-		ret = measure_size(&bench, flows[i]);
+		ret = measure_all(&bench);
 	if (ret < 0)
-		fprintf(stderr, "millrace: bench table: %s\n", strerror(-ret));
-	free(bench.order);
-	dpdk_stop();
-	return ret;
+		fprintf(stderr, "millrace: bench table: %s\n", bench.error.text);
+	int drawn = end_plot(&bench);
+
+	if (drawn < 0)
+		fprintf(stderr, "millrace: bench table: %s\n", bench.error.text);
+	return ret < 0 ? ret : drawn;
 }

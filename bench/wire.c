@@ -5,49 +5,51 @@
  * the floor, which is receiving and sending alone.
  *
  * Ours is the engine as `millrace run` has it: a plane with one worker between the ports, its station
- * turned here instead of in a thread of its own, by the real clock; states, ageing, counters, the stages'
- * times and what control might ask are all there.
+ * turned here instead of in a thread of its own. So everything is there that a live packet pays for:
+ * states, by protocol; ageing, by the real clock and the usual timeouts, the wheels turned every second
+ * and each record looked at when its time comes; eviction, should the table be full; reports, to a sink
+ * that ignores them; counters, the stages' times, and what control might ask.
  *
  * Packets are written just before they are received: warmer than a NIC would leave them, for all alike.
+ *
+ * The other measures have files of their own: wire_tcp.c, wire_workers.c, wire_learn.c, wire_attack.c.
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <rte_ethdev.h>
 
-#include "base/mapping.h"
-#include "bench/bench.h"
 #include "bench/founding.h"
 #include "bench/memory.h"
-#include "bench/source.h"
 #include "bench/stateless.h"
+#include "bench/wire.h"
 #include "main/dpdk.h"
-#include "path/plane_parts.h"
-#include "path/turn.h"
-
-/* Packets of a round: these, or two for each flow. */
-#define ROUND_PACKETS (1u << 18)
 
 /* Places that the rounds of both ports have at most with Zipf's load: traffic/sequence.h. */
 #define ROUND_MAX (1u << 23)
 
-/* As many before it that are not measured: caches fill anew after another's turn. */
-#define WARM_SHARE 8
-
-/* At most 0.6 of the founding algorithm's cycles above the floor. */
-#define GOAL_FOUNDING (1 / 0.6)
-#define GOAL_FOUNDING_FROM 65536
+/* At most 0.5 and 0.4 of the founding algorithm's cycles above the floor, and none more than rte_hash. */
+#define GOAL_FOUNDING 2.0
+#define GOAL_FOUNDING_MANY 2.5
+#define GOAL_STATELESS 1.0
+#define GOAL_UNLISTED (1 / 0.6)
+#define GOAL_FROM 65536
+#define GOAL_MANY_FROM 1000000
 #define GOAL_FLOOR 14
 
 /* What both contenders' tables take: powers of two, at worst twice what is needed. */
 #define HEAP_BYTES_A_FLOW 512
 
+/* Mbufs of the planes that are there at once, rings, and what DPDK wants itself. */
+#define MEGABYTES 384
+
+/* Fewer than that come to one queue of two alone, or are no stream worth the name. */
+#define LEAST_FLOWS 64
+
 struct wire {
-	struct bench_options options;
-	struct bench_source source;
-	struct plane *plane;
+	struct wire_bench bench;
+	struct wire_engine engine;
 	struct founding *founding;
 	struct stateless *stateless;
 	uint32_t flows;
@@ -56,34 +58,23 @@ struct wire {
 
 enum contender { FLOOR, OURS, FOUNDING, UNLISTED, STATELESS, N_CONTENDERS };
 
-static void say(const char *line)
-{
-	fprintf(stderr, "millrace: bench wire: %s\n", line);
-}
-
-static void ignore(void *context, const struct flow_report *reports, unsigned n)
-{
-	(void)context;
-	(void)reports;
-	(void)n;
-}
-
 /* Receives, lets one work, and sends, until `packets` have passed; the cycles that took. */
 static inline uint64_t pass(struct wire *wire, enum contender who, uint64_t packets, uint64_t *done)
 {
+	const struct bench_source *source = &wire->engine.source;
 	uint64_t begin = rte_rdtsc_precise(), now = begin;
 	struct rte_mbuf *burst[BENCH_BURST];
 
 	for (*done = 0; *done < packets;) {
 		for (unsigned side = 0; side < 2; side++) {
-			uint16_t n = rte_eth_rx_burst(
-				wire->source.port[side]->id, 0, burst, BENCH_BURST);
+			uint16_t n =
+				rte_eth_rx_burst(source->port[side]->id, 0, burst, BENCH_BURST);
 
 			if (who == FOUNDING || who == UNLISTED)
 				founding_burst(wire->founding, burst, n, now, who == FOUNDING);
-			else if (who == STATELESS)
+			else
 				stateless_burst(wire->stateless, burst, n, now);
-			uint16_t sent = rte_eth_tx_burst(wire->source.port[!side]->id, 0, burst, n);
+			uint16_t sent = rte_eth_tx_burst(source->port[!side]->id, 0, burst, n);
 
 			if (sent < n)
 				rte_pktmbuf_free_bulk(&burst[sent], n - sent);
@@ -94,29 +85,11 @@ static inline uint64_t pass(struct wire *wire, enum contender who, uint64_t pack
 	return rte_rdtsc_precise() - begin;
 }
 
-static uint64_t received_by(const struct station *station)
-{
-	return station->ports[0].rx_packets + station->ports[1].rx_packets;
-}
-
-/* The same for ours: the loop of a worker's thread, which always has something to do. */
-static uint64_t turns(struct wire *wire, uint64_t packets, uint64_t *done)
-{
-	struct station *station = &wire->plane->stations[0];
-	uint64_t begin = rte_rdtsc_precise(), tsc = begin, before = received_by(station);
-
-	do {
-		turn_timed(station, &tsc);
-		*done = received_by(station) - before;
-	} while (*done < packets);
-	return rte_rdtsc_precise() - begin;
-}
-
 static uint64_t run(struct wire *wire, enum contender who, uint64_t packets, uint64_t *done)
 {
 	switch (who) {
 	case FLOOR:
-		return pass(wire, FLOOR, packets, done);
+		return wire_pass(&wire->engine.source, packets, done);
 	case FOUNDING:
 		return pass(wire, FOUNDING, packets, done);
 	case UNLISTED:
@@ -127,15 +100,15 @@ static uint64_t run(struct wire *wire, enum contender who, uint64_t packets, uin
 	case N_CONTENDERS:
 		break;
 	}
-	return turns(wire, packets, done);
+	return wire_turns(&wire->engine.plane->stations[0], packets, done);
 }
 
 /* Cycles a packet of one turn. */
 static double measure(struct wire *wire, enum contender who)
 {
-	uint64_t packets = RTE_MAX(ROUND_PACKETS, 2 * wire->flows), done;
+	uint64_t packets = wire_round(wire->flows), done;
 
-	run(wire, who, packets / WARM_SHARE, &done);
+	run(wire, who, packets / WIRE_WARM_SHARE, &done);
 	uint64_t cycles = run(wire, who, packets, &done);
 
 	return (double)cycles / (double)done;
@@ -144,15 +117,14 @@ static double measure(struct wire *wire, enum contender who)
 /* Everybody meets every flow; who then does not know the same has not done the work. */
 static int learn(struct wire *wire)
 {
-	struct flow_shard *shard = wire->plane->stations[0].worker.shard;
 	/* the whole round of each port, and what a burst or two may have left of the one before */
 	uint64_t round = RTE_MAX(
 		2 * (uint64_t)wire->flows, RTE_MIN(8 * (uint64_t)wire->flows, (uint64_t)ROUND_MAX));
-	uint64_t packets = round + ROUND_PACKETS, done;
+	uint64_t packets = round + WIRE_ROUND_PACKETS, done;
 
 	for (enum contender who = OURS; who < N_CONTENDERS; who++)
 		run(wire, who, packets, &done);
-	uint32_t ours = shard->wire_flows[0];
+	uint32_t ours = wire_engine_flows(&wire->engine);
 	uint32_t founding = founding_flows(wire->founding);
 	uint32_t stateless = stateless_flows(wire->stateless);
 
@@ -161,18 +133,6 @@ static int learn(struct wire *wire)
 	fprintf(stderr, "millrace: bench wire: %u, %u and %u of %u flows are known\n", ours,
 		founding, stateless, wire->flows);
 	return -EIO;
-}
-
-static void print_stages(const struct wire *wire)
-{
-	const struct stage_times *times = &wire->plane->stations[0].worker.stages;
-
-	fprintf(stderr, "stages, cycles a packet:");
-	for (enum stage stage = 0; stage < N_STAGES; stage++)
-		if (times->packets[stage] != 0)
-			fprintf(stderr, " %s %.1f", stage_name(stage),
-				(double)times->cycles[stage] / (double)times->packets[stage]);
-	fprintf(stderr, "\n");
 }
 
 static void print_row(const struct wire *wire, const char *load, const char *measure,
@@ -189,19 +149,26 @@ static void print_row(const struct wire *wire, const char *load, const char *mea
 
 	memcpy(row.ours, ours, sizeof(row.ours));
 	memcpy(row.theirs, theirs, sizeof(row.theirs));
-	bench_print(&row, wire->options.json);
+	bench_print(&row, wire->bench.options.json);
 }
 
-/* Against whom, as what, and how much better we are to be with many flows. */
+/* Against whom, as what, and how much better we are to be with many flows, and with very many. */
 static const struct {
 	enum contender who;
 	const char *above, *total, *name;
-	double goal;
+	double goal, goal_many;
 } rivals[] = {
-	{FOUNDING, "wire", "wire_total", "founding", GOAL_FOUNDING},
-	{STATELESS, "wire", "wire_total", "rte_hash", 0},
-	{UNLISTED, "wire_unlisted", NULL, "founding", GOAL_FOUNDING},
+	{FOUNDING, "wire", "wire_total", "founding", GOAL_FOUNDING, GOAL_FOUNDING_MANY},
+	{STATELESS, "wire", "wire_total", "rte_hash", GOAL_STATELESS, GOAL_STATELESS},
+	{UNLISTED, "wire_unlisted", NULL, "founding", GOAL_UNLISTED, GOAL_UNLISTED},
 };
+
+static double goal_of(unsigned rival, uint32_t flows)
+{
+	if (flows < GOAL_FROM)
+		return 0;
+	return flows < GOAL_MANY_FROM ? rivals[rival].goal : rivals[rival].goal_many;
+}
 
 static void measure_all(struct wire *wire, const char *load)
 {
@@ -216,56 +183,38 @@ static void measure_all(struct wire *wire, const char *load)
 		goals[i] = GOAL_FLOOR;
 	}
 	for (unsigned i = 0; i < RTE_DIM(rivals); i++)
-		print_row(wire, load, rivals[i].above, rivals[i].name,
-			wire->flows < GOAL_FOUNDING_FROM ? 0 : rivals[i].goal, above[OURS],
-			above[rivals[i].who]);
+		print_row(wire, load, rivals[i].above, rivals[i].name, goal_of(i, wire->flows),
+			above[OURS], above[rivals[i].who]);
 	for (unsigned i = 0; i < RTE_DIM(rivals); i++)
 		if (rivals[i].total != NULL)
 			print_row(wire, load, rivals[i].total, rivals[i].name, 0, cycles[OURS],
 				cycles[rivals[i].who]);
 	print_row(wire, load, "floor", "goal", 1, cycles[FLOOR], goals);
-	if (wire->options.stages)
-		print_stages(wire);
+	if (wire->bench.options.stages)
+		wire_print_stages(&wire->engine.plane->stations[0], "");
 }
 
 static int create(struct wire *wire, enum sequence_load load, struct error *error)
 {
 	const struct bench_source_config source = {.flows = wire->flows, .load = load};
 	uint32_t capacity = RTE_MAX((uint32_t)(wire->flows / 0.875), 1024u);
-	struct plane_config config = {
-		.n_wires = 1,
-		.n_workers = 1,
-		.poll_always = true,
-		.flows = capacity,
-		.tie_fragments = true,
-		.timeouts = flow_timeouts_default(),
-		.mapping = MAPPING_HUGE | MAPPING_POPULATE,
-		.sink = ignore,
-	};
-	int ret = bench_source_open(&wire->source, &source, error);
+	int ret = wire_engine_open(&wire->engine, &source, error);
 
 	if (ret < 0)
 		return ret;
-	config.port[0] = wire->source.port[0];
-	config.port[1] = wire->source.port[1];
-	ret = plane_create(&wire->plane, &config, error);
-	if (ret == 0) {
-		ret = founding_create(&wire->founding, capacity, wire->heap);
-		if (ret == 0)
-			ret = stateless_create(&wire->stateless, capacity, wire->heap);
-		if (ret < 0)
-			error_set(error, ret, "no memory for %u flows", capacity);
-	}
+	ret = founding_create(&wire->founding, capacity, wire->heap);
+	if (ret == 0)
+		ret = stateless_create(&wire->stateless, capacity, wire->heap);
+	if (ret < 0)
+		error_set(error, ret, "no memory for %u flows", capacity);
 	return ret;
 }
 
 static void destroy(struct wire *wire)
 {
-	bench_source_close(&wire->source);
-	plane_destroy(wire->plane);
+	wire_engine_close(&wire->engine);
 	founding_destroy(wire->founding);
 	stateless_destroy(wire->stateless);
-	wire->plane = NULL;
 	wire->founding = NULL;
 	wire->stateless = NULL;
 }
@@ -286,7 +235,7 @@ static int measure_size(struct wire *wire, uint32_t flows)
 			continue;
 		ret = create(wire, loads[i].load, &error);
 		if (ret < 0)
-			say(error.text);
+			wire_say(error.text);
 		else
 			ret = learn(wire);
 		if (ret == 0)
@@ -296,32 +245,98 @@ static int measure_size(struct wire *wire, uint32_t flows)
 	return ret;
 }
 
-int bench_wire(const struct bench_options *options)
+static int measure_wire(struct wire *wire, const uint32_t *flows, unsigned n)
 {
-	static const uint32_t sizes[] = {1, 2048, 65536, 1000000};
-	struct wire wire = {.options = *options};
-	const uint32_t *flows = options->n_flows == 0 ? sizes : options->flows;
-	unsigned n = options->n_flows == 0 ? RTE_DIM(sizes) : options->n_flows;
 	uint32_t most = 0;
-	struct error error;
+	int ret;
 
 	for (unsigned i = 0; i < n; i++)
 		most = RTE_MAX(most, flows[i]);
-	int ret = dpdk_start(160, &error);
-
+	ret = wire->heap = bench_heap_create(((size_t)64 << 20) + (size_t)most * HEAP_BYTES_A_FLOW);
 	if (ret < 0) {
-		say(error.text);
+		wire_say("no memory for the tables of others");
 		return ret;
 	}
+	ret = 0;
+	for (unsigned i = 0; ret == 0 && i < n; i++)
+		ret = measure_size(wire, flows[i]);
+	return ret;
+}
+
+/* The measures beside `wire`, and the sizes that each is of. */
+static const struct {
+	const char *name, *other; /* `other` comes along */
+	uint32_t flows[2];
+	int (*run)(const struct wire_bench *bench, uint32_t flows);
+} more[] = {
+	{"tcp_window", NULL, {65536}, wire_tcp},
+	{"two_workers", NULL, {65536, 1000000}, wire_workers},
+	{"learn_rate", "json_rate", {1000000}, wire_learn},
+	{"attack", NULL, {1000000}, wire_attack},
+};
+
+/* Is any of --measure's words this? Without such words, it is not. */
+static bool is_named(const struct bench_options *options, const char *name)
+{
+	return name != NULL && options->measures != NULL && bench_asked(options->measures, name);
+}
+
+static bool has_size(const struct bench_options *options, uint32_t flows)
+{
+	for (unsigned i = 0; i < options->n_flows; i++)
+		if (options->flows[i] == flows)
+			return true;
+	return options->n_flows == 0;
+}
+
+/*
+ * Each at its own sizes, as far as --flows has them; what --measure names, at all that --flows has.
+ */
+static int measure_more(struct wire *wire, unsigned which)
+{
+	const struct bench_options *options = &wire->bench.options;
+	bool named = is_named(options, more[which].name) || is_named(options, more[which].other);
+	bool all = named && options->n_flows != 0;
+	const uint32_t *flows = all ? options->flows : more[which].flows;
+	unsigned n = all ? options->n_flows : RTE_DIM(more[which].flows);
+	int ret = 0;
+
+	if (options->measures != NULL && !named)
+		return 0;
+	for (unsigned i = 0; ret == 0 && i < n; i++) {
+		if (flows[i] == 0 || !has_size(options, flows[i]))
+			continue;
+		if (flows[i] < LEAST_FLOWS) {
+			fprintf(stderr,
+				"millrace: bench wire: %s: %u flows are too few, %u are not\n",
+				more[which].name, flows[i], LEAST_FLOWS);
+			return -EINVAL;
+		}
+		ret = more[which].run(&wire->bench, flows[i]);
+	}
+	return ret;
+}
+
+int bench_wire(const struct bench_options *options)
+{
+	static const uint32_t sizes[] = {1, 2048, 65536, 1000000};
+	struct wire wire = {.bench.options = *options};
+	const uint32_t *flows = options->n_flows == 0 ? sizes : options->flows;
+	unsigned n = options->n_flows == 0 ? RTE_DIM(sizes) : options->n_flows;
+	struct error error;
+	int ret = dpdk_start(MEGABYTES, &error);
+	if (ret < 0) {
+		wire_say(error.text);
+		return ret;
+	}
+	CPU_ZERO(&wire.bench.allowed);
+	sched_getaffinity(0, sizeof(wire.bench.allowed), &wire.bench.allowed);
 	bench_pin();
 	bench_print_head(options->json);
-	ret = wire.heap = bench_heap_create(((size_t)64 << 20) + (size_t)most * HEAP_BYTES_A_FLOW);
-	if (ret < 0)
-		say("no memory for the tables of others");
-	else
-		ret = 0;
-	for (unsigned i = 0; ret == 0 && i < n; i++)
-		ret = measure_size(&wire, flows[i]);
+	if (bench_asked(options->measures, "wire"))
+		ret = measure_wire(&wire, flows, n);
+	for (unsigned i = 0; ret == 0 && i < RTE_DIM(more); i++)
+		ret = measure_more(&wire, i);
 	dpdk_stop();
 	return ret;
 }
