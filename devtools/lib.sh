@@ -20,6 +20,7 @@ declare -A PACKAGES=(
 	[smoke]="iproute2 iputils-ping procps iperf3 curl ethtool tcpdump"
 	[lint]="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev codespell shellcheck"
 	[cover]="gcovr"
+	[arm64]="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
 )
 
 # Progress and notes go to stderr, so that stdout holds results alone.

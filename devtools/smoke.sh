@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
 # Runs the smoke tests with build/millrace, and the driver of the simulated NIC in other people's
-# programs: smoke.sh [--peers] [pytest argument...]; --peers: these alone, Open vSwitch too. They make
+# programs: smoke.sh [--peers] [--simd LEVEL] [pytest argument...]; --peers: these alone, Open vSwitch
+# too; --simd: under that SIMD level instead of the best. They make
 # network namespaces: root can; others can where they may have a user namespace, with less in it.
 set -euo pipefail
 . devtools/lib.sh
@@ -12,11 +13,24 @@ trap 'rm -rf "$directory"' EXIT
 suites=(smoke peers)
 # takes hugepages, and packages that nobody else needs
 without=(--ignore tests/peers/test_ovs.py)
-if [[ ${1-} == --peers ]]; then
+while :; do
+	case ${1-} in
+	--peers)
+		suites=(peers)
+		without=()
+		;;
+	--simd)
+		[[ ${2-} ]] || die "--simd wants a level after it: portable, sse42, avx2 or avx512"
+		export MILLRACE_SIMD=$2
+		# whatever is wrong with it, the program says so in one line
+		said=$(build/millrace replay 2>&1) || true
+		[[ $said != *MILLRACE_SIMD* ]] || die "--simd $2: ${said#millrace: }"
+		shift
+		;;
+	*) break ;;
+	esac
 	shift
-	suites=(peers)
-	without=()
-fi
+done
 
 wrap=()
 if ((EUID != 0)); then

@@ -17,7 +17,8 @@ done
 # A sanitizer's first finding ends the program that it is found in.
 export ASAN_OPTIONS=${ASAN_OPTIONS-abort_on_error=1:detect_stack_use_after_return=1}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS-halt_on_error=1:abort_on_error=1:print_stacktrace=1}
-export TSAN_OPTIONS=${TSAN_OPTIONS-halt_on_error=1:abort_on_error=1:atexit_sleep_ms=0}
+tsan_options=halt_on_error=1:abort_on_error=1:atexit_sleep_ms=0:suppressions=$PWD/devtools/tsan.supp
+export TSAN_OPTIONS=${TSAN_OPTIONS-$tsan_options}
 # Programs under sanitizers are slower.
 slower=1
 [[ $build == build ]] || slower=5
