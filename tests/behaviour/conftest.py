@@ -12,6 +12,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
+import simd as simd_levels  # pylint: disable=wrong-import-position
+
 MILLRACE = os.environ.get("MILLRACE", str(ROOT / "build" / "millrace"))
 CAPTURES = pathlib.Path(os.environ.get("MILLRACE_CAPTURES", ROOT.parent / "shared" / "captures"))
 # How much slower than usual the program may be (sanitizers).
@@ -73,6 +75,13 @@ def captures():
     if not (CAPTURES / "truth.tsv").is_file():
         pytest.skip(f"no captures in {CAPTURES} (MILLRACE_CAPTURES names another place)")
     return CAPTURES
+
+
+@pytest.fixture(params=simd_levels.LEVELS)
+def simd(request, monkeypatch):
+    """A SIMD level, each in turn: what is run in the test runs under it. Skipped where the CPU lacks it."""
+    simd_levels.force(MILLRACE, request.param, monkeypatch)
+    return request.param
 
 
 def pytest_collection_modifyitems(items):

@@ -4,22 +4,8 @@ import json
 
 import pytest
 
+from bench_rows import KEYS, built, simulated  # noqa: F401
 from conftest import run
-
-KEYS = ["bench", "measure", "load", "flows", "unit", "ours", "against", "theirs", "ratio", "goal",
-        "holds", "rounds", "spread"]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def built():
-    if "bench" not in run("--help").stdout.decode():
-        pytest.skip("built without bench")
-
-
-@pytest.fixture(scope="module")
-def simulated():
-    if "built without" in run("bench", "wire", "--flows", "1").stderr:
-        pytest.skip("built without the simulated NIC")
 
 
 def rows(*args):
@@ -84,10 +70,12 @@ def test_stages_are_told():
 
 @pytest.mark.parametrize("args, line", [
     (["wier"], "no 'wier'; did you mean wire"),
-    (["wire", "--flows", "0"], "--flows 0: not sizes of 1 to 33554432"),
-    (["wire", "--flows", "1,"], "--flows 1,: not sizes of 1 to 33554432"),
+    (["wire", "--flows", "0"], "--flows 0: not sizes of 1 to 67108864"),
+    (["wire", "--flows", "1,"], "--flows 1,: not sizes of 1 to 67108864"),
     (["table", "--flows", "2048,63"], "bench table: --flows: 63 is too few, 64 is not"),
     (["wire", "table"], "bench: table: not understood"),
+    (["wire", "--ablate"], "bench: --ablate is for the table only"),
+    (["table", "--plot"], "bench: --plot: not understood"),
     (["--rounds"], "bench: --rounds: not understood"),
 ])
 def test_misused(args, line):

@@ -36,6 +36,7 @@ def compare(captures, truth, result, tmp_path):
     ("truth-track.tsv", ["--fragments", "follow"], 4494),
     ("truth.tsv", ["--fragments", "separate"], 4492),
 ])
+@pytest.mark.usefixtures("simd")
 def test_every_flow_is_right(captures, tmp_path, replay, truth, fragments, flows):
     files = [captures / name for name in names_in(captures / "files.tsv")]
     result = replay(*fragments, *files)
@@ -54,12 +55,27 @@ def test_packets_of_each_file(captures, replay):
 
 
 @pytest.mark.parametrize("workers", [2, 4])
+@pytest.mark.usefixtures("simd")
 def test_workers_make_no_difference(captures, replay, workers):
     """The same records, whoever made them."""
     files = [captures / name for name in names_in(captures / "files.tsv")]
     alone = replay("--workers", 1, *files).stdout.splitlines()
     shared = replay("--workers", workers, *files).stdout.splitlines()
     assert sorted(shared) == sorted(alone)
+
+
+def test_levels_make_no_difference(captures, monkeypatch, simd):
+    """The same records and sums under every SIMD level, of clear captures and of hostile ones."""
+    files = [captures / name for name in names_in(captures / "files.tsv")]
+    files += sorted((captures / "corpus").iterdir())
+    under = run("replay", "--json", *files)
+    monkeypatch.setenv("MILLRACE_SIMD", "portable")
+    portable = run("replay", "--json", *files)
+    assert under.code == portable.code and under.code in (0, 1), under.stderr
+    assert sorted(under.stdout.splitlines()) == sorted(portable.stdout.splitlines()), simd
+    for key in ("packets", "flow_packets", "dropped", "ended", "records"):
+        assert under.summary[key] == portable.summary[key]
+    under.check_sums()
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -80,6 +96,7 @@ def test_corpus_never_crashes(captures, workers):
         assert len(list(pool.map(one, files))) == len(files)
 
 
+@pytest.mark.usefixtures("simd")
 def test_corpus_flows_are_right(captures, tmp_path):
     """What the malformed files hold of clear flows comes out right too."""
     leave_out = set((captures / "corpus-disagree.txt").read_text().split())

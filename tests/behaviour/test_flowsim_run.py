@@ -93,6 +93,17 @@ def test_both_directions_of_every_flow(tmp_path, kind):
         assert {record["proto"] for record in carried.records} == {1, 6, 17, 58, 132}
 
 
+def test_under_every_simd_level(tmp_path, simd):
+    words = f"flows={FLOWS},passes={PASSES},proto=mix,ipv6=40,vlan=30,size=imix"
+    packets = 2 * FLOWS * PASSES
+    carried = Carried(tmp_path, packets, *ports(f"{words},side=forward", f"{words},side=reverse"))
+    carried.check(packets).check_spread()
+    assert [worker["simd"] for worker in carried.workers] == [simd, simd]
+    assert len(carried.records) == FLOWS
+    for record in carried.records:
+        assert record["packets"] == record["reverse_packets"] == PASSES
+
+
 def test_one_direction_and_one_worker(tmp_path):
     packets = FLOWS * PASSES
     carried = Carried(tmp_path, packets, *ports(f"flows={FLOWS},passes={PASSES}"), workers=1)

@@ -17,19 +17,10 @@ sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 from network import Namespace  # noqa: E402
 from ovs import lacks_hugepages, lacks_ovs  # noqa: E402
-from testpmd import DRIVER, Testpmd  # noqa: E402
+from testpmd import Testpmd, lacks_driver  # noqa: E402
 
 PROGRAMS = {"dpdk-testpmd": "dpdk-dev", "iperf3": "iperf3", "ethtool": "ethtool",
             "ip": "iproute2", "ping": "iputils-ping"}
-
-
-def lacks_driver():
-    if not DRIVER.exists():
-        return f"no {DRIVER.name} was built: no DPDK driver headers (./dev setup)"
-    for parent in DRIVER.resolve().parents:
-        if parent.stat().st_mode & 0o002:
-            return f"EAL takes no driver from below {parent}, where anybody may write"
-    return None
 
 
 def lacks_namespaces():

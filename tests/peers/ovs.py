@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The distribution's Open vSwitch with DPDK, unmodified, over two simulated NICs' ports.
 
-Everything of it lies in a directory of the test's: database, sockets, logs; the system's own switch,
-where there is one, does not notice. It forwards between the ends of a network of the smoke tests.
+Everything of it lies in a directory of whoever starts it: database, sockets, logs; the system's own
+switch, where there is one, does not notice. In tests it forwards between the ends of a network of the
+smoke tests.
 """
 import contextlib
 import os
@@ -34,15 +35,15 @@ def free_pages():
 
 
 @contextlib.contextmanager
-def hugepages():
+def hugepages(wanted=PAGES):
     """The kernel's number, raised where it is too small, and set back. OSError when it cannot be."""
     before = MEMORY.read_text(encoding="ascii")
-    missing = PAGES - free_pages()
+    missing = wanted - free_pages()
     try:
         if missing > 0:
             MEMORY.write_text(str(int(before) + missing), encoding="ascii")
-            if free_pages() < PAGES:
-                raise OSError(f"{PAGES} free ones are wanted, {free_pages()} were to be had")
+            if free_pages() < wanted:
+                raise OSError(f"{wanted} free ones are wanted, {free_pages()} were to be had")
         yield
     finally:
         if missing > 0 and os.access(MEMORY, os.W_OK):
@@ -57,11 +58,21 @@ def lacks_hugepages():
         return f"no hugepages here: {error.strerror or error}"
 
 
-class Switch:
-    """Open vSwitch between the two interfaces of a Network's middle; ends by close()."""
+def in_line(profile):
+    """Two simulated NICs of a kind, in front of the interfaces of a Network's middle."""
+    return [*(f"net_af_packet{i},iface={name},framecnt=4096,framesz=2048,blocksz=65536"
+              for i, name in enumerate(("va", "vb"))),
+            *(f"net_flowsim{i},port=net_af_packet{i},nic=n,profile={profile}" for i in range(2))]
 
-    def __init__(self, directory, network, profile):
-        self.directory, self.space = directory, network.middle
+
+class Switch:
+    """Open vSwitch between net_flowsim0 and 1; ends by close().
+
+    `devices` are as in --vdev, `space` is where it lives (its popen()), `settings` are of the database.
+    """
+
+    def __init__(self, directory, space, devices, *settings):
+        self.directory, self.space = directory, space
         self.environment = {"PATH": f"{os.environ['PATH']}:/usr/sbin:/sbin", "XDG_RUNTIME_DIR": str(directory),
                             **{f"OVS_{what}DIR": str(directory) for what in ("RUN", "LOG", "DB")}}
         self.processes = []
@@ -72,14 +83,11 @@ class Switch:
                    f"--unixctl={directory}/db.ctl", f"--log-file={directory}/db.log", "-vconsole:off")
         self.until((directory / "db.sock").exists, "the database")
         self.vsctl("--no-wait", "init")
-        devices = [f"net_af_packet{i},iface={name},framecnt=4096,framesz=2048,blocksz=65536"
-                   for i, name in enumerate(("va", "vb"))]
-        devices += [f"net_flowsim{i},port=net_af_packet{i},nic=n,profile={profile}" for i in range(2)]
         extra = " ".join(["--no-pci", "--file-prefix", prefix, "-d", str(DRIVER),
                           *(f"--vdev {device}" for device in devices)])
         self.vsctl("--no-wait", "set", "Open_vSwitch", ".", "other_config:dpdk-init=true",
-                   "other_config:hw-offload=true", "other_config:dpdk-socket-mem=512",
-                   "other_config:max-idle=600000", f'other_config:dpdk-extra="{extra}"')
+                   "other_config:dpdk-socket-mem=512", "other_config:max-idle=600000",
+                   f'other_config:dpdk-extra="{extra}"', *settings)
         self.start(SWITCH, f"unix:{directory}/db.sock", f"--unixctl={directory}/switch.ctl",
                    f"--pidfile={directory}/switch.pid", f"--log-file={directory}/switch.log",
                    "-vconsole:off", "-vnetdev_offload_dpdk:file:dbg")

@@ -4,7 +4,7 @@ import contextlib
 
 import pytest
 from network import AF_PACKET, Network
-from ovs import Switch, hugepages
+from ovs import Switch, hugepages, in_line
 from traffic import Iperf, ping
 
 pytestmark = pytest.mark.needs("driver", "ovs", "root", "namespaces", "hugepages", "ip", "ping", "iperf3",
@@ -24,7 +24,7 @@ def make_between(directory):
             network = stack.enter_context(contextlib.closing(Network(AF_PACKET)))
             switch = Switch.__new__(Switch)
             stack.callback(lambda: hasattr(switch, "processes") and switch.kill())
-            switch.__init__(directory, network, profile)
+            switch.__init__(directory, network.middle, in_line(profile), "other_config:hw-offload=true")
             made.append(switch)
             return switch, network
         yield make

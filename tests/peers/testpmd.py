@@ -25,6 +25,15 @@ PROMPT = "testpmd> "
 PATIENCE_S = 60
 
 
+def lacks_driver():
+    if not DRIVER.exists():
+        return f"no {DRIVER.name} was built: no DPDK driver headers (./dev setup)"
+    for parent in DRIVER.resolve().parents:
+        if parent.stat().st_mode & 0o002:
+            return f"EAL takes no driver from below {parent}, where anybody may write"
+    return None
+
+
 def eal_directory(runtime, prefix):
     """Where EAL keeps its files and sockets: root's are not where the environment says."""
     return (pathlib.Path("/var/run") if os.geteuid() == 0 else runtime) / "dpdk" / prefix

@@ -15,6 +15,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 sys.dont_write_bytecode = True
 
 # pylint: disable=wrong-import-position
+import simd as simd_levels  # noqa: E402
 from capture import Capture  # noqa: E402
 from engine import MILLRACE, Gone, Millrace  # noqa: E402
 from network import AF_PACKET, AF_XDP, Namespace, Network  # noqa: E402
@@ -159,6 +160,13 @@ def describe(network):
     """What the kernel counted; shown when the test has failed."""
     for space in (network.left.space, network.middle, network.right.space):
         print(space.name, space.run("ip", "-s", "-s", "link", check=False).stdout)
+
+
+@pytest.fixture(params=simd_levels.LEVELS)
+def simd(request, monkeypatch):
+    """A SIMD level, each in turn: engines of the test run under it."""
+    simd_levels.force(MILLRACE, request.param, monkeypatch)
+    return request.param
 
 
 @pytest.fixture(name="millrace")

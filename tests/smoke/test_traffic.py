@@ -37,3 +37,17 @@ def test_everything(tmp_path, network, millrace, captures, driver, workers, thre
     traffic.everything_arrived(engine, net, taken)
     records = traffic.compare(engine, taken, tmp_path)
     assert sum(record["proto"] == 6 for record in records) >= 5  # two each of iperf3's, and curl's
+
+
+@pytest.mark.needs("ping", "curl", "tcpdump")
+def test_every_simd_level(tmp_path, network, millrace, captures, simd):
+    """Each walk carries ping, ping6, a VLAN and TCP, and counts them right."""
+    net = network(AF_PACKET)
+    engine = millrace("--output", "records.json", "--workers", 2, network=net)
+    assert [worker["simd"] for worker in engine.ask("worker show")] == [simd, simd]
+    taken = captures(net)
+    with engine.watched():
+        traffic.ping_all(net)
+        traffic.curl(net)
+    traffic.everything_arrived(engine, net, taken)
+    traffic.compare(engine, taken, tmp_path)
