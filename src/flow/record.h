@@ -106,8 +106,8 @@ struct flow_record {
 	uint8_t epoch;		 /* of the policy that decided the verdicts */
 	uint8_t back_off;	 /* of offload retries */
 	uint8_t reason[2];	 /* per port: why the offload state is what it is */
-	uint32_t slot;		 /* number by which NICs name this flow */
-	uint32_t wheel_next;	 /* neighbours on the ageing wheel (flow/wheel.h) */
+	uint32_t slot; /* number by which NICs name this flow, or until when they are not asked */
+	uint32_t wheel_next; /* neighbours on the ageing wheel (flow/wheel.h) */
 	uint32_t wheel_prev;
 } __attribute__((aligned(64)));
 

@@ -6,7 +6,21 @@
  * exporter. Absolute time = origin_us + the record's own times.
  */
 
+#include <stdbool.h>
+
 #include "flow/record.h"
+
+/*
+ * What a NIC has of a flow: filled by whoever offloads, as offload/ has it. Sides are those of the wire,
+ * 0 and 1; states and reasons are enum offload_state and enum offload_reason.
+ */
+struct flow_offload {
+	uint64_t packets;  /* that came with the NIC's mark */
+	uint64_t since_us; /* in its state, of the side that is further on; clock of the run */
+	uint8_t state[2];
+	uint8_t reason[2];
+	bool told; /* false: nobody offloads */
+};
 
 struct flow_report {
 	struct flow_record record;
@@ -15,7 +29,9 @@ struct flow_report {
 	uint64_t reason : 8;  /* enum flow_end */
 	uint64_t worker : 8;
 	uint32_t run; /* number of the run: in replay, of the capture */
-	uint32_t unused[11];
+	uint32_t unused;
+	struct flow_offload offload;
+	uint64_t unused_too[2];
 } __attribute__((aligned(64)));
 
 static_assert(sizeof(struct flow_report) == 192, "three lines a report");

@@ -35,6 +35,18 @@ enum plane_threads {
 	PLANE_SPLIT,		 /* one thread receives, one sends, workers do the rest */
 };
 
+/* Whether and how NICs are given flows: docs/offload.md. */
+struct plane_offload {
+	bool on;
+	bool off_port[PLANE_MAX_PORTS]; /* ports that are left out */
+	uint32_t threshold; /* packets a second of one direction; 0: all flows, at once */
+	uint32_t slots;	    /* flows of a wire that may be in a NIC */
+	uint32_t
+		verify_one_in; /* marked packets that are verified: 1 (always), or one in so many */
+	bool counters;	       /* NICs' counters are read and compared, where there are any */
+	bool restart;	       /* a port that does not answer may be stopped and started */
+};
+
 struct plane_config {
 	unsigned n_wires;
 	struct port *port[PLANE_MAX_PORTS]; /* two a wire: ports 2w and 2w + 1 are wire w */
@@ -48,6 +60,7 @@ struct plane_config {
 	bool tcp_strict;
 	uint32_t active_s;
 	struct flow_timeouts timeouts;
+	struct plane_offload offload;
 	unsigned mapping; /* pages of the tables: enum mapping_flag */
 	/* takes reports; called from workers' threads, must not wait but at the end */
 	flow_sink_fn sink;
@@ -130,6 +143,7 @@ struct plane_page {
 	uint64_t now_us;
 	uint32_t position[PLANE_PAGE];
 	struct flow_record record[PLANE_PAGE];
+	struct flow_offload offload[PLANE_PAGE];
 };
 
 /*

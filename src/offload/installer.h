@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The installer: one thread for each port with flow hardware, which makes every call of the port's provider.
+ * Workers hand it requests and take its answers, over mailboxes, and neither waits for the other: a slow
+ * NIC costs nobody but those who wait for its rules.
+ *
+ * Order: each worker's deletes go before its inserts, its inserts before its counter readings; workers in
+ * turn. For one place a worker has one request under way at a time (that of a counter beside none).
+ * Answers always find room: at most INSTALLER_UNDER_WAY of a worker are under way, and what is more is
+ * not taken.
+ *
+ * With nothing to do it sleeps, 20 us first and up to 1 ms.
+ *
+ * It also owns the port's health (offload/health.h): whether rules are to be asked for at all.
+ *
+ * Life-cycle: installer_create() after the port has started: the thread tries what the port takes, then
+ * is ready; installer_wait() until it is. installer_stop(): no request is taken any more, what is under way
+ * is answered (for a second at most), all rules go; installer_destroy() when no worker uses it any more.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/tsc.h"
+#include "offload/change.h"
+#include "offload/health.h"
+#include "offload/histogram.h"
+#include "offload/provider.h"
+#include "offload/refusal.h"
+
+#define INSTALLER_MAX_WORKERS 16
+#define INSTALLER_UNDER_WAY 1024
+
+enum installer_op {
+	INSTALLER_INSERT,
+	INSTALLER_REMOVE,
+	INSTALLER_COUNT,
+	INSTALLER_N_OPS,
+};
+
+struct installer_request {
+	struct flow_key key;
+	uint64_t tsc; /* when it was asked */
+	uint32_t place;
+	uint32_t mark;
+	uint8_t op; /* enum installer_op */
+	uint8_t from;
+	uint8_t unused[6];
+};
+
+struct installer_answer {
+	uint64_t packets, bytes; /* INSTALLER_COUNT: as the NIC tells them */
+	uint32_t place;
+	int16_t result; /* 0 or an answer of the provider; never -EINPROGRESS */
+	uint8_t op;
+	uint8_t reason;	  /* of a refusal: OFFLOAD_REFUSALS + n */
+	uint32_t took_us; /* from asked to answered */
+	uint32_t unused;
+};
+
+/* Counted by the thread, read by any. */
+struct installer_counters {
+	_Atomic uint64_t done[INSTALLER_N_OPS];
+	_Atomic uint64_t failed[INSTALLER_N_OPS];
+	_Atomic uint64_t by_answer[5]; /* ENOSPC, EOPNOTSUPP, EAGAIN, EIO, timed out */
+	_Atomic uint32_t rules;	       /* that the NIC has taken, and not given back */
+	_Atomic uint32_t under_way;
+	_Atomic uint64_t oldest_us; /* since when the oldest of those is; 0: there is none */
+};
+
+struct installer_histograms {
+	struct histogram wait;			/* from asked to the call */
+	struct histogram call[INSTALLER_N_OPS]; /* the call, to its completion */
+};
+
+struct installer_config {
+	unsigned number; /* of the port: 2 * wire + side */
+	unsigned n_workers;
+	const struct tsc_clock *clock;
+	struct provider_config provider;
+	/* NULL: provider_open() */
+	int (*open)(struct provider **provider, const struct provider_config *config);
+	struct health_config health;
+	/*
+	 * Stops and starts the port, which workers do not use meanwhile; NULL: it may not be done. Called from
+	 * the installer's thread. 0 or a negative errno.
+	 */
+	int (*restart)(void *context);
+	void *restart_context;
+};
+
+struct installer;
+
+/* 0 or a negative errno with a line. */
+int installer_create(
+	struct installer **installer, const struct installer_config *config, struct error *error);
+/* Until the port has been tried; at most `timeout_ms`. 0 or -ETIMEDOUT. Control's thread. */
+int installer_wait(struct installer *installer, unsigned timeout_ms);
+void installer_stop(struct installer *installer);
+/* Accepts NULL. Stops first if need be. */
+void installer_destroy(struct installer *installer);
+
+/* A worker: hands in a request; false: not now. */
+bool installer_ask(
+	struct installer *installer, unsigned worker, const struct installer_request *request);
+/* A worker: takes answers. */
+unsigned installer_answers(struct installer *installer, unsigned worker,
+	struct installer_answer *answers, unsigned max);
+
+/* Any thread. What the port does is fixed once it is ready; until then everything of it is zero. */
+bool installer_ready(const struct installer *installer);
+const struct provider_abilities *installer_abilities(const struct installer *installer);
+struct health *installer_health(struct installer *installer);
+const struct refusals *installer_refusals(const struct installer *installer);
+const struct installer_counters *installer_counters(const struct installer *installer);
+const struct installer_histograms *installer_histograms(const struct installer *installer);
+
+/* Control: changes of the port itself (breaker, stalls, resets) since the last call, at most `max`. */
+unsigned installer_changes(
+	struct installer *installer, struct offload_change *changes, unsigned max);

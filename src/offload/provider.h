@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The provider: what talks to the flow hardware of one port. Back ends: rte_flow with blocking calls
+ * (offload/rte_flow_sync.c), rte_flow with templates and queues (rte_flow_async.c), none (none.c).
+ *
+ * Rules go by places, small numbers that the caller gives (its slots): at most one rule has a place, from
+ * an accepted insert to the confirmed end of its remove. Of what is asked for one place the caller awaits
+ * the answer before it asks the next; different places are independent, and their answers come in any
+ * order.
+ *
+ * Answers, of every call that asks the NIC, and of completions:
+ *	0		done
+ *	-EINPROGRESS	taken; the answer comes by poll(). The blocking back end never says so
+ *	-ENOSPC		no room in the NIC now (whatever errno its driver has for that)
+ *	-EOPNOTSUPP	the NIC does not do such rules; asking again is no use
+ *	-EAGAIN		not now: a queue is full, or a rule of the same pattern is there still
+ *	-EIO		the device failed, or forgot; nothing is known of what it holds
+ * Everything but 0 and -EINPROGRESS comes with the driver's errno and sentence in `why`. After a failed
+ * insert the place has no rule; after a failed remove it still has one, unless the answer was -EIO and
+ * provider_reset() followed.
+ *
+ * A driver is not believed when it says yes (that is the audit's work), but is when it says no.
+ *
+ * Threads: all calls from one thread, the port's installer; capabilities are fixed once the provider is
+ * open, and may be read by any. Nothing here touches packets. A blocking call takes as long as the driver
+ * likes: up to 11 ms each is usual (docs/hardware.md).
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "packet/key.h"
+
+struct provider;
+
+/* A rule: marks packets of one direction of a flow. */
+struct offload_rule {
+	struct flow_key key;
+	uint32_t mark;
+	uint8_t from;	/* the key's end that these packets come from */
+	uint8_t worker; /* whose packets they are: for ports whose rules must name a queue */
+};
+
+struct provider_why {
+	int error;	 /* positive errno, as the driver had it */
+	char words[112]; /* its sentence; "" when it left none */
+};
+
+/* The NIC's counter of a rule, as it tells it: it may be narrower than 64 bits. */
+struct provider_count {
+	uint64_t packets, bytes;
+	bool has_bytes;
+};
+
+enum provider_op {
+	PROVIDER_INSERT,
+	PROVIDER_REMOVE,
+	PROVIDER_N_OPS,
+};
+
+/* The end of something that was -EINPROGRESS. */
+struct provider_done {
+	uint32_t place;
+	enum provider_op op;
+	int result; /* 0 or one of the answers */
+	struct provider_why why;
+};
+
+/* Kinds of flows, which need patterns of their own. */
+enum provider_kind {
+	PROVIDER_IPV4_TCP,
+	PROVIDER_IPV4_UDP,
+	PROVIDER_IPV4_SCTP,
+	PROVIDER_IPV4_ICMP,
+	PROVIDER_IPV6_TCP,
+	PROVIDER_IPV6_UDP,
+	PROVIDER_IPV6_SCTP,
+	PROVIDER_IPV6_ICMP,
+	PROVIDER_N_KINDS, /* others (ESP, GRE, ...) stay in software */
+};
+
+/* The kind of a flow; PROVIDER_N_KINDS: none. */
+enum provider_kind provider_kind(const struct flow_key *key);
+/* "ipv4/tcp", ... */
+const char *provider_kind_name(enum provider_kind kind);
+
+/* What a port does with rules, by trial. */
+struct provider_abilities {
+	const char *back_end; /* "rte_flow", "rte_flow async", "none" */
+	char nic[64];	      /* the driver's name */
+	char unable[160];     /* of "none": one sentence why; else "" */
+	unsigned mark_bits;   /* 16, 24 or 32 */
+	uint32_t mark_max;    /* largest mark that may be asked for */
+	bool counts;	      /* rules of ours have a counter that can be read */
+	bool kind[PROVIDER_N_KINDS];
+	char shape[PROVIDER_N_KINDS][64];	       /* "eth / ipv4 / tcp flags, mark + queue" */
+	struct provider_why refused[PROVIDER_N_KINDS]; /* of kinds that are not granted */
+};
+
+struct provider_config {
+	uint16_t port_id;
+	uint32_t n_places;
+	uint16_t n_queues; /* of the port, to receive */
+	/* the queue of each worker's packets, where the port has one for each; else NULL */
+	const uint8_t *worker_queue;
+	bool zone_vlan; /* keys have VLAN numbers in them: struct extract_options */
+	bool metadata;	/* marks were negotiated, or that was not necessary: provider_negotiate() */
+	bool async;	/* provider_prepare() set up queues */
+	uint64_t random; /* unlike from run to run */
+};
+
+/*
+ * What has to be done before a port is configured, and before it is started; by whoever sets up the port.
+ * The first asks for marks (rte_eth_rx_metadata_negotiate): true when they may come. The second sets up
+ * flow queues for `n_places` rules where the port has them: true when it did.
+ */
+bool provider_negotiate(uint16_t port_id);
+bool provider_prepare(uint16_t port_id, uint32_t n_places);
+
+/*
+ * Opens the provider of a started port: tries, for each kind of flow, which patterns and actions the NIC
+ * takes (the first that works is kept), with addresses that are for documentation, and leaves no rule behind.
+ * Never fails but for memory: a port that takes nothing has the back end "none". 0 or -ENOMEM.
+ */
+int provider_open(struct provider **provider, const struct provider_config *config);
+/* Accepts NULL. Takes away the rules that are left, waiting a second at most for those under way. */
+void provider_close(struct provider *provider);
+
+const struct provider_abilities *provider_abilities(const struct provider *provider);
+
+int provider_insert(struct provider *provider, uint32_t place, const struct offload_rule *rule,
+	struct provider_why *why);
+int provider_remove(struct provider *provider, uint32_t place, struct provider_why *why);
+/* The counter of a place that has a rule. Where the port has none: -EOPNOTSUPP. Never -EINPROGRESS. */
+int provider_query(struct provider *provider, uint32_t place, struct provider_count *count,
+	struct provider_why *why);
+
+/* Pushes what is postponed, and takes at most `max` ends of what was -EINPROGRESS. */
+unsigned provider_poll(struct provider *provider, struct provider_done *done, unsigned max);
+
+/*
+ * The actions of a kind are accepted, but their packets come without marks: the next in line are tried,
+ * and kept for later rules. False when there is none left (the first is in line again then).
+ */
+bool provider_next_shape(struct provider *provider, enum provider_kind kind);
+
+/* The port was stopped and started: no rule is there any more, no answer will come. */
+void provider_reset(struct provider *provider);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Why a flow's offload state is what it is. One byte, per record and port; from OFFLOAD_REFUSALS on it
+ * is a refusal by the port's own driver, whose errno and sentence the port keeps (offload/refusal.h).
+ */
+
+#include <stdint.h>
+
+enum offload_reason {
+	/* software */
+	OFFLOAD_QUIET = 0,  /* its rate is below the threshold, or was not measured yet */
+	OFFLOAD_OFF,	    /* offload is turned off */
+	OFFLOAD_NO_NIC,	    /* no NIC is there that takes rules and marks */
+	OFFLOAD_KIND,	    /* the port takes no rules for this kind of flow */
+	OFFLOAD_SHORT,	    /* it has had too few packets */
+	OFFLOAD_DISPLACED,  /* busier flows took its place in the queue */
+	OFFLOAD_NO_SLOT,    /* all numbers are in use */
+	OFFLOAD_BREAKER,    /* the port was put to software */
+	OFFLOAD_QUARANTINE, /* it fell out of the NIC, and waits before the next try */
+	/* on its way, and there */
+	OFFLOAD_BUSY,	/* its rate reached the threshold */
+	OFFLOAD_CANARY, /* tried to see whether the NIC keeps its word */
+	/* leaving, and why it was suspect */
+	OFFLOAD_SLOWED,	    /* its rate fell below half of the threshold */
+	OFFLOAD_ENDED,	    /* the flow ended, or began anew */
+	OFFLOAD_UNSEEN,	    /* accepted, but packets never came with the mark */
+	OFFLOAD_UNMARKED,   /* packets came without the mark */
+	OFFLOAD_WRONG_MARK, /* packets came with a mark that is not theirs */
+	OFFLOAD_COUNTER,    /* the NIC's counter does not move with its packets */
+	OFFLOAD_STALLED,    /* the NIC did not answer in time */
+	OFFLOAD_STOPPING,   /* the engine ends */
+	OFFLOAD_N_REASONS,
+	OFFLOAD_REFUSALS = 128,
+};
+
+/* "quiet", "displaced", ... of all but refusals; those are "refused". */
+const char *offload_reason_name(uint8_t reason);
+/* One sentence that begins with a small letter and has no full stop. */
+const char *offload_reason_what(uint8_t reason);

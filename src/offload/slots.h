@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Slots: the numbers by which NICs name flows. A wire's numbers are split among the workers; this is one
+ * worker's part of one wire's. A flow has at most one slot, carried by the rules of both its directions.
+ *
+ * A mark is a number and a generation:
+ *	mark = generation * 2^number_bits + number, 1 <= mark <= mark_max
+ * Each time that a number is given anew its generation goes on, by at least eight values before it comes
+ * again; where it begins is random, so that marks of an earlier run's rules mean nothing in this one.
+ *
+ * Life of a slot: slots_take() gives one to a flow; slots_sever() when its flow ends, after which its mark
+ * names nobody; slots_give_back() when no rule is in the NIC any more. It is given again no earlier
+ * than SLOT_DRAIN_US and SLOT_DRAIN_TURNS of its worker after that, when what was in flight has been
+ * received. Given again in the order in which they came back.
+ *
+ * What a marked packet reads is 8 bytes, on lines of their own that change only here. Nothing here knows
+ * states; the rest of a slot is struct slot, which offload/agent.h fills.
+ *
+ * One thread, the worker. No global state.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rte_prefetch.h>
+
+#include "flow/record.h"
+#include "offload/counter.h"
+#include "offload/state.h"
+
+#define SLOT_NONE UINT32_MAX
+#define SLOT_DRAIN_US 10000
+#define SLOT_DRAIN_TURNS 64
+/* Generations that a number has at least: what is left of a mark's bits beside the number. */
+#define SLOT_GENERATIONS 8
+
+/* What a mark leads to. */
+struct slot_name {
+	uint32_t mark;	   /* in force; 0: none */
+	uint32_t position; /* of the flow's record; FLOW_NONE: it ended */
+};
+
+/* One direction's rule: of packets that arrive at one port of the wire. */
+struct slot_side {
+	uint64_t since_us; /* in its state; clock of the run */
+	uint64_t
+		base; /* packets of that end, when the first one came marked; less those not marked */
+	uint64_t checked;     /* packets of that end, at the last look */
+	uint64_t checked_us;  /* and when that was */
+	struct counter nic;   /* the NIC's own counter */
+	uint64_t nic_due_us;  /* when it is to be read next; UINT64_MAX: never */
+	uint64_t asked;	      /* marked packets when it was asked */
+	uint32_t unmarked;    /* in a row, since the last mark */
+	uint8_t from;	      /* the key's end that the packets come from */
+	uint8_t reason;	      /* why it is to leave: enum offload_reason */
+	bool asked_installer; /* an answer is awaited */
+	bool remove_waits;    /* the delete found no room yet */
+};
+
+/* The rest of a slot. */
+struct slot {
+	struct flow_key key; /* also when the record has gone */
+	uint64_t
+		packets; /* that came marked, in earlier stays, and before the last active report */
+	struct slot_side side[OFFLOAD_SIDES];
+	uint32_t next; /* in the list of free ones */
+	bool canary;
+};
+
+struct slots {
+	struct slot_name *names;
+	struct slot *slots;
+	uint32_t n;	      /* of this worker */
+	uint32_t first;	      /* number of the first */
+	unsigned number_bits; /* of the wire */
+	uint32_t generations; /* 1 .. generations - 1 are in use */
+	uint16_t *generation; /* of each, next */
+	/* free ones, first given back first */
+	uint32_t head, tail;
+	uint32_t n_used, n_draining;
+	struct slot_drain *drain;
+	uint64_t now_us, turns;
+};
+
+struct slots_config {
+	uint32_t n; /* wanted, of the whole wire; fewer where a mark has not the room */
+	unsigned n_workers;
+	unsigned worker;
+	uint32_t mark_max; /* the smaller of the wire's two ports */
+	uint64_t random;   /* unlike from run to run */
+};
+
+/* How many a wire has of `n` wanted: see SLOT_GENERATIONS. A multiple of n_workers. */
+uint32_t slots_fit(const struct slots_config *config);
+
+/* 0, -EINVAL or -ENOMEM; slots_fini() on a zeroed or failed one does nothing. */
+int slots_init(struct slots *slots, const struct slots_config *config);
+void slots_fini(struct slots *slots);
+size_t slots_memory(const struct slots *slots);
+
+/* Time passes: slots that have drained can be taken. Every turn. */
+void slots_turn(struct slots *slots, uint64_t now_us);
+
+/* A slot for the flow at `position`, zeroed but for its key; its number of this worker, or SLOT_NONE. */
+uint32_t slots_take(struct slots *slots, const struct flow_key *key, uint32_t position);
+/* Its mark names nobody any more. */
+void slots_sever(struct slots *slots, uint32_t slot);
+void slots_give_back(struct slots *slots, uint32_t slot);
+
+static inline struct slot *slots_slot(const struct slots *slots, uint32_t slot)
+{
+	return &slots->slots[slot];
+}
+
+/* The number that rules are kept under by the provider (their place), the same for all of the wire. */
+static inline uint32_t slots_place(const struct slots *slots, uint32_t slot)
+{
+	return slots->first + slot;
+}
+
+/* The slot of this worker that a mark would name; SLOT_NONE: it is not one of this worker's. */
+static inline uint32_t slots_of_mark(const struct slots *slots, uint32_t mark)
+{
+	uint32_t slot = (mark & ((UINT32_C(1) << slots->number_bits) - 1)) - slots->first;
+
+	return slot < slots->n ? slot : SLOT_NONE;
+}
+
+/* Fetches what slots_position() reads. */
+static inline void slots_fetch(const struct slots *slots, uint32_t mark)
+{
+	uint32_t slot = slots_of_mark(slots, mark);
+
+	if (slot != SLOT_NONE)
+		rte_prefetch0(&slots->names[slot]);
+}
+
+/* The record that a mark names, if number and generation are right; else FLOW_NONE. To be verified. */
+static inline uint32_t slots_position(const struct slots *slots, uint32_t mark)
+{
+	uint32_t slot = slots_of_mark(slots, mark);
+
+	if (slot == SLOT_NONE || slots->names[slot].mark != mark)
+		return FLOW_NONE;
+	return slots->names[slot].position;
+}

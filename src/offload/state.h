@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Where the NIC stands with one direction of a flow: of every record, for each of its wire's two ports.
+ *
+ *	software -> queued -> installing -> in_hw -> leaving -> software
+ *	                \          \          +-> suspect -> leaving, or in_hw again
+ *	                 \          +-> refused -> queued, after a back-off
+ *	                  +-> software, when a busier flow took the place in the queue
+ *
+ * A rule is for packets of one direction that arrive at one port: the state of a port is that of the
+ * direction that was seen there. in_hw has two values: accepted, and proven by a packet with its mark.
+ *
+ * The state lies in the record (struct flow_record, `offload`, 3 bits a port) and is written by the shard's
+ * worker alone, through offload/agent.h.
+ */
+
+#include <stdbool.h>
+
+#include "flow/record.h"
+
+/* The order counts: a packet without mark is worth a look from OFFLOAD_SUSPECT on. */
+enum offload_state {
+	OFFLOAD_SOFTWARE = 0,
+	OFFLOAD_QUEUED,	    /* waits in the worker's queue for its turn */
+	OFFLOAD_REFUSED,    /* the NIC, or who speaks for it, said no */
+	OFFLOAD_INSTALLING, /* handed to the installer, which has not answered */
+	OFFLOAD_LEAVING,    /* the delete is not confirmed */
+	OFFLOAD_SUSPECT,    /* was proven; packets come without the mark */
+	OFFLOAD_ACCEPTED,   /* in_hw by the NIC's word alone */
+	OFFLOAD_PROVEN,	    /* in_hw, and packets came with the mark */
+	OFFLOAD_N_STATES,
+};
+
+#define OFFLOAD_STATE_BITS 3
+#define OFFLOAD_SIDES 2
+
+/* "software", "queued", "refused", "installing", "leaving", "suspect", "in_hw" (both of them). */
+const char *offload_state_name(enum offload_state state);
+
+/* The state by its name; OFFLOAD_N_STATES: there is none. "in_hw" gives OFFLOAD_PROVEN. */
+enum offload_state offload_state_find(const char *name);
+
+static inline enum offload_state offload_state(const struct flow_record *record, unsigned side)
+{
+	return (enum offload_state)(record->offload >> OFFLOAD_STATE_BITS * side & 7);
+}
+
+static inline void offload_set_state(
+	struct flow_record *record, unsigned side, enum offload_state state)
+{
+	unsigned shift = OFFLOAD_STATE_BITS * side;
+
+	/* a bit-field: through a word of its own */
+	unsigned offload = record->offload;
+
+	offload = (offload & ~(7u << shift)) | (unsigned)state << shift;
+	record->offload = offload & 0xff;
+}
+
+/* States in which the flow has a slot: a rule is in the NIC, on its way there, or not surely gone. */
+static inline bool offload_state_holds(enum offload_state state)
+{
+	return state >= OFFLOAD_INSTALLING;
+}
+
+/*
+ * What `slot` of the record is: the number of its slot while this is true; else, while `back_off` is not
+ * 0, the time of the run's clock, in milliseconds, before which the NIC is not asked again.
+ */
+static inline bool offload_has_slot(const struct flow_record *record)
+{
+	return offload_state_holds(offload_state(record, 0)) ||
+	       offload_state_holds(offload_state(record, 1));
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The plane's part in offload: which ports have an installer, and what control asks of it. As in
+ * path/plane.h, all functions belong to control's thread; 0 or -ETIMEDOUT where nothing else is said.
+ */
+
+#include "offload/agent.h"
+#include "path/plane.h"
+
+/* What a flow has behind it, as far as the worker's ring of changes reaches. */
+#define PLANE_CHANGES 16
+
+struct plane_flow {
+	unsigned worker;
+	struct flow_record record;
+	struct flow_offload offload;
+	uint32_t mark;	    /* that its rules give; 0: it has no slot */
+	uint64_t nic[2];    /* the NIC's own counter of each side's rule; 0 where none is read */
+	uint64_t retry_us;  /* not before that time of the run's clock; 0: any time */
+	unsigned n_changes; /* newest first */
+	bool lost;	    /* there may have been older ones */
+	struct offload_change changes[PLANE_CHANGES];
+	uint64_t now_us;
+};
+
+/* The live flow with this key and all that is known of it. -ENOENT: there is none. */
+int plane_flow(struct plane *plane, const struct flow_key *key, struct plane_flow *flow);
+
+/* The installer of a port (2 * wire + side), for what any thread may read of it; NULL: it has none. */
+const struct installer *plane_installer(const struct plane *plane, unsigned port);
+
+/* The sum of all workers' counters of a port. */
+int plane_offload_counters(struct plane *plane, unsigned port, struct agent_counters *counters);
+
+/* Slots of a wire: how many there are, are in use, and wait to be used again; of all workers. */
+struct plane_slots {
+	uint32_t n, used, draining;
+};
+
+int plane_slots(struct plane *plane, unsigned wire, struct plane_slots *slots);
+
+/* Where a reader of changes is, in each ring. Zeroed: at the oldest that are left. */
+struct plane_changes {
+	uint64_t worker[PLANE_MAX_WORKERS];
+};
+
+/*
+ * The next changes of all workers and ports, of each in its order, at most `max` (64 or more); sets how
+ * many. Those of ports (breaker, stalls) are told once, to whoever asks first.
+ */
+int plane_changes(struct plane *plane, struct plane_changes *where, struct offload_change *changes,
+	unsigned max, unsigned *n);
