@@ -10,6 +10,7 @@ const char *path_event_name(enum path_event_kind kind)
 		[PATH_EVENT_FLOW_END] = "flow_end",
 		[PATH_EVENT_SHARDING_FALLBACK] = "sharding_fallback",
 		[PATH_EVENT_CHECKSUM_OFFLOAD] = "checksum_offload",
+		[PATH_EVENT_OFFLOAD] = "offload",
 	};
 
 	return names[kind];

@@ -15,6 +15,7 @@ enum path_event_kind {
 	PATH_EVENT_FLOW_END,	      /* `reason` is enum flow_end */
 	PATH_EVENT_SHARDING_FALLBACK, /* `port`; RSS did not bring a packet of `key` where it should */
 	PATH_EVENT_CHECKSUM_OFFLOAD, /* `port`; `key` is of a frame with an unfinished checksum */
+	PATH_EVENT_OFFLOAD, /* `port`, `from`, `before`, `after`; `reason` is enum offload_reason */
 	PATH_EVENT_N_KINDS,
 };
 
@@ -26,7 +27,9 @@ struct path_event {
 	uint8_t initiator; /* the key's end that began */
 	uint8_t worker;
 	uint8_t port; /* number of the port: 2 * wire + side */
-	uint8_t unused[5];
+	uint8_t from; /* of offload: the key's end that the rule is for, and states */
+	uint8_t before, after;
+	uint8_t unused[2];
 };
 
 static_assert(sizeof(struct path_event) == 56, "small, since it is copied twice");
