@@ -52,7 +52,7 @@ const struct refusal *refusal_of(const struct refusals *refusals, uint8_t reason
 {
 	unsigned n = atomic_load_explicit(&refusals->n, memory_order_acquire);
 
-	if (reason < OFFLOAD_REFUSALS || reason - OFFLOAD_REFUSALS >= n)
+	if (reason < OFFLOAD_REFUSALS || reason >= OFFLOAD_REFUSALS + n)
 		return NULL;
 	return &refusals->refusal[reason - OFFLOAD_REFUSALS];
 }
