@@ -86,7 +86,8 @@ struct flow_record {
 			uint64_t initiator : 1;	   /* the key's end that sent the first packet */
 			uint64_t window_known : 2; /* bit n: the window of end n is being tracked */
 			uint64_t side : 1; /* of the wire: which port the first packet came in by */
-			uint64_t offload : 8; /* 3 bits a port: where the NIC stands */
+			uint64_t
+				offload : 8; /* 3 bits a port: where the NIC stands (offload/state.h) */
 		};
 		uint64_t status; /* all of it: flow_status() */
 	};

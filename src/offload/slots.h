@@ -43,31 +43,34 @@ struct slot_name {
 	uint32_t position; /* of the flow's record; FLOW_NONE: it ended */
 };
 
-/* One direction's rule: of packets that arrive at one port of the wire. */
+/* One direction's rule: of packets that arrive at one port of the wire. Filled by the agent. */
 struct slot_side {
-	uint64_t since_us; /* in its state; clock of the run */
-	uint64_t
-		base; /* packets of that end, when the first one came marked; less those not marked */
-	uint64_t checked;     /* packets of that end, at the last look */
-	uint64_t checked_us;  /* and when that was */
-	struct counter nic;   /* the NIC's own counter */
-	uint64_t nic_due_us;  /* when it is to be read next; UINT64_MAX: never */
-	uint64_t asked;	      /* marked packets when it was asked */
-	uint32_t unmarked;    /* in a row, since the last mark */
-	uint8_t from;	      /* the key's end that the packets come from */
-	uint8_t reason;	      /* why it is to leave: enum offload_reason */
-	bool asked_installer; /* an answer is awaited */
-	bool remove_waits;    /* the delete found no room yet */
+	uint64_t since_us;  /* in its state; clock of the run */
+	uint64_t queued_us; /* when it was queued, of the last way into the NIC */
+	uint64_t base; /* packets of that end that came without the mark, while proven or suspect */
+	uint64_t marked;  /* that came with it, besides those after `base` */
+	uint64_t checked; /* packets of that end at the last look, and when that was */
+	uint64_t checked_us;
+	uint64_t asked;	     /* marked packets when the NIC's counter was asked for */
+	uint64_t nic_due_us; /* when it is to be asked for next; UINT64_MAX: never */
+	struct counter nic;  /* the NIC's own counter */
+	uint32_t unmarked;   /* packets in a row that should have had the mark */
+	uint8_t state;	     /* enum offload_state: as in the record, and when that has gone */
+	uint8_t reason;
+	uint8_t from; /* the key's end that the packets come from */
+	bool awaited; /* an answer of the installer: insert or remove */
+	bool count_awaited;
+	bool remove; /* to be taken out as soon as nothing is awaited */
 };
 
 /* The rest of a slot. */
 struct slot {
 	struct flow_key key; /* also when the record has gone */
-	uint64_t
-		packets; /* that came marked, in earlier stays, and before the last active report */
+	uint64_t reported;   /* marked packets that active reports have told */
 	struct slot_side side[OFFLOAD_SIDES];
-	uint32_t next; /* in the list of free ones */
-	bool canary;
+	uint32_t position; /* of the record; FLOW_NONE: it has gone */
+	uint32_t next;	   /* of a free one: the next free one; else the agent's */
+	uint32_t retry_ms; /* the NIC is not asked before; 0: any time */
 };
 
 struct slots {

@@ -66,11 +66,15 @@ static inline bool offload_state_holds(enum offload_state state)
 }
 
 /*
- * What `slot` of the record is: the number of its slot while this is true; else, while `back_off` is not
- * 0, the time of the run's clock, in milliseconds, before which the NIC is not asked again.
+ * A record keeps its slot when the NIC has no rule of it any more, for what is known of it, until others
+ * need the slot. `slot` of the record is its number while this is true; else, while `back_off` is not 0, the
+ * time of the run's clock, in milliseconds, before which the NIC is not asked again.
  */
+#define OFFLOAD_HAS_SLOT (1u << 6)
+/* It had one, and what was known is lost. */
+#define OFFLOAD_LOST_SLOT (1u << 7)
+
 static inline bool offload_has_slot(const struct flow_record *record)
 {
-	return offload_state_holds(offload_state(record, 0)) ||
-	       offload_state_holds(offload_state(record, 1));
+	return record->offload & OFFLOAD_HAS_SLOT;
 }
