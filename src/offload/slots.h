@@ -71,6 +71,10 @@ struct slot {
 	uint32_t position; /* of the record; FLOW_NONE: it has gone */
 	uint32_t next;	   /* of a free one: the next free one; else the agent's */
 	uint32_t retry_ms; /* the NIC is not asked before; 0: any time */
+	/* slots.c's own */
+	uint32_t generation; /* of its mark, or of its last one */
+	uint64_t back_us;    /* when it was given back, */
+	uint64_t back_turn;  /* and in which turn */
 };
 
 struct slots {
@@ -80,11 +84,12 @@ struct slots {
 	uint32_t first;	      /* number of the first */
 	unsigned number_bits; /* of the wire */
 	uint32_t generations; /* 1 .. generations - 1 are in use */
-	uint16_t *generation; /* of each, next */
-	/* free ones, first given back first */
-	uint32_t head, tail;
 	uint32_t n_used, n_draining;
-	struct slot_drain *drain;
+	/* slots.c's own */
+	uint32_t n_fresh;    /* never given yet: the last ones */
+	uint32_t head, tail; /* of those given back, first given back first */
+	uint32_t drains;     /* the first of these that drains still; SLOT_NONE: none does */
+	uint64_t random;
 	uint64_t now_us, turns;
 };
 
@@ -96,7 +101,10 @@ struct slots_config {
 	uint64_t random;   /* unlike from run to run */
 };
 
-/* How many a wire has of `n` wanted: see SLOT_GENERATIONS. A multiple of n_workers. */
+/*
+ * How many a wire has of `n` wanted: see SLOT_GENERATIONS. A multiple of n_workers: one for each at least,
+ * or none when a mark has not the room for that.
+ */
 uint32_t slots_fit(const struct slots_config *config);
 
 /* 0, -EINVAL or -ENOMEM; slots_fini() on a zeroed or failed one does nothing. */
@@ -107,7 +115,7 @@ size_t slots_memory(const struct slots *slots);
 /* Time passes: slots that have drained can be taken. Every turn. */
 void slots_turn(struct slots *slots, uint64_t now_us);
 
-/* A slot for the flow at `position`, zeroed but for its key; its number of this worker, or SLOT_NONE. */
+/* A slot for the flow at `position`, zeroed but for that and its key: its number, or SLOT_NONE. */
 uint32_t slots_take(struct slots *slots, const struct flow_key *key, uint32_t position);
 /* Its mark names nobody any more. */
 void slots_sever(struct slots *slots, uint32_t slot);

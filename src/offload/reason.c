@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "offload/reason.h"
+
+static const struct {
+	const char *name, *what;
+} reasons[OFFLOAD_N_REASONS] = {
+	[OFFLOAD_QUIET] = {"quiet", "its rate is below the threshold, or was not measured yet"},
+	[OFFLOAD_OFF] = {"off", "offload is turned off"},
+	[OFFLOAD_NO_NIC] = {"no_nic", "no NIC is there that takes rules and marks"},
+	[OFFLOAD_KIND] = {"kind", "the port takes no rules for this kind of flow"},
+	[OFFLOAD_SHORT] = {"short", "it has had too few packets"},
+	[OFFLOAD_DISPLACED] = {"displaced", "busier flows took its place in the queue"},
+	[OFFLOAD_NO_SLOT] = {"no_slot", "all numbers by which NICs name flows are in use"},
+	[OFFLOAD_BREAKER] = {"breaker",
+		"too much went wrong at the port, which was put to software"},
+	[OFFLOAD_QUARANTINE] = {"quarantine",
+		"it fell out of the NIC, and waits before the next try"},
+	[OFFLOAD_BUSY] = {"busy", "its rate reached the threshold"},
+	[OFFLOAD_CANARY] = {"canary", "it is tried to see whether the NIC keeps its word"},
+	[OFFLOAD_SLOWED] = {"slowed", "its rate fell below half of the threshold"},
+	[OFFLOAD_ENDED] = {"ended", "the flow ended, or began anew"},
+	[OFFLOAD_UNSEEN] = {"unseen",
+		"the rule was accepted, but packets never came with the mark"},
+	[OFFLOAD_UNMARKED] = {"unmarked", "packets came without the mark"},
+	[OFFLOAD_WRONG_MARK] = {"wrong_mark", "packets came with a mark that is not theirs"},
+	[OFFLOAD_COUNTER] = {"counter", "the NIC's counter does not move with its packets"},
+	[OFFLOAD_STALLED] = {"stalled", "the NIC did not answer in time"},
+	[OFFLOAD_STOPPING] = {"stopping", "the engine ends"},
+};
+
+const char *offload_reason_name(uint8_t reason)
+{
+	if (reason >= OFFLOAD_REFUSALS)
+		return "refused";
+	return reason < OFFLOAD_N_REASONS ? reasons[reason].name : "unknown";
+}
+
+const char *offload_reason_what(uint8_t reason)
+{
+	if (reason >= OFFLOAD_REFUSALS)
+		return "the NIC's driver refused it";
+	return reason < OFFLOAD_N_REASONS ? reasons[reason].what : "nobody knows";
+}
