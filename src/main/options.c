@@ -48,20 +48,26 @@ static bool read_number(const char *text, uint64_t *number)
 	return true;
 }
 
-int option_number(const char *where, const char *value, const char *number, uint32_t max,
-	uint32_t *out, struct error *error)
+int option_range(const char *where, const char *value, const char *number, uint32_t min,
+	uint32_t max, uint32_t *out, struct error *error)
 {
 	char grouped[TEXT_NUMBER_MAX], wanted[96];
 	uint64_t read;
 
-	if (!read_number(number, &read) || read < 1 || read > max) {
-		snprintf(wanted, sizeof(wanted), "a whole number from 1 to %s is needed%s",
+	if (!read_number(number, &read) || read < min || read > max) {
+		snprintf(wanted, sizeof(wanted), "a whole number from %u to %s is needed%s", min,
 			text_grouped(grouped, max),
 			leading_zero(number) ? ", without leading zeros" : "");
 		return option_bad_value(where, value, wanted, error);
 	}
 	*out = (uint32_t)read;
 	return 0;
+}
+
+int option_number(const char *where, const char *value, const char *number, uint32_t max,
+	uint32_t *out, struct error *error)
+{
+	return option_range(where, value, number, 1, max, out, error);
 }
 
 int option_word(const char *where, const char *value, const char *const *words, unsigned n,
@@ -78,17 +84,30 @@ int option_word(const char *where, const char *value, const char *const *words, 
 	return option_bad_value(where, value, wanted, error);
 }
 
-int option_yes_no(const char *where, const char *value, bool *yes, struct error *error)
+static const char *const truths[][2] = {
+	{"true", "false"}, {"on", "off"}, {"yes", "no"}, {"on", "off"}};
+
+/* One of `n` pairs; the last one is that which a complaint names. */
+static int read_truth(const char *where, const char *value, const char *const (*pairs)[2],
+	unsigned n, bool *yes, struct error *error)
 {
-	static const char *const words[][2] = {{"true", "false"}, {"on", "off"}, {"yes", "no"}};
 	unsigned which = 0;
 	int ret = -EINVAL;
 
-	/* the last pair is the one that a complaint names */
-	for (unsigned i = 0; i < 3 && ret < 0; i++)
-		ret = option_word(where, value, words[i], 2, &which, error);
+	for (unsigned i = 0; i < n && ret < 0; i++)
+		ret = option_word(where, value, pairs[i], 2, &which, error);
 	*yes = which == 0;
 	return ret;
+}
+
+int option_yes_no(const char *where, const char *value, bool *yes, struct error *error)
+{
+	return read_truth(where, value, truths, 3, yes, error);
+}
+
+int option_on_off(const char *where, const char *value, bool *on, struct error *error)
+{
+	return read_truth(where, value, truths, 4, on, error);
 }
 
 /* The word that is no option, with what it may have been meant to be. */

@@ -25,12 +25,18 @@ int option_bad_value(const char *where, const char *value, const char *wanted, s
 int option_number(const char *where, const char *value, const char *number, uint32_t max,
 	uint32_t *out, struct error *error);
 
+/* The same from `min`. */
+int option_range(const char *where, const char *value, const char *number, uint32_t min,
+	uint32_t max, uint32_t *out, struct error *error);
+
 /* One of `n` words, 1 or 2; says which one. */
 int option_word(const char *where, const char *value, const char *const *words, unsigned n,
 	unsigned *which, struct error *error);
 
 /* yes or no, true or false, on or off. */
 int option_yes_no(const char *where, const char *value, bool *yes, struct error *error);
+/* The same, for what is turned on or off: a complaint asks for these. */
+int option_on_off(const char *where, const char *value, bool *on, struct error *error);
 
 /*
  * getopt_long()'s complaint `id` put into words: ':' a value is missing, '?' anything else. The numbers

@@ -128,6 +128,25 @@ static int create_exporter(struct run *run, struct error *error)
 	return ret;
 }
 
+/* By the plane's numbers of ports. */
+static struct plane_offload offload_of(const struct run *run)
+{
+	const struct run_config *config = &run->config;
+	struct plane_offload offload = {
+		.on = config->offload.on,
+		.threshold = config->offload.threshold,
+		.slots = config->offload.slots,
+		.verify_one_in = config->offload.verify_one_in,
+		.counters = config->offload.counters,
+		.restart = config->offload.restart,
+	};
+
+	for (unsigned i = 0; i < run_n_ports(run); i++)
+		offload.off_port[i] =
+			!run_config_offloads(config, config->wires[i / 2].port[i % 2]);
+	return offload;
+}
+
 static int create_plane(struct run *run, struct error *error)
 {
 	const struct engine_options *engine = &run->config.engine;
@@ -143,6 +162,7 @@ static int create_plane(struct run *run, struct error *error)
 		.tcp_strict = engine->tcp_strict,
 		.active_s = engine->active_s,
 		.timeouts = engine->timeouts,
+		.offload = offload_of(run),
 		.mapping = MAPPING_HUGE | MAPPING_POPULATE,
 		.sink = take_reports,
 		.sink_context = run,

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "base/suggest.h"
 #include "base/text.h"
 #include "main/options.h"
 #include "main/run_config_parts.h"
@@ -20,6 +21,13 @@ const struct option run_options[] = {
 	{"pin", required_argument, NULL, RUN_OPTION_PIN},
 	{"output", required_argument, NULL, RUN_OPTION_OUTPUT},
 	{"socket", required_argument, NULL, RUN_OPTION_SOCKET},
+	{"offload", required_argument, NULL, RUN_OPTION_OFFLOAD},
+	{"offload-threshold", required_argument, NULL, RUN_OPTION_OFFLOAD_THRESHOLD},
+	{"offload-slots", required_argument, NULL, RUN_OPTION_OFFLOAD_SLOTS},
+	{"offload-verify", required_argument, NULL, RUN_OPTION_OFFLOAD_VERIFY},
+	{"offload-counters", required_argument, NULL, RUN_OPTION_OFFLOAD_COUNTERS},
+	{"offload-restart", required_argument, NULL, RUN_OPTION_OFFLOAD_RESTART},
+	{"offload-except", required_argument, NULL, RUN_OPTION_OFFLOAD_EXCEPT},
 	{"force", no_argument, NULL, RUN_OPTION_FORCE},
 	{"telemetry", no_argument, NULL, RUN_OPTION_TELEMETRY},
 	{"foreground", no_argument, NULL, RUN_OPTION_FOREGROUND},
@@ -101,6 +109,9 @@ int run_config_set(struct run_config *config, int id, const char *where, const c
 	unsigned which = 0;
 	int ret;
 
+	if (id >= RUN_OPTION_OFFLOAD && id <= RUN_OPTION_OFFLOAD_EXCEPT)
+		return run_offload_set(&config->offload,
+			(enum run_offload_key)(id - RUN_OPTION_OFFLOAD), where, value, error);
 	switch (id) {
 	case RUN_OPTION_THREADS:
 		ret = option_word(where, value, threads, 2, &which, error);
@@ -134,6 +145,40 @@ void run_config_init(struct run_config *config)
 {
 	*config = (struct run_config){.threads = PLANE_RUN_TO_COMPLETION, .pin = true};
 	engine_options_init(&config->engine);
+	run_offload_init(&config->offload);
+}
+
+bool run_config_offloads(const struct run_config *config, unsigned port)
+{
+	for (unsigned i = 0; i < config->offload.n_except; i++)
+		if (strcmp(config->offload.except[i], config->ports[port].name) == 0)
+			return false;
+	return config->offload.on;
+}
+
+int run_config_check_except(const struct run_config *config, run_where_fn where,
+	const void *context, struct error *error)
+{
+	const char *names[PLANE_MAX_PORTS];
+	char place[RUN_WHERE_MAX], word[OPTION_WORD_MAX];
+
+	for (unsigned i = 0; i < config->n_ports; i++)
+		names[i] = config->ports[i].name;
+	for (unsigned i = 0; i < config->offload.n_except; i++) {
+		const char *name = config->offload.except[i];
+		unsigned n = 0;
+
+		while (n < config->n_ports && strcmp(name, names[n]) != 0)
+			n++;
+		if (n < config->n_ports)
+			continue;
+		const char *near = suggest(name, names, config->n_ports);
+
+		return error_set(error, -EINVAL, "%s %s: no such port%s%s%s",
+			where(context, i, place), text_printable(word, sizeof(word), name),
+			near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+	}
+	return 0;
 }
 
 int run_config_complete(struct run_config *config, struct error *error)

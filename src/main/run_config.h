@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "main/engine_options.h"
+#include "main/run_config_offload.h"
 #include "path/plane.h"
 #include "port/port.h"
 
@@ -40,9 +41,10 @@ struct run_config {
 	struct engine_options engine; /* workers, flows, timeouts, ... as replay has them */
 	enum plane_threads threads;
 	bool poll_always;
-	bool pin;	   /* default true */
-	bool telemetry;	   /* with DPDK's telemetry socket */
-	bool force;	   /* go on where a wire would cut this machine off */
+	bool pin;	/* default true */
+	bool telemetry; /* with DPDK's telemetry socket */
+	bool force;	/* go on where a wire would cut this machine off */
+	struct run_offload offload;
 	char *output;	   /* file for records; NULL: none are written; "-": standard output */
 	char *socket;	   /* never NULL after success: the default is filled in */
 	char *config_file; /* NULL: none was read */
@@ -69,6 +71,9 @@ int run_config_read_bytes(struct run_config *config, const char *name, const cha
 	size_t size, struct error *error);
 
 void run_config_fini(struct run_config *config);
+
+/* Is this port (a place in `ports`) one that NICs may be given rules on? */
+bool run_config_offloads(const struct run_config *config, unsigned port);
 
 /*
  * The configuration in effect, every default filled in, as one line of JSON without a newline, in the

@@ -67,6 +67,37 @@ static int set_timeouts(const struct loading *loading)
 	return 0;
 }
 
+static const char *where_except(const void *context, unsigned number, char where[RUN_WHERE_MAX])
+{
+	const struct loading *loading = context;
+	char path[RUN_PATH_MAX];
+
+	snprintf(path, sizeof(path), "offload.except[%u]", number);
+	return run_places_where(loading->places, path, where);
+}
+
+static int set_offload(const struct loading *loading)
+{
+	const struct run_yaml_offload *said = loading->data->offload;
+	struct run_offload *offload = &loading->config->offload;
+	char path[RUN_PATH_MAX], where[RUN_WHERE_MAX];
+	int ret = 0;
+
+	for (unsigned i = 0; said && ret == 0 && i < RUN_OFFLOAD_EXCEPT; i++) {
+		enum run_offload_key key = (enum run_offload_key)i;
+
+		if (!said->values[i])
+			continue;
+		snprintf(path, sizeof(path), "offload.%s", run_offload_key(key));
+		run_places_where(loading->places, path, where);
+		ret = run_offload_set(offload, key, where, said->values[i], loading->error);
+	}
+	for (unsigned i = 0; said && ret == 0 && i < said->n_except; i++)
+		ret = run_offload_add_except(
+			offload, where_except(loading, i, where), said->except[i], loading->error);
+	return ret;
+}
+
 /* The schema has seen to it that there are not too many. */
 static int join_ports(const struct loading *loading)
 {
@@ -111,7 +142,13 @@ static int load(struct loading *loading, const char *bytes, size_t size)
 	if (loading->data && ret == 0)
 		ret = set_timeouts(loading);
 	if (loading->data && ret == 0)
+		ret = set_offload(loading);
+	if (loading->data && ret == 0)
 		ret = join_ports(loading);
+	/* else the wires are the command line's */
+	if (ret == 0 && loading->config->n_wires > 0)
+		ret = run_config_check_except(
+			loading->config, where_except, loading, loading->error);
 	run_yaml_destroy(yaml);
 	return ret;
 }

@@ -67,6 +67,25 @@ static json_t *timeouts(const struct run_config *config)
 	return object;
 }
 
+static json_t *offload(const struct run_config *config)
+{
+	const struct run_offload *from = &config->offload;
+	json_t *object = json_object(), *except = json_array();
+
+	json_object_set_new(object, "enabled", json_boolean(from->on));
+	json_object_set_new(object, "threshold", number(from->threshold));
+	json_object_set_new(object, "slots", number(from->slots));
+	json_object_set_new(object, "verify",
+		from->verify_one_in == 1 ? json_string("always")
+					 : json_sprintf("sampled:%u", from->verify_one_in));
+	json_object_set_new(object, "counters", json_boolean(from->counters));
+	json_object_set_new(object, "restart", json_boolean(from->restart));
+	for (unsigned i = 0; i < from->n_except; i++)
+		json_array_append_new(except, text(from->except[i]));
+	json_object_set_new(object, "except", except);
+	return object;
+}
+
 char *run_config_json(const struct run_config *config)
 {
 	const struct engine_options *engine = &config->engine;
@@ -87,6 +106,7 @@ char *run_config_json(const struct run_config *config)
 		{"active", engine->active_s > 0 ? number(engine->active_s)
 						: text(ENGINE_ACTIVE_DEFAULT)},
 		{"timeouts", timeouts(config)},
+		{"offload", offload(config)},
 		{"output", text(config->output)},
 		{"socket", text(config->socket)},
 		{"telemetry", json_boolean(config->telemetry)},

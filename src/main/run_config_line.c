@@ -20,6 +20,7 @@ struct line {
 	struct run_config *config;
 	struct run_draft draft;
 	const char *file;
+	bool except_given;
 	struct error *error;
 };
 
@@ -136,6 +137,7 @@ static int second_look(struct line *line, int argc, char **argv)
 		case RUN_OPTION_FOREGROUND:
 			break;
 		default:
+			line->except_given |= id == RUN_OPTION_OFFLOAD_EXCEPT;
 			snprintf(where, sizeof(where), "--%s", option_name(run_options, id));
 			ret = run_config_set(
 				line->config, id, where, optarg ? optarg : "yes", line->error);
@@ -172,6 +174,18 @@ static int join(struct line *line)
 		line->error, -EINVAL, "a wire is needed: --wire NAME,NAME, as in --wire eth1,eth2");
 }
 
+/* A file without wires could not be held against its ports yet. */
+static const char *where_except(const void *context, unsigned number, char where[RUN_WHERE_MAX])
+{
+	const struct line *line = context;
+
+	(void)number;
+	if (line->except_given || !line->file)
+		return "--offload-except";
+	snprintf(where, RUN_WHERE_MAX, "%.200s: offload.except:", line->file);
+	return where;
+}
+
 int run_config_parse(struct run_config *config, int argc, char **argv, struct error *error)
 {
 	struct line *line = calloc(1, sizeof(*line));
@@ -188,6 +202,8 @@ int run_config_parse(struct run_config *config, int argc, char **argv, struct er
 		ret = second_look(line, argc, argv);
 	if (ret == 0)
 		ret = join(line);
+	if (ret == 0)
+		ret = run_config_check_except(config, where_except, line, error);
 	if (ret == 0)
 		ret = run_config_complete(config, error);
 	free(line);

@@ -20,6 +20,14 @@ enum run_option {
 	RUN_OPTION_SOCKET,
 	RUN_OPTION_FORCE,
 	RUN_OPTION_TELEMETRY,
+	/* in the order of enum run_offload_key */
+	RUN_OPTION_OFFLOAD,
+	RUN_OPTION_OFFLOAD_THRESHOLD,
+	RUN_OPTION_OFFLOAD_SLOTS,
+	RUN_OPTION_OFFLOAD_VERIFY,
+	RUN_OPTION_OFFLOAD_COUNTERS,
+	RUN_OPTION_OFFLOAD_RESTART,
+	RUN_OPTION_OFFLOAD_EXCEPT,
 	/* the command line's alone */
 	RUN_OPTION_PORT,
 	RUN_OPTION_WIRE,
@@ -55,6 +63,15 @@ struct run_draft {
  * port has to end up in one wire.
  */
 int run_config_join(struct run_config *config, const struct run_draft *draft, struct error *error);
+
+/*
+ * Are the ports that offload leaves out ports of this configuration? Those of a list in a file have a
+ * `where` each, by their number.
+ */
+typedef const char *(*run_where_fn)(
+	const void *context, unsigned number, char where[RUN_WHERE_MAX]);
+int run_config_check_except(const struct run_config *config, run_where_fn where,
+	const void *context, struct error *error);
 
 void run_config_init(struct run_config *config);
 

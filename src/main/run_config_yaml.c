@@ -48,20 +48,26 @@ static const cyaml_schema_value_t text_value = {
 	CYAML_VALUE_STRING(MAY_BE_MISSING, char, 0, CYAML_UNLIMITED),
 };
 
-/* The keys with more than one value; the timeouts' own keys are filled in. */
+/* The keys with more than one value; the own keys of offload and timeouts are filled in. */
 static const cyaml_schema_field_t groups[] = {
 	CYAML_FIELD_SEQUENCE_COUNT("ports", MAY_BE_MISSING, struct run_yaml_data, ports, n_ports,
 		&port_value, 0, PLANE_MAX_PORTS),
 	CYAML_FIELD_SEQUENCE_COUNT("wires", MAY_BE_MISSING, struct run_yaml_data, wires, n_wires,
 		&wire_value, 0, FLOW_MAX_WIRES),
+	CYAML_FIELD_MAPPING_PTR("offload", MAY_BE_MISSING, struct run_yaml_data, offload, NULL),
 	CYAML_FIELD_MAPPING_PTR("timeouts", MAY_BE_MISSING, struct run_yaml_data, timeouts, NULL),
 };
 
 #define N_GROUPS (sizeof(groups) / sizeof(groups[0]))
 #define TIMEOUTS (N_GROUPS - 1)
+#define OFFLOAD (N_GROUPS - 2)
+
+static const cyaml_schema_field_t except_field = CYAML_FIELD_SEQUENCE_COUNT("except",
+	MAY_BE_MISSING, struct run_yaml_offload, except, n_except, &name_value, 0, PLANE_MAX_PORTS);
 
 struct run_yaml {
 	cyaml_schema_field_t timeouts[RUN_YAML_TIMEOUTS + 1];
+	cyaml_schema_field_t offload[RUN_OFFLOAD_N_KEYS + 1];
 	cyaml_schema_field_t keys[N_GROUPS + RUN_N_SETTINGS + 1];
 	cyaml_schema_value_t schema;
 	struct run_yaml_data *data;
@@ -79,7 +85,12 @@ static void make_schema(struct run_yaml *yaml)
 	for (unsigned i = 0; i < RUN_YAML_TIMEOUTS; i++)
 		yaml->timeouts[i] = text_field(run_yaml_timeout(i),
 			offsetof(struct run_yaml_timeouts, seconds) + i * sizeof(char *));
+	for (unsigned i = 0; i < RUN_OFFLOAD_EXCEPT; i++)
+		yaml->offload[i] = text_field(run_offload_key((enum run_offload_key)i),
+			offsetof(struct run_yaml_offload, values) + i * sizeof(char *));
+	yaml->offload[RUN_OFFLOAD_EXCEPT] = except_field;
 	memcpy(yaml->keys, groups, sizeof(groups));
+	yaml->keys[OFFLOAD].value.mapping.fields = yaml->offload;
 	yaml->keys[TIMEOUTS].value.mapping.fields = yaml->timeouts;
 	for (unsigned i = 0; i < RUN_N_SETTINGS; i++)
 		yaml->keys[N_GROUPS + i] = text_field(option_name(run_options, run_settings[i]),
@@ -155,6 +166,8 @@ static unsigned keys_at(const struct run_yaml *yaml, const char *path, const cha
 		field = port_fields;
 	else if (strncmp(path, "timeouts", 8) == 0)
 		field = yaml->timeouts;
+	else if (strncmp(path, "offload", 7) == 0)
+		field = yaml->offload;
 	for (; field->key && n < MAX_KEYS; field++)
 		keys[n++] = field->key;
 	return n;
@@ -173,6 +186,10 @@ static const char *wanted_at(const char *path, unsigned depth)
 		return "a list of [NAME, NAME] is needed";
 	if (depth == 1 && strcmp(path, "timeouts") == 0)
 		return "lines of NAME: SECONDS are needed";
+	if (depth == 1 && strcmp(path, "offload") == 0)
+		return "lines of KEY: VALUE are needed, as in enabled: no";
+	if (depth == 2 && strcmp(path, "offload.except") == 0)
+		return "a list of names of ports is needed, 32 at most";
 	if (depth == 2 && ports)
 		return "{name: NAME, device: DEVICE} is needed";
 	if (depth == 2 && wires)

@@ -30,12 +30,19 @@ struct run_yaml_timeouts {
 	char *seconds[RUN_YAML_TIMEOUTS]; /* NULL: not said */
 };
 
+struct run_yaml_offload {
+	char *values[RUN_OFFLOAD_EXCEPT]; /* by enum run_offload_key; NULL: not said */
+	char **except;
+	unsigned n_except;
+};
+
 struct run_yaml_data {
 	struct run_yaml_port *ports;
 	unsigned n_ports;
 	struct run_yaml_wire **wires;
 	unsigned n_wires;
 	struct run_yaml_timeouts *timeouts; /* NULL: none said */
+	struct run_yaml_offload *offload;   /* NULL: none said */
 	char *settings[RUN_N_SETTINGS];	    /* in the order of run_settings; NULL: not said */
 };
 

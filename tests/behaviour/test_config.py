@@ -64,6 +64,9 @@ def test_every_key_is_told(check):
     for key in known:
         assert re.search(rf"^{key}:", example, re.MULTILINE), key
         assert f"| `{key}` |" in document, key
+    for key in known["offload"]:
+        assert re.search(rf"^  {key}: ", example, re.MULTILINE), key
+        assert f"| `{key}` |" in document, key
     for name, seconds in known["timeouts"].items():
         assert re.search(rf"^  {name}: {seconds} ", example, re.MULTILINE), name
         assert f"| `{name}` | {seconds} |" in document, name
@@ -90,12 +93,17 @@ def test_json_round_trip(check):
         zone: vlan
         active: 300
         timeouts: {tcp: 5, udp-new: 1}
+        offload: {enabled: no, threshold: 0, slots: 2097152, verify: "sampled:65536",
+                  counters: off, restart: true, except: [5e:00.0, lan]}
         output: "/srv/flöws \\"of\\" \U0001F600.json"
         socket: s
         """)
     assert first["wires"] == [["lan", "n"], ["5e:00.0", "eth3"]]
     assert first["ports"][2] == {"name": "5e:00.0", "device": "0000:5e:00.0"}
     assert (first["pin"], first["force"], first["telemetry"]) == (False, True, True)
+    assert first["offload"] == {"enabled": False, "threshold": 0, "slots": 2097152,
+                                "verify": "sampled:65536", "counters": False, "restart": True,
+                                "except": ["5e:00.0", "lan"]}
     assert first["timeouts"]["tcp-open"] == 5 and first["timeouts"]["udp-open"] == 180
     assert effective(check, json.dumps(first, ensure_ascii=False)) == first
     assert effective(check, json.dumps(first, ensure_ascii=False, indent=4)) == first
@@ -106,6 +114,13 @@ def test_json_round_trip(check):
     ("\nwokers: 2\n", ["f.yaml:2: wokers: ", "did you mean workers?"]),
     ("workers: 2\nflows: many\n", ["f.yaml:2: flows: many: "]),
     ("workers: 17\n", ["f.yaml:1: workers: 17: ", "1 to 16"]),
+    ("offload: off\n", ["f.yaml:1: offload: ", "KEY: VALUE"]),
+    ("offload:\n  thresh: 1\n", ["f.yaml:2: offload.thresh: ", "did you mean threshold?"]),
+    ("offload:\n  verify: sampled:1\n", ["f.yaml:2: offload.verify: sampled:1: ", "2 to 65,536"]),
+    ("offload: {slots: 0}\n", ["f.yaml:1: offload.slots: 0: ", "1 to 2,097,152"]),
+    ("offload: {except: lan}\n", ["f.yaml:1: offload.except: ", "list"]),
+    ("wires: [[lan, wan]]\noffload:\n  except:\n  - lan\n  - van\n",
+     ["f.yaml:5: offload.except[1]: van: ", "did you mean wan?"]),
     ("ports: {lan: eth1}\n", ["f.yaml:1: ports: ", "{name: NAME, device: DEVICE}"]),
     ("wires:\n- [a, b]\n- [a, c]\n", ["f.yaml:3: wires[1]: a: "]),
     ("flows: 1\nflows: 2\n", ["f.yaml:2: flows: ", "line 1"]),

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "main/run_config_offload.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "main/options.h"
+
+/* More than any wire carries. */
+#define THRESHOLD_MAX 1000000000
+#define SAMPLED "sampled:"
+
+const char *run_offload_key(enum run_offload_key key)
+{
+	static const char *const keys[RUN_OFFLOAD_N_KEYS] = {
+		[RUN_OFFLOAD_ENABLED] = "enabled",
+		[RUN_OFFLOAD_THRESHOLD_KEY] = "threshold",
+		[RUN_OFFLOAD_SLOTS_KEY] = "slots",
+		[RUN_OFFLOAD_VERIFY] = "verify",
+		[RUN_OFFLOAD_COUNTERS] = "counters",
+		[RUN_OFFLOAD_RESTART] = "restart",
+		[RUN_OFFLOAD_EXCEPT] = "except",
+	};
+
+	return keys[key];
+}
+
+void run_offload_init(struct run_offload *offload)
+{
+	*offload = (struct run_offload){
+		.on = true,
+		.threshold = RUN_OFFLOAD_THRESHOLD,
+		.slots = RUN_OFFLOAD_SLOTS,
+		.verify_one_in = 1,
+		.counters = true,
+	};
+}
+
+static int set_verify(
+	struct run_offload *offload, const char *where, const char *value, struct error *error)
+{
+	const size_t length = strlen(SAMPLED);
+
+	if (strcmp(value, "always") == 0) {
+		offload->verify_one_in = 1;
+		return 0;
+	}
+	if (strncmp(value, SAMPLED, length) != 0)
+		return option_bad_value(
+			where, value, "always, or sampled:N for one packet in N, is needed", error);
+	return option_range(where, value, value + length, 2, 65536, &offload->verify_one_in, error);
+}
+
+static bool good_name(const char *name)
+{
+	return *name != '\0' && strlen(name) < PORT_NAME_MAX;
+}
+
+int run_offload_add_except(
+	struct run_offload *offload, const char *where, const char *name, struct error *error)
+{
+	if (!good_name(name))
+		return option_bad_value(where, name, "the name of a port is needed", error);
+	for (unsigned i = 0; i < offload->n_except; i++)
+		if (strcmp(offload->except[i], name) == 0)
+			return option_bad_value(where, name, "this port is named twice", error);
+	if (offload->n_except == PLANE_MAX_PORTS)
+		return option_bad_value(where, name, "there can be 32 ports at most", error);
+	strcpy(offload->except[offload->n_except++], name);
+	return 0;
+}
+
+/* NAME,NAME,... */
+static int set_except(
+	struct run_offload *offload, const char *where, const char *value, struct error *error)
+{
+	char name[PORT_NAME_MAX + 1];
+	int ret = 0;
+
+	offload->n_except = 0;
+	if (strcmp(value, "none") == 0)
+		return 0;
+	for (const char *at = value; ret == 0 && at; at = strchr(at, ',')) {
+		at += at != value;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, ","), at);
+		ret = run_offload_add_except(offload, where, name, error);
+	}
+	return ret;
+}
+
+int run_offload_set(struct run_offload *offload, enum run_offload_key key, const char *where,
+	const char *value, struct error *error)
+{
+	switch (key) {
+	case RUN_OFFLOAD_ENABLED:
+		return option_on_off(where, value, &offload->on, error);
+	case RUN_OFFLOAD_THRESHOLD_KEY:
+		return option_range(
+			where, value, value, 0, THRESHOLD_MAX, &offload->threshold, error);
+	case RUN_OFFLOAD_SLOTS_KEY:
+		return option_number(
+			where, value, value, RUN_OFFLOAD_SLOTS_MAX, &offload->slots, error);
+	case RUN_OFFLOAD_VERIFY:
+		return set_verify(offload, where, value, error);
+	case RUN_OFFLOAD_COUNTERS:
+		return option_yes_no(where, value, &offload->counters, error);
+	case RUN_OFFLOAD_RESTART:
+		return option_yes_no(where, value, &offload->restart, error);
+	case RUN_OFFLOAD_EXCEPT:
+		return set_except(offload, where, value, error);
+	case RUN_OFFLOAD_N_KEYS:
+		break;
+	}
+	return -EINVAL;
+}
