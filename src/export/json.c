@@ -8,6 +8,8 @@
 #include <rte_byteorder.h>
 
 #include "export/address.h"
+#include "offload/reason.h"
+#include "offload/state.h"
 
 #define TCP 6
 
@@ -153,6 +155,38 @@ static char *write_life(char *out, const struct flow_report *report, bool live)
 	return TEXT(out, "\"");
 }
 
+unsigned export_json_side(const struct flow_offload *offload)
+{
+	/* how far a side has come; a place in the queue is more than a refusal */
+	static const uint8_t ranks[OFFLOAD_N_STATES] = {
+		[OFFLOAD_SOFTWARE] = 0,
+		[OFFLOAD_REFUSED] = 1,
+		[OFFLOAD_QUEUED] = 2,
+		[OFFLOAD_INSTALLING] = 3,
+		[OFFLOAD_LEAVING] = 4,
+		[OFFLOAD_SUSPECT] = 5,
+		[OFFLOAD_ACCEPTED] = 6,
+		[OFFLOAD_PROVEN] = 7,
+	};
+
+	return ranks[offload->state[1]] > ranks[offload->state[0]];
+}
+
+static char *write_offload(char *out, const struct flow_offload *offload)
+{
+	unsigned side = export_json_side(offload);
+
+	if (!offload->told)
+		return TEXT(out, ",\"offload\":{\"packets\":0,\"state\":\"software\","
+				 "\"reason\":\"no_nic\"}");
+	out = write_number(TEXT(out, ",\"offload\":{\"packets\":"), offload->packets);
+	out = write_string(TEXT(out, ",\"state\":\""),
+		offload_state_name((enum offload_state)offload->state[side]));
+	out = write_string(
+		TEXT(out, "\",\"reason\":\""), offload_reason_name(offload->reason[side]));
+	return TEXT(out, "\"}");
+}
+
 /* All members from version to offload. */
 static char *write_members(char *out, const struct flow_report *report, bool live)
 {
@@ -167,9 +201,7 @@ static char *write_members(char *out, const struct flow_report *report, bool liv
 	out = write_number(
 		TEXT(out, ",\"reverse_tcp_flags\":"), tcp ? record->tcp_flags[!from] : 0);
 	out = write_number(TEXT(out, ",\"icmp_errors\":"), record->icmp_errors);
-	/* no port of this engine has flow hardware yet: every flow is in software */
-	return TEXT(
-		out, ",\"offload\":{\"packets\":0,\"state\":\"software\",\"reason\":\"no_nic\"}");
+	return write_offload(out, &report->offload);
 }
 
 size_t export_json_line(char *buffer, const struct flow_report *report, const char *file)

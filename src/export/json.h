@@ -25,14 +25,20 @@ size_t export_json_line(char *buffer, const struct flow_report *report, const ch
 
 /*
  * The object of a flow that lives, as `flow list` shows it: the same members without end and
- * end_reason, state being the flow's phase, and after them worker. Of the report the record, origin_us
- * and worker count.
+ * end_reason, state being the flow's phase, and after them worker. Of the report the record, origin_us,
+ * worker and offload count.
  *
  * It is left open, so that more can be said of the flow: further members follow, each with a comma
  * before it, and then "}\n", all of it the caller's. Returns the length, less than EXPORT_JSON_MAX;
  * there is no ending zero.
  */
 size_t export_json_live(char *buffer, const struct flow_report *report);
+
+/*
+ * The side of the flow whose state and reason stand for both: the one that is further on, in_hw before
+ * suspect, leaving, installing, queued, refused and software.
+ */
+unsigned export_json_side(const struct flow_offload *offload);
 
 /* Unix time in microseconds, as records have it: "2026-11-20T08:00:00.000000Z". Returns `text`. */
 #define EXPORT_JSON_TIME_MAX 48

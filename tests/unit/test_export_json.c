@@ -13,6 +13,8 @@
 
 #include "export/address.h"
 #include "export/json.h"
+#include "offload/reason.h"
+#include "offload/state.h"
 
 /* 2026-11-20T08:00:00Z */
 #define START_S UINT64_C(1795161600)
@@ -138,6 +140,56 @@ static void test_initiator(void **state)
 	json_decref(object);
 }
 
+/* What a NIC did: of the side that is further on. */
+static void test_offload(void **state)
+{
+	static const struct {
+		uint8_t states[2], reasons[2];
+		const char *name, *reason;
+	} cases[] = {
+		{{OFFLOAD_SOFTWARE, OFFLOAD_SOFTWARE}, {OFFLOAD_SHORT, OFFLOAD_QUIET}, "software",
+			"short"},
+		{{OFFLOAD_SOFTWARE, OFFLOAD_REFUSED}, {OFFLOAD_QUIET, 255}, "refused", "refused"},
+		{{OFFLOAD_QUEUED, OFFLOAD_REFUSED}, {OFFLOAD_BUSY, 128}, "queued", "busy"},
+		{{OFFLOAD_REFUSED, OFFLOAD_QUEUED}, {128, OFFLOAD_BUSY}, "queued", "busy"},
+		{{OFFLOAD_QUEUED, OFFLOAD_INSTALLING}, {OFFLOAD_BUSY, OFFLOAD_CANARY}, "installing",
+			"canary"},
+		{{OFFLOAD_INSTALLING, OFFLOAD_LEAVING}, {OFFLOAD_BUSY, OFFLOAD_SLOWED}, "leaving",
+			"slowed"},
+		{{OFFLOAD_SUSPECT, OFFLOAD_LEAVING}, {OFFLOAD_UNMARKED, OFFLOAD_ENDED}, "suspect",
+			"unmarked"},
+		{{OFFLOAD_SUSPECT, OFFLOAD_ACCEPTED}, {OFFLOAD_UNMARKED, OFFLOAD_BUSY}, "in_hw",
+			"busy"},
+		{{OFFLOAD_PROVEN, OFFLOAD_ACCEPTED}, {OFFLOAD_CANARY, OFFLOAD_BUSY}, "in_hw",
+			"canary"},
+	};
+	struct flow_report report = example();
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		report.offload = (struct flow_offload){.packets = UINT64_C(1) << 40, .told = true};
+		memcpy(report.offload.state, cases[i].states, 2);
+		memcpy(report.offload.reason, cases[i].reasons, 2);
+		json_t *object = parse(&report);
+		const json_t *offload = json_object_get(object, "offload");
+
+		assert_int_equal(json_object_size(offload), 3);
+		assert_int_equal(number(offload, "packets"), INT64_C(1) << 40);
+		assert_string_equal(string(offload, "state"), cases[i].name);
+		assert_string_equal(string(offload, "reason"), cases[i].reason);
+		json_decref(object);
+	}
+	/* nobody offloads, whatever is said beside that */
+	report.offload.told = false;
+	json_t *object = parse(&report);
+	const json_t *offload = json_object_get(object, "offload");
+
+	assert_int_equal(number(offload, "packets"), 0);
+	assert_string_equal(string(offload, "state"), "software");
+	assert_string_equal(string(offload, "reason"), "no_nic");
+	json_decref(object);
+}
+
 /* Every number at its longest. */
 static void test_extremes(void **state)
 {
@@ -145,6 +197,10 @@ static void test_extremes(void **state)
 
 	(void)state;
 	memset(&report, 0xff, sizeof(report));
+	report.offload = (struct flow_offload){.packets = UINT64_MAX,
+		.state = {OFFLOAD_INSTALLING},
+		.reason = {OFFLOAD_QUARANTINE},
+		.told = true};
 	report.record.key.version_wire = FLOW_KEY_VERSION_WIRE(6, 15);
 	report.record.key.proto = 6;
 	report.record.initiator = 0;
@@ -236,6 +292,10 @@ static void test_live(void **state)
 
 	/* every number at its longest */
 	memset(&report, 0xff, sizeof(report));
+	report.offload = (struct flow_offload){.packets = UINT64_MAX,
+		.state = {OFFLOAD_INSTALLING},
+		.reason = {OFFLOAD_QUARANTINE},
+		.told = true};
 	report.record.key.version_wire = FLOW_KEY_VERSION_WIRE(6, 15);
 	report.record.state = FLOW_SYN_RECEIVED;
 	free(live_line(&report, ""));
@@ -359,6 +419,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_line),
 		cmocka_unit_test(test_initiator),
+		cmocka_unit_test(test_offload),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_states),
 		cmocka_unit_test(test_live),

@@ -166,96 +166,6 @@ static void test_all(void **state)
 	run_config_fini(&config);
 }
 
-static void check_offload(const char *words, struct run_offload wanted)
-{
-	struct run_config config;
-	struct error error;
-	struct line line;
-
-	if (parse(&line, words, &config, &error) != 0)
-		fail_msg("%s", error.text);
-	assert_int_equal(config.offload.on, wanted.on);
-	assert_int_equal(config.offload.threshold, wanted.threshold);
-	assert_int_equal(config.offload.slots, wanted.slots);
-	assert_int_equal(config.offload.verify_one_in, wanted.verify_one_in);
-	assert_int_equal(config.offload.counters, wanted.counters);
-	assert_int_equal(config.offload.restart, wanted.restart);
-	assert_int_equal(config.offload.n_except, wanted.n_except);
-	for (unsigned i = 0; i < wanted.n_except; i++)
-		assert_string_equal(config.offload.except[i], wanted.except[i]);
-	run_config_fini(&config);
-}
-
-static void test_offload(void **state)
-{
-	struct run_offload wanted = {.on = true,
-		.threshold = 1000,
-		.slots = 65536,
-		.verify_one_in = 1,
-		.counters = true};
-
-	(void)state;
-	check_offload("--wire a,b", wanted);
-	check_offload("--wire a,b --offload on --offload-verify always", wanted);
-	check_offload("--wire a,b --offload-except a --offload-except none", wanted);
-	wanted = (struct run_offload){.threshold = 0,
-		.slots = 1,
-		.verify_one_in = 2,
-		.restart = true,
-		.n_except = 2,
-		.except = {"b", "a"}};
-	check_offload("--wire a,b --offload off --offload-threshold 0 --offload-slots=1 "
-		      "--offload-verify sampled:2 --offload-counters no --offload-restart yes "
-		      "--offload-except b,a",
-		wanted);
-}
-
-/* What a port is left out by is its name; and all are when nothing is offloaded. */
-static void test_offloads(void **state)
-{
-	struct run_config config;
-	struct error error;
-	struct line line;
-
-	(void)state;
-	assert_int_equal(
-		parse(&line, "--port x=eth1 --wire b,x --offload-except x", &config, &error), 0);
-	assert_false(run_config_offloads(&config, config.wires[0].port[1]));
-	assert_true(run_config_offloads(&config, config.wires[0].port[0]));
-	config.offload.on = false;
-	assert_false(run_config_offloads(&config, config.wires[0].port[0]));
-	run_config_fini(&config);
-}
-
-static void test_offload_refused(void **state)
-{
-	static const struct row rows[] = {
-		{"--wire a,b --offload maybe", "--offload maybe: \"on\" or \"off\" is needed"},
-		{"--wire a,b --offload-threshold 1000000001",
-			"--offload-threshold 1000000001: a whole number from 0 to 1,000,000,000 is "
-			"needed"},
-		{"--wire a,b --offload-slots 0",
-			"--offload-slots 0: a whole number from 1 to 2,097,152 is needed"},
-		{"--wire a,b --offload-verify often",
-			"--offload-verify often: always, or sampled:N for one packet in N, is "
-			"needed"},
-		{"--wire a,b --offload-verify sampled:1",
-			"--offload-verify sampled:1: a whole number from 2 to 65,536 is needed"},
-		{"--wire a,b --offload-except c", "--offload-except c: no such port"},
-		{"--wire lan,wan --offload-except lam",
-			"--offload-except lam: no such port; did you mean lan?"},
-		{"--wire a,b --offload-except a,a", "--offload-except a: this port is named twice"},
-		{"--wire a,b --offload-except a,,b",
-			"--offload-except \"\": the name of a port is needed"},
-		{"--wire a,b --offload-except 12345678901234567890123456789012",
-			"--offload-except 12345678901234567890123456789012: the name of a port is "
-			"needed"},
-	};
-
-	(void)state;
-	check_refused(rows, sizeof(rows) / sizeof(rows[0]));
-}
-
 static void test_words_refused(void **state)
 {
 	static const struct row rows[] = {
@@ -642,9 +552,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_all),
-		cmocka_unit_test(test_offload),
-		cmocka_unit_test(test_offloads),
-		cmocka_unit_test(test_offload_refused),
 		cmocka_unit_test(test_words_refused),
 		cmocka_unit_test(test_ports_refused),
 		cmocka_unit_test(test_bad_device),
