@@ -28,8 +28,8 @@ struct plane_flow {
 /* The live flow with this key and all that is known of it. -ENOENT: there is none. */
 int plane_flow(struct plane *plane, const struct flow_key *key, struct plane_flow *flow);
 
-/* The installer of a port (2 * wire + side), for what any thread may read of it; NULL: it has none. */
-const struct installer *plane_installer(const struct plane *plane, unsigned port);
+/* The installer of a port (2 * wire + side), for what any thread may ask of it; NULL: it has none. */
+struct installer *plane_installer(const struct plane *plane, unsigned port);
 
 /* The sum of all workers' counters of a port. */
 int plane_offload_counters(struct plane *plane, unsigned port, struct agent_counters *counters);
