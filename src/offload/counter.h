@@ -4,8 +4,9 @@
 /*
  * A NIC's counter made 64 bits wide. NICs do not tell how wide theirs are, but software has counted the
  * same packets: what the NIC tells has to be its count modulo 2^bits. So the width is learned: a number that
- * is too small is taken for one that wrapped, when there is a usual width (16, 20, 24, 28, 32, 36, 40, 48)
- * for which it fits; the widest that does.
+ * is too small is taken for one that wrapped, when there is a width (16 to 48) for which it fits; the widest
+ * that does. One that was taken too wide by chance gives way to a narrower one later. A width that wraps
+ * within what may have come meanwhile proves nothing, and is neither learned nor held against the NIC.
  *
  * Pure; used by one thread.
  */
@@ -14,8 +15,10 @@
 #include <stdint.h>
 
 struct counter {
-	uint64_t total; /* made wide */
-	uint8_t bits;	/* that it has; 64 until it is known to have fewer */
+	uint64_t total;	  /* made wide */
+	uint64_t highest; /* that it ever told: it is at least so wide */
+	uint8_t bits;	  /* that it has; 64 until it is known to have fewer */
+	bool given;	  /* that width was not learned */
 };
 
 enum counter_verdict {

@@ -7,7 +7,8 @@
  *
  *	closed: rules are asked for
  *	  | too much went wrong within a second: see health_turn()
- *	open: no rules; workers take theirs back. After a back-off (1 s, doubled each time up to a minute)
+ *	open: no rules; workers take theirs back. After a back-off (1 s, doubled each time up to a minute;
+ *	  |	from the beginning when it has been closed for longer than the last one)
  *	  |	the device is restarted first, if that is allowed and its calls fail
  *	trying: each worker may have two canary flows in the NIC
  *	  +-- one was proven and stayed so for a second, and none failed: closed
@@ -45,20 +46,36 @@ struct health_config {
 	uint32_t back_off_ms;	 /* first one; 0: 1000 */
 };
 
+/* Of all workers, and of the calls. */
+struct health_sums {
+	uint64_t proven, failed;
+	uint64_t calls_done, calls_failed; /* failed: with -EIO, or without an answer */
+	uint64_t us;
+	uint32_t in_hw; /* the most of the time until the next */
+};
+
+/* A second is looked at in so many parts. */
+#define HEALTH_PARTS 8
+
 struct health {
 	struct health_config config;
 	_Atomic uint8_t state; /* enum health_state */
-	_Atomic uint8_t why;   /* enum offload_reason: why it is or was open */
+	_Atomic uint8_t why;   /* enum offload_reason, or a refusal: why it is or was open */
 	_Atomic uint64_t since_us;
 	_Atomic uint64_t retry_us; /* when it is tried again; 0: not open */
 	_Atomic uint32_t opened;   /* times */
 	struct health_worker worker[HEALTH_MAX_WORKERS];
 	/* the installer's own */
-	uint64_t window_us;
-	uint64_t failed_then, proven_then;
-	uint64_t calls_failed, calls_failed_then; /* with -EIO or without an answer */
-	uint64_t calls_done, calls_done_then;
+	struct health_sums now;
+	struct health_sums part[HEALTH_PARTS]; /* as the last parts of a second began */
+	unsigned n_parts;		       /* since the start; the last one is under way */
+	uint64_t seen[HEALTH_MAX_WORKERS];     /* of each worker's failures */
+	struct health_sums then;	       /* when the state began */
+	uint64_t proven_us;		       /* trying: since when one is proven; 0: none is */
+	uint32_t row; /* calls that failed since the last one that did not */
 	uint32_t back_off_ms;
+	uint8_t flow_why, call_why; /* the last failure's */
+	bool calls_fail;
 };
 
 /* What health_turn() decided. */
@@ -71,15 +88,20 @@ enum health_decision {
 
 void health_init(struct health *health, const struct health_config *config);
 
-/* The installer: a call ended, well or not. */
-void health_call(struct health *health, bool well);
+/* The installer: a call ended, well or not; then `why` is the reason. */
+void health_call(struct health *health, bool well, uint8_t why);
 
 /*
  * The installer, now and then: opens when within a second the failures of flows are `least_failures` or more
- * and at least a quarter of the flows in the NIC before, or when 16 calls in a row failed (of less than 16
- * calls: none of a second did well).
+ * and at least a quarter of the flows in the NIC before, or when 16 calls in a row failed (of 3 to 15 calls:
+ * none of a second did well).
  */
 enum health_decision health_turn(struct health *health, uint64_t now_us);
+
+/* The installer: when it was tried last, calls had failed, and none did well since it was opened. */
+bool health_calls_fail(const struct health *health);
+/* The installer, when it is open or trying: what had to be done first did not succeed. Opens it anew. */
+void health_reopen(struct health *health, uint64_t now_us);
 
 /* Any thread. */
 static inline enum health_state health_state(const struct health *health)
@@ -103,5 +125,5 @@ static inline void health_failed(struct health_worker *worker, uint8_t why)
 	atomic_store_explicit(&worker->why, why, memory_order_relaxed);
 	atomic_store_explicit(&worker->failed,
 		atomic_load_explicit(&worker->failed, memory_order_relaxed) + 1,
-		memory_order_relaxed);
+		memory_order_release);
 }

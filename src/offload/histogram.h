@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * How long something took: counts by time, 16 steps for each power of two (6 % wide), from 1 ns to 18
- * minutes. One thread adds, any may read meanwhile: what it reads is at most a few additions old.
+ * How long something took: counts by time, 16 steps for each power of two (6 % wide), from 1 ns to 2.4
+ * hours. One thread adds, any may read meanwhile: what it reads is at most a few additions old.
  */
 
 #include <stdatomic.h>

@@ -7,6 +7,8 @@
  * is its rate, exactly. A flow that sends a thousandth of all packets is found when about a thousand
  * packets were handed in. Bounded: METER_WATCHED flows at a time; of more, those wait that come later.
  *
+ * A flow that is not handed in again gives way to others after METER_KEEP_US.
+ *
  * Keys, not positions, are what is compared: a record may have been given to another flow meanwhile.
  *
  * One thread, the worker. All memory is in the struct.
@@ -19,9 +21,12 @@
 
 #define METER_WATCHED 512
 #define METER_WATCH_US 10000
+#define METER_KEEP_US 40000
+/* A position may lie at one of so many places. */
+#define METER_RUN 8
 
 struct meter_entry {
-	uint64_t key_tag;  /* of the flow: its start, and a word of its key */
+	uint64_t key_tag;  /* of the flow: its start and key, hashed */
 	uint64_t since_us; /* 0: free */
 	uint64_t packets;  /* of that end, then */
 	uint32_t position;
@@ -30,9 +35,7 @@ struct meter_entry {
 };
 
 struct meter {
-	uint32_t n;
-	uint32_t sweep;
-	struct meter_entry entry[METER_WATCHED]; /* by position, open addressing in short runs */
+	struct meter_entry entry[METER_WATCHED]; /* in runs, by position */
 };
 
 /* A flow whose time is over. */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "offload/queue.h"
+
+#include <string.h>
+
+/* The first entry that is at least so busy: before it a new one goes, behind all its equals in rank. */
+static unsigned place_of(const struct queue *queue, uint32_t rate)
+{
+	unsigned from = 0, to = queue->n;
+
+	while (from < to) {
+		unsigned middle = (from + to) / 2;
+
+		if (queue->entry[middle].rate < rate)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static void move(struct queue *queue, unsigned to, unsigned from, unsigned n)
+{
+	memmove(&queue->entry[to], &queue->entry[from], n * sizeof(queue->entry[0]));
+}
+
+enum queue_answer queue_put(
+	struct queue *queue, struct queue_entry entry, struct queue_entry *displaced)
+{
+	unsigned place = place_of(queue, entry.rate);
+
+	if (queue->n < QUEUE_SIZE) {
+		move(queue, place + 1, place, queue->n - place);
+		queue->entry[place] = entry;
+		queue->n++;
+		return QUEUE_TAKEN;
+	}
+	if (place == 0)
+		return QUEUE_FULL;
+	*displaced = queue->entry[0];
+	move(queue, 0, 1, place - 1);
+	queue->entry[place - 1] = entry;
+	return QUEUE_TOOK_PLACE;
+}
+
+bool queue_take(struct queue *queue, struct queue_entry *entry)
+{
+	if (queue->n == 0)
+		return false;
+	*entry = queue->entry[--queue->n];
+	return true;
+}
+
+bool queue_remove(struct queue *queue, uint32_t position, uint32_t tag)
+{
+	unsigned kept = 0, n = queue->n;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (queue->entry[i].position != position || queue->entry[i].tag != tag)
+			queue->entry[kept++] = queue->entry[i];
+	}
+	queue->n = kept;
+	return kept < n;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "offload/queue.h"
+#include "traffic/draw.h"
+
+static uint32_t below(struct draw *draw, uint64_t n)
+{
+	return (uint32_t)(draw_next(draw) % n);
+}
+
+/* The same, told plainly: entries in the order in which they came. */
+struct model {
+	unsigned n;
+	struct queue_entry entry[QUEUE_SIZE];
+};
+
+static struct queue_entry model_drop(struct model *model, unsigned i)
+{
+	struct queue_entry entry = model->entry[i];
+
+	memmove(&model->entry[i], &model->entry[i + 1], (--model->n - i) * sizeof(model->entry[0]));
+	return entry;
+}
+
+static unsigned model_busiest(const struct model *model)
+{
+	unsigned best = 0;
+
+	for (unsigned i = 1; i < model->n; i++) {
+		if (model->entry[i].rate > model->entry[best].rate)
+			best = i;
+	}
+	return best;
+}
+
+static unsigned model_least(const struct model *model)
+{
+	unsigned least = 0;
+
+	for (unsigned i = 1; i < model->n; i++) {
+		if (model->entry[i].rate <= model->entry[least].rate)
+			least = i;
+	}
+	return least;
+}
+
+static void same(struct queue_entry a, struct queue_entry b)
+{
+	assert_int_equal(a.rate, b.rate);
+	assert_int_equal(a.position, b.position);
+	assert_int_equal(a.tag, b.tag);
+	assert_int_equal(a.from, b.from);
+}
+
+static void put(struct queue *queue, struct model *model, struct queue_entry entry)
+{
+	struct queue_entry displaced;
+	enum queue_answer answer = queue_put(queue, entry, &displaced);
+
+	if (model->n < QUEUE_SIZE) {
+		assert_int_equal(answer, QUEUE_TAKEN);
+	} else if (model->entry[model_least(model)].rate >= entry.rate) {
+		assert_int_equal(answer, QUEUE_FULL);
+		return;
+	} else {
+		assert_int_equal(answer, QUEUE_TOOK_PLACE);
+		same(displaced, model_drop(model, model_least(model)));
+	}
+	model->entry[model->n++] = entry;
+}
+
+static void take(struct queue *queue, struct model *model)
+{
+	struct queue_entry entry;
+
+	assert_int_equal(queue_take(queue, &entry), model->n > 0);
+	if (model->n > 0)
+		same(entry, model_drop(model, model_busiest(model)));
+}
+
+static void take_out(struct queue *queue, struct model *model, uint32_t position, uint32_t tag)
+{
+	bool there = false;
+
+	for (unsigned i = model->n; i-- > 0;) {
+		if (model->entry[i].position != position || model->entry[i].tag != tag)
+			continue;
+		model_drop(model, i);
+		there = true;
+	}
+	assert_int_equal(queue_remove(queue, position, tag), there);
+}
+
+/* Few rates and positions, so that there are equals; phases in which it fills, and empties. */
+static void it_does_what_the_model_does(void **state)
+{
+	struct queue queue = {0};
+	struct model model = {0};
+	struct draw draw = {.seed = 3};
+	unsigned full = 0, empty = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 400000; i++) {
+		unsigned what = below(&draw, 16), fills = i / 2000 % 2 ? 4 : 12;
+
+		if (what < fills)
+			put(&queue, &model,
+				(struct queue_entry){
+					.rate = below(&draw, i & 4096 ? 40 : 4000),
+					.position = below(&draw, 300),
+					.tag = below(&draw, 2),
+					.from = below(&draw, 2) & 1,
+				});
+		else if (what % 2)
+			take(&queue, &model);
+		else
+			take_out(&queue, &model, below(&draw, 300), below(&draw, 2));
+		assert_int_equal(queue.n, model.n);
+		full += model.n == QUEUE_SIZE;
+		empty += model.n == 0;
+	}
+	assert_true(full > 1000 && empty > 1000);
+	while (model.n > 0)
+		take(&queue, &model);
+	take(&queue, &model);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(it_does_what_the_model_does),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
