@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "packet/simd_needs.h"
+
 static const char *const names[SIMD_N_LEVELS] = {
 	[SIMD_PORTABLE] = "portable",
 	[SIMD_SSE42] = "sse42",
@@ -24,12 +26,11 @@ bool simd_has(enum simd_level level)
 #ifdef __x86_64__
 	__builtin_cpu_init();
 
-	bool v2 = __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt");
-	bool v3 = v2 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") &&
-		  __builtin_cpu_supports("fma") && __builtin_cpu_supports("aes");
-	bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-		  __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-		  __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("vaes");
+#define AND_HAS(macro, word) &&__builtin_cpu_supports(word)
+	bool v2 = true SIMD_NEEDS_SSE42(AND_HAS);
+	bool v3 = v2 SIMD_NEEDS_AVX2(AND_HAS);
+	bool v4 = v3 SIMD_NEEDS_AVX512(AND_HAS);
+#undef AND_HAS
 
 	return level == SIMD_SSE42 ? v2 : level == SIMD_AVX2 ? v3 : v4;
 #else
