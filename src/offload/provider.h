@@ -104,7 +104,7 @@ struct provider_config {
 	uint16_t port_id;
 	uint32_t n_places;
 	uint16_t n_queues; /* of the port, to receive */
-	/* the queue of each worker's packets, where the port has one for each; else NULL */
+	/* the queue of each worker's packets, where the port has one for each; else NULL. Outlives it */
 	const uint8_t *worker_queue;
 	bool zone_vlan; /* keys have VLAN numbers in them: struct extract_options */
 	bool metadata;	/* marks were negotiated, or that was not necessary: provider_negotiate() */

@@ -22,3 +22,17 @@ struct provider {
 	const struct provider_ops *ops;
 	struct provider_abilities abilities;
 };
+
+/*
+ * Back ends. 0, -ENOMEM, or -EOPNOTSUPP: the port takes no rules that way; `told` then has what it said to
+ * each kind, and one sentence.
+ */
+int provider_open_sync(struct provider **provider, const struct provider_config *config,
+	struct provider_abilities *told);
+int provider_open_async(struct provider **provider, const struct provider_config *config,
+	struct provider_abilities *told);
+/* Takes nothing, for the reasons that are told. */
+int provider_open_none(struct provider **provider, const struct provider_abilities *told);
+
+/* Of a port that is configured and not started: flow queues for rules by templates. */
+bool provider_prepare_async(uint16_t port_id, uint32_t n_places);

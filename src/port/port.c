@@ -124,6 +124,7 @@ int port_open(struct port **out, const struct port_config *config, port_warn_fn 
 	port->tap = -1;
 	port->device = config->device;
 	port->rss_pattern = config->rss_pattern;
+	port->offload_places = config->offload_places;
 	port->link = PORT_LINK_DOWN;
 	snprintf(port->name, sizeof(port->name), "%s", config->name);
 	ret = open_device(&opening, error);

@@ -57,6 +57,8 @@ struct port_config {
 	unsigned n_queues;    /* wanted, of rx and of tx: one for each station that would use one */
 	bool force;	      /* an address or a default route on the interface is meant */
 	uint16_t rss_pattern; /* of port/rss.h; 0: packets are not to be spread by it */
+	/* rules that may be asked for (offload/provider.h); 0: none ever, the port is set up as without */
+	uint32_t offload_places;
 };
 
 struct port {
@@ -72,6 +74,10 @@ struct port {
 	bool software;	      /* a vdev that never needs IO addresses */
 	uint64_t rss;	      /* bit by enum rss_kind: what it spreads symmetrically; 0: nothing */
 	uint16_t rss_pattern; /* as it was configured */
+	uint32_t offload_places;
+	/* set by port_start(), both false without places: see struct provider_config */
+	bool marks;	  /* may come: metadata */
+	bool flow_queues; /* are set up: async */
 	struct rte_ether_addr mac;
 	char note[128]; /* one line for the user on how it was opened: "af_xdp, 1 queue" */
 	/* control writes, workers read */

@@ -5,6 +5,7 @@
 
 #include <rte_mbuf.h>
 
+#include "offload/provider.h"
 #include "port/device.h"
 #include "port/parts.h"
 #include "port/probe.h"
@@ -37,9 +38,13 @@ static int start(struct port *port, struct rte_mempool *pool)
 		conf.rxmode.mtu = port->mtu;
 	conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 	port_rss_configure(port, &info, &conf);
+	if (port->offload_places != 0)
+		port->marks = provider_negotiate(port->id);
 	ret = rte_eth_dev_configure(port->id, port->n_rx, port->n_tx, &conf);
 	if (ret == 0)
 		ret = set_up_queues(port, pool);
+	if (ret == 0 && port->offload_places != 0)
+		port->flow_queues = provider_prepare(port->id, port->offload_places);
 	if (ret == 0)
 		ret = rte_eth_dev_start(port->id);
 	if (ret == 0)

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "offload/answer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+
+static bool is_room(int error)
+{
+	return error == ENOSPC || error == ENOBUFS || error == ENOMEM;
+}
+
+static bool is_later(int error)
+{
+	return error == EEXIST || error == EAGAIN || error == EBUSY;
+}
+
+/* ENOTSUP and EOPNOTSUPP are one number here, and two elsewhere. */
+static bool is_never(int error)
+{
+	return error == EINVAL || error == ENOSYS || error == ENOTSUP || error == EOPNOTSUPP ||
+	       error == EPERM;
+}
+
+int answer_insert(int error, bool taken)
+{
+	if (is_room(error))
+		return -ENOSPC;
+	if (is_never(error))
+		return taken ? -ENOSPC : -EOPNOTSUPP;
+	return is_later(error) ? -EAGAIN : -EIO;
+}
+
+int answer_remove(int error)
+{
+	if (error == ENOENT)
+		return 0;
+	return is_later(error) || is_room(error) ? -EAGAIN : -EIO;
+}
+
+int answer_query(int error)
+{
+	if (error == ENOSYS || error == ENOTSUP || error == EOPNOTSUPP)
+		return -EOPNOTSUPP;
+	return is_later(error) || is_room(error) ? -EAGAIN : -EIO;
+}
+
+void answer_words(struct provider_why *why, int error, const char *words)
+{
+	memset(why, 0, sizeof(*why));
+	why->error = error > 0 ? error : EIO;
+	for (size_t i = 0; words != NULL && words[i] != '\0' && i < sizeof(why->words) - 1; i++)
+		why->words[i] = words[i] >= 0x20 && words[i] < 0x7f ? words[i] : '?';
+}
+
+void answer_why(struct provider_why *why, int error, const struct rte_flow_error *said)
+{
+	answer_words(why, error, said->message);
+}
+
+int answer_count(uint16_t port_id, struct rte_flow *flow, struct provider_count *count,
+	struct provider_why *why)
+{
+	static const struct rte_flow_action actions[] = {
+		{.type = RTE_FLOW_ACTION_TYPE_COUNT}, {.type = RTE_FLOW_ACTION_TYPE_END}};
+	struct rte_flow_query_count told = {0};
+	struct rte_flow_error said = {0};
+	int ret = rte_flow_query(port_id, flow, actions, &told, &said);
+
+	if (ret < 0) {
+		answer_why(why, -ret, &said);
+		return answer_query(-ret);
+	}
+	if (!told.hits_set) {
+		answer_words(why, ENOTSUP, "the counter tells no packets");
+		return -EOPNOTSUPP;
+	}
+	*count = (struct provider_count){
+		.packets = told.hits, .bytes = told.bytes, .has_bytes = told.bytes_set};
+	return 0;
+}
+
+bool answer_keeps_rules(uint16_t port_id)
+{
+	struct rte_eth_dev_info info;
+
+	return rte_eth_dev_info_get(port_id, &info) == 0 &&
+	       (info.dev_capa & RTE_ETH_DEV_CAPA_FLOW_RULE_KEEP) != 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * From a driver's errno to one of the provider's answers. Drivers use EINVAL, ENOSYS, ENOTSUP and EPERM as they
+ * please, a full table included (docs/hardware.md, "no room"): where rules of the same shape have been
+ * taken before, these mean that there is no room.
+ *
+ * Pure, but for the last two. `error` is positive; 0, from a driver that failed and left none, counts as EIO.
+ */
+
+#include <stdbool.h>
+
+#include <rte_flow.h>
+
+#include "offload/provider.h"
+
+/* Of a rule that was not taken; `taken`: others of its shape were. */
+int answer_insert(int error, bool taken);
+/* Of one that was not given back. 0 where the driver knows no such rule: it is gone. */
+int answer_remove(int error);
+int answer_query(int error);
+
+/*
+ * What the driver said. `said` was zeroed before the call, and may have been left so. Bytes that are not
+ * printable ASCII become '?'.
+ */
+void answer_why(struct provider_why *why, int error, const struct rte_flow_error *said);
+/* The same in words of ours. */
+void answer_words(struct provider_why *why, int error, const char *words);
+
+/* The counter of a rule: 0 or an answer. */
+int answer_count(uint16_t port_id, struct rte_flow *flow, struct provider_count *count,
+	struct provider_why *why);
+/* Are rules there still when the port was stopped and started? */
+bool answer_keeps_rules(uint16_t port_id);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rte_eth_rx_metadata_negotiate() is one still */
+#define ALLOW_EXPERIMENTAL_API
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+
+#include "offload/provider_ops.h"
+
+static const char *const kind_names[PROVIDER_N_KINDS] = {"ipv4/tcp", "ipv4/udp", "ipv4/sctp",
+	"ipv4/icmp", "ipv6/tcp", "ipv6/udp", "ipv6/sctp", "ipv6/icmp"};
+
+enum provider_kind provider_kind(const struct flow_key *key)
+{
+	bool six = flow_key_version(key) == 6;
+
+	switch (key->proto) {
+	case IPPROTO_TCP:
+		return six ? PROVIDER_IPV6_TCP : PROVIDER_IPV4_TCP;
+	case IPPROTO_UDP:
+		return six ? PROVIDER_IPV6_UDP : PROVIDER_IPV4_UDP;
+	case IPPROTO_SCTP:
+		return six ? PROVIDER_IPV6_SCTP : PROVIDER_IPV4_SCTP;
+	case IPPROTO_ICMP:
+		return six ? PROVIDER_N_KINDS : PROVIDER_IPV4_ICMP;
+	case IPPROTO_ICMPV6:
+		return six ? PROVIDER_IPV6_ICMP : PROVIDER_N_KINDS;
+	default:
+		return PROVIDER_N_KINDS;
+	}
+}
+
+const char *provider_kind_name(enum provider_kind kind)
+{
+	return kind < PROVIDER_N_KINDS ? kind_names[kind] : "other";
+}
+
+bool provider_negotiate(uint16_t port_id)
+{
+	uint64_t features = RTE_ETH_RX_METADATA_USER_MARK;
+
+	/* whoever cannot be asked delivers what its rules say */
+	if (rte_eth_rx_metadata_negotiate(port_id, &features) < 0)
+		return true;
+	return (features & RTE_ETH_RX_METADATA_USER_MARK) != 0;
+}
+
+bool provider_prepare(uint16_t port_id, uint32_t n_places)
+{
+	return provider_prepare_async(port_id, n_places);
+}
+
+static void describe(struct provider_abilities *told, const struct provider_config *config)
+{
+	struct rte_eth_dev_info info;
+
+	memset(told, 0, sizeof(*told));
+	if (rte_eth_dev_info_get(config->port_id, &info) == 0)
+		snprintf(told->nic, sizeof(told->nic), "%s", info.driver_name);
+}
+
+int provider_open(struct provider **provider, const struct provider_config *config)
+{
+	struct provider_abilities told;
+	int ret = -EOPNOTSUPP;
+
+	describe(&told, config);
+	if (!config->metadata) {
+		snprintf(told.unable, sizeof(told.unable),
+			"%s says that packets come without marks", told.nic);
+		return provider_open_none(provider, &told);
+	}
+	if (config->async)
+		ret = provider_open_async(provider, config, &told);
+	if (ret == -EOPNOTSUPP)
+		ret = provider_open_sync(provider, config, &told);
+	if (ret == -EOPNOTSUPP)
+		ret = provider_open_none(provider, &told);
+	return ret;
+}
+
+void provider_close(struct provider *provider)
+{
+	if (provider != NULL)
+		provider->ops->close(provider);
+}
+
+const struct provider_abilities *provider_abilities(const struct provider *provider)
+{
+	return &provider->abilities;
+}
+
+int provider_insert(struct provider *provider, uint32_t place, const struct offload_rule *rule,
+	struct provider_why *why)
+{
+	return provider->ops->insert(provider, place, rule, why);
+}
+
+int provider_remove(struct provider *provider, uint32_t place, struct provider_why *why)
+{
+	return provider->ops->remove(provider, place, why);
+}
+
+int provider_query(struct provider *provider, uint32_t place, struct provider_count *count,
+	struct provider_why *why)
+{
+	return provider->ops->query(provider, place, count, why);
+}
+
+unsigned provider_poll(struct provider *provider, struct provider_done *done, unsigned max)
+{
+	return provider->ops->poll(provider, done, max);
+}
+
+bool provider_next_shape(struct provider *provider, enum provider_kind kind)
+{
+	return provider->ops->next_shape(provider, kind);
+}
+
+void provider_reset(struct provider *provider)
+{
+	provider->ops->reset(provider);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "offload/trial.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_byteorder.h>
+#include <rte_common.h>
+
+#define TAGGED 1
+#define AGAIN 4
+#define MARK 0xfe
+
+/* The largest of 32, 24 and 16 bits: some NICs keep the last 16 of them to themselves. */
+static const uint32_t mark_maxima[] = {0xffffffef, 0xffffef, 0xffef};
+
+static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_ICMP,
+	IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_ICMPV6};
+
+struct trier {
+	struct trial *trial;
+	const struct trial_calls *calls;
+};
+
+static void rule_of(struct offload_rule *rule, enum provider_kind kind, bool tagged, uint32_t mark)
+{
+	static const uint8_t ipv4[2][16] = {{192, 0, 2, 1}, {198, 51, 100, 1}};
+	static const uint8_t ipv6[2][16] = {
+		{0x20, 0x01, 0x0d, 0xb8, [15] = 1}, {0x20, 0x01, 0x0d, 0xb8, [14] = 1, [15] = 1}};
+	bool six = kind >= PROVIDER_IPV6_TCP;
+
+	memset(rule, 0, sizeof(*rule));
+	memcpy(rule->key.addr, six ? ipv6 : ipv4, sizeof(rule->key.addr));
+	rule->key.proto = protocols[kind];
+	rule->key.version_wire = FLOW_KEY_VERSION_WIRE(six ? 6 : 4, 0);
+	rule->key.zone = tagged ? 1 : 0;
+	rule->mark = mark;
+	if (protocols[kind] == IPPROTO_ICMP || protocols[kind] == IPPROTO_ICMPV6)
+		return;
+	/* discard, and one that nobody has */
+	rule->key.port[0] = RTE_BE16(9);
+	rule->key.port[1] = RTE_BE16(49151);
+}
+
+static bool make(const struct trier *trier, unsigned hand, enum provider_kind kind,
+	const struct shape *shape, uint32_t mark, struct provider_why *why)
+{
+	const struct trial_calls *calls = trier->calls;
+	struct offload_rule rule;
+	int ret = -EAGAIN;
+
+	rule_of(&rule, kind, shape->vlan, mark);
+	for (unsigned i = 0; i < AGAIN && (ret == -EAGAIN || ret == -EIO); i++)
+		ret = calls->make(calls->context, hand, kind, shape, &rule, why);
+	return ret == 0;
+}
+
+static bool try_it(const struct trier *trier, enum provider_kind kind, const struct shape *shape,
+	uint32_t mark, struct provider_why *why)
+{
+	if (!make(trier, 0, kind, shape, mark, why))
+		return false;
+	trier->calls->unmake(trier->calls->context, 0);
+	return true;
+}
+
+/* With and without a counter, all fates. */
+static bool find_actions(const struct trier *trier, enum provider_kind kind, struct shape *shape,
+	struct provider_why *why)
+{
+	for (unsigned i = 0; i < 2 * SHAPE_N_FATES; i++) {
+		shape->count = i < SHAPE_N_FATES;
+		shape->fate = trier->trial->order[i % SHAPE_N_FATES];
+		if (try_it(trier, kind, shape, MARK, why))
+			return true;
+	}
+	return false;
+}
+
+static bool is_tcp(enum provider_kind kind)
+{
+	return protocols[kind] == IPPROTO_TCP;
+}
+
+/* `from`: typed or tagged, as the caller wants it; these need the Ethernet item. */
+static bool find(const struct trier *trier, enum provider_kind kind, struct shape from,
+	struct shape *shape, struct provider_why *why)
+{
+	bool needs_eth = from.typed || from.vlan;
+
+	for (unsigned no_flags = is_tcp(kind) ? 2 : 1; no_flags-- > 0;) {
+		for (unsigned eth = 2; eth-- > (needs_eth ? 1 : 0);) {
+			*shape = from;
+			shape->no_flags = no_flags != 0;
+			shape->eth = eth != 0;
+			if (find_actions(trier, kind, shape, why))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* What else of the fates is taken of that shape. */
+static uint8_t find_fates(const struct trier *trier, enum provider_kind kind, struct shape shape)
+{
+	uint8_t found = (uint8_t)(1u << shape.fate);
+	bool behind = false;
+
+	for (unsigned i = 0; i < SHAPE_N_FATES; i++) {
+		struct provider_why why;
+
+		if (behind) {
+			struct shape other = shape;
+
+			other.fate = trier->trial->order[i];
+			if (try_it(trier, kind, &other, MARK, &why))
+				found |= (uint8_t)(1u << other.fate);
+		}
+		behind = behind || trier->trial->order[i] == shape.fate;
+	}
+	return found;
+}
+
+/* The shape of packets without a tag, beside that with one where there is such. */
+static bool find_untagged(
+	const struct trier *trier, enum provider_kind kind, struct trial_kind *result)
+{
+	const struct shape typed = {.typed = true}, any = {0};
+	struct shape *shape = &result->shapes[0];
+	struct provider_why *why = &result->why[0];
+
+	if (!result->tagged)
+		return find(trier, kind, typed, shape, why) || find(trier, kind, any, shape, why);
+	*shape = result->shapes[TAGGED];
+	shape->vlan = false;
+	shape->typed = true;
+	if (!make(trier, 0, kind, &result->shapes[TAGGED], MARK, why))
+		return false;
+	bool found = make(trier, 1, kind, shape, MARK, why);
+
+	if (!found) {
+		shape->typed = false;
+		found = make(trier, 1, kind, shape, MARK, why);
+	}
+	if (found)
+		trier->calls->unmake(trier->calls->context, 1);
+	trier->calls->unmake(trier->calls->context, 0);
+	return found;
+}
+
+static bool try_kind(const struct trier *trier, enum provider_kind kind)
+{
+	struct trial_kind *result = &trier->trial->kinds[kind];
+	const struct shape tagged = {.vlan = true}, any = {0};
+
+	if (trier->trial->zone_vlan) {
+		result->tagged =
+			find(trier, kind, tagged, &result->shapes[TAGGED], &result->why[TAGGED]);
+		result->plain = find_untagged(trier, kind, result);
+	} else {
+		result->plain = find(trier, kind, any, &result->shapes[0], &result->why[0]);
+	}
+	if (!result->plain && !result->tagged)
+		return false;
+
+	struct shape shape = result->shapes[result->tagged ? TAGGED : 0];
+
+	result->fate = result->first = shape.fate;
+	result->fates = find_fates(trier, kind, shape);
+	return true;
+}
+
+static const struct shape *shape_of(const struct trial_kind *kind)
+{
+	return &kind->shapes[kind->tagged ? TAGGED : 0];
+}
+
+static void try_marks(const struct trier *trier, enum provider_kind kind)
+{
+	struct trial *trial = trier->trial;
+	const struct shape *shape = shape_of(&trial->kinds[kind]);
+
+	for (unsigned i = 0; i < RTE_DIM(mark_maxima) && trial->mark_max == 0; i++)
+		if (try_it(trier, kind, shape, mark_maxima[i], &trial->mark_why))
+			trial->mark_max = mark_maxima[i];
+}
+
+static void try_counter(const struct trier *trier, enum provider_kind kind)
+{
+	const struct shape *shape = shape_of(&trier->trial->kinds[kind]);
+	struct provider_why why;
+
+	if (!shape->count || !make(trier, 0, kind, shape, MARK, &why))
+		return;
+	trier->trial->counts = trier->calls->counts(trier->calls->context, 0);
+	trier->calls->unmake(trier->calls->context, 0);
+}
+
+bool trial_run(struct trial *trial, const struct shape_port *port, bool zone_vlan,
+	const struct trial_calls *calls)
+{
+	const struct trier trier = {.trial = trial, .calls = calls};
+	bool nobodys = port->n_queues > 1 && port->worker_queue == NULL, any = false;
+
+	memset(trial, 0, sizeof(*trial));
+	trial->zone_vlan = zone_vlan;
+	trial->order[0] = SHAPE_ALONE;
+	trial->order[1] = SHAPE_PASSTHRU;
+	trial->order[2] = nobodys ? SHAPE_RSS : SHAPE_QUEUE;
+	trial->order[3] = nobodys ? SHAPE_QUEUE : SHAPE_RSS;
+	for (unsigned kind = 0; kind < PROVIDER_N_KINDS; kind++) {
+		if (!try_kind(&trier, kind))
+			continue;
+		if (!any)
+			try_marks(&trier, kind);
+		if (!trial->counts)
+			try_counter(&trier, kind);
+		any = true;
+	}
+	return any && trial->mark_max != 0;
+}
+
+const struct shape *trial_shape(
+	struct trial *trial, enum provider_kind kind, uint16_t zone, struct provider_why *why)
+{
+	struct trial_kind *result = &trial->kinds[kind];
+	bool tagged = trial->zone_vlan && zone != 0;
+
+	if (!(tagged ? result->tagged : result->plain)) {
+		*why = result->why[tagged];
+		return NULL;
+	}
+	result->shapes[tagged].fate = result->fate;
+	return &result->shapes[tagged];
+}
+
+bool trial_next(struct trial *trial, enum provider_kind kind)
+{
+	struct trial_kind *result = &trial->kinds[kind];
+	bool behind = false;
+
+	for (unsigned i = 0; i < SHAPE_N_FATES; i++) {
+		if (behind && (result->fates & 1u << trial->order[i])) {
+			result->fate = trial->order[i];
+			return true;
+		}
+		behind = behind || trial->order[i] == result->fate;
+	}
+	result->fate = result->first;
+	return false;
+}
+
+static void tell_unable(const struct provider_why *why, struct provider_abilities *abilities)
+{
+	const char *words = why->words[0] != '\0' ? why->words : strerror(why->error);
+
+	snprintf(abilities->unable, sizeof(abilities->unable),
+		"%.40s takes no rules that mark packets: %.80s", abilities->nic, words);
+}
+
+void trial_tell(const struct trial *trial, struct provider_abilities *abilities)
+{
+	bool any = false;
+
+	abilities->mark_max = trial->mark_max;
+	abilities->mark_bits = trial->mark_max > 0xffffff ? 32 : trial->mark_max > 0xffff ? 24 : 16;
+	if (trial->mark_max == 0)
+		abilities->mark_bits = 0;
+	abilities->counts = trial->counts;
+	for (unsigned i = 0; i < PROVIDER_N_KINDS; i++) {
+		const struct trial_kind *kind = &trial->kinds[i];
+
+		abilities->kind[i] = trial->mark_max != 0 && (kind->plain || kind->tagged);
+		if (abilities->kind[i])
+			shape_text(abilities->shape[i], sizeof(abilities->shape[i]), shape_of(kind),
+				i);
+		else
+			abilities->refused[i] = kind->plain || kind->tagged
+							? trial->mark_why
+							: kind->why[trial->zone_vlan];
+		any = any || abilities->kind[i];
+	}
+	if (!any)
+		tell_unable(&abilities->refused[PROVIDER_IPV4_UDP], abilities);
+}
