@@ -62,6 +62,15 @@ static int start_dpdk(struct run *run, struct error *error)
 	return ret;
 }
 
+/* Of the wire's slots, as far as rules are asked for at this port. */
+static uint32_t places_of(const struct run *run, unsigned number)
+{
+	const struct run_config *config = &run->config;
+	unsigned port = config->wires[number / 2].port[number % 2];
+
+	return run_config_offloads(config, port) ? config->offload.slots : 0;
+}
+
 static int open_ports(struct run *run, struct error *error)
 {
 	struct hash_secret secret;
@@ -80,6 +89,7 @@ static int open_ports(struct run *run, struct error *error)
 				run->config.threads == PLANE_SPLIT ? 1 : run->config.engine.workers,
 			.force = run->config.force,
 			.rss_pattern = pattern,
+			.offload_places = places_of(run, i),
 		};
 
 		ret = port_open(&run->ports[i], &config, run_say, run, error);
