@@ -11,15 +11,24 @@
  * Answers always find room: at most INSTALLER_UNDER_WAY of a worker are under way, and what is more is
  * not taken.
  *
- * With nothing to do it sleeps, 20 us first and up to 1 ms.
+ * With nothing to do it sleeps, 20 us first and up to 1 ms (160 us while the NIC owes answers).
  *
- * It also owns the port's health (offload/health.h): whether rules are to be asked for at all.
+ * What the NIC has not answered for a second is a stall: counted, told once until it answers in time
+ * again, and held against its health. After five seconds the worker is answered -EIO ("no answer"), and what
+ * the NIC says later is nobody's: an insert is taken back first, and its place refuses others until then.
+ *
+ * It also owns the port's health (offload/health.h): whether rules are to be asked for at all. Inserts that
+ * wait when it opens are answered -EAGAIN with the reason OFFLOAD_BREAKER. Before it tries again it restarts
+ * the port if calls fail and that is allowed (all that is under way is answered -EIO then); or lets the
+ * provider go on to the next actions, where not one packet ever came with a mark.
  *
  * Life-cycle: installer_create() after the port has started: the thread tries what the port takes, then
- * is ready; installer_wait() until it is. installer_stop(): no request is taken any more, what is under way
- * is answered (for a second at most), all rules go; installer_destroy() when no worker uses it any more.
+ * is ready; installer_wait() until it is. installer_stop(): no request is taken any more, inserts that have not
+ * begun are answered -EIO (OFFLOAD_STOPPING), what is under way is answered (for a second at most), all rules
+ * go; installer_destroy() when no worker uses it any more.
  */
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -56,7 +65,7 @@ struct installer_answer {
 	uint32_t place;
 	int16_t result; /* 0 or an answer of the provider; never -EINPROGRESS */
 	uint8_t op;
-	uint8_t reason;	  /* of a refusal: OFFLOAD_REFUSALS + n */
+	uint8_t reason;	  /* of a refusal: OFFLOAD_REFUSALS + n; or the installer's own */
 	uint32_t took_us; /* from asked to answered */
 	uint32_t unused;
 };
@@ -80,6 +89,7 @@ struct installer_config {
 	unsigned number; /* of the port: 2 * wire + side */
 	unsigned n_workers;
 	const struct tsc_clock *clock;
+	const cpu_set_t *cpus; /* where the thread may run; NULL: where the caller's may */
 	struct provider_config provider;
 	/* NULL: provider_open() */
 	int (*open)(struct provider **provider, const struct provider_config *config);
@@ -99,11 +109,12 @@ int installer_create(
 	struct installer **installer, const struct installer_config *config, struct error *error);
 /* Until the port has been tried; at most `timeout_ms`. 0 or -ETIMEDOUT. Control's thread. */
 int installer_wait(struct installer *installer, unsigned timeout_ms);
+/* Control's thread. */
 void installer_stop(struct installer *installer);
 /* Accepts NULL. Stops first if need be. */
 void installer_destroy(struct installer *installer);
 
-/* A worker: hands in a request; false: not now. */
+/* A worker: hands in a request, of a place that the port has; false: not now. */
 bool installer_ask(
 	struct installer *installer, unsigned worker, const struct installer_request *request);
 /* A worker: takes answers. */

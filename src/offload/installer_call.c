@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The installer's calls of the provider, and how they end. */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "offload/installer_parts.h"
+
+#define POLL_EACH 64
+/* A call that finds the NIC's queue full is made again for so long, while answers are awaited. */
+#define HOLD_US 10000
+
+uint64_t installer_now_us(const struct installer *installer)
+{
+	uint64_t us = tsc_clock_us(installer->config.clock, rte_rdtsc());
+
+	/* 0 is no time */
+	return us ? us : 1;
+}
+
+void installer_note(struct installer *installer, enum change_kind kind, uint8_t reason)
+{
+	struct offload_change change = {
+		.time_us = installer_now_us(installer) & ((UINT64_C(1) << 48) - 1),
+		.kind = kind,
+		.port = installer->config.number & 0xff,
+	};
+
+	change.reason = reason;
+	mailbox_push(installer->changes, &change, 1);
+}
+
+static void add(_Atomic uint64_t *counter)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+		memory_order_relaxed);
+}
+
+static uint64_t ns_between(const struct installer *installer, uint64_t from, uint64_t to)
+{
+	/* another core's counter may be some ticks ahead */
+	if (to < from)
+		return 0;
+	return (uint64_t)((double)(to - from) * installer->config.clock->us_per_tick * 1000);
+}
+
+static void hand_over(struct installer *installer, unsigned worker, uint64_t asked_tsc,
+	struct installer_answer *answer)
+{
+	uint64_t us = ns_between(installer, asked_tsc, rte_rdtsc()) / 1000;
+
+	answer->took_us = us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
+	/* there is room: see INSTALLER_UNDER_WAY */
+	mailbox_push(installer->desk[worker].answered, answer, 1);
+}
+
+static void count_result(struct installer *installer, unsigned op, int result)
+{
+	static const int answers[] = {
+		[ANSWER_ENOSPC] = -ENOSPC,
+		[ANSWER_EOPNOTSUPP] = -EOPNOTSUPP,
+		[ANSWER_EAGAIN] = -EAGAIN,
+		[ANSWER_EIO] = -EIO,
+	};
+	struct installer_counters *counters = &installer->counters;
+
+	add(result == 0 ? &counters->done[op] : &counters->failed[op]);
+	for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		if (answers[i] == result)
+			add(&counters->by_answer[i]);
+	}
+}
+
+void installer_answer(struct installer *installer, unsigned worker,
+	const struct installer_request *request, int result, uint8_t reason)
+{
+	struct installer_answer answer = {
+		.place = request->place,
+		.result = (int16_t)result,
+		.op = request->op,
+		.reason = reason,
+	};
+
+	count_result(installer, request->op, result);
+	hand_over(installer, worker, request->tsc, &answer);
+}
+
+static void set_rule(struct installer *installer, uint32_t place, bool rule)
+{
+	struct place_state *state = &installer->places[place];
+	_Atomic uint32_t *rules = &installer->counters.rules;
+	uint32_t n = atomic_load_explicit(rules, memory_order_relaxed);
+
+	if (state->rule != rule)
+		atomic_store_explicit(rules, rule ? n + 1 : n - 1, memory_order_relaxed);
+	state->rule = rule;
+	state->orphan = false;
+}
+
+/* The health of the port, by this end: whoever says no is alive. */
+static void judge(struct installer *installer, const struct call *call, int result, uint8_t reason)
+{
+	bool late = installer_now_us(installer) - call->us >= INSTALLER_STALL_US;
+
+	/* it was counted when it became late; a blocking call is only now */
+	if (call->late)
+		return;
+	if (late)
+		await_stalled(installer);
+	else if (installer->n_late == 0)
+		installer->stalled = false;
+	if (!late)
+		health_call(&installer->health, result != -EIO, reason);
+}
+
+void installer_end(struct installer *installer, const struct call *call, int result,
+	const struct provider_why *why, const struct provider_count *count)
+{
+	struct installer_answer answer = {
+		.place = call->place,
+		.result = (int16_t)result,
+		.op = call->op,
+	};
+
+	histogram_add(&installer->histograms.call[call->op],
+		ns_between(installer, call->tsc, rte_rdtsc()));
+	if (result != 0)
+		answer.reason = refusal_note(&installer->refusals, why->error, why->words);
+	else if (call->op != INSTALLER_COUNT)
+		set_rule(installer, call->place, call->op == INSTALLER_INSERT);
+	judge(installer, call, result, answer.reason);
+	if (call->own)
+		return;
+	count_result(installer, call->op, result);
+	if (count) {
+		answer.packets = count->packets;
+		answer.bytes = count->bytes;
+	}
+	hand_over(installer, call->worker, call->asked_tsc, &answer);
+}
+
+static int make_call(struct installer *installer, unsigned worker,
+	const struct installer_request *request, struct provider_count *count,
+	struct provider_why *why)
+{
+	struct offload_rule rule = {
+		.key = request->key,
+		.mark = request->mark,
+		.from = request->from,
+		.worker = (uint8_t)worker,
+	};
+
+	if (!installer->provider) {
+		*why = (struct provider_why){.error = ENOMEM, .words = "no memory for rules"};
+		return -EOPNOTSUPP;
+	}
+	switch (request->op) {
+	case INSTALLER_INSERT:
+		return provider_insert(installer->provider, request->place, &rule, why);
+	case INSTALLER_REMOVE:
+		return provider_remove(installer->provider, request->place, why);
+	default:
+		return provider_query(installer->provider, request->place, count, why);
+	}
+}
+
+bool installer_carry_out(
+	struct installer *installer, unsigned worker, const struct installer_request *request)
+{
+	uint64_t held_us = installer->desk[worker].held_us;
+	struct provider_count count = {0};
+	struct provider_why why = {0};
+	struct call call = {
+		.asked_tsc = request->tsc,
+		.tsc = rte_rdtsc(),
+		.us = installer_now_us(installer),
+		.place = request->place,
+		.op = request->op,
+		.worker = (uint8_t)worker,
+	};
+
+	assert(request->place < installer->config.provider.n_places);
+	if (!await_place_is_free(installer, request)) {
+		installer_answer(installer, worker, request, -EAGAIN, OFFLOAD_STALLED);
+		return true;
+	}
+	await_gauge(installer, call.us);
+	int result = make_call(installer, worker, request, &count, &why);
+
+	if (result == -EAGAIN && installer->n_awaited > 0 &&
+		(held_us == 0 || call.us - held_us < HOLD_US))
+		return false;
+	histogram_add(&installer->histograms.wait, ns_between(installer, request->tsc, call.tsc));
+	if (result == -EINPROGRESS)
+		await_add(installer, &call);
+	else
+		installer_end(installer, &call, result, &why, &count);
+	await_gauge(installer, 0);
+	return true;
+}
+
+bool installer_poll(struct installer *installer)
+{
+	struct provider_done done[POLL_EACH];
+	unsigned n, all = 0;
+
+	if (!installer->provider)
+		return false;
+	do {
+		n = provider_poll(installer->provider, done, POLL_EACH);
+		for (unsigned i = 0; i < n; i++) {
+			unsigned op =
+				done[i].op == PROVIDER_INSERT ? INSTALLER_INSERT : INSTALLER_REMOVE;
+			struct call call;
+
+			/* what was given up is nobody's any more */
+			if (await_take(installer, done[i].place, op, &call))
+				installer_end(installer, &call, done[i].result, &done[i].why, NULL);
+		}
+		all += n;
+	} while (n == POLL_EACH);
+	return all > 0;
+}
+
+void installer_reset(struct installer *installer)
+{
+	const struct provider_why why = {.error = EIO, .words = "the port was restarted"};
+	struct call call;
+
+	provider_reset(installer->provider);
+	for (uint32_t i = 0; i < installer->config.provider.n_places; i++)
+		installer->places[i].rule = installer->places[i].orphan = false;
+	atomic_store_explicit(&installer->counters.rules, 0, memory_order_relaxed);
+	while (await_take_oldest(installer, &call)) {
+		/* that is not held against the port which comes up now */
+		call.late = true;
+		if (!call.own)
+			installer_end(installer, &call, -EIO, &why, NULL);
+	}
+	installer->stalled = false;
+	installer_note(installer, CHANGE_RESET, 0);
+}

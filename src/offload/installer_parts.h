@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Inside of the installer: installer.c is what others call, installer_thread.c the thread's turns,
+ * installer_call.c the provider's calls and their ends, installer_await.c what the NIC has not answered yet.
+ * Nobody else includes this.
+ */
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/mailbox.h"
+#include "offload/installer.h"
+
+#define AWAIT_NONE UINT32_MAX
+#define INSTALLER_STALL_US 1000000
+#define INSTALLER_GIVE_UP_US 5000000
+/* Changes of the port that control has not taken; those that find no room are lost. */
+#define INSTALLER_CHANGES 256
+/* Inserts that were given up, and are being taken back. */
+#define INSTALLER_OWN 1024
+
+/* By the place in installer_counters.by_answer. */
+enum {
+	ANSWER_ENOSPC,
+	ANSWER_EOPNOTSUPP,
+	ANSWER_EAGAIN,
+	ANSWER_EIO,
+	ANSWER_TIMED_OUT,
+};
+
+/* A call of the provider, from its begin to its end. */
+struct call {
+	uint64_t asked_tsc, tsc, us;
+	uint32_t place;
+	uint8_t op; /* enum installer_op */
+	uint8_t worker;
+	bool own;  /* an insert that was given up is taken back: no worker awaits it */
+	bool late; /* a stall already */
+};
+
+/* One that the NIC has not answered; in the order in which they began. */
+struct awaited {
+	struct call call;
+	uint32_t before, after; /* of a free one: `after` is the next free one */
+};
+
+struct place_state {
+	uint32_t awaited; /* its index; AWAIT_NONE: none */
+	bool rule;	  /* taken by the NIC, and not given back */
+	bool orphan;	  /* may have a rule by an insert that was given up */
+};
+
+/* Of one worker. The worker hands in and takes out, the thread the other way round. */
+struct desk {
+	_Alignas(128) unsigned n_out; /* the worker's: asked, answer not taken */
+	_Alignas(128) struct mailbox *asked[INSTALLER_N_OPS];
+	struct mailbox *answered;
+	_Alignas(128) struct installer_request held; /* the thread's: the NIC's queue was full */
+	uint64_t held_us;			     /* since when; 0: none */
+};
+
+struct installer {
+	struct installer_config config;
+	struct provider *provider; /* NULL: there was no memory for it */
+	struct provider_abilities abilities;
+	pthread_t thread;
+	bool running;
+	atomic_bool ready, stopping;
+	atomic_bool done; /* the thread takes no requests any more, and has closed the provider */
+	struct desk desk[INSTALLER_MAX_WORKERS];
+	struct mailbox *changes;
+	struct health health;
+	struct refusals refusals;
+	struct installer_counters counters;
+	struct installer_histograms histograms;
+	/* the thread's own */
+	struct awaited *awaited; /* room for all that can be under way */
+	struct place_state *places;
+	uint32_t free, oldest, newest;
+	uint32_t in_time; /* the first of those under way that is not late yet */
+	uint32_t n_awaited, n_late, n_own;
+	bool stalled;
+	uint64_t looked_us;
+	uint64_t proven_then; /* when the actions were changed last */
+};
+
+/* installer_call.c */
+
+/* Carries out a request; false: the NIC's queue is full, and it is to be asked again. */
+bool installer_carry_out(
+	struct installer *installer, unsigned worker, const struct installer_request *request);
+/* Without asking the NIC. */
+void installer_answer(struct installer *installer, unsigned worker,
+	const struct installer_request *request, int result, uint8_t reason);
+/* A call has ended. `count` of INSTALLER_COUNT alone. */
+void installer_end(struct installer *installer, const struct call *call, int result,
+	const struct provider_why *why, const struct provider_count *count);
+/* Takes what the NIC has to say; true when it was something. */
+bool installer_poll(struct installer *installer);
+/* The port was stopped and started. */
+void installer_reset(struct installer *installer);
+void installer_note(struct installer *installer, enum change_kind kind, uint8_t reason);
+uint64_t installer_now_us(const struct installer *installer);
+
+/* installer_await.c */
+
+void await_init(struct installer *installer, uint32_t n);
+/* There is room: no more is taken from workers than that. */
+void await_add(struct installer *installer, const struct call *call);
+/* The end of what is under way at a place; false: that is not awaited. */
+bool await_take(struct installer *installer, uint32_t place, unsigned op, struct call *call);
+/* The oldest one of all; false: there is none. */
+bool await_take_oldest(struct installer *installer, struct call *call);
+/*
+ * Whether the place can have what is asked for: nothing is under way there, and an insert that was given up
+ * has been taken back.
+ */
+bool await_place_is_free(struct installer *installer, const struct installer_request *request);
+/* Counts those that are late, and gives up what is hopeless. */
+void await_judge(struct installer *installer, uint64_t now_us);
+/* A call took too long, or is under way for too long. */
+void await_stalled(struct installer *installer);
+/* What any thread may read: `begins_us` of a call that is being made; 0: none is. */
+void await_gauge(struct installer *installer, uint64_t begins_us);
+
+/* installer_thread.c */
+
+void *installer_run(void *installer);

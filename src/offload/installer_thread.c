@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The installer's thread. */
+#include <errno.h>
+#include <time.h>
+
+#include "offload/installer_parts.h"
+
+/* Requests of each worker before the NIC's answers are taken again. */
+#define ROUNDS 32
+/* Between two looks at the port's health. */
+#define LOOK_US 5000
+#define SLEEP_NS 20000
+#define MOST_SLEEP_NS 1000000
+#define MOST_SLEEP_AWAITING_NS 160000
+
+static uint64_t proven_ever(const struct installer *installer)
+{
+	uint64_t proven = 0;
+
+	for (unsigned i = 0; i < installer->config.n_workers; i++)
+		proven += atomic_load_explicit(
+			&installer->health.worker[i].proven, memory_order_relaxed);
+	return proven;
+}
+
+/* Rules are accepted and mark nothing, with these actions: with others they may. */
+static void change_actions(struct installer *installer)
+{
+	bool others = false;
+
+	/* they did mark */
+	if (proven_ever(installer) != installer->proven_then)
+		return;
+	for (unsigned kind = 0; kind < PROVIDER_N_KINDS; kind++) {
+		if (installer->abilities.kind[kind])
+			others |=
+				provider_next_shape(installer->provider, (enum provider_kind)kind);
+	}
+	installer->proven_then = proven_ever(installer);
+	if (others)
+		installer_note(installer, CHANGE_SHAPE, OFFLOAD_UNSEEN);
+}
+
+/* 0, or it did not come up again. */
+static int restart(struct installer *installer)
+{
+	int ret = installer->config.restart(installer->config.restart_context);
+	uint64_t now_us = installer_now_us(installer);
+
+	if (ret == 0) {
+		installer_reset(installer);
+		return 0;
+	}
+	health_call(&installer->health, false,
+		refusal_note(&installer->refusals, -ret, "the port does not start again"));
+	health_reopen(&installer->health, now_us);
+	return ret;
+}
+
+static void try_again(struct installer *installer)
+{
+	uint8_t why = atomic_load_explicit(&installer->health.why, memory_order_relaxed);
+
+	if (health_calls_fail(&installer->health) && installer->config.restart) {
+		if (restart(installer) < 0) {
+			why = atomic_load_explicit(&installer->health.why, memory_order_relaxed);
+			installer_note(installer, CHANGE_BREAKER_OPEN, why);
+			return;
+		}
+	} else if (why == OFFLOAD_UNSEEN && installer->provider) {
+		change_actions(installer);
+	}
+	installer_note(installer, CHANGE_BREAKER_TRIES, why);
+}
+
+/* Answers first: none is late that only was not taken. */
+static bool look_after(struct installer *installer)
+{
+	struct health *health = &installer->health;
+	bool busy = installer_poll(installer);
+	uint64_t now_us = installer_now_us(installer);
+
+	await_judge(installer, now_us);
+	await_gauge(installer, 0);
+	if (now_us - installer->looked_us < LOOK_US)
+		return busy;
+	installer->looked_us = now_us;
+	switch (health_turn(health, now_us)) {
+	case HEALTH_OPENS:
+		installer_note(installer, CHANGE_BREAKER_OPEN,
+			atomic_load_explicit(&health->why, memory_order_relaxed));
+		break;
+	case HEALTH_TRIES:
+		try_again(installer);
+		break;
+	case HEALTH_CLOSES:
+		installer_note(installer, CHANGE_BREAKER_CLOSED, 0);
+		break;
+	case HEALTH_STAYS:
+		break;
+	}
+	return busy;
+}
+
+/* A worker's next request, deletes before inserts before counters; one that is held goes first. */
+static bool next_request(struct desk *desk, struct installer_request *request)
+{
+	static const enum installer_op order[] = {
+		INSTALLER_REMOVE, INSTALLER_INSERT, INSTALLER_COUNT};
+
+	if (desk->held_us != 0) {
+		*request = desk->held;
+		return true;
+	}
+	for (unsigned i = 0; i < INSTALLER_N_OPS; i++) {
+		if (mailbox_pop(desk->asked[order[i]], request, 1) == 1)
+			return true;
+	}
+	return false;
+}
+
+/* Carries it out, or holds it. */
+static bool try_to(
+	struct installer *installer, unsigned worker, const struct installer_request *request)
+{
+	struct desk *desk = &installer->desk[worker];
+
+	if (installer_carry_out(installer, worker, request)) {
+		desk->held_us = 0;
+		return true;
+	}
+	if (desk->held_us == 0) {
+		desk->held = *request;
+		desk->held_us = installer_now_us(installer);
+	}
+	return false;
+}
+
+static bool serve(struct installer *installer, unsigned worker)
+{
+	struct desk *desk = &installer->desk[worker];
+	struct installer_request request;
+
+	if (!next_request(desk, &request))
+		return false;
+	if (request.op == INSTALLER_INSERT && health_state(&installer->health) == HEALTH_OPEN) {
+		desk->held_us = 0;
+		installer_answer(installer, worker, &request, -EAGAIN, OFFLOAD_BREAKER);
+		return true;
+	}
+	return try_to(installer, worker, &request);
+}
+
+static bool turn(struct installer *installer)
+{
+	bool any = true, busy = false;
+
+	for (unsigned round = 0; round < ROUNDS && any; round++) {
+		any = false;
+		for (unsigned i = 0; i < installer->config.n_workers; i++) {
+			any |= serve(installer, i);
+			/* calls may be slow */
+			if (installer_now_us(installer) - installer->looked_us >= LOOK_US)
+				busy |= look_after(installer);
+		}
+		busy |= any;
+	}
+	return look_after(installer) || busy;
+}
+
+static void rest(const struct installer *installer, long *ns)
+{
+	const long most = installer->n_awaited ? MOST_SLEEP_AWAITING_NS : MOST_SLEEP_NS;
+	const struct timespec sleep = {.tv_nsec = *ns < most ? *ns : most};
+
+	nanosleep(&sleep, NULL);
+	if (*ns < MOST_SLEEP_NS)
+		*ns *= 2;
+}
+
+/* All that workers have asked: deletes go on, for so long; the others have not begun. */
+static bool clear_desk(struct installer *installer, unsigned worker, uint64_t end_us)
+{
+	struct desk *desk = &installer->desk[worker];
+	struct installer_request request;
+	bool any = false;
+
+	while (installer_now_us(installer) < end_us && next_request(desk, &request)) {
+		if (request.op != INSTALLER_REMOVE) {
+			installer_answer(installer, worker, &request, -EIO, OFFLOAD_STOPPING);
+			desk->held_us = 0;
+		} else if (!try_to(installer, worker, &request)) {
+			break;
+		}
+		any = true;
+	}
+	return any;
+}
+
+static bool holds(const struct installer *installer)
+{
+	for (unsigned i = 0; i < installer->config.n_workers; i++) {
+		if (installer->desk[i].held_us != 0)
+			return true;
+	}
+	return false;
+}
+
+static void finish(struct installer *installer)
+{
+	const struct provider_why why = {.error = ETIMEDOUT, .words = "no answer"};
+	uint64_t end_us = installer_now_us(installer) + INSTALLER_STALL_US;
+	struct installer_request request;
+	struct call call;
+	long ns = SLEEP_NS;
+	bool any = true;
+
+	while ((any || holds(installer) || installer->n_awaited > 0) &&
+		installer_now_us(installer) < end_us) {
+		any = false;
+		for (unsigned i = 0; i < installer->config.n_workers; i++)
+			any |= clear_desk(installer, i, end_us);
+		if (!installer_poll(installer) && !any)
+			rest(installer, &ns);
+	}
+	while (await_take_oldest(installer, &call))
+		installer_end(installer, &call, -EIO, &why, NULL);
+	provider_close(installer->provider);
+	atomic_store_explicit(&installer->counters.rules, 0, memory_order_relaxed);
+	/* what found no time: all rules are gone */
+	for (unsigned i = 0; i < installer->config.n_workers; i++) {
+		struct desk *desk = &installer->desk[i];
+
+		for (; next_request(desk, &request); desk->held_us = 0)
+			installer_answer(installer, i, &request,
+				request.op == INSTALLER_REMOVE ? 0 : -EIO, OFFLOAD_STOPPING);
+	}
+	await_gauge(installer, 0);
+}
+
+static void open_provider(struct installer *installer)
+{
+	int (*open)(struct provider **provider, const struct provider_config *config) =
+		installer->config.open ? installer->config.open : provider_open;
+
+	if (open(&installer->provider, &installer->config.provider) == 0)
+		installer->abilities = *provider_abilities(installer->provider);
+	else
+		installer->abilities = (struct provider_abilities){
+			.back_end = "none",
+			.unable = "there was no memory for its rules",
+		};
+	atomic_store_explicit(&installer->ready, true, memory_order_release);
+}
+
+void *installer_run(void *context)
+{
+	struct installer *installer = context;
+	long ns = SLEEP_NS;
+
+	open_provider(installer);
+	while (!atomic_load_explicit(&installer->stopping, memory_order_acquire)) {
+		if (turn(installer))
+			ns = SLEEP_NS;
+		else
+			rest(installer, &ns);
+	}
+	finish(installer);
+	atomic_store_explicit(&installer->done, true, memory_order_release);
+	return NULL;
+}
