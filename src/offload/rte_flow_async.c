@@ -17,7 +17,7 @@
 #define PULL_EACH 32
 /* Rules that are left are waited for while some still go. */
 #define CLOSE_US 1000000
-#define RESET_US 200000
+#define RESET_US 500000
 
 static struct async *async_of(struct provider *provider)
 {
@@ -263,26 +263,29 @@ static bool next_shape(struct provider *provider, enum provider_kind kind)
 	return trial_next(&async_of(provider)->trial, kind);
 }
 
-/* Asks for the removal of rules from *at on, as many as the queue takes. */
-static void remove_from(struct async *async, uint32_t *at)
+/* Asks for the removal of rules from *at on, as many as the queue takes; `all`: unanswered ones too. */
+static void remove_from(struct async *async, uint32_t *at, bool all)
 {
 	struct provider_why why;
 
-	for (; *at < async->n_places; (*at)++)
-		if (async->places[*at].state == PLACE_RULE &&
+	for (; *at < async->n_places; (*at)++) {
+		uint8_t state = async->places[*at].state;
+
+		if ((state == PLACE_RULE || (all && state == PLACE_INSERTING)) &&
 			remove_rule(&async->base, *at, &why) == -EAGAIN)
 			return;
+	}
 }
 
-/* Takes all rules away, also those that are only just coming, until for so long nothing was heard. */
-static void remove_all(struct async *async, uint64_t wait_us)
+/* Takes rules away, also those that are only just coming, until for so long nothing was heard. */
+static void remove_heard(struct async *async, bool all, uint64_t wait_us)
 {
 	struct provider_done done[PULL_EACH];
 	uint64_t heard = monotonic_us();
 	uint32_t at = 0;
 
 	for (;;) {
-		remove_from(async, &at);
+		remove_from(async, &at, all);
 		unsigned n = poll(&async->base, done, PULL_EACH);
 
 		for (unsigned i = 0; i < n; i++)
@@ -297,6 +300,13 @@ static void remove_all(struct async *async, uint64_t wait_us)
 		else
 			rte_pause();
 	}
+}
+
+/* Those whose insert is never answered go last. */
+static void remove_all(struct async *async, uint64_t wait_us)
+{
+	remove_heard(async, false, wait_us / 2);
+	remove_heard(async, true, wait_us / 2);
 }
 
 /*

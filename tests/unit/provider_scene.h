@@ -169,7 +169,7 @@ static inline void scene_look(struct provider_scene *scene, struct seen_set *set
 	for (unsigned got = 0, queue = 0; got < n; queue = (queue + 1) % NIC_QUEUES) {
 		struct rte_mbuf *packets[32];
 		uint16_t burst = rte_eth_rx_burst(
-			scene->nic.id, (uint16_t)queue, packets, (uint16_t)RTE_MIN(n - got, 32u));
+			scene->nic.id, (uint16_t)queue, packets, (uint16_t)RTE_MIN(n - got, 4u));
 
 		for (uint16_t i = 0; i < burst; i++)
 			see(set, packets[i], (uint16_t)queue, scene->config.zone_vlan);
