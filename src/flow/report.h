@@ -10,12 +10,15 @@
 
 #include "flow/record.h"
 
+/* Packets are not known any more. */
+#define FLOW_OFFLOAD_LOST UINT64_MAX
+
 /*
  * What a NIC has of a flow: filled by whoever offloads, as offload/ has it. Sides are those of the wire,
  * 0 and 1; states and reasons are enum offload_state and enum offload_reason.
  */
 struct flow_offload {
-	uint64_t packets;  /* that came with the NIC's mark */
+	uint64_t packets;  /* that came with the NIC's mark, or FLOW_OFFLOAD_LOST */
 	uint64_t since_us; /* in its state, of the side that is further on; clock of the run */
 	uint8_t state[2];
 	uint8_t reason[2];

@@ -61,40 +61,61 @@ struct agent_counters {
 	uint64_t refused;				     /* by the driver */
 	uint64_t displaced;				     /* out of the queue */
 	uint64_t no_slot;
+	uint64_t stalled;		      /* looks at a slot whose answer is late */
 	uint64_t strangers;		      /* marked packets that were not whom the mark names */
 	uint64_t ghosts;		      /* of those, marks that this run has not in force */
 	uint64_t fell_out[OFFLOAD_N_REASONS]; /* what the audit took out, by reason */
 	uint64_t flows[OFFLOAD_N_STATES];     /* gauge */
 };
 
-struct agent {
-	struct agent_config config;
-	struct slots slots[AGENT_MAX_PORTS / 2]; /* by wire */
-	struct queue queue[AGENT_MAX_PORTS];
-	struct meter meter;
-	struct change_ring changes;
-	struct agent_counters counters[AGENT_MAX_PORTS];
-	uint64_t now_us;
-	uint32_t sweep[AGENT_MAX_PORTS / 2]; /* of slots: where the next turn looks */
-	uint64_t sweep_us;
-	uint8_t under_way
-		[AGENT_MAX_PORTS]; /* requests handed in that are inserts, not answered: see agent.c */
-	uint64_t ghost_told_us[AGENT_MAX_PORTS];
-	uint64_t stall_told_us[AGENT_MAX_PORTS];
-	bool stopping;
-	bool ready; /* the slots have been made: the wire's ports were tried */
+/* A wire's slots of this worker. */
+struct agent_wire {
+	struct slots slots; /* zeroed until agent_adopt() */
+	uint32_t *used;	    /* their numbers, in no order; slot.next is the place here */
+	uint32_t n_used;
+	uint32_t sweep; /* place where the next turn looks */
+	uint32_t due;	/* millionths of a slot that are to be looked at */
 };
 
-/* 0 or -ENOMEM. Slots are made by the first turns after the installers are ready. */
+/* A port: what waits for its installer, and what it has been handed. */
+struct agent_port {
+	struct installer *installer; /* NULL: offload is off here */
+	struct queue queue;
+	uint32_t under_way; /* inserts that are not answered */
+	uint32_t limit;	    /* how many may be */
+	uint64_t ghost_told_us;
+	uint64_t stall_told_us;
+	struct agent_counters counters;
+};
+
+struct agent {
+	struct agent_config config;
+	struct agent_wire wire[AGENT_MAX_PORTS / 2];
+	struct agent_port port[AGENT_MAX_PORTS];
+	struct meter meter;
+	struct change_ring changes;
+	uint64_t now_us;
+};
+
+/* 0 or -ENOMEM. */
 int agent_create(struct agent **agent, const struct agent_config *config);
-/* Accepts NULL. The installers have stopped. */
+/*
+ * Makes the slots of a wire, once its installers are ready: with a thread of the caller's, while the worker
+ * goes on. agent_adopt() hands them to the agent, on the worker's thread; from then on flows go to the NIC.
+ * agent_slots_fini() is for those that were not adopted.
+ */
+int agent_slots_init(struct agent_wire *wire, const struct agent_config *config, unsigned number);
+void agent_slots_fini(struct agent_wire *wire);
+void agent_adopt(struct agent *agent, unsigned number, const struct agent_wire *wire);
+
+/* Accepts NULL. The installers have stopped, or were never asked. */
 void agent_destroy(struct agent *agent);
 size_t agent_memory(const struct agent *agent);
 
 /* The record of a marked packet that arrived at `port`; FLOW_NONE: the mark names nobody. To be verified. */
 static inline uint32_t agent_position(const struct agent *agent, unsigned port, uint32_t mark)
 {
-	return slots_position(&agent->slots[port / 2], mark);
+	return slots_position(&agent->wire[port / 2].slots, mark);
 }
 
 void agent_sample(struct agent *agent, uint32_t position, unsigned side, unsigned from);
@@ -109,16 +130,13 @@ void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t 
 void agent_learned(struct agent *agent, uint32_t position, unsigned side, unsigned from);
 
 /*
- * A report leaves the shard: of an end (the record is gone, or began anew), or an active one (its counters
- * begin anew). Fills the report's part about offload.
+ * A report leaves the shard, before any packet after it is told here: of an end (the record is gone, or
+ * began anew), or an active one (its counters begin anew). Fills the report's part about offload.
  */
 void agent_ended(struct agent *agent, struct flow_report *report);
 
 /* Every turn of the worker. */
 void agent_turn(struct agent *agent, uint64_t now_us);
-
-/* No flow is asked into the NIC any more, and all are taken out; true when none is there. */
-bool agent_stop(struct agent *agent);
 
 /*
  * What the NIC has of a live record; reasons are made exact: of a flow that nobody asked for it says why that

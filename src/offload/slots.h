@@ -51,7 +51,8 @@ struct slot_side {
 	uint64_t marked;  /* that came with it, besides those after `base` */
 	uint64_t checked; /* packets of that end at the last look, and when that was */
 	uint64_t checked_us;
-	uint64_t asked;	     /* marked packets when the NIC's counter was asked for */
+	uint64_t nic_base;   /* marked packets when the rule was asked for */
+	uint64_t asked;	     /* marked packets of this rule when its counter was asked for */
 	uint64_t nic_due_us; /* when it is to be asked for next; UINT64_MAX: never */
 	struct counter nic;  /* the NIC's own counter */
 	uint32_t unmarked;   /* packets in a row that should have had the mark */

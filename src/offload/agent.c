@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "offload/agent.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "offload/agent_parts.h"
+
+/* Inserts that one worker hands to a port's installer before it has answers; grows while they are fast. */
+#define FIRST_LIMIT 16
+#define LEAST_LIMIT 4
+#define MOST_LIMIT (INSTALLER_UNDER_WAY / 2)
+#define FAST_US 1000
+#define SLOW_US 5000
+
+int agent_create(struct agent **out, const struct agent_config *config)
+{
+	struct agent *agent = calloc(1, sizeof(*agent));
+
+	if (agent == NULL)
+		return -ENOMEM;
+	agent->config = *config;
+	for (unsigned i = 0; i < config->n_ports; i++) {
+		agent->port[i].installer = config->installer[i];
+		agent->port[i].limit = FIRST_LIMIT;
+	}
+	*out = agent;
+	return 0;
+}
+
+void agent_destroy(struct agent *agent)
+{
+	if (agent == NULL)
+		return;
+	for (unsigned i = 0; i < RTE_DIM(agent->wire); i++)
+		agent_slots_fini(&agent->wire[i]);
+	free(agent);
+}
+
+size_t agent_memory(const struct agent *agent)
+{
+	size_t bytes = sizeof(*agent);
+
+	for (unsigned i = 0; i < RTE_DIM(agent->wire); i++)
+		bytes += slots_memory(&agent->wire[i].slots) +
+			 agent->wire[i].slots.n * sizeof(agent->wire[i].used[0]);
+	return bytes;
+}
+
+/* The largest mark that both ports of a wire take: of those that take any. */
+static uint32_t mark_max(const struct agent_config *config, unsigned wire)
+{
+	uint32_t max = UINT32_MAX;
+
+	for (unsigned port = 2 * wire; port < 2 * wire + 2; port++) {
+		const struct installer *installer = config->installer[port];
+
+		if (installer != NULL && installer_abilities(installer)->mark_max != 0)
+			max = RTE_MIN(max, installer_abilities(installer)->mark_max);
+	}
+	return max;
+}
+
+int agent_slots_init(struct agent_wire *wire, const struct agent_config *config, unsigned number)
+{
+	const struct slots_config slots = {
+		.n = config->slots,
+		.n_workers = config->n_workers,
+		.worker = config->worker,
+		.mark_max = mark_max(config, number),
+		.random = config->random,
+	};
+
+	memset(wire, 0, sizeof(*wire));
+	int ret = slots_init(&wire->slots, &slots);
+
+	if (ret < 0)
+		return ret;
+	wire->used = calloc(RTE_MAX(wire->slots.n, 1u), sizeof(wire->used[0]));
+	if (wire->used == NULL) {
+		agent_slots_fini(wire);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void agent_slots_fini(struct agent_wire *wire)
+{
+	slots_fini(&wire->slots);
+	free(wire->used);
+	memset(wire, 0, sizeof(*wire));
+}
+
+void agent_adopt(struct agent *agent, unsigned number, const struct agent_wire *wire)
+{
+	agent->wire[number] = *wire;
+}
+
+void agent_learned(struct agent *agent, uint32_t position, unsigned side, unsigned from)
+{
+	if (agent->config.threshold == 0)
+		agent_want(agent, position, side, from, 1);
+}
+
+void agent_sample(struct agent *agent, uint32_t position, unsigned side, unsigned from)
+{
+	struct flow_record *record = flow_table_record(agent->config.table, position);
+	enum offload_state state = offload_state(record, side);
+	struct meter_result result;
+
+	if (state != OFFLOAD_SOFTWARE && state != OFFLOAD_REFUSED)
+		return;
+	if (agent->config.threshold == 0) {
+		agent_want(agent, position, side, from, 1);
+		return;
+	}
+	if (!meter_packet(&agent->meter, record, position, from, side, agent->now_us, &result))
+		return;
+	record->rate = RTE_MIN(result.rate, (uint32_t)UINT16_MAX) & UINT16_MAX;
+	if (result.rate >= agent->config.threshold)
+		agent_want(agent, result.position, result.side, result.from, result.rate);
+}
+
+/* The queue's flow that is handed in next; its record, or NULL when it is no more. */
+static struct flow_record *waiting(
+	struct agent *agent, unsigned port, const struct queue_entry *entry)
+{
+	struct flow_record *record = flow_table_record(agent->config.table, entry->position);
+
+	if (record->state == FLOW_FREE || agent_tag(record) != entry->tag ||
+		offload_state(record, port % 2) != OFFLOAD_QUEUED)
+		return NULL;
+	return record;
+}
+
+/* A slot for the flow, if it has none. */
+static bool give_slot(struct agent *agent, struct flow_record *record, uint32_t position)
+{
+	struct agent_wire *wire = &agent->wire[flow_key_wire(&record->key)];
+
+	if (offload_has_slot(record))
+		return true;
+	uint32_t slot = slots_take(&wire->slots, &record->key, position);
+
+	if (slot == SLOT_NONE)
+		return false;
+	struct slot *entry = slots_slot(&wire->slots, slot);
+
+	entry->position = position;
+	entry->next = wire->n_used;
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
+		entry->side[side].state = (uint8_t)offload_state(record, side);
+		entry->side[side].reason = record->reason[side];
+	}
+	/* what its record had for it */
+	entry->retry_ms = record->back_off != 0 ? record->slot : 0;
+	wire->used[wire->n_used++] = slot;
+	record->slot = slot;
+	/* a bit-field: through a word of its own */
+	unsigned offload = (record->offload | OFFLOAD_HAS_SLOT) & ~OFFLOAD_LOST_SLOT;
+
+	record->offload = offload & 0xff;
+	return true;
+}
+
+static bool ask_insert(const struct agent_at *at, unsigned from)
+{
+	const struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->port)];
+	const struct installer_request request = {
+		.key = at->entry->key,
+		.tsc = rte_rdtsc(),
+		.place = slots_place(&wire->slots, at->slot),
+		.mark = wire->slots.names[at->slot].mark,
+		.op = INSTALLER_INSERT,
+		.from = (uint8_t)from,
+	};
+
+	return installer_ask(
+		at->agent->port[at->port].installer, at->agent->config.worker, &request);
+}
+
+/* Hands in one flow of the queue; false: no more can be handed in now. */
+static bool hand_in(struct agent *agent, unsigned port, const struct queue_entry *entry)
+{
+	struct flow_record *record = waiting(agent, port, entry);
+	struct queue_entry displaced;
+
+	if (record == NULL)
+		return true;
+	struct agent_at at = agent_at_record(agent, port % 2, record);
+
+	if (!give_slot(agent, record, entry->position)) {
+		agent->port[port].counters.no_slot++;
+		agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_NO_SLOT, 0);
+		return true;
+	}
+	at = agent_at_record(agent, port % 2, record);
+	if (!ask_insert(&at, entry->from)) {
+		queue_put(&agent->port[port].queue, *entry, &displaced);
+		return false;
+	}
+	at.side->from = entry->from;
+	at.side->awaited = true;
+	at.side->remove = false;
+	at.side->unmarked = 0;
+	at.side->queued_us = agent->now_us;
+	at.side->nic_base = at.side->marked;
+	at.side->nic_due_us = UINT64_MAX;
+	agent->port[port].under_way++;
+	agent_move(&at, OFFLOAD_INSTALLING, record->reason[port % 2], 0);
+	return true;
+}
+
+/* The port went to software while flows waited. */
+static void send_home(struct agent *agent, unsigned port)
+{
+	struct queue_entry entry;
+
+	while (queue_take(&agent->port[port].queue, &entry)) {
+		struct flow_record *record = waiting(agent, port, &entry);
+
+		if (record == NULL)
+			continue;
+		const struct agent_at at = agent_at_record(agent, port % 2, record);
+
+		agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_BREAKER, 0);
+	}
+}
+
+void agent_pump(struct agent *agent, unsigned port)
+{
+	struct agent_port *to = &agent->port[port];
+	struct queue_entry entry;
+
+	if (health_state(installer_health(to->installer)) == HEALTH_OPEN)
+		send_home(agent, port);
+	while (to->under_way < to->limit && queue_take(&to->queue, &entry))
+		if (!hand_in(agent, port, &entry))
+			break;
+}
+
+/* Nobody's place is in front of a slow NIC for long: a busier flow that comes later is to overtake it. */
+static void adapt(struct agent_port *port, const struct installer_answer *answer)
+{
+	port->under_way--;
+	if (answer->took_us < FAST_US && port->limit < MOST_LIMIT)
+		port->limit++;
+	else if (answer->took_us > SLOW_US)
+		port->limit = RTE_MAX(port->limit / 2, (uint32_t)LEAST_LIMIT);
+}
+
+static void inserted(const struct agent_at *at, const struct installer_answer *answer)
+{
+	const struct provider_abilities *abilities =
+		installer_abilities(at->agent->port[at->port].installer);
+
+	adapt(&at->agent->port[at->port], answer);
+	at->side->awaited = false;
+	if (answer->result < 0) {
+		at->side->remove = false;
+		agent_move(at, at->record != NULL ? OFFLOAD_REFUSED : OFFLOAD_SOFTWARE,
+			answer->reason, 0);
+		at->agent->port[at->port].counters.refused++;
+		if (at->record != NULL && answer->result == -EOPNOTSUPP)
+			at->record->back_off = AGENT_NEVER;
+		else
+			agent_back_off(at);
+		agent_release(at->agent, agent_wire_of(at->port), at->slot);
+		return;
+	}
+	counter_begin(&at->side->nic, 0);
+	if (abilities->counts && at->agent->config.audit_counters)
+		at->side->nic_due_us = at->agent->now_us + AGENT_SECOND_US / 10;
+	at->side->checked_us = at->agent->now_us;
+	at->side->checked = at->record == NULL ? 0 : flow_packets(at->record, at->side->from);
+	agent_move(at, OFFLOAD_ACCEPTED, at->side->reason,
+		(uint32_t)(at->agent->now_us - at->side->queued_us));
+	if (at->record == NULL || at->side->remove)
+		agent_leave(at, OFFLOAD_ENDED);
+}
+
+/* What a flow is told to have in software, after it left for this reason. */
+static uint8_t reason_after(uint8_t reason)
+{
+	switch (reason) {
+	case OFFLOAD_UNSEEN:
+	case OFFLOAD_UNMARKED:
+	case OFFLOAD_WRONG_MARK:
+	case OFFLOAD_COUNTER:
+		return OFFLOAD_QUARANTINE;
+	case OFFLOAD_SLOWED:
+		return OFFLOAD_QUIET;
+	default:
+		return reason;
+	}
+}
+
+static void removed(const struct agent_at *at, const struct installer_answer *answer)
+{
+	at->side->awaited = false;
+	if (answer->result < 0) {
+		/* the rule may be there still: asked again by the sweep */
+		at->side->remove = true;
+		return;
+	}
+	at->side->remove = false;
+	agent_move(at, OFFLOAD_SOFTWARE, reason_after(at->side->reason), 0);
+	agent_release(at->agent, agent_wire_of(at->port), at->slot);
+}
+
+static void counted(const struct agent_at *at, const struct installer_answer *answer)
+{
+	struct slot_side *side = at->side;
+	uint64_t now = agent_marked_packets(at) - side->nic_base;
+	uint64_t passed_us = at->agent->now_us - side->checked_us + 1;
+	uint64_t rate;
+
+	side->count_awaited = false;
+	if (side->state < OFFLOAD_SUSPECT || at->record == NULL)
+		return;
+	side->nic_due_us = UINT64_MAX;
+	if (answer->result == -EOPNOTSUPP)
+		return; /* the port cannot, whatever it said */
+	rate = (flow_packets(at->record, side->from) - side->checked) * AGENT_SECOND_US / passed_us;
+	if (answer->result < 0) {
+		side->nic_due_us = at->agent->now_us + AGENT_SECOND_US;
+		return;
+	}
+	/* packets that the NIC dropped when the host was late are in its counter, too */
+	if (counter_update(&side->nic, answer->packets, side->asked, now + INSTALLER_UNDER_WAY) ==
+		COUNTER_STUCK)
+		agent_fall_out(at, OFFLOAD_COUNTER);
+	else
+		side->nic_due_us = at->agent->now_us +
+				   counter_interval_us(&side->nic, rate, AGENT_SECOND_US / 2);
+}
+
+void agent_answers(struct agent *agent, unsigned port)
+{
+	struct installer_answer answers[32];
+	unsigned n = installer_answers(
+		agent->port[port].installer, agent->config.worker, answers, RTE_DIM(answers));
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct slots *slots = &agent->wire[agent_wire_of(port)].slots;
+		struct agent_at at = agent_at_slot(agent, port, answers[i].place - slots->first);
+
+		switch ((enum installer_op)answers[i].op) {
+		case INSTALLER_INSERT:
+			inserted(&at, &answers[i]);
+			break;
+		case INSTALLER_REMOVE:
+			removed(&at, &answers[i]);
+			break;
+		case INSTALLER_COUNT:
+			counted(&at, &answers[i]);
+			break;
+		case INSTALLER_N_OPS:
+			break;
+		}
+	}
+}
+
+static void tell_health(struct agent *agent, unsigned port)
+{
+	const uint64_t *flows = agent->port[port].counters.flows;
+	struct health_worker *health =
+		&installer_health(agent->port[port].installer)->worker[agent->config.worker];
+
+	atomic_store_explicit(&health->in_hw,
+		(uint32_t)(flows[OFFLOAD_ACCEPTED] + flows[OFFLOAD_PROVEN] +
+			   flows[OFFLOAD_SUSPECT]),
+		memory_order_relaxed);
+}
+
+void agent_turn(struct agent *agent, uint64_t now_us)
+{
+	uint64_t passed_us = now_us - agent->now_us;
+
+	agent->now_us = now_us;
+	for (unsigned port = 0; port < agent->config.n_ports; port++) {
+		if (agent->port[port].installer == NULL ||
+			agent->wire[agent_wire_of(port)].slots.n == 0)
+			continue;
+		agent_answers(agent, port);
+		agent_pump(agent, port);
+		tell_health(agent, port);
+	}
+	agent_sweep(agent, passed_us);
+}

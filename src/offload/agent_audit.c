@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whether the NIC does what it said: by what the worker's packets show, and by a look at each slot a second. */
+#include "offload/agent_parts.h"
+
+/* Slots that one turn looks at, at most. */
+#define SWEEP_MOST 256
+
+void agent_marked(struct agent *agent, uint32_t position, unsigned side, unsigned from)
+{
+	struct flow_record *record = flow_table_record(agent->config.table, position);
+	const struct agent_at at = agent_at_record(agent, side, record);
+
+	if (at.entry == NULL || at.side->from != from)
+		return; /* of a rule that is gone, or the other direction's way round */
+	at.side->unmarked = 0;
+	switch ((enum offload_state)at.side->state) {
+	case OFFLOAD_ACCEPTED:
+		/* this packet has been counted already */
+		at.side->base = flow_packets(record, from) - 1;
+		health_proven(&installer_health(agent->port[at.port].installer)
+				->worker[agent->config.worker]);
+		agent_move(&at, OFFLOAD_PROVEN, at.side->reason,
+			(uint32_t)(agent->now_us - at.side->queued_us));
+		break;
+	case OFFLOAD_SUSPECT:
+		agent_move(&at, OFFLOAD_PROVEN, OFFLOAD_BUSY, 0);
+		break;
+	case OFFLOAD_INSTALLING:
+	case OFFLOAD_LEAVING:
+	case OFFLOAD_SOFTWARE:
+	case OFFLOAD_QUEUED:
+	case OFFLOAD_REFUSED:
+		at.side->marked++;
+		break;
+	case OFFLOAD_PROVEN:
+	case OFFLOAD_N_STATES:
+		break;
+	}
+}
+
+/* A packet that should have had the mark, and had none or another's. */
+static void missed(const struct agent_at *at, uint8_t reason)
+{
+	struct slot_side *side = at->side;
+
+	side->unmarked++;
+	switch ((enum offload_state)side->state) {
+	case OFFLOAD_ACCEPTED:
+		if (side->unmarked >= AGENT_UNSEEN &&
+			at->agent->now_us - side->since_us >= AGENT_UNSEEN_US)
+			agent_fall_out(at, reason == OFFLOAD_UNMARKED ? OFFLOAD_UNSEEN : reason);
+		break;
+	case OFFLOAD_PROVEN:
+		agent_move(at, OFFLOAD_SUSPECT, reason, 0);
+		break;
+	case OFFLOAD_SUSPECT:
+		if (side->unmarked >= AGENT_UNMARKED)
+			agent_fall_out(at, reason);
+		break;
+	case OFFLOAD_SOFTWARE:
+	case OFFLOAD_QUEUED:
+	case OFFLOAD_REFUSED:
+	case OFFLOAD_INSTALLING:
+	case OFFLOAD_LEAVING:
+	case OFFLOAD_N_STATES:
+		break;
+	}
+}
+
+/* Rules are not for these: where the NIC can exclude them they come without a mark. */
+static bool is_excluded(const struct packet_info *info)
+{
+	if (info->flags & (PACKET_FRAGMENT | PACKET_CUT))
+		return true;
+	return info->flags & PACKET_TCP && info->tcp.flags & (TCP_SYN | TCP_FIN | TCP_RST);
+}
+
+/* One packet of that end came without the mark, by whatever port: it is not among those that had it. */
+static void count_unmarked(struct agent *agent, struct flow_record *record, unsigned from)
+{
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
+		const struct agent_at at = agent_at_record(agent, side, record);
+
+		if (at.entry != NULL && at.side->from == from &&
+			(at.side->state == OFFLOAD_PROVEN || at.side->state == OFFLOAD_SUSPECT))
+			at.side->base++;
+	}
+}
+
+void agent_unmarked(
+	struct agent *agent, uint32_t position, unsigned side, const struct packet_info *info)
+{
+	struct flow_record *record = flow_table_record(agent->config.table, position);
+	const struct agent_at at = agent_at_record(agent, side, record);
+
+	if (at.entry == NULL)
+		return;
+	count_unmarked(agent, record, info->from);
+	/* the other direction by the same port is no rule's */
+	if (at.side->from == info->from && !is_excluded(info))
+		missed(&at, OFFLOAD_UNMARKED);
+}
+
+/* A mark that this run has not given, as far as can be seen: not one whose slot has been given back. */
+static bool is_ghost(const struct slots *slots, uint32_t mark)
+{
+	uint32_t slot = slots_of_mark(slots, mark);
+
+	return slot == SLOT_NONE || slots->names[slot].mark == 0 || slots->names[slot].mark != mark;
+}
+
+void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t position,
+	const struct packet_info *info)
+{
+	struct agent_port *at_port = &agent->port[port];
+
+	at_port->counters.strangers++;
+	if (is_ghost(&agent->wire[agent_wire_of(port)].slots, mark)) {
+		at_port->counters.ghosts++;
+		if (agent->now_us - at_port->ghost_told_us >= AGENT_SECOND_US) {
+			at_port->ghost_told_us = agent->now_us;
+			agent_tell(agent, port, CHANGE_GHOST, OFFLOAD_WRONG_MARK);
+		}
+	}
+	if (position == FLOW_NONE)
+		return;
+	struct flow_record *record = flow_table_record(agent->config.table, position);
+	const struct agent_at at = agent_at_record(agent, port % 2, record);
+
+	if (at.entry == NULL)
+		return;
+	count_unmarked(agent, record, info->from);
+	if (at.side->from == info->from)
+		missed(&at, OFFLOAD_WRONG_MARK);
+}
+
+static void tell_late(const struct agent_at *at)
+{
+	struct agent_port *port = &at->agent->port[at->port];
+
+	port->counters.stalled++;
+	if (at->agent->now_us - port->stall_told_us < AGENT_SECOND_US)
+		return;
+	port->stall_told_us = at->agent->now_us;
+	agent_tell(at->agent, at->port, CHANGE_STALLED, OFFLOAD_STALLED);
+}
+
+static void ask_count(const struct agent_at *at)
+{
+	const struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->port)];
+	const struct installer_request request = {
+		.key = at->entry->key,
+		.tsc = rte_rdtsc(),
+		.place = slots_place(&wire->slots, at->slot),
+		.op = INSTALLER_COUNT,
+		.from = at->side->from,
+	};
+
+	/* all that has come by now is in the NIC's counter when it is asked */
+	at->side->asked = agent_marked_packets(at) - at->side->nic_base;
+	at->side->count_awaited = installer_ask(
+		at->agent->port[at->port].installer, at->agent->config.worker, &request);
+}
+
+/* A flow that is in the NIC and does what it should. */
+static void look_at_proven(const struct agent_at *at)
+{
+	struct slot_side *side = at->side;
+	uint64_t packets = flow_packets(at->record, side->from);
+	uint64_t passed_us = at->agent->now_us - side->checked_us;
+
+	if (side->nic_due_us <= at->agent->now_us && !side->count_awaited)
+		ask_count(at);
+	if (passed_us < AGENT_SECOND_US)
+		return;
+	uint64_t rate = (packets - RTE_MIN(packets, side->checked)) * AGENT_SECOND_US / passed_us;
+
+	side->checked = packets;
+	side->checked_us = at->agent->now_us;
+	at->record->rate = RTE_MIN(rate, (uint64_t)UINT16_MAX) & UINT16_MAX;
+	if (2 * rate < at->agent->config.threshold)
+		agent_leave(at, OFFLOAD_SLOWED);
+	else if (at->agent->now_us - side->since_us >= 10 * AGENT_SECOND_US)
+		at->record->back_off = 0; /* it has been true for long */
+}
+
+static void look(struct agent *agent, unsigned port, uint32_t slot)
+{
+	const struct agent_at at = agent_at_slot(agent, port, slot);
+	uint64_t since_us = agent->now_us - at.side->since_us;
+
+	switch ((enum offload_state)at.side->state) {
+	case OFFLOAD_LEAVING:
+		if (at.side->remove && !at.side->awaited)
+			agent_remove(&at);
+		if (since_us >= AGENT_LATE_US)
+			tell_late(&at);
+		break;
+	case OFFLOAD_INSTALLING:
+		if (since_us >= AGENT_LATE_US)
+			tell_late(&at);
+		break;
+	case OFFLOAD_SUSPECT:
+	case OFFLOAD_ACCEPTED:
+	case OFFLOAD_PROVEN:
+		if (health_state(installer_health(agent->port[port].installer)) == HEALTH_OPEN)
+			agent_leave(&at, OFFLOAD_BREAKER);
+		else if (at.record != NULL && at.side->state != OFFLOAD_SUSPECT)
+			look_at_proven(&at);
+		break;
+	case OFFLOAD_SOFTWARE:
+	case OFFLOAD_QUEUED:
+	case OFFLOAD_REFUSED:
+	case OFFLOAD_N_STATES:
+		break;
+	}
+}
+
+static void sweep_wire(struct agent *agent, unsigned number, uint64_t passed_us)
+{
+	struct agent_wire *wire = &agent->wire[number];
+	/* all of them in half a second */
+	uint64_t due = wire->due + 2 * wire->n_used * RTE_MIN(passed_us, (uint64_t)AGENT_SECOND_US);
+	uint64_t n = RTE_MIN(due / AGENT_SECOND_US, (uint64_t)RTE_MIN(wire->n_used, SWEEP_MOST));
+
+	wire->due = (uint32_t)(due % AGENT_SECOND_US);
+	for (; n > 0 && wire->n_used > 0; n--) {
+		if (wire->sweep >= wire->n_used)
+			wire->sweep = 0;
+		uint32_t slot = wire->used[wire->sweep++];
+
+		for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
+			if (agent->port[2 * number + side].installer != NULL)
+				look(agent, 2 * number + side, slot);
+		agent_release(agent, number, slot);
+	}
+}
+
+void agent_sweep(struct agent *agent, uint64_t passed_us)
+{
+	for (unsigned number = 0; number < agent->config.n_ports / 2; number++) {
+		if (agent->wire[number].slots.n == 0)
+			continue;
+		slots_turn(&agent->wire[number].slots, agent->now_us);
+		sweep_wire(agent, number, passed_us);
+	}
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Changes of a flow's state, and what goes with them. */
+#include "offload/agent_parts.h"
+
+#include <string.h>
+
+struct agent_at agent_at_slot(struct agent *agent, unsigned port, uint32_t slot)
+{
+	struct slot *entry = slots_slot(&agent->wire[agent_wire_of(port)].slots, slot);
+
+	return (struct agent_at){
+		.agent = agent,
+		.port = port,
+		.slot = slot,
+		.entry = entry,
+		.side = &entry->side[port % 2],
+		.record = entry->position == FLOW_NONE
+				  ? NULL
+				  : flow_table_record(agent->config.table, entry->position),
+	};
+}
+
+struct agent_at agent_at_record(struct agent *agent, unsigned side, struct flow_record *record)
+{
+	unsigned port = agent_port_of(&record->key, side);
+
+	if (offload_has_slot(record))
+		return agent_at_slot(agent, port, record->slot);
+	return (struct agent_at){.agent = agent, .port = port, .slot = SLOT_NONE, .record = record};
+}
+
+static void note(struct agent *agent, const struct offload_change *change)
+{
+	change_note(&agent->changes, change);
+	if (agent->config.tell != NULL)
+		agent->config.tell(agent->config.context, change);
+}
+
+void agent_tell(struct agent *agent, unsigned port, enum change_kind kind, uint8_t reason)
+{
+	const struct offload_change change = {
+		.time_us = agent->now_us & CLOCK_MAX_US,
+		.kind = kind,
+		.reason = reason,
+		.port = port & 0xff,
+	};
+
+	note(agent, &change);
+}
+
+void agent_move(
+	const struct agent_at *at, enum offload_state after, uint8_t reason, uint32_t detail)
+{
+	struct agent_counters *counters = &at->agent->port[at->port].counters;
+	unsigned side = at->port % 2;
+	enum offload_state before = at->entry != NULL ? (enum offload_state)at->side->state
+						      : offload_state(at->record, side);
+	const struct offload_change change = {
+		.key = at->entry != NULL ? at->entry->key : at->record->key,
+		.time_us = at->agent->now_us & CLOCK_MAX_US,
+		.kind = CHANGE_FLOW,
+		.reason = reason,
+		.port = at->port & 0xff,
+		.from = at->entry != NULL && at->side->from != 0,
+		.before = before & 7,
+		.after = after & 7,
+		.detail = detail,
+	};
+
+	counters->arrows[before][after]++;
+	if (before != OFFLOAD_SOFTWARE)
+		counters->flows[before]--;
+	if (after != OFFLOAD_SOFTWARE)
+		counters->flows[after]++;
+	if (at->entry != NULL) {
+		at->side->state = (uint8_t)after;
+		at->side->reason = reason;
+		at->side->since_us = at->agent->now_us;
+	}
+	if (at->record != NULL) {
+		offload_set_state(at->record, side, after);
+		at->record->reason[side] = reason;
+	}
+	note(at->agent, &change);
+}
+
+static bool is_waiting_out(const struct agent *agent, const struct agent_at *at)
+{
+	uint32_t now_ms = (uint32_t)(agent->now_us / 1000);
+	uint32_t retry_ms = at->entry != NULL ? at->entry->retry_ms : at->record->slot;
+
+	return at->record->back_off != 0 && (int32_t)(retry_ms - now_ms) > 0;
+}
+
+/* Flows that are in the NIC, or on their way. */
+static uint64_t there(const struct agent_counters *counters)
+{
+	uint64_t sum = 0;
+
+	for (unsigned state = OFFLOAD_QUEUED; state < OFFLOAD_N_STATES; state++)
+		if (state != OFFLOAD_REFUSED)
+			sum += counters->flows[state];
+	return sum;
+}
+
+/* May the flow be asked in now? */
+static bool may_ask(struct agent *agent, const struct agent_at *at)
+{
+	const struct agent_port *port = &agent->port[at->port];
+	unsigned side = at->port % 2;
+	enum offload_state state = offload_state(at->record, side);
+
+	if (port->installer == NULL || agent->wire[agent_wire_of(at->port)].slots.n == 0)
+		return false;
+	if (state != OFFLOAD_SOFTWARE && state != OFFLOAD_REFUSED)
+		return false;
+	if (at->entry != NULL && (at->side->awaited || at->side->remove))
+		return false;
+	enum provider_kind kind = provider_kind(&at->record->key);
+
+	if (kind == PROVIDER_N_KINDS || !installer_abilities(port->installer)->kind[kind])
+		return false;
+	if (at->record->back_off == AGENT_NEVER || is_waiting_out(agent, at))
+		return false;
+	switch (health_state(installer_health(port->installer))) {
+	case HEALTH_CLOSED:
+		return true;
+	case HEALTH_TRYING:
+		return there(&port->counters) < HEALTH_CANARIES;
+	case HEALTH_OPEN:
+	case HEALTH_N_STATES:
+		break;
+	}
+	return false;
+}
+
+/* The place that another flow had in the queue is taken. */
+static void displace(struct agent *agent, unsigned port, const struct queue_entry *entry)
+{
+	struct flow_record *record = flow_table_record(agent->config.table, entry->position);
+
+	if (record->state == FLOW_FREE || agent_tag(record) != entry->tag ||
+		offload_state(record, port % 2) != OFFLOAD_QUEUED)
+		return;
+	const struct agent_at at = agent_at_record(agent, port % 2, record);
+
+	agent->port[port].counters.displaced++;
+	agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_DISPLACED, 0);
+}
+
+void agent_want(struct agent *agent, uint32_t position, unsigned side, unsigned from, uint32_t rate)
+{
+	struct flow_record *record = flow_table_record(agent->config.table, position);
+	const struct agent_at at = agent_at_record(agent, side, record);
+	struct queue_entry entry = {
+		.rate = rate,
+		.position = position,
+		.tag = agent_tag(record),
+		.from = (uint8_t)from,
+	};
+	struct queue_entry displaced;
+
+	if (!may_ask(agent, &at))
+		return;
+	switch (queue_put(&agent->port[at.port].queue, entry, &displaced)) {
+	case QUEUE_FULL:
+		agent->port[at.port].counters.displaced++;
+		record->reason[side] = OFFLOAD_DISPLACED;
+		return;
+	case QUEUE_TOOK_PLACE:
+		displace(agent, at.port, &displaced);
+		break;
+	case QUEUE_TAKEN:
+		break;
+	}
+	agent_move(&at, OFFLOAD_QUEUED,
+		health_state(installer_health(agent->port[at.port].installer)) == HEALTH_TRYING
+			? OFFLOAD_CANARY
+			: OFFLOAD_BUSY,
+		rate);
+}
+
+uint64_t agent_marked_packets(const struct agent_at *at)
+{
+	const struct slot_side *side = at->side;
+
+	if (at->record == NULL || (side->state != OFFLOAD_PROVEN && side->state != OFFLOAD_SUSPECT))
+		return side->marked;
+	return side->marked + flow_packets(at->record, side->from) - side->base;
+}
+
+void agent_remove(const struct agent_at *at)
+{
+	const struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->port)];
+	const struct installer_request request = {
+		.key = at->entry->key,
+		.tsc = rte_rdtsc(),
+		.place = slots_place(&wire->slots, at->slot),
+		.mark = wire->slots.names[at->slot].mark,
+		.op = INSTALLER_REMOVE,
+		.from = at->side->from,
+	};
+
+	at->side->awaited = installer_ask(
+		at->agent->port[at->port].installer, at->agent->config.worker, &request);
+	at->side->remove = !at->side->awaited;
+}
+
+void agent_leave(const struct agent_at *at, uint8_t reason)
+{
+	if (at->side->state == OFFLOAD_INSTALLING) {
+		at->side->remove = true;
+		return;
+	}
+	if (at->side->state < OFFLOAD_SUSPECT)
+		return;
+	at->side->marked = agent_marked_packets(at);
+	agent_move(at, OFFLOAD_LEAVING, reason, 0);
+	agent_remove(at);
+}
+
+void agent_back_off(const struct agent_at *at)
+{
+	enum { FIRST_MS = 100, MOST_MS = 60000, MOST_TIMES = 10 };
+
+	if (at->record == NULL || at->record->back_off == AGENT_NEVER)
+		return;
+	uint32_t wait_ms = RTE_MIN((uint32_t)FIRST_MS << at->record->back_off, (uint32_t)MOST_MS);
+	uint32_t until = (uint32_t)(at->agent->now_us / 1000) + wait_ms;
+
+	if (at->record->back_off < MOST_TIMES)
+		at->record->back_off++;
+	if (at->entry != NULL)
+		at->entry->retry_ms = until;
+	else
+		at->record->slot = until;
+}
+
+void agent_fall_out(const struct agent_at *at, uint8_t reason)
+{
+	struct agent_port *port = &at->agent->port[at->port];
+
+	port->counters.fell_out[reason]++;
+	health_failed(&installer_health(port->installer)->worker[at->agent->config.worker], reason);
+	agent_back_off(at);
+	agent_leave(at, reason);
+}
+
+static bool holds(const struct slot *entry)
+{
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
+		if (offload_state_holds((enum offload_state)entry->side[side].state) ||
+			entry->side[side].state == OFFLOAD_QUEUED || entry->side[side].awaited ||
+			entry->side[side].count_awaited)
+			return true;
+	return false;
+}
+
+/* What the record remembers of its slot. */
+static void detach(const struct slot *entry, struct flow_record *record)
+{
+	unsigned offload = (record->offload & ~OFFLOAD_HAS_SLOT) | OFFLOAD_LOST_SLOT;
+
+	record->offload = offload & 0xff;
+	record->slot = entry->retry_ms;
+}
+
+void agent_release(struct agent *agent, unsigned number, uint32_t slot)
+{
+	struct agent_wire *wire = &agent->wire[number];
+	struct slot *entry = slots_slot(&wire->slots, slot);
+	/* what is known of a flow that left is kept while there are slots enough */
+	bool enough = wire->n_used < wire->slots.n / 4 * 3;
+
+	if (holds(entry) || (entry->position != FLOW_NONE && enough))
+		return;
+	if (entry->position != FLOW_NONE)
+		detach(entry, flow_table_record(agent->config.table, entry->position));
+	uint32_t last = wire->used[--wire->n_used];
+
+	wire->used[entry->next] = last;
+	slots_slot(&wire->slots, last)->next = entry->next;
+	slots_give_back(&wire->slots, slot);
+}

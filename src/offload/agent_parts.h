@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* What the agent's files share. Nobody else includes this. */
+
+#include "base/clock.h"
+#include "offload/agent.h"
+
+/* A packet without its mark is nothing yet, nor are two: so many in a row are. */
+#define AGENT_UNMARKED 3
+/* Of rules that were only accepted: what was in flight then has no mark. */
+#define AGENT_UNSEEN 16
+#define AGENT_UNSEEN_US 10000
+
+/* An answer that takes longer is told. */
+#define AGENT_LATE_US 500000
+#define AGENT_SECOND_US 1000000
+
+/* back_off of a record that is not to be asked for again. */
+#define AGENT_NEVER 255
+
+/* One direction of a flow at one port. */
+struct agent_at {
+	struct agent *agent;
+	unsigned port;
+	uint32_t slot;
+	struct slot *entry; /* NULL: the flow has none */
+	struct slot_side *side;
+	struct flow_record *record; /* NULL: it has gone */
+};
+
+/* The slot and its record. */
+struct agent_at agent_at_slot(struct agent *agent, unsigned port, uint32_t slot);
+/* The record and its slot. */
+struct agent_at agent_at_record(struct agent *agent, unsigned side, struct flow_record *record);
+
+static inline unsigned agent_wire_of(unsigned port)
+{
+	return port / 2;
+}
+
+static inline unsigned agent_port_of(const struct flow_key *key, unsigned side)
+{
+	return 2u * flow_key_wire(key) + side;
+}
+
+/* Tells a flow at a position from the one that had it before. */
+static inline uint32_t agent_tag(const struct flow_record *record)
+{
+	return (uint32_t)record->start_us ^ record->key.port[0] ^
+	       (uint32_t)record->key.port[1] << 16;
+}
+
+/* The last change of a side; everything that changes a state goes through here. */
+void agent_move(
+	const struct agent_at *at, enum offload_state after, uint8_t reason, uint32_t detail);
+
+/* Puts the flow into the queue of the port, if it may be asked in now. */
+void agent_want(
+	struct agent *agent, uint32_t position, unsigned side, unsigned from, uint32_t rate);
+
+/* Takes a rule out of the NIC: at once, or when what is awaited has come. */
+void agent_leave(const struct agent_at *at, uint8_t reason);
+
+/* The same since the audit says so: counted, told to the port's health, with a back-off. */
+void agent_fall_out(const struct agent_at *at, uint8_t reason);
+
+/* Asks for the delete of a side that is leaving; again later when there is no room. */
+void agent_remove(const struct agent_at *at);
+
+/* The next try no earlier than after 0.1 s, doubled each time up to a minute. */
+void agent_back_off(const struct agent_at *at);
+
+/* A flow without rules gives its slot away, or one whose record has gone. */
+void agent_release(struct agent *agent, unsigned wire, uint32_t slot);
+
+/* Packets of a side that came marked, since it has its slot. */
+uint64_t agent_marked_packets(const struct agent_at *at);
+
+/* Requests that fit are handed to the installer; answers are taken. */
+void agent_pump(struct agent *agent, unsigned port);
+void agent_answers(struct agent *agent, unsigned port);
+
+/* Looks at some slots of each wire, all of them in a second. */
+void agent_sweep(struct agent *agent, uint64_t passed_us);
+
+/* A change of the port's own. */
+void agent_tell(struct agent *agent, unsigned port, enum change_kind kind, uint8_t reason);

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is told of a flow, living or ended. */
+#include "offload/agent_parts.h"
+
+/* Why nobody asked for a flow. */
+static uint8_t reason_of_quiet(
+	const struct agent *agent, const struct flow_record *record, unsigned side)
+{
+	unsigned port = agent_port_of(&record->key, side);
+	struct installer *installer = agent->port[port].installer;
+
+	if (installer == NULL)
+		return OFFLOAD_OFF;
+	if (!installer_ready(installer))
+		return OFFLOAD_QUIET;
+	const struct provider_abilities *abilities = installer_abilities(installer);
+	enum provider_kind kind = provider_kind(&record->key);
+
+	if (abilities->unable[0] != '\0')
+		return OFFLOAD_NO_NIC;
+	if (kind == PROVIDER_N_KINDS || !abilities->kind[kind])
+		return OFFLOAD_KIND;
+	if (health_state(installer_health(installer)) != HEALTH_CLOSED)
+		return OFFLOAD_BREAKER;
+	if (flow_packets(record, 0) + flow_packets(record, 1) < agent->config.min_packets)
+		return OFFLOAD_SHORT;
+	return OFFLOAD_QUIET;
+}
+
+/* The slot of a record or of its copy; NULL: it has none any more. */
+static struct slot *slot_of(const struct agent *agent, const struct flow_record *record)
+{
+	const struct agent_wire *wire = &agent->wire[flow_key_wire(&record->key)];
+
+	if (!offload_has_slot(record) || record->slot >= wire->slots.n)
+		return NULL;
+	struct slot *entry = slots_slot(&wire->slots, record->slot);
+
+	return flow_key_equal(&entry->key, &record->key) ? entry : NULL;
+}
+
+/* Marked packets of one side, by the record's counters as they are in the copy. */
+static uint64_t marked(const struct slot_side *side, const struct flow_record *record)
+{
+	if (side->state != OFFLOAD_PROVEN && side->state != OFFLOAD_SUSPECT)
+		return side->marked;
+	return side->marked + flow_packets(record, side->from) - side->base;
+}
+
+void agent_view(
+	const struct agent *agent, const struct flow_record *record, struct flow_offload *view)
+{
+	const struct slot *entry = slot_of(agent, record);
+
+	*view = (struct flow_offload){.told = true};
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
+		view->state[side] = (uint8_t)offload_state(record, side);
+		view->reason[side] = record->reason[side];
+		if (view->state[side] == OFFLOAD_SOFTWARE && view->reason[side] == OFFLOAD_QUIET)
+			view->reason[side] = reason_of_quiet(agent, record, side);
+		if (entry == NULL)
+			continue;
+		view->packets += marked(&entry->side[side], record);
+		if (view->state[side] != OFFLOAD_SOFTWARE ||
+			entry->side[side].since_us > view->since_us)
+			view->since_us = RTE_MAX(view->since_us, entry->side[side].since_us);
+	}
+	if (entry != NULL)
+		view->packets -= entry->reported;
+	else if (record->offload & OFFLOAD_LOST_SLOT)
+		view->packets = FLOW_OFFLOAD_LOST;
+}
+
+/* An active report: the record's counters began anew at 0. */
+static void begin_anew(struct slot *entry, const struct flow_record *record)
+{
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
+		struct slot_side *at = &entry->side[side];
+
+		entry->side[side].marked = marked(at, record);
+		at->base = 0;
+		at->checked = 0;
+	}
+	entry->reported = entry->side[0].marked + entry->side[1].marked;
+}
+
+static void end_side(struct agent *agent, unsigned port, const struct flow_record *record)
+{
+	enum offload_state state = offload_state(record, port % 2);
+	struct agent_counters *counters = &agent->port[port].counters;
+
+	/* its entry in the queue is passed over when it is its turn */
+	if (state == OFFLOAD_QUEUED || state == OFFLOAD_REFUSED) {
+		counters->flows[state]--;
+		counters->arrows[state][OFFLOAD_SOFTWARE]++;
+	}
+}
+
+/* No packet is this flow's any more, and its rules are to go. */
+static void end_slot(struct agent *agent, unsigned number, uint32_t slot)
+{
+	struct agent_wire *wire = &agent->wire[number];
+	struct slot *entry = slots_slot(&wire->slots, slot);
+
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
+		struct agent_at at = agent_at_slot(agent, 2 * number + side, slot);
+
+		/* the record is another's already, or will be: what it counted is in the report */
+		at.record = NULL;
+		if (at.side->state == OFFLOAD_QUEUED || at.side->state == OFFLOAD_REFUSED)
+			at.side->state = OFFLOAD_SOFTWARE;
+		else if (at.side->state != OFFLOAD_SOFTWARE)
+			agent_leave(&at, OFFLOAD_ENDED);
+	}
+	entry->position = FLOW_NONE;
+	slots_sever(&wire->slots, slot);
+	agent_release(agent, number, slot);
+}
+
+void agent_ended(struct agent *agent, struct flow_report *report)
+{
+	const struct flow_record *record = &report->record;
+	unsigned number = flow_key_wire(&record->key);
+	struct slot *entry = slot_of(agent, record);
+
+	agent_view(agent, record, &report->offload);
+	if (report->reason == FLOW_END_ACTIVE) {
+		if (entry != NULL)
+			begin_anew(entry, record);
+		return;
+	}
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
+		end_side(agent, 2 * number + side, record);
+	if (entry != NULL)
+		end_slot(agent, number, record->slot);
+}
