@@ -57,6 +57,7 @@ static void page(struct station *station, struct ask *ask)
 		record = flow_table_record(table, position);
 		if (record->state != FLOW_FREE) {
 			page->position[page->n] = position;
+			ask_view(station, record, &page->offload[page->n]);
 			page->record[page->n++] = *record;
 		}
 		position = flow_table_touched(table, position + 1);
@@ -94,6 +95,21 @@ static void answer(struct station *station, struct ask *ask)
 		break;
 	case ASK_FOLLOW:
 		station->worker.follow = ask->follow;
+		break;
+	case ASK_FLOW:
+		ask_flow(station, ask);
+		break;
+	case ASK_ADOPT:
+		ask_adopt(station, ask);
+		break;
+	case ASK_OFFLOAD:
+		ask_offload(station, ask);
+		break;
+	case ASK_SLOTS:
+		ask_slots(station, ask);
+		break;
+	case ASK_CHANGES:
+		ask_changes(station, ask);
 		break;
 	case ASK_STOP_RECEIVING:
 		station->receiving = false;

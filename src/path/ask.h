@@ -19,3 +19,13 @@ int ask_station(struct station *station);
 
 /* The station: answers what waits. True when there was something. */
 bool ask_answer(struct station *station);
+
+/* Parts of the answer (path/ask_offload.c). */
+void ask_adopt(struct station *station, struct ask *ask);
+void ask_offload(const struct station *station, struct ask *ask);
+void ask_slots(const struct station *station, struct ask *ask);
+void ask_changes(const struct station *station, struct ask *ask);
+void ask_flow(const struct station *station, struct ask *ask);
+/* What the NIC has of a live record; of a station without an agent: nothing is told. */
+void ask_view(
+	const struct station *station, const struct flow_record *record, struct flow_offload *view);

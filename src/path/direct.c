@@ -13,18 +13,29 @@ static const struct direct_walk *const walks[SIMD_N_LEVELS] = {
 #endif
 };
 
-int direct_create(struct direct **out, const struct hash_secret *secret)
+static const struct direct_walk *const watches[SIMD_N_LEVELS] = {
+	[SIMD_PORTABLE] = &direct_watch_portable,
+#ifdef __x86_64__
+	[SIMD_SSE42] = &direct_watch_sse42,
+	[SIMD_AVX2] = &direct_watch_avx2,
+	[SIMD_AVX512] = &direct_watch_avx512,
+#endif
+};
+
+int direct_create(struct direct **out, const struct hash_secret *secret, bool watched)
 {
 	struct direct *direct = aligned_alloc(64, RTE_ALIGN_CEIL(sizeof(*direct), 64));
 
 	if (direct == NULL)
 		return -ENOMEM;
-	direct->walk = walks[secret->simd];
+	direct->walk = (watched ? watches : walks)[secret->simd];
 	direct->turn = 0;
 	direct->waits = false;
 	for (unsigned i = 0; i < RTE_DIM(direct->burst); i++)
-		for (unsigned j = 0; j < STATION_BURST; j++)
+		for (unsigned j = 0; j < STATION_BURST; j++) {
 			direct->burst[i].up.key[j] = &direct->burst[i].info[j].key;
+			direct->burst[i].info_of[j] = (uint8_t)j;
+		}
 	*out = direct;
 	return 0;
 }

@@ -12,15 +12,17 @@
  * while the records of the one come from memory, the headers of the other are read. At most one burst waits
  * so, and no longer than the turn.
  *
- * The walk is compiled once per SIMD level (path/direct_walk.c).
+ * The walk is compiled once per SIMD level, without offload (path/direct_walk.c) and with it
+ * (path/direct_watch.c): there a packet with a mark that names a flow of this worker's needs no look-up, and the
+ * common one is not even read but to be compared with the record's key.
  */
 
 #include <stdbool.h>
 
 #include "path/station.h"
 
-/* Makes what a station's bursts are kept in. Returns 0 or -ENOMEM. */
-int direct_create(struct direct **direct, const struct hash_secret *secret);
+/* Makes what a station's bursts are kept in; `watched`: it has an agent. Returns 0 or -ENOMEM. */
+int direct_create(struct direct **direct, const struct hash_secret *secret, bool watched);
 /* Accepts NULL. No burst may be waiting. */
 void direct_destroy(struct direct *direct);
 

@@ -8,10 +8,18 @@
 /* A burst on its way. */
 struct direct_burst {
 	const struct station_rx *rx;
+	unsigned n;
 	uint64_t bytes; /* of all packets */
 	struct flow_look_up up;
-	struct packet_info info[STATION_BURST];
+	struct packet_info info[STATION_BURST]; /* first those that are looked up */
 	struct rte_mbuf *packet[STATION_BURST];
+	uint8_t info_of[STATION_BURST]; /* where each packet's is; as it comes without offload */
+	/* with offload: direct_watch.c */
+	uint64_t fast;		      /* a bit for each packet that goes by its mark alone */
+	uint64_t named;		      /* for each whose mark saves a look-up */
+	unsigned n_top;		      /* infos at the end of the row */
+	uint32_t mark[STATION_BURST]; /* of both */
+	struct flow_record *record[STATION_BURST]; /* that it names, or NULL */
 };
 
 /* The walk, compiled for one SIMD level. */
@@ -29,11 +37,12 @@ struct direct {
 	struct direct_burst burst[2];
 };
 
-extern const struct direct_walk direct_walk_portable;
+/* Without offload, and where NICs mark packets. */
+extern const struct direct_walk direct_walk_portable, direct_watch_portable;
 #ifdef __x86_64__
-extern const struct direct_walk direct_walk_sse42;
-extern const struct direct_walk direct_walk_avx2;
-extern const struct direct_walk direct_walk_avx512;
+extern const struct direct_walk direct_walk_sse42, direct_watch_sse42;
+extern const struct direct_walk direct_walk_avx2, direct_watch_avx2;
+extern const struct direct_walk direct_walk_avx512, direct_watch_avx512;
 #endif
 
 /* Packets without a record, of one queue: to be learned, in their order. */

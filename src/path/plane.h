@@ -124,6 +124,11 @@ enum simd_level plane_simd(const struct plane *plane);
 size_t plane_memory(const struct plane *plane);
 /* The pool that packets of the first port come from. */
 struct rte_mempool *plane_pool(const struct plane *plane);
+/*
+ * Goes on with what is not ready at the start: flow hardware is tried by threads of its own, and used from the
+ * call after that on. Several times a second; true when nothing is left to do.
+ */
+bool plane_tend(struct plane *plane);
 /* Keeps the run's clock with the system's; every second or so. */
 void plane_correct_clock(struct plane *plane);
 /* Unix time in microseconds of the run's clock 0, and what the clock says now. */

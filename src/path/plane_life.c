@@ -234,8 +234,10 @@ static bool all_started(const struct plane *plane)
 
 void plane_stop(struct plane *plane)
 {
-	if (!plane->running)
+	if (!plane->running) {
+		plane_offload_stop(plane);
 		return;
+	}
 	ask_all(plane, ASK_STOP_RECEIVING);
 	if (all_started(plane))
 		drain(plane);
@@ -248,5 +250,6 @@ void plane_stop(struct plane *plane)
 			pthread_join(plane->stations[i].thread, NULL);
 		plane->stations[i].started = false;
 	}
+	plane_offload_stop(plane);
 	plane->running = false;
 }

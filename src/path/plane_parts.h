@@ -14,6 +14,12 @@
 /* Most pools: one for each NUMA node with a port. */
 #define PLANE_MAX_SOCKETS 8
 
+/* What a port's installer is handed, to restart it. */
+struct plane_port {
+	struct plane *plane;
+	unsigned number;
+};
+
 struct plane {
 	struct plane_config config;
 	struct hash_secret secret;
@@ -26,6 +32,10 @@ struct plane {
 	unsigned n_pools;
 	struct rte_mempool *pools[PLANE_MAX_SOCKETS];
 	int pool_socket[PLANE_MAX_SOCKETS];
+	struct installer *installer[PLANE_MAX_PORTS]; /* NULL: offload is off there */
+	struct plane_port restart[PLANE_MAX_PORTS];
+	_Atomic uint32_t paused;     /* a bit for each port that stations leave alone */
+	bool tended[FLOW_MAX_WIRES]; /* its slots were made, or it needs none */
 	uint32_t n_snapshots;
 	bool running;
 };
@@ -49,3 +59,19 @@ void plane_gather(const struct plane *plane, struct plane_snapshot *snapshot);
 
 /* Buffers that the stations may have on their way at once. */
 unsigned plane_buffers(const struct plane *plane);
+
+/* Packets that a flow has had before a NIC is asked. */
+#define PLANE_OFFLOAD_LEAST 8
+
+/* Installers of started ports, and the workers' agents. The shards are there. */
+int plane_offload_make(struct plane *plane, struct error *error);
+/* No rule is left; the ports are there still. */
+void plane_offload_stop(struct plane *plane);
+/* Mirrors plane_offload_make(), as far as it came. */
+void plane_offload_take_down(struct plane *plane);
+
+/*
+ * Stops and starts a port (a struct plane_port), which the stations leave alone meanwhile: what is to go out
+ * of it is dropped, and counted. Any thread but a station's. 0 or a negative errno.
+ */
+int plane_restart_port(void *port);

@@ -54,6 +54,7 @@ static void make_stations(struct plane *plane)
 
 		station->worker.exits = &turn_exits;
 		station->poll_always = plane->config.poll_always;
+		station->pause = &plane->paused;
 		station->clock = &plane->clock;
 		station->secret = &plane->secret;
 		station->zone_vlan = plane->config.zone_vlan;
@@ -236,7 +237,7 @@ static int equip(struct plane *plane, struct station *station)
 	if (ret == 0 && station->kind == STATION_WORKER)
 		ret = make_shard(plane, station);
 	if (ret == 0 && station->kind == STATION_WORKER && !split(plane))
-		ret = direct_create(&station->direct, &plane->secret);
+		ret = direct_create(&station->direct, &plane->secret, plane->config.offload.on);
 	return ret;
 }
 
@@ -281,11 +282,12 @@ int plane_wire_up(struct plane *plane, struct error *error)
 	if (ret < 0)
 		return error_set(error, ret, "no memory for %u flows and %u workers",
 			plane->config.flows, plane->config.n_workers);
-	return 0;
+	return plane_offload_make(plane, error);
 }
 
 void plane_take_down(struct plane *plane)
 {
+	plane_offload_take_down(plane);
 	for (unsigned i = 0; i < plane->n_stations; i++) {
 		struct station *station = &plane->stations[i];
 

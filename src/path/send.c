@@ -69,7 +69,8 @@ static void send_port(struct station *station, unsigned port, struct rte_mbuf **
 {
 	const struct station_tx *tx = &station->tx[port];
 
-	for (unsigned tries = 0; n != 0 && tries < SEND_TRIES; tries++) {
+	for (unsigned tries = unlikely(station->paused >> port & 1) ? SEND_TRIES : 0;
+		n != 0 && tries < SEND_TRIES; tries++) {
 		unsigned done = rte_eth_tx_burst(tx->port_id, tx->queue, packets, (uint16_t)n);
 		uint64_t left = bytes_of(&packets[done], n - done);
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "offload/agent.h"
+
 void station_init(struct station *station, enum station_kind kind, unsigned number, unsigned place)
 {
 	memset(station, 0, sizeof(*station));
@@ -37,7 +39,14 @@ unsigned station_room(void *context)
 void station_take_reports(void *context, const struct flow_report *reports, unsigned n)
 {
 	struct station *station = context;
+	struct flow_report told[FLOW_SHARD_REPORTS];
 
+	if (station->worker.agent != NULL) {
+		memcpy(told, reports, n * sizeof(told[0]));
+		for (unsigned i = 0; i < n; i++)
+			agent_ended(station->worker.agent, &told[i]);
+		reports = told;
+	}
 	for (unsigned i = 0; station->worker.follow && i < n; i++) {
 		if (reports[i].reason == FLOW_END_ACTIVE)
 			continue;

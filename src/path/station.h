@@ -77,7 +77,8 @@ struct station {
 	flow_sink_fn sink;
 	unsigned (*room)(void *sink_context, unsigned worker); /* NULL: enough */
 	void *sink_context;
-	struct mailbox *events; /* struct path_event */
+	struct mailbox *events;	       /* struct path_event */
+	const _Atomic uint32_t *pause; /* a bit for each port that is to be left alone */
 	/* control's and the station's */
 	struct ask_slot ask;
 	atomic_uint_fast64_t events_lost;
@@ -85,7 +86,9 @@ struct station {
 	struct snapshot snapshot;
 	pthread_t thread;
 	bool started;
+	_Atomic uint32_t paused_seen; /* the station is out of these ports */
 	/* the station's */
+	uint32_t paused;
 	bool receiving;
 	bool leaving; /* the thread ends */
 	bool busy;    /* the turn brought something */

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "path/plane.h"
+#include "path/plane_offload.h"
 
 /* Questions: path/ask.h. */
 enum ask_kind {
@@ -16,12 +16,21 @@ enum ask_kind {
 	ASK_FIND,     /* `key`, `hash`: `found`, and the record */
 	ASK_KILL,     /* the same, and it ends */
 	ASK_FOLLOW,   /* `follow` */
+	/* of offload; stations with an agent but for the first */
+	ASK_FLOW,    /* `key`, `hash`: `found`, and `flow` */
+	ASK_ADOPT,   /* `wire`, of the wire `number` */
+	ASK_OFFLOAD, /* of the port `number`: `offload` */
+	ASK_SLOTS,   /* of the wire `number`: `slots` */
+	ASK_CHANGES, /* `from` on: `changes`, and where to go on */
 	/* the end of a plane, in this order */
 	ASK_STOP_RECEIVING,
 	ASK_RELEASE, /* held packets go on */
 	ASK_END,     /* every flow ends */
 	ASK_LEAVE,   /* the thread ends */
 };
+
+/* Changes of one answer. */
+#define ASK_CHANGES_MOST 64
 
 struct ask {
 	enum ask_kind kind;
@@ -30,10 +39,17 @@ struct ask {
 	struct flow_key key;
 	uint64_t hash;
 	bool follow;
+	struct agent_wire wire;
+	uint64_t from;
 	/* answer */
 	bool found;
 	struct flow_record record;
 	struct plane_page page;
+	struct plane_flow flow;
+	struct agent_counters offload;
+	struct plane_slots slots;
+	unsigned n_changes;
+	struct offload_change changes[ASK_CHANGES_MOST];
 };
 
 /* The question that waits, in memory that lives as long as the station. */

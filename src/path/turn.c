@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "path/turn.h"
 
+#include "offload/agent.h"
 #include "packet/checksum.h"
 #include "path/ask.h"
 #include "path/direct.h"
@@ -106,6 +107,8 @@ static void look_at_checksums(
 /* Is it this queue's turn? What brings nothing is asked less often than what does. */
 static bool due(const struct station *station, const struct station_rx *rx)
 {
+	if (unlikely(station->paused >> rx->port & 1))
+		return false;
 	if (!atomic_load_explicit(&rx->live->link_up, memory_order_relaxed))
 		return station->turns % DOWN_TURNS == 0;
 	return rx->quiet < QUIET_POLLS || !station->busy || station->turns % QUIET_TURNS == 0;
@@ -258,10 +261,22 @@ static bool take_rings(struct station *station)
 	return n != 0;
 }
 
+/* From here to the next turn nothing is asked of a paused port. */
+static void see_pauses(struct station *station)
+{
+	uint32_t paused = atomic_load_explicit(station->pause, memory_order_acquire);
+
+	if (likely(paused == station->paused))
+		return;
+	station->paused = paused;
+	atomic_store_explicit(&station->paused_seen, paused, memory_order_release);
+}
+
 bool turn_station(struct station *station, uint64_t now_us)
 {
 	bool busy = false;
 
+	see_pauses(station);
 	station->now_us = now_us;
 	station->turns++;
 	if (station->receiving)
@@ -272,6 +287,8 @@ bool turn_station(struct station *station, uint64_t now_us)
 	if (is_worker(station)) {
 		busy |= !flow_shard_advance(station->worker.shard, now_us);
 		flow_shard_flush(station->worker.shard);
+		if (station->worker.agent != NULL)
+			agent_turn(station->worker.agent, now_us);
 	}
 	send_settle(station);
 	if (station->snapshot.markers_wait)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "path/worker.h"
 
+#include "path/judge.h"
+
 /* What a burst carries from stage to stage. */
 struct burst {
 	unsigned n;
@@ -12,6 +14,11 @@ struct burst {
 static bool tracked(const struct rte_mbuf *packet)
 {
 	return packet_meta(packet)->kind == PACKET_KIND_FLOW;
+}
+
+static unsigned port_of(const struct packet_meta *meta)
+{
+	return 2u * meta->wire + meta->side;
 }
 
 static void look_up(const struct worker *worker, struct burst *burst)
@@ -28,6 +35,10 @@ static void look_up(const struct worker *worker, struct burst *burst)
 		burst->position[i] = FLOW_NONE;
 		burst->drop[i] = DROP_N_REASONS;
 		if (meta->kind != PACKET_KIND_FLOW)
+			continue;
+		burst->position[i] = judge_position(
+			worker->agent, port_of(meta), burst->packet[i], &meta->info.key);
+		if (burst->position[i] != FLOW_NONE)
 			continue;
 		keys[n] = &meta->info.key;
 		hashes[n] = meta->info.hash;
@@ -73,13 +84,17 @@ static enum flow_account account_followed(
 
 static void account(struct worker *worker, struct burst *burst, unsigned i)
 {
-	const struct packet_info *info = &packet_meta(burst->packet[i])->info;
+	const struct packet_meta *meta = packet_meta(burst->packet[i]);
+	const struct packet_info *info = &meta->info;
 	enum flow_account account =
 		worker->follow ? account_followed(worker, burst->position[i], info)
 			       : flow_shard_account(worker->shard, burst->position[i], info);
 
 	if (account == FLOW_ACCOUNT_TCP_ODD)
 		burst->drop[i] = DROP_TCP_WINDOW;
+	if (worker->agent != NULL)
+		judge_packet(
+			worker->agent, port_of(meta), burst->packet[i], burst->position[i], info);
 }
 
 /* Is this packet, which begins a flow, where RSS should not have brought it? */
@@ -150,6 +165,25 @@ static void account_further(struct worker *worker, struct burst *burst, unsigned
 		learn_one(worker, info); /* in a table smaller than a burst */
 }
 
+/* To the NIC, where all flows are; and marks of flows that were not known are nobody's. */
+static void offer(struct worker *worker, const struct burst *burst)
+{
+	/* what ended to make room has to be heard of before */
+	flow_shard_flush(worker->shard);
+	for (unsigned i = 0; i < burst->n; i++) {
+		if (burst->packet[i] == NULL || burst->position[i] != FLOW_NONE ||
+			!tracked(burst->packet[i]))
+			continue;
+		const struct packet_meta *meta = packet_meta(burst->packet[i]);
+		const struct packet_info *info = &meta->info;
+
+		if (judge_has_mark(burst->packet[i]))
+			judge_packet(
+				worker->agent, port_of(meta), burst->packet[i], FLOW_NONE, info);
+		judge_learned(worker->agent, port_of(meta), &info, 1);
+	}
+}
+
 /*
  * Learning may evict a flow that was found in this burst, which is why those are accounted before. A flow
  * may have several packets among the missing: the first of each is learned, all in one go, and the others
@@ -175,6 +209,8 @@ static void learn_missing(struct worker *worker, struct burst *burst)
 	}
 	if (missing.n_first != 0)
 		learn(worker, &missing);
+	if (worker->agent != NULL)
+		offer(worker, burst);
 	for (unsigned i = 0; i < missing.n_further; i++)
 		account_further(worker, burst, missing.further[i]);
 }
@@ -197,6 +233,18 @@ static void act(struct worker *worker, struct burst *burst)
 		worker->exits->out(worker, out, n);
 }
 
+/* One packet of the burst, another place each time, for the rate of its flow. */
+static void sample(struct worker *worker, const struct burst *burst)
+{
+	unsigned i = worker->sampled++ % burst->n;
+
+	if (burst->packet[i] == NULL || burst->position[i] == FLOW_NONE)
+		return;
+	const struct packet_meta *meta = packet_meta(burst->packet[i]);
+
+	agent_sample(worker->agent, burst->position[i], meta->side, meta->info.from);
+}
+
 /* A burst without notes, all of one time. */
 static void walk(struct worker *worker, struct rte_mbuf **packets, unsigned n)
 {
@@ -205,9 +253,13 @@ static void walk(struct worker *worker, struct rte_mbuf **packets, unsigned n)
 	burst.n = n;
 	memcpy(burst.packet, packets, n * sizeof(*packets));
 	flow_shard_advance(worker->shard, packet_meta(packets[0])->time_us);
+	if (worker->agent != NULL)
+		flow_shard_flush(worker->shard); /* what ended has its rules no more */
 	look_up(worker, &burst);
 	stage_end(&worker->stages, STAGE_LOOK_UP, n);
 	account_known(worker, &burst);
+	if (worker->agent != NULL)
+		sample(worker, &burst);
 	stage_end(&worker->stages, STAGE_ACCOUNT, n);
 	learn_missing(worker, &burst);
 	stage_end(&worker->stages, STAGE_LEARN, n);

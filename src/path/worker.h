@@ -29,6 +29,7 @@
 
 #define WORKER_BURST 64
 
+struct agent;
 struct worker;
 
 /* What becomes of packets at the end of their way here. From then on they are no longer the worker's. */
@@ -47,9 +48,12 @@ struct worker {
 	struct flow_shard *shard;
 	unsigned number; /* of the shard */
 	struct steer steer;
+	struct agent *agent;	/* NULL: nothing is offloaded */
+	uint32_t verify_one_in; /* bursts whose marks are compared with their records: 1 is all */
 	const struct worker_exits *exits;
 	void *context; /* whoever made the worker */
 	/* worker writes */
+	uint32_t sampled;			       /* bursts that gave a sample */
 	bool follow;				       /* somebody wants the events of flows */
 	struct path_counters counters[FLOW_MAX_WIRES]; /* all but what triage counts */
 	struct stage_times stages;

@@ -123,6 +123,11 @@ struct rte_mempool *port_pool_create(const char *name, unsigned n, uint16_t priv
 
 /* Queues set up with mbufs from `pool`, promiscuous, started. 0 or a negative errno with a line. */
 int port_start(struct port *port, struct rte_mempool *pool, struct error *error);
+/*
+ * Stops and starts it; its queues stay, and no thread uses it meanwhile. What its driver had been told since
+ * it was started, as rules, is gone. 0 or a negative errno.
+ */
+int port_restart(struct port *port);
 /* No worker may use it any more. */
 void port_stop(struct port *port);
 /* Accepts NULL. Stops it first if need be, and takes the device away. */

@@ -115,6 +115,17 @@ int port_start(struct port *port, struct rte_mempool *pool, struct error *error)
 	return 0;
 }
 
+int port_restart(struct port *port)
+{
+	int ret = rte_eth_dev_stop(port->id);
+
+	if (ret == 0)
+		ret = rte_eth_dev_start(port->id);
+	if (ret == 0 && port->promiscuous < 0)
+		rte_eth_promiscuous_enable(port->id);
+	return ret;
+}
+
 void port_stop(struct port *port)
 {
 	struct probe_log log;

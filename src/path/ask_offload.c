@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a station answers of its flows' offload. */
+#include "path/ask.h"
+
+#include "offload/agent.h"
+
+void ask_adopt(struct station *station, struct ask *ask)
+{
+	agent_adopt(station->worker.agent, ask->number, &ask->wire);
+}
+
+void ask_offload(const struct station *station, struct ask *ask)
+{
+	ask->offload = station->worker.agent->port[ask->number].counters;
+}
+
+void ask_slots(const struct station *station, struct ask *ask)
+{
+	const struct slots *slots = &station->worker.agent->wire[ask->number].slots;
+
+	ask->slots = (struct plane_slots){
+		.n = slots->n,
+		.used = slots->n_used,
+		.draining = slots->n_draining,
+	};
+}
+
+void ask_changes(const struct station *station, struct ask *ask)
+{
+	ask->n_changes = change_read(
+		&station->worker.agent->changes, &ask->from, ask->changes, ASK_CHANGES_MOST);
+}
+
+void ask_view(
+	const struct station *station, const struct flow_record *record, struct flow_offload *view)
+{
+	*view = (struct flow_offload){0};
+	if (station->worker.agent != NULL)
+		agent_view(station->worker.agent, record, view);
+}
+
+/* What the slot of a record has. */
+static void slot(const struct agent *agent, struct plane_flow *flow)
+{
+	const struct slots *slots = &agent->wire[flow_key_wire(&flow->record.key)].slots;
+	const struct slot *entry;
+
+	if (!offload_has_slot(&flow->record)) {
+		flow->retry_us =
+			flow->record.back_off == 0 ? 0 : UINT64_C(1000) * flow->record.slot;
+		return;
+	}
+	entry = slots_slot(slots, flow->record.slot);
+	flow->mark = slots->names[flow->record.slot].mark;
+	flow->retry_us = flow->record.back_off == 0 ? 0 : UINT64_C(1000) * entry->retry_ms;
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
+		flow->nic[side] = entry->side[side].nic.total;
+}
+
+void ask_flow(const struct station *station, struct ask *ask)
+{
+	const struct flow_table *table = &station->worker.shard->table;
+	const struct agent *agent = station->worker.agent;
+	uint32_t position = flow_table_find(table, &ask->key, ask->hash);
+	struct plane_flow *flow = &ask->flow;
+
+	ask->found = position != FLOW_NONE;
+	if (!ask->found)
+		return;
+	*flow = (struct plane_flow){
+		.record = *flow_table_record(table, position),
+		.now_us = station->now_us,
+	};
+	ask_view(station, &flow->record, &flow->offload);
+	if (agent == NULL)
+		return;
+	slot(agent, flow);
+	flow->n_changes = change_of_flow(
+		&agent->changes, &ask->key, flow->changes, PLANE_CHANGES, &flow->lost);
+}

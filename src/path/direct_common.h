@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* What the short way's two walks share, without offload and with it: direct_walk.c, direct_watch.c. */
+
+#include "flow/account.h"
+#include "flow/find.h"
+#include "packet/extract_common.h"
+#include "path/direct_parts.h"
+#include "path/send.h"
+#include "port/rss.h"
+
+/* A packet that is not common; its flags, or 0 when it is not to go this way. */
+static __rte_noinline uint8_t direct_read_rare(const struct station *station,
+	const struct rte_mbuf *packet, unsigned wire, uint8_t flags, struct packet_info *info)
+{
+	const struct extract_options options = {
+		.secret = station->secret, .zone_vlan = station->zone_vlan};
+
+	if (extract(&options, packet, wire, info) != EXTRACT_IP ||
+		info->flags & (PACKET_FRAGMENT | PACKET_ICMP_ERROR))
+		return 0;
+	/* PACKET_CUT, or nothing but that there are ports: never 0 with this one */
+	info->flags |= flags;
+	return info->flags | PACKET_SIDE;
+}
+
+/* Every kind of packet that RSS may be trusted with. */
+#define ALL_KINDS ((1u << RSS_N_KINDS) - 1)
+
+/* What of a burst is not simply counted and sent; a bit for each packet. */
+struct direct_exceptions {
+	uint64_t unknown; /* without a record: to be learned */
+	uint64_t odd;	  /* to be dropped */
+	unsigned n;	  /* neither of these, and such as were accounted by the shard */
+	uint64_t bytes;
+	uint64_t unsent_bytes;
+};
+
+static __rte_noinline void direct_except(struct flow_shard *shard, struct direct_burst *burst,
+	unsigned i, const struct flow_record *record, struct direct_exceptions *exceptions)
+{
+	struct packet_info *info = &burst->info[burst->info_of[i]];
+	const uint64_t bit = UINT64_C(1) << i;
+
+	exceptions->n++;
+	exceptions->bytes += info->bytes;
+	if (record == NULL) {
+		exceptions->unknown |= bit;
+		exceptions->unsent_bytes += info->bytes;
+	} else if (flow_shard_account(shard, (uint32_t)(record - shard->table.records), info) ==
+		   FLOW_ACCOUNT_TCP_ODD) {
+		exceptions->odd |= bit;
+		exceptions->unsent_bytes += info->bytes;
+	}
+}
+
+/* Takes the packets of these bits out of a burst's row; says how many are left. */
+static unsigned direct_part(struct station *station, struct direct_burst *burst,
+	const struct direct_exceptions *exceptions, struct rte_mbuf **learn,
+	const struct packet_info **infos)
+{
+	unsigned n_out = 0, n_learn = 0;
+
+	for (unsigned i = 0; i < burst->n; i++) {
+		struct rte_mbuf *packet = burst->packet[i];
+
+		if (exceptions->unknown >> i & 1) {
+			infos[n_learn] = &burst->info[burst->info_of[i]];
+			learn[n_learn++] = packet;
+		} else if (exceptions->odd >> i & 1) {
+			worker_drop_of(
+				&station->worker, burst->rx->port / 2, packet, DROP_TCP_WINDOW);
+		} else {
+			burst->packet[n_out++] = packet;
+		}
+	}
+	return n_out;
+}
+
+/* Sends what is to go, learns what is not known, and drops the rest. */
+static void direct_dispatch(struct station *station, struct direct_burst *burst,
+	const struct direct_exceptions *exceptions)
+{
+	struct stage_times *stages = &station->worker.stages;
+	const struct packet_info *infos[STATION_BURST];
+	struct rte_mbuf *learn[STATION_BURST];
+	unsigned n = burst->n;
+
+	stage_end(stages, STAGE_ACCOUNT, n);
+	if (unlikely((exceptions->unknown | exceptions->odd) != 0))
+		n = direct_part(station, burst, exceptions, learn, infos);
+	send_burst(station, burst->rx->port ^ 1u, burst->packet, n,
+		burst->bytes - exceptions->unsent_bytes);
+	stage_end(stages, STAGE_OUT, burst->n);
+	if (exceptions->unknown != 0)
+		direct_learn(station, burst->rx, learn, infos,
+			(unsigned)__builtin_popcountll(exceptions->unknown));
+}

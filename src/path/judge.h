@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * What packets show of the NIC's work: whether a mark names the packet's own flow, and whether one is there
+ * that should be. The agent (offload/agent.h) draws the conclusions. Worker's thread; `agent` may be NULL:
+ * nothing is offloaded, and no mark is looked at.
+ */
+
+#include <rte_mbuf.h>
+
+#include "offload/agent.h"
+
+static inline bool judge_has_mark(const struct rte_mbuf *packet)
+{
+	return packet->ol_flags & RTE_MBUF_F_RX_FDIR_ID;
+}
+
+static inline uint32_t judge_mark(const struct rte_mbuf *packet)
+{
+	return packet->hash.fdir.hi;
+}
+
+/* The record that a packet's mark names, verified by its key; FLOW_NONE: no mark, or a wrong one. */
+uint32_t judge_position(const struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+	const struct flow_key *key);
+
+/* A packet that has been accounted to the record at `position`; FLOW_NONE: of no flow that is known. */
+void judge_packet(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+	uint32_t position, const struct packet_info *info);
+
+/* Packets that began flows, for agents that want all flows at once. */
+void judge_learned(
+	struct agent *agent, unsigned port, const struct packet_info *const *infos, unsigned n);

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Installers and agents of a plane: made, told of one another, asked. */
+#include "path/plane_offload.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <rte_random.h>
+
+#include "path/ask.h"
+#include "path/plane_parts.h"
+
+static bool is_offloaded(const struct plane *plane, unsigned port)
+{
+	return plane->config.offload.on && !plane->config.offload.off_port[port];
+}
+
+static unsigned n_ports(const struct plane *plane)
+{
+	return 2 * plane->config.n_wires;
+}
+
+static int make_installer(struct plane *plane, unsigned number, struct error *error)
+{
+	static const uint8_t queues[PLANE_MAX_WORKERS] = {
+		0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+	const struct port *port = plane->config.port[number];
+	struct installer_config config = {
+		.number = number,
+		.n_workers = plane->config.n_workers,
+		.clock = &plane->clock,
+		.provider =
+			{
+				.port_id = port->id,
+				.n_places = plane->config.offload.slots,
+				.n_queues = port->n_rx,
+				.worker_queue =
+					port->n_rx == plane->config.n_workers ? queues : NULL,
+				.zone_vlan = plane->config.zone_vlan,
+				.metadata = port->marks,
+				.async = port->flow_queues,
+				.random = rte_rand(),
+			},
+	};
+
+	plane->restart[number] = (struct plane_port){.plane = plane, .number = number};
+	if (plane->config.offload.restart) {
+		config.restart = plane_restart_port;
+		config.restart_context = &plane->restart[number];
+	}
+	return installer_create(&plane->installer[number], &config, error);
+}
+
+static void tell(void *context, const struct offload_change *change)
+{
+	struct station *station = context;
+
+	if (!station->worker.follow || change->kind != CHANGE_FLOW)
+		return;
+	station_event(station, (struct path_event){
+				       .key = change->key,
+				       .kind = PATH_EVENT_OFFLOAD,
+				       .reason = change->reason,
+				       .worker = (uint8_t)station->worker.number,
+				       .port = (uint8_t)change->port,
+				       .from = (uint8_t)change->from,
+				       .before = (uint8_t)change->before,
+				       .after = (uint8_t)change->after,
+			       });
+}
+
+static int make_agent(struct plane *plane, unsigned worker)
+{
+	struct station *station = plane_shard_station(plane, worker);
+	struct agent_config config = {
+		.worker = worker,
+		.n_workers = plane->config.n_workers,
+		.n_ports = n_ports(plane),
+		.table = &station->worker.shard->table,
+		.clock = &plane->clock,
+		.threshold = plane->config.offload.threshold,
+		.slots = plane->config.offload.slots,
+		.min_packets = plane->config.offload.threshold == 0 ? 1 : PLANE_OFFLOAD_LEAST,
+		.audit_counters = plane->config.offload.counters,
+		.random = rte_rand(),
+		.tell = tell,
+		.context = station,
+	};
+
+	for (unsigned i = 0; i < n_ports(plane); i++)
+		config.installer[i] = plane->installer[i];
+	station->worker.verify_one_in = plane->config.offload.verify_one_in;
+	return agent_create(&station->worker.agent, &config);
+}
+
+int plane_offload_make(struct plane *plane, struct error *error)
+{
+	int ret = 0;
+
+	if (!plane->config.offload.on)
+		return 0;
+	for (unsigned i = 0; ret == 0 && i < n_ports(plane); i++)
+		if (is_offloaded(plane, i))
+			ret = make_installer(plane, i, error);
+	if (ret < 0)
+		return ret;
+	for (unsigned i = 0; ret == 0 && i < plane->config.n_workers; i++)
+		ret = make_agent(plane, i);
+	return ret == 0 ? 0 : error_set(error, ret, "no memory for what is offloaded");
+}
+
+void plane_offload_stop(struct plane *plane)
+{
+	for (unsigned i = 0; i < n_ports(plane); i++)
+		if (plane->installer[i] != NULL)
+			installer_stop(plane->installer[i]);
+}
+
+void plane_offload_take_down(struct plane *plane)
+{
+	for (unsigned i = 0; i < plane->n_stations; i++)
+		agent_destroy(plane->stations[i].worker.agent);
+	for (unsigned i = 0; i < n_ports(plane); i++)
+		installer_destroy(plane->installer[i]);
+}
+
+/* What the ports of a wire can do: known, and of any use. */
+static bool is_ready(const struct plane *plane, unsigned wire, bool *able)
+{
+	*able = false;
+	for (unsigned port = 2 * wire; port < 2 * wire + 2; port++) {
+		const struct installer *installer = plane->installer[port];
+
+		if (installer == NULL)
+			continue;
+		if (!installer_ready(installer))
+			return false;
+		*able |= installer_abilities(installer)->unable[0] == '\0';
+	}
+	return true;
+}
+
+static int adopt(struct plane *plane, unsigned worker, unsigned number)
+{
+	struct station *station = plane_shard_station(plane, worker);
+	struct agent *agent = station->worker.agent;
+	struct agent_wire wire;
+	int ret = agent_slots_init(&wire, &agent->config, number);
+
+	if (ret < 0)
+		return ret;
+	if (!station->started) {
+		agent_adopt(agent, number, &wire);
+		return 0;
+	}
+	struct ask *ask = ask_prepare(station, ASK_ADOPT);
+
+	if (ask == NULL) {
+		agent_slots_fini(&wire);
+		return -ETIMEDOUT;
+	}
+	ask->number = number;
+	ask->wire = wire; /* it is adopted, if late */
+	return ask_station(station);
+}
+
+bool plane_tend(struct plane *plane)
+{
+	bool all = true;
+
+	for (unsigned wire = 0; plane->config.offload.on && wire < plane->config.n_wires; wire++) {
+		bool able;
+
+		if (plane->tended[wire])
+			continue;
+		if (!is_ready(plane, wire, &able)) {
+			all = false;
+			continue;
+		}
+		plane->tended[wire] = true;
+		for (unsigned i = 0; able && i < plane->config.n_workers; i++)
+			if (adopt(plane, i, wire) == -ENOMEM)
+				break; /* these flows stay in software */
+	}
+	return all;
+}
+
+struct installer *plane_installer(const struct plane *plane, unsigned port)
+{
+	return plane->installer[port];
+}
+
+/* Asks one worker, or answers in its stead when it has no thread. */
+static int ask_worker(struct plane *plane, unsigned worker, enum ask_kind kind, uint64_t number,
+	struct ask **asked)
+{
+	struct station *station = plane_shard_station(plane, worker);
+
+	*asked = ask_prepare(station, kind);
+	if (*asked == NULL)
+		return -ETIMEDOUT;
+	(*asked)->number = (uint32_t)number;
+	(*asked)->from = number;
+	if (station->started)
+		return ask_station(station);
+	atomic_store_explicit(&station->ask.waiting, true, memory_order_release);
+	ask_answer(station);
+	return 0;
+}
+
+int plane_offload_counters(struct plane *plane, unsigned port, struct agent_counters *counters)
+{
+	uint64_t *sum = (uint64_t *)counters;
+
+	memset(counters, 0, sizeof(*counters));
+	for (unsigned i = 0; plane->config.offload.on && i < plane->config.n_workers; i++) {
+		struct ask *ask;
+
+		if (ask_worker(plane, i, ASK_OFFLOAD, port, &ask) < 0)
+			return -ETIMEDOUT;
+		const uint64_t *part = (const uint64_t *)&ask->offload;
+
+		/* nothing but counters of 64 bits */
+		for (unsigned j = 0; j < sizeof(*counters) / sizeof(*sum); j++)
+			sum[j] += part[j];
+	}
+	return 0;
+}
+
+int plane_slots(struct plane *plane, unsigned wire, struct plane_slots *slots)
+{
+	*slots = (struct plane_slots){0};
+	for (unsigned i = 0; plane->config.offload.on && i < plane->config.n_workers; i++) {
+		struct ask *ask;
+
+		if (ask_worker(plane, i, ASK_SLOTS, wire, &ask) < 0)
+			return -ETIMEDOUT;
+		slots->n += ask->slots.n;
+		slots->used += ask->slots.used;
+		slots->draining += ask->slots.draining;
+	}
+	return 0;
+}
+
+int plane_changes(struct plane *plane, struct plane_changes *where, struct offload_change *changes,
+	unsigned max, unsigned *n)
+{
+	*n = 0;
+	for (unsigned i = 0; i < n_ports(plane); i++)
+		if (plane->installer[i] != NULL)
+			*n += installer_changes(plane->installer[i], &changes[*n], max - *n);
+	for (unsigned i = 0; plane->config.offload.on && i < plane->config.n_workers; i++) {
+		struct ask *ask;
+
+		if (*n + ASK_CHANGES_MOST > max)
+			break;
+		if (ask_worker(plane, i, ASK_CHANGES, where->worker[i], &ask) < 0)
+			return -ETIMEDOUT;
+		memcpy(&changes[*n], ask->changes, ask->n_changes * sizeof(changes[0]));
+		*n += ask->n_changes;
+		where->worker[i] = ask->from;
+	}
+	return 0;
+}
+
+int plane_flow(struct plane *plane, const struct flow_key *key, struct plane_flow *flow)
+{
+	const struct packet_info info = {.key = *key, .hash = flow_key_hash(&plane->secret, key)};
+	unsigned worker = steer_shard(&plane->steer, &info);
+	struct station *station = plane_shard_station(plane, worker);
+	struct ask *ask = ask_prepare(station, ASK_FLOW);
+
+	if (ask == NULL)
+		return -ETIMEDOUT;
+	ask->key = info.key;
+	ask->hash = info.hash;
+	if (station->started) {
+		if (ask_station(station) < 0)
+			return -ETIMEDOUT;
+	} else {
+		atomic_store_explicit(&station->ask.waiting, true, memory_order_release);
+		ask_answer(station);
+	}
+	if (!ask->found)
+		return -ENOENT;
+	*flow = ask->flow;
+	flow->worker = worker;
+	return 0;
+}
