@@ -139,8 +139,8 @@ static const char *const ablate_measures[] = {"prefetch", "carried", "burst_8", 
 static const char *const table_against[] = {
 	"rte_hash", "rte_hash_naive", "rte_hash_lf", "rte_table_hash_ext", "limit", NULL};
 static const char *const table_loads[] = {"uniform", "zipf", NULL};
-static const char *const wire_measures[] = {
-	"wire", "tcp_window", "two_workers", "learn_rate", "json_rate", "attack", NULL};
+static const char *const wire_measures[] = {"wire", "mark", "mark_total", "tcp_window",
+	"two_workers", "learn_rate", "json_rate", "attack", NULL};
 
 static const struct {
 	const char *name;
@@ -176,6 +176,7 @@ static void print_help(FILE *stream)
 	      "               flowsim 16384,1000000)\n"
 	      "  --json       one JSON object a line\n"
 	      "  --measure NAME,NAME  table, wire: only these\n"
+	      "  --mark       wire: only what marks of the NIC are worth\n"
 	      "  --stages     wire: also what each stage of our path costs\n"
 	      "\n"
 	      "Of table only:\n"
@@ -309,7 +310,7 @@ int bench_main(int argc, char **argv)
 {
 	struct bench_options options = {0};
 	const char *name = NULL;
-	const char *of_table = NULL;
+	const char *of_table = NULL, *of_wire = NULL;
 
 	for (int i = 1; i < argc; i++) {
 		int taken;
@@ -319,6 +320,9 @@ int bench_main(int argc, char **argv)
 			return EXIT_SUCCESS;
 		} else if (strcmp(argv[i], "--json") == 0) {
 			options.json = true;
+		} else if (strcmp(argv[i], "--mark") == 0) {
+			options.measures = "mark";
+			of_wire = argv[i];
 		} else if (strcmp(argv[i], "--stages") == 0) {
 			options.stages = true;
 		} else if (strcmp(argv[i], "--flows") == 0 && i + 1 < argc) {
@@ -340,5 +344,7 @@ int bench_main(int argc, char **argv)
 	}
 	if (of_table != NULL && strcmp(name, "table") != 0)
 		return misused("bench: %s is for the table only", of_table);
+	if (of_wire != NULL && strcmp(name, "wire") != 0)
+		return misused("bench: %s is for the wire only", of_wire);
 	return run(name, &options);
 }

@@ -38,6 +38,7 @@ static int open_port(struct bench_source *source, unsigned number,
 	char name[PORT_NAME_MAX], device[PORT_DEVICE_MAX];
 	struct port_config port = {.name = name,
 		.n_queues = n_queues,
+		.offload_places = config->offload_places,
 		.rss_pattern = n_queues > 1 ? rss_pattern(RSS_RANDOM) : 0};
 
 	snprintf(name, sizeof(name), "%s%u", number == 0 ? "left" : "right", config->number);

@@ -31,6 +31,7 @@ struct bench_source_config {
 	const char *words;	 /* more device arguments, as "size=64"; NULL: none */
 	unsigned n_queues;	 /* of each port, among which flows are spread; 0: one */
 	unsigned number;	 /* of several sources in one process: which */
+	uint32_t offload_places; /* see struct port_config */
 };
 
 /* Returns 0 or a negative errno with a line. A source that failed to open is to be closed too. */

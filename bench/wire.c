@@ -12,7 +12,7 @@
  *
  * Packets are written just before they are received: warmer than a NIC would leave them, for all alike.
  *
- * The other measures have files of their own: wire_tcp.c, wire_workers.c, wire_learn.c, wire_attack.c.
+ * The other measures have files of their own: wire_mark.c, wire_tcp.c, wire_workers.c, wire_learn.c, wire_attack.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -53,7 +53,6 @@ struct wire {
 	struct founding *founding;
 	struct stateless *stateless;
 	uint32_t flows;
-	int heap; /* of the contenders' tables */
 };
 
 enum contender { FLOOR, OURS, FOUNDING, UNLISTED, STATELESS, N_CONTENDERS };
@@ -202,9 +201,9 @@ static int create(struct wire *wire, enum sequence_load load, struct error *erro
 
 	if (ret < 0)
 		return ret;
-	ret = founding_create(&wire->founding, capacity, wire->heap);
+	ret = founding_create(&wire->founding, capacity, wire->bench.heap);
 	if (ret == 0)
-		ret = stateless_create(&wire->stateless, capacity, wire->heap);
+		ret = stateless_create(&wire->stateless, capacity, wire->bench.heap);
 	if (ret < 0)
 		error_set(error, ret, "no memory for %u flows", capacity);
 	return ret;
@@ -247,17 +246,8 @@ static int measure_size(struct wire *wire, uint32_t flows)
 
 static int measure_wire(struct wire *wire, const uint32_t *flows, unsigned n)
 {
-	uint32_t most = 0;
-	int ret;
+	int ret = 0;
 
-	for (unsigned i = 0; i < n; i++)
-		most = RTE_MAX(most, flows[i]);
-	ret = wire->heap = bench_heap_create(((size_t)64 << 20) + (size_t)most * HEAP_BYTES_A_FLOW);
-	if (ret < 0) {
-		wire_say("no memory for the tables of others");
-		return ret;
-	}
-	ret = 0;
 	for (unsigned i = 0; ret == 0 && i < n; i++)
 		ret = measure_size(wire, flows[i]);
 	return ret;
@@ -266,9 +256,10 @@ static int measure_wire(struct wire *wire, const uint32_t *flows, unsigned n)
 /* The measures beside `wire`, and the sizes that each is of. */
 static const struct {
 	const char *name, *other; /* `other` comes along */
-	uint32_t flows[2];
+	uint32_t flows[3];
 	int (*run)(const struct wire_bench *bench, uint32_t flows);
 } more[] = {
+	{"mark", "mark_total", {2048, 65536, 1000000}, wire_mark},
 	{"tcp_window", NULL, {65536}, wire_tcp},
 	{"two_workers", NULL, {65536, 1000000}, wire_workers},
 	{"learn_rate", "json_rate", {1000000}, wire_learn},
@@ -317,6 +308,24 @@ static int measure_more(struct wire *wire, unsigned which)
 	return ret;
 }
 
+/* For the tables of others, as far as any measure has them. */
+static int make_heap(struct wire *wire, const uint32_t *flows, unsigned n)
+{
+	const struct bench_options *options = &wire->bench.options;
+	bool marks = options->measures == NULL || is_named(options, "mark") ||
+		     is_named(options, "mark_total");
+	uint32_t most = 0;
+
+	if (!marks && !bench_asked(options->measures, "wire"))
+		return 0;
+	for (unsigned i = 0; i < n; i++)
+		most = RTE_MAX(most, flows[i]);
+	wire->bench.heap = bench_heap_create(((size_t)64 << 20) + (size_t)most * HEAP_BYTES_A_FLOW);
+	if (wire->bench.heap < 0)
+		wire_say("no memory for the tables of others");
+	return RTE_MIN(wire->bench.heap, 0);
+}
+
 int bench_wire(const struct bench_options *options)
 {
 	static const uint32_t sizes[] = {1, 2048, 65536, 1000000};
@@ -333,7 +342,8 @@ int bench_wire(const struct bench_options *options)
 	sched_getaffinity(0, sizeof(wire.bench.allowed), &wire.bench.allowed);
 	bench_pin();
 	bench_print_head(options->json);
-	if (bench_asked(options->measures, "wire"))
+	ret = make_heap(&wire, flows, n);
+	if (ret == 0 && bench_asked(options->measures, "wire"))
 		ret = measure_wire(&wire, flows, n);
 	for (unsigned i = 0; ret == 0 && i < RTE_DIM(more); i++)
 		ret = measure_more(&wire, i);

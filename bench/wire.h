@@ -34,6 +34,9 @@ struct wire_engine {
  */
 int wire_engine_open(
 	struct wire_engine *engine, const struct bench_source_config *source, struct error *error);
+/* The same, with NICs that are given flows. */
+int wire_engine_open_as(struct wire_engine *engine, const struct bench_source_config *source,
+	const struct plane_offload *offload, struct error *error);
 void wire_engine_close(struct wire_engine *engine);
 
 /*
@@ -67,6 +70,7 @@ double wire_cpu_time(void);
 struct wire_bench {
 	struct bench_options options;
 	cpu_set_t allowed; /* processors, before the bench took one for itself */
+	int heap;	   /* by which DPDK's tables of others are asked for memory */
 };
 
 /* A processor that the bench does not use itself; -1: there is none. */
@@ -74,8 +78,9 @@ int wire_other_cpu(const struct wire_bench *bench);
 
 /*
  * The measures, at one size each; they print their rows. Return 0, or a negative errno after a line.
- * tcp_window; two_workers; learn_rate and json_rate; attack.
+ * mark and mark_total; tcp_window; two_workers; learn_rate and json_rate; attack.
  */
+int wire_mark(const struct wire_bench *bench, uint32_t flows);
 int wire_tcp(const struct wire_bench *bench, uint32_t flows);
 int wire_workers(const struct wire_bench *bench, uint32_t flows);
 int wire_learn(const struct wire_bench *bench, uint32_t flows);

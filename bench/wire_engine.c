@@ -44,6 +44,14 @@ static void ignore(void *context, const struct flow_report *reports, unsigned n)
 int wire_engine_open(
 	struct wire_engine *engine, const struct bench_source_config *source, struct error *error)
 {
+	const struct plane_offload offload = {.on = false};
+
+	return wire_engine_open_as(engine, source, &offload, error);
+}
+
+int wire_engine_open_as(struct wire_engine *engine, const struct bench_source_config *source,
+	const struct plane_offload *offload, struct error *error)
+{
 	struct plane_config config = {
 		.n_wires = 1,
 		.n_workers = RTE_MAX(source->n_queues, 1u),
@@ -51,6 +59,7 @@ int wire_engine_open(
 		.flows = RTE_MAX((uint32_t)(source->flows / 0.875), 1024u),
 		.tie_fragments = true,
 		.timeouts = flow_timeouts_default(),
+		.offload = *offload,
 		.mapping = MAPPING_HUGE | MAPPING_POPULATE,
 		.sink = ignore,
 	};
@@ -66,6 +75,8 @@ int wire_engine_open(
 
 void wire_engine_close(struct wire_engine *engine)
 {
+	if (engine->plane != NULL)
+		plane_stop(engine->plane);
 	bench_source_close(&engine->source);
 	plane_destroy(engine->plane);
 	engine->plane = NULL;
