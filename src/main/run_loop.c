@@ -116,6 +116,7 @@ static void tend(struct run *run)
 		run_say(run, run->news.lines[i].text);
 	if (run->news.lost != 0)
 		control_event_records_lost(run->control, run->news.lost);
+	plane_tend(run->plane);
 	plane_correct_clock(run->plane);
 	stay_alive(run);
 }
