@@ -71,10 +71,15 @@ static void gather(struct health *health, uint64_t now_us)
 	now->failed = failed;
 	now->in_hw = in_hw;
 	now->us = now_us;
-	if (health->n_parts == 0 || now_us - part->us >= CLOCK_US_PER_S / HEALTH_PARTS)
-		health->part[health->n_parts++ % HEALTH_PARTS] = *now;
-	else if (part->in_hw < in_hw)
+	if (health->n_parts == 0 || now_us - part->us >= CLOCK_US_PER_S / HEALTH_PARTS) {
+		/* what came since the last look is of the new part */
+		part = &health->part[health->n_parts++ % HEALTH_PARTS];
+		*part = health->last;
+		part->us = now_us;
+	}
+	if (part->in_hw < in_hw)
 		part->in_hw = in_hw;
+	health->last = *now;
 }
 
 /* Too much of the last second went wrong; tells the reason. */

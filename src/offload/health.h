@@ -66,7 +66,7 @@ struct health {
 	_Atomic uint32_t opened;   /* times */
 	struct health_worker worker[HEALTH_MAX_WORKERS];
 	/* the installer's own */
-	struct health_sums now;
+	struct health_sums now, last;	       /* last: at the last look */
 	struct health_sums part[HEALTH_PARTS]; /* as the last parts of a second began */
 	unsigned n_parts;		       /* since the start; the last one is under way */
 	uint64_t seen[HEALTH_MAX_WORKERS];     /* of each worker's failures */

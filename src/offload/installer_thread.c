@@ -151,6 +151,11 @@ static bool serve(struct installer *installer, unsigned worker)
 	return try_to(installer, worker, &request);
 }
 
+static bool is_stopping(const struct installer *installer)
+{
+	return atomic_load_explicit(&installer->stopping, memory_order_acquire);
+}
+
 static bool turn(struct installer *installer)
 {
 	bool any = true, busy = false;
@@ -158,6 +163,9 @@ static bool turn(struct installer *installer)
 	for (unsigned round = 0; round < ROUNDS && any; round++) {
 		any = false;
 		for (unsigned i = 0; i < installer->config.n_workers; i++) {
+			/* what has not begun then does not begin */
+			if (is_stopping(installer))
+				return true;
 			any |= serve(installer, i);
 			/* calls may be slow */
 			if (installer_now_us(installer) - installer->looked_us >= LOOK_US)
@@ -259,7 +267,7 @@ void *installer_run(void *context)
 	long ns = SLEEP_NS;
 
 	open_provider(installer);
-	while (!atomic_load_explicit(&installer->stopping, memory_order_acquire)) {
+	while (!is_stopping(installer)) {
 		if (turn(installer))
 			ns = SLEEP_NS;
 		else

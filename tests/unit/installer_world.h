@@ -29,10 +29,10 @@ static int world_restart(void *context)
 /* Waits for something that another thread does. */
 #define world_until(condition)                                                  \
 	do {                                                                    \
-		uint64_t since_us = monotonic_us();                             \
+		uint64_t wait_from_us = monotonic_us();                         \
                                                                                 \
 		while (!(condition)) {                                          \
-			if (monotonic_us() - since_us > WORLD_WAIT_US)          \
+			if (monotonic_us() - wait_from_us > WORLD_WAIT_US)      \
 				fail_msg("waited in vain for: %s", #condition); \
 			fake_pause();                                           \
 		}                                                               \
