@@ -155,7 +155,7 @@ static char *write_life(char *out, const struct flow_report *report, bool live)
 	return TEXT(out, "\"");
 }
 
-unsigned export_json_side(const struct flow_offload *offload)
+unsigned export_json_side(const struct flow_record *record, const struct flow_offload *offload)
 {
 	/* how far a side has come; a place in the queue is more than a refusal */
 	static const uint8_t ranks[OFFLOAD_N_STATES] = {
@@ -169,12 +169,15 @@ unsigned export_json_side(const struct flow_offload *offload)
 		[OFFLOAD_PROVEN] = 7,
 	};
 
-	return ranks[offload->state[1]] > ranks[offload->state[0]];
+	unsigned first = ranks[offload->state[0]], second = ranks[offload->state[1]];
+
+	return first == second ? record->side : second > first;
 }
 
-static char *write_offload(char *out, const struct flow_offload *offload)
+static char *write_offload(char *out, const struct flow_report *report)
 {
-	unsigned side = export_json_side(offload);
+	const struct flow_offload *offload = &report->offload;
+	unsigned side = export_json_side(&report->record, offload);
 
 	if (!offload->told)
 		return TEXT(out, ",\"offload\":{\"packets\":0,\"state\":\"software\","
@@ -201,7 +204,7 @@ static char *write_members(char *out, const struct flow_report *report, bool liv
 	out = write_number(
 		TEXT(out, ",\"reverse_tcp_flags\":"), tcp ? record->tcp_flags[!from] : 0);
 	out = write_number(TEXT(out, ",\"icmp_errors\":"), record->icmp_errors);
-	return write_offload(out, &report->offload);
+	return write_offload(out, report);
 }
 
 size_t export_json_line(char *buffer, const struct flow_report *report, const char *file)
