@@ -61,7 +61,8 @@ struct answer {
 	void *state;	  /* the verb's */
 	uint64_t wake_us; /* by control's clock; UINT64_MAX: not by time */
 	struct follower follower;
-	bool ended; /* the last line is made */
+	bool endless; /* goes on until the client goes: the engine's end is no error */
+	bool ended;   /* the last line is made */
 	/* lines that wait for room in the output */
 	char *text;
 	size_t text_length, text_sent;

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/offload_words.h"
 #include "control/parts.h"
 #include "control/verbs.h"
 #include "export/address.h"
@@ -91,6 +92,32 @@ static size_t write_flow(
 		key->proto, src, rte_be_to_cpu_16(key->port[from]), dst,
 		rte_be_to_cpu_16(key->port[!from]), flow_key_wire(key), key->zone, event->worker,
 		ended);
+}
+
+/* From the end that the rule is for. The driver's words are in `offload events`. */
+static size_t write_offload(
+	char line[LINE_MAX_BYTES], const struct control *control, const struct path_event *event)
+{
+	const struct flow_key *key = &event->key;
+	unsigned from = event->from & 1, version = flow_key_version(key);
+	enum offload_state before = (enum offload_state)(event->before % OFFLOAD_N_STATES);
+	enum offload_state after = (enum offload_state)(event->after % OFFLOAD_N_STATES);
+	char src[EXPORT_ADDRESS_MAX], dst[EXPORT_ADDRESS_MAX], proven[24] = "";
+
+	src[export_address(src, version, key->addr[from])] = '\0';
+	dst[export_address(dst, version, key->addr[!from])] = '\0';
+	if (after >= OFFLOAD_ACCEPTED)
+		snprintf(proven, sizeof(proven), ",\"proven\":%s",
+			after == OFFLOAD_PROVEN ? "true" : "false");
+	return write_line(line, control, event->time_us,
+		path_event_name((enum path_event_kind)event->kind),
+		",\"proto\":%u,\"src\":\"%s\",\"sport\":%u,\"dst\":\"%s\",\"dport\":%u,"
+		"\"wire\":%u,\"zone\":%u,\"worker\":%u,\"port\":\"%s\",\"before\":\"%s\","
+		"\"after\":\"%s\"%s,\"reason\":\"%s\"}\n",
+		key->proto, src, rte_be_to_cpu_16(key->port[from]), dst,
+		rte_be_to_cpu_16(key->port[!from]), flow_key_wire(key), key->zone, event->worker,
+		port_name(control, event->port), offload_state_name(before),
+		offload_state_name(after), proven, offload_reason_name((uint8_t)event->reason));
 }
 
 static size_t write_port(
@@ -210,7 +237,9 @@ static void take_event(struct control *control, const struct path_event *event)
 	if (of_port)
 		give_all(control, false, line, write_port(line, control, event));
 	else if (control->following)
-		give_all(control, true, line, write_flow(line, control, event));
+		give_all(control, true, line,
+			event->kind == PATH_EVENT_OFFLOAD ? write_offload(line, control, event)
+							  : write_flow(line, control, event));
 }
 
 /* The stations' own losses are told where they happened: behind the events that they still had. */
@@ -238,6 +267,42 @@ static void send_all(struct control *control)
 	}
 }
 
+static const char *health_what(enum health_state state)
+{
+	if (state == HEALTH_OPEN)
+		return "its NIC is given no flows for now, and software carries on";
+	if (state == HEALTH_TRYING)
+		return "its NIC is tried with a few flows";
+	return "its NIC keeps its word again, and is given flows as before";
+}
+
+/* Each change of a port's health is told to those who follow, and to whoever runs the engine. */
+static void look_at_health(struct control *control, unsigned port)
+{
+	struct installer *installer = plane_installer(control->plane, port);
+	const struct health *health = installer ? installer_health(installer) : NULL;
+	enum health_state state = health ? health_state(health) : HEALTH_CLOSED;
+	char line[LINE_MAX_BYTES], sentence[OFFLOAD_SENTENCE_MAX];
+
+	if (state == control->health[port] || state >= HEALTH_N_STATES)
+		return;
+	uint8_t why = atomic_load_explicit(&health->why, memory_order_relaxed);
+
+	control->health[port] = (uint8_t)state;
+	give_all(control, false, line,
+		write_line(line, control, plane_now_us(control->plane), "breaker",
+			",\"port\":\"%s\",\"breaker\":\"%s\",\"reason\":\"%s\",\"what\":\"%s\"}\n",
+			port_name(control, port), health_state_name(state),
+			offload_reason_name(why), health_what(state)));
+	if (!control->note || state == HEALTH_TRYING)
+		return;
+	offload_reason_sentence(sentence, control->plane, port, why);
+	snprintf(line, sizeof(line), "%s: %s%s%.300s%s", port_name(control, port),
+		health_what(state), state == HEALTH_OPEN ? " (" : "",
+		state == HEALTH_OPEN ? sentence : "", state == HEALTH_OPEN ? ")" : "");
+	control->note(control->note_context, line);
+}
+
 /* False when that were all, for now. */
 static bool take_batch(struct control *control)
 {
@@ -258,6 +323,8 @@ void events_poll(struct control *control)
 		return;
 	bool more = take_batch(control);
 
+	for (unsigned i = 0; i < 2 * plane_config(control->plane)->n_wires; i++)
+		look_at_health(control, i);
 	if (control->following != anybody_follows(control, true))
 		(void)events_wanted(control);
 	control->events_us = control->now_us;
@@ -301,6 +368,7 @@ static int follow_begin(
 		.on = true,
 		.flows = !values[FLOWS].given || values[FLOWS].flag,
 	};
+	answer->endless = true;
 	int ret = events_wanted(answer->control);
 
 	return ret < 0 ? control_silent(error, ret, "event follow") : 0;

@@ -11,6 +11,7 @@
 #include "control/parts.h"
 #include "control/verbs.h"
 #include "export/json.h"
+#include "path/plane_offload.h"
 
 enum {
 	SRC,
@@ -69,13 +70,13 @@ static int not_had(const struct answer *answer, int code, struct error *error)
 }
 
 /* The record's line; `more` are further members, or NULL. */
-static int add_record(struct answer *answer, const struct flow_record *record, unsigned worker,
-	const json_t *more)
+static int add_record(struct answer *answer, const struct plane_flow *flow, const json_t *more)
 {
 	struct flow_report report = {
-		.record = *record,
+		.record = flow->record,
 		.origin_us = plane_origin_us(answer->plane),
-		.worker = worker & UINT8_MAX,
+		.worker = flow->worker & UINT8_MAX,
+		.offload = flow->offload,
 	};
 	char line[EXPORT_JSON_MAX];
 	char *members = more ? json_dumps(more, JSON_COMPACT) : NULL;
@@ -102,42 +103,41 @@ static int cpu_of(const struct plane_snapshot *snapshot, unsigned worker)
 
 static int explain(struct answer *answer, const struct request_value *values, struct error *error)
 {
-	struct flow_record record;
+	struct plane_flow flow;
 	struct flow_key key;
-	unsigned worker;
 	int ret = make_key(&key, answer, values, error);
 
 	if (ret < 0)
 		return ret;
-	ret = plane_find(answer->plane, &key, &worker, &record);
+	ret = plane_flow(answer->plane, &key, &flow);
 	if (ret < 0)
 		return not_had(answer, ret, error);
-	uint64_t now_us = plane_now_us(answer->plane);
-
 	ret = control_snapshot(answer->control, answer->verb->ask, error);
 	if (ret < 0)
 		return ret;
-	json_t *more = flow_explain_record(plane_config(answer->plane), &record, now_us,
-		cpu_of(&answer->control->snapshot, worker));
+	json_t *more = flow_explain_record(
+		answer->plane, &flow, cpu_of(&answer->control->snapshot, flow.worker));
 
-	ret = more ? add_record(answer, &record, worker, more) : -ENOMEM;
+	ret = more ? add_record(answer, &flow, more) : -ENOMEM;
 	json_decref(more);
 	return ret < 0 ? control_silent(error, ret, answer->verb->ask) : 0;
 }
 
 static int end_flow(struct answer *answer, const struct request_value *values, struct error *error)
 {
-	struct flow_record record;
+	struct plane_flow flow;
 	struct flow_key key;
-	unsigned worker;
 	int ret = make_key(&key, answer, values, error);
 
 	if (ret < 0)
 		return ret;
-	ret = plane_kill(answer->plane, &key, &worker, &record);
+	/* first what the NIC has of it: that is gone with the flow */
+	ret = plane_flow(answer->plane, &key, &flow);
+	if (ret == 0)
+		ret = plane_kill(answer->plane, &key, &flow.worker, &flow.record);
 	if (ret < 0)
 		return not_had(answer, ret, error);
-	ret = add_record(answer, &record, worker, NULL);
+	ret = add_record(answer, &flow, NULL);
 	return ret < 0 ? control_silent(error, ret, answer->verb->ask) : 0;
 }
 

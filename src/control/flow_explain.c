@@ -7,35 +7,13 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "control/answer.h"
+#include "control/flow_offload.h"
+#include "control/span.h"
 #include "packet/extract.h"
 
 #define SENTENCE_MAX 256
 /* RFC 7323 section 2.3: what an unknown scale is taken for. */
 #define LARGEST_SCALE 14
-
-static uint64_t since(uint64_t now_us, uint64_t then_us)
-{
-	/* a worker may have seen a packet after the question was asked */
-	return now_us > then_us ? now_us - then_us : 0;
-}
-
-/* "912 us", "3 ms", "4.2 s", "120 s" */
-static const char *duration(char text[TEXT_NUMBER_MAX], uint64_t us)
-{
-	char grouped[TEXT_NUMBER_MAX];
-
-	if (us < 1000)
-		snprintf(text, TEXT_NUMBER_MAX, "%u us", (unsigned)us);
-	else if (us < CLOCK_US_PER_S)
-		snprintf(text, TEXT_NUMBER_MAX, "%u ms", (unsigned)(us / 1000));
-	else if (us < 10 * CLOCK_US_PER_S)
-		snprintf(text, TEXT_NUMBER_MAX, "%u.%u s", (unsigned)(us / CLOCK_US_PER_S),
-			(unsigned)(us / (CLOCK_US_PER_S / 10) % 10));
-	else
-		snprintf(text, TEXT_NUMBER_MAX, "%.20s s",
-			text_grouped(grouped, us / CLOCK_US_PER_S));
-	return text;
-}
 
 /* What a state means for the end: said before the time-out, or "" where that says it all. */
 static const char *prelude(const struct flow_record *record)
@@ -64,7 +42,7 @@ static void explain_end(char sentence[SENTENCE_MAX], const struct flow_record *r
 	char limit[TEXT_NUMBER_MAX], idle[TEXT_NUMBER_MAX];
 
 	text_grouped(limit, timeout_s);
-	duration(idle, idle_us);
+	span_text(idle, idle_us);
 	if (record->state == FLOW_TIME_WAIT)
 		snprintf(sentence, SENTENCE_MAX,
 			"both sides have closed; it waits %s s (%s) for stragglers, and the last "
@@ -95,10 +73,10 @@ static void describe_timeout(json_t *line, const struct plane_config *config,
 	const char *name = flow_timeout_name(timeout);
 	char sentence[SENTENCE_MAX];
 
-	explain_end(sentence, record, seconds, name, since(now_us, record->last_seen_us));
+	explain_end(sentence, record, seconds, name, span_since(now_us, record->last_seen_us));
 	answer_number(line, "timeout_s", seconds);
 	json_object_set_new(line, "timeout_name", json_string(name));
-	answer_number(line, "ends_in_us", since(end_us, now_us));
+	answer_number(line, "ends_in_us", span_since(end_us, now_us));
 	json_object_set_new(line, "ends_because", json_string(sentence));
 }
 
@@ -153,9 +131,10 @@ static json_t *describe_tcp(const struct flow_record *record)
 	return tcp;
 }
 
-json_t *flow_explain_record(const struct plane_config *config, const struct flow_record *record,
-	uint64_t now_us, int cpu)
+json_t *flow_explain_record(struct plane *plane, const struct plane_flow *flow, int cpu)
 {
+	const struct plane_config *config = plane_config(plane);
+	const struct flow_record *record = &flow->record;
 	unsigned port = 2u * flow_key_wire(&record->key) + record->side;
 	json_t *line = json_object();
 
@@ -164,17 +143,15 @@ json_t *flow_explain_record(const struct plane_config *config, const struct flow
 	if (cpu >= 0)
 		answer_number(line, "cpu", (unsigned)cpu);
 	json_object_set_new(line, "learned_from", answer_string(config->port[port]->name));
-	answer_number(line, "age_us", since(now_us, record->start_us));
-	answer_number(line, "idle_us", since(now_us, record->last_seen_us));
+	answer_number(line, "age_us", span_since(flow->now_us, record->start_us));
+	answer_number(line, "idle_us", span_since(flow->now_us, record->last_seen_us));
 	json_object_set_new(
 		line, "state_detail", json_string(flow_state_name((enum flow_state)record->state)));
-	json_object_set_new(line, "where", json_string("software"));
-	json_object_set_new(
-		line, "where_because", json_string("this engine gives no flow to a network card"));
+	flow_offload_explain(line, plane, flow);
 	json_object_set_new(line, "verdict", json_string("forward"));
 	json_object_set_new(line, "reverse_verdict", json_string("forward"));
 	if (record->key.proto == IPPROTO_TCP)
 		json_object_set_new(line, "tcp", describe_tcp(record));
-	describe_timeout(line, config, record, now_us);
+	describe_timeout(line, config, record, flow->now_us);
 	return line;
 }

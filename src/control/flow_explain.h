@@ -5,12 +5,10 @@
 
 #include <jansson.h>
 
-#include "flow/record.h"
-#include "path/plane.h"
+#include "path/plane_offload.h"
 
 /*
- * The keys of `flow explain` that follow the record, at `now_us` of the run's clock; `cpu` is the
- * worker's processor or -1. NULL without memory.
+ * The keys of `flow explain` that follow the record; `cpu` is the worker's processor or -1. NULL without
+ * memory.
  */
-json_t *flow_explain_record(const struct plane_config *config, const struct flow_record *record,
-	uint64_t now_us, int cpu);
+json_t *flow_explain_record(struct plane *plane, const struct plane_flow *flow, int cpu);

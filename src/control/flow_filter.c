@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "export/json.h"
+#include "offload/state.h"
+
 #define ADDRESS_MAX 64
 
 unsigned flow_filter_address(uint8_t address[16], const char *text)
@@ -79,6 +82,28 @@ static int take_state(
 	return 0;
 }
 
+/* By the side that is further on, as the list shows it. */
+static int take_offload(
+	struct flow_filter *filter, const char *ask, const char *text, struct error *error)
+{
+	const char *names[OFFLOAD_N_STATES];
+	unsigned n = 0;
+
+	filter->places = 0;
+	for (unsigned i = 0; i < OFFLOAD_N_STATES; i++) {
+		const char *name = offload_state_name((enum offload_state)i);
+
+		/* the two values of in_hw are neighbours */
+		if (n == 0 || strcmp(names[n - 1], name) != 0)
+			names[n++] = name;
+		if (strcmp(text, name) == 0)
+			filter->places |= UINT32_C(1) << i;
+	}
+	if (filter->places == 0)
+		return request_unknown(error, ask, "offload", text, "no such state", names, n);
+	return 0;
+}
+
 int flow_filter_check(const char *ask, const char *key, const struct request_value *value,
 	unsigned n, struct error *error)
 {
@@ -103,6 +128,7 @@ int flow_filter_init(struct flow_filter *filter, const char *ask,
 	const struct request_value *state = &values[FLOW_FILTER_STATE];
 	const struct request_value *wire = &values[FLOW_FILTER_WIRE];
 	const struct request_value *worker = &values[FLOW_FILTER_WORKER];
+	const struct request_value *offload = &values[FLOW_FILTER_OFFLOAD];
 
 	*filter = (struct flow_filter){
 		.port = number_of(&values[FLOW_FILTER_PORT]),
@@ -111,9 +137,12 @@ int flow_filter_init(struct flow_filter *filter, const char *ask,
 		.worker = number_of(worker),
 		.zone = number_of(&values[FLOW_FILTER_ZONE]),
 		.states = UINT32_MAX,
+		.places = UINT32_MAX,
 	};
 	if (flow_filter_check(ask, "wire", wire, config->n_wires, error) < 0 ||
 		flow_filter_check(ask, "worker", worker, config->n_workers, error) < 0)
+		return -EINVAL;
+	if (offload->given && take_offload(filter, ask, offload->text, error) < 0)
 		return -EINVAL;
 	if (address->given && take_address(filter, ask, address->text, error) < 0)
 		return -EINVAL;
@@ -149,7 +178,12 @@ bool flow_filter_key(const struct flow_filter *filter, const struct flow_record 
 	       (holds(filter, key->addr[0]) || holds(filter, key->addr[1]));
 }
 
-bool flow_filter_match(const struct flow_filter *filter, const struct flow_record *record)
+bool flow_filter_match(const struct flow_filter *filter, const struct flow_record *record,
+	const struct flow_offload *offload)
 {
-	return filter->states >> record->state & 1 && flow_filter_key(filter, record);
+	unsigned place = offload->told ? offload->state[export_json_side(record, offload)]
+				       : OFFLOAD_SOFTWARE;
+
+	return filter->states >> record->state & 1 && filter->places >> place & 1 &&
+	       flow_filter_key(filter, record);
 }

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "control/request.h"
-#include "flow/record.h"
+#include "flow/report.h"
 #include "path/plane.h"
 
 /* The keys of a request that filter, to stand first among a verb's keys, in this order. */
@@ -20,6 +20,7 @@ enum flow_filter_key {
 	FLOW_FILTER_WIRE,
 	FLOW_FILTER_WORKER,
 	FLOW_FILTER_ZONE,
+	FLOW_FILTER_OFFLOAD,
 	FLOW_FILTER_N_KEYS,
 };
 
@@ -32,7 +33,8 @@ enum flow_filter_key {
 	[FLOW_FILTER_WIRE] = {.name = "wire", .type = REQUEST_NUMBER, .max = FLOW_MAX_WIRES - 1}, \
 	[FLOW_FILTER_WORKER] = {.name = "worker", .type = REQUEST_NUMBER, \
 		.max = PLANE_MAX_WORKERS - 1}, \
-	[FLOW_FILTER_ZONE] = {.name = "zone", .type = REQUEST_NUMBER, .max = UINT16_MAX}
+	[FLOW_FILTER_ZONE] = {.name = "zone", .type = REQUEST_NUMBER, .max = UINT16_MAX}, \
+	[FLOW_FILTER_OFFLOAD] = {.name = "offload", .type = REQUEST_TEXT}
 /* clang-format on */
 
 #define FLOW_FILTER_ANY (-1)
@@ -44,6 +46,7 @@ struct flow_filter {
 	/* FLOW_FILTER_ANY, or the number that it must be */
 	int port, proto, wire, worker, zone;
 	uint32_t states; /* bit by enum flow_state */
+	uint32_t places; /* bit by enum offload_state */
 };
 
 /* What the values ask for. 0 or -EINVAL with a line. */
@@ -52,7 +55,8 @@ int flow_filter_init(struct flow_filter *filter, const char *ask,
 
 /* Does the flow pass, by what never changes of it? And as it is now? */
 bool flow_filter_key(const struct flow_filter *filter, const struct flow_record *record);
-bool flow_filter_match(const struct flow_filter *filter, const struct flow_record *record);
+bool flow_filter_match(const struct flow_filter *filter, const struct flow_record *record,
+	const struct flow_offload *offload);
 
 /*
  * Reads an address into 16 bytes as keys have it. Returns its IP version, or 0 when it is none.

@@ -204,13 +204,14 @@ static int begin(struct answer *answer, const struct request_value *values, stru
 }
 
 /* The line of a flow; false as long as there is no room for it. */
-static bool write_line(struct answer *answer, const struct flow_record *record, unsigned worker,
-	const uint64_t *rate)
+static bool write_line(struct answer *answer, const struct flow_record *record,
+	const struct flow_offload *offload, unsigned worker, const uint64_t *rate)
 {
 	struct flow_report report = {
 		.record = *record,
 		.origin_us = plane_origin_us(answer->plane),
 		.worker = worker & UINT8_MAX,
+		.offload = *offload,
 	};
 	char *line = output_room(answer->output, LINE_ROOM);
 
@@ -245,15 +246,16 @@ static int list_page(struct answer *answer, struct list *list, struct error *err
 
 	for (; list->at < walk->page.n; list->at++) {
 		const struct flow_record *record = &walk->page.record[list->at];
+		const struct flow_offload *offload = &walk->page.offload[list->at];
 
-		if (!flow_filter_match(&list->filter, record))
+		if (!flow_filter_match(&list->filter, record, offload))
 			continue;
 		if (list->limit > 0 && list->matched == list->limit) {
 			snprintf(list->cursor, sizeof(list->cursor), "%u:%u", walk->worker,
 				walk->page.position[list->at]);
 			return finish(answer, list, error);
 		}
-		if (!write_line(answer, record, walk->worker, NULL))
+		if (!write_line(answer, record, offload, walk->worker, NULL))
 			return ANSWER_GO;
 		list->matched++;
 	}
@@ -299,9 +301,10 @@ static int rank_page(struct list *list)
 	const struct plane_page *page = &list->walk.page;
 
 	for (; list->at < page->n; list->at++)
-		if (flow_filter_match(&list->filter, &page->record[list->at]))
-			flow_top_add(list->top, &page->record[list->at], list->walk.worker,
-				value_of(list, list->at));
+		if (flow_filter_match(
+			    &list->filter, &page->record[list->at], &page->offload[list->at]))
+			flow_top_add(list->top, &page->record[list->at], &page->offload[list->at],
+				list->walk.worker, value_of(list, list->at));
 	return ANSWER_GO;
 }
 
@@ -333,7 +336,7 @@ static int tell_page(struct answer *answer, struct list *list, struct error *err
 	for (unsigned n = 0; list->at < list->n_sorted && n < PLANE_PAGE; list->at++, n++) {
 		const struct flow_top_entry *entry = &list->sorted[list->at];
 
-		if (!write_line(answer, &entry->record, entry->worker,
+		if (!write_line(answer, &entry->record, &entry->offload, entry->worker,
 			    list->by == BY_RATE ? &entry->value : NULL))
 			return ANSWER_GO;
 		list->matched++;

@@ -11,6 +11,7 @@
 #include "control/output.h"
 #include "control/place.h"
 #include "control/server.h"
+#include "offload/change.h"
 
 #define CONTROL_MAX_CLIENTS 64
 /* The longest request, without its newline. */
@@ -22,6 +23,23 @@
 /* How often events are fetched while somebody follows, and while nobody does. */
 #define CONTROL_EVENTS_US UINT64_C(10000)
 #define CONTROL_QUIET_US UINT64_C(250000)
+
+/* Changes of ports that are kept for whoever asks. */
+#define CONTROL_PORT_CHANGES 256
+
+struct control_changes {
+	uint64_t n; /* ever kept */
+	struct offload_change change[CONTROL_PORT_CHANGES];
+};
+
+/* Inserts and removes that a port's installer had done by some time of the run's clock. */
+struct control_rate {
+	uint64_t us, done[2];
+};
+
+struct control_rates {
+	struct control_rate last, before;
+};
 
 struct client {
 	int fd;		   /* -1: this place is free */
@@ -62,6 +80,9 @@ struct control {
 	unsigned n_rates;
 	/* by kind and port: said to whoever runs the engine */
 	bool noted[PATH_EVENT_N_KINDS][PLANE_MAX_PORTS];
+	uint8_t health[PLANE_MAX_PORTS]; /* enum health_state that was told */
+	struct control_rates rates[PLANE_MAX_PORTS];
+	struct control_changes port_changes;
 	struct watch watches[CONTROL_MAX_WATCHES];
 	struct client clients[CONTROL_MAX_CLIENTS];
 	struct plane_snapshot snapshot; /* for whoever needs one just now */

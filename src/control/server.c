@@ -321,7 +321,7 @@ static void say_farewell(struct control *control)
 			continue;
 		if (client->answering) {
 			(void)answer_stop(&client->answer,
-				client->answer.follower.on ? NULL : "this engine ends");
+				client->answer.endless ? NULL : "this engine ends");
 			(void)answer_turn(&client->answer);
 			(void)output_send(&client->output, client->fd);
 		}

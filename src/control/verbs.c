@@ -9,6 +9,8 @@ const struct answer_verb *const answer_verbs[] = {
 	&worker_show,
 	&wire_show,
 	&drop_show,
+	&offload_show,
+	&offload_events,
 	&event_follow,
 	&config_show,
 };

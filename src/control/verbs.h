@@ -17,3 +17,6 @@ extern const struct answer_verb wire_show;
 extern const struct answer_verb drop_show;
 extern const struct answer_verb event_follow;
 extern const struct answer_verb config_show;
+/* offload.c, offload_events.c */
+extern const struct answer_verb offload_show;
+extern const struct answer_verb offload_events;

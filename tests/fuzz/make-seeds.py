@@ -73,6 +73,8 @@ REQUESTS = [
     '{"ask":"flow kill","with":{"src":"10.0.0.2","sport":80,"dst":"10.0.0.1","dport":5,'
     '"proto":"udp"}}',
     '{"ask":"port show"}', '{"ask":"worker show"}', '{"ask":"wire show"}', '{"ask":"drop show"}',
+    '{"ask":"offload show"}', '{"ask":"offload events","with":{"follow":true}}',
+    '{"ask":"flow list","with":{"offload":"in_hw"}}',
     '{"ask":"event follow","with":{"flows":false}}', '{"ask":"config show","with":{}}',
     '{"ask":"flow lst","wyth":[[[1e5,true,null,"\\u00e9"]]]}',
 ]

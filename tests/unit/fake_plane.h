@@ -5,7 +5,8 @@
  * A plane for tests of control/: it answers from canned records, counters and events, in place of the
  * real one. Whoever includes this links control/ against it.
  *
- * Two wires (ports "left", "right", "up", "down"), two workers. Records lie where a test puts them by
+ * Two wires (ports "left", "right", "up", "down"), two workers. Ports have an installer where a test says so.
+ * Records lie where a test puts them by
  * fake_add(), or are made up for every position below `made_up`.
  */
 
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "path/plane.h"
+#include "path/plane_offload.h"
 
 #define FAKE_WORKERS 2
 #define FAKE_PORTS 4
@@ -26,11 +27,36 @@
 /* 2026-11-20T08:00:00Z */
 #define FAKE_ORIGIN_US (UINT64_C(1795161600) * 1000000)
 
+#define FAKE_CHANGES 5000
+
+/* What any thread may ask of one; there is no thread behind it. */
+struct installer {
+	bool there, not_ready;
+	struct provider_abilities abilities;
+	struct health health;
+	struct refusals refusals;
+	struct installer_counters counters;
+	struct installer_histograms histograms;
+};
+
+struct fake_changes {
+	uint64_t n;
+	struct offload_change change[FAKE_CHANGES];
+};
+
 struct plane {
 	struct plane_config config;
+	struct installer installers[FAKE_PORTS];
+	struct agent_counters offload_counters[FAKE_PORTS];
+	struct plane_slots slots[FAKE_PORTS / 2];
+	struct fake_changes changes[FAKE_WORKERS];
+	/* told once */
+	struct fake_changes port_changes;
+	struct plane_flow flow; /* what is said of any flow beside its record */
 	struct port ports[FAKE_PORTS];
 	struct plane_snapshot snapshot;
 	struct flow_record records[FAKE_WORKERS][FAKE_POSITIONS];
+	struct flow_offload offload[FAKE_WORKERS][FAKE_POSITIONS];
 	uint32_t made_up; /* of each worker */
 	uint64_t now_us;
 	bool silent; /* stations do not answer */
@@ -162,8 +188,12 @@ int plane_page(struct plane *plane, unsigned worker, uint32_t position, struct p
 	page->n = 0;
 	page->now_us = plane->now_us;
 	for (; position < end && page->n < PLANE_PAGE; position++)
-		if (fake_at(plane, worker, position, &page->record[page->n]))
+		if (fake_at(plane, worker, position, &page->record[page->n])) {
+			page->offload[page->n] = (struct flow_offload){.packets = 0};
+			if (position < FAKE_POSITIONS)
+				page->offload[page->n] = plane->offload[worker][position];
 			page->position[page->n++] = position;
+		}
 	page->next = position < end ? position : FLOW_NONE;
 	return 0;
 }
@@ -208,6 +238,102 @@ int plane_kill(struct plane *plane, const struct flow_key *key, unsigned *worker
 	found->state = FLOW_FREE;
 	plane->n_kills++;
 	return 0;
+}
+
+int plane_flow(struct plane *plane, const struct flow_key *key, struct plane_flow *flow)
+{
+	unsigned worker;
+	const struct flow_record *found = fake_find(plane, key, &worker);
+
+	if (plane->silent)
+		return -ETIMEDOUT;
+	if (!found)
+		return -ENOENT;
+	*flow = plane->flow;
+	flow->record = *found;
+	flow->worker = worker;
+	flow->offload = plane->offload[worker][found - plane->records[worker]];
+	flow->now_us = plane->now_us;
+	return 0;
+}
+
+struct installer *plane_installer(const struct plane *plane, unsigned port)
+{
+	const struct installer *installer = &plane->installers[port % FAKE_PORTS];
+
+	return installer->there ? (struct installer *)(uintptr_t)installer : NULL;
+}
+
+int plane_offload_counters(struct plane *plane, unsigned port, struct agent_counters *counters)
+{
+	if (plane->silent)
+		return -ETIMEDOUT;
+	*counters = plane->offload_counters[port % FAKE_PORTS];
+	return 0;
+}
+
+int plane_slots(struct plane *plane, unsigned wire, struct plane_slots *slots)
+{
+	if (plane->silent)
+		return -ETIMEDOUT;
+	*slots = plane->slots[wire % (FAKE_PORTS / 2)];
+	return 0;
+}
+
+static inline void fake_change(struct fake_changes *changes, const struct offload_change *change)
+{
+	if (changes->n == FAKE_CHANGES)
+		abort();
+	changes->change[changes->n++] = *change;
+}
+
+int plane_changes(struct plane *plane, struct plane_changes *where, struct offload_change *changes,
+	unsigned max, unsigned *n)
+{
+	struct fake_changes *ports = &plane->port_changes;
+
+	*n = 0;
+	if (plane->silent)
+		return -ETIMEDOUT;
+	for (unsigned worker = 0; worker < FAKE_WORKERS; worker++) {
+		const struct fake_changes *ring = &plane->changes[worker];
+
+		while (where->worker[worker] < ring->n && *n < max)
+			changes[(*n)++] = ring->change[where->worker[worker]++];
+	}
+	while (ports->n > 0 && *n < max)
+		changes[(*n)++] = ports->change[--ports->n];
+	return 0;
+}
+
+bool installer_ready(const struct installer *installer)
+{
+	return !installer->not_ready;
+}
+
+const struct provider_abilities *installer_abilities(const struct installer *installer)
+{
+	return &installer->abilities;
+}
+
+struct health *installer_health(struct installer *installer)
+{
+	return &installer->health;
+}
+
+const struct refusals *installer_refusals(const struct installer *installer)
+{
+	return &installer->refusals;
+}
+
+const struct installer_counters *installer_counters(const struct installer *installer)
+{
+	return &installer->counters;
+}
+
+const struct installer_histograms *installer_histograms(const struct installer *installer)
+{
+	return &installer->histograms;
 }
 
 int plane_follow(struct plane *plane, bool follow)

@@ -314,9 +314,52 @@ static void test_silent(void **state)
 	assert_false(scene->plane.following);
 }
 
+/* From the end that the rule is for, and only to those who want the events of flows. */
+static void test_offload(void **state)
+{
+	struct scene *scene = *state;
+	struct talker *talker = follow(scene, FOLLOW), *other = follow(scene, FOLLOW_PORTS);
+	struct path_event event = flow_event(PATH_EVENT_OFFLOAD, 1234);
+
+	event.port = 1;
+	event.from = event.initiator;
+	event.before = OFFLOAD_INSTALLING;
+	event.after = OFFLOAD_ACCEPTED;
+	event.reason = OFFLOAD_BUSY;
+	fake_event(&scene->plane, &event);
+	event.from ^= 1;
+	event.before = OFFLOAD_PROVEN;
+	event.after = OFFLOAD_LEAVING;
+	event.reason = OFFLOAD_REFUSALS + 3;
+	fake_event(&scene->plane, &event);
+	scene_now_us += 10000;
+	json_t *line = expect_event(scene, talker, "offload");
+
+	assert_string_equal(text_of(line, "src"), "10.0.0.9");
+	assert_int_equal(number_of(line, "sport"), 1234);
+	assert_string_equal(text_of(line, "port"), "right");
+	assert_string_equal(text_of(line, "before"), "installing");
+	assert_string_equal(text_of(line, "after"), "in_hw");
+	assert_true(json_is_false(json_object_get(line, "proven")));
+	assert_string_equal(text_of(line, "reason"), "busy");
+	assert_int_equal(number_of(line, "worker"), 1);
+	json_decref(line);
+	line = expect_event(scene, talker, "offload");
+	assert_string_equal(text_of(line, "src"), "10.0.0.1");
+	assert_string_equal(text_of(line, "before"), "in_hw");
+	assert_string_equal(text_of(line, "after"), "leaving");
+	assert_null(json_object_get(line, "proven"));
+	assert_string_equal(text_of(line, "reason"), "refused");
+	json_decref(line);
+	expect_nothing(scene, other);
+	talker_destroy(other);
+	talker_destroy(talker);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		SCENE_TEST(test_offload),
 		SCENE_TEST(test_flows),
 		SCENE_TEST(test_longest_addresses),
 		SCENE_TEST(test_ports),

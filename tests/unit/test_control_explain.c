@@ -50,7 +50,7 @@ static void test_tcp(void **state)
 		assert_string_equal(text_of(line, "state"), "open");
 		assert_string_equal(text_of(line, "state_detail"), "established");
 		assert_string_equal(text_of(line, "where"), "software");
-		assert_non_null(text_of(line, "where_because"));
+		assert_string_equal(text_of(line, "where_because"), "offload is turned off");
 		assert_string_equal(text_of(line, "verdict"), "forward");
 		assert_string_equal(text_of(line, "reverse_verdict"), "forward");
 		assert_true(json_is_true(json_object_get(tcp, "window_tracked")));
@@ -181,6 +181,243 @@ static void test_clock(void **state)
 	json_decref(lines);
 }
 
+/* The initiator's direction is the first of two. */
+static const json_t *direction(const json_t *line, unsigned number)
+{
+	const json_t *directions = json_object_get(line, "directions");
+
+	assert_int_equal(json_array_size(directions), 2);
+	return json_array_get(directions, number);
+}
+
+/* Where nobody offloads each port says why that is so. */
+static void test_nobody_offloads(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->plane.config.offload.on = true;
+	scene->plane.config.offload.off_port[0] = true;
+	add(scene, 17, FLOW_REPLIED);
+	json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":17"), 1);
+	const json_t *line = json_array_get(lines, 0);
+
+	assert_string_equal(text_of(line, "where"), "software");
+	assert_string_equal(text_of(line, "where_because"),
+		"port left is one of those that are left out of offload");
+	assert_string_equal(text_of(direction(line, 0), "reason"), "off");
+	assert_string_equal(text_of(direction(line, 1), "reason"), "no_nic");
+	assert_int_equal(number_of(line, "marked_packets"), 0);
+	assert_null(json_object_get(line, "mark"));
+	assert_null(json_object_get(direction(line, 0), "since"));
+	assert_int_equal(json_array_size(json_object_get(line, "changes")), 0);
+	assert_true(json_is_false(json_object_get(line, "changes_lost")));
+	json_decref(lines);
+}
+
+/* The port "left" is that of the forward direction, "right" that of the reverse. */
+static struct flow_record *add_offloaded(struct scene *scene, uint8_t forward, uint8_t reverse)
+{
+	struct flow_record *record = add(scene, 6, FLOW_ESTABLISHED);
+
+	record->initiator = 1;
+	record->packets_low[1] = 7000;
+	record->packets_low[0] = 5000;
+	scene->plane.config.offload = (struct plane_offload){.on = true, .threshold = 1000};
+	scene->plane.installers[0].there = scene->plane.installers[1].there = true;
+	scene->plane.offload[1][17] = (struct flow_offload){
+		.packets = 6000,
+		.since_us = CLOCK - 12000000,
+		.state = {forward, reverse},
+		.reason = {OFFLOAD_BUSY, OFFLOAD_QUIET},
+		.told = true,
+	};
+	return record;
+}
+
+static struct offload_change change_of(const struct flow_record *record, unsigned side,
+	uint8_t before, uint8_t after, uint8_t reason, uint64_t ago_us)
+{
+	return (struct offload_change){
+		.key = record->key,
+		.time_us = (CLOCK - ago_us) & ((UINT64_C(1) << 48) - 1),
+		.kind = CHANGE_FLOW,
+		.reason = reason,
+		.port = side & 1,
+		.from = (side == 0) == record->initiator,
+		.before = before & 7u,
+		.after = after & 7u,
+	};
+}
+
+static void check_forward(const json_t *forward)
+{
+	assert_string_equal(text_of(forward, "direction"), "forward");
+	assert_string_equal(text_of(forward, "port"), "left");
+	assert_string_equal(text_of(forward, "state"), "in_hw");
+	assert_true(json_is_true(json_object_get(forward, "proven")));
+	assert_string_equal(text_of(forward, "since"), "2026-11-20T08:01:28.000000Z");
+	assert_int_equal(number_of(forward, "for_us"), 12000000);
+	assert_int_equal(number_of(forward, "packets"), 7000);
+	assert_int_equal(number_of(forward, "nic_packets"), 5900);
+}
+
+static void check_reverse(const json_t *reverse)
+{
+	assert_string_equal(text_of(reverse, "direction"), "reverse");
+	assert_string_equal(text_of(reverse, "port"), "right");
+	assert_string_equal(text_of(reverse, "reason"), "quiet");
+	assert_string_equal(text_of(reverse, "because"),
+		"its rate is below the threshold of 1,000 packets a second, or was not measured "
+		"yet");
+	assert_int_equal(number_of(reverse, "for_us"), 20000000);
+	assert_int_equal(number_of(reverse, "packets"), 5000);
+	assert_null(json_object_get(reverse, "nic_packets"));
+	assert_null(json_object_get(reverse, "proven"));
+}
+
+static void check_changes(const json_t *changes)
+{
+	const json_t *oldest = json_array_get(changes, 2);
+
+	assert_int_equal(json_array_size(changes), 3);
+	assert_string_equal(text_of(json_array_get(changes, 0), "direction"), "forward");
+	assert_string_equal(text_of(json_array_get(changes, 1), "direction"), "reverse");
+	assert_string_equal(text_of(oldest, "before"), "in_hw");
+	assert_string_equal(text_of(oldest, "after"), "leaving");
+	assert_string_equal(
+		text_of(oldest, "because"), "its rate fell below half of the threshold");
+	assert_int_equal(number_of(oldest, "ago_us"), 21000000);
+}
+
+static void test_offloaded(void **state)
+{
+	struct scene *scene = *state;
+	struct flow_record *record = add_offloaded(scene, OFFLOAD_PROVEN, OFFLOAD_SOFTWARE);
+	struct plane_flow *flow = &scene->plane.flow;
+
+	flow->mark = 65538;
+	flow->nic[0] = 5900;
+	flow->n_changes = 3;
+	flow->lost = true;
+	flow->changes[0] =
+		change_of(record, 0, OFFLOAD_ACCEPTED, OFFLOAD_PROVEN, OFFLOAD_BUSY, 12000000);
+	flow->changes[1] =
+		change_of(record, 1, OFFLOAD_LEAVING, OFFLOAD_SOFTWARE, OFFLOAD_SLOWED, 20000000);
+	flow->changes[2] =
+		change_of(record, 1, OFFLOAD_PROVEN, OFFLOAD_LEAVING, OFFLOAD_SLOWED, 21000000);
+	json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
+	const json_t *line = json_array_get(lines, 0);
+
+	assert_string_equal(text_of(line, "where"), "in_hw");
+	assert_string_equal(text_of(line, "where_because"),
+		"its rate reached the threshold of 1,000 packets a second");
+	assert_string_equal(text_of(json_object_get(line, "offload"), "state"), "in_hw");
+	assert_int_equal(number_of(line, "marked_packets"), 6000);
+	assert_int_equal(number_of(line, "mark"), 65538);
+	assert_null(json_object_get(line, "retry_in_us"));
+	check_forward(direction(line, 0));
+	check_reverse(direction(line, 1));
+	check_changes(json_object_get(line, "changes"));
+	assert_true(json_is_true(json_object_get(line, "changes_lost")));
+	json_decref(lines);
+	/* without a change that is known, since when is known of the side that is further on */
+	flow->n_changes = 0;
+	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
+	line = json_array_get(lines, 0);
+	assert_int_equal(number_of(direction(line, 0), "for_us"), 12000000);
+	assert_null(json_object_get(direction(line, 1), "for_us"));
+	json_decref(lines);
+}
+
+/* Every reason has its sentence, with the numbers and words that belong to it. */
+static void test_reasons(void **state)
+{
+	struct scene *scene = *state;
+	struct installer *installer = &scene->plane.installers[0];
+	const struct {
+		uint8_t reason;
+		const char *because;
+	} cases[] = {
+		{OFFLOAD_BUSY, "its rate reached the threshold of 1,000 packets a second"},
+		{OFFLOAD_SLOWED,
+			"its rate fell below half of the threshold of 1,000 packets a second"},
+		{OFFLOAD_SHORT, "it has had too few packets"},
+		{OFFLOAD_DISPLACED, "busier flows took its place in the queue"},
+		{OFFLOAD_NO_SLOT, "all numbers by which NICs name flows are in use; a wire may "
+				  "have 512"},
+		{OFFLOAD_NO_NIC, "no NIC is there that takes rules and marks: no marks come"},
+		{OFFLOAD_KIND, "port left takes no rules for ipv4/tcp flows: EINVAL, \"no tcp\""},
+		{OFFLOAD_BREAKER, "port left was put to software 3.0 s ago: packets came without "
+				  "the mark; next try in 250 ms"},
+		{OFFLOAD_QUARANTINE, "it fell out of the NIC, and waits before the next try; next "
+				     "try in 1.5 s"},
+		{refusal_note(&installer->refusals, EINVAL, "Not supported pattern"),
+			"the NIC's driver refused it: EINVAL, \"Not supported pattern\"; next try "
+			"in 1.5 s"},
+		{refusal_note(&installer->refusals, ENOSPC, NULL),
+			"the NIC's driver refused it: ENOSPC; next try in 1.5 s"},
+		{OFFLOAD_COUNTER, "the NIC's counter does not move with its packets"},
+	};
+
+	add_offloaded(scene, OFFLOAD_SOFTWARE, OFFLOAD_SOFTWARE);
+	scene->plane.config.offload.slots = 512;
+	scene->plane.flow.retry_us = CLOCK + 1500000;
+	strcpy(installer->abilities.unable, "no marks come");
+	installer->abilities.refused[PROVIDER_IPV4_TCP].error = EINVAL;
+	strcpy(installer->abilities.refused[PROVIDER_IPV4_TCP].words, "no tcp");
+	installer->health.state = HEALTH_OPEN;
+	installer->health.why = OFFLOAD_UNMARKED;
+	installer->health.since_us = CLOCK - 3000000;
+	installer->health.retry_us = CLOCK + 250000;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		scene->plane.offload[1][17].reason[0] = cases[i].reason;
+		json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
+		const json_t *line = json_array_get(lines, 0);
+		const json_t *refusal = json_object_get(direction(line, 0), "refusal");
+
+		assert_string_equal(text_of(line, "where_because"), cases[i].because);
+		assert_string_equal(text_of(direction(line, 0), "because"), cases[i].because);
+		assert_string_equal(text_of(direction(line, 0), "reason"),
+			offload_reason_name(cases[i].reason));
+		assert_int_equal(number_of(line, "retry_in_us"), 1500000);
+		assert_int_equal(refusal != NULL,
+			cases[i].reason >= OFFLOAD_REFUSALS || cases[i].reason == OFFLOAD_KIND);
+		if (cases[i].reason == OFFLOAD_KIND)
+			assert_string_equal(text_of(refusal, "words"), "no tcp");
+		json_decref(lines);
+	}
+}
+
+/* Threshold 0 is no rate; kinds that no NIC is asked for; a breaker that is being tried. */
+static void test_other_reasons(void **state)
+{
+	struct scene *scene = *state;
+	struct flow_record *record = add_offloaded(scene, OFFLOAD_PROVEN, OFFLOAD_SOFTWARE);
+	struct health *health = &scene->plane.installers[0].health;
+
+	scene->plane.config.offload.threshold = 0;
+	json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
+
+	assert_string_equal(text_of(json_array_get(lines, 0), "where_because"),
+		"every flow is given to the NIC, since the threshold is 0");
+	json_decref(lines);
+	scene->plane.offload[1][17].reason[0] = OFFLOAD_BREAKER;
+	health->state = HEALTH_TRYING;
+	health->why = OFFLOAD_COUNTER;
+	health->since_us = CLOCK - 900000;
+	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
+	assert_string_equal(text_of(json_array_get(lines, 0), "where_because"),
+		"port left was put to software (the NIC's counter does not move with its packets), "
+		"and is tried with a few flows since 900 ms");
+	json_decref(lines);
+	record->key.proto = 47;
+	scene->plane.offload[1][17].reason[0] = OFFLOAD_KIND;
+	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":47"), 1);
+	assert_string_equal(text_of(json_array_get(lines, 0), "where_because"),
+		"NICs are given flows of TCP, UDP, SCTP and ICMP only");
+	json_decref(lines);
+}
+
 static void test_not_there(void **state)
 {
 	struct scene *scene = *state;
@@ -245,6 +482,10 @@ int main(void)
 		SCENE_TEST(test_half_known),
 		SCENE_TEST(test_because),
 		SCENE_TEST(test_clock),
+		SCENE_TEST(test_nobody_offloads),
+		SCENE_TEST(test_offloaded),
+		SCENE_TEST(test_reasons),
+		SCENE_TEST(test_other_reasons),
 		SCENE_TEST(test_not_there),
 		SCENE_TEST(test_kill),
 		SCENE_TEST(test_ipv6),

@@ -17,7 +17,8 @@ static const struct {
 	{"{\"ask\":\"moon phase\"}",
 		"\"moon phase\": no such request; known are flow list, flow explain, flow kill, "
 		"port "
-		"show, worker show, wire show, drop show, event follow, config show"},
+		"show, worker show, wire show, drop show, offload show, offload events, event "
+		"follow, config show"},
 	{"{\"ask\":\"drop show\",\"with\":{\"wire\":0}}",
 		"drop show: \"wire\": no such key; it takes none"},
 	{"{\"ask\":\"flow list\",\"with\":{\"prot\":\"tcp\"}}",
@@ -25,7 +26,7 @@ static const struct {
 	{"{\"ask\":\"flow list\",\"with\":{\"colour\":1}}",
 		"flow list: \"colour\": no such key; known are address, port, proto, state, wire, "
 		"worker, "
-		"zone, top, by, over_ms, limit, cursor"},
+		"zone, offload, top, by, over_ms, limit, cursor"},
 	{"{\"ask\":\"flow list\",\"with\":{\"proto\":\"tpc\"}}",
 		"flow list: proto \"tpc\": no such protocol; did you mean tcp?"},
 	{"{\"ask\":\"flow list\",\"with\":{\"proto\":\"256\"}}",

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "control/flow_offload.h"
+
+#include "control/answer.h"
+#include "control/offload_words.h"
+#include "control/span.h"
+#include "export/json.h"
+
+/* A flow that is being explained, and what is there of its NICs even where nobody offloads. */
+struct explained {
+	struct plane *plane;
+	const struct plane_flow *flow;
+	struct flow_offload offload;
+	unsigned wire;
+	unsigned further; /* the side that is further on */
+};
+
+static unsigned port_of(const struct explained *explained, unsigned side)
+{
+	return 2 * explained->wire + side;
+}
+
+/* By the port that its packets arrive at: the initiator's are those that were learned from. */
+static const char *direction(const struct flow_record *record, unsigned side)
+{
+	return side == record->side ? "forward" : "reverse";
+}
+
+static json_t *time_of(const struct explained *explained, uint64_t us)
+{
+	char text[EXPORT_JSON_TIME_MAX];
+
+	return json_string(export_json_time(text, plane_origin_us(explained->plane) + us));
+}
+
+static void because_of(
+	char sentence[OFFLOAD_SENTENCE_MAX], const struct explained *explained, unsigned side)
+{
+	const struct offload_case of = {
+		.plane = explained->plane,
+		.key = &explained->flow->record.key,
+		.port = port_of(explained, side),
+		.reason = explained->offload.reason[side],
+		.now_us = explained->flow->now_us,
+		.retry_us = explained->flow->retry_us,
+	};
+
+	offload_because(sentence, &of);
+}
+
+/* Since when a side is in its state: by its newest change, or as it is known of the one further on. */
+static bool since_when(const struct explained *explained, unsigned side, uint64_t *since_us)
+{
+	const struct plane_flow *flow = explained->flow;
+
+	for (unsigned i = 0; i < flow->n_changes; i++) {
+		const struct offload_change *change = &flow->changes[i];
+
+		if (change->port != port_of(explained, side))
+			continue;
+		*since_us = change->time_us;
+		return change->after == explained->offload.state[side];
+	}
+	*since_us = explained->offload.since_us;
+	return explained->offload.told && side == explained->further;
+}
+
+static void add_since(json_t *object, const struct explained *explained, unsigned side,
+	const char *since, const char *lasts)
+{
+	uint64_t since_us;
+
+	if (!since_when(explained, side, &since_us))
+		return;
+	json_object_set_new(object, since, time_of(explained, since_us));
+	answer_number(object, lasts, span_since(explained->flow->now_us, since_us));
+}
+
+/* What the driver said, where it is the reason. */
+static void add_refusal(json_t *object, const struct explained *explained, unsigned side)
+{
+	struct installer *installer = plane_installer(explained->plane, port_of(explained, side));
+	uint8_t reason = explained->offload.reason[side];
+	enum provider_kind kind = provider_kind(&explained->flow->record.key);
+
+	if (!installer)
+		return;
+	const struct refusal *refusal = refusal_of(installer_refusals(installer), reason);
+	const struct provider_abilities *abilities = installer_abilities(installer);
+
+	if (refusal)
+		json_object_set_new(
+			object, "refusal", offload_refusal(refusal->error, refusal->words));
+	else if (reason == OFFLOAD_KIND && kind < PROVIDER_N_KINDS &&
+		 abilities->refused[kind].error != 0)
+		json_object_set_new(object, "refusal",
+			offload_refusal(
+				abilities->refused[kind].error, abilities->refused[kind].words));
+}
+
+static json_t *describe_side(const struct explained *explained, unsigned side)
+{
+	const struct flow_record *record = &explained->flow->record;
+	enum offload_state state = (enum offload_state)explained->offload.state[side];
+	unsigned end = side == record->side ? record->initiator : !record->initiator;
+	char sentence[OFFLOAD_SENTENCE_MAX];
+	json_t *object = json_object();
+
+	json_object_set_new(object, "direction", json_string(direction(record, side)));
+	json_object_set_new(object, "port",
+		answer_string(offload_port_name(explained->plane, port_of(explained, side))));
+	json_object_set_new(object, "state", json_string(offload_state_name(state)));
+	if (state >= OFFLOAD_ACCEPTED)
+		json_object_set_new(object, "proven", json_boolean(state == OFFLOAD_PROVEN));
+	json_object_set_new(object, "reason",
+		json_string(offload_reason_name(explained->offload.reason[side])));
+	because_of(sentence, explained, side);
+	json_object_set_new(object, "because", answer_string(sentence));
+	add_refusal(object, explained, side);
+	add_since(object, explained, side, "since", "for_us");
+	answer_number(object, "packets", flow_packets(record, end));
+	if (explained->flow->nic[side] > 0)
+		answer_number(object, "nic_packets", explained->flow->nic[side]);
+	return object;
+}
+
+static json_t *describe_change(
+	const struct explained *explained, const struct offload_change *change)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "time", time_of(explained, change->time_us));
+	answer_number(object, "ago_us", span_since(explained->flow->now_us, change->time_us));
+	json_object_set_new(
+		object, "port", answer_string(offload_port_name(explained->plane, change->port)));
+	json_object_set_new(object, "direction",
+		json_string(
+			change->from == explained->flow->record.initiator ? "forward" : "reverse"));
+	offload_describe_change(object, explained->plane, change);
+	return object;
+}
+
+static void add_changes(json_t *line, const struct explained *explained)
+{
+	const struct plane_flow *flow = explained->flow;
+	json_t *changes = json_array();
+
+	for (unsigned i = 0; i < flow->n_changes && i < PLANE_CHANGES; i++)
+		json_array_append_new(changes, describe_change(explained, &flow->changes[i]));
+	json_object_set_new(line, "changes", changes);
+	json_object_set_new(line, "changes_lost", json_boolean(flow->lost));
+}
+
+/* Where nobody offloads, each side says why that is so. */
+static struct flow_offload nobody(const struct plane *plane, unsigned wire)
+{
+	const struct plane_offload *config = &plane_config(plane)->offload;
+	struct flow_offload offload = {.packets = 0};
+
+	for (unsigned side = 0; side < 2; side++) {
+		bool off = !config->on || config->off_port[2 * wire + side];
+
+		offload.reason[side] = off ? OFFLOAD_OFF : OFFLOAD_NO_NIC;
+	}
+	return offload;
+}
+
+void flow_offload_explain(json_t *line, struct plane *plane, const struct plane_flow *flow)
+{
+	const struct flow_record *record = &flow->record;
+	unsigned wire = flow_key_wire(&record->key);
+	struct explained explained = {
+		.plane = plane,
+		.flow = flow,
+		.offload = flow->offload.told ? flow->offload : nobody(plane, wire),
+		.wire = wire,
+	};
+	char sentence[OFFLOAD_SENTENCE_MAX];
+	json_t *directions = json_array();
+
+	explained.further = export_json_side(record, &explained.offload);
+	json_object_set_new(line, "where",
+		json_string(offload_state_name(
+			(enum offload_state)explained.offload.state[explained.further])));
+	because_of(sentence, &explained, explained.further);
+	json_object_set_new(line, "where_because", answer_string(sentence));
+	for (unsigned i = 0; i < 2; i++)
+		json_array_append_new(directions, describe_side(&explained, record->side ^ i));
+	json_object_set_new(line, "directions", directions);
+	answer_number(line, "marked_packets", explained.offload.packets);
+	if (flow->mark != 0)
+		answer_number(line, "mark", flow->mark);
+	if (flow->retry_us > flow->now_us)
+		answer_number(line, "retry_in_us", flow->retry_us - flow->now_us);
+	add_changes(line, &explained);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * offload events: the changes that are still known, merged by time; then, if wanted, those that come.
+ *
+ * Changes of flows lie in the workers' rings, where everybody may read them. Those of ports are told once,
+ * so control keeps them for whoever asks later; some of them lie in rings as well, and are told once here.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/offload_words.h"
+#include "control/parts.h"
+#include "control/verbs.h"
+#include "export/address.h"
+#include "export/json.h"
+
+#define ASK "offload events"
+#define BATCH 256
+/* More than all rings hold: what comes while they are read is for later. */
+#define MAX_CHANGES (CHANGE_RING * PLANE_MAX_WORKERS + CONTROL_PORT_CHANGES)
+/* How often a follower gets what is new. */
+#define FOLLOW_US UINT64_C(100000)
+#define LINE_MAX_BYTES 2048
+
+static const struct request_key keys[] = {
+	{.name = "follow", .type = REQUEST_FLAG},
+};
+
+enum {
+	FOLLOW,
+	N_KEYS,
+};
+
+struct entry {
+	struct offload_change change;
+	uint64_t order; /* among those of the same time */
+};
+
+struct events {
+	bool follow;
+	bool telling;
+	struct plane_changes where;
+	uint64_t port_changes; /* of control's own, taken so far */
+	struct entry *entries;
+	unsigned n, room, at;
+};
+
+static int add(struct events *events, const struct offload_change *change)
+{
+	if (events->n == events->room) {
+		unsigned room = events->room > 0 ? 2 * events->room : BATCH;
+		struct entry *grown = realloc(events->entries, room * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		events->entries = grown;
+		events->room = room;
+	}
+	events->entries[events->n] = (struct entry){*change, events->n};
+	events->n++;
+	return 0;
+}
+
+static bool same(const struct offload_change *a, const struct offload_change *b)
+{
+	return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+/* Keeps a change of a port for those who ask later. */
+static void keep(struct control_changes *kept, const struct offload_change *change)
+{
+	uint64_t first = kept->n > CONTROL_PORT_CHANGES ? kept->n - CONTROL_PORT_CHANGES : 0;
+
+	for (uint64_t i = first; i < kept->n; i++)
+		if (same(&kept->change[i % CONTROL_PORT_CHANGES], change))
+			return;
+	kept->change[kept->n++ % CONTROL_PORT_CHANGES] = *change;
+}
+
+static int take_kept(struct events *events, const struct control_changes *kept)
+{
+	int ret = 0;
+
+	if (kept->n > events->port_changes + CONTROL_PORT_CHANGES)
+		events->port_changes = kept->n - CONTROL_PORT_CHANGES;
+	for (; ret == 0 && events->port_changes < kept->n; events->port_changes++)
+		ret = add(events, &kept->change[events->port_changes % CONTROL_PORT_CHANGES]);
+	return ret;
+}
+
+static int by_time(const void *a_, const void *b_)
+{
+	const struct entry *a = a_, *b = b_;
+
+	if (a->change.time_us != b->change.time_us)
+		return a->change.time_us < b->change.time_us ? -1 : 1;
+	return a->order < b->order ? -1 : a->order > b->order;
+}
+
+/* One batch; true when there are no more for now. */
+static int read_batch(struct answer *answer, struct events *events, bool *all)
+{
+	struct offload_change changes[BATCH];
+	struct control_changes *kept = &answer->control->port_changes;
+	unsigned n = 0;
+	int ret = plane_changes(answer->plane, &events->where, changes, BATCH, &n);
+
+	for (unsigned i = 0; ret == 0 && i < n; i++) {
+		if (changes[i].kind == CHANGE_FLOW)
+			ret = add(events, &changes[i]);
+		else
+			keep(kept, &changes[i]);
+	}
+	*all = n == 0 || events->n >= MAX_CHANGES;
+	if (ret == 0 && *all)
+		ret = take_kept(events, kept);
+	return ret;
+}
+
+static void describe_key(json_t *line, const struct offload_change *change)
+{
+	const struct flow_key *key = &change->key;
+	unsigned version = flow_key_version(key), from = change->from;
+	char address[EXPORT_ADDRESS_MAX];
+
+	answer_number(line, "proto", key->proto);
+	address[export_address(address, version, key->addr[from])] = '\0';
+	json_object_set_new(line, "src", json_string(address));
+	answer_number(line, "sport", rte_be_to_cpu_16(key->port[from]));
+	address[export_address(address, version, key->addr[!from])] = '\0';
+	json_object_set_new(line, "dst", json_string(address));
+	answer_number(line, "dport", rte_be_to_cpu_16(key->port[!from]));
+	answer_number(line, "zone", key->zone);
+}
+
+static json_t *describe(const struct plane *plane, const struct offload_change *change)
+{
+	char time[EXPORT_JSON_TIME_MAX];
+	json_t *line = json_object();
+
+	export_json_time(time, plane_origin_us(plane) + change->time_us);
+	json_object_set_new(line, "time", json_string(time));
+	json_object_set_new(
+		line, "event", json_string(change_kind_name((enum change_kind)change->kind)));
+	json_object_set_new(line, "port", answer_string(offload_port_name(plane, change->port)));
+	answer_number(line, "wire", change->port / 2);
+	if (change->kind == CHANGE_FLOW)
+		describe_key(line, change);
+	offload_describe_change(line, plane, change);
+	return line;
+}
+
+/* The line of a change: 1, 0 as long as there is no room for it, or -ENOMEM. */
+static int write_line(struct answer *answer, const struct offload_change *change)
+{
+	char *room = output_room(answer->output, LINE_MAX_BYTES);
+
+	if (!room)
+		return 0;
+	json_t *line = describe(answer->plane, change);
+	size_t length = json_dumpb(line, room, LINE_MAX_BYTES - 1, JSON_COMPACT);
+
+	json_decref(line);
+	if (length == 0 || length >= LINE_MAX_BYTES)
+		return -ENOMEM;
+	room[length] = '\n';
+	output_add(answer->output, length + 1);
+	return 1;
+}
+
+static int tell(struct answer *answer, struct events *events, struct error *error)
+{
+	for (; events->at < events->n; events->at++) {
+		const struct entry *entry = &events->entries[events->at];
+		bool twice = events->at > 0 && entry->change.kind != CHANGE_FLOW &&
+			     same(&entry->change, &entry[-1].change);
+		int ret = twice ? 1 : write_line(answer, &entry->change);
+
+		if (ret < 0)
+			return control_silent(error, ret, ASK);
+		if (ret == 0)
+			return ANSWER_GO;
+	}
+	if (!events->follow)
+		return ANSWER_END;
+	events->n = events->at = 0;
+	events->telling = false;
+	answer->wake_us = answer->control->now_us + FOLLOW_US;
+	return ANSWER_WAIT;
+}
+
+static int turn(struct answer *answer, struct error *error)
+{
+	struct events *events = answer->state;
+	bool all = false;
+
+	answer->wake_us = UINT64_MAX;
+	if (!events->telling) {
+		int ret = read_batch(answer, events, &all);
+
+		if (ret < 0)
+			return control_silent(error, ret, ASK);
+		if (!all)
+			return ANSWER_GO;
+		if (events->n > 0)
+			qsort(events->entries, events->n, sizeof(events->entries[0]), by_time);
+		events->telling = true;
+	}
+	return tell(answer, events, error);
+}
+
+static int begin(struct answer *answer, const struct request_value *values, struct error *error)
+{
+	struct events *events = calloc(1, sizeof(*events));
+
+	if (!events)
+		return error_set(error, -ENOMEM, ASK ": there is not enough memory");
+	events->follow = values[FOLLOW].flag;
+	answer->state = events;
+	/* as one that follows events it ends well when the engine does, and stays when nothing happens */
+	answer->endless = events->follow;
+	return 0;
+}
+
+static void end(struct answer *answer)
+{
+	struct events *events = answer->state;
+
+	if (!events)
+		return;
+	free(events->entries);
+	free(events);
+}
+
+const struct answer_verb offload_events = {
+	.ask = ASK,
+	.keys = keys,
+	.n_keys = N_KEYS,
+	.begin = begin,
+	.turn = turn,
+	.end = end,
+};

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "control/offload_words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "control/answer.h"
+#include "control/span.h"
+
+const char *offload_errno(char text[24], int error)
+{
+	const char *name = strerrorname_np(error);
+
+	if (name)
+		snprintf(text, 24, "%s", name);
+	else
+		snprintf(text, 24, "%d", error);
+	return text;
+}
+
+json_t *offload_refusal(int error, const char *words)
+{
+	json_t *object = json_object();
+	char name[24];
+
+	json_object_set_new(object, "errno", json_string(offload_errno(name, error)));
+	if (*words != '\0')
+		json_object_set_new(object, "words", answer_string(words));
+	return object;
+}
+
+const char *offload_port_name(const struct plane *plane, unsigned port)
+{
+	const struct plane_config *config = plane_config(plane);
+
+	return port < 2 * config->n_wires ? config->port[port]->name : "?";
+}
+
+/* `head: EINVAL, "words"` */
+static void write_refusal(
+	char sentence[OFFLOAD_SENTENCE_MAX], const char *head, int error, const char *words)
+{
+	char name[24];
+	bool said = *words != '\0';
+
+	snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%s: %s%s%s%s", head, offload_errno(name, error),
+		said ? ", \"" : "", words, said ? "\"" : "");
+}
+
+void offload_reason_sentence(char sentence[OFFLOAD_SENTENCE_MAX], const struct plane *plane,
+	unsigned port, uint8_t reason)
+{
+	struct installer *installer = plane_installer(plane, port);
+	const struct refusal *refusal =
+		installer ? refusal_of(installer_refusals(installer), reason) : NULL;
+
+	if (refusal)
+		write_refusal(
+			sentence, offload_reason_what(reason), refusal->error, refusal->words);
+	else
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%s", offload_reason_what(reason));
+}
+
+static void add_retry(
+	char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of, uint64_t retry_us)
+{
+	size_t length = strlen(sentence);
+	char span[TEXT_NUMBER_MAX];
+
+	if (retry_us > of->now_us)
+		snprintf(sentence + length, OFFLOAD_SENTENCE_MAX - length, "; next try in %s",
+			span_text(span, retry_us - of->now_us));
+}
+
+static void explain_kind(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of,
+	const struct provider_abilities *abilities)
+{
+	enum provider_kind kind = provider_kind(of->key);
+	char head[96];
+
+	if (kind == PROVIDER_N_KINDS) {
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"NICs are given flows of TCP, UDP, SCTP and ICMP only");
+		return;
+	}
+	snprintf(head, sizeof(head), "port %s takes no rules for %s flows",
+		offload_port_name(of->plane, of->port), provider_kind_name(kind));
+	if (abilities->refused[kind].error != 0)
+		write_refusal(sentence, head, abilities->refused[kind].error,
+			abilities->refused[kind].words);
+	else
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%s", head);
+}
+
+static void explain_breaker(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of,
+	const struct health *health)
+{
+	uint64_t since_us = atomic_load_explicit(&health->since_us, memory_order_relaxed);
+	uint8_t reason = atomic_load_explicit(&health->why, memory_order_relaxed);
+	const char *name = offload_port_name(of->plane, of->port);
+	char span[TEXT_NUMBER_MAX], why[OFFLOAD_SENTENCE_MAX];
+
+	offload_reason_sentence(why, of->plane, of->port, reason);
+	span_text(span, span_since(of->now_us, since_us));
+	if (health_state(health) == HEALTH_TRYING)
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"port %s was put to software (%.300s), and is tried with a few flows since "
+			"%s",
+			name, why, span);
+	else
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"port %s was put to software %s ago: %.300s", name, span, why);
+	if (health_state(health) == HEALTH_OPEN)
+		add_retry(sentence, of,
+			atomic_load_explicit(&health->retry_us, memory_order_relaxed));
+}
+
+/* The reasons that have a number of the configuration in their sentence. */
+static bool explain_number(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of)
+{
+	const struct plane_offload *config = &plane_config(of->plane)->offload;
+	char threshold[TEXT_NUMBER_MAX], slots[TEXT_NUMBER_MAX];
+
+	text_grouped(threshold, config->threshold);
+	if (of->reason == OFFLOAD_NO_SLOT)
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"all numbers by which NICs name flows are in use; a wire may have %s",
+			text_grouped(slots, config->slots));
+	else if (of->reason == OFFLOAD_BUSY && config->threshold == 0)
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"every flow is given to the NIC, since the threshold is 0");
+	else if (of->reason == OFFLOAD_BUSY)
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"its rate reached the threshold of %s packets a second", threshold);
+	else if (of->reason == OFFLOAD_QUIET && config->threshold > 0)
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"its rate is below the threshold of %s packets a second, or was not "
+			"measured yet",
+			threshold);
+	else if (of->reason == OFFLOAD_SLOWED)
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"its rate fell below half of the threshold of %s packets a second",
+			threshold);
+	else
+		return false;
+	return true;
+}
+
+static bool explain_port(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of,
+	struct installer *installer)
+{
+	const struct plane_offload *config = &plane_config(of->plane)->offload;
+	const struct provider_abilities *abilities =
+		installer ? installer_abilities(installer) : NULL;
+
+	if (of->reason == OFFLOAD_OFF && config->on && of->port < PLANE_MAX_PORTS &&
+		config->off_port[of->port])
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"port %s is one of those that are left out of offload",
+			offload_port_name(of->plane, of->port));
+	else if (of->reason == OFFLOAD_NO_NIC && abilities && abilities->unable[0] != '\0')
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%s: %s", offload_reason_what(of->reason),
+			abilities->unable);
+	else if (of->reason == OFFLOAD_KIND && abilities)
+		explain_kind(sentence, of, abilities);
+	else if (of->reason == OFFLOAD_BREAKER && installer)
+		explain_breaker(sentence, of, installer_health(installer));
+	else
+		return false;
+	return true;
+}
+
+void offload_because(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of)
+{
+	struct installer *installer = plane_installer(of->plane, of->port);
+
+	if (explain_port(sentence, of, installer) || explain_number(sentence, of))
+		return;
+	offload_reason_sentence(sentence, of->plane, of->port, of->reason);
+	if (of->reason >= OFFLOAD_REFUSALS || of->reason == OFFLOAD_QUARANTINE)
+		add_retry(sentence, of, of->retry_us);
+}
+
+void offload_change_sentence(char sentence[OFFLOAD_SENTENCE_MAX], const struct plane *plane,
+	const struct offload_change *change)
+{
+	static const char *const what[CHANGE_N_KINDS] = {
+		[CHANGE_BREAKER_OPEN] = "the port is put to software: ",
+		[CHANGE_BREAKER_TRIES] = "a few flows are tried in the NIC again",
+		[CHANGE_BREAKER_CLOSED] = "the NIC keeps its word again; rules are asked for as "
+					  "before",
+		[CHANGE_GHOST] = "packets have marks that this run never gave; an earlier one may "
+				 "have left its rules",
+		[CHANGE_STALLED] = "the NIC has not answered an insert or a delete for long",
+		[CHANGE_RESET] = "the port was stopped and started; its rules are gone",
+		[CHANGE_SHAPE] = "other actions are tried, since those that were accepted did not "
+				 "mark",
+	};
+	char why[OFFLOAD_SENTENCE_MAX];
+	unsigned kind = change->kind;
+
+	offload_reason_sentence(why, plane, change->port, change->reason);
+	if (kind == CHANGE_FLOW || kind >= CHANGE_N_KINDS)
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%s", why);
+	else
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%.120s%.390s", what[kind],
+			kind == CHANGE_BREAKER_OPEN ? why : "");
+}
+
+void offload_describe_change(
+	json_t *line, const struct plane *plane, const struct offload_change *change)
+{
+	enum offload_state before = (enum offload_state)change->before;
+	enum offload_state after = (enum offload_state)change->after;
+	char sentence[OFFLOAD_SENTENCE_MAX];
+
+	if (change->kind == CHANGE_FLOW) {
+		json_object_set_new(line, "before", json_string(offload_state_name(before)));
+		json_object_set_new(line, "after", json_string(offload_state_name(after)));
+		if (after >= OFFLOAD_ACCEPTED)
+			json_object_set_new(line, "proven", json_boolean(after == OFFLOAD_PROVEN));
+		json_object_set_new(
+			line, "reason", json_string(offload_reason_name(change->reason)));
+		if (after == OFFLOAD_QUEUED && change->detail > 0)
+			answer_number(line, "rate_pps", change->detail);
+		if (after >= OFFLOAD_ACCEPTED && change->detail > 0)
+			answer_number(line, "took_us", change->detail);
+	} else if (change->kind == CHANGE_BREAKER_OPEN) {
+		json_object_set_new(
+			line, "reason", json_string(offload_reason_name(change->reason)));
+	}
+	offload_change_sentence(sentence, plane, change);
+	json_object_set_new(line, "because", answer_string(sentence));
+}

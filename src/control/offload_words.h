@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* What several answers say of offload: reasons as sentences, refusals, and changes. */
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "path/plane_offload.h"
+
+#define OFFLOAD_SENTENCE_MAX 512
+
+/* A flow's state at a port, as a sentence is wanted of it. */
+struct offload_case {
+	const struct plane *plane;
+	const struct flow_key *key; /* of reasons that are about a flow */
+	unsigned port;
+	uint8_t reason;
+	uint64_t now_us;
+	uint64_t retry_us; /* 0: any time */
+};
+
+/* Why it is so now, with what belongs to it: threshold, errno, times. */
+void offload_because(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of);
+
+/* Why it became so at some time: the reason alone, of a refusal errno and words. */
+void offload_reason_sentence(char sentence[OFFLOAD_SENTENCE_MAX], const struct plane *plane,
+	unsigned port, uint8_t reason);
+
+/* "EINVAL", or the number of an errno without a name. */
+const char *offload_errno(char text[24], int error);
+
+/* {"errno":"EINVAL","words":"..."}; words are absent where the driver had none. NULL without memory. */
+json_t *offload_refusal(int error, const char *words);
+
+/* The name of a port of the plane, "?" where there is none. */
+const char *offload_port_name(const struct plane *plane, unsigned port);
+
+/* The sentence that a change of a port is. */
+void offload_change_sentence(char sentence[OFFLOAD_SENTENCE_MAX], const struct plane *plane,
+	const struct offload_change *change);
+
+/* The keys before, after, proven, reason, because, and rate_pps or took_us. */
+void offload_describe_change(
+	json_t *line, const struct plane *plane, const struct offload_change *change);
