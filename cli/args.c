@@ -171,8 +171,11 @@ static json_t *value_of(struct parse *parse, const struct cli_option *option, co
 	json_t *text;
 
 	switch (option->kind) {
-	case CLI_VALUE_NONE: /* the only one that the engine is told of says no */
+	case CLI_VALUE_NONE: /* never told to the engine */
+	case CLI_VALUE_NO:
 		return json_false();
+	case CLI_VALUE_YES:
+		return json_true();
 	case CLI_VALUE_NUMBER:
 	case CLI_VALUE_SECONDS:
 		return number_value(parse, option, value);

@@ -37,3 +37,9 @@ static inline bool cli_args_given(const struct cli_args *args, enum cli_option_i
 {
 	return args->given & CLI_BIT(id);
 }
+
+/* Does the answer go on until somebody interrupts it? */
+static inline bool cli_args_follow(const struct cli_args *args)
+{
+	return args->verb->follow || cli_args_given(args, CLI_FOLLOW);
+}

@@ -105,7 +105,7 @@ static void show_line(struct cli_show *show, const struct cli_line *line)
 /* Everything that the engine answers, written out. Returns the exit code. */
 static int show_answer(struct cli_show *show, struct cli_client *client)
 {
-	bool follow = show->args->verb->follow;
+	bool follow = cli_args_follow(show->args);
 	struct cli_line line;
 	struct error error;
 	int ret;
@@ -144,7 +144,7 @@ static int ask(const struct cli_args *args)
 		return complain(
 			&error, ret == -E2BIG || ret == -EINVAL ? EXIT_MISUSED : EXIT_FAILURE);
 	}
-	if (verb->follow) {
+	if (cli_args_follow(args)) {
 		signal(SIGINT, end_well);
 		client.reader = STDOUT_FILENO;
 	}

@@ -7,14 +7,16 @@
  */
 
 /* The nouns, and one line on each, as the initializers of an array. */
-#define CLI_NOUNS(NOUN)                                                                        \
-	NOUN(flow, "the flows of a running engine: list, explain, kill"),                      \
-		NOUN(port, "the ports of a running engine, and their links"),                  \
-		NOUN(worker,                                                                   \
-			"the threads of a running engine, and what they spend their time on"), \
-		NOUN(wire, "the wires of a running engine, and where every packet went"),      \
-		NOUN(drop, "the packets that a running engine dropped, and why"),              \
-		NOUN(event, "what happens in a running engine, as it happens"),                \
+#define CLI_NOUNS(NOUN)                                                                           \
+	NOUN(flow, "the flows of a running engine: list, explain, kill"),                         \
+		NOUN(port, "the ports of a running engine, and their links"),                     \
+		NOUN(worker,                                                                      \
+			"the threads of a running engine, and what they spend their time on"),    \
+		NOUN(wire, "the wires of a running engine, and where every packet went"),         \
+		NOUN(drop, "the packets that a running engine dropped, and why"),                 \
+		NOUN(offload, "what network cards do for a running engine, and how far they are " \
+			      "believed"),                                                        \
+		NOUN(event, "what happens in a running engine, as it happens"),                   \
 		NOUN(config, "the configuration of a running engine")
 
 /* A verb of one of the nouns that needs no running engine: whoever calls cli_main() runs it. */

@@ -7,6 +7,7 @@
 #include "cli/field.h"
 #include "cli/view.h"
 #include "cli/when.h"
+#include "cli/where.h"
 
 static void print_time(FILE *out, const json_t *line)
 {
@@ -29,6 +30,9 @@ static void print_flow(FILE *out, const json_t *line)
 		field_endpoint(line, "dst", "dport", to));
 	if (field_has(line, "end_reason"))
 		fprintf(out, "  %s", field_text(line, "end_reason", text));
+	if (field_has(line, "before") && field_has(line, "after"))
+		fprintf(out, "  %s %s (%s)", field_text(line, "port", from),
+			where_text(line, "after", to), field_text(line, "reason", text));
 	if (field_number(line, "wire") > 0)
 		fprintf(out, "  wire %s", field_text(line, "wire", text));
 	if (field_number(line, "zone") > 0)

@@ -7,26 +7,29 @@
 #include "cli/field.h"
 #include "cli/view.h"
 #include "cli/when.h"
+#include "cli/where.h"
 
 /* Without --top: room for counters, and no first column. Each fits 100 columns with IPv4. */
 static const struct table_column plain[] = {
+	{"where", 8, false},
 	{"wire", 4, true},
 	{"proto", 5, false},
-	{"initiator", 21, false},
-	{"responder", 20, false},
-	{"state", 7, false},
-	{"packets ->", 10, true},
-	{"<-", 10, true},
+	{"initiator", 18, false},
+	{"responder", 17, false},
+	{"state", 5, false},
+	{"pkts ->", 9, true},
+	{"<-", 9, true},
 	{"age", 8, true},
 };
 
+/* There is no room for the wire: it stands behind the protocol where it is not 0. */
 #define TOP_COLUMNS(title)                \
 	{                                 \
 		{title, 9, true},         \
-		{"wire", 4, true},        \
+		{"where", 8, false},      \
 		{"proto", 5, false},      \
-		{"initiator", 18, false}, \
-		{"responder", 18, false}, \
+		{"initiator", 16, false}, \
+		{"responder", 16, false}, \
 		{"state", 5, false},      \
 		{"pkts ->", 8, true},     \
 		{"<-", 8, true},          \
@@ -86,16 +89,32 @@ static void order_cell(struct cli_show *show, enum order order, const json_t *li
 		table_cell(&show->table, text_bytes(text, bytes));
 }
 
-/* "0", and "0/7" in zone 7: equal addresses of two zones are two flows. */
-static void wire_cell(struct cli_show *show, const json_t *line)
+/* "0", and "0/7" in zone 7: equal addresses of two zones are two flows. Returns `text`. */
+static const char *wire_text(const json_t *line, char text[FIELD_MAX])
 {
 	uint64_t zone = field_number(line, "zone");
-	char text[FIELD_MAX];
 	size_t length = strlen(field_text(line, "wire", text));
 
 	if (zone > 0)
-		snprintf(text + length, sizeof(text) - length, "/%llu", (unsigned long long)zone);
+		snprintf(text + length, FIELD_MAX - length, "/%llu", (unsigned long long)zone);
+	return text;
+}
+
+/* "tcp", and "tcp w1", "tcp w0/7" where the wire has no column of its own. */
+static void proto_cell(struct cli_show *show, const json_t *line, bool wire)
+{
+	char proto[FIELD_MAX], number[FIELD_MAX], text[2 * FIELD_MAX + 4];
+
+	snprintf(text, sizeof(text), "%s%s%s", field_proto(line, proto), wire ? " w" : "",
+		wire ? wire_text(line, number) : "");
 	table_cell(&show->table, text);
+}
+
+static void where_cell(struct cli_show *show, const json_t *line)
+{
+	char text[FIELD_MAX];
+
+	table_cell(&show->table, where_text(json_object_get(line, "offload"), "state", text));
 }
 
 static void age_cell(struct cli_show *show, const json_t *line)
@@ -118,8 +137,12 @@ static void list_line(struct cli_show *show, const json_t *line)
 	if (show->lines == 0)
 		begin(show, order);
 	order_cell(show, order, line);
-	wire_cell(show, line);
-	table_cell(&show->table, field_proto(line, text));
+	where_cell(show, line);
+	if (order == ORDER_NONE)
+		table_cell(&show->table, wire_text(line, text));
+	proto_cell(show, line,
+		order != ORDER_NONE &&
+			(field_number(line, "wire") > 0 || field_number(line, "zone") > 0));
 	table_cell(&show->table, field_endpoint(line, "src", "sport", text));
 	table_cell(&show->table, field_endpoint(line, "dst", "dport", text));
 	table_cell(&show->table, field_text(line, "state", text));

@@ -3,33 +3,21 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cli/field.h"
 #include "cli/view.h"
 #include "cli/when.h"
+#include "cli/where.h"
 
-#define LAST_COLUMN 99
+/* Where the further lines of a sentence begin: of the flow, of a direction, of a change. */
+#define SENTENCE 5
+#define SIDE 7
+#define CHANGE 28
 /* RFC 7323 section 2.3: no scale is larger. */
 #define SCALE_LARGEST 14
 
 static const char *const tcp_flag_names[] = {
 	"FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"};
-
-/* A sentence of any length behind `head`, its further lines indented. */
-static void print_wrapped(FILE *out, const char *head, const char *text)
-{
-	int at = fprintf(out, " %s", head);
-
-	while (*text != '\0') {
-		size_t length = strcspn(text, " ");
-
-		if (at + 1 + (int)length > LAST_COLUMN)
-			at = fprintf(out, "\n    ") - 1;
-		at += fprintf(out, " %.*s", (int)length, text);
-		text += length;
-		text += strspn(text, " ");
-	}
-	putc('\n', out);
-}
 
 static void print_ends(FILE *out, const json_t *line)
 {
@@ -134,18 +122,80 @@ static void print_tcp(FILE *out, const json_t *line)
 	putc('\n', out);
 }
 
+/* "forward in NIC on eth2 since 12 s: " and why */
+static void print_direction(FILE *out, const json_t *side)
+{
+	char where[FIELD_MAX], text[FIELD_MAX], because[FIELD_MAX], span[WHEN_MAX];
+	char head[3 * FIELD_MAX];
+	bool forward = strcmp(field_text(side, "direction", text), "forward") == 0;
+	size_t length = (size_t)snprintf(head, sizeof(head), "  %s %s", forward ? "->" : "<-",
+		where_text(side, "state", where));
+
+	if (json_is_false(json_object_get(side, "proven")))
+		length += (size_t)snprintf(
+			head + length, sizeof(head) - length, " by its word alone");
+	if (field_has(side, "port"))
+		length += (size_t)snprintf(head + length, sizeof(head) - length, ", %s",
+			field_text(side, "port", text));
+	if (field_has(side, "for_us"))
+		length += (size_t)snprintf(head + length, sizeof(head) - length, ", since %s",
+			when_span(span, field_number(side, "for_us")));
+	snprintf(head + length, sizeof(head) - length, ":");
+	print_wrapped(out, head, field_text(side, "because", because), SIDE);
+	if (field_has(side, "nic_packets"))
+		fprintf(out, "       the NIC counted %s packets in its rule, we %s in all\n",
+			field_grouped(side, "nic_packets", text),
+			field_grouped(side, "packets", because));
+}
+
 static void print_where(FILE *out, const json_t *line)
 {
-	char where[FIELD_MAX], because[FIELD_MAX], head[FIELD_MAX + 32], back[FIELD_MAX];
+	char where[FIELD_MAX], because[FIELD_MAX], head[3 * FIELD_MAX], back[FIELD_MAX];
+	const json_t *sides = json_object_get(line, "directions"), *side;
+	uint64_t all = field_number(line, "packets") + field_number(line, "reverse_packets");
+	size_t i;
 
 	if (field_has(line, "where")) {
+		bool nic = strcmp(where_text(line, "where", where), "in NIC") == 0;
+		bool plain = nic || strcmp(where, "software") == 0;
+
+		/* on its way to the NIC or back it is in software, too */
 		snprintf(head, sizeof(head),
-			"handled in %s because:", field_text(line, "where", where));
-		print_wrapped(out, head, field_text(line, "where_because", because));
+			"handled %s%s%s%s because:", nic ? where : "in software", plain ? "" : " (",
+			plain ? "" : where, plain ? "" : ")");
+		print_wrapped(out, head, field_text(line, "where_because", because), SENTENCE);
 	}
+	json_array_foreach(sides, i, side) print_direction(out, side);
+	if (field_number(line, "marked_packets") > 0)
+		fprintf(out, " marked by the NIC: %s of %s packets\n",
+			field_grouped(line, "marked_packets", where), text_grouped(back, all));
 	if (field_has(line, "verdict"))
 		fprintf(out, " verdict %s -> and %s <-\n", field_text(line, "verdict", where),
 			field_text(line, "reverse_verdict", back));
+}
+
+/* " before: 12 s ago  -> in NIC to software: its rate fell", newest first */
+static void print_changes(FILE *out, const json_t *line)
+{
+	const json_t *changes = json_object_get(line, "changes"), *change;
+	char because[FIELD_MAX], text[FIELD_MAX], span[WHEN_MAX], head[3 * FIELD_MAX];
+	const char *begin = "before:";
+	size_t i;
+
+	json_array_foreach(changes, i, change)
+	{
+		bool forward = strcmp(field_text(change, "direction", text), "forward") == 0;
+
+		int length = snprintf(head, sizeof(head), "%-7s %10s ago  %s  ", begin,
+			when_span(span, field_number(change, "ago_us")), forward ? "->" : "<-");
+
+		where_change(change, text, sizeof(text));
+		snprintf(head + length, sizeof(head) - (size_t)length, "%s:", text);
+		print_wrapped(out, head, field_text(change, "because", because), CHANGE);
+		begin = "";
+	}
+	if (json_is_true(json_object_get(line, "changes_lost")))
+		fputs("         older changes are no longer known\n", out);
 }
 
 static void print_end(FILE *out, const json_t *line)
@@ -163,7 +213,7 @@ static void print_end(FILE *out, const json_t *line)
 		putc('\n', out);
 	}
 	if (field_has(line, "ends_because"))
-		print_wrapped(out, "because:", field_text(line, "ends_because", text));
+		print_wrapped(out, "because:", field_text(line, "ends_because", text), SENTENCE);
 }
 
 static void explain_line(struct cli_show *show, const json_t *line)
@@ -174,6 +224,7 @@ static void explain_line(struct cli_show *show, const json_t *line)
 	print_counters(show->out, line);
 	print_tcp(show->out, line);
 	print_where(show->out, line);
+	print_changes(show->out, line);
 	print_end(show->out, line);
 }
 

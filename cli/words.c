@@ -19,11 +19,16 @@ static const char *const state_words[] = {"new", "open", "closing", "request", "
 	"syn-sent", "syn-received", "replied", "established", "fin-0", "fin-1", "fin-both",
 	"fin-ack-0", "fin-ack-1", "time-wait", "reset", NULL};
 
+/* Every state of docs/offload.md (a test holds them against src/offload). */
+static const char *const where_words[] = {
+	"software", "queued", "refused", "installing", "leaving", "suspect", "in_hw", NULL};
+
 static const char *const by_words[] = {"rate", "packets", "bytes", NULL};
 
 const struct cli_value_words cli_value_words[] = {
 	{"PROTO", proto_words, "a number"},
 	{"STATE", state_words, NULL},
+	{"WHERE", where_words, NULL},
 	{"BY", by_words, NULL},
 };
 const unsigned cli_n_value_words = N_OF(cli_value_words);
@@ -40,6 +45,10 @@ const struct cli_option cli_options[CLI_N_OPTIONS] = {
 	[CLI_WIRE] = {"wire", "N", "on this wire", "wire", CLI_VALUE_NUMBER, 0, 15, NULL},
 	[CLI_WORKER] = {"worker", "N", "of this worker", "worker", CLI_VALUE_NUMBER, 0, 15, NULL},
 	[CLI_ZONE] = {"zone", "N", "in this zone", "zone", CLI_VALUE_NUMBER, 0, 65535, NULL},
+	[CLI_OFFLOAD] = {"offload", "WHERE",
+		"handled there: by the direction that is further on its way to the\n"
+		"network card",
+		"offload", CLI_VALUE_WORD, 0, 0, where_words},
 	[CLI_TOP] = {"top", "N", "only the first N by rate, or by what --by says; 1 to 1,000",
 		"top", CLI_VALUE_NUMBER, 1, 1000, NULL},
 	[CLI_BY] = {"by", "BY", "what --top goes by (default rate, in packets a second)", "by",
@@ -51,7 +60,9 @@ const struct cli_option cli_options[CLI_N_OPTIONS] = {
 	[CLI_CURSOR] = {"cursor", "TEXT", "go on where an answer with --limit said", "cursor",
 		CLI_VALUE_TEXT, 0, 0, NULL},
 	[CLI_NO_FLOWS] = {"no-flows", NULL, "leave out what happens to flows", "flows",
-		CLI_VALUE_NONE, 0, 0, NULL},
+		CLI_VALUE_NO, 0, 0, NULL},
+	[CLI_FOLLOW] = {"follow", NULL, "go on with those that come, until interrupted", "follow",
+		CLI_VALUE_YES, 0, 0, NULL},
 	[CLI_JSON] = {"json", NULL, "the engine's own answer, one JSON object a line", NULL,
 		CLI_VALUE_NONE, 0, 0, NULL},
 	[CLI_SOCKET] = {"socket", "PATH",
@@ -61,17 +72,18 @@ const struct cli_option cli_options[CLI_N_OPTIONS] = {
 	[CLI_HELP] = {"help", NULL, "this", NULL, CLI_VALUE_NONE, 0, 0, NULL},
 };
 
-#define FLOW_FILTERS                                                                             \
-	(CLI_BIT(CLI_ADDRESS) | CLI_BIT(CLI_PORT) | CLI_BIT(CLI_PROTO) | CLI_BIT(CLI_STATE) |    \
-		CLI_BIT(CLI_WIRE) | CLI_BIT(CLI_WORKER) | CLI_BIT(CLI_ZONE) | CLI_BIT(CLI_TOP) | \
-		CLI_BIT(CLI_BY) | CLI_BIT(CLI_OVER) | CLI_BIT(CLI_LIMIT) | CLI_BIT(CLI_CURSOR))
+#define FLOW_FILTERS                                                                            \
+	(CLI_BIT(CLI_ADDRESS) | CLI_BIT(CLI_PORT) | CLI_BIT(CLI_PROTO) | CLI_BIT(CLI_STATE) |   \
+		CLI_BIT(CLI_WIRE) | CLI_BIT(CLI_WORKER) | CLI_BIT(CLI_ZONE) |                   \
+		CLI_BIT(CLI_OFFLOAD) | CLI_BIT(CLI_TOP) | CLI_BIT(CLI_BY) | CLI_BIT(CLI_OVER) | \
+		CLI_BIT(CLI_LIMIT) | CLI_BIT(CLI_CURSOR))
 #define FLOW_NAME_OPTIONS (CLI_BIT(CLI_WIRE) | CLI_BIT(CLI_ZONE))
 
 const struct cli_verb cli_verbs[] = {
 	{"flow", "list", "the flows, or those that all the filters fit",
-		"A wire of 0/7 is wire 0, zone 7. -> is from the initiator, <- to it; with "
-		"--active\n"
-		"they and the age count from the last report.\n",
+		"A wire of 0/7 is wire 0, zone 7; with --top it stands behind the protocol, if it\n"
+		"is not 0: tcp w0/7. -> is from the initiator, <- to it; with --active they and\n"
+		"the age count from the last report.\n",
 		false, false, FLOW_FILTERS, &cli_flow_list},
 	{"flow", "explain", "all about one flow: where it is handled, why, and when it will end",
 		NULL, true, false, FLOW_NAME_OPTIONS, &cli_flow_explain},
@@ -84,6 +96,12 @@ const struct cli_verb cli_verbs[] = {
 	{"wire", "show", "each wire: where every packet that it received went", NULL, false, false,
 		0, &cli_wire_show},
 	{"drop", "show", "packets dropped, by reason", NULL, false, false, 0, &cli_drop_show},
+	{"offload", "show",
+		"each port's network card: what it holds, its rates, failures and health", NULL,
+		false, false, 0, &cli_offload_show},
+	{"offload", "events", "what became of flows and network cards, oldest first",
+		"As far as the engine remembers: the last 4,096 changes of each worker.\n", false,
+		false, CLI_BIT(CLI_FOLLOW), &cli_offload_events},
 	{"event", "follow", "one line for each event, until interrupted", NULL, false, true,
 		CLI_BIT(CLI_NO_FLOWS), &cli_event_follow},
 	{"config", "show", "the configuration in effect, every default filled in", NULL, false,

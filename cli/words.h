@@ -19,12 +19,14 @@ enum cli_option_id {
 	CLI_WIRE,
 	CLI_WORKER,
 	CLI_ZONE,
+	CLI_OFFLOAD,
 	CLI_TOP,
 	CLI_BY,
 	CLI_OVER,
 	CLI_LIMIT,
 	CLI_CURSOR,
 	CLI_NO_FLOWS,
+	CLI_FOLLOW,
 	CLI_JSON,
 	CLI_SOCKET,
 	CLI_HELP,
@@ -37,6 +39,8 @@ enum cli_option_id {
 
 enum cli_value {
 	CLI_VALUE_NONE,
+	CLI_VALUE_NO,	  /* none; said to the engine it is false */
+	CLI_VALUE_YES,	  /* none; said to the engine it is true */
 	CLI_VALUE_NUMBER, /* min to max */
 	CLI_VALUE_SECONDS, /* with a fraction; min and max are milliseconds, and so is what is sent */
 	CLI_VALUE_ADDRESS, /* or a prefix */
@@ -72,7 +76,7 @@ struct cli_verb {
 	const char *what;	 /* one line for the help */
 	const char *more;	 /* a paragraph for the verb's own help, or NULL */
 	bool flow;		 /* a FLOW follows */
-	bool follow;		 /* goes on until interrupted */
+	bool follow;		 /* goes on until interrupted; others do with --follow */
 	uint32_t options;	 /* bit by enum cli_option_id */
 	const struct cli_view *view;
 };

@@ -16,8 +16,8 @@ from conftest import MILLRACE, SLOWER, run
 from fake_engine import END, LIMIT_S, FakeEngine, line
 
 VERBS = [["flow", "list"], ["flow", "explain"], ["flow", "kill"], ["port", "show"],
-         ["worker", "show"], ["wire", "show"], ["drop", "show"], ["event", "follow"],
-         ["config", "show"]]
+         ["worker", "show"], ["wire", "show"], ["drop", "show"], ["offload", "show"],
+         ["offload", "events"], ["event", "follow"], ["config", "show"]]
 NOUNS = sorted({noun for noun, _ in VERBS})
 FLOW = ["10.0.0.1:50560", "10.0.0.10:102", "tcp"]
 
@@ -43,7 +43,27 @@ def end(**keys):
 LIST_END = end(flows=41207, matched=2, cursor=None)
 EXPLAINED = flow(
     cpu=2, learned_from="eth1", age_us=40_123_456, idle_us=3400, state_detail="established",
-    where="software", where_because="this engine gives no flow to a network card",
+    where="in_hw", where_because="its rate reached the threshold of 1,000 packets a second",
+    directions=[
+        {"direction": "forward", "port": "eth1", "state": "in_hw", "proven": True, "reason": "busy",
+         "because": "its rate reached the threshold of 1,000 packets a second",
+         "since": "2026-01-02T03:04:05.000000Z", "for_us": 12_000_000, "packets": 9120331,
+         "nic_packets": 9000000},
+        {"direction": "reverse", "port": "eth2", "state": "refused", "reason": "refused",
+         "because": "the NIC's driver refused it: EINVAL, \"Not supported pattern\"; next try in 4 s",
+         "refusal": {"errno": "EINVAL", "words": "Not supported pattern"}, "packets": 4560112}],
+    marked_packets=9000000, mark=65538, retry_in_us=4_000_000,
+    changes=[
+        {"time": "2026-01-02T03:04:05.000000Z", "ago_us": 12_000_000, "port": "eth1",
+         "direction": "forward", "before": "in_hw", "after": "in_hw", "proven": True,
+         "reason": "busy", "took_us": 88, "because": "its rate reached the threshold"},
+        {"time": "2026-01-02T03:04:05.000000Z", "ago_us": 12_500_000, "port": "eth1",
+         "direction": "forward", "before": "software", "after": "queued", "reason": "busy",
+         "rate_pps": 1410, "because": "its rate reached the threshold"},
+        {"time": "2026-01-02T03:04:05.000000Z", "ago_us": 31_000_000, "port": "eth2",
+         "direction": "reverse", "before": "in_hw", "after": "leaving", "reason": "slowed",
+         "because": "its rate fell below half of the threshold"}],
+    changes_lost=True,
     verdict="forward", reverse_verdict="drop", timeout_s=7440, timeout_name="tcp-open",
     ends_in_us=7_439_996_600, ends_because="no packet for 7,440 s ends it (tcp-open)",
     tcp={"window_tracked": True, "next_seq": 12345, "reverse_next_seq": 99, "window": 65535,
@@ -67,12 +87,47 @@ WIRE = {"wire": 0, "ports": ["eth1", "eth2"], "received": 12345678901, "received
         "non_ip": 12, "out": 12345677900, "out_bytes": 10**12, "delivered": 88, "dropped": 901,
         "held": 12, "fragments_untied": 3, "icmp_untied": 4, "flows": 41207}
 DROP = {"reason": "malformed", "packets": 901, "what": "no whole header", "wires": [900, 0, 1]}
+OFFLOAD = {
+    "port": "eth1", "wire": 0, "offload": True, "ready": True, "nic": "net_i40e",
+    "back_end": "rte_flow", "mark_bits": 32, "mark_max": 4294967295, "counts": True,
+    "kinds": {"ipv4/tcp": {"granted": True, "shape": "eth / ipv4 / tcp flags, mark + queue"},
+              "ipv4/udp": {"granted": True, "shape": "eth / ipv4 / udp, mark + queue"},
+              "ipv6/sctp": {"granted": False,
+                            "refusal": {"errno": "EINVAL", "words": "Not supported pattern"}}},
+    "rules": 7168, "under_way": 3, "oldest_us": 11000, "inserts": 45000, "inserts_failed": 16,
+    "removes": 37832, "removes_failed": 0, "counter_reads": 900, "counter_reads_failed": 0,
+    "failures": {"ENOSPC": 14, "EOPNOTSUPP": 2, "EAGAIN": 0, "EIO": 0, "not_answered": 0},
+    "inserts_per_s": 212.4, "removes_per_s": 198.0, "rates_over_us": 5_000_000,
+    "refusals": [{"errno": "ENOSPC", "words": "Failed to create flow.", "times": 14},
+                 {"errno": "EINVAL", "times": 2}],
+    "latency": {"wait": {"times": 45016, "p50_ns": 21000, "p99_ns": 1_400_000, "p999_ns": 9_000_000,
+                         "max_ns": 12_000_000},
+                "insert": {"times": 45016, "p50_ns": 11_100_000, "p99_ns": 11_400_000,
+                           "p999_ns": 11_500_000, "max_ns": 1_200_000_000},
+                "remove": {"times": 37832, "p50_ns": 812, "p99_ns": 999, "p999_ns": 1000,
+                           "max_ns": 210_000},
+                "counter": {"times": 0, "p50_ns": 0, "p99_ns": 0, "p999_ns": 0, "max_ns": 0}},
+    "health": {"state": "open", "opened": 2, "reason": "unmarked",
+               "because": "packets came without the mark", "since": "2026-01-02T03:04:05.000000Z",
+               "for_us": 400_000, "retry_in_us": 1_600_000},
+    "slots": 65536, "slots_used": 7171, "slots_draining": 12,
+    "flows": {"queued": 12, "refused": 3, "installing": 3, "leaving": 0, "suspect": 1,
+              "in_hw": 7168, "proven": 7160},
+    "refused": 16, "displaced": 5, "no_slot": 0, "strangers": 4, "ghosts": 1,
+    "fell_out": {"unmarked": 3, "counter": 1}}
+CHANGE = {"time": "2026-11-20T08:00:00.123456Z", "event": "flow", "port": "eth1", "wire": 0,
+          "proto": 6, "src": "10.0.0.1", "sport": 50560, "dst": "10.0.0.10", "dport": 102,
+          "zone": 0, "before": "software", "after": "queued", "reason": "busy", "rate_pps": 1410,
+          "because": "its rate reached the threshold"}
+BREAKER = {"time": "2026-11-20T08:00:01.000000Z", "event": "breaker_open", "port": "eth1",
+           "wire": 0, "reason": "unmarked",
+           "because": "the port is put to software: packets came without the mark"}
 EVENT = {"time": "2026-11-20T08:00:00.123456Z", "event": "flow_end", "proto": 17,
          "src": "2001:db8::1", "sport": 53, "dst": "2001:db8::2", "dport": 4000, "wire": 3,
          "zone": 0, "worker": 0, "end_reason": "idle"}
 CONFIG = {"wires": [["eth1", "eth2"]], "workers": 2, "output": None, "poll": "always"}
-ANSWERS = dict(zip(map(tuple, VERBS), [flow(), EXPLAINED, flow(), PORT, WORKER, WIRE, DROP, EVENT,
-                                       CONFIG]))
+ANSWERS = dict(zip(map(tuple, VERBS), [flow(), EXPLAINED, flow(), PORT, WORKER, WIRE, DROP, OFFLOAD,
+                                       CHANGE, EVENT, CONFIG]))
 
 
 def ask(*args, answer=(END,), stdin=None, **more):
@@ -144,7 +199,9 @@ def test_hostile_strings(verb, evil):
     assert result.code == 0 and result.stderr == ""
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", result.text)
     if verb[0] not in ("config", "worker") and len(evil) < 100:
-        assert len(result.text.splitlines()) <= len(clean.text.splitlines()) + 1
+        # longer sentences may be wrapped
+        more = 8 if verb[0] == "offload" or verb[1] == "explain" else 1
+        assert len(result.text.splitlines()) <= len(clean.text.splitlines()) + more
     refused, _ = ask(*words_of(verb), answer=[end(error=f"no{evil}", code=1)])
     assert refused.code == 1 and len(refused.stderr.splitlines()) == 1
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f]", refused.stderr)
@@ -153,15 +210,17 @@ def test_hostile_strings(verb, evil):
 def test_flow_list():
     lines = shown("flow", "list", answer=[
         flow(start=ago(131)), flow(version=6, proto=17, src="2001:db8::1", dst="2001:db8::9",
-                                   sport=4500, dport=4500, zone=7, state="closing"),
-        flow(proto=1, sport=0, dport=0, packets=3, reverse_packets=0, state="new"), LIST_END])
-    assert lines[0].split() == ["wire", "proto", "initiator", "responder", "state", "packets", "->",
-                                "<-", "age"]
-    assert re.fullmatch(r"    0  tcp    10\.0\.0\.1:50560         10\.0\.0\.10:102         open   "
-                        r"   9,120,331   4,560,112  00:02:1\d", lines[1])
-    assert lines[2].split()[:5] == ["0/7", "udp", "[2001:db8::1]:4500", "[2001:db8::9]:4500",
-                                    "closing"]
-    assert lines[3].split()[1:4] == ["icmp", "10.0.0.1", "10.0.0.10"]
+                                   sport=4500, dport=4500, zone=7, state="closing",
+                                   offload={"packets": 7, "state": "in_hw", "reason": "busy"}),
+        flow(proto=1, sport=0, dport=0, packets=3, reverse_packets=0, state="new",
+             offload={"packets": 0, "state": "queued", "reason": "busy"}), LIST_END])
+    assert lines[0].split() == ["where", "wire", "proto", "initiator", "responder", "state", "pkts",
+                                "->", "<-", "age"]
+    assert re.fullmatch(r" software     0  tcp    10\.0\.0\.1:50560      10\.0\.0\.10:102      open   "
+                        r"9,120,331  4,560,112  00:02:1\d", lines[1])
+    assert lines[2].split()[:7] == ["in", "NIC", "0/7", "udp", "[2001:db8::1]:4500",
+                                    "[2001:db8::9]:4500", "closing"]
+    assert lines[3].split()[:5] == ["queued", "0", "icmp", "10.0.0.1", "10.0.0.10"]
     assert lines[4:] == [" 3 of 41,207 flows"]
 
 
@@ -172,6 +231,16 @@ def test_flow_list_top(by, title, first):
     lines = shown("flow", "list", "--top", "3", "--by", by,
                   answer=[flow(rate_pps=81204), flow(rate_pps=1.4), LIST_END])
     assert lines[0].strip().startswith(title) and lines[1].strip().startswith(first)
+    assert " where " in lines[0] and " software " in lines[1]
+    assert max(map(len, lines)) <= 100
+
+
+def test_flow_list_top_has_other_wires():
+    """There is no room for a column of them."""
+    lines = shown("flow", "list", "--top", "3",
+                  answer=[flow(), flow(wire=3), flow(zone=7, proto=17), LIST_END])
+    assert [text.split()[2:4] for text in lines[1:4]] == [
+        ["tcp", "10.0.0.1:50560"], ["tcp", "w3"], ["udp", "w0/7"]]
     assert max(map(len, lines)) <= 100
 
 
@@ -211,8 +280,18 @@ def test_flow_explain():
         " tcp flags FIN SYN PSH ACK -> and SYN ACK <-",
         " tcp next 12345, window 65,535, scale 7 ->",
         "     next 99, window 1,024, scale not known <-",
-        " handled in software because: this engine gives no flow to a network card",
+        " handled in NIC because: its rate reached the threshold of 1,000 packets a second",
+        "   -> in NIC, eth1, since 12 s: its rate reached the threshold of 1,000 packets a second",
+        "       the NIC counted 9,000,000 packets in its rule, we 9,120,331 in all",
+        "   <- refused, eth2: the NIC's driver refused it: EINVAL, \"Not supported pattern\"; next try"
+        " in 4 s",
+        " marked by the NIC: 9,000,000 of 13,680,443 packets",
         " verdict forward -> and drop <-",
+        " before:       12 s ago  ->  in NIC, proven by a mark after 88 us: its rate reached the"
+        " threshold",
+        "             12.5 s ago  ->  software -> queued at 1,410 pps: its rate reached the threshold",
+        "               31 s ago  <-  in NIC -> leaving: its rate fell below half of the threshold",
+        "         older changes are no longer known",
         " will end: 2 h 4 min after its last packet (tcp-open), in 2 h 3 min if nothing more comes",
         " because: no packet for 7,440 s ends it (tcp-open)"]
 
@@ -282,6 +361,79 @@ def test_drop_show():
     assert lines[1].split(maxsplit=2) == ["malformed", "901", "no whole header"]
     assert lines[2].strip() == "wire 0: 900, wire 2: 1"
     assert len(lines) == 4
+
+
+@pytest.mark.parametrize("where, words", [("software", "in software because"),
+                                          ("queued", "in software (queued) because"),
+                                          ("suspect", "in software (suspect) because"),
+                                          ("in_hw", "in NIC because")])
+def test_flow_explain_where(where, words):
+    lines = shown("flow", "explain", *FLOW, answer=[{**EXPLAINED, "where": where}, END])
+    assert any(text.startswith(f" handled {words}: ") for text in lines)
+
+
+def test_accepted_is_not_proven():
+    side = {**EXPLAINED["directions"][0], "proven": False}
+    lines = shown("flow", "explain", *FLOW, answer=[{**EXPLAINED, "directions": [side]}, END])
+    assert any(text.startswith("   -> in NIC by its word alone, eth1") for text in lines)
+
+
+def test_offload_show():
+    none = {"port": "eth2", "wire": 0, "offload": False, "reason": "off",
+            "unable": "offload is turned off"}
+    assert shown("offload", "show", answer=[OFFLOAD, none, END]) == [
+        " eth1     wire 0, net_i40e, by rte_flow, marks of 32 bits, with counters",
+        "          breaker open since 400 ms, opened 2 times, next try in 1.6 s; last: packets came"
+        " without",
+        "            the mark",
+        "          rules 7,168; slots of the wire: 7,171 of 65,536, 12 draining",
+        "          under way 3, the oldest since 11 ms",
+        "          inserts 45,000 (212.4/s), removes 37,832 (198.0/s), counters read 900",
+        "          flows: 7,168 in NIC (7,160 proven), 1 suspect, 3 installing, 12 queued, 3 refused",
+        "          marked strangers 4, ghosts 1, displaced 5, inserts failed 16",
+        "          fell out: 3 unmarked, 1 counter",
+        "          failures: 14 ENOSPC, 2 EOPNOTSUPP",
+        "          refused 14 times: ENOSPC Failed to create flow.",
+        "          refused 2 times: EINVAL",
+        "          wait     p50   21.0 us  p99    1.4 ms  p99.9    9.0 ms  max   12.0 ms  of 45,016",
+        "          insert   p50   11.1 ms  p99   11.4 ms  p99.9   11.5 ms  max     1.2 s  of 45,016",
+        "          remove   p50    812 ns  p99    999 ns  p99.9    1.0 us  max  210.0 us  of 37,832",
+        "          ipv4/tcp   eth / ipv4 / tcp flags, mark + queue",
+        "          ipv4/udp   eth / ipv4 / udp, mark + queue",
+        "          ipv6/sctp  not taken: EINVAL Not supported pattern",
+        " eth2     wire 0",
+        "          no offload: offload is turned off"]
+
+
+def test_offload_events(monkeypatch):
+    monkeypatch.setenv("TZ", "UTC")
+    assert shown("offload", "events", answer=[
+        CHANGE, {**CHANGE, "before": "leaving", "after": "software"}, BREAKER, END]) == [
+        " 11-20 08:00:00.123  eth1    tcp 10.0.0.1:50560 -> 10.0.0.10:102  software -> queued at 1,410"
+        " pps:",
+        "                             its rate reached the threshold",
+        " 11-20 08:00:00.123  eth1    tcp 10.0.0.1:50560 -> 10.0.0.10:102  leaving -> software at 1,410"
+        " pps:",
+        "                             its rate reached the threshold",
+        " 11-20 08:00:01.000  eth1    breaker_open: the port is put to software: packets came without the",
+        "                             mark"]
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_offload_events_asks_to_go_on(follow):
+    _, requests = ask("offload", "events", *(["--follow"] if follow else []), answer=[END])
+    assert requests == [{"ask": "offload events", "with": {"follow": True} if follow else {}}]
+
+
+def test_event_of_offload(monkeypatch):
+    monkeypatch.setenv("TZ", "UTC")
+    event = {**CHANGE, "event": "offload", "worker": 0, "after": "in_hw", "proven": True}
+    breaker = {"time": BREAKER["time"], "event": "breaker", "port": "eth1", "breaker": "open",
+               "reason": "unmarked", "what": "its NIC is given no flows for now"}
+    assert shown("event", "follow", answer=[event, breaker, END]) == [
+        " 11-20 08:00:00.123  offload       tcp   10.0.0.1:50560 -> 10.0.0.10:102  eth1 in NIC (busy)",
+        " 11-20 08:00:01.000  breaker       port eth1, breaker open, reason unmarked, its NIC is given"
+        " no flows for now"]
 
 
 def test_event_times_are_the_readers(monkeypatch):

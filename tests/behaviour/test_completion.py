@@ -108,7 +108,8 @@ def test_every_option_of_every_command(offered):
 @SHELLS
 def test_values_are_what_the_program_takes(offered):
     """Each is taken, and all that the error names: no engine is there, so 1 and not 2."""
-    for option, sure in (("--proto", "udp"), ("--state", "time-wait"), ("--by", "bytes")):
+    for option, sure in (("--proto", "udp"), ("--state", "time-wait"), ("--by", "bytes"),
+                         ("--offload", "in_hw")):
         values = offered("flow", "list", option, "")
         assert sure in values and values == offered("flow", "list", f"{option}=")
         for value in values:

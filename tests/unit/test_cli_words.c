@@ -11,6 +11,7 @@
 #include "cli/flow_name.h"
 #include "cli/words.h"
 #include "flow/record.h"
+#include "offload/state.h"
 
 #define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -26,6 +27,18 @@ static void test_states(void **state)
 	for (unsigned i = FLOW_FREE + 1; i < FLOW_N_STATES; i++, n++)
 		assert_true(cli_words_have(words, flow_state_name((enum flow_state)i)));
 	assert_int_equal(cli_words_count(words), n);
+}
+
+/* So are those of --offload. */
+static void test_places(void **state)
+{
+	const char *const *words = cli_words_of("WHERE");
+
+	(void)state;
+	for (unsigned i = 0; i < OFFLOAD_N_STATES; i++)
+		assert_true(cli_words_have(words, offload_state_name((enum offload_state)i)));
+	/* both values of in_hw have one name */
+	assert_int_equal(cli_words_count(words), OFFLOAD_N_STATES - 1);
 }
 
 /* Every name of a protocol in the help is one, and its number leads back to it. */
@@ -69,6 +82,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_states),
+		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_protocols),
 		cmocka_unit_test(test_options),
 	};
