@@ -144,6 +144,28 @@ static void a_counter_that_stands_still_is_stuck(void **state)
 	}
 }
 
+/* What it told once, no narrower one could have. */
+static void a_width_that_was_exceeded_is_none(void **state)
+{
+	const uint64_t far = UINT64_C(1) << 30;
+	struct counter counter;
+
+	(void)state;
+	for (unsigned bits = 16; bits < 30; bits++) {
+		uint64_t least = far + (UINT64_C(1) << bits);
+
+		counter_begin(&counter, 0);
+		assert_int_equal(counter_update(&counter, far, far, far + 10), COUNTER_FITS);
+		assert_int_equal(counter_update(&counter, 5, least, least + 10), COUNTER_STUCK);
+	}
+	/* but 31 bits are a width */
+	counter_begin(&counter, 0);
+	assert_int_equal(counter_update(&counter, far, far, far + 10), COUNTER_FITS);
+	assert_int_equal(counter_update(&counter, 5, 2 * far, 2 * far + 10), COUNTER_FITS);
+	assert_int_equal(counter.bits, 31);
+	assert_true(counter.total == 2 * far + 5);
+}
+
 /* A rule that matches others' packets too: twice as many. */
 static void a_counter_that_runs_ahead_is_found(void **state)
 {
@@ -202,6 +224,7 @@ int main(void)
 		cmocka_unit_test(right_counters_are_never_accused),
 		cmocka_unit_test(widths_are_learned),
 		cmocka_unit_test(a_counter_that_stands_still_is_stuck),
+		cmocka_unit_test(a_width_that_was_exceeded_is_none),
 		cmocka_unit_test(a_counter_that_runs_ahead_is_found),
 		cmocka_unit_test(it_is_looked_at_in_time),
 	};

@@ -190,7 +190,10 @@ static void a_full_queue_is_waited_for(void **state)
 	assert_int_equal(installer_histograms(world)->wait.times, 400);
 	/* with none of its own under way, it is the NIC's word */
 	fake_set_result(PROVIDER_INSERT, -EAGAIN);
+	unsigned before = fake_calls();
+
 	world_do(0, INSTALLER_INSERT, 1000, -EAGAIN);
+	assert_int_equal(fake_calls() - before, 1);
 	world_end();
 }
 

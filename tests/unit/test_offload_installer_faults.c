@@ -375,6 +375,8 @@ static void the_end_answers_everybody(void **state)
 		assert_true(world_ask(0, INSTALLER_REMOVE, i));
 		assert_true(world_ask(0, INSTALLER_INSERT, 1000 + i));
 	}
+	for (unsigned i = 0; i < 64; i++)
+		assert_true(world_ask(1, INSTALLER_INSERT, 3000 + i));
 	unsigned before = fake_calls();
 	pthread_t thread;
 
