@@ -81,10 +81,14 @@ static int set_except(
 	offload->n_except = 0;
 	if (strcmp(value, "none") == 0)
 		return 0;
-	for (const char *at = value; ret == 0 && at; at = strchr(at, ',')) {
-		at += at != value;
-		snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, ","), at);
+	for (const char *at = value; ret == 0;) {
+		size_t length = strcspn(at, ",");
+
+		snprintf(name, sizeof(name), "%.*s", (int)length, at);
 		ret = run_offload_add_except(offload, where, name, error);
+		if (at[length] == '\0')
+			break;
+		at += length + 1;
 	}
 	return ret;
 }
