@@ -166,7 +166,9 @@ static void print_where(FILE *out, const json_t *line)
 		print_wrapped(out, head, field_text(line, "where_because", because), SENTENCE);
 	}
 	json_array_foreach(sides, i, side) print_direction(out, side);
-	if (field_number(line, "marked_packets") > 0)
+	if (json_is_null(json_object_get(line, "marked_packets")))
+		fputs(" marked by the NIC: not known any more\n", out);
+	else if (field_number(line, "marked_packets") > 0)
 		fprintf(out, " marked by the NIC: %s of %s packets\n",
 			field_grouped(line, "marked_packets", where), text_grouped(back, all));
 	if (field_has(line, "verdict"))

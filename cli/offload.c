@@ -144,6 +144,7 @@ static void print_wrong(FILE *out, const json_t *line)
 	} rows[] = {
 		{"strangers", "marked strangers"},
 		{"ghosts", "ghosts"},
+		{"stalled", "late answers"},
 		{"no_slot", "without a slot"},
 		{"displaced", "displaced"},
 		{"inserts_failed", "inserts failed"},

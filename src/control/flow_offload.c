@@ -62,7 +62,7 @@ static bool since_when(const struct explained *explained, unsigned side, uint64_
 		return change->after == explained->offload.state[side];
 	}
 	*since_us = explained->offload.since_us;
-	return explained->offload.told && side == explained->further;
+	return explained->offload.told && side == explained->further && *since_us > 0;
 }
 
 static void add_since(json_t *object, const struct explained *explained, unsigned side,
@@ -187,7 +187,10 @@ void flow_offload_explain(json_t *line, struct plane *plane, const struct plane_
 	for (unsigned i = 0; i < 2; i++)
 		json_array_append_new(directions, describe_side(&explained, record->side ^ i));
 	json_object_set_new(line, "directions", directions);
-	answer_number(line, "marked_packets", explained.offload.packets);
+	if (explained.offload.packets == FLOW_OFFLOAD_LOST)
+		json_object_set_new(line, "marked_packets", json_null());
+	else
+		answer_number(line, "marked_packets", explained.offload.packets);
 	if (flow->mark != 0)
 		answer_number(line, "mark", flow->mark);
 	if (flow->retry_us > flow->now_us)

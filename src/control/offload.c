@@ -191,6 +191,7 @@ static void describe_flows(json_t *line, const struct agent_counters *counters)
 	answer_number(line, "no_slot", counters->no_slot);
 	answer_number(line, "strangers", counters->strangers);
 	answer_number(line, "ghosts", counters->ghosts);
+	answer_number(line, "stalled", counters->stalled);
 	for (unsigned i = 0; i < OFFLOAD_N_REASONS; i++)
 		if (counters->fell_out[i] > 0)
 			answer_number(

@@ -19,6 +19,7 @@
 
 #define ASK "offload events"
 #define BATCH 256
+#define FEW 64
 /* More than all rings hold: what comes while they are read is for later. */
 #define MAX_CHANGES (CHANGE_RING * PLANE_MAX_WORKERS + CONTROL_PORT_CHANGES)
 /* How often a follower gets what is new. */
@@ -114,7 +115,8 @@ static int read_batch(struct answer *answer, struct events *events, bool *all)
 		else
 			keep(kept, &changes[i]);
 	}
-	*all = n == 0 || events->n >= MAX_CHANGES;
+	/* then no worker had as many as it tells at a time, and all were asked */
+	*all = n < FEW || events->n >= MAX_CHANGES;
 	if (ret == 0 && *all)
 		ret = take_kept(events, kept);
 	return ret;

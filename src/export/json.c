@@ -182,7 +182,11 @@ static char *write_offload(char *out, const struct flow_report *report)
 	if (!offload->told)
 		return TEXT(out, ",\"offload\":{\"packets\":0,\"state\":\"software\","
 				 "\"reason\":\"no_nic\"}");
-	out = write_number(TEXT(out, ",\"offload\":{\"packets\":"), offload->packets);
+	out = TEXT(out, ",\"offload\":{\"packets\":");
+	if (offload->packets == FLOW_OFFLOAD_LOST)
+		out = TEXT(out, "null");
+	else
+		out = write_number(out, offload->packets);
 	out = write_string(TEXT(out, ",\"state\":\""),
 		offload_state_name((enum offload_state)offload->state[side]));
 	out = write_string(

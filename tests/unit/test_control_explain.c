@@ -396,10 +396,14 @@ static void test_other_reasons(void **state)
 	struct health *health = &scene->plane.installers[0].health;
 
 	scene->plane.config.offload.threshold = 0;
+	scene->plane.offload[1][17].packets = FLOW_OFFLOAD_LOST;
+	scene->plane.offload[1][17].since_us = 0;
 	json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
 
 	assert_string_equal(text_of(json_array_get(lines, 0), "where_because"),
 		"every flow is given to the NIC, since the threshold is 0");
+	assert_true(json_is_null(json_object_get(json_array_get(lines, 0), "marked_packets")));
+	assert_null(json_object_get(direction(json_array_get(lines, 0), 0), "since"));
 	json_decref(lines);
 	scene->plane.offload[1][17].reason[0] = OFFLOAD_BREAKER;
 	health->state = HEALTH_TRYING;

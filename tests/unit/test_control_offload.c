@@ -109,6 +109,7 @@ static void test_show(void **state)
 	counters->strangers = 4;
 	counters->ghosts = 1;
 	counters->no_slot = 2;
+	counters->stalled = 6;
 	counters->displaced = 9;
 	counters->refused = 8;
 	counters->fell_out[OFFLOAD_UNMARKED] = 5;
@@ -129,6 +130,7 @@ static void test_show(void **state)
 	assert_int_equal(number_of(line, "strangers"), 4);
 	assert_int_equal(number_of(line, "ghosts"), 1);
 	assert_int_equal(number_of(line, "no_slot"), 2);
+	assert_int_equal(number_of(line, "stalled"), 6);
 	assert_int_equal(number_of(line, "displaced"), 9);
 	assert_int_equal(number_of(line, "refused"), 8);
 	assert_int_equal(json_object_size(object_of(line, "fell_out")), 1);

@@ -183,11 +183,16 @@ static void test_offload(void **state)
 		assert_string_equal(string(offload, "reason"), cases[i].reason);
 		json_decref(object);
 	}
-	/* nobody offloads, whatever is said beside that */
-	report.offload.told = false;
+	report.offload.packets = FLOW_OFFLOAD_LOST;
 	json_t *object = parse(&report);
 	const json_t *offload = json_object_get(object, "offload");
 
+	assert_true(json_is_null(json_object_get(offload, "packets")));
+	json_decref(object);
+	/* nobody offloads, whatever is said beside that */
+	report.offload.told = false;
+	object = parse(&report);
+	offload = json_object_get(object, "offload");
 	assert_int_equal(number(offload, "packets"), 0);
 	assert_string_equal(string(offload, "state"), "software");
 	assert_string_equal(string(offload, "reason"), "no_nic");
@@ -201,7 +206,7 @@ static void test_extremes(void **state)
 
 	(void)state;
 	memset(&report, 0xff, sizeof(report));
-	report.offload = (struct flow_offload){.packets = UINT64_MAX,
+	report.offload = (struct flow_offload){.packets = UINT64_MAX - 1,
 		.state = {OFFLOAD_INSTALLING},
 		.reason = {OFFLOAD_QUARANTINE},
 		.told = true};
@@ -296,7 +301,7 @@ static void test_live(void **state)
 
 	/* every number at its longest */
 	memset(&report, 0xff, sizeof(report));
-	report.offload = (struct flow_offload){.packets = UINT64_MAX,
+	report.offload = (struct flow_offload){.packets = UINT64_MAX - 1,
 		.state = {OFFLOAD_INSTALLING},
 		.reason = {OFFLOAD_QUARANTINE},
 		.told = true};
