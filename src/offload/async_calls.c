@@ -158,7 +158,7 @@ int async_destroy(const struct async *async, struct rte_flow *flow, uint32_t pla
 	if (ret == 0)
 		return 0;
 	answer_why(why, -ret, &said);
-	return answer_remove(-ret);
+	return ret == -ENOENT ? -ENOENT : answer_remove(-ret);
 }
 
 int async_push(const struct async *async, struct provider_why *why)

@@ -80,7 +80,7 @@ void async_set_free(const struct async *async, struct async_set *set);
 struct rte_flow *async_create(const struct async *async, const struct async_set *set,
 	enum provider_kind kind, const struct shape *shape, const struct offload_rule *rule,
 	uint32_t place, uint32_t serial, struct provider_why *why);
-/* Postponed. 0 or an answer. */
+/* Postponed. 0 or an answer, or -ENOENT: there is no such rule, and no completion will come. */
 int async_destroy(const struct async *async, struct rte_flow *flow, uint32_t place, uint32_t serial,
 	struct provider_why *why);
 int async_push(const struct async *async, struct provider_why *why);

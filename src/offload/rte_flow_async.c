@@ -176,6 +176,10 @@ static int remove_rule(struct provider *provider, uint32_t number, struct provid
 		return ret;
 	serial = next_serial(async);
 	ret = async_destroy(async, place->flow, number, serial, why);
+	if (ret == -ENOENT) {
+		empty(async, place);
+		return 0;
+	}
 	if (ret < 0)
 		return ret;
 	place->serial = serial;
