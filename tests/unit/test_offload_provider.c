@@ -365,9 +365,9 @@ static void the_largest_mark_works(void **state)
 /* Faults that come and go while it is tried change nothing of what is found. */
 static void trial_under_faults(void **state)
 {
-	static const char *const faults[] = {"fail:every=3", "fail:every=3:errno=EAGAIN",
-		"fail:every=4:errno=EBUSY:op=destroy", "lose:every=2", "late:ms=1",
-		"drop_completion:every=40"};
+	static const char *const faults[] = {"fail:every=3", "fail:every=2:op=create",
+		"fail:every=3:errno=EAGAIN", "fail:every=4:errno=EBUSY:op=destroy", "lose:every=2",
+		"late:ms=1", "drop_completion:every=40"};
 
 	(void)state;
 	for (unsigned i = 0; i < 2 * RTE_DIM(faults); i++) {
@@ -381,8 +381,12 @@ static void trial_under_faults(void **state)
 		for (unsigned k = 0; k < PROVIDER_N_KINDS; k++)
 			assert_true(provider_abilities(scene.provider)->kind[k]);
 		assert_string_equal(provider_abilities(scene.provider)->back_end, nic->back_end);
-		assert_string_equal(
-			provider_abilities(scene.provider)->shape[PROVIDER_IPV4_TCP], nic->tcp);
+		for (unsigned k = 0; k < PROVIDER_N_KINDS; k++) {
+			const char *shape = provider_abilities(scene.provider)->shape[k];
+
+			assert_true((strstr(shape, "tcp flags") != NULL) == (k % 4 == 0));
+			assert_string_equal(strstr(shape, ", mark"), ", mark + count");
+		}
 		scene_close(&scene);
 	}
 }

@@ -2,6 +2,7 @@
 /* Shapes in line, the queues that marked packets come to, counters, and ports as the engine starts them. */
 #include "provider_scene.h"
 
+#include "offload/shape.h"
 #include "port/port.h"
 #include "port/rss.h"
 
@@ -172,6 +173,40 @@ static void look_at_queues(const struct port *port, struct seen_set *set, unsign
 	assert_true(marked == 0 || marked == n);
 }
 
+/* RSS in a rule is the port's own: key, types, all queues. */
+static void rss_is_as_the_port_does_it(void **state)
+{
+	const struct shape shape = {.eth = true, .fate = SHAPE_RSS};
+	const struct offload_rule rule = {.mark = 5};
+	struct rte_eth_rss_conf conf = {0};
+	struct shape_actions actions;
+	struct shape_port read;
+	struct rte_mempool *pool;
+	uint8_t key[64] = {0}, wanted[RSS_KEY_BYTES];
+	struct port *port = start_port("net_flowsim3,flows=1", 1, &pool);
+	const struct provider_config config = {.port_id = port->id, .n_queues = port->n_rx};
+
+	(void)state;
+	conf.rss_key = key;
+	conf.rss_key_len = RSS_KEY_BYTES;
+	assert_int_equal(rte_eth_dev_rss_hash_conf_get(port->id, &conf), 0);
+	assert_true(conf.rss_hf != 0);
+	rss_key(rss_pattern(7), wanted);
+	shape_port_read(&read, &config);
+	shape_actions(&actions, &shape, &read, &rule);
+	assert_int_equal(actions.rss.types, conf.rss_hf);
+	assert_int_equal(actions.rss.key_len, RSS_KEY_BYTES);
+	assert_memory_equal(actions.rss.key, wanted, RSS_KEY_BYTES);
+	assert_int_equal(actions.rss.queue_num, 4);
+	for (uint16_t i = 0; i < 4; i++)
+		assert_int_equal(actions.rss.queue[i], i);
+	assert_int_equal(actions.list[0].type, RTE_FLOW_ACTION_TYPE_MARK);
+	assert_int_equal(actions.list[1].type, RTE_FLOW_ACTION_TYPE_RSS);
+	assert_ptr_equal(actions.list[1].conf, &actions.rss);
+	assert_int_equal(actions.mark.id, 5);
+	end_port(port, pool);
+}
+
 /* Where no queue is a worker's own, marked packets come to where they came without: as RSS has it. */
 static void marked_packets_stay_with_their_queue(void **state)
 {
@@ -260,6 +295,7 @@ int main(void)
 		cmocka_unit_test(shapes_stand_in_line),
 		cmocka_unit_test(rules_of_two_shapes),
 		cmocka_unit_test(ports_are_made_ready),
+		cmocka_unit_test(rss_is_as_the_port_does_it),
 		cmocka_unit_test(marked_packets_stay_with_their_queue),
 		cmocka_unit_test(counters_as_the_nic_tells_them),
 	};
