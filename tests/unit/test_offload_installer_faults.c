@@ -156,6 +156,55 @@ static void a_place_that_is_not_known_to_be_empty_is_not_given(void **state)
 	world_end();
 }
 
+static void ask_all_and_lose_all(uint32_t from)
+{
+	for (uint32_t i = 0; i < INSTALLER_UNDER_WAY; i++) {
+		assert_true(world_ask(0, INSTALLER_INSERT, from + 2 * i));
+		assert_true(world_ask(1, INSTALLER_INSERT, from + 2 * i + 1));
+	}
+	for (uint32_t i = 0; i < 2 * INSTALLER_UNDER_WAY;) {
+		struct installer_answer answer = world_answer(i % 2);
+
+		/* the breaker opens and tries meanwhile */
+		if (answer.result == -EAGAIN) {
+			assert_true(world_ask(i % 2, INSTALLER_INSERT, answer.place));
+			fake_pause();
+			continue;
+		}
+		assert_int_equal(answer.result, -EIO);
+		i++;
+	}
+}
+
+/* Nothing at all is answered: what is taken back at a time is bounded, and nothing is forgotten. */
+static void more_than_can_be_taken_back_waits(void **state)
+{
+	unsigned most = 0;
+
+	(void)state;
+	world_begin(true, 2, FAST, false);
+	lose_one_in(1);
+	for (unsigned round = 0; round < 2; round++) {
+		ask_all_and_lose_all(round * 2 * INSTALLER_UNDER_WAY);
+		unsigned n = installer_counters(world)->under_way;
+
+		most = n > most ? n : most;
+	}
+	assert_true(most > 0 && most <= 1024);
+	lose_one_in(0);
+	for (uint32_t i = 0; i < FAKE_PLACES; i += 97) {
+		struct installer_answer answer;
+
+		do {
+			assert_true(world_ask(0, INSTALLER_INSERT, i));
+			answer = world_answer(0);
+			fake_pause();
+		} while (answer.result == -EAGAIN);
+		assert_int_equal(answer.result, 0);
+	}
+	world_end();
+}
+
 /* A delete that was given up is asked for again by who wants it. */
 static void a_delete_can_be_asked_for_again(void **state)
 {
@@ -431,6 +480,7 @@ int main(void)
 		cmocka_unit_test(a_blocking_call_can_be_one),
 		cmocka_unit_test(what_is_never_answered_is_given_up),
 		cmocka_unit_test(a_place_that_is_not_known_to_be_empty_is_not_given),
+		cmocka_unit_test(more_than_can_be_taken_back_waits),
 		cmocka_unit_test(a_delete_can_be_asked_for_again),
 		cmocka_unit_test(every_request_is_answered_once),
 		cmocka_unit_test(calls_that_fail_open_the_breaker),
