@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * A line of the table's index: 64 bytes, 15 entries of a tag (16 bits of the hash) and the number of a
+ * A line of the table's index: 64 bytes, 15 entries of a tag (15 bits of the hash) and the number of a
  * record within its group (16 bits), and eight small counts. For the table (flow/table.c) only.
  *
  * The counts say, for each class of tags, how many keys have their home here and lie in their other
