@@ -11,11 +11,16 @@
 #include <rte_cycles.h>
 #include <rte_version.h>
 
-#include "base/suggest.h"
 #include "base/text.h"
+#include "bench/memory.h"
 
-#define EXIT_MISUSED 2
 #define LEAST 0.05
+
+/* Measures of which there was a row. */
+#define PRINTED_MAX 64
+#define MEASURE_BYTES 64
+static char printed[PRINTED_MAX][MEASURE_BYTES];
+static unsigned n_printed;
 
 static int compare(const void *a, const void *b)
 {
@@ -49,6 +54,8 @@ void bench_print(struct bench_row *row, bool json)
 	bool holds = row->goal == 0 || ratio >= row->goal;
 	char flows[TEXT_NUMBER_MAX];
 
+	if (n_printed < PRINTED_MAX && !bench_has_printed(row->measure))
+		snprintf(printed[n_printed++], MEASURE_BYTES, "%s", row->measure);
 	if (spread(row->theirs, row->rounds) > far)
 		far = spread(row->theirs, row->rounds);
 	if (json) {
@@ -65,6 +72,14 @@ void bench_print(struct bench_row *row, bool json)
 			holds ? "" : "low", 100 * far);
 	}
 	fflush(stdout);
+}
+
+bool bench_has_printed(const char *measure)
+{
+	for (unsigned i = 0; i < n_printed; i++)
+		if (measure == NULL || strcmp(printed[i], measure) == 0)
+			return true;
+	return false;
 }
 
 void bench_machine(char *text, size_t size)
@@ -91,6 +106,9 @@ void bench_print_head(bool json)
 
 	bench_machine(machine, sizeof(machine));
 	fprintf(json ? stderr : stdout, "%s\n", machine);
+	if (bench_huge_pages() == 0)
+		fputs("no pages of 2 MB are had: what is to lie on them lies on pages of 4 KB\n",
+			stderr);
 	if (!json)
 		printf("%-20s %-8s %11s  %10s  %-18s %10s  %-7s  %5s  %5s %-4s %6s\n", "measure",
 			"load", "flows", "ours", "against", "theirs", "unit", "ratio", "goal", "",
@@ -125,226 +143,4 @@ void bench_pin(void)
 		sched_setaffinity(0, sizeof(last), &last);
 		return;
 	}
-}
-
-/* What --measure, --against and --load may name. */
-static const char *const table_measures[] = {"insert", "delete", "delete_known", "insert_in_order",
-	"delete_in_order", "lookup_hit", "lookup_update", "lookup_hit_alone", "lookup_update_alone",
-	"lookup_update_burst32", "lookup_miss", "churn", "limit", "limit_carried", "lookup_hit_4k",
-	"lookup_update_4k", "lookup_update_full", "bytes_per_flow", "bytes_per_flow_full",
-	"writers", "writers_scale", NULL};
-static const char *const ablate_measures[] = {"prefetch", "carried", "burst_8", "burst_16",
-	"burst_32", "fused_hash", "pages", "tags", "simd_portable", "simd_sse42", "simd_avx2",
-	"simd_avx512", NULL};
-static const char *const table_against[] = {
-	"rte_hash", "rte_hash_naive", "rte_hash_lf", "rte_table_hash_ext", "limit", NULL};
-static const char *const table_loads[] = {"uniform", "zipf", NULL};
-static const char *const wire_measures[] = {"wire", "mark", "mark_total", "tcp_window",
-	"two_workers", "learn_rate", "json_rate", "attack", NULL};
-
-static const struct {
-	const char *name;
-	int (*run)(const struct bench_options *options);
-	uint32_t least; /* flows */
-	const char *what;
-	const char *const *measures; /* that --measure may name; NULL: the bench looks itself */
-} benches[] = {
-	{"flowsim", bench_flowsim, 64,
-		"what marks of the simulated NIC cost, and how many rules it takes a second", NULL},
-	{"table", bench_table, 64, "the flow table against rte_hash at its best, and others",
-		table_measures},
-	{"list", bench_list, 64, "a worker whose flows are listed against one left alone", NULL},
-	{"wire", bench_wire, 1,
-		"the whole path against the founding algorithm and rte_hash at its best",
-		wire_measures},
-};
-
-#define N_BENCHES (sizeof(benches) / sizeof(benches[0]))
-
-static void print_help(FILE *stream)
-{
-	fputs("Measures this machine, side by side with the best known way, in turns.\n"
-	      "\n"
-	      "Usage: millrace bench NAME [--flows N,N...] [--json] [option...]\n"
-	      "\n",
-		stream);
-	for (unsigned i = 0; i < N_BENCHES; i++)
-		fprintf(stream, "  %-12s %s\n", benches[i].name, benches[i].what);
-	fputs("\n"
-	      "  --flows N,N  sizes to measure at (default: table 1024,16384,65536,1000000,\n"
-	      "               8000000,32000000; list 1000000; wire 1,2048,65536,1000000;\n"
-	      "               flowsim 16384,1000000)\n"
-	      "  --json       one JSON object a line\n"
-	      "  --measure NAME,NAME  table, wire: only these\n"
-	      "  --mark       wire: only what marks of the NIC are worth\n"
-	      "  --stages     wire: also what each stage of our path costs\n"
-	      "\n"
-	      "Of table only:\n"
-	      "  --against NAME,NAME  these contenders\n"
-	      "  --load NAME          uniform or zipf, where rows have a load\n"
-	      "  --ablate             instead, what each trick is worth by itself\n"
-	      "  --plot FILE          also a chart of it, as SVG\n"
-	      "\n"
-	      "A ratio above 1 is better for us. Costs are TSC cycles; of nine rounds the lower\n"
-	      "quartile counts; spread is the wider middle half of the two, as a share of it.\n",
-		stream);
-}
-
-static int misused(const char *format, const char *word)
-{
-	fprintf(stderr, "millrace: ");
-	fprintf(stderr, format, word);
-	fprintf(stderr, "; millrace bench --help lists what there is\n");
-	return EXIT_MISUSED;
-}
-
-static bool parse_flows(const char *text, struct bench_options *options)
-{
-	options->n_flows = 0;
-	while (options->n_flows < sizeof(options->flows) / sizeof(options->flows[0])) {
-		char *end;
-		unsigned long flows = strtoul(text, &end, 10);
-
-		if (end == text || *text == '-' || flows < 1 || flows > 67108864)
-			return false;
-		options->flows[options->n_flows++] = (uint32_t)flows;
-		if (*end == '\0')
-			return true;
-		if (*end != ',')
-			return false;
-		text = end + 1;
-	}
-	return false;
-}
-
-static bool enough(const char *name, const struct bench_options *options, uint32_t least)
-{
-	for (unsigned i = 0; i < options->n_flows; i++) {
-		if (options->flows[i] >= least)
-			continue;
-		fprintf(stderr, "millrace: bench %s: --flows: %u is too few, %u is not\n", name,
-			options->flows[i], least);
-		return false;
-	}
-	return true;
-}
-
-/* Are all words that an option lists among those that there are? */
-static bool known(const char *name, const char *option, const char *const *words, const char *asked)
-{
-	unsigned n = 0;
-
-	while (words != NULL && words[n] != NULL)
-		n++;
-	for (const char *at = n == 0 ? NULL : asked; at != NULL; at = *at == ',' ? at + 1 : NULL) {
-		size_t length = strcspn(at, ",");
-		char word[64];
-		unsigned i = 0;
-
-		snprintf(word, sizeof(word), "%.*s", (int)length, at);
-		at += length;
-		while (i < n && strcmp(word, words[i]) != 0)
-			i++;
-		if (i < n)
-			continue;
-		const char *near = suggest(word, words, n);
-
-		fprintf(stderr, "millrace: bench %s: %s: no '%s'%s%s\n", name, option, word,
-			near ? "; did you mean " : "", near ? near : "");
-		return false;
-	}
-	return true;
-}
-
-static int run(const char *name, const struct bench_options *options)
-{
-	const char *names[N_BENCHES];
-
-	for (unsigned i = 0; i < N_BENCHES; i++) {
-		names[i] = benches[i].name;
-		if (strcmp(name, names[i]) != 0)
-			continue;
-		if (!enough(name, options, benches[i].least) ||
-			!known(name, "--measure",
-				options->ablate ? ablate_measures : benches[i].measures,
-				options->measures) ||
-			!known(name, "--against", table_against, options->against) ||
-			!known(name, "--load", table_loads, options->loads))
-			return EXIT_MISUSED;
-		return benches[i].run(options) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
-	}
-	const char *near = suggest(name, names, N_BENCHES);
-
-	fprintf(stderr, "millrace: bench: no '%s'%s%s\n", name, near ? "; did you mean " : "",
-		near ? near : "");
-	return EXIT_MISUSED;
-}
-
-/* An option that has a value, or only the table has: how many words it took; 0: it is none of these. */
-static int parse_more(char **argv, int left, struct bench_options *options)
-{
-	const struct {
-		const char *name;
-		const char **value;
-	} words[] = {
-		{"--measure", &options->measures},
-		{"--against", &options->against},
-		{"--load", &options->loads},
-		{"--plot", &options->plot},
-	};
-
-	if (strcmp(argv[0], "--ablate") == 0) {
-		options->ablate = true;
-		return 1;
-	}
-	for (unsigned i = 0; left > 1 && i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcmp(argv[0], words[i].name) != 0)
-			continue;
-		*words[i].value = argv[1];
-		return 2;
-	}
-	return 0;
-}
-
-int bench_main(int argc, char **argv)
-{
-	struct bench_options options = {0};
-	const char *name = NULL;
-	const char *of_table = NULL, *of_wire = NULL;
-
-	for (int i = 1; i < argc; i++) {
-		int taken;
-
-		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-			print_help(stdout);
-			return EXIT_SUCCESS;
-		} else if (strcmp(argv[i], "--json") == 0) {
-			options.json = true;
-		} else if (strcmp(argv[i], "--mark") == 0) {
-			options.measures = "mark";
-			of_wire = argv[i];
-		} else if (strcmp(argv[i], "--stages") == 0) {
-			options.stages = true;
-		} else if (strcmp(argv[i], "--flows") == 0 && i + 1 < argc) {
-			if (!parse_flows(argv[++i], &options))
-				return misused("--flows %s: not sizes of 1 to 67108864", argv[i]);
-		} else if ((taken = parse_more(&argv[i], argc - i, &options)) > 0) {
-			if (strcmp(argv[i], "--measure") != 0)
-				of_table = argv[i];
-			i += taken - 1;
-		} else if (argv[i][0] == '-' || name != NULL) {
-			return misused("bench: %s: not understood", argv[i]);
-		} else {
-			name = argv[i];
-		}
-	}
-	if (name == NULL) {
-		print_help(stderr);
-		return EXIT_MISUSED;
-	}
-	if (of_table != NULL && strcmp(name, "table") != 0)
-		return misused("bench: %s is for the table only", of_table);
-	if (of_wire != NULL && strcmp(name, "wire") != 0)
-		return misused("bench: %s is for the wire only", of_wire);
-	return run(name, &options);
 }

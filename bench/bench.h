@@ -51,7 +51,13 @@ struct bench_row {
  */
 void bench_print(struct bench_row *row, bool json);
 
-/* The head of the table, and what machine this is; nothing with --json but the machine on stderr. */
+/* Whether there has been a row of this measure; NULL: any row. */
+bool bench_has_printed(const char *measure);
+
+/*
+ * The head of the table, and what machine this is; nothing with --json but the machine on stderr. There,
+ * too, that the kernel gives no pages of 2 MB, if so.
+ */
 void bench_print_head(bool json);
 
 /* The lower quartile of so many rounds, which it sorts. */
@@ -65,6 +71,10 @@ bool bench_asked(const char *list, const char *word);
 
 /* The calling thread to the last processor that it may use, whose cache is then its own. */
 void bench_pin(void);
+
+/* What --plot draws, of the measures of `table`. */
+#define BENCH_N_PANELS 4
+extern const char *const bench_panels[BENCH_N_PANELS];
 
 /* `millrace bench`: argv[0] is "bench". Returns the exit code. */
 int bench_main(int argc, char **argv);

@@ -11,5 +11,11 @@
 
 #include <stddef.h>
 
+/*
+ * Whether the kernel backs memory that asks for it by pages of 2 MB, as tried with some: 1, 0, or a negative
+ * errno when it does not say. Any thread, at any time.
+ */
+int bench_huge_pages(void);
+
 /* Makes a heap of `bytes`. Returns the socket that it is asked by, or a negative errno. */
 int bench_heap_create(size_t bytes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `millrace bench table`: the flow table against rte_hash at its best and other known ways. Keys are made
- * outside of the timed part, 512 at a time, so that they are as warm as after extraction; hashing them is
+ * outside of the timed part, 1,024 at a time, so that they are as warm as after extraction; hashing them is
  * timed on both sides. Packets, bytes and last seen are updated alike. Both sides lie on 2 MB pages where
  * the kernel has them. Tables are made for N flows and hold 0.875 N. docs/benchmarks.md has the rows.
  *
@@ -24,6 +24,9 @@ static const uint32_t sizes[] = {1024, 16384, 65536, 1000000, 8000000, 32000000}
 
 static const struct table_contender *const contenders[] = {
 	&table_rte_hash, &table_rte_hash_naive, &table_rte_hash_lf, &table_rte_table_hash_ext};
+
+const char *const bench_panels[BENCH_N_PANELS] = {
+	"lookup_update", "lookup_miss", "insert", "churn"};
 
 void table_progress(const char *what, const char *against, uint32_t flows, unsigned round)
 {
@@ -132,11 +135,9 @@ static int measure_all(struct table_bench *bench)
 
 static int begin_plot(struct table_bench *bench, const char *path)
 {
-	static const char *const panels[] = {"lookup_update", "lookup_miss", "insert", "churn"};
-
-	return path == NULL
-		       ? 0
-		       : plot_create(&bench->plot, path, panels, RTE_DIM(panels), &bench->error);
+	return path == NULL ? 0
+			    : plot_create(&bench->plot, path, bench_panels, BENCH_N_PANELS,
+				      &bench->error);
 }
 
 /* Of what was measured, also when that came to an early end. */

@@ -134,6 +134,14 @@ static int learn(struct wire *wire)
 	return -EIO;
 }
 
+void wire_print(const struct wire_bench *bench, const char *main, struct bench_row *row)
+{
+	const char *measures = bench->options.measures;
+
+	if (bench_asked(measures, main) || bench_asked(measures, row->measure))
+		bench_print(row, bench->options.json);
+}
+
 static void print_row(const struct wire *wire, const char *load, const char *measure,
 	const char *against, double goal, const double *ours, const double *theirs)
 {
@@ -148,7 +156,7 @@ static void print_row(const struct wire *wire, const char *load, const char *mea
 
 	memcpy(row.ours, ours, sizeof(row.ours));
 	memcpy(row.theirs, theirs, sizeof(row.theirs));
-	bench_print(&row, wire->bench.options.json);
+	wire_print(&wire->bench, "wire", &row);
 }
 
 /* Against whom, as what, and how much better we are to be with many flows, and with very many. */
@@ -253,6 +261,9 @@ static int measure_wire(struct wire *wire, const uint32_t *flows, unsigned n)
 	return ret;
 }
 
+/* Those that come along with `wire`. */
+static const char *const wire_others[] = {"wire_total", "wire_unlisted", "floor"};
+
 /* The measures beside `wire`, and the sizes that each is of. */
 static const struct {
 	const char *name, *other; /* `other` comes along */
@@ -260,16 +271,25 @@ static const struct {
 	int (*run)(const struct wire_bench *bench, uint32_t flows);
 } more[] = {
 	{"mark", "mark_total", {2048, 65536, 1000000}, wire_mark},
-	{"tcp_window", NULL, {65536}, wire_tcp},
-	{"two_workers", NULL, {65536, 1000000}, wire_workers},
+	{"tcp_window", "tcp_window_share", {65536}, wire_tcp},
+	{"two_workers", "two_workers_half", {65536, 1000000}, wire_workers},
 	{"learn_rate", "json_rate", {1000000}, wire_learn},
-	{"attack", NULL, {1000000}, wire_attack},
+	{"attack", "attack_portable", {1000000}, wire_attack},
 };
 
 /* Is any of --measure's words this? Without such words, it is not. */
 static bool is_named(const struct bench_options *options, const char *name)
 {
 	return name != NULL && options->measures != NULL && bench_asked(options->measures, name);
+}
+
+static bool wants_wire(const struct bench_options *options)
+{
+	bool wants = bench_asked(options->measures, "wire");
+
+	for (unsigned i = 0; i < RTE_DIM(wire_others); i++)
+		wants = wants || is_named(options, wire_others[i]);
+	return wants;
 }
 
 static bool has_size(const struct bench_options *options, uint32_t flows)
@@ -316,7 +336,7 @@ static int make_heap(struct wire *wire, const uint32_t *flows, unsigned n)
 		     is_named(options, "mark_total");
 	uint32_t most = 0;
 
-	if (!marks && !bench_asked(options->measures, "wire"))
+	if (!marks && !wants_wire(options))
 		return 0;
 	for (unsigned i = 0; i < n; i++)
 		most = RTE_MAX(most, flows[i]);
@@ -343,7 +363,7 @@ int bench_wire(const struct bench_options *options)
 	bench_pin();
 	bench_print_head(options->json);
 	ret = make_heap(&wire, flows, n);
-	if (ret == 0 && bench_asked(options->measures, "wire"))
+	if (ret == 0 && wants_wire(options))
 		ret = measure_wire(&wire, flows, n);
 	for (unsigned i = 0; ret == 0 && i < RTE_DIM(more); i++)
 		ret = measure_more(&wire, i);

@@ -73,6 +73,12 @@ struct wire_bench {
 	int heap;	   /* by which DPDK's tables of others are asked for memory */
 };
 
+/*
+ * Prints a row if --measure names it, or the measure that it comes along with (`main`, which may be itself),
+ * or nothing.
+ */
+void wire_print(const struct wire_bench *bench, const char *main, struct bench_row *row);
+
 /* A processor that the bench does not use itself; -1: there is none. */
 int wire_other_cpu(const struct wire_bench *bench);
 

@@ -271,7 +271,7 @@ static int measure_set(const struct wire_bench *bench, const struct attack *atta
 			return -EIO;
 		}
 	}
-	bench_print(&row, bench->options.json);
+	wire_print(bench, "attack", &row);
 	return 0;
 }
 

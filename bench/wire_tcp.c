@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "bench/wire.h"
 
@@ -82,11 +83,11 @@ static int check(const struct wire_engine *engine)
 }
 
 /*
- * Of the differences' quartile some would be chance: quartiles are taken first, which sorts the rounds,
- * and then what is at the same place of all is compared.
+ * What each round says, in which all four were measured beside one another: their spread is the row's. The
+ * share is of one floor, so that it is the same by another unit.
  */
 static void print_rows(
-	const struct wire_bench *bench, uint32_t flows, struct rounds rounds[N_PROTOS])
+	const struct wire_bench *bench, uint32_t flows, const struct rounds rounds[N_PROTOS])
 {
 	struct bench_row row = {.bench = "wire",
 		.measure = "tcp_window",
@@ -96,14 +97,12 @@ static void print_rows(
 		.against = "goal",
 		.goal = 1,
 		.rounds = BENCH_ROUNDS};
-	struct bench_row share;
-	double floor = 0;
+	struct bench_row share = row;
+	double floors[BENCH_ROUNDS];
 
-	for (enum proto proto = N_PROTOS; proto-- > UDP;) {
-		floor = bench_lower_quartile(rounds[proto].floor, BENCH_ROUNDS);
-		bench_lower_quartile(rounds[proto].total, BENCH_ROUNDS);
-	}
-	share = row;
+	memcpy(floors, rounds[UDP].floor, sizeof(floors));
+	double floor = bench_lower_quartile(floors, BENCH_ROUNDS);
+
 	share.measure = "tcp_window_share";
 	share.unit = "floors";
 	for (unsigned i = 0; i < BENCH_ROUNDS; i++) {
@@ -113,8 +112,8 @@ static void print_rows(
 		share.ours[i] = row.ours[i] / floor;
 		share.theirs[i] = GOAL_CYCLES / floor;
 	}
-	bench_print(&row, bench->options.json);
-	bench_print(&share, bench->options.json);
+	wire_print(bench, "tcp_window", &row);
+	wire_print(bench, "tcp_window", &share);
 }
 
 int wire_tcp(const struct wire_bench *bench, uint32_t flows)

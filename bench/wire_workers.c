@@ -145,7 +145,7 @@ static void print_row(const struct wire_bench *bench, uint32_t flows, const char
 		row.ours[i] = both[i];
 		row.theirs[i] = one[i];
 	}
-	bench_print(&row, bench->options.json);
+	wire_print(bench, "two_workers", &row);
 }
 
 int wire_workers(const struct wire_bench *bench, uint32_t flows)

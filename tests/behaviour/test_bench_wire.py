@@ -88,6 +88,27 @@ def test_attack_on_the_portable_hash_alone(monkeypatch):
     assert [(row["measure"], row["load"]) for row in rows("attack", 1000)] == attacked(["attack"])
 
 
+@pytest.mark.usefixtures("simulated")
+@pytest.mark.parametrize("measure, count", [
+    ("floor", 1), ("wire_total", 2), ("wire_unlisted", 1), ("tcp_window_share", 1)])
+def test_what_comes_along_is_had_alone(measure, count):
+    assert [row["measure"] for row in rows(measure, 64)] == count * [measure] * (
+        1 if measure == "tcp_window_share" else 2)  # loads
+
+
+@pytest.mark.usefixtures("simulated")
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two workers take two processors")
+def test_two_workers_half_alone():
+    assert [row["measure"] for row in rows("two_workers_half", 1024)] == ["two_workers_half"]
+
+
+def test_the_other_hash_where_there_is_none(monkeypatch):
+    monkeypatch.setenv("MILLRACE_SIMD", "portable")
+    done = run("bench", "wire", "--measure", "attack_portable", "--flows", "64", "--json")
+    assert (done.code, done.stdout) == (1, b"")
+    assert "bench wire: attack_portable: no row at" in done.stderr
+
+
 def test_measures_have_sizes_of_their_own():
     """Unless they are named, they are measured at theirs: none of them at this one."""
     done = run("bench", "wire", "--flows", "100", "--json", timeout=120)
@@ -99,7 +120,7 @@ def test_measures_have_sizes_of_their_own():
 
 
 @pytest.mark.parametrize("args, code, line", [
-    (["--measure", "tcp"], 2, "bench wire: --measure: no 'tcp'"),
+    (["--measure", "tcp"], 2, "bench wire: --measure: no 'tcp'; there are wire, wire_total, "),
     (["--measure", "wire,attak"], 2, "no 'attak'; did you mean attack"),
     (["--measure", "learn_rate", "--flows", "63"], 1,
      "learn_rate: 63 flows are too few, 64 are not"),

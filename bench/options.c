@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the user asks of `millrace bench`, and what of that makes no sense. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "bench/bench.h"
+
+#define EXIT_MISUSED 2
+#define MOST_FLOWS 67108864
+
+/* What --measure, --against and --load may name. */
+static const char *const table_measures[] = {"insert", "delete", "delete_known", "insert_in_order",
+	"delete_in_order", "lookup_hit", "lookup_update", "lookup_hit_alone", "lookup_update_alone",
+	"lookup_update_engine", "lookup_update_burst32", "lookup_miss", "churn", "churn_by_key",
+	"limit", "limit_carried", "lookup_hit_4k", "lookup_update_4k", "lookup_update_full",
+	"bytes_per_flow", "bytes_per_flow_full", "writers", "writers_scale", NULL};
+static const char *const ablate_measures[] = {"one_by_one", "carried", "burst_8", "burst_16",
+	"burst_32", "fused_hash", "pages", "tags", "simd_portable", "simd_sse42", "simd_avx2",
+	"simd_avx512", NULL};
+static const char *const table_against[] = {
+	"rte_hash", "rte_hash_naive", "rte_hash_lf", "rte_table_hash_ext", "limit", NULL};
+static const char *const table_loads[] = {"uniform", "zipf", NULL};
+static const char *const wire_measures[] = {"wire", "wire_total", "wire_unlisted", "floor", "mark",
+	"mark_total", "tcp_window", "tcp_window_share", "two_workers", "two_workers_half",
+	"learn_rate", "json_rate", "attack", "attack_portable", NULL};
+
+enum option { MEASURE, MARK, STAGES, AGAINST, LOAD, ABLATE, PLOT, N_OPTIONS };
+
+static const struct {
+	const char *name;
+	bool has_value;
+} words[N_OPTIONS] = {
+	[MEASURE] = {"--measure", true},
+	[MARK] = {"--mark", false},
+	[STAGES] = {"--stages", false},
+	[AGAINST] = {"--against", true},
+	[LOAD] = {"--load", true},
+	[ABLATE] = {"--ablate", false},
+	[PLOT] = {"--plot", true},
+};
+
+#define TAKES(option) (1u << (option))
+
+static const struct {
+	const char *name;
+	int (*run)(const struct bench_options *options);
+	uint32_t least; /* flows */
+	unsigned most;	/* sizes */
+	unsigned takes; /* options */
+	const char *what;
+	const char *const *measures; /* that --measure may name */
+} benches[] = {
+	{"flowsim", bench_flowsim, 64, 16, 0,
+		"what marks of the simulated NIC cost, and how many rules it takes a second", NULL},
+	{"table", bench_table, 64, 16,
+		TAKES(MEASURE) | TAKES(AGAINST) | TAKES(LOAD) | TAKES(ABLATE) | TAKES(PLOT),
+		"the flow table against rte_hash at its best, and others", table_measures},
+	{"list", bench_list, 64, 1, 0, "a worker whose flows are listed against one left alone",
+		NULL},
+	{"wire", bench_wire, 1, 16, TAKES(MEASURE) | TAKES(MARK) | TAKES(STAGES),
+		"the whole path against the founding algorithm and rte_hash at its best",
+		wire_measures},
+};
+
+#define N_BENCHES (sizeof(benches) / sizeof(benches[0]))
+
+/* The command line, as it was given. */
+struct asked {
+	const char *name;
+	const char *flows;
+	bool json;
+	bool is_given[N_OPTIONS];
+	const char *value[N_OPTIONS];
+};
+
+static void print_help(FILE *stream)
+{
+	fputs("Measures this machine, side by side with the best known way, in turns.\n"
+	      "\n"
+	      "Usage: millrace bench NAME [--flows N,N...] [--json] [option...]\n"
+	      "\n",
+		stream);
+	for (unsigned i = 0; i < N_BENCHES; i++)
+		fprintf(stream, "  %-12s %s\n", benches[i].name, benches[i].what);
+	fputs("\n"
+	      "  --flows N,N  sizes to measure at (default: table 1024,16384,65536,1000000,\n"
+	      "               8000000,32000000; wire 1,2048,65536,1000000; flowsim\n"
+	      "               16384,1000000; list, which takes one, 1000000)\n"
+	      "  --json       one JSON object a line\n"
+	      "  --measure NAME,NAME  table, wire: only these\n"
+	      "  --mark       wire: only what marks of the NIC are worth\n"
+	      "  --stages     wire: also what each stage of our path costs\n"
+	      "\n"
+	      "Of table only:\n"
+	      "  --against NAME,NAME  these contenders\n"
+	      "  --load NAME          uniform or zipf, where rows have a load\n"
+	      "  --ablate             instead, what each trick is worth by itself\n"
+	      "  --plot FILE          also a chart of it, as SVG\n"
+	      "\n"
+	      "A ratio above 1 is better for us. Costs are TSC cycles; of nine rounds the lower\n"
+	      "quartile counts; spread is the wider middle half of the two, as a share of it.\n",
+		stream);
+}
+
+static int misused(const char *format, const char *word)
+{
+	fprintf(stderr, "millrace: ");
+	fprintf(stderr, format, word);
+	fprintf(stderr, "; millrace bench --help lists what there is\n");
+	return EXIT_MISUSED;
+}
+
+/* Sizes with commas between, none below `least` and not more than `most` of them. */
+static bool parse_flows(
+	const char *text, uint32_t least, unsigned most, struct bench_options *options)
+{
+	while (options->n_flows < most) {
+		char *end;
+		unsigned long flows = strtoul(text, &end, 10);
+
+		if (end == text || *text == '-' || flows < least || flows > MOST_FLOWS)
+			return false;
+		options->flows[options->n_flows++] = (uint32_t)flows;
+		if (*end == '\0')
+			return true;
+		if (*end != ',')
+			return false;
+		text = end + 1;
+	}
+	return false;
+}
+
+/* The next word of a list with commas between; NULL: there is none. */
+static const char *next_word(const char *list, char *word, size_t size)
+{
+	size_t length;
+
+	if (list == NULL)
+		return NULL;
+	length = strcspn(list, ",");
+	snprintf(word, size, "%.*s", (int)length, list);
+	return list + length;
+}
+
+static const char *after_comma(const char *at)
+{
+	return *at == ',' ? at + 1 : NULL;
+}
+
+/* Are all words that an option lists among those that there are? Else a line has them. */
+static bool known(const char *name, const char *option, const char *const *there, const char *list)
+{
+	char word[64];
+	unsigned n = 0;
+
+	while (there != NULL && there[n] != NULL)
+		n++;
+	for (const char *at = next_word(list, word, sizeof(word)); at != NULL;
+		at = next_word(after_comma(at), word, sizeof(word))) {
+		unsigned i = 0;
+
+		while (i < n && strcmp(word, there[i]) != 0)
+			i++;
+		if (i < n)
+			continue;
+		const char *near = suggest(word, there, n);
+
+		fprintf(stderr, "millrace: bench %s: %s: no '%s'%s%s; there are", name, option,
+			word, near ? "; did you mean " : "", near ? near : "");
+		for (i = 0; i < n; i++)
+			fprintf(stderr, "%s %s", i == 0 ? "" : ",", there[i]);
+		fprintf(stderr, "\n");
+		return false;
+	}
+	return true;
+}
+
+/* Does the bench take this option? Else a line says which ones do. */
+static bool taken(unsigned bench, enum option option)
+{
+	bool first = true;
+
+	if (benches[bench].takes & TAKES(option))
+		return true;
+	fprintf(stderr, "millrace: bench %s: %s is for", benches[bench].name, words[option].name);
+	for (unsigned i = 0; i < N_BENCHES; i++) {
+		if (!(benches[i].takes & TAKES(option)))
+			continue;
+		fprintf(stderr, "%s %s", first ? "" : " and", benches[i].name);
+		first = false;
+	}
+	fprintf(stderr, " only\n");
+	return false;
+}
+
+/* Of a chart something has to be measured that is drawn. */
+static bool draws(const struct asked *asked)
+{
+	for (unsigned i = 0; i < BENCH_N_PANELS; i++)
+		if (bench_asked(asked->value[MEASURE], bench_panels[i]))
+			return true;
+	return false;
+}
+
+/* Does all that was asked for make sense together? Else a line says what does not. */
+static bool sensible(unsigned bench, const struct asked *asked)
+{
+	/* the first says already what is measured, against whom, or that nothing is drawn */
+	static const enum option apart[][2] = {{ABLATE, AGAINST}, {ABLATE, PLOT}, {MARK, MEASURE}};
+	const char *name = benches[bench].name;
+
+	for (enum option option = 0; option < N_OPTIONS; option++)
+		if (asked->is_given[option] && !taken(bench, option))
+			return false;
+	for (unsigned i = 0; i < sizeof(apart) / sizeof(apart[0]); i++) {
+		if (!asked->is_given[apart[i][0]] || !asked->is_given[apart[i][1]])
+			continue;
+		fprintf(stderr, "millrace: bench %s: %s takes no %s\n", name,
+			words[apart[i][0]].name, words[apart[i][1]].name);
+		return false;
+	}
+	if (!known(name, "--measure",
+		    asked->is_given[ABLATE] ? ablate_measures : benches[bench].measures,
+		    asked->value[MEASURE]) ||
+		!known(name, "--against", table_against, asked->value[AGAINST]) ||
+		!known(name, "--load", table_loads, asked->value[LOAD]))
+		return false;
+	if (asked->is_given[PLOT] && !draws(asked)) {
+		fprintf(stderr,
+			"millrace: bench %s: --plot draws nothing of what --measure names\n", name);
+		return false;
+	}
+	return true;
+}
+
+#define NO_ROW ": no row at these sizes, loads and contenders, or on this machine\n"
+
+/* Says which measures that were asked for have no row. Returns the exit code. */
+static int tell_missing(const char *name, const char *measures)
+{
+	char word[64];
+
+	for (const char *at = next_word(measures, word, sizeof(word)); at != NULL;
+		at = next_word(after_comma(at), word, sizeof(word)))
+		if (!bench_has_printed(word))
+			fprintf(stderr, "millrace: bench %s: %s" NO_ROW, name, word);
+	if (bench_has_printed(NULL))
+		return EXIT_SUCCESS;
+	if (measures == NULL)
+		fprintf(stderr, "millrace: bench %s" NO_ROW, name);
+	return EXIT_FAILURE;
+}
+
+static int run(const struct asked *asked)
+{
+	struct bench_options options = {
+		.json = asked->json,
+		.stages = asked->is_given[STAGES],
+		.measures = asked->is_given[MARK] ? "mark" : asked->value[MEASURE],
+		.against = asked->value[AGAINST],
+		.loads = asked->value[LOAD],
+		.ablate = asked->is_given[ABLATE],
+		.plot = asked->value[PLOT],
+	};
+	const char *names[N_BENCHES];
+
+	for (unsigned i = 0; i < N_BENCHES; i++) {
+		names[i] = benches[i].name;
+		if (strcmp(asked->name, names[i]) != 0)
+			continue;
+		if (!sensible(i, asked))
+			return EXIT_MISUSED;
+		if (asked->flows != NULL &&
+			!parse_flows(asked->flows, benches[i].least, benches[i].most, &options)) {
+			fprintf(stderr, "millrace: bench %s: --flows %s: not %s of %u to %u\n",
+				names[i], asked->flows, benches[i].most == 1 ? "a size" : "sizes",
+				benches[i].least, MOST_FLOWS);
+			return EXIT_MISUSED;
+		}
+		if (benches[i].run(&options) < 0)
+			return EXIT_FAILURE;
+		return tell_missing(names[i], options.measures);
+	}
+	const char *near = suggest(asked->name, names, N_BENCHES);
+
+	fprintf(stderr, "millrace: bench: no '%s'%s%s\n", asked->name,
+		near ? "; did you mean " : "", near ? near : "");
+	return EXIT_MISUSED;
+}
+
+/* An option of some benches: how many words it took; 0: it is none of these. */
+static int parse_option(char **argv, int left, struct asked *asked)
+{
+	for (enum option option = 0; option < N_OPTIONS; option++) {
+		if (strcmp(argv[0], words[option].name) != 0)
+			continue;
+		if (words[option].has_value && left < 2)
+			return 0;
+		asked->is_given[option] = true;
+		if (words[option].has_value)
+			asked->value[option] = argv[1];
+		return words[option].has_value ? 2 : 1;
+	}
+	return 0;
+}
+
+int bench_main(int argc, char **argv)
+{
+	struct asked asked = {0};
+
+	for (int i = 1; i < argc; i++) {
+		int taken;
+
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+			print_help(stdout);
+			return EXIT_SUCCESS;
+		} else if (strcmp(argv[i], "--json") == 0) {
+			asked.json = true;
+		} else if (strcmp(argv[i], "--flows") == 0 && i + 1 < argc) {
+			asked.flows = argv[++i];
+		} else if ((taken = parse_option(&argv[i], argc - i, &asked)) > 0) {
+			i += taken - 1;
+		} else if (argv[i][0] == '-' || asked.name != NULL) {
+			return misused("bench: %s: not understood", argv[i]);
+		} else {
+			asked.name = argv[i];
+		}
+	}
+	if (asked.name == NULL) {
+		print_help(stderr);
+		return EXIT_MISUSED;
+	}
+	return run(&asked);
+}
