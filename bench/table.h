@@ -53,6 +53,7 @@ struct table_churn {
 	struct table_chunk chunk;
 	struct table_key ended[TABLE_CHURN_CHANGES];
 	uint32_t ended_positions[TABLE_CHURN_CHANGES]; /* the same flows */
+	uint32_t ended_hashes[TABLE_CHURN_CHANGES];    /* by prepare() */
 	uint32_t new_positions[TABLE_CHURN_CHANGES];   /* filled */
 };
 
@@ -69,6 +70,7 @@ struct table_contender {
 	const char *name;
 	unsigned look_up_ways;
 	unsigned update_ways;
+	unsigned churn_ways;
 	/* Memory that create() will ask for, about. */
 	size_t (*needs)(const struct table_config *config);
 	/* 0, or a negative errno; after that destroy() does nothing. */
@@ -89,7 +91,9 @@ struct table_contender {
 	void (*remove)(void *side, const struct table_chunk *chunk, unsigned n);
 	/* NULL where flows are removed by their keys only. */
 	void (*remove_known)(void *side, const uint32_t *positions, unsigned n);
-	void (*churn)(void *side, struct table_churn *churn, uint64_t now);
+	/* What is known of flows that end before they do, outside of the time; NULL: nothing more. */
+	void (*prepare)(struct table_churn *churn);
+	void (*churn)(void *side, unsigned way, struct table_churn *churn, uint64_t now);
 };
 
 extern const struct table_contender table_ours;
@@ -99,10 +103,20 @@ extern const struct table_contender table_rte_hash_lf;
 extern const struct table_contender table_rte_table_hash_ext;
 
 /*
- * Ways of ours: bursts carried on beside one another, which is all of it; and for the ablation one burst
- * after the other, the hash made apart, one key after the other.
+ * Ways of ours: bursts carried on beside one another, which is all of it; one burst after the other; in the
+ * order of the packets' way, a burst counted after the next one's lines are asked for; and for the ablation
+ * one burst after the other with its hashes made before, and one key after the other.
  */
-enum { TABLE_OURS_CARRIED, TABLE_OURS_ALONE, TABLE_OURS_APART, TABLE_OURS_SINGLE };
+enum {
+	TABLE_OURS_CARRIED,
+	TABLE_OURS_ALONE,
+	TABLE_OURS_ENGINE,
+	TABLE_OURS_APART,
+	TABLE_OURS_SINGLE
+};
+
+/* Ways of ours to churn: flows end by position, or by key. */
+enum { TABLE_OURS_BY_POSITION, TABLE_OURS_BY_KEY };
 
 /* Our table, for who reads its memory otherwise. */
 const struct flow_table *table_ours_inside(const void *side);
@@ -177,7 +191,7 @@ struct table_look_up {
 
 /* Cycles a key of a round. */
 double table_look_ups(struct table_side *side, const struct table_look_up *what);
-double table_churns(struct table_side *side, unsigned round);
+double table_churns(struct table_side *side, unsigned way, unsigned round);
 
 /* ---- rows ---- */
 

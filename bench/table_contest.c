@@ -120,6 +120,8 @@ static void look_ups(struct contest *contest)
 		.burst = TABLE_BURST, .way = TABLE_OURS_ALONE};
 	static const struct table_look_up update_alone = {
 		.burst = TABLE_BURST, .way = TABLE_OURS_ALONE, .update = true};
+	static const struct table_look_up update_engine = {
+		.burst = TABLE_BURST, .way = TABLE_OURS_ENGINE, .update = true};
 	static const struct table_look_up update_32 = {.burst = 32, .update = true};
 	static const struct table_look_up miss = {.burst = TABLE_BURST, .miss = true};
 
@@ -133,6 +135,7 @@ static void look_ups(struct contest *contest)
 		return;
 	table_look_up_rows(bench, theirs, "lookup_hit_alone", &hit_alone, NULL);
 	table_look_up_rows(bench, theirs, "lookup_update_alone", &update_alone, table_update_goal);
+	table_look_up_rows(bench, theirs, "lookup_update_engine", &update_engine, NULL);
 	table_look_up_rows(bench, theirs, "lookup_update_burst32", &update_32, NULL);
 	table_look_up_rows(bench, theirs, "lookup_miss", &miss, miss_goal);
 }
@@ -211,22 +214,33 @@ static int changes(struct contest *contest)
 static int churn(struct contest *contest)
 {
 	struct table_bench *bench = contest->bench;
+	const char *against = contest->theirs.is->name;
 	uint32_t live = (uint32_t)((uint64_t)bench->flows * CHURN_PERCENT / 100);
-	struct bench_row row = table_row(
-		bench, "churn", "uniform", contest->theirs.is->name, goal_for(contest, churn_goal));
+	struct bench_row row =
+		table_row(bench, "churn", "uniform", against, goal_for(contest, churn_goal));
+	struct bench_row by_key = table_row(bench, "churn_by_key", "uniform", against, 0);
+	unsigned ways = contest->theirs.is->churn_ways;
+	double rounds[TABLE_WAYS][BENCH_ROUNDS];
 
-	if (!contest->best || !table_wants(bench, "churn"))
+	if (!contest->best || !(table_wants(bench, "churn") || table_wants(bench, "churn_by_key")))
 		return 0;
 	table_shrink(&bench->ours, live);
 	table_shrink(&contest->theirs, live);
 	for (unsigned i = 0; i < BENCH_ROUNDS; i++) {
-		table_progress("churn", contest->theirs.is->name, bench->flows, i);
-		row.ours[i] = table_churns(&bench->ours, i);
-		row.theirs[i] = table_churns(&contest->theirs, i);
+		table_progress("churn", against, bench->flows, i);
+		row.ours[i] = table_churns(&bench->ours, TABLE_OURS_BY_POSITION, i);
+		by_key.ours[i] = table_churns(&bench->ours, TABLE_OURS_BY_KEY, i);
+		for (unsigned way = 0; way < ways; way++)
+			rounds[way][i] = table_churns(&contest->theirs, way, i);
 	}
 	if (!table_side_right(&bench->ours) || !table_side_right(&contest->theirs))
 		return error_set(&bench->error, -EFAULT, "a table does not hold what it should");
-	table_print(bench, &row);
+	table_take_best(&row, rounds, ways);
+	table_take_best(&by_key, rounds, ways);
+	if (table_wants(bench, row.measure))
+		table_print(bench, &row);
+	if (table_wants(bench, by_key.measure))
+		table_print(bench, &by_key);
 	return table_fill(&bench->ours, bench->held) < 0
 		       ? error_set(&bench->error, -ENOSPC, "our table holds less than it should")
 		       : 0;

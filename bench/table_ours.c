@@ -68,7 +68,7 @@ static bool has(const void *side, const struct table_key *key)
 static inline void find(struct ours *ours, unsigned way, const struct flow_key *const *keys,
 	uint64_t *hashes, uint32_t *positions, unsigned n)
 {
-	if (way == TABLE_OURS_ALONE || way == TABLE_OURS_CARRIED) {
+	if (way != TABLE_OURS_SINGLE && way != TABLE_OURS_APART) {
 		flow_table_look_up_burst(&ours->table, keys, hashes, positions, n);
 		return;
 	}
@@ -79,8 +79,7 @@ static inline void find(struct ours *ours, unsigned way, const struct flow_key *
 		}
 		return;
 	}
-	for (unsigned i = 0; i < n; i++)
-		hashes[i] = flow_key_hash(ours->secret, keys[i]);
+	flow_table_hash_burst(&ours->table, keys, hashes, n);
 	flow_table_find_burst(&ours->table, keys, hashes, positions, n);
 }
 
@@ -103,8 +102,16 @@ static inline void count_all(struct ours *ours, const uint32_t *positions, unsig
 /* Bursts that wait for each of the last two steps of their look-up. */
 enum { AHEAD = 2, UNDER_WAY = 4 };
 
+static inline void begin_burst(struct ours *ours, struct flow_look_up *up,
+	const struct table_chunk *chunk, unsigned first, unsigned n)
+{
+	up->n = n;
+	memcpy(up->key, &chunk->pointers[first], n * sizeof(up->key[0]));
+	flow_look_up_begin(&ours->table, up);
+}
+
 /*
- * Bursts one after the other, as a walk carries them: while one's lines and records come from memory, the
+ * Bursts one after the other, carried as far as it pays: while one's lines and records come from memory, the
  * two before and after it are worked on.
  */
 static inline void carry(struct ours *ours, const struct table_chunk *chunk, unsigned n,
@@ -117,12 +124,10 @@ static inline void carry(struct ours *ours, const struct table_chunk *chunk, uns
 
 	for (unsigned i = 0; i < n_bursts + AHEAD; i++) {
 		if (i < n_bursts) {
-			struct flow_look_up *first = &under_way[i % UNDER_WAY];
+			unsigned first = i * burst;
 
-			first->n = RTE_MIN(burst, n - i * burst);
-			memcpy(first->key, &chunk->pointers[i * burst],
-				first->n * sizeof(first->key[0]));
-			flow_look_up_begin(table, first);
+			begin_burst(ours, &under_way[i % UNDER_WAY], chunk, first,
+				RTE_MIN(burst, n - first));
 		}
 		if (i >= 1 && i - 1 < n_bursts)
 			flow_look_up_find(table, &under_way[(i - 1) % UNDER_WAY]);
@@ -133,6 +138,32 @@ static inline void carry(struct ours *ours, const struct table_chunk *chunk, uns
 			if (update)
 				count_all(ours, positions, last->n, now);
 		}
+	}
+}
+
+/*
+ * In the order of the packets' way (path/direct_walk.c): while a burst's lines come from memory the one
+ * before it is compared and counted, and then this one's records are asked for.
+ */
+static void update_as_engine(struct ours *ours, const struct table_chunk *chunk, unsigned n,
+	unsigned burst, uint64_t now)
+{
+	static __thread struct flow_look_up under_way[2];
+	const struct flow_table *table = &ours->table;
+	uint32_t positions[TABLE_BURST];
+	unsigned turn = 0;
+
+	for (unsigned i = 0; i < n + burst; i += burst) {
+		struct flow_look_up *up = &under_way[turn], *before = &under_way[turn ^= 1];
+
+		if (i < n)
+			begin_burst(ours, up, chunk, i, RTE_MIN(burst, n - i));
+		if (i > 0) {
+			flow_look_up_end(table, before, positions);
+			count_all(ours, positions, before->n, now);
+		}
+		if (i < n)
+			flow_look_up_find(table, up);
 	}
 }
 
@@ -158,6 +189,10 @@ static void update(void *side, unsigned way, const struct table_chunk *chunk, un
 
 	if (way == TABLE_OURS_CARRIED && flow_look_up_waits(table_ours_inside(side))) {
 		carry(side, chunk, n, burst, true, now);
+		return;
+	}
+	if (way == TABLE_OURS_ENGINE && flow_look_up_waits(table_ours_inside(side))) {
+		update_as_engine(side, chunk, n, burst, now);
 		return;
 	}
 	for (unsigned i = 0; i < n; i += burst) {
@@ -249,19 +284,44 @@ static void churn_end(struct ours *ours, const struct flow_key *const *keys, con
 	learn(ours, fresh, fresh_hashes, new_positions, n_fresh, now);
 }
 
-static void churn_alone(struct ours *ours, struct table_churn *what, uint64_t now)
+/*
+ * What a burst looks up: its packets' keys and, by key, those of the flows that end with it. Sets the
+ * pointers; says how many.
+ */
+static unsigned churn_keys(
+	const struct table_churn *what, unsigned burst, bool by_key, const struct flow_key **keys)
+{
+	unsigned n = TABLE_CHURN_BURST;
+
+	memcpy(keys, &what->chunk.pointers[burst * TABLE_CHURN_BURST],
+		TABLE_CHURN_BURST * sizeof(keys[0]));
+	for (unsigned i = 0; by_key && i < TABLE_CHURN_NEW; i++)
+		keys[n++] = &what->ended[burst * TABLE_CHURN_NEW + i].key;
+	return n;
+}
+
+/* Those flows end: by the positions that were found, or by those that are known. */
+static void churn_remove(struct ours *ours, const struct table_churn *what, unsigned burst,
+	bool by_key, const uint32_t *positions)
+{
+	flow_table_remove_burst(&ours->table,
+		by_key ? &positions[TABLE_CHURN_BURST]
+		       : &what->ended_positions[burst * TABLE_CHURN_NEW],
+		TABLE_CHURN_NEW);
+}
+
+static void churn_alone(struct ours *ours, bool by_key, struct table_churn *what, uint64_t now)
 {
 	for (unsigned burst = 0; burst < TABLE_CHURN_BURSTS; burst++) {
-		const struct flow_key *const *keys =
-			&what->chunk.pointers[burst * TABLE_CHURN_BURST];
-		uint64_t hashes[TABLE_CHURN_BURST];
-		uint32_t positions[TABLE_CHURN_BURST];
+		const struct flow_key *keys[TABLE_BURST];
+		uint64_t hashes[TABLE_BURST];
+		uint32_t positions[TABLE_BURST];
 
-		flow_table_look_up_burst(&ours->table, keys, hashes, positions, TABLE_CHURN_BURST);
+		flow_table_look_up_burst(&ours->table, keys, hashes, positions,
+			churn_keys(what, burst, by_key, keys));
 		churn_end(ours, keys, hashes, positions,
 			&what->new_positions[burst * TABLE_CHURN_NEW], false, now);
-		flow_table_remove_burst(&ours->table,
-			&what->ended_positions[burst * TABLE_CHURN_NEW], TABLE_CHURN_NEW);
+		churn_remove(ours, what, burst, by_key, positions);
 	}
 }
 
@@ -273,6 +333,7 @@ static unsigned churn_ahead(const struct ours *ours)
 
 struct churning {
 	struct ours *ours;
+	bool by_key;
 	struct table_churn *what;
 	struct flow_look_up under_way[UNDER_WAY];
 };
@@ -281,49 +342,52 @@ static void churn_begin(struct churning *churning, unsigned burst)
 {
 	struct flow_look_up *up = &churning->under_way[burst % UNDER_WAY];
 
-	up->n = TABLE_CHURN_BURST;
-	memcpy(up->key, &churning->what->chunk.pointers[burst * TABLE_CHURN_BURST],
-		TABLE_CHURN_BURST * sizeof(up->key[0]));
+	up->n = churn_keys(churning->what, burst, churning->by_key, up->key);
 	flow_look_up_begin(&churning->ours->table, up);
-	flow_table_remove_begin(&churning->ours->table,
-		&churning->what->ended_positions[burst * TABLE_CHURN_NEW], TABLE_CHURN_NEW);
+	if (!churning->by_key)
+		flow_table_remove_begin(&churning->ours->table,
+			&churning->what->ended_positions[burst * TABLE_CHURN_NEW], TABLE_CHURN_NEW);
 }
 
 static void churn_find(struct churning *churning, unsigned burst)
 {
 	flow_look_up_find(&churning->ours->table, &churning->under_way[burst % UNDER_WAY]);
-	flow_table_remove_find(&churning->ours->table,
-		&churning->what->ended_positions[burst * TABLE_CHURN_NEW], TABLE_CHURN_NEW);
+	if (!churning->by_key)
+		flow_table_remove_find(&churning->ours->table,
+			&churning->what->ended_positions[burst * TABLE_CHURN_NEW], TABLE_CHURN_NEW);
+}
+
+static void churn_last(struct churning *churning, unsigned burst, bool again, uint64_t now)
+{
+	struct flow_look_up *up = &churning->under_way[burst % UNDER_WAY];
+	uint32_t positions[TABLE_BURST];
+
+	flow_look_up_end(&churning->ours->table, up, positions);
+	churn_end(churning->ours, up->key, up->hash, positions,
+		&churning->what->new_positions[burst * TABLE_CHURN_NEW], again, now);
+	churn_remove(churning->ours, churning->what, burst, churning->by_key, positions);
 }
 
 /* Bursts carried on beside one another: see carry(). What ends with a burst is known with it. */
-static void churn(void *side, struct table_churn *what, uint64_t now)
+static void churn(void *side, unsigned way, struct table_churn *what, uint64_t now)
 {
 	static __thread struct churning churning;
 	const unsigned ahead = churn_ahead(side);
 
 	if (!flow_look_up_waits(table_ours_inside(side))) {
-		churn_alone(side, what, now);
+		churn_alone(side, way == TABLE_OURS_BY_KEY, what, now);
 		return;
 	}
 	churning.ours = side;
+	churning.by_key = way == TABLE_OURS_BY_KEY;
 	churning.what = what;
 	for (unsigned i = 0; i < TABLE_CHURN_BURSTS + ahead; i++) {
 		if (ahead == 2 && i >= 1 && i - 1 < TABLE_CHURN_BURSTS)
 			churn_find(&churning, i - 1);
 		if (i < TABLE_CHURN_BURSTS)
 			churn_begin(&churning, i);
-		if (i >= ahead) {
-			unsigned last = i - ahead;
-			struct flow_look_up *up = &churning.under_way[last % UNDER_WAY];
-			uint32_t positions[TABLE_BURST];
-
-			flow_look_up_end(&churning.ours->table, up, positions);
-			churn_end(side, up->key, up->hash, positions,
-				&what->new_positions[last * TABLE_CHURN_NEW], ahead == 2, now);
-			flow_table_remove_burst(&churning.ours->table,
-				&what->ended_positions[last * TABLE_CHURN_NEW], TABLE_CHURN_NEW);
-		}
+		if (i >= ahead)
+			churn_last(&churning, i - ahead, ahead == 2, now);
 		if (ahead == 1 && i < TABLE_CHURN_BURSTS)
 			churn_find(&churning, i);
 	}
@@ -333,6 +397,7 @@ const struct table_contender table_ours = {
 	.name = "ours",
 	.look_up_ways = 1,
 	.update_ways = 1,
+	.churn_ways = 2,
 	.needs = needs,
 	.create = create,
 	.destroy = destroy,

@@ -256,9 +256,11 @@ static void make_churn(const struct table_side *side, struct draw *draw)
 		if (side->positions != NULL)
 			work.ended_positions[i] = position_of(side, side->first + i);
 	}
+	if (side->is->prepare != NULL)
+		side->is->prepare(&work);
 }
 
-double table_churns(struct table_side *side, unsigned round)
+double table_churns(struct table_side *side, unsigned way, unsigned round)
 {
 	struct draw draw = {.seed = round};
 	uint32_t warm_up = warm_up_of(side);
@@ -270,7 +272,7 @@ double table_churns(struct table_side *side, unsigned round)
 		make_churn(side, &draw);
 		uint64_t begin = rte_rdtsc_precise();
 
-		side->is->churn(side->side, &work, done);
+		side->is->churn(side->side, way, &work, done);
 		if (done >= warm_up)
 			cycles += rte_rdtsc_precise() - begin;
 		positions_store(

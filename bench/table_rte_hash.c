@@ -301,28 +301,73 @@ static void remove_keys(void *side, const struct table_chunk *chunk, unsigned n)
 		remove_key(side, chunk->pointers[i]);
 }
 
-static void churn(void *side, struct table_churn *what, uint64_t now)
+/*
+ * Ways of churn: of flows that end the hashes are known, as if they lay in their records; or what is read
+ * to delete them is fetched, too, by being looked up in the same call as the packets' keys, of the burst
+ * with which they end or of the one before. Nothing but a look-up fetches what lies in the table.
+ */
+enum { CHURN_HASH_KNOWN, CHURN_FETCHED, CHURN_FETCHED_BEFORE, CHURN_WAYS };
+
+static void prepare(struct table_churn *what)
+{
+	for (unsigned i = 0; i < TABLE_CHURN_CHANGES; i++)
+		what->ended_hashes[i] = crc_of_key(&what->ended[i]);
+}
+
+/* What a call of churn looks up: a burst's packets, and flows that end with it or with the next one. */
+#define CHURN_KEYS (TABLE_CHURN_BURST + 2 * TABLE_CHURN_NEW)
+static_assert(CHURN_KEYS <= RTE_HASH_LOOKUP_BULK_MAX, "one call");
+
+struct churn_call {
+	const void *keys[CHURN_KEYS];
+	uint32_t hashes[CHURN_KEYS];
+	void *data[CHURN_KEYS];
+};
+
+static inline uint64_t churn_find(const struct theirs *theirs, unsigned way,
+	const struct table_churn *what, unsigned burst, struct churn_call *call)
+{
+	/* flows that end: of this burst, or from the next one's to its end; the first has both */
+	unsigned first = (burst + (way == CHURN_FETCHED_BEFORE && burst != 0)) * TABLE_CHURN_NEW;
+	unsigned last = (burst + 1 + (way == CHURN_FETCHED_BEFORE)) * TABLE_CHURN_NEW;
+	unsigned n = TABLE_CHURN_BURST;
+	uint64_t hits = 0;
+
+	memcpy(call->keys, &what->chunk.pointers[burst * TABLE_CHURN_BURST],
+		TABLE_CHURN_BURST * sizeof(call->keys[0]));
+	for (unsigned i = 0; i < TABLE_CHURN_BURST; i++)
+		call->hashes[i] = crc_of_key(call->keys[i]);
+	last = way == CHURN_HASH_KNOWN ? first : RTE_MIN(last, (unsigned)TABLE_CHURN_CHANGES);
+	for (unsigned i = first; i < last; i++) {
+		call->keys[n] = &what->ended[i];
+		call->hashes[n++] = what->ended_hashes[i];
+	}
+	rte_hash_lookup_with_hash_bulk_data(
+		theirs->hash, call->keys, call->hashes, n, &hits, call->data);
+	return hits;
+}
+
+static void churn(void *side, unsigned way, struct table_churn *what, uint64_t now)
 {
 	struct theirs *theirs = side;
 
 	for (unsigned burst = 0; burst < TABLE_CHURN_BURSTS; burst++) {
-		const struct flow_key *const *keys =
-			&what->chunk.pointers[burst * TABLE_CHURN_BURST];
-		uint32_t hashes[TABLE_CHURN_BURST];
-		void *data[TABLE_CHURN_BURST];
-		uint64_t hits = find(theirs, WAY_INLINE, keys, hashes, data, TABLE_CHURN_BURST);
+		struct churn_call call;
+		uint64_t hits = churn_find(theirs, way, what, burst, &call);
+		void **data = call.data;
 
 		for (unsigned i = 0; i < TABLE_CHURN_BURST; i++)
 			if (likely(hits >> i & 1))
 				rte_prefetch0(data[i]);
 		for (unsigned i = 0; i < TABLE_CHURN_BURST; i++) {
 			if (unlikely(!(hits >> i & 1)))
-				data[i] = add(theirs, keys[i], hashes[i]);
+				data[i] = add(theirs, call.keys[i], call.hashes[i]);
 			if (likely(data[i] != NULL))
 				count(data[i], now);
 		}
-		for (unsigned i = 0; i < TABLE_CHURN_NEW; i++)
-			remove_key(theirs, &what->ended[burst * TABLE_CHURN_NEW + i]);
+		for (unsigned i = burst * TABLE_CHURN_NEW; i < (burst + 1) * TABLE_CHURN_NEW; i++)
+			rte_hash_del_key_with_hash(
+				theirs->hash, &what->ended[i], what->ended_hashes[i]);
 	}
 }
 
@@ -330,6 +375,7 @@ const struct table_contender table_rte_hash = {
 	.name = "rte_hash",
 	.look_up_ways = 2,
 	.update_ways = 4,
+	.churn_ways = CHURN_WAYS,
 	.needs = needs_padded,
 	.create = create_padded,
 	.destroy = destroy,
@@ -339,6 +385,7 @@ const struct table_contender table_rte_hash = {
 	.update = update,
 	.insert = insert,
 	.remove = remove_keys,
+	.prepare = prepare,
 	.churn = churn,
 };
 
