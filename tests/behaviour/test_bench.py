@@ -29,7 +29,8 @@ def test_wire_rows():
         assert row["spread"] >= 0
         # as far as rounded figures tell
         assert row["ratio"] == pytest.approx(row["theirs"] / row["ours"], rel=0.05, abs=0.02)
-        assert row["holds"] == (row["goal"] == 0 or row["ratio"] >= row["goal"])
+        if abs(row["ratio"] - row["goal"]) > 0.01:  # else what is shown is rounded
+            assert row["holds"] == (row["goal"] == 0 or row["ratio"] >= row["goal"])
     floor = next(row for row in found if row["measure"] == "floor")
     assert floor["theirs"] == 14 and floor["goal"] == 1
     # what is above the floor, and all of it, have the floor between them
@@ -54,7 +55,8 @@ def test_marking_rows():
         assert (row["unit"], row["against"], row["theirs"]) == ("rules/s", "goal", 4500000)
         # a rate: more is better
         assert row["ratio"] == pytest.approx(row["ours"] / row["theirs"], abs=0.01)
-        assert row["holds"] == (row["goal"] == 0 or row["ratio"] >= row["goal"])
+        if abs(row["ratio"] - row["goal"]) > 0.01:  # else what is shown is rounded
+            assert row["holds"] == (row["goal"] == 0 or row["ratio"] >= row["goal"])
     # the NIC has no more than that a second, whatever the machine
     assert all(row["ratio"] <= 1.01 for row in rules[:2])
 

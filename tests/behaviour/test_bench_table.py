@@ -28,7 +28,8 @@ def rows(*args):
         better = (row["ours"] / row["theirs"] if row["unit"] == "ops/s"
                   else row["theirs"] / row["ours"])
         assert row["ratio"] == pytest.approx(better, rel=0.05, abs=0.02)
-        assert row["holds"] == (row["goal"] == 0 or row["ratio"] >= row["goal"])
+        if abs(row["ratio"] - row["goal"]) > 0.01:  # else what is shown is rounded
+            assert row["holds"] == (row["goal"] == 0 or row["ratio"] >= row["goal"])
         # the bytes that a table takes are what they are
         assert row["rounds"] == (1 if row["unit"] == "bytes" else 9)
     names = [(row["measure"], row["load"], row["flows"], row["against"]) for row in found]
