@@ -414,6 +414,16 @@ static void test_other_reasons(void **state)
 		"port left was put to software (the NIC's counter does not move with its packets), "
 		"and is tried with a few flows since 900 ms");
 	json_decref(lines);
+	/* learned from the other port: that one's direction is the initiator's */
+	record->side = 1;
+	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
+	assert_string_equal(text_of(direction(json_array_get(lines, 0), 0), "port"), "right");
+	assert_string_equal(
+		text_of(direction(json_array_get(lines, 0), 0), "direction"), "forward");
+	assert_int_equal(number_of(direction(json_array_get(lines, 0), 0), "packets"), 7000);
+	assert_string_equal(text_of(direction(json_array_get(lines, 0), 1), "port"), "left");
+	json_decref(lines);
+	record->side = 0;
 	record->key.proto = 47;
 	scene->plane.offload[1][17].reason[0] = OFFLOAD_KIND;
 	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":47"), 1);
