@@ -109,6 +109,12 @@ static bool is_ghost(const struct slots *slots, uint32_t mark)
 	return slot == SLOT_NONE || slots->names[slot].mark == 0 || slots->names[slot].mark != mark;
 }
 
+/* What was told last then, 0 being never, is worth telling again. */
+static bool is_new(const struct agent *agent, uint64_t told_us)
+{
+	return told_us == 0 || agent->now_us - told_us >= AGENT_SECOND_US;
+}
+
 void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t position,
 	const struct packet_info *info)
 {
@@ -117,7 +123,7 @@ void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t 
 	at_port->counters.strangers++;
 	if (is_ghost(&agent->wire[agent_wire_of(port)].slots, mark)) {
 		at_port->counters.ghosts++;
-		if (agent->now_us - at_port->ghost_told_us >= AGENT_SECOND_US) {
+		if (is_new(agent, at_port->ghost_told_us)) {
 			at_port->ghost_told_us = agent->now_us;
 			agent_tell(agent, port, CHANGE_GHOST, OFFLOAD_WRONG_MARK);
 		}
@@ -139,7 +145,7 @@ static void tell_late(const struct agent_at *at)
 	struct agent_port *port = &at->agent->port[at->port];
 
 	port->counters.stalled++;
-	if (at->agent->now_us - port->stall_told_us < AGENT_SECOND_US)
+	if (!is_new(at->agent, port->stall_told_us))
 		return;
 	port->stall_told_us = at->agent->now_us;
 	agent_tell(at->agent, at->port, CHANGE_STALLED, OFFLOAD_STALLED);

@@ -12,8 +12,8 @@
 #define AGENT_UNSEEN 16
 #define AGENT_UNSEEN_US 10000
 
-/* An answer that takes longer is told. */
-#define AGENT_LATE_US 500000
+/* An answer that takes longer is told, by the next look: within a second. */
+#define AGENT_LATE_US 400000
 #define AGENT_SECOND_US 1000000
 
 /* back_off of a record that is not to be asked for again. */

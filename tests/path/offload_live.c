@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "offload_live.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cmocka.h>
+#include <ethdev_driver.h>
+
+#include "base/monotonic.h"
+#include "main/dpdk.h"
+#include "path/turn.h"
+#include "port/rss.h"
+#include "traffic/stream.h"
+
+#define FRAME_BYTES 2048
+#define TRIED_MS 20000
+#define LOOK_US 500
+/* So many packets may come at once when the test was held up. */
+#define MOST_AT_ONCE 512
+#define MILLION UINT64_C(1000000)
+
+/* The one that there is at a time. */
+static struct offload_live *current;
+
+int offload_live_environment(void **state)
+{
+	struct error error;
+
+	(void)state;
+	if (dpdk_start(512, &error) == 0)
+		return 0;
+	print_error("%s\n", error.text);
+	return -1;
+}
+
+static void say(void *context, const char *line)
+{
+	(void)context;
+	print_message("%s\n", line);
+}
+
+/* The flow of a packet, and at which side it arrives; NULL: of none. */
+static struct live_flow *flow_of(
+	const struct offload_live *live, const struct rte_mbuf *packet, unsigned *side)
+{
+	const struct extract_options options = {.secret = &live->plane->secret};
+	struct packet_info info;
+
+	if (extract(&options, packet, 0, &info) != EXTRACT_IP)
+		return NULL;
+	for (uint32_t place = (uint32_t)info.hash % live->n_places; live->places[place] != 0;
+		place = (place + 1) % live->n_places) {
+		struct live_flow *flow = &live->flows[live->places[place] - 1];
+
+		if (flow_key_equal(&flow->key, &info.key)) {
+			*side = flow->from[0] == info.from ? 0 : 1;
+			return flow;
+		}
+	}
+	return NULL;
+}
+
+static unsigned side_of_queue(const void *queue, bool receives)
+{
+	for (unsigned side = 0; side < 2; side++) {
+		const struct rte_eth_dev_data *data =
+			rte_eth_devices[current->side[side].port->id].data;
+
+		for (unsigned i = 0; i < current->options.n_queues; i++)
+			if ((receives ? data->rx_queues[i] : data->tx_queues[i]) == queue)
+				return side;
+	}
+	fail_msg("a queue of no port");
+	return 0;
+}
+
+/* Counts what arrives, and takes out what is muted. */
+static uint16_t count_arrivals(struct rte_mbuf **packets, uint16_t n)
+{
+	uint16_t kept = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		unsigned side;
+		struct live_flow *flow = flow_of(current, packets[i], &side);
+
+		assert_non_null(flow);
+		if (flow->muted) {
+			rte_pktmbuf_free(packets[i]);
+			continue;
+		}
+		flow->in[side]++;
+		if (packets[i]->ol_flags & RTE_MBUF_F_RX_FDIR_ID) {
+			flow->marked[side]++;
+			flow->mark = packets[i]->hash.fdir.hi;
+		}
+		packets[kept++] = packets[i];
+	}
+	return kept;
+}
+
+static uint16_t take_put(struct live_side *side, struct rte_mbuf **packets, uint16_t n)
+{
+	uint16_t taken = (uint16_t)RTE_MIN((unsigned)n, side->n_put);
+
+	for (uint16_t i = 0; i < taken; i++) {
+		unsigned of;
+		struct live_flow *flow = flow_of(current, side->put[i], &of);
+
+		assert_non_null(flow);
+		flow->in[of]++;
+		packets[i] = side->put[i];
+	}
+	side->n_put -= taken;
+	memmove(side->put, &side->put[taken], side->n_put * sizeof(side->put[0]));
+	return taken;
+}
+
+static uint16_t receive_counted(void *queue, struct rte_mbuf **packets, uint16_t n)
+{
+	struct live_side *side = &current->side[side_of_queue(queue, true)];
+
+	if (side->n_put != 0)
+		return take_put(side, packets, n);
+	if (side->budget / MILLION < n)
+		n = (uint16_t)(side->budget / MILLION);
+	if (n == 0)
+		return 0;
+	n = side->receive(queue, packets, n);
+	side->budget -= n * MILLION;
+	return count_arrivals(packets, n);
+}
+
+static uint16_t send_counted(void *queue, struct rte_mbuf **packets, uint16_t n)
+{
+	struct live_flow *flows[STATION_BURST * 4];
+	unsigned sides[STATION_BURST * 4];
+
+	assert_true(n <= RTE_DIM(flows));
+	for (uint16_t i = 0; i < n; i++) {
+		flows[i] = flow_of(current, packets[i], &sides[i]);
+		assert_non_null(flows[i]);
+	}
+	unsigned port = side_of_queue(queue, false);
+	uint16_t sent = current->side[port].send(queue, packets, n);
+
+	for (uint16_t i = 0; i < sent; i++) {
+		/* of a wire, what arrives at one side leaves by the other */
+		assert_int_not_equal(sides[i], port);
+		flows[i]->out[sides[i]]++;
+	}
+	return sent;
+}
+
+static struct live_flow *flow_of_key(const struct offload_live *live, const struct flow_key *key)
+{
+	for (uint32_t i = 0; i < live->options.n_flows; i++)
+		if (flow_key_equal(&live->flows[i].key, key))
+			return &live->flows[i];
+	return NULL;
+}
+
+static void take_reports(void *context, const struct flow_report *reports, unsigned n)
+{
+	struct offload_live *live = context;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct live_flow *flow = flow_of_key(live, &reports[i].record.key);
+
+		assert_non_null(flow);
+		for (unsigned side = 0; side < 2; side++)
+			flow->reported[side] += flow_packets(&reports[i].record, flow->from[side]);
+		if (reports[i].offload.packets == FLOW_OFFLOAD_LOST)
+			flow->told = UINT64_MAX;
+		else if (flow->told != UINT64_MAX)
+			flow->told += reports[i].offload.packets;
+	}
+}
+
+static void open_side(struct offload_live *live, unsigned number)
+{
+	const struct offload_live_options *options = &live->options;
+	struct live_side *side = &live->side[number];
+	char name[PORT_NAME_MAX], device[PORT_DEVICE_MAX];
+	struct port_config config = {
+		.name = name,
+		.n_queues = options->n_queues,
+		.offload_places = 2 * options->n_flows + 64,
+		.rss_pattern = options->n_queues > 1 ? rss_pattern(0x6d69) : 0,
+	};
+	struct error error;
+
+	snprintf(name, sizeof(name), "side%u", number);
+	if (number == 1 && options->one_way)
+		snprintf(device, sizeof(device), "net_flowsim1,source=none");
+	else
+		snprintf(device, sizeof(device), "net_flowsim%u,flows=%u,load=order,side=%s%s%s",
+			number, options->n_flows, number == 0 ? "forward" : "reverse",
+			options->words == NULL ? "" : ",",
+			options->words == NULL ? "" : options->words);
+	if (port_device_parse(&config.device, device, &error) < 0 ||
+		port_open(&side->port, &config, say, NULL, &error) < 0)
+		fail_msg("%s: %s", device, error.text);
+
+	struct rte_eth_dev *dev = &rte_eth_devices[side->port->id];
+
+	side->sim = sim_port_of(dev);
+	side->receive = dev->rx_pkt_burst;
+	side->send = dev->tx_pkt_burst;
+	dev->rx_pkt_burst = receive_counted;
+	dev->tx_pkt_burst = send_counted;
+}
+
+static void learn_keys(struct offload_live *live)
+{
+	const struct extract_options options = {.secret = &live->plane->secret};
+	const struct stream_set *set = live->side[0].sim->source->set;
+
+	for (uint32_t i = 0; i < live->options.n_flows; i++) {
+		for (unsigned side = 0; side < 2; side++) {
+			uint8_t frame[FRAME_BYTES];
+			struct rte_mbuf packet = {.buf_addr = frame, .nb_segs = 1};
+			struct packet_info info;
+
+			packet.data_len = stream_frame(set, 2 * i + side, frame);
+			packet.pkt_len = packet.data_len;
+			assert_int_equal(extract(&options, &packet, 0, &info), EXTRACT_IP);
+			live->flows[i].key = info.key;
+			live->flows[i].from[side] = info.from;
+			if (side != 0)
+				continue;
+			uint32_t place = (uint32_t)info.hash % live->n_places;
+
+			while (live->places[place] != 0)
+				place = (place + 1) % live->n_places;
+			live->places[place] = i + 1;
+		}
+	}
+}
+
+static struct flow_timeouts timeouts(uint32_t idle_s)
+{
+	struct flow_timeouts timeouts = flow_timeouts_default();
+
+	for (unsigned i = 0; idle_s != 0 && i < FLOW_N_TIMEOUTS; i++)
+		timeouts.seconds[i] = idle_s;
+	return timeouts;
+}
+
+static void make_plane(struct offload_live *live)
+{
+	const struct offload_live_options *options = &live->options;
+	const struct plane_config config = {
+		.n_wires = 1,
+		.port = {live->side[0].port, live->side[1].port},
+		.n_workers = options->n_workers,
+		.threads = options->threads,
+		.flows = options->capacity == 0 ? 2 * options->n_flows : options->capacity,
+		.tie_fragments = true,
+		.timeouts = timeouts(options->idle_s),
+		.offload =
+			{
+				.on = true,
+				.threshold = options->threshold,
+				.slots = 2 * options->n_flows + 64,
+				.verify_one_in = options->verify_one_in,
+				.counters = options->counters,
+				.restart = options->restart,
+			},
+		.sink = take_reports,
+		.sink_context = live,
+	};
+	struct error error;
+
+	if (plane_create(&live->plane, &config, &error) < 0)
+		fail_msg("%s", error.text);
+}
+
+static bool is_tended(struct offload_live *live, void *unused)
+{
+	(void)unused;
+	return plane_tend(live->plane);
+}
+
+struct offload_live *offload_live_begin(const struct offload_live_options *options)
+{
+	struct offload_live *live = calloc(1, sizeof(*live));
+
+	assert_non_null(live);
+	live->options = *options;
+	current = live;
+	live->options.n_workers = RTE_MAX(options->n_workers, 1u);
+	live->options.n_queues = RTE_MAX(options->n_queues, 1u);
+	live->options.verify_one_in = RTE_MAX(options->verify_one_in, 1u);
+	live->n_places = 4 * options->n_flows;
+	live->flows = calloc(options->n_flows, sizeof(live->flows[0]));
+	live->places = calloc(live->n_places, sizeof(live->places[0]));
+	live->events = calloc(OFFLOAD_LIVE_CHANGES, sizeof(live->events[0]));
+	assert_true(live->flows != NULL && live->places != NULL && live->events != NULL);
+	for (unsigned side = 0; side < 2; side++)
+		open_side(live, side);
+	make_plane(live);
+	learn_keys(live);
+	live->now_us = plane_now_us(live->plane);
+	/* no packet comes before that, so that all begins at one moment */
+	live->options.rate = 0;
+	assert_true(offload_live_until(live, is_tended, NULL, TRIED_MS));
+	live->options.rate = options->rate;
+	return live;
+}
+
+static void look(struct offload_live *live)
+{
+	struct offload_change changes[256];
+	unsigned n;
+
+	live->looked_us = live->now_us;
+	do {
+		assert_int_equal(
+			plane_changes(live->plane, &live->where, changes, RTE_DIM(changes), &n), 0);
+		for (unsigned i = 0; i < n && live->n_events < OFFLOAD_LIVE_CHANGES; i++)
+			live->events[live->n_events++] = changes[i];
+	} while (n != 0);
+}
+
+static bool turn_all(struct offload_live *live)
+{
+	bool busy = false;
+
+	for (unsigned i = 0; i < live->plane->n_stations; i++)
+		busy |= turn_station(&live->plane->stations[i], plane_now_us(live->plane));
+	return busy;
+}
+
+void offload_live_turn(struct offload_live *live)
+{
+	const struct timespec pause = {.tv_nsec = 20000};
+	uint64_t now_us = plane_now_us(live->plane);
+
+	for (unsigned side = 0; side < 2; side++) {
+		uint64_t *budget = &live->side[side].budget;
+
+		*budget += (now_us - live->now_us) * live->options.rate;
+		*budget = RTE_MIN(*budget, MOST_AT_ONCE * MILLION);
+	}
+	live->now_us = now_us;
+	/* the processor is not ours alone */
+	if (!turn_all(live))
+		nanosleep(&pause, NULL);
+	if (now_us - live->looked_us >= LOOK_US)
+		look(live);
+}
+
+bool offload_live_until(struct offload_live *live,
+	bool (*is_so)(struct offload_live *live, void *context), void *context, unsigned ms)
+{
+	uint64_t end_us = monotonic_us() + UINT64_C(1000) * ms;
+
+	do {
+		if (is_so(live, context))
+			return true;
+		offload_live_turn(live);
+	} while (monotonic_us() < end_us);
+	return is_so(live, context);
+}
+
+void offload_live_run(struct offload_live *live, unsigned ms)
+{
+	uint64_t end_us = monotonic_us() + UINT64_C(1000) * ms;
+
+	while (monotonic_us() < end_us)
+		offload_live_turn(live);
+}
+
+void offload_live_fault(struct offload_live *live, unsigned side, const char *text)
+{
+	struct sim_port *sim = live->side[side].sim;
+	struct error error;
+
+	pthread_mutex_lock(&sim->lock);
+	int ret = sim_fault_parse(sim, text, &error);
+
+	pthread_mutex_unlock(&sim->lock);
+	if (ret < 0)
+		fail_msg("%s: %s", text, error.text);
+}
+
+/* Packets under way go out, and no more come. */
+static void settle(struct offload_live *live)
+{
+	for (unsigned side = 0; side < 2; side++)
+		live->side[side].budget = 0;
+	for (unsigned idle = 0; idle < 2; idle++)
+		if (turn_all(live))
+			idle = 0;
+	live->now_us = plane_now_us(live->plane);
+}
+
+/* What live records have, by flow. */
+static void add_records(const struct offload_live *live, uint64_t (*packets)[2])
+{
+	for (unsigned i = 0; i < live->plane->n_stations; i++) {
+		const struct flow_shard *shard = live->plane->stations[i].worker.shard;
+
+		if (shard == NULL)
+			continue;
+		for (uint32_t at = flow_table_next(&shard->table, 0); at != FLOW_NONE;
+			at = flow_table_next(&shard->table, at + 1)) {
+			const struct flow_record *record = flow_table_record(&shard->table, at);
+			const struct live_flow *flow = flow_of_key(live, &record->key);
+
+			assert_non_null(flow);
+			for (unsigned side = 0; side < 2; side++)
+				packets[flow - live->flows][side] +=
+					flow_packets(record, flow->from[side]);
+		}
+	}
+}
+
+static void check_sums(struct offload_live *live)
+{
+	static struct plane_snapshot snapshot;
+	uint64_t in = offload_live_received(live, 0) + offload_live_received(live, 1);
+	uint64_t of_flows = 0, out = 0;
+	const struct path_counters *wire = &snapshot.wires[0];
+
+	assert_int_equal(plane_snapshot(live->plane, &snapshot), 0);
+	for (uint32_t i = 0; i < live->options.n_flows; i++)
+		out += live->flows[i].out[0] + live->flows[i].out[1];
+	for (unsigned i = 0; i < snapshot.n_stations; i++)
+		of_flows += snapshot.stations[i].flow.packets;
+	assert_int_equal(wire->received, in);
+	assert_int_equal(wire->out, out);
+	assert_int_equal(of_flows, in);
+	assert_int_equal(wire->held, 0);
+	/* only a port that is being restarted takes nothing */
+	assert_int_equal(wire->received, wire->out + wire->dropped[DROP_OUTPUT]);
+	if (!live->options.restart)
+		assert_int_equal(wire->dropped[DROP_OUTPUT], 0);
+}
+
+void offload_live_check(struct offload_live *live)
+{
+	uint64_t(*packets)[2] = calloc(live->options.n_flows, sizeof(*packets));
+
+	assert_non_null(packets);
+	settle(live);
+	check_sums(live);
+	add_records(live, packets);
+	for (uint32_t i = 0; i < live->options.n_flows; i++) {
+		const struct live_flow *flow = &live->flows[i];
+
+		for (unsigned side = 0; side < 2; side++) {
+			uint64_t counted = packets[i][side] + flow->reported[side];
+
+			if (counted != flow->in[side])
+				fail_msg("flow %u, side %u: %lu packets came, records have %lu", i,
+					side, flow->in[side], counted);
+			if (!live->options.restart)
+				assert_int_equal(flow->out[side], flow->in[side]);
+		}
+	}
+	free(packets);
+}
+
+static void release(struct offload_live *live)
+{
+	if (live->plane != NULL)
+		plane_stop(live->plane);
+	for (unsigned side = 0; side < 2; side++) {
+		for (unsigned i = 0; i < live->side[side].n_put; i++)
+			rte_pktmbuf_free(live->side[side].put[i]);
+		port_close(live->side[side].port);
+	}
+	plane_destroy(live->plane);
+	free(live->flows);
+	free(live->places);
+	free(live->events);
+	free(live);
+	current = NULL;
+}
+
+int offload_live_tidy(void **state)
+{
+	(void)state;
+	if (current != NULL)
+		release(current);
+	return 0;
+}
+
+void offload_live_end(struct offload_live *live)
+{
+	offload_live_check(live);
+	for (unsigned i = 0; i < live->plane->n_stations; i++)
+		if (live->plane->stations[i].worker.shard != NULL)
+			flow_shard_end_all(live->plane->stations[i].worker.shard);
+	offload_live_check(live);
+	/* reports alone have all of it now */
+	for (uint32_t i = 0; i < live->options.n_flows; i++)
+		for (unsigned side = 0; side < 2; side++)
+			assert_int_equal(live->flows[i].reported[side], live->flows[i].in[side]);
+	release(live);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * A plane with offload between two simulated NICs of known streams. The test turns the stations itself, by
+ * the run's clock; installers are threads, as in the program. What a port hands to the engine, and what the
+ * engine hands to a port, is counted by stream from the packets themselves, so that records can be held
+ * against it to the packet. Packets are paced: so many a second arrive at each port.
+ *
+ * A stream can be muted, so that its packets do not arrive, and frames of a test's own can be put in, marks
+ * and all.
+ */
+
+#include "drivers/flowsim/sim.h"
+#include "path/plane_offload.h"
+#include "path/plane_parts.h"
+
+#define OFFLOAD_LIVE_QUEUES 2
+#define OFFLOAD_LIVE_CHANGES 65536
+#define OFFLOAD_LIVE_PUT 64
+
+struct offload_live_options {
+	uint32_t n_flows;
+	const char *words; /* more arguments of both devices; NULL: none */
+	bool one_way;	   /* nothing arrives at the second port */
+	uint64_t rate;	   /* packets a second at each port */
+	unsigned n_workers, n_queues;
+	enum plane_threads threads;
+	uint32_t capacity;  /* records; 0: room for all flows */
+	uint32_t threshold; /* and so on: as in struct plane_offload */
+	uint32_t verify_one_in;
+	bool counters, restart;
+	uint32_t idle_s; /* of all protocols and states; 0: as usual */
+};
+
+/* A flow; pairs are by the wire's side that packets arrive at. */
+struct live_flow {
+	struct flow_key key;
+	uint8_t from[2]; /* the key's end */
+	bool muted;
+	uint64_t in[2];	    /* packets that the engine got */
+	uint64_t marked[2]; /* of these, with any mark */
+	uint64_t out[2];    /* packets that left, by where they had arrived */
+	uint64_t reported[2];
+	uint64_t told; /* marked packets, as reports have them; UINT64_MAX: one did not know */
+	uint32_t mark; /* the last one */
+};
+
+struct live_side {
+	struct port *port;
+	struct sim_port *sim;
+	eth_rx_burst_t receive;
+	eth_tx_burst_t send;
+	uint64_t budget; /* millionths of a packet that may arrive */
+	unsigned n_put;
+	struct rte_mbuf *put[OFFLOAD_LIVE_PUT];
+};
+
+struct offload_live {
+	struct offload_live_options options;
+	struct plane *plane;
+	struct live_side side[2];
+	struct live_flow *flows;
+	uint32_t *places; /* by hash: number of a flow + 1 */
+	uint32_t n_places;
+	uint64_t now_us, looked_us;
+	unsigned n_events; /* changes so far, from the last offload_live_forget() on */
+	struct offload_change *events;
+	struct plane_changes where;
+};
+
+/* Starts DPDK's environment for the test program. */
+int offload_live_environment(void **state);
+
+/* Until the ports have been tried. */
+struct offload_live *offload_live_begin(const struct offload_live_options *options);
+/* Checks the counts, ends every flow, checks them again; frees everything. */
+void offload_live_end(struct offload_live *live);
+/* After a test: frees what one that failed has left. */
+int offload_live_tidy(void **state);
+
+/* One turn of every station. */
+void offload_live_turn(struct offload_live *live);
+/* Turns until it is so; false when it is not after that time. */
+bool offload_live_until(struct offload_live *live,
+	bool (*is_so)(struct offload_live *live, void *context), void *context, unsigned ms);
+/* Turns for that time. */
+void offload_live_run(struct offload_live *live, unsigned ms);
+
+/* Sets a fault of the NIC at that side, as telemetry does. */
+void offload_live_fault(struct offload_live *live, unsigned side, const char *text);
+
+/* No packet is under way any more, and none comes: then every number has to be right, to the packet. */
+void offload_live_check(struct offload_live *live);
+
+/* All flows that are not muted are proven, at each side that packets arrive at. */
+bool offload_live_all_proven(struct offload_live *live, void *unused);
+
+/* What the plane says of a flow; it has to be known. */
+void offload_live_ask(
+	struct offload_live *live, const struct live_flow *flow, struct plane_flow *answer);
+/* Is there a record? */
+bool offload_live_knows(struct offload_live *live, const struct live_flow *flow);
+void offload_live_kill(struct offload_live *live, const struct live_flow *flow);
+
+/* A packet of the flow's arrives beside the stream, with that mark (0: none) and more TCP flags. */
+void offload_live_put(struct offload_live *live, const struct live_flow *flow, unsigned side,
+	uint32_t mark, uint8_t tcp_flags);
+
+/* Changes that came before are not looked at any more. */
+void offload_live_forget(struct offload_live *live);
+/* Packets of all streams that arrived at that side. */
+uint64_t offload_live_received(const struct offload_live *live, unsigned side);
+uint64_t offload_live_marked(const struct offload_live *live, unsigned side);
+/* The sum over both ports. */
+void offload_live_counters(
+	struct offload_live *live, unsigned port, struct agent_counters *counters);

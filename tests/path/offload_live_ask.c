@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What tests ask of a live plane with offload, and what they do to single flows. */
+#include "offload_live.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <netinet/in.h>
+
+#include "traffic/stream.h"
+
+static struct flow_shard *shard_of(
+	const struct offload_live *live, const struct flow_key *key, uint64_t *hash)
+{
+	struct packet_info info = {.key = *key};
+
+	*hash = info.hash = flow_key_hash(&live->plane->secret, key);
+	return plane_shard_station(live->plane, steer_shard(&live->plane->steer, &info))
+		->worker.shard;
+}
+
+static struct flow_record *record_of(struct offload_live *live, const struct live_flow *flow)
+{
+	uint64_t hash;
+	struct flow_shard *shard = shard_of(live, &flow->key, &hash);
+	uint32_t position = flow_table_find(&shard->table, &flow->key, hash);
+
+	return position == FLOW_NONE ? NULL : flow_table_record(&shard->table, position);
+}
+
+bool offload_live_all_proven(struct offload_live *live, void *unused)
+{
+	(void)unused;
+	for (uint32_t i = 0; i < live->options.n_flows; i++) {
+		const struct flow_record *record;
+
+		if (live->flows[i].muted)
+			continue;
+		record = record_of(live, &live->flows[i]);
+		if (record == NULL)
+			return false;
+		for (unsigned side = 0; side < (live->options.one_way ? 1u : 2u); side++)
+			if (offload_state(record, side) != OFFLOAD_PROVEN)
+				return false;
+	}
+	return true;
+}
+
+void offload_live_ask(
+	struct offload_live *live, const struct live_flow *flow, struct plane_flow *answer)
+{
+	assert_int_equal(plane_flow(live->plane, &flow->key, answer), 0);
+	assert_true(flow_key_equal(&answer->record.key, &flow->key));
+	assert_true(answer->offload.told);
+}
+
+bool offload_live_knows(struct offload_live *live, const struct live_flow *flow)
+{
+	return record_of(live, flow) != NULL;
+}
+
+void offload_live_kill(struct offload_live *live, const struct live_flow *flow)
+{
+	uint64_t hash;
+	struct flow_shard *shard = shard_of(live, &flow->key, &hash);
+	uint32_t position = flow_table_find(&shard->table, &flow->key, hash);
+
+	assert_int_not_equal(position, FLOW_NONE);
+	flow_shard_kill(shard, position);
+	flow_shard_flush(shard);
+}
+
+void offload_live_put(struct offload_live *live, const struct live_flow *flow, unsigned side,
+	uint32_t mark, uint8_t tcp_flags)
+{
+	enum { IPV4_TCP_FLAGS = 14 + 20 + 13 };
+	const struct stream_set *set = live->side[0].sim->source->set;
+	uint32_t stream = 2 * (uint32_t)(flow - live->flows) + side;
+	struct rte_mbuf *packet = rte_pktmbuf_alloc(plane_pool(live->plane));
+	struct live_side *at = &live->side[side];
+
+	assert_non_null(packet);
+	uint8_t *frame = (uint8_t *)rte_pktmbuf_append(packet, stream_length(set, stream));
+
+	assert_non_null(frame);
+	stream_frame(set, stream, frame);
+	if (tcp_flags != 0) {
+		assert_int_equal(flow->key.proto, IPPROTO_TCP);
+		assert_int_equal(flow_key_version(&flow->key), 4);
+		frame[IPV4_TCP_FLAGS] |= tcp_flags;
+	}
+	if (mark != 0) {
+		packet->ol_flags |= RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID;
+		packet->hash.fdir.hi = mark;
+	}
+	assert_true(at->n_put < OFFLOAD_LIVE_PUT);
+	at->put[at->n_put++] = packet;
+}
+
+void offload_live_forget(struct offload_live *live)
+{
+	/* those that nobody has read are read first */
+	offload_live_turn(live);
+	live->looked_us = 0;
+	offload_live_turn(live);
+	live->n_events = 0;
+}
+
+uint64_t offload_live_received(const struct offload_live *live, unsigned side)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < live->options.n_flows; i++)
+		sum += live->flows[i].in[side];
+	return sum;
+}
+
+uint64_t offload_live_marked(const struct offload_live *live, unsigned side)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < live->options.n_flows; i++)
+		sum += live->flows[i].marked[side];
+	return sum;
+}
+
+void offload_live_counters(
+	struct offload_live *live, unsigned port, struct agent_counters *counters)
+{
+	assert_int_equal(plane_offload_counters(live->plane, port, counters), 0);
+}
