@@ -201,6 +201,7 @@ static bool hand_in(struct agent *agent, unsigned port, const struct queue_entry
 		return false;
 	}
 	at.side->from = entry->from;
+	slots_set_from(&agent->wire[agent_wire_of(port)].slots, at.slot, port % 2, entry->from);
 	at.side->awaited = true;
 	at.side->remove = false;
 	at.side->unmarked = 0;
@@ -317,7 +318,7 @@ static void counted(const struct agent_at *at, const struct installer_answer *an
 	uint64_t rate;
 
 	side->count_awaited = false;
-	if (side->state < OFFLOAD_SUSPECT || at->record == NULL)
+	if (side->state < OFFLOAD_SUSPECT || at->record == NULL || side->uncounted)
 		return;
 	side->nic_due_us = UINT64_MAX;
 	if (answer->result == -EOPNOTSUPP)

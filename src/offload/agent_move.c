@@ -134,6 +134,23 @@ static bool may_ask(struct agent *agent, const struct agent_at *at)
 	return false;
 }
 
+/*
+ * The same end's packets have a rule at the wire's other port: one rule for each direction, so that what came
+ * marked is what the record counted. The NIC's counter there is not held against ours, which has both ports'.
+ */
+static bool comes_by_both(const struct agent_at *at, unsigned from)
+{
+	if (at->entry == NULL)
+		return false;
+	struct slot_side *other = &at->entry->side[(at->port + 1) % 2];
+
+	if (!offload_state_holds((enum offload_state)other->state) || other->from != from)
+		return false;
+	other->nic_due_us = UINT64_MAX;
+	other->uncounted = true;
+	return true;
+}
+
 /* The place that another flow had in the queue is taken. */
 static void displace(struct agent *agent, unsigned port, const struct queue_entry *entry)
 {
@@ -162,6 +179,10 @@ void agent_want(struct agent *agent, uint32_t position, unsigned side, unsigned 
 
 	if (!may_ask(agent, &at))
 		return;
+	if (comes_by_both(&at, from)) {
+		record->reason[side] = OFFLOAD_BOTH_SIDES;
+		return;
+	}
 	switch (queue_put(&agent->port[at.port].queue, entry, &displaced)) {
 	case QUEUE_FULL:
 		agent->port[at.port].counters.displaced++;

@@ -10,6 +10,8 @@ static const struct {
 	[OFFLOAD_KIND] = {"kind", "the port takes no rules for this kind of flow"},
 	[OFFLOAD_SHORT] = {"short", "it has had too few packets"},
 	[OFFLOAD_DISPLACED] = {"displaced", "busier flows took its place in the queue"},
+	[OFFLOAD_BOTH_SIDES] = {"both_sides",
+		"its packets come by both ports, and are marked at the other"},
 	[OFFLOAD_NO_SLOT] = {"no_slot", "all numbers by which NICs name flows are in use"},
 	[OFFLOAD_BREAKER] = {"breaker",
 		"too much went wrong at the port, which was put to software"},

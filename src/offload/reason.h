@@ -16,6 +16,7 @@ enum offload_reason {
 	OFFLOAD_KIND,	    /* the port takes no rules for this kind of flow */
 	OFFLOAD_SHORT,	    /* it has had too few packets */
 	OFFLOAD_DISPLACED,  /* busier flows took its place in the queue */
+	OFFLOAD_BOTH_SIDES, /* its packets come by both ports, and are marked at the other */
 	OFFLOAD_NO_SLOT,    /* all numbers are in use */
 	OFFLOAD_BREAKER,    /* the port was put to software */
 	OFFLOAD_QUARANTINE, /* it fell out of the NIC, and waits before the next try */
