@@ -11,17 +11,16 @@
 
 /*
  * tcp_judge() and tcp_move_window() for the case where all is known, without a branch between. False, with
- * nothing changed, for any other segment: flow_tcp_track() is for those.
+ * nothing changed, for any other segment: flow_tcp_track() is for those. The first is for who knows that the
+ * flow is FLOW_ESTABLISHED and both its windows are.
  */
-static inline __attribute__((always_inline)) bool tcp_track_common(
+static inline __attribute__((always_inline)) bool tcp_track_settled(
 	struct flow_record *record, unsigned from, const struct tcp_segment *segment)
 {
 	const unsigned unusual = TCP_SYN | TCP_RST | TCP_FIN;
 	unsigned to = !from;
 
-	if (__builtin_expect((record->state != FLOW_ESTABLISHED) | (record->window_known != 3) |
-				     ((segment->flags & (unusual | TCP_ACK)) != TCP_ACK),
-		    0))
+	if (__builtin_expect((segment->flags & (unusual | TCP_ACK)) != TCP_ACK, 0))
 		return false;
 
 	uint32_t ours = tcp_window_bytes(record, from);
@@ -44,4 +43,12 @@ static inline __attribute__((always_inline)) bool tcp_track_common(
 	if (segment->window > record->tcp_window[from])
 		record->tcp_window[from] = segment->window;
 	return true;
+}
+
+static inline __attribute__((always_inline)) bool tcp_track_common(
+	struct flow_record *record, unsigned from, const struct tcp_segment *segment)
+{
+	if (__builtin_expect((record->state != FLOW_ESTABLISHED) | (record->window_known != 3), 0))
+		return false;
+	return tcp_track_settled(record, from, segment);
 }

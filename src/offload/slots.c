@@ -2,6 +2,8 @@
 #include "offload/slots.h"
 
 #include <errno.h>
+
+#include <netinet/in.h>
 #include <string.h>
 
 #include "base/mapping.h"
@@ -87,7 +89,7 @@ int slots_init(struct slots *slots, const struct slots_config *config)
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < slots->n; i++)
-		slots->names[i].position = FLOW_NONE;
+		slots->names[i].place = SLOT_POSITION;
 	return 0;
 }
 
@@ -151,7 +153,7 @@ uint32_t slots_take(struct slots *slots, const struct flow_key *key, uint32_t po
 	};
 	slots->names[slot] = (struct slot_name){
 		.mark = generation << slots->number_bits | slots_place(slots, slot),
-		.position = position,
+		.place = position | (key->proto == IPPROTO_TCP ? SLOT_TCP : 0),
 	};
 	slots->n_used++;
 	return slot;
@@ -159,7 +161,7 @@ uint32_t slots_take(struct slots *slots, const struct flow_key *key, uint32_t po
 
 void slots_sever(struct slots *slots, uint32_t slot)
 {
-	slots->names[slot].position = FLOW_NONE;
+	slots->names[slot].place = SLOT_POSITION;
 	slots->slots[slot].position = FLOW_NONE;
 }
 
@@ -167,7 +169,7 @@ void slots_give_back(struct slots *slots, uint32_t slot)
 {
 	struct slot *back = &slots->slots[slot];
 
-	slots->names[slot] = (struct slot_name){.position = FLOW_NONE};
+	slots->names[slot] = (struct slot_name){.place = SLOT_POSITION};
 	back->next = SLOT_NONE;
 	back->back_us = slots->now_us;
 	back->back_turn = slots->turns;

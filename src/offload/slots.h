@@ -21,13 +21,14 @@
  * One thread, the worker. No global state.
  */
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <rte_prefetch.h>
 
-#include "flow/record.h"
+#include "flow/table.h"
 #include "offload/counter.h"
 #include "offload/state.h"
 
@@ -39,9 +40,16 @@
 
 /* What a mark leads to. */
 struct slot_name {
-	uint32_t mark;	   /* in force; 0: none */
-	uint32_t position; /* of the flow's record; FLOW_NONE: it ended */
+	uint32_t mark; /* in force; 0: none */
+	/* of the flow's record: SLOT_POSITION, all ones: it ended; and by side the end that packets come from */
+	uint32_t place;
 };
+
+#define SLOT_POSITION ((UINT32_C(1) << 29) - 1)
+/* The flow is TCP: its record's second line is wanted, too. */
+#define SLOT_TCP (UINT32_C(1) << 29)
+
+static_assert(FLOW_MAX_CAPACITY <= SLOT_POSITION, "a position leaves three bits");
 
 /* One direction's rule: of packets that arrive at one port of the wire. Filled by the agent. */
 struct slot_side {
@@ -61,6 +69,7 @@ struct slot_side {
 	uint8_t from; /* the key's end that the packets come from */
 	bool awaited; /* an answer of the installer: insert or remove */
 	bool count_awaited;
+	bool uncounted; /* packets of that end come by the other port, too */
 	bool remove; /* to be taken out as soon as nothing is awaited */
 };
 
@@ -157,5 +166,21 @@ static inline uint32_t slots_position(const struct slots *slots, uint32_t mark)
 
 	if (slot == SLOT_NONE || slots->names[slot].mark != mark)
 		return FLOW_NONE;
-	return slots->names[slot].position;
+	uint32_t position = slots->names[slot].place & SLOT_POSITION;
+
+	return position == SLOT_POSITION ? FLOW_NONE : position;
+}
+
+/* Which end the packets of one side's rule come from. */
+static inline unsigned slot_name_from(const struct slot_name *name, unsigned side)
+{
+	return name->place >> (30 + side) & 1;
+}
+
+static inline void slots_set_from(struct slots *slots, uint32_t slot, unsigned side, unsigned from)
+{
+	uint32_t bit = UINT32_C(1) << (30 + side);
+	uint32_t place = slots->names[slot].place;
+
+	slots->names[slot].place = from != 0 ? place | bit : place & ~bit;
 }

@@ -15,11 +15,11 @@ struct direct_burst {
 	struct rte_mbuf *packet[STATION_BURST];
 	uint8_t info_of[STATION_BURST]; /* where each packet's is; as it comes without offload */
 	/* with offload: direct_watch.c */
-	uint64_t fast;		      /* a bit for each packet that goes by its mark alone */
-	uint64_t named;		      /* for each whose mark saves a look-up */
-	unsigned n_top;		      /* infos at the end of the row */
-	uint32_t mark[STATION_BURST]; /* of both */
-	struct flow_record *record[STATION_BURST]; /* that it names, or NULL */
+	uint64_t marked; /* a bit for each packet whose mark would name a slot of this worker */
+	uint64_t ends;	 /* from which end of its flow such a packet comes, if it is of that flow */
+	unsigned n_top;	 /* infos at the end of the row: of marked packets that had to be read */
+	uint32_t mark[STATION_BURST];
+	struct flow_record *record[STATION_BURST]; /* that the mark names, or NULL */
 };
 
 /* The walk, compiled for one SIMD level. */
