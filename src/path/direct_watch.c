@@ -205,7 +205,8 @@ static __rte_always_inline bool account_named(struct station *station, struct di
 	struct flow_record *record = burst->record[i];
 	unsigned from = burst->ends >> i & 1;
 
-	if (likely(mark_is_common(packet) && (trust || mark_verify(marks, record, header, from)) &&
+	if (likely(record != NULL && mark_is_common(packet) &&
+		    (trust || mark_verify(marks, record, header, from)) &&
 		    mark_account(marks, record, packet, header, from)))
 		return true;
 	return account_rare(station, burst, i, exceptions);
