@@ -195,7 +195,7 @@ static __rte_noinline bool account_rare(struct station *station, struct direct_b
 	return true;
 }
 
-/* A packet whose mark names a record. False: it is not plain. */
+/* A packet with a mark of this worker's numbers, which may name nobody. False: it is not plain. */
 static __rte_always_inline bool account_named(struct station *station, struct direct_burst *burst,
 	unsigned i, const struct mark_burst *marks, bool trust,
 	struct direct_exceptions *exceptions)
@@ -296,16 +296,17 @@ static __rte_always_inline unsigned account_sorted(struct station *station,
 
 static inline bool trusts(const struct worker *worker)
 {
-	return worker->verify_one_in > 1 && worker->sampled % worker->verify_one_in != 0;
+	return worker->verify_one_in > 1 && worker_draw(worker, worker->verify_one_in) != 0;
 }
 
 /* One packet of the burst, another place each time, for the rate of its flow. */
 static __rte_noinline void sample(struct station *station, const struct direct_burst *burst)
 {
 	struct worker *worker = &station->worker;
-	unsigned i = worker->sampled++ % burst->n;
+	unsigned i = worker_draw(worker, burst->n);
 	const struct packet_info *info = &burst->info[burst->info_of[i]];
 
+	worker->sampled++;
 	/* what its mark names is in the NIC */
 	if (burst->marked >> i & 1)
 		return;

@@ -166,11 +166,18 @@ static void account_further(struct worker *worker, struct burst *burst, unsigned
 }
 
 /* To the NIC, where all flows are; and marks of flows that were not known are nobody's. */
-static void offer(struct worker *worker, const struct burst *burst)
+static void offer(struct worker *worker, const struct burst *burst, const struct missing *missing)
 {
+	unsigned n_further = 0;
+
 	/* what ended to make room has to be heard of before */
 	flow_shard_flush(worker->shard);
 	for (unsigned i = 0; i < burst->n; i++) {
+		/* further packets are judged as they are accounted */
+		if (n_further < missing->n_further && missing->further[n_further] == i) {
+			n_further++;
+			continue;
+		}
 		if (burst->packet[i] == NULL || burst->position[i] != FLOW_NONE ||
 			!tracked(burst->packet[i]))
 			continue;
@@ -210,7 +217,7 @@ static void learn_missing(struct worker *worker, struct burst *burst)
 	if (missing.n_first != 0)
 		learn(worker, &missing);
 	if (worker->agent != NULL)
-		offer(worker, burst);
+		offer(worker, burst, &missing);
 	for (unsigned i = 0; i < missing.n_further; i++)
 		account_further(worker, burst, missing.further[i]);
 }
@@ -236,7 +243,9 @@ static void act(struct worker *worker, struct burst *burst)
 /* One packet of the burst, another place each time, for the rate of its flow. */
 static void sample(struct worker *worker, const struct burst *burst)
 {
-	unsigned i = worker->sampled++ % burst->n;
+	unsigned i = worker_draw(worker, burst->n);
+
+	worker->sampled++;
 
 	if (burst->packet[i] == NULL || burst->position[i] == FLOW_NONE)
 		return;

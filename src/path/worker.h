@@ -60,6 +60,17 @@ struct worker {
 	uint32_t runs_ended; /* END notes seen */
 };
 
+/*
+ * A number below `below`, another for each sample: without a rhythm, which the order of packets, or of ports,
+ * may have too.
+ */
+static inline unsigned worker_draw(const struct worker *worker, uint32_t below)
+{
+	const uint32_t golden = UINT32_C(0x9e3779b1);
+
+	return (unsigned)((uint64_t)(worker->sampled * golden) * below >> 32);
+}
+
 /* Takes `n` packets and notes, at most WORKER_BURST; all of them are the worker's from here on. */
 void worker_walk(struct worker *worker, struct rte_mbuf **packets, unsigned n);
 
