@@ -44,25 +44,38 @@ static void say(void *context, const char *line)
 	print_message("%s\n", line);
 }
 
+static struct live_flow *find_flow(
+	const struct offload_live *live, const struct flow_key *key, uint64_t hash)
+{
+	for (uint32_t place = (uint32_t)hash % live->n_places; live->places[place] != 0;
+		place = (place + 1) % live->n_places) {
+		struct live_flow *flow = &live->flows[live->places[place] - 1];
+
+		if (flow_key_equal(&flow->key, key))
+			return flow;
+	}
+	return NULL;
+}
+
+static struct live_flow *flow_of_key(const struct offload_live *live, const struct flow_key *key)
+{
+	return find_flow(live, key, flow_key_hash(&live->plane->secret, key));
+}
+
 /* The flow of a packet, and at which side it arrives; NULL: of none. */
 static struct live_flow *flow_of(
 	const struct offload_live *live, const struct rte_mbuf *packet, unsigned *side)
 {
 	const struct extract_options options = {.secret = &live->plane->secret};
+	struct live_flow *flow;
 	struct packet_info info;
 
 	if (extract(&options, packet, 0, &info) != EXTRACT_IP)
 		return NULL;
-	for (uint32_t place = (uint32_t)info.hash % live->n_places; live->places[place] != 0;
-		place = (place + 1) % live->n_places) {
-		struct live_flow *flow = &live->flows[live->places[place] - 1];
-
-		if (flow_key_equal(&flow->key, &info.key)) {
-			*side = flow->from[0] == info.from ? 0 : 1;
-			return flow;
-		}
-	}
-	return NULL;
+	flow = find_flow(live, &info.key, info.hash);
+	if (flow != NULL)
+		*side = flow->from[0] == info.from ? 0 : 1;
+	return flow;
 }
 
 static unsigned side_of_queue(const void *queue, bool receives)
@@ -154,14 +167,6 @@ static uint16_t send_counted(void *queue, struct rte_mbuf **packets, uint16_t n)
 		flows[i]->out[sides[i]]++;
 	}
 	return sent;
-}
-
-static struct live_flow *flow_of_key(const struct offload_live *live, const struct flow_key *key)
-{
-	for (uint32_t i = 0; i < live->options.n_flows; i++)
-		if (flow_key_equal(&live->flows[i].key, key))
-			return &live->flows[i];
-	return NULL;
 }
 
 static void take_reports(void *context, const struct flow_report *reports, unsigned n)
@@ -467,7 +472,7 @@ void offload_live_check(struct offload_live *live)
 	free(packets);
 }
 
-static void release(struct offload_live *live)
+void offload_live_leave(struct offload_live *live)
 {
 	if (live->plane != NULL)
 		plane_stop(live->plane);
@@ -488,11 +493,11 @@ int offload_live_tidy(void **state)
 {
 	(void)state;
 	if (current != NULL)
-		release(current);
+		offload_live_leave(current);
 	return 0;
 }
 
-void offload_live_end(struct offload_live *live)
+void offload_live_finish(struct offload_live *live)
 {
 	offload_live_check(live);
 	for (unsigned i = 0; i < live->plane->n_stations; i++)
@@ -503,5 +508,10 @@ void offload_live_end(struct offload_live *live)
 	for (uint32_t i = 0; i < live->options.n_flows; i++)
 		for (unsigned side = 0; side < 2; side++)
 			assert_int_equal(live->flows[i].reported[side], live->flows[i].in[side]);
-	release(live);
+}
+
+void offload_live_end(struct offload_live *live)
+{
+	offload_live_finish(live);
+	offload_live_leave(live);
 }

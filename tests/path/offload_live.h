@@ -74,7 +74,9 @@ int offload_live_environment(void **state);
 
 /* Until the ports have been tried. */
 struct offload_live *offload_live_begin(const struct offload_live_options *options);
-/* Checks the counts, ends every flow, checks them again; frees everything. */
+/* Checks the counts, ends every flow, checks them again; then frees everything; both. */
+void offload_live_finish(struct offload_live *live);
+void offload_live_leave(struct offload_live *live);
 void offload_live_end(struct offload_live *live);
 /* After a test: frees what one that failed has left. */
 int offload_live_tidy(void **state);
@@ -115,3 +117,5 @@ uint64_t offload_live_marked(const struct offload_live *live, unsigned side);
 /* The sum over both ports. */
 void offload_live_counters(
 	struct offload_live *live, unsigned port, struct agent_counters *counters);
+/* For whoever has to find out why a test failed: the last changes, and where each flow is. */
+void offload_live_print(struct offload_live *live);

@@ -132,3 +132,31 @@ void offload_live_counters(
 {
 	assert_int_equal(plane_offload_counters(live->plane, port, counters), 0);
 }
+
+void offload_live_print(struct offload_live *live)
+{
+	for (unsigned i = live->n_events > 80 ? live->n_events - 80 : 0; i < live->n_events; i++) {
+		const struct offload_change *change = &live->events[i];
+
+		print_message("  %lu port %u %s %s -> %s %s\n", (unsigned long)change->time_us,
+			(unsigned)change->port, change_kind_name((enum change_kind)change->kind),
+			offload_state_name((enum offload_state)change->before),
+			offload_state_name((enum offload_state)change->after),
+			offload_reason_name(change->reason));
+	}
+	for (uint32_t i = 0; i < live->options.n_flows; i++) {
+		struct plane_flow answer;
+
+		if (!offload_live_knows(live, &live->flows[i]))
+			continue;
+		offload_live_ask(live, &live->flows[i], &answer);
+		for (unsigned side = 0; side < 2; side++)
+			print_message(
+				"  flow %u side %u: %s, %s (%u), retry in %ld us, back-off %u\n", i,
+				side,
+				offload_state_name((enum offload_state)answer.offload.state[side]),
+				offload_reason_name(answer.offload.reason[side]),
+				answer.offload.reason[side],
+				(long)(answer.retry_us - answer.now_us), answer.record.back_off);
+	}
+}

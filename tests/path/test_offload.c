@@ -302,39 +302,10 @@ static void check_silence(struct offload_live *live)
 	assert_true(offload_live_all_proven(live, NULL));
 }
 
-/* For whoever has to find out why a test failed. */
-static void print_all(struct offload_live *live)
-{
-	for (unsigned i = live->n_events > 80 ? live->n_events - 80 : 0; i < live->n_events; i++) {
-		const struct offload_change *change = &live->events[i];
-
-		print_message("  %lu port %u %s %s -> %s %s\n", (unsigned long)change->time_us,
-			(unsigned)change->port, change_kind_name((enum change_kind)change->kind),
-			offload_state_name((enum offload_state)change->before),
-			offload_state_name((enum offload_state)change->after),
-			offload_reason_name(change->reason));
-	}
-	for (uint32_t i = 0; i < live->options.n_flows; i++) {
-		struct plane_flow answer;
-
-		if (!offload_live_knows(live, &live->flows[i]))
-			continue;
-		offload_live_ask(live, &live->flows[i], &answer);
-		for (unsigned side = 0; side < 2; side++)
-			print_message(
-				"  flow %u side %u: %s, %s (%u), retry in %ld us, back-off %u\n", i,
-				side,
-				offload_state_name((enum offload_state)answer.offload.state[side]),
-				offload_reason_name(answer.offload.reason[side]),
-				answer.offload.reason[side],
-				(long)(answer.retry_us - answer.now_us), answer.record.back_off);
-	}
-}
-
 static void check_notice(struct offload_live *live, struct watch *watch)
 {
 	if (!offload_live_until(live, is_noticed, watch, 3000)) {
-		print_all(live);
+		offload_live_print(live);
 		fail_msg("'%s': event '%s' %s, %u of %u flows say why", watch->scenario->fault,
 			watch->row->event, watch->event_us == 0 ? "did not come" : "came",
 			watch->n_explained, watch->n_affected);
@@ -435,7 +406,7 @@ static void try_fault(const struct scenario *given, bool blocking)
 		offload_live_fault(live, 0, scenario->off);
 	if (!scenario->quiet &&
 		!offload_live_until(live, offload_live_all_proven, NULL, AGAIN_MS)) {
-		print_all(live);
+		offload_live_print(live);
 		fail_msg("'%s' is over, and its flows do not come back", scenario->fault);
 	}
 	print_message("%s: all back %lu ms after it began\n", scenario->fault,
