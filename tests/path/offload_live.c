@@ -78,14 +78,14 @@ static struct live_flow *flow_of(
 	return flow;
 }
 
-static unsigned side_of_queue(const void *queue, bool receives)
+static unsigned side_of_queue(const void *queue, bool receives, unsigned *number)
 {
 	for (unsigned side = 0; side < 2; side++) {
 		const struct rte_eth_dev_data *data =
 			rte_eth_devices[current->side[side].port->id].data;
 
-		for (unsigned i = 0; i < current->options.n_queues; i++)
-			if ((receives ? data->rx_queues[i] : data->tx_queues[i]) == queue)
+		for (*number = 0; *number < current->options.n_queues; ++*number)
+			if ((receives ? data->rx_queues : data->tx_queues)[*number] == queue)
 				return side;
 	}
 	fail_msg("a queue of no port");
@@ -135,30 +135,32 @@ static uint16_t take_put(struct live_side *side, struct rte_mbuf **packets, uint
 
 static uint16_t receive_counted(void *queue, struct rte_mbuf **packets, uint16_t n)
 {
-	struct live_side *side = &current->side[side_of_queue(queue, true)];
+	unsigned number;
+	struct live_side *side = &current->side[side_of_queue(queue, true, &number)];
+	uint64_t *budget = &side->budget[number];
 
 	if (side->n_put != 0)
 		return take_put(side, packets, n);
-	if (side->budget / MILLION < n)
-		n = (uint16_t)(side->budget / MILLION);
+	if (*budget / MILLION < n)
+		n = (uint16_t)(*budget / MILLION);
 	if (n == 0)
 		return 0;
 	n = side->receive(queue, packets, n);
-	side->budget -= n * MILLION;
+	*budget -= n * MILLION;
 	return count_arrivals(packets, n);
 }
 
 static uint16_t send_counted(void *queue, struct rte_mbuf **packets, uint16_t n)
 {
 	struct live_flow *flows[STATION_BURST * 4];
-	unsigned sides[STATION_BURST * 4];
+	unsigned sides[STATION_BURST * 4], number;
 
 	assert_true(n <= RTE_DIM(flows));
 	for (uint16_t i = 0; i < n; i++) {
 		flows[i] = flow_of(current, packets[i], &sides[i]);
 		assert_non_null(flows[i]);
 	}
-	unsigned port = side_of_queue(queue, false);
+	unsigned port = side_of_queue(queue, false, &number);
 	uint16_t sent = current->side[port].send(queue, packets, n);
 
 	for (uint16_t i = 0; i < sent; i++) {
@@ -346,12 +348,14 @@ void offload_live_turn(struct offload_live *live)
 	const struct timespec pause = {.tv_nsec = 20000};
 	uint64_t now_us = plane_now_us(live->plane);
 
-	for (unsigned side = 0; side < 2; side++) {
-		uint64_t *budget = &live->side[side].budget;
+	for (unsigned side = 0; side < 2; side++)
+		for (unsigned i = 0; i < live->options.n_queues; i++) {
+			uint64_t *budget = &live->side[side].budget[i];
 
-		*budget += (now_us - live->now_us) * live->options.rate;
-		*budget = RTE_MIN(*budget, MOST_AT_ONCE * MILLION);
-	}
+			*budget += (now_us - live->now_us) * live->options.rate /
+				   live->options.n_queues;
+			*budget = RTE_MIN(*budget, MOST_AT_ONCE * MILLION);
+		}
 	live->now_us = now_us;
 	/* the processor is not ours alone */
 	if (!turn_all(live))
@@ -398,7 +402,7 @@ void offload_live_fault(struct offload_live *live, unsigned side, const char *te
 static void settle(struct offload_live *live)
 {
 	for (unsigned side = 0; side < 2; side++)
-		live->side[side].budget = 0;
+		memset(live->side[side].budget, 0, sizeof(live->side[side].budget));
 	for (unsigned idle = 0; idle < 2; idle++)
 		if (turn_all(live))
 			idle = 0;

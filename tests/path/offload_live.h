@@ -51,7 +51,8 @@ struct live_side {
 	struct sim_port *sim;
 	eth_rx_burst_t receive;
 	eth_tx_burst_t send;
-	uint64_t budget; /* millionths of a packet that may arrive */
+	/* millionths of a packet that may arrive, by queue: none is to starve another */
+	uint64_t budget[OFFLOAD_LIVE_QUEUES];
 	unsigned n_put;
 	struct rte_mbuf *put[OFFLOAD_LIVE_PUT];
 };

@@ -24,6 +24,7 @@ static const struct shape {
 	{"blocking calls", {.words = "proto=mix,ipv6=50,async=0"}},
 	{"counters are read", {.words = "proto=mix,ipv6=50", .counters = true}},
 	{"one in four verified", {.words = "proto=mix,ipv6=50", .verify_one_in = 4}},
+	{"two workers, two queues", {.words = "proto=mix,ipv6=50", .n_workers = 2, .n_queues = 2}},
 	{"two workers, one queue", {.words = "proto=mix,ipv6=50", .n_workers = 2}},
 	{"split threads", {.words = "proto=mix,ipv6=50", .n_workers = 2, .threads = PLANE_SPLIT}},
 	{"one way", {.words = "proto=mix,ipv6=50", .one_way = true}},
