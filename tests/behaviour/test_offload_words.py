@@ -24,7 +24,7 @@ def rows(text, title):
 
 def test_reasons():
     names = re.findall(r"\[OFFLOAD_[A-Z_]+\] = \{\"([a-z_]+)\"", source("reason.c"))
-    assert len(names) == 19
+    assert len(names) == 20
     assert rows(OFFLOAD, "Reasons") == [*names, "refused"]
 
 
