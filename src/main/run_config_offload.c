@@ -67,7 +67,7 @@ int run_offload_add_except(
 			return option_bad_value(where, name, "this port is named twice", error);
 	if (offload->n_except == PLANE_MAX_PORTS)
 		return option_bad_value(where, name, "there can be 32 ports at most", error);
-	strcpy(offload->except[offload->n_except++], name);
+	snprintf(offload->except[offload->n_except++], PORT_NAME_MAX, "%s", name);
 	return 0;
 }
 

@@ -23,10 +23,12 @@ struct agent_at agent_at_slot(struct agent *agent, unsigned port, uint32_t slot)
 struct agent_at agent_at_record(struct agent *agent, unsigned side, struct flow_record *record)
 {
 	unsigned port = agent_port_of(&record->key, side);
+	struct agent_at at = {.agent = agent, .port = port, .slot = SLOT_NONE};
 
 	if (offload_has_slot(record))
-		return agent_at_slot(agent, port, record->slot);
-	return (struct agent_at){.agent = agent, .port = port, .slot = SLOT_NONE, .record = record};
+		at = agent_at_slot(agent, port, record->slot);
+	at.record = record;
+	return at;
 }
 
 static void note(struct agent *agent, const struct offload_change *change)

@@ -89,10 +89,10 @@ static bool goes_wrong(const struct health *health, uint8_t *why)
 	uint32_t in_hw = now->in_hw;
 
 	/* the parts of the last second, newest first; at least the one that is under way */
-	for (unsigned i = health->n_parts; i-- > 0 && health->n_parts - i <= HEALTH_PARTS;) {
-		const struct health_sums *part = &health->part[i % HEALTH_PARTS];
+	for (unsigned i = health->n_parts; i > 0 && health->n_parts - i < HEALTH_PARTS; i--) {
+		const struct health_sums *part = &health->part[(i - 1) % HEALTH_PARTS];
 
-		if (i + 1 < health->n_parts && now->us - part->us > CLOCK_US_PER_S)
+		if (i < health->n_parts && now->us - part->us > CLOCK_US_PER_S)
 			break;
 		then = part;
 		in_hw = part->in_hw > in_hw ? part->in_hw : in_hw;
