@@ -8,8 +8,8 @@
  * Rules go by places, small numbers that the caller gives (its slots): at most one rule has a place, from
  * an accepted insert to the confirmed end of its remove. Of what is asked for one place the caller awaits
  * the answer before it asks the next; different places are independent, and their answers come in any
- * order. Who has given up waiting for an insert may ask for the remove; of a remove that was never answered
- * another asks nothing anew, and an insert forgets it.
+ * order. Who has given up waiting for an insert may ask for the remove; who has for a remove may ask again, and
+ * is told that it is done, since nothing else will tell: its rule may be there yet.
  *
  * Answers, of every call that asks the NIC, and of completions:
  *	0		done

@@ -168,9 +168,14 @@ static int remove_rule(struct provider *provider, uint32_t number, struct provid
 	assert(number < async->n_places);
 	if (place->state == PLACE_EMPTY)
 		return 0;
-	/* asked again: a handle is given back once */
-	if (place->state == PLACE_REMOVING)
-		return -EINPROGRESS;
+	/*
+	 * Asked again: who did has waited in vain for the completion, and nothing else will tell. A handle is
+	 * given back once; should its rule be there yet, its mark names nobody any more.
+	 */
+	if (place->state == PLACE_REMOVING) {
+		empty(async, place);
+		return 0;
+	}
 	ret = check_queue(async, why);
 	if (ret < 0)
 		return ret;
