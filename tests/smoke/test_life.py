@@ -120,7 +120,7 @@ def test_stopped(network, millrace, driver, number):
 
 @DRIVERS
 def test_stopped_under_traffic(network, millrace, driver):
-    """Packets keep coming while it ends: none of those it took is missing in the records."""
+    """Packets keep coming while it ends: of those it took only dropped ones are not in the records."""
     net = network(driver)
     engine = millrace("--output", "records.json", "--workers", 2, network=net)
     with traffic.flood(net.left, net.right):
@@ -129,7 +129,9 @@ def test_stopped_under_traffic(network, millrace, driver):
         engine.stop(idle=False, leaves=["records.json"])
     records = read_records(engine.directory / "records.json")
     assert {record["end_reason"] for record in records} == {"shutdown"}
-    assert sum(record["packets"] for record in records) >= before["received"] - before["held"]
+    # on a busy machine a ring to the other worker may have been full
+    known = before["received"] - before["held"] - before["dropped"]
+    assert known > 0 and sum(record["packets"] for record in records) >= known
 
 
 @DRIVERS
