@@ -133,7 +133,9 @@ static inline __attribute__((always_inline)) void find_candidates(
 	uint64_t elsewhere = 0;
 
 /* rounds few enough for the processor to foresee the last one */
+#ifndef __clang__
 #pragma GCC unroll 4
+#endif
 	for (unsigned i = 0; i < up->n; i++) {
 		const struct flow_line *home = up->home[i];
 		uint16_t tag = line_tag(up->hash[i]);

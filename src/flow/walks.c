@@ -25,7 +25,9 @@ static inline __attribute__((always_inline)) void confirm(
 {
 	const struct flow_table at = *table;
 
+#ifndef __clang__
 #pragma GCC unroll 4
+#endif
 	for (unsigned i = 0; i < up->n; i++)
 		positions[i] = position_of(&at, find_confirm(table, up, i));
 }

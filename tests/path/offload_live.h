@@ -82,6 +82,9 @@ void offload_live_end(struct offload_live *live);
 /* After a test: frees what one that failed has left. */
 int offload_live_tidy(void **state);
 
+/* Rules in the NIC of one side, by its own book. */
+uint32_t offload_live_rules(const struct offload_live *live, unsigned side);
+
 /* One turn of every station. */
 void offload_live_turn(struct offload_live *live);
 /* Turns until it is so; false when it is not after that time. */

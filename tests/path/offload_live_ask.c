@@ -160,3 +160,14 @@ void offload_live_print(struct offload_live *live)
 				(long)(answer.retry_us - answer.now_us), answer.record.back_off);
 	}
 }
+
+uint32_t offload_live_rules(const struct offload_live *live, unsigned side)
+{
+	struct sim_port *sim = live->side[side].sim;
+
+	pthread_mutex_lock(&sim->lock);
+	uint32_t n = sim->n_rules;
+
+	pthread_mutex_unlock(&sim->lock);
+	return n;
+}

@@ -331,7 +331,7 @@ static void mute_all(struct offload_live *live, bool muted)
 static bool is_empty(struct offload_live *live, void *unused)
 {
 	(void)unused;
-	return live->side[0].sim->n_rules == 0 && live->side[1].sim->n_rules == 0;
+	return offload_live_rules(live, 0) == 0 && offload_live_rules(live, 1) == 0;
 }
 
 /* Nobody is known any more, nor is a rule left. */

@@ -96,7 +96,7 @@ static bool has_ended(struct offload_live *live, void *flow)
 
 static bool has_no_rule(struct offload_live *live, void *n_rules)
 {
-	return live->side[0].sim->n_rules == *(const uint32_t *)n_rules;
+	return offload_live_rules(live, 0) == *(const uint32_t *)n_rules;
 }
 
 static uint32_t number_of(const struct offload_live *live, uint32_t mark)
