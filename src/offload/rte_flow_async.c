@@ -35,7 +35,7 @@ static void set_state(struct async *async, struct place *place, enum place_state
 {
 	async->under_way -= place->state == PLACE_INSERTING || place->state == PLACE_REMOVING;
 	async->under_way += state == PLACE_INSERTING || state == PLACE_REMOVING;
-	place->state = state;
+	place->state = (uint8_t)state;
 }
 
 static void empty(struct async *async, struct place *place)
