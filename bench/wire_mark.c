@@ -277,8 +277,11 @@ static void print_rows(const struct marks *marks)
 		half[i] = 2 *
 			  (marks->floor[SOFTWARE][i] + (flows < MANY ? GOAL_FEW : GOAL_HALF_MANY));
 	}
-	print_row(marks, "mark", "software", by_size(flows, 1 / GOAL_SHARE, 1 / GOAL_SHARE_MANY),
-		above[MARK], above[SOFTWARE]);
+	/* a floor that does not read cold packets is none for who does */
+	if (!marks->variant->cold)
+		print_row(marks, "mark", "software",
+			by_size(flows, 1 / GOAL_SHARE, 1 / GOAL_SHARE_MANY), above[MARK],
+			above[SOFTWARE]);
 	if (flows != 0 && flows <= FEW)
 		print_row(marks, "mark", "goal", 1, above[MARK], goal);
 	print_row(marks, "mark_total", "software", 0, marks->total[MARK], marks->total[SOFTWARE]);
