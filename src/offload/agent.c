@@ -38,16 +38,6 @@ void agent_destroy(struct agent *agent)
 	free(agent);
 }
 
-size_t agent_memory(const struct agent *agent)
-{
-	size_t bytes = sizeof(*agent);
-
-	for (unsigned i = 0; i < RTE_DIM(agent->wire); i++)
-		bytes += slots_memory(&agent->wire[i].slots) +
-			 agent->wire[i].slots.n * sizeof(agent->wire[i].used[0]);
-	return bytes;
-}
-
 /* The largest mark that both ports of a wire take: of those that take any. */
 static uint32_t mark_max(const struct agent_config *config, unsigned wire)
 {

@@ -110,7 +110,6 @@ void agent_adopt(struct agent *agent, unsigned number, const struct agent_wire *
 
 /* Accepts NULL. The installers have stopped, or were never asked. */
 void agent_destroy(struct agent *agent);
-size_t agent_memory(const struct agent *agent);
 
 /* The record of a marked packet that arrived at `port`; FLOW_NONE: the mark names nobody. To be verified. */
 static inline uint32_t agent_position(const struct agent *agent, unsigned port, uint32_t mark)

@@ -26,8 +26,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <rte_prefetch.h>
-
 #include "flow/table.h"
 #include "offload/counter.h"
 #include "offload/state.h"
@@ -148,15 +146,6 @@ static inline uint32_t slots_of_mark(const struct slots *slots, uint32_t mark)
 	uint32_t slot = (mark & ((UINT32_C(1) << slots->number_bits) - 1)) - slots->first;
 
 	return slot < slots->n ? slot : SLOT_NONE;
-}
-
-/* Fetches what slots_position() reads. */
-static inline void slots_fetch(const struct slots *slots, uint32_t mark)
-{
-	uint32_t slot = slots_of_mark(slots, mark);
-
-	if (slot != SLOT_NONE)
-		rte_prefetch0(&slots->names[slot]);
 }
 
 /* The record that a mark names, if number and generation are right; else FLOW_NONE. To be verified. */

@@ -40,12 +40,6 @@ static __rte_always_inline bool mark_is_common(const struct rte_mbuf *packet)
 	       (MARK_PROTOCOLS >> (proto & 31) & 1);
 }
 
-static __rte_always_inline bool mark_is_tcp(const struct rte_mbuf *packet)
-{
-	return *rte_pktmbuf_mtod_offset(packet, const uint8_t *, MARK_IPV4_OFFSET + 9) ==
-	       IPPROTO_TCP;
-}
-
 /* What packets of a burst are compared with, beside their records. */
 struct mark_burst {
 	uint32_t rest;	 /* the last four bytes of such keys without the protocol */

@@ -103,7 +103,6 @@ static void workers_share_the_numbers(void **state)
 			assert_false(seen[slots_place(&slots[w], slot)]);
 			seen[slots_place(&slots[w], slot)] = true;
 			for (unsigned o = 0; o < workers; o++) {
-				slots_fetch(&slots[o], mark);
 				assert_int_equal(slots_position(&slots[o], mark),
 					o == w ? 7 * i : FLOW_NONE);
 				assert_int_equal(
