@@ -33,17 +33,13 @@ void judge_packet(struct agent *agent, unsigned port, const struct rte_mbuf *pac
 	}
 }
 
-void judge_learned(
-	struct agent *agent, unsigned port, const struct packet_info *const *infos, unsigned n)
+void judge_learned(struct agent *agent, unsigned port, const struct packet_info *info)
 {
 	if (agent->config.threshold != 0)
 		return;
-	for (unsigned i = 0; i < n; i++) {
-		uint32_t position =
-			flow_table_find(agent->config.table, &infos[i]->key, infos[i]->hash);
+	uint32_t position = flow_table_find(agent->config.table, &info->key, info->hash);
 
-		/* in a table smaller than a burst it may have gone already */
-		if (position != FLOW_NONE)
-			agent_learned(agent, position, port % 2, infos[i]->from);
-	}
+	/* in a table smaller than a burst it may have gone already */
+	if (position != FLOW_NONE)
+		agent_learned(agent, position, port % 2, info->from);
 }

@@ -29,6 +29,5 @@ uint32_t judge_position(const struct agent *agent, unsigned port, const struct r
 void judge_packet(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
 	uint32_t position, const struct packet_info *info);
 
-/* Packets that began flows, for agents that want all flows at once. */
-void judge_learned(
-	struct agent *agent, unsigned port, const struct packet_info *const *infos, unsigned n);
+/* A packet that began a flow, for agents that want all flows at once. `agent` is not NULL. */
+void judge_learned(struct agent *agent, unsigned port, const struct packet_info *info);

@@ -187,7 +187,7 @@ static void offer(struct worker *worker, const struct burst *burst, const struct
 		if (judge_has_mark(burst->packet[i]))
 			judge_packet(
 				worker->agent, port_of(meta), burst->packet[i], FLOW_NONE, info);
-		judge_learned(worker->agent, port_of(meta), &info, 1);
+		judge_learned(worker->agent, port_of(meta), info);
 	}
 }
 
