@@ -50,15 +50,3 @@ bool queue_take(struct queue *queue, struct queue_entry *entry)
 	*entry = queue->entry[--queue->n];
 	return true;
 }
-
-bool queue_remove(struct queue *queue, uint32_t position, uint32_t tag)
-{
-	unsigned kept = 0, n = queue->n;
-
-	for (unsigned i = 0; i < n; i++) {
-		if (queue->entry[i].position != position || queue->entry[i].tag != tag)
-			queue->entry[kept++] = queue->entry[i];
-	}
-	queue->n = kept;
-	return kept < n;
-}

@@ -4,7 +4,7 @@
 /*
  * The flows of one worker that wait to be handed to one port's installer: bounded; the busiest goes first,
  * and takes the place of the least busy when there is none left. Sorted; of equal ones the earlier goes
- * first and stays longer.
+ * first and stays longer. A flow that ends meanwhile stays in it: whoever takes it out sees that by its tag.
  *
  * One thread, the worker. All memory is in the struct.
  */
@@ -36,5 +36,3 @@ enum queue_answer queue_put(
 	struct queue *queue, struct queue_entry entry, struct queue_entry *displaced);
 /* Takes the busiest one; false: the queue is empty. */
 bool queue_take(struct queue *queue, struct queue_entry *entry);
-/* Takes out a flow that ended; false: it was not there. */
-bool queue_remove(struct queue *queue, uint32_t position, uint32_t tag);
