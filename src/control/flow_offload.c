@@ -42,7 +42,7 @@ static void because_of(
 		.port = port_of(explained, side),
 		.reason = explained->offload.reason[side],
 		.now_us = explained->flow->now_us,
-		.retry_us = explained->flow->retry_us,
+		.retry_us = explained->flow->retry_us[side],
 	};
 
 	offload_because(sentence, &of);
@@ -193,7 +193,9 @@ void flow_offload_explain(json_t *line, struct plane *plane, const struct plane_
 		answer_number(line, "marked_packets", explained.offload.packets);
 	if (flow->mark != 0)
 		answer_number(line, "mark", flow->mark);
-	if (flow->retry_us > flow->now_us)
-		answer_number(line, "retry_in_us", flow->retry_us - flow->now_us);
+	uint64_t retry_us = flow->retry_us[explained.further];
+
+	if (retry_us > flow->now_us)
+		answer_number(line, "retry_in_us", retry_us - flow->now_us);
 	add_changes(line, &explained);
 }

@@ -105,9 +105,9 @@ struct flow_record {
 	uint8_t tcp_scale;	 /* of end 0 in the low nibble, end 1 in the high one */
 	uint8_t icmp_errors;	 /* that quoted this flow; stays at 255 */
 	uint8_t epoch;		 /* of the policy that decided the verdicts */
-	uint8_t back_off;	 /* of offload retries */
+	uint8_t back_off;	 /* of offload retries, a nibble a port (offload/state.h) */
 	uint8_t reason[2];	 /* per port: why the offload state is what it is */
-	uint32_t slot; /* number by which NICs name this flow, or until when they are not asked */
+	uint32_t slot; /* number by which NICs name this flow, or a time (offload/state.h) */
 	uint32_t wheel_next; /* neighbours on the ageing wheel (flow/wheel.h) */
 	uint32_t wheel_prev;
 } __attribute__((aligned(64)));

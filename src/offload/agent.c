@@ -142,9 +142,9 @@ static bool give_slot(struct agent *agent, struct flow_record *record, uint32_t 
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
 		entry->side[side].state = (uint8_t)offload_state(record, side);
 		entry->side[side].reason = record->reason[side];
+		/* what the record had for both */
+		entry->side[side].retry_ms = record->slot;
 	}
-	/* what its record had for it */
-	entry->retry_ms = record->back_off != 0 ? record->slot : 0;
 	wire->used[wire->n_used++] = slot;
 	record->slot = slot;
 	/* a bit-field: through a word of its own */
@@ -254,7 +254,7 @@ static void inserted(const struct agent_at *at, const struct installer_answer *a
 			answer->reason, 0);
 		at->agent->port[at->port].counters.refused++;
 		if (at->record != NULL && answer->result == -EOPNOTSUPP)
-			at->record->back_off = AGENT_NEVER;
+			offload_set_back_off(at->record, at->port % 2, OFFLOAD_NEVER);
 		else
 			agent_back_off(at);
 		agent_release(at->agent, agent_wire_of(at->port), at->slot);

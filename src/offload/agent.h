@@ -18,7 +18,8 @@
  *
  * What makes a flow go to the NIC: its rate in one direction, measured over 10 ms, is the threshold or more
  * (0: every flow, with its first packet). It leaves when its rate over a second is below half of that, when it
- * ends, or when the audit says so; then it waits: 0.1 s, doubled each time it fell out, up to a minute.
+ * ends, or when the audit says so; then that direction waits: 0.1 s, doubled each time it fell out, up to a
+ * minute.
  *
  * One thread, the worker. No global state; memory is taken at the start.
  */

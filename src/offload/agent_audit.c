@@ -187,7 +187,7 @@ static void look_at_proven(const struct agent_at *at)
 	if (2 * rate < at->agent->config.threshold)
 		agent_leave(at, OFFLOAD_SLOWED);
 	else if (at->agent->now_us - side->since_us >= 10 * AGENT_SECOND_US)
-		at->record->back_off = 0; /* it has been true for long */
+		offload_set_back_off(at->record, at->port % 2, 0); /* it has been true for long */
 }
 
 static void look(struct agent *agent, unsigned port, uint32_t slot)

@@ -89,9 +89,9 @@ void agent_move(
 static bool is_waiting_out(const struct agent *agent, const struct agent_at *at)
 {
 	uint32_t now_ms = (uint32_t)(agent->now_us / 1000);
-	uint32_t retry_ms = at->entry != NULL ? at->entry->retry_ms : at->record->slot;
+	uint32_t retry_ms = at->entry != NULL ? at->side->retry_ms : at->record->slot;
 
-	return at->record->back_off != 0 && (int32_t)(retry_ms - now_ms) > 0;
+	return offload_waits(at->record, at->port % 2) && (int32_t)(retry_ms - now_ms) > 0;
 }
 
 /* Flows that are in the NIC, or on their way. */
@@ -122,7 +122,7 @@ static bool may_ask(struct agent *agent, const struct agent_at *at)
 
 	if (kind == PROVIDER_N_KINDS || !installer_abilities(port->installer)->kind[kind])
 		return false;
-	if (at->record->back_off == AGENT_NEVER || is_waiting_out(agent, at))
+	if (offload_back_off(at->record, side) == OFFLOAD_NEVER || is_waiting_out(agent, at))
 		return false;
 	switch (health_state(installer_health(port->installer))) {
 	case HEALTH_CLOSED:
@@ -245,18 +245,16 @@ void agent_leave(const struct agent_at *at, uint8_t reason)
 void agent_back_off(const struct agent_at *at)
 {
 	enum { FIRST_MS = 100, MOST_MS = 60000, MOST_TIMES = 10 };
+	unsigned side = at->port % 2;
 
-	if (at->record == NULL || at->record->back_off == AGENT_NEVER)
+	if (at->record == NULL || offload_back_off(at->record, side) == OFFLOAD_NEVER)
 		return;
-	uint32_t wait_ms = RTE_MIN((uint32_t)FIRST_MS << at->record->back_off, (uint32_t)MOST_MS);
-	uint32_t until = (uint32_t)(at->agent->now_us / 1000) + wait_ms;
+	unsigned times = offload_back_off(at->record, side);
+	uint32_t wait_ms = RTE_MIN((uint32_t)FIRST_MS << times, (uint32_t)MOST_MS);
 
-	if (at->record->back_off < MOST_TIMES)
-		at->record->back_off++;
-	if (at->entry != NULL)
-		at->entry->retry_ms = until;
-	else
-		at->record->slot = until;
+	at->side->retry_ms = (uint32_t)(at->agent->now_us / 1000) + wait_ms;
+	if (times < MOST_TIMES)
+		offload_set_back_off(at->record, side, times + 1);
 }
 
 void agent_fall_out(const struct agent_at *at, uint8_t reason)
@@ -283,9 +281,14 @@ static bool holds(const struct slot *entry)
 static void detach(const struct slot *entry, struct flow_record *record)
 {
 	unsigned offload = (record->offload & ~OFFLOAD_HAS_SLOT) | OFFLOAD_LOST_SLOT;
+	uint32_t first_ms = entry->side[0].retry_ms, second_ms = entry->side[1].retry_ms;
+	bool later = (int32_t)(second_ms - first_ms) > 0;
 
 	record->offload = offload & 0xff;
-	record->slot = entry->retry_ms;
+	if (!offload_waits(record, 0) || (offload_waits(record, 1) && later))
+		record->slot = second_ms;
+	else
+		record->slot = first_ms;
 }
 
 void agent_release(struct agent *agent, unsigned number, uint32_t slot)

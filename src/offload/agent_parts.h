@@ -16,9 +16,6 @@
 #define AGENT_LATE_US 400000
 #define AGENT_SECOND_US 1000000
 
-/* back_off of a record that is not to be asked for again. */
-#define AGENT_NEVER 255
-
 /* One direction of a flow at one port. */
 struct agent_at {
 	struct agent *agent;
@@ -68,7 +65,7 @@ void agent_fall_out(const struct agent_at *at, uint8_t reason);
 /* Asks for the delete of a side that is leaving; again later when there is no room. */
 void agent_remove(const struct agent_at *at);
 
-/* The next try no earlier than after 0.1 s, doubled each time up to a minute. */
+/* The next try of that side no earlier than after 0.1 s, doubled each time up to a minute. */
 void agent_back_off(const struct agent_at *at);
 
 /* A flow without rules gives its slot away, or one whose record has gone. */

@@ -62,6 +62,7 @@ struct slot_side {
 	uint64_t nic_due_us; /* when it is to be asked for next; UINT64_MAX: never */
 	struct counter nic;  /* the NIC's own counter */
 	uint32_t unmarked;   /* packets in a row that should have had the mark */
+	uint32_t retry_ms;   /* the NIC is not asked before, where the side has a back-off */
 	uint8_t state;	     /* enum offload_state: as in the record, and when that has gone */
 	uint8_t reason;
 	uint8_t from; /* the key's end that the packets come from */
@@ -78,7 +79,6 @@ struct slot {
 	struct slot_side side[OFFLOAD_SIDES];
 	uint32_t position; /* of the record; FLOW_NONE: it has gone */
 	uint32_t next;	   /* of a free one: the next free one; else the agent's */
-	uint32_t retry_ms; /* the NIC is not asked before; 0: any time */
 	/* slots.c's own */
 	uint32_t generation; /* of its mark, or of its last one */
 	uint64_t back_us;    /* when it was given back, */

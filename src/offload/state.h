@@ -67,8 +67,8 @@ static inline bool offload_state_holds(enum offload_state state)
 
 /*
  * A record keeps its slot when the NIC has no rule of it any more, for what is known of it, until others
- * need the slot. `slot` of the record is its number while this is true; else, while `back_off` is not 0, the
- * time of the run's clock, in milliseconds, before which the NIC is not asked again.
+ * need the slot. `slot` of the record is its number while this is true; else the time of the run's clock, in
+ * milliseconds, before which no NIC is asked again for a side that has a back-off: the later one of both.
  */
 #define OFFLOAD_HAS_SLOT (1u << 6)
 /* It had one, and what was known is lost. */
@@ -77,4 +77,31 @@ static inline bool offload_state_holds(enum offload_state state)
 static inline bool offload_has_slot(const struct flow_record *record)
 {
 	return record->offload & OFFLOAD_HAS_SLOT;
+}
+
+/* How often a side fell out or was refused of late; the next try waits the longer for it. 0: it need not wait. */
+#define OFFLOAD_BACK_OFF_BITS 4
+/* This side is not asked for again. */
+#define OFFLOAD_NEVER 15
+
+static inline unsigned offload_back_off(const struct flow_record *record, unsigned side)
+{
+	return record->back_off >> OFFLOAD_BACK_OFF_BITS * side & OFFLOAD_NEVER;
+}
+
+static inline void offload_set_back_off(
+	struct flow_record *record, unsigned side, unsigned back_off)
+{
+	unsigned shift = OFFLOAD_BACK_OFF_BITS * side;
+	unsigned other = record->back_off & ~((unsigned)OFFLOAD_NEVER << shift);
+
+	record->back_off = (other | back_off << shift) & 0xff;
+}
+
+/* Is there a time before which the NIC is not asked for the side? Not for one that never is. */
+static inline bool offload_waits(const struct flow_record *record, unsigned side)
+{
+	unsigned back_off = offload_back_off(record, side);
+
+	return back_off != 0 && back_off != OFFLOAD_NEVER;
 }

@@ -45,16 +45,17 @@ static void slot(const struct agent *agent, struct plane_flow *flow)
 	const struct slots *slots = &agent->wire[flow_key_wire(&flow->record.key)].slots;
 	const struct slot *entry;
 
-	if (!offload_has_slot(&flow->record)) {
-		flow->retry_us =
-			flow->record.back_off == 0 ? 0 : UINT64_C(1000) * flow->record.slot;
-		return;
+	entry = offload_has_slot(&flow->record) ? slots_slot(slots, flow->record.slot) : NULL;
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
+		uint32_t retry_ms = entry != NULL ? entry->side[side].retry_ms : flow->record.slot;
+
+		if (offload_waits(&flow->record, side))
+			flow->retry_us[side] = UINT64_C(1000) * retry_ms;
+		if (entry != NULL)
+			flow->nic[side] = entry->side[side].nic.total;
 	}
-	entry = slots_slot(slots, flow->record.slot);
-	flow->mark = slots->names[flow->record.slot].mark;
-	flow->retry_us = flow->record.back_off == 0 ? 0 : UINT64_C(1000) * entry->retry_ms;
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
-		flow->nic[side] = entry->side[side].nic.total;
+	if (entry != NULL)
+		flow->mark = slots->names[flow->record.slot].mark;
 }
 
 void ask_flow(const struct station *station, struct ask *ask)

@@ -16,11 +16,11 @@ struct plane_flow {
 	unsigned worker;
 	struct flow_record record;
 	struct flow_offload offload;
-	uint32_t mark;	    /* that its rules give; 0: it has no slot */
-	uint64_t nic[2];    /* the NIC's own counter of each side's rule; 0 where none is read */
-	uint64_t retry_us;  /* not before that time of the run's clock; 0: any time */
-	unsigned n_changes; /* newest first */
-	bool lost;	    /* there may have been older ones */
+	uint32_t mark;	      /* that its rules give; 0: it has no slot */
+	uint64_t nic[2];      /* the NIC's own counter of each side's rule; 0 where none is read */
+	uint64_t retry_us[2]; /* of each side, clock of the run: not before that; 0: any time */
+	unsigned n_changes;   /* newest first */
+	bool lost;	      /* there may have been older ones */
 	struct offload_change changes[PLANE_CHANGES];
 	uint64_t now_us;
 };

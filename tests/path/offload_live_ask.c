@@ -157,7 +157,8 @@ void offload_live_print(struct offload_live *live)
 				offload_state_name((enum offload_state)answer.offload.state[side]),
 				offload_reason_name(answer.offload.reason[side]),
 				answer.offload.reason[side],
-				(long)(answer.retry_us - answer.now_us), answer.record.back_off);
+				(long)(answer.retry_us[side] - answer.now_us),
+				offload_back_off(&answer.record, side));
 	}
 }
 

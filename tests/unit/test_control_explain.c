@@ -361,7 +361,7 @@ static void test_reasons(void **state)
 
 	add_offloaded(scene, OFFLOAD_SOFTWARE, OFFLOAD_SOFTWARE);
 	scene->plane.config.offload.slots = 512;
-	scene->plane.flow.retry_us = CLOCK + 1500000;
+	scene->plane.flow.retry_us[0] = CLOCK + 1500000;
 	strcpy(installer->abilities.unable, "no marks come");
 	installer->abilities.refused[PROVIDER_IPV4_TCP].error = EINVAL;
 	strcpy(installer->abilities.refused[PROVIDER_IPV4_TCP].words, "no tcp");

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * An agent over two ports whose NICs do at once what a test tells them, a table of flows that the test fills,
+ * and packets that are told as the worker tells them. The agent's time is the test's: it stands still while
+ * nobody lets it pass. Installers are threads, as ever, and answer when they do.
+ */
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/monotonic.h"
+#include "offload/agent.h"
+#include "offload/provider_ops.h"
+#include "path/judge.h"
+
+#define AGENT_PLACES 64
+#define AGENT_WAIT_US 20000000
+
+/* What a NIC does; read and written by two threads. */
+struct agent_nic {
+	struct provider base;
+	_Atomic int result[INSTALLER_N_OPS]; /* by operation */
+	_Atomic uint64_t counter;	     /* of any rule */
+	_Atomic unsigned n_rules, n_asked[INSTALLER_N_OPS];
+	_Atomic unsigned n_shapes[PROVIDER_N_KINDS];
+};
+
+struct agent_scene {
+	struct agent *agent;
+	struct installer *installer[2];
+	struct flow_table table;
+	struct tsc_clock clock;
+	uint64_t now_us;
+};
+
+static struct agent_nic agent_nics[2];
+static const struct hash_secret agent_secret = {.word = {3, 5}};
+
+static struct agent_nic *agent_nic_of(struct provider *provider)
+{
+	return provider == &agent_nics[0].base ? &agent_nics[0] : &agent_nics[1];
+}
+
+static int agent_nic_do(struct provider *provider, enum installer_op op, struct provider_why *why)
+{
+	struct agent_nic *nic = agent_nic_of(provider);
+	int result = atomic_load(&nic->result[op]);
+
+	atomic_fetch_add(&nic->n_asked[op], 1);
+	if (result != 0)
+		why->error = -result;
+	return result;
+}
+
+static int agent_nic_insert(struct provider *provider, uint32_t place,
+	const struct offload_rule *rule, struct provider_why *why)
+{
+	int result = agent_nic_do(provider, INSTALLER_INSERT, why);
+
+	(void)place;
+	(void)rule;
+	if (result == 0)
+		atomic_fetch_add(&agent_nic_of(provider)->n_rules, 1);
+	return result;
+}
+
+static int agent_nic_remove(struct provider *provider, uint32_t place, struct provider_why *why)
+{
+	int result = agent_nic_do(provider, INSTALLER_REMOVE, why);
+
+	(void)place;
+	if (result == 0)
+		atomic_fetch_sub(&agent_nic_of(provider)->n_rules, 1);
+	return result;
+}
+
+static int agent_nic_query(struct provider *provider, uint32_t place, struct provider_count *count,
+	struct provider_why *why)
+{
+	(void)place;
+	*count = (struct provider_count){.packets = atomic_load(&agent_nic_of(provider)->counter)};
+	return agent_nic_do(provider, INSTALLER_COUNT, why);
+}
+
+static unsigned agent_nic_poll(struct provider *provider, struct provider_done *done, unsigned max)
+{
+	(void)provider;
+	(void)done;
+	(void)max;
+	return 0;
+}
+
+static bool agent_nic_next_shape(struct provider *provider, enum provider_kind kind)
+{
+	atomic_fetch_add(&agent_nic_of(provider)->n_shapes[kind], 1);
+	return true;
+}
+
+static void agent_nic_leave(struct provider *provider)
+{
+	(void)provider;
+}
+
+static int agent_nic_open(struct provider **provider, const struct provider_config *config)
+{
+	static const struct provider_ops ops = {
+		.insert = agent_nic_insert,
+		.remove = agent_nic_remove,
+		.query = agent_nic_query,
+		.poll = agent_nic_poll,
+		.next_shape = agent_nic_next_shape,
+		.reset = agent_nic_leave,
+		.close = agent_nic_leave,
+	};
+	struct agent_nic *nic = &agent_nics[config->port_id];
+
+	nic->base.ops = &ops;
+	nic->base.abilities = (struct provider_abilities){.back_end = "fake",
+		.mark_bits = 24,
+		.mark_max = 0xffffff,
+		.counts = true,
+		.kind = {[PROVIDER_IPV4_TCP] = true,
+			[PROVIDER_IPV4_UDP] = true,
+			[PROVIDER_IPV4_SCTP] = true}};
+	*provider = &nic->base;
+	return 0;
+}
+
+/* `slots` of the wire: with fewer than a quarter of them free, those of flows that left are given away. */
+static inline void agent_scene_begin(struct agent_scene *scene, uint32_t slots, bool counters)
+{
+	struct agent_config config = {.n_workers = 1,
+		.n_ports = 2,
+		.table = &scene->table,
+		.clock = &scene->clock,
+		.slots = slots,
+		.min_packets = 1,
+		.audit_counters = counters};
+	struct agent_wire wire;
+	struct error error;
+
+	memset(scene, 0, sizeof(*scene));
+	memset(agent_nics, 0, sizeof(agent_nics));
+	tsc_clock_start(&scene->clock);
+	for (unsigned i = 0; i < 2; i++) {
+		const struct installer_config of_port = {.number = i,
+			.n_workers = 1,
+			.clock = &scene->clock,
+			.provider = {.port_id = (uint16_t)i, .n_places = AGENT_PLACES},
+			.open = agent_nic_open};
+
+		assert_int_equal(installer_create(&scene->installer[i], &of_port, &error), 0);
+		assert_int_equal(installer_wait(scene->installer[i], AGENT_WAIT_US / 1000), 0);
+		config.installer[i] = scene->installer[i];
+	}
+	assert_int_equal(flow_table_init(&scene->table, 256, &agent_secret, 0), 0);
+	assert_int_equal(agent_create(&scene->agent, &config), 0);
+	assert_int_equal(agent_slots_init(&wire, &config, 0), 0);
+	agent_adopt(scene->agent, 0, &wire);
+	scene->now_us = CLOCK_US_PER_S;
+	agent_turn(scene->agent, scene->now_us);
+}
+
+static inline void agent_scene_end(struct agent_scene *scene)
+{
+	for (unsigned i = 0; i < 2; i++)
+		installer_stop(scene->installer[i]);
+	agent_destroy(scene->agent);
+	for (unsigned i = 0; i < 2; i++)
+		installer_destroy(scene->installer[i]);
+	flow_table_fini(&scene->table);
+}
+
+/* Time passes in steps of a millisecond, in which the installers may answer. */
+static inline void agent_pass_ms(struct agent_scene *scene, unsigned ms)
+{
+	for (unsigned i = 0; i < ms; i++)
+		agent_turn(scene->agent, scene->now_us += 1000);
+}
+
+/* Turns, without time passing, until another thread has done something. */
+#define agent_until(scene, condition)                                           \
+	do {                                                                    \
+		const struct timespec pause = {.tv_nsec = 20000};               \
+		uint64_t wait_from_us = monotonic_us();                         \
+                                                                                \
+		while (!(condition)) {                                          \
+			if (monotonic_us() - wait_from_us > AGENT_WAIT_US)      \
+				fail_msg("waited in vain for: %s", #condition); \
+			agent_turn((scene)->agent, (scene)->now_us);            \
+			nanosleep(&pause, NULL);                                \
+		}                                                               \
+	} while (0)
+
+/* A flow that end 0 began at side 0. */
+static inline uint32_t agent_flow(struct agent_scene *scene, uint8_t proto, uint16_t number)
+{
+	struct flow_key key = {.addr = {{192, 0, 2, 1}, {198, 51, 100, 1}},
+		.port = {rte_cpu_to_be_16(number), RTE_BE16(9)},
+		.proto = proto,
+		.version_wire = FLOW_KEY_VERSION_WIRE(4, 0)};
+	uint32_t position =
+		flow_table_insert(&scene->table, &key, flow_key_hash(&agent_secret, &key));
+
+	assert_int_not_equal(position, FLOW_NONE);
+	flow_table_record(&scene->table, position)->status =
+		flow_status(scene->now_us, FLOW_REPLIED, 0, false);
+	return position;
+}
+
+static inline struct flow_record *agent_record(struct agent_scene *scene, uint32_t position)
+{
+	return flow_table_record(&scene->table, position);
+}
+
+static inline enum offload_state agent_state(
+	struct agent_scene *scene, uint32_t position, unsigned side)
+{
+	return offload_state(agent_record(scene, position), side);
+}
+
+/* A packet from that end arrives at that side, with the flow's mark or without; counted, then judged. */
+static inline void agent_packet(
+	struct agent_scene *scene, uint32_t position, unsigned side, unsigned from, bool marked)
+{
+	struct flow_record *record = agent_record(scene, position);
+	struct packet_info info = {.key = record->key, .from = (uint8_t)from};
+	struct rte_mbuf packet = {.nb_segs = 1};
+
+	record->packets_low[from]++;
+	if (marked) {
+		packet.ol_flags = RTE_MBUF_F_RX_FDIR_ID;
+		packet.hash.fdir.hi = scene->agent->wire[0].slots.names[record->slot].mark;
+	}
+	judge_packet(scene->agent, side, &packet, position, &info);
+}
+
+/* The direction is asked into the NIC of that side, and has its answer. */
+static inline void agent_ask_in(
+	struct agent_scene *scene, uint32_t position, unsigned side, unsigned from)
+{
+	agent_sample(scene->agent, position, side, from);
+	agent_until(scene, agent_state(scene, position, side) != OFFLOAD_QUEUED &&
+				   agent_state(scene, position, side) != OFFLOAD_INSTALLING);
+}
+
+/* ... and it was yes, and a packet came with its mark. */
+static inline void agent_prove(
+	struct agent_scene *scene, uint32_t position, unsigned side, unsigned from)
+{
+	agent_ask_in(scene, position, side, from);
+	assert_int_equal(agent_state(scene, position, side), OFFLOAD_ACCEPTED);
+	agent_packet(scene, position, side, from, true);
+	assert_int_equal(agent_state(scene, position, side), OFFLOAD_PROVEN);
+}
