@@ -170,6 +170,28 @@ static bool ask_insert(const struct agent_at *at, unsigned from)
 		at->agent->port[at->port].installer, at->agent->config.worker, &request);
 }
 
+/* The installer has been asked. */
+static void begin_insert(const struct agent_at *at, uint8_t from)
+{
+	struct agent *agent = at->agent;
+	unsigned side = at->port % 2;
+
+	slots_set_from(&agent->wire[agent_wire_of(at->port)].slots, at->slot, side, from);
+	if (offload_crosses(at->record, side, from)) {
+		unsigned offload = at->record->offload | OFFLOAD_CROSSED;
+
+		at->record->offload = offload & 0xff;
+	}
+	at->side->from = from;
+	at->side->awaited = true;
+	at->side->remove = false;
+	at->side->unmarked = 0;
+	at->side->queued_us = agent->now_us;
+	at->side->nic_base = at->side->marked;
+	at->side->nic_due_us = UINT64_MAX;
+	agent->port[at->port].under_way++;
+}
+
 /* Hands in one flow of the queue; false: no more can be handed in now. */
 static bool hand_in(struct agent *agent, unsigned port, const struct queue_entry *entry)
 {
@@ -186,19 +208,16 @@ static bool hand_in(struct agent *agent, unsigned port, const struct queue_entry
 		return true;
 	}
 	at = agent_at_record(agent, port % 2, record);
+	/* the other one was queued for the same packets, and was first */
+	if (agent_comes_by_both(&at, entry->from)) {
+		agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_BOTH_SIDES, 0);
+		return true;
+	}
 	if (!ask_insert(&at, entry->from)) {
 		queue_put(&agent->port[port].queue, *entry, &displaced);
 		return false;
 	}
-	at.side->from = entry->from;
-	slots_set_from(&agent->wire[agent_wire_of(port)].slots, at.slot, port % 2, entry->from);
-	at.side->awaited = true;
-	at.side->remove = false;
-	at.side->unmarked = 0;
-	at.side->queued_us = agent->now_us;
-	at.side->nic_base = at.side->marked;
-	at.side->nic_due_us = UINT64_MAX;
-	agent->port[port].under_way++;
+	begin_insert(&at, entry->from);
 	agent_move(&at, OFFLOAD_INSTALLING, record->reason[port % 2], 0);
 	return true;
 }
@@ -308,7 +327,7 @@ static void counted(const struct agent_at *at, const struct installer_answer *an
 	uint64_t rate;
 
 	side->count_awaited = false;
-	if (side->state < OFFLOAD_SUSPECT || at->record == NULL || side->uncounted)
+	if (side->state < OFFLOAD_SUSPECT || at->record == NULL)
 		return;
 	side->nic_due_us = UINT64_MAX;
 	if (answer->result == -EOPNOTSUPP)

@@ -10,7 +10,7 @@
  * The walk asks it about packets by four calls, all of them rare but the sample:
  *	agent_sample()	 one packet of a burst, for rates
  *	agent_marked()	 a verified mark, where the record does not say `proven` for that side
- *	agent_unmarked() no mark, where the record says suspect or more for that side
+ *	agent_unmarked() no mark, where offload_is_watched() says that it is worth a look
  *	agent_stranger() a mark that names nobody, or somebody else
  * and the shard about ends by agent_ended(). Everything else happens in agent_turn(), bounded each time.
  *

@@ -5,6 +5,18 @@
 /* Slots that one turn looks at, at most. */
 #define SWEEP_MOST 256
 
+/* One packet of that end came without the mark of a rule in force, by whatever port: it is not among those with it. */
+static void count_unmarked(struct agent *agent, struct flow_record *record, unsigned from)
+{
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
+		const struct agent_at at = agent_at_record(agent, side, record);
+
+		if (at.entry != NULL && at.side->from == from &&
+			(at.side->state == OFFLOAD_PROVEN || at.side->state == OFFLOAD_SUSPECT))
+			at.side->base++;
+	}
+}
+
 void agent_marked(struct agent *agent, uint32_t position, unsigned side, unsigned from)
 {
 	struct flow_record *record = flow_table_record(agent->config.table, position);
@@ -30,7 +42,9 @@ void agent_marked(struct agent *agent, uint32_t position, unsigned side, unsigne
 	case OFFLOAD_SOFTWARE:
 	case OFFLOAD_QUEUED:
 	case OFFLOAD_REFUSED:
+		/* late: of a rule that is gone, or begins to be; another may be in force at the other port */
 		at.side->marked++;
+		count_unmarked(agent, record, from);
 		break;
 	case OFFLOAD_PROVEN:
 	case OFFLOAD_N_STATES:
@@ -73,18 +87,6 @@ static bool is_excluded(const struct packet_info *info)
 	if (info->flags & (PACKET_FRAGMENT | PACKET_CUT))
 		return true;
 	return info->flags & PACKET_TCP && info->tcp.flags & (TCP_SYN | TCP_FIN | TCP_RST);
-}
-
-/* One packet of that end came without the mark, by whatever port: it is not among those that had it. */
-static void count_unmarked(struct agent *agent, struct flow_record *record, unsigned from)
-{
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
-		const struct agent_at at = agent_at_record(agent, side, record);
-
-		if (at.entry != NULL && at.side->from == from &&
-			(at.side->state == OFFLOAD_PROVEN || at.side->state == OFFLOAD_SUSPECT))
-			at.side->base++;
-	}
 }
 
 void agent_unmarked(

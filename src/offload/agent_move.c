@@ -136,21 +136,13 @@ static bool may_ask(struct agent *agent, const struct agent_at *at)
 	return false;
 }
 
-/*
- * The same end's packets have a rule at the wire's other port: one rule for each direction, so that what came
- * marked is what the record counted. The NIC's counter there is not held against ours, which has both ports'.
- */
-static bool comes_by_both(const struct agent_at *at, unsigned from)
+bool agent_comes_by_both(const struct agent_at *at, unsigned from)
 {
 	if (at->entry == NULL)
 		return false;
-	struct slot_side *other = &at->entry->side[(at->port + 1) % 2];
+	const struct slot_side *other = &at->entry->side[(at->port + 1) % 2];
 
-	if (!offload_state_holds((enum offload_state)other->state) || other->from != from)
-		return false;
-	other->nic_due_us = UINT64_MAX;
-	other->uncounted = true;
-	return true;
+	return offload_state_holds((enum offload_state)other->state) && other->from == from;
 }
 
 /* The place that another flow had in the queue is taken. */
@@ -181,7 +173,7 @@ void agent_want(struct agent *agent, uint32_t position, unsigned side, unsigned 
 
 	if (!may_ask(agent, &at))
 		return;
-	if (comes_by_both(&at, from)) {
+	if (agent_comes_by_both(&at, from)) {
 		record->reason[side] = OFFLOAD_BOTH_SIDES;
 		return;
 	}

@@ -56,6 +56,12 @@ void agent_move(
 void agent_want(
 	struct agent *agent, uint32_t position, unsigned side, unsigned from, uint32_t rate);
 
+/*
+ * The same end's packets have a rule at the wire's other port: one rule for each direction, so that what came
+ * marked is what the record counted, but for those that are told to have had no mark.
+ */
+bool agent_comes_by_both(const struct agent_at *at, unsigned from);
+
 /* Takes a rule out of the NIC: at once, or when what is awaited has come. */
 void agent_leave(const struct agent_at *at, uint8_t reason);
 

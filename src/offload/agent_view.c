@@ -67,7 +67,7 @@ void agent_view(
 	}
 	if (entry != NULL)
 		view->packets -= entry->reported;
-	else if (record->offload & OFFLOAD_LOST_SLOT)
+	else if (!offload_has_slot(record) && record->offload & OFFLOAD_LOST_SLOT)
 		view->packets = FLOW_OFFLOAD_LOST;
 }
 

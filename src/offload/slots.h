@@ -68,8 +68,7 @@ struct slot_side {
 	uint8_t from; /* the key's end that the packets come from */
 	bool awaited; /* an answer of the installer: insert or remove */
 	bool count_awaited;
-	bool uncounted; /* packets of that end come by the other port, too */
-	bool remove;	/* to be taken out as soon as nothing is awaited */
+	bool remove; /* to be taken out as soon as nothing is awaited */
 };
 
 /* The rest of a slot. */

@@ -20,7 +20,7 @@
 
 #include "flow/record.h"
 
-/* The order counts: a packet without mark is worth a look from OFFLOAD_SUSPECT on. */
+/* The order counts: a packet without mark is worth a look from OFFLOAD_SUSPECT on (offload_is_watched()). */
 enum offload_state {
 	OFFLOAD_SOFTWARE = 0,
 	OFFLOAD_QUEUED,	    /* waits in the worker's queue for its turn */
@@ -73,10 +73,30 @@ static inline bool offload_state_holds(enum offload_state state)
 #define OFFLOAD_HAS_SLOT (1u << 6)
 /* It had one, and what was known is lost. */
 #define OFFLOAD_LOST_SLOT (1u << 7)
+/* The same bit of one that has a slot: a rule of it is at the port where the other end's packets came first. */
+#define OFFLOAD_CROSSED (1u << 7)
 
 static inline bool offload_has_slot(const struct flow_record *record)
 {
 	return record->offload & OFFLOAD_HAS_SLOT;
+}
+
+/* Packets of that end come by the other port than they did when the flow began. */
+static inline bool offload_crosses(const struct flow_record *record, unsigned side, unsigned from)
+{
+	return record->side ^ record->initiator ^ side ^ from;
+}
+
+/*
+ * A packet of that end which came in there without a mark is worth a look: it ought to have had one; or it may
+ * be of an end whose packets come by both ports, and have a rule at the other.
+ */
+static inline bool offload_is_watched(
+	const struct flow_record *record, unsigned side, unsigned from)
+{
+	return offload_state(record, side) >= OFFLOAD_SUSPECT ||
+	       (offload_has_slot(record) &&
+		       (record->offload & OFFLOAD_CROSSED || offload_crosses(record, side, from)));
 }
 
 /* How often a side fell out or was refused of late; the next try waits the longer for it. 0: it need not wait. */

@@ -224,7 +224,7 @@ static inline void account_found(struct station *station, struct direct_burst *b
 		info->hash = burst->up.hash[up];
 		watch_except(station, burst, i, record, exceptions);
 	} else if (unlikely(judge_has_mark(burst->packet[i]) ||
-			    offload_state(record, burst->rx->port % 2) >= OFFLOAD_SUSPECT)) {
+			    offload_is_watched(record, burst->rx->port % 2, info->from))) {
 		judge_packet(station->worker.agent, burst->rx->port, burst->packet[i],
 			position_of(shard, record), info);
 	}

@@ -17,9 +17,7 @@ uint32_t judge_position(const struct agent *agent, unsigned port, const struct r
 void judge_packet(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
 	uint32_t position, const struct packet_info *info)
 {
-	if (agent->port[port].installer == NULL)
-		return;
-	if (judge_has_mark(packet)) {
+	if (judge_has_mark(packet) && agent->port[port].installer != NULL) {
 		uint32_t named = agent_position(agent, port, judge_mark(packet));
 
 		if (position != FLOW_NONE && named == position)
@@ -27,8 +25,8 @@ void judge_packet(struct agent *agent, unsigned port, const struct rte_mbuf *pac
 		else
 			agent_stranger(agent, port, judge_mark(packet), position, info);
 	} else if (position != FLOW_NONE &&
-		   offload_state(flow_table_record(agent->config.table, position), port % 2) >=
-			   OFFLOAD_SUSPECT) {
+		   offload_is_watched(flow_table_record(agent->config.table, position), port % 2,
+			   info->from)) {
 		agent_unmarked(agent, position, port % 2, info);
 	}
 }

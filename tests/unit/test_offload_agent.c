@@ -2,6 +2,8 @@
 /* What the agent makes of answers and packets, one side of a flow apart from the other. */
 #include "agent_scene.h"
 
+#include "traffic/draw.h"
+
 /* Packets without the mark until the direction has left the NIC. */
 static void fall_out(struct agent_scene *scene, uint32_t flow, unsigned side, unsigned from)
 {
@@ -98,6 +100,8 @@ static void waits_outlive_the_slot(void **state)
 		struct agent_scene scene;
 
 		agent_scene_begin(&scene, 1, false);
+		/* milliseconds of 32 bits have gone half way round */
+		scene.now_us += UINT64_C(1000) << 31;
 		uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
 
 		for (unsigned k = 0; k < 2; k++)
@@ -119,12 +123,152 @@ static void waits_outlive_the_slot(void **state)
 	}
 }
 
+/* Marked packets as the agent tells them. */
+static uint64_t told(struct agent_scene *scene, uint32_t flow)
+{
+	struct flow_offload view;
+
+	agent_view(scene->agent, agent_record(scene, flow), &view);
+	return view.packets;
+}
+
+/* The packets of one end come by both ports, and the rule is at either: those without the mark are none of it. */
+static void packets_by_the_other_port_are_not_marked(void **state)
+{
+	(void)state;
+	for (unsigned side = 0; side < 2; side++) {
+		struct agent_scene scene;
+
+		agent_scene_begin(&scene, 64, false);
+		uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+		for (unsigned i = 0; i < 5; i++)
+			agent_packet(&scene, flow, i % 2, 0, false);
+		agent_prove(&scene, flow, side, 0);
+		for (unsigned i = 0; i < 7; i++)
+			agent_packet(&scene, flow, !side, 0, false);
+		assert_int_equal(told(&scene, flow), 1);
+		/* nobody is asked in there, for the same packets */
+		agent_sample(scene.agent, flow, !side, 0);
+		assert_int_equal(agent_state(&scene, flow, !side), OFFLOAD_SOFTWARE);
+		assert_int_equal(agent_record(&scene, flow)->reason[!side], OFFLOAD_BOTH_SIDES);
+		/* the other end's by the same ports are not its either */
+		agent_packet(&scene, flow, 0, 1, false);
+		agent_packet(&scene, flow, 1, 1, false);
+		agent_packet(&scene, flow, side, 0, true);
+		assert_int_equal(told(&scene, flow), 2);
+		agent_scene_end(&scene);
+	}
+}
+
+/* Both ports are asked at once for the packets of one end: one has its rule. */
+static void one_of_two_that_wait_is_asked_in(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+	agent_sample(scene.agent, flow, 0, 0);
+	agent_sample(scene.agent, flow, 1, 0);
+	assert_int_equal(agent_state(&scene, flow, 1), OFFLOAD_QUEUED);
+	agent_until(&scene, agent_state(&scene, flow, 0) == OFFLOAD_ACCEPTED);
+	assert_int_equal(agent_state(&scene, flow, 1), OFFLOAD_SOFTWARE);
+	assert_int_equal(agent_record(&scene, flow)->reason[1], OFFLOAD_BOTH_SIDES);
+	assert_int_equal(atomic_load(&agent_nics[1].n_rules), 0);
+	agent_scene_end(&scene);
+}
+
+/* A rule is gone, and the other port has one: marks of the first that come late are counted once. */
+static void late_marks_are_counted_once(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+	agent_prove(&scene, flow, 0, 0);
+	fall_out(&scene, flow, 0, 0);
+	agent_prove(&scene, flow, 1, 0);
+	for (unsigned i = 0; i < 5; i++)
+		agent_packet(&scene, flow, 0, 0, true);
+	agent_packet(&scene, flow, 1, 0, true);
+	assert_int_equal(told(&scene, flow), 8);
+	agent_scene_end(&scene);
+}
+
+/* Is a rule in force at that side, for packets from that end? */
+static bool is_in_force(struct agent_scene *scene, uint32_t flow, unsigned side, unsigned from)
+{
+	const struct flow_record *record = agent_record(scene, flow);
+
+	return agent_state(scene, flow, side) >= OFFLOAD_SUSPECT &&
+	       scene->agent->wire[0].slots.slots[record->slot].side[side].from == from;
+}
+
+/* Nobody waits for the installers. */
+static bool is_quiet(struct agent_scene *scene, uint32_t flow)
+{
+	for (unsigned side = 0; side < 2; side++) {
+		enum offload_state state = agent_state(scene, flow, side);
+
+		if (state == OFFLOAD_QUEUED || state == OFFLOAD_INSTALLING ||
+			state == OFFLOAD_LEAVING)
+			return false;
+	}
+	return true;
+}
+
+/* Packets of both ends by both ports in any order, rules that come and go: what is told is what was marked. */
+static void marked_packets_are_told_exactly(void **state)
+{
+	struct draw draw = {.seed = 9};
+	unsigned n_proofs = 0, n_by_both = 0;
+	uint64_t n_marked = 0;
+	struct agent_scene scene;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+	for (unsigned i = 0; i < 40000; i++) {
+		uint64_t drawn = draw_next(&draw);
+		/* most by the port where they belong at that time */
+		unsigned from = drawn & 1, side = from ^ (i / 1000 % 2) ^ ((drawn & 14) == 0);
+		bool marked = is_in_force(&scene, flow, side, from) && (drawn & 0x3f0) != 0;
+
+		/* those without it come in rows */
+		if (i % 500 < 16)
+			marked = false;
+		n_marked += marked;
+		agent_packet(&scene, flow, side, from, marked);
+		assert_true(told(&scene, flow) == n_marked);
+		if (i % 50 == 0) {
+			/* whoever fell out may try again, when its rule is gone */
+			scene.now_us += 60 * CLOCK_US_PER_S;
+			agent_until(&scene, is_quiet(&scene, flow));
+			agent_sample(scene.agent, flow, side, from);
+			agent_until(&scene, is_quiet(&scene, flow));
+			n_by_both += agent_record(&scene, flow)->reason[side] == OFFLOAD_BOTH_SIDES;
+		}
+	}
+	n_proofs = (unsigned)scene.agent->port[0].counters.arrows[OFFLOAD_ACCEPTED][OFFLOAD_PROVEN];
+	assert_true(n_proofs > 10 && n_by_both > 10 && n_marked > 5000);
+	agent_scene_end(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_side_waits_for_itself),
 		cmocka_unit_test(never_is_said_by_one_side),
 		cmocka_unit_test(waits_outlive_the_slot),
+		cmocka_unit_test(packets_by_the_other_port_are_not_marked),
+		cmocka_unit_test(one_of_two_that_wait_is_asked_in),
+		cmocka_unit_test(late_marks_are_counted_once),
+		cmocka_unit_test(marked_packets_are_told_exactly),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
