@@ -334,13 +334,43 @@ static void look(struct offload_live *live)
 	} while (n != 0);
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (uint64_t)time.tv_sec * 1000 * MILLION + (uint64_t)time.tv_nsec;
+}
+
+static bool turn_one(struct offload_live *live, struct station *station)
+{
+	const struct plane_port_counters *ports = station->ports;
+	uint64_t packets = ports[0].rx_packets + ports[1].rx_packets;
+	uint64_t begin_ns = live->times == NULL ? 0 : cpu_ns();
+	bool busy = turn_station(station, plane_now_us(live->plane));
+
+	if (live->times != NULL && ports[0].rx_packets + ports[1].rx_packets != packets)
+		histogram_add(live->times, cpu_ns() - begin_ns);
+	return busy;
+}
+
 static bool turn_all(struct offload_live *live)
 {
 	bool busy = false;
 
 	for (unsigned i = 0; i < live->plane->n_stations; i++)
-		busy |= turn_station(&live->plane->stations[i], plane_now_us(live->plane));
+		busy |= turn_one(live, &live->plane->stations[i]);
 	return busy;
+}
+
+/* What may arrive at a queue in this turn. */
+static void add_budget(const struct offload_live *live, uint64_t passed_us, uint64_t *budget)
+{
+	if (live->options.rate == OFFLOAD_LIVE_FULL)
+		*budget = MOST_AT_ONCE * MILLION;
+	else
+		*budget += passed_us * live->options.rate / live->options.n_queues;
+	*budget = RTE_MIN(*budget, MOST_AT_ONCE * MILLION);
 }
 
 void offload_live_turn(struct offload_live *live)
@@ -349,13 +379,8 @@ void offload_live_turn(struct offload_live *live)
 	uint64_t now_us = plane_now_us(live->plane);
 
 	for (unsigned side = 0; side < 2; side++)
-		for (unsigned i = 0; i < live->options.n_queues; i++) {
-			uint64_t *budget = &live->side[side].budget[i];
-
-			*budget += (now_us - live->now_us) * live->options.rate /
-				   live->options.n_queues;
-			*budget = RTE_MIN(*budget, MOST_AT_ONCE * MILLION);
-		}
+		for (unsigned i = 0; i < live->options.n_queues; i++)
+			add_budget(live, now_us - live->now_us, &live->side[side].budget[i]);
 	live->now_us = now_us;
 	/* the processor is not ours alone */
 	if (!turn_all(live))

@@ -31,21 +31,24 @@ static struct flow_record *record_of(struct offload_live *live, const struct liv
 	return position == FLOW_NONE ? NULL : flow_table_record(&shard->table, position);
 }
 
+bool offload_live_proven(struct offload_live *live, const struct live_flow *flow)
+{
+	const struct flow_record *record = record_of(live, flow);
+
+	if (record == NULL)
+		return false;
+	for (unsigned side = 0; side < (live->options.one_way ? 1u : 2u); side++)
+		if (offload_state(record, side) != OFFLOAD_PROVEN)
+			return false;
+	return true;
+}
+
 bool offload_live_all_proven(struct offload_live *live, void *unused)
 {
 	(void)unused;
-	for (uint32_t i = 0; i < live->options.n_flows; i++) {
-		const struct flow_record *record;
-
-		if (live->flows[i].muted)
-			continue;
-		record = record_of(live, &live->flows[i]);
-		if (record == NULL)
+	for (uint32_t i = 0; i < live->options.n_flows; i++)
+		if (!live->flows[i].muted && !offload_live_proven(live, &live->flows[i]))
 			return false;
-		for (unsigned side = 0; side < (live->options.one_way ? 1u : 2u); side++)
-			if (offload_state(record, side) != OFFLOAD_PROVEN)
-				return false;
-	}
 	return true;
 }
 

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Is what a flow says of itself consistent? Reasons stand with the states that docs/offload.md has for them;
+ * the newest change of each port is what brought the flow to where it is, and each change begins where the one
+ * before it ended.
+ */
+#include "offload_soak.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The longest that a flow waits for its next try, and the longest step of the clock meanwhile. */
+#define WAIT_US UINT64_C(61000000)
+
+/* Bits of enum offload_state by which a reason may stand, by reason. */
+static unsigned allowed[OFFLOAD_N_REASONS];
+
+static unsigned states_of(const char *cell, const char *end)
+{
+	unsigned states = 0;
+
+	for (unsigned state = 0; state < OFFLOAD_N_STATES; state++) {
+		const char *name = offload_state_name((enum offload_state)state);
+		const char *found = strstr(cell, name);
+
+		if (found != NULL && found < end)
+			states |= 1u << state;
+	}
+	return states;
+}
+
+int soak_read_reasons(void)
+{
+	FILE *file = fopen(OFFLOAD_MD, "r");
+	bool inside = false;
+	unsigned n = 0;
+	char line[1024], start[64];
+
+	if (file == NULL)
+		return -1;
+	while (fgets(line, sizeof(line), file) != NULL) {
+		if (strncmp(line, "## ", 3) == 0)
+			inside = strcmp(line, "## Reasons\n") == 0;
+		for (unsigned i = 0; inside && i < OFFLOAD_N_REASONS; i++) {
+			int length = snprintf(
+				start, sizeof(start), "| `%s` |", offload_reason_name((uint8_t)i));
+
+			if (strncmp(line, start, (size_t)length) != 0)
+				continue;
+			const char *cell = line + length;
+
+			allowed[i] = states_of(cell, cell + strcspn(cell, "|"));
+			n++;
+		}
+	}
+	fclose(file);
+	return n == OFFLOAD_N_REASONS ? 0 : -1;
+}
+
+static bool may_stand(uint8_t reason, unsigned state)
+{
+	if (reason >= OFFLOAD_REFUSALS)
+		return state == OFFLOAD_REFUSED;
+	return reason < OFFLOAD_N_REASONS && allowed[reason] >> state & 1;
+}
+
+/* From the newest change of a port back to the oldest that is told. */
+static bool changes_lead_here(const struct plane_flow *answer, unsigned port)
+{
+	unsigned state = answer->offload.state[port];
+
+	for (unsigned i = 0; i < answer->n_changes; i++) {
+		if (answer->changes[i].port != port)
+			continue;
+		if (answer->changes[i].after != state)
+			return false;
+		state = answer->changes[i].before;
+	}
+	return true;
+}
+
+static void check_flow(struct offload_live *live, uint32_t number)
+{
+	const struct live_flow *flow = &live->flows[number];
+	/* what its rules did after it ended stands among the changes of who came after it */
+	bool is_first = flow->reported[0] + flow->reported[1] == 0;
+	struct plane_flow answer;
+
+	if (!offload_live_knows(live, flow))
+		return;
+	offload_live_ask(live, flow, &answer);
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
+		unsigned state = answer.offload.state[side];
+
+		if (may_stand(answer.offload.reason[side], state) &&
+			(!offload_state_holds((enum offload_state)state) || answer.mark != 0) &&
+			answer.retry_us[side] <= answer.now_us + WAIT_US &&
+			(!is_first || changes_lead_here(&answer, side)))
+			continue;
+		offload_live_print(live);
+		fail_msg("flow %u, side %u, says '%s, %s', mark %u, to be tried in %ld us", number,
+			side, offload_state_name((enum offload_state)state),
+			offload_reason_name(answer.offload.reason[side]), answer.mark,
+			(long)(answer.retry_us[side] - answer.now_us));
+	}
+}
+
+void soak_check_explanations(struct offload_live *live)
+{
+	for (uint32_t i = 0; i < live->options.n_flows; i++)
+		check_flow(live, i);
+}
