@@ -23,8 +23,9 @@ static const char *const table_against[] = {
 	"rte_hash", "rte_hash_naive", "rte_hash_lf", "rte_table_hash_ext", "limit", NULL};
 static const char *const table_loads[] = {"uniform", "zipf", NULL};
 static const char *const wire_measures[] = {"wire", "wire_total", "wire_unlisted", "floor", "mark",
-	"mark_total", "tcp_window", "tcp_window_share", "two_workers", "two_workers_half",
-	"learn_rate", "json_rate", "attack", "attack_portable", NULL};
+	"mark_total", "installer", "installer_spin", "tcp_window", "tcp_window_share",
+	"two_workers", "two_workers_half", "learn_rate", "json_rate", "attack", "attack_portable",
+	NULL};
 
 enum option { MEASURE, MARK, STAGES, AGAINST, LOAD, ABLATE, PLOT, N_OPTIONS };
 

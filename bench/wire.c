@@ -12,7 +12,8 @@
  *
  * Packets are written just before they are received: warmer than a NIC would leave them, for all alike.
  *
- * The other measures have files of their own: wire_mark.c, wire_tcp.c, wire_workers.c, wire_learn.c, wire_attack.c.
+ * The other measures have files of their own: wire_mark.c, wire_installer.c, wire_tcp.c,
+ * wire_workers.c, wire_learn.c, wire_attack.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -271,6 +272,7 @@ static const struct {
 	int (*run)(const struct wire_bench *bench, uint32_t flows);
 } more[] = {
 	{"mark", "mark_total", {2048, 65536, 1000000}, wire_mark},
+	{"installer", "installer_spin", {65536}, wire_installer},
 	{"tcp_window", "tcp_window_share", {65536}, wire_tcp},
 	{"two_workers", "two_workers_half", {65536, 1000000}, wire_workers},
 	{"learn_rate", "json_rate", {1000000}, wire_learn},

@@ -79,14 +79,28 @@ struct wire_bench {
  */
 void wire_print(const struct wire_bench *bench, const char *main, struct bench_row *row);
 
+/*
+ * How the bench's thread is scheduled, which threads that it makes are not to be: between these two calls it
+ * runs as usual, and on other processors where there are any.
+ */
+struct wire_schedule {
+	cpu_set_t cpus;
+	int policy;
+	struct sched_param param;
+};
+
+void wire_leave_schedule(const struct wire_bench *bench, struct wire_schedule *mine);
+void wire_resume_schedule(const struct wire_schedule *mine);
+
 /* A processor that the bench does not use itself; -1: there is none. */
 int wire_other_cpu(const struct wire_bench *bench);
 
 /*
  * The measures, at one size each; they print their rows. Return 0, or a negative errno after a line.
- * mark and mark_total; tcp_window; two_workers; learn_rate and json_rate; attack.
+ * mark and mark_total; installer; tcp_window; two_workers; learn_rate and json_rate; attack.
  */
 int wire_mark(const struct wire_bench *bench, uint32_t flows);
+int wire_installer(const struct wire_bench *bench, uint32_t flows);
 int wire_tcp(const struct wire_bench *bench, uint32_t flows);
 int wire_workers(const struct wire_bench *bench, uint32_t flows);
 int wire_learn(const struct wire_bench *bench, uint32_t flows);

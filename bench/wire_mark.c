@@ -136,30 +136,6 @@ static int check(const struct wire_engine *engine)
 	return -EIO;
 }
 
-/* How the bench's thread is scheduled, which threads that it makes are not to be. */
-struct schedule {
-	cpu_set_t cpus;
-	int policy;
-	struct sched_param param;
-};
-
-static void leave_schedule(const struct wire_bench *bench, struct schedule *mine)
-{
-	const struct sched_param usual = {0};
-
-	sched_getaffinity(0, sizeof(mine->cpus), &mine->cpus);
-	mine->policy = sched_getscheduler(0);
-	sched_getparam(0, &mine->param);
-	sched_setscheduler(0, SCHED_OTHER, &usual);
-	sched_setaffinity(0, sizeof(bench->allowed), &bench->allowed);
-}
-
-static void resume_schedule(const struct schedule *mine)
-{
-	sched_setaffinity(0, sizeof(mine->cpus), &mine->cpus);
-	sched_setscheduler(0, mine->policy, &mine->param);
-}
-
 static int make_engine(struct marks *marks, unsigned which)
 {
 	const uint32_t slots = marks->flows + marks->flows / 4 + 1024;
@@ -187,12 +163,12 @@ static int make_engine(struct marks *marks, unsigned which)
 /* Installers and what the simulated NIC does beside are threads of their own, elsewhere and as usual. */
 static int open_engine(struct marks *marks, unsigned which)
 {
-	struct schedule mine;
+	struct wire_schedule mine;
 
-	leave_schedule(marks->bench, &mine);
+	wire_leave_schedule(marks->bench, &mine);
 	int ret = make_engine(marks, which);
 
-	resume_schedule(&mine);
+	wire_resume_schedule(&mine);
 	return ret;
 }
 

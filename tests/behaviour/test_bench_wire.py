@@ -52,6 +52,17 @@ def test_two_workers():
         assert row["ratio"] == pytest.approx(row["ours"] / row["theirs"], abs=0.01)
 
 
+@pytest.mark.usefixtures("simulated")
+def test_installer():
+    """Blocked installers in turns with idle ones; burning calls too, where there is a processor for them."""
+    found = rows("installer", 1024)
+    expected = [("installer", 0.97), ("installer_spin", 0)]
+    assert [(row["measure"], row["goal"]) for row in found] in (expected, expected[:1])
+    for row in found:
+        assert (row["unit"], row["against"], row["flows"]) == ("cycles", "idle", 1024)
+        assert row["ratio"] == pytest.approx(row["theirs"] / row["ours"], abs=0.02)
+
+
 @pytest.mark.parametrize("flows", [64, 5000])
 def test_learn_rate(flows):
     learned, written = rows("learn_rate,json_rate", flows)
