@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <ethdev_driver.h>
@@ -15,9 +16,7 @@
 #include "main/dpdk.h"
 #include "path/turn.h"
 #include "port/rss.h"
-#include "traffic/stream.h"
 
-#define FRAME_BYTES 2048
 #define TRIED_MS 20000
 #define LOOK_US 500
 /* So many packets may come at once when the test was held up. */
@@ -66,16 +65,23 @@ static struct live_flow *flow_of_key(const struct offload_live *live, const stru
 static struct live_flow *flow_of(
 	const struct offload_live *live, const struct rte_mbuf *packet, unsigned *side)
 {
-	const struct extract_options options = {.secret = &live->plane->secret};
+	const struct extract_options options = live_source_reading(live);
+	const struct live_frame *frame;
 	struct live_flow *flow;
 	struct packet_info info;
 
 	if (extract(&options, packet, 0, &info) != EXTRACT_IP)
 		return NULL;
 	flow = find_flow(live, &info.key, info.hash);
-	if (flow != NULL)
+	if (flow != NULL) {
 		*side = flow->from[0] == info.from ? 0 : 1;
-	return flow;
+		return flow;
+	}
+	frame = live_source_frame(&live->options, packet);
+	if (frame == NULL)
+		return NULL;
+	*side = frame->side;
+	return &live->flows[frame->flow];
 }
 
 static unsigned side_of_queue(const void *queue, bool receives, unsigned *number)
@@ -92,7 +98,15 @@ static unsigned side_of_queue(const void *queue, bool receives, unsigned *number
 	return 0;
 }
 
-/* Counts what arrives, and takes out what is muted. */
+/* Is it one of those that do not arrive? */
+static bool is_withheld(struct live_flow *flow, unsigned side)
+{
+	uint64_t number = flow->sent[side]++;
+
+	return flow->muted || (flow->one_in != 0 && number % flow->one_in != 0);
+}
+
+/* Counts what arrives, and takes out what is not to. */
 static uint16_t count_arrivals(struct rte_mbuf **packets, uint16_t n)
 {
 	uint16_t kept = 0;
@@ -102,7 +116,7 @@ static uint16_t count_arrivals(struct rte_mbuf **packets, uint16_t n)
 		struct live_flow *flow = flow_of(current, packets[i], &side);
 
 		assert_non_null(flow);
-		if (flow->muted) {
+		if (is_withheld(flow, side)) {
 			rte_pktmbuf_free(packets[i]);
 			continue;
 		}
@@ -181,6 +195,7 @@ static void take_reports(void *context, const struct flow_report *reports, unsig
 		assert_non_null(flow);
 		for (unsigned side = 0; side < 2; side++)
 			flow->reported[side] += flow_packets(&reports[i].record, flow->from[side]);
+		flow->ended[reports[i].reason]++;
 		if (reports[i].offload.packets == FLOW_OFFLOAD_LOST)
 			flow->told = UINT64_MAX;
 		else if (flow->told != UINT64_MAX)
@@ -193,6 +208,7 @@ static void open_side(struct offload_live *live, unsigned number)
 	const struct offload_live_options *options = &live->options;
 	struct live_side *side = &live->side[number];
 	char name[PORT_NAME_MAX], device[PORT_DEVICE_MAX];
+	char *capture = live_source_device(options, number, device);
 	struct port_config config = {
 		.name = name,
 		.n_queues = options->n_queues,
@@ -202,16 +218,12 @@ static void open_side(struct offload_live *live, unsigned number)
 	struct error error;
 
 	snprintf(name, sizeof(name), "side%u", number);
-	if (number == 1 && options->one_way)
-		snprintf(device, sizeof(device), "net_flowsim1,source=none");
-	else
-		snprintf(device, sizeof(device), "net_flowsim%u,flows=%u,load=order,side=%s%s%s",
-			number, options->n_flows, number == 0 ? "forward" : "reverse",
-			options->words == NULL ? "" : ",",
-			options->words == NULL ? "" : options->words);
 	if (port_device_parse(&config.device, device, &error) < 0 ||
 		port_open(&side->port, &config, say, NULL, &error) < 0)
 		fail_msg("%s: %s", device, error.text);
+	if (capture != NULL)
+		unlink(capture);
+	free(capture);
 
 	struct rte_eth_dev *dev = &rte_eth_devices[side->port->id];
 
@@ -220,33 +232,6 @@ static void open_side(struct offload_live *live, unsigned number)
 	side->send = dev->tx_pkt_burst;
 	dev->rx_pkt_burst = receive_counted;
 	dev->tx_pkt_burst = send_counted;
-}
-
-static void learn_keys(struct offload_live *live)
-{
-	const struct extract_options options = {.secret = &live->plane->secret};
-	const struct stream_set *set = live->side[0].sim->source->set;
-
-	for (uint32_t i = 0; i < live->options.n_flows; i++) {
-		for (unsigned side = 0; side < 2; side++) {
-			uint8_t frame[FRAME_BYTES];
-			struct rte_mbuf packet = {.buf_addr = frame, .nb_segs = 1};
-			struct packet_info info;
-
-			packet.data_len = stream_frame(set, 2 * i + side, frame);
-			packet.pkt_len = packet.data_len;
-			assert_int_equal(extract(&options, &packet, 0, &info), EXTRACT_IP);
-			live->flows[i].key = info.key;
-			live->flows[i].from[side] = info.from;
-			if (side != 0)
-				continue;
-			uint32_t place = (uint32_t)info.hash % live->n_places;
-
-			while (live->places[place] != 0)
-				place = (place + 1) % live->n_places;
-			live->places[place] = i + 1;
-		}
-	}
 }
 
 static struct flow_timeouts timeouts(uint32_t idle_s)
@@ -268,12 +253,14 @@ static void make_plane(struct offload_live *live)
 		.threads = options->threads,
 		.flows = options->capacity == 0 ? 2 * options->n_flows : options->capacity,
 		.tie_fragments = true,
+		.zone_vlan = options->zone_vlan,
 		.timeouts = timeouts(options->idle_s),
 		.offload =
 			{
 				.on = true,
 				.threshold = options->threshold,
-				.slots = 2 * options->n_flows + 64,
+				.slots = options->slots != 0 ? options->slots
+							     : 2 * options->n_flows + 64,
 				.verify_one_in = options->verify_one_in,
 				.counters = options->counters,
 				.restart = options->restart,
@@ -311,7 +298,7 @@ struct offload_live *offload_live_begin(const struct offload_live_options *optio
 	for (unsigned side = 0; side < 2; side++)
 		open_side(live, side);
 	make_plane(live);
-	learn_keys(live);
+	live_source_learn(live);
 	live->now_us = plane_now_us(live->plane);
 	/* no packet comes before that, so that all begins at one moment */
 	live->options.rate = 0;

@@ -11,6 +11,7 @@
  * and all.
  */
 
+#include "../unit/frames.h"
 #include "drivers/flowsim/sim.h"
 #include "offload/histogram.h"
 #include "path/plane_offload.h"
@@ -22,14 +23,26 @@
 /* A rate: as fast as it goes. */
 #define OFFLOAD_LIVE_FULL UINT64_MAX
 
+/* One of the frames that arrive round after round, and whose it is. */
+struct live_frame {
+	const struct frame *frame;
+	uint32_t flow; /* number of a flow; the first one at each side has what makes its key */
+	uint8_t side;  /* where it arrives */
+};
+
 struct offload_live_options {
 	uint32_t n_flows;
+	/* in place of streams; no frame arrives at both sides. Outlive the plane */
+	const struct live_frame *frames;
+	unsigned n_frames;
 	const char *words; /* more arguments of both devices; NULL: none */
 	bool one_way;	   /* nothing arrives at the second port */
 	uint64_t rate;	   /* packets a second at each port */
 	unsigned n_workers, n_queues;
 	enum plane_threads threads;
-	uint32_t capacity;  /* records; 0: room for all flows */
+	uint32_t capacity; /* records; 0: room for all flows */
+	uint32_t slots;	   /* 0: more than there are flows */
+	bool zone_vlan;
 	uint32_t threshold; /* and so on: as in struct plane_offload */
 	uint32_t verify_one_in;
 	bool counters, restart;
@@ -40,11 +53,15 @@ struct offload_live_options {
 struct live_flow {
 	struct flow_key key;
 	uint8_t from[2]; /* the key's end */
+	bool comes[2];	 /* packets arrive there at all */
 	bool muted;
+	unsigned one_in;    /* of so many packets one arrives; 0: each */
+	uint64_t sent[2];   /* by the NIC, in the rounds of its source */
 	uint64_t in[2];	    /* packets that the engine got */
 	uint64_t marked[2]; /* of these, with any mark */
 	uint64_t out[2];    /* packets that left, by where they had arrived */
 	uint64_t reported[2];
+	unsigned ended[FLOW_N_ENDS]; /* reports, by reason */
 	uint64_t told; /* marked packets, as reports have them; UINT64_MAX: one did not know */
 	uint32_t mark; /* the last one */
 };
@@ -118,6 +135,20 @@ void offload_live_kill(struct offload_live *live, const struct live_flow *flow);
 /* A packet of the flow's arrives beside the stream, with that mark (0: none) and more TCP flags. */
 void offload_live_put(struct offload_live *live, const struct live_flow *flow, unsigned side,
 	uint32_t mark, uint8_t tcp_flags);
+/* The same with a frame of the test's own, of a flow that there is. */
+void offload_live_put_frame(
+	struct offload_live *live, const struct frame *frame, unsigned side, uint32_t mark);
+
+/* The slot's number in a mark. */
+uint32_t offload_live_number(const struct offload_live *live, uint32_t mark);
+/* Packets of two flows come with a mark that is not in force: strangers, each of whom its headers say. */
+void offload_live_put_late(struct offload_live *live, uint32_t one, uint32_t other, uint32_t mark);
+
+/*
+ * The flow's TCP connection is closed by three packets that come one after the other with that mark: a FIN, the
+ * other side's that acknowledges it, and an acknowledgement.
+ */
+void offload_live_close(struct offload_live *live, const struct live_flow *flow, uint32_t mark);
 
 /* Changes that came before are not looked at any more. */
 void offload_live_forget(struct offload_live *live);
@@ -129,3 +160,16 @@ void offload_live_counters(
 	struct offload_live *live, unsigned port, struct agent_counters *counters);
 /* For whoever has to find out why a test failed: the last changes, and where each flow is. */
 void offload_live_print(struct offload_live *live);
+
+/* For offload_live.c: what arrives (offload_live_source.c). */
+
+/* The device of a side. Returns the name of a file to be removed once it is open, to be freed; or NULL. */
+char *live_source_device(
+	const struct offload_live_options *options, unsigned number, char device[PORT_DEVICE_MAX]);
+/* How the plane reads packets. */
+struct extract_options live_source_reading(const struct offload_live *live);
+/* Whose packets arrive, and where. */
+void live_source_learn(struct offload_live *live);
+/* The frame that a packet is, by all its bytes: where it has no ports of its own. NULL: it is none. */
+const struct live_frame *live_source_frame(
+	const struct offload_live_options *options, const struct rte_mbuf *packet);
