@@ -2,14 +2,13 @@
 """`millrace run` between two simulated NICs: every packet is known in advance, and counted."""
 import collections
 import json
-import socket
-import subprocess
 import sys
 
 import pytest
 
 import frames
-from conftest import MILLRACE, ROOT, SLOWER
+from conftest import ROOT
+from simulated import Telemetry, ports, refusal
 
 sys.path.append(str(ROOT / "tests" / "smoke"))
 
@@ -17,24 +16,7 @@ import engine  # pylint: disable=wrong-import-position
 
 FLOWS, PASSES = 5000, 7
 
-
-def refusal(*words):
-    """What it says to devices that it does not take, and its exit code."""
-    done = subprocess.run([MILLRACE, "run", *words], capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, timeout=30 * SLOWER, check=False)
-    assert done.stdout == ""
-    return done.returncode, done.stderr
-
-
-def ports(a, b="source=none"):
-    return "--port", f"a=net_flowsim0,{a}", "--port", f"b=net_flowsim1,{b}", "--wire", "a,b"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def simulated_nic():
-    """It is not built where DPDK's driver headers are missing."""
-    if "flows=" not in refusal(*ports("flow=1"))[1]:
-        pytest.skip("this millrace has no simulated NIC")
+pytestmark = pytest.mark.usefixtures("simulated_nic")
 
 
 class Carried:
@@ -133,23 +115,6 @@ def test_a_capture_again_and_again(tmp_path):
 def test_words_that_it_does_not_know(words, said):
     code, line = refusal(*ports(words))
     assert code in (1, 2) and said in line and line.count("\n") == 1, line
-
-
-class Telemetry:
-    """DPDK's socket of an engine, at the place that it told."""
-
-    def __init__(self, running):
-        line = next(line for line in running.errors.read_text().splitlines()
-                    if "telemetry: " in line)
-        self.path = line.split("telemetry: ")[1]
-
-    def __call__(self, command):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
-            connection.settimeout(30 * SLOWER)
-            connection.connect(self.path)
-            connection.recv(16384)
-            connection.sendall(command.encode())
-            return json.loads(connection.recv(16384))[command.split(",")[0]]
 
 
 def test_faults_of_a_running_engine(tmp_path):
