@@ -28,9 +28,9 @@ static void print_kinds(const struct soak *soak)
 
 static void print_faults(const struct soak *soak)
 {
+	print_message("%-30s rounds\n", "fault");
 	for (unsigned i = 0; i <= SOAK_MIX; i++)
-		print_message("%s %u times%s", soak_fault_name(i), soak->tried[i],
-			i == SOAK_MIX ? "\n" : ", ");
+		print_message("%-30s %6u\n", soak_fault_name(i), soak->tried[i]);
 	print_message("strikes:");
 	for (unsigned i = 0; i < SIM_N_FAULTS; i++)
 		print_message(" %s %lu", sim_fault_name((enum sim_fault_name)i), soak->strikes[i]);
