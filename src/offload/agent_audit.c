@@ -17,6 +17,15 @@ static void count_unmarked(struct agent *agent, struct flow_record *record, unsi
 	}
 }
 
+static void tell_proven(const struct agent_at *at)
+{
+	struct health *health = installer_health(at->agent->port[at->port].installer);
+	struct health_worker *worker = &health->worker[at->agent->config.worker];
+
+	health_kind_proven(worker, provider_kind(&at->entry->key));
+	health_proven(worker);
+}
+
 void agent_marked(struct agent *agent, uint32_t position, unsigned side, unsigned from)
 {
 	struct flow_record *record = flow_table_record(agent->config.table, position);
@@ -29,8 +38,7 @@ void agent_marked(struct agent *agent, uint32_t position, unsigned side, unsigne
 	case OFFLOAD_ACCEPTED:
 		/* this packet has been counted already */
 		at.side->base = flow_packets(record, from) - 1;
-		health_proven(&installer_health(agent->port[at.port].installer)
-				->worker[agent->config.worker]);
+		tell_proven(&at);
 		agent_move(&at, OFFLOAD_PROVEN, at.side->reason,
 			(uint32_t)(agent->now_us - at.side->queued_us));
 		break;

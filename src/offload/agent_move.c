@@ -253,8 +253,13 @@ void agent_fall_out(const struct agent_at *at, uint8_t reason)
 {
 	struct agent_port *port = &at->agent->port[at->port];
 
+	struct health_worker *worker =
+		&installer_health(port->installer)->worker[at->agent->config.worker];
+
 	port->counters.fell_out[reason]++;
-	health_failed(&installer_health(port->installer)->worker[at->agent->config.worker], reason);
+	if (reason == OFFLOAD_UNSEEN)
+		health_kind_unseen(worker, provider_kind(&at->entry->key));
+	health_failed(worker, reason);
 	agent_back_off(at);
 	agent_leave(at, reason);
 }

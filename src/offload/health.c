@@ -44,6 +44,12 @@ void health_call(struct health *health, bool well, uint8_t why)
 	health->call_why = why;
 }
 
+void health_delete_failed(struct health *health, uint8_t why)
+{
+	health->row++;
+	health->call_why = why;
+}
+
 bool health_calls_fail(const struct health *health)
 {
 	return health->calls_fail;

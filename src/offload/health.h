@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "offload/provider.h"
 #include "offload/reason.h"
 
 #define HEALTH_MAX_WORKERS 16
@@ -39,6 +40,8 @@ struct health_worker {
 	_Atomic uint64_t failed; /* flows that the audit took out */
 	_Atomic uint32_t in_hw;	 /* flows that are in_hw now */
 	_Atomic uint8_t why;	 /* the reason of the last failure */
+	/* by kind of flow, for the choice of their rules' actions: proven, and taken out as OFFLOAD_UNSEEN */
+	_Atomic uint32_t proven_of[PROVIDER_N_KINDS], unseen_of[PROVIDER_N_KINDS];
 };
 
 struct health_config {
@@ -49,7 +52,8 @@ struct health_config {
 /* Of all workers, and of the calls. */
 struct health_sums {
 	uint64_t proven, failed;
-	uint64_t calls_done, calls_failed; /* failed: with -EIO, or without an answer */
+	/* failed: with -EIO, or without an answer; without deletes */
+	uint64_t calls_done, calls_failed;
 	uint64_t us;
 	uint32_t in_hw; /* the most of the time until the next */
 };
@@ -90,11 +94,16 @@ void health_init(struct health *health, const struct health_config *config);
 
 /* The installer: a call ended, well or not; then `why` is the reason. */
 void health_call(struct health *health, bool well, uint8_t why);
+/*
+ * Of deletes that fail this instead, once for each rule however often it is asked again: what could not be
+ * taken out costs a slot, no packet. They count among the 16 in a row only, and no canary fails by them.
+ */
+void health_delete_failed(struct health *health, uint8_t why);
 
 /*
  * The installer, now and then: opens when within a second the failures of flows are `least_failures` or more
- * and at least a quarter of the flows in the NIC before, or when 16 calls in a row failed (of 3 to 15 calls:
- * none of a second did well).
+ * and at least a quarter of the flows in the NIC before, or when 16 calls in a row failed (of 3 to 15 calls that
+ * are no deletes: none of a second did well).
  */
 enum health_decision health_turn(struct health *health, uint64_t now_us);
 
@@ -126,4 +135,21 @@ static inline void health_failed(struct health_worker *worker, uint8_t why)
 	atomic_store_explicit(&worker->failed,
 		atomic_load_explicit(&worker->failed, memory_order_relaxed) + 1,
 		memory_order_release);
+}
+
+static inline void health_add(_Atomic uint32_t *counter)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+		memory_order_relaxed);
+}
+
+/* Beside the two above; the failure's before it, so that who sees that sees this. */
+static inline void health_kind_proven(struct health_worker *worker, enum provider_kind kind)
+{
+	health_add(&worker->proven_of[kind]);
+}
+
+static inline void health_kind_unseen(struct health_worker *worker, enum provider_kind kind)
+{
+	health_add(&worker->unseen_of[kind]);
 }

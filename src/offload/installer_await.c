@@ -75,13 +75,13 @@ bool await_take_oldest(struct installer *installer, struct call *call)
 	return true;
 }
 
-void await_stalled(struct installer *installer)
+void await_stalled(struct installer *installer, const struct call *call)
 {
 	_Atomic uint64_t *times = &installer->counters.by_answer[ANSWER_TIMED_OUT];
 
 	atomic_store_explicit(
 		times, atomic_load_explicit(times, memory_order_relaxed) + 1, memory_order_relaxed);
-	health_call(&installer->health, false, OFFLOAD_STALLED);
+	installer_failed(installer, call, OFFLOAD_STALLED);
 	if (!installer->stalled)
 		installer_note(installer, CHANGE_STALLED, OFFLOAD_STALLED);
 	installer->stalled = true;
@@ -149,7 +149,7 @@ void await_judge(struct installer *installer, uint64_t now_us)
 		awaited->call.late = true;
 		installer->n_late++;
 		installer->in_time = awaited->after;
-		await_stalled(installer);
+		await_stalled(installer, &awaited->call);
 	}
 	while (installer->oldest != AWAIT_NONE &&
 		now_us - installer->awaited[installer->oldest].call.us >= INSTALLER_GIVE_UP_US)

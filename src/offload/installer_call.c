@@ -94,7 +94,18 @@ static void set_rule(struct installer *installer, uint32_t place, bool rule)
 	if (state->rule != rule)
 		atomic_store_explicit(rules, rule ? n + 1 : n - 1, memory_order_relaxed);
 	state->rule = rule;
-	state->orphan = false;
+	state->orphan = state->stays = false;
+}
+
+void installer_failed(struct installer *installer, const struct call *call, uint8_t reason)
+{
+	struct place_state *place = &installer->places[call->place];
+
+	if (call->op != INSTALLER_REMOVE)
+		health_call(&installer->health, false, reason);
+	else if (!place->stays)
+		health_delete_failed(&installer->health, reason);
+	place->stays |= call->op == INSTALLER_REMOVE;
 }
 
 /* The health of the port, by this end: whoever says no is alive. */
@@ -106,11 +117,13 @@ static void judge(struct installer *installer, const struct call *call, int resu
 	if (call->late)
 		return;
 	if (late)
-		await_stalled(installer);
+		await_stalled(installer, call);
 	else if (installer->n_late == 0)
 		installer->stalled = false;
-	if (!late)
-		health_call(&installer->health, result != -EIO, reason);
+	if (!late && result == -EIO)
+		installer_failed(installer, call, reason);
+	else if (!late)
+		health_call(&installer->health, true, 0);
 }
 
 void installer_end(struct installer *installer, const struct call *call, int result,
@@ -229,7 +242,8 @@ void installer_reset(struct installer *installer)
 
 	provider_reset(installer->provider);
 	for (uint32_t i = 0; i < installer->config.provider.n_places; i++)
-		installer->places[i].rule = installer->places[i].orphan = false;
+		installer->places[i] =
+			(struct place_state){.awaited = installer->places[i].awaited};
 	atomic_store_explicit(&installer->counters.rules, 0, memory_order_relaxed);
 	while (await_take_oldest(installer, &call)) {
 		/* that is not held against the port which comes up now */

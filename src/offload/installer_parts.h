@@ -50,6 +50,7 @@ struct place_state {
 	uint32_t awaited; /* its index; AWAIT_NONE: none */
 	bool rule;	  /* taken by the NIC, and not given back */
 	bool orphan;	  /* may have a rule by an insert that was given up */
+	bool stays;	  /* its delete failed, which the port's health was told */
 };
 
 /* Of one worker. The worker hands in and takes out, the thread the other way round. */
@@ -83,7 +84,7 @@ struct installer {
 	uint32_t n_awaited, n_late, n_own;
 	bool stalled;
 	uint64_t looked_us;
-	uint64_t proven_then; /* when the actions were changed last */
+	uint32_t unseen_then[PROVIDER_N_KINDS]; /* when that kind's actions were changed last */
 };
 
 /* installer_call.c */
@@ -97,6 +98,8 @@ void installer_answer(struct installer *installer, unsigned worker,
 /* A call has ended. `count` of INSTALLER_COUNT alone. */
 void installer_end(struct installer *installer, const struct call *call, int result,
 	const struct provider_why *why, const struct provider_count *count);
+/* The port's health is told of a call that failed, or is late. */
+void installer_failed(struct installer *installer, const struct call *call, uint8_t reason);
 /* Takes what the NIC has to say; true when it was something. */
 bool installer_poll(struct installer *installer);
 /* The port was stopped and started. */
@@ -121,7 +124,7 @@ bool await_place_is_free(struct installer *installer, const struct installer_req
 /* Counts those that are late, and gives up what is hopeless. */
 void await_judge(struct installer *installer, uint64_t now_us);
 /* A call took too long, or is under way for too long. */
-void await_stalled(struct installer *installer);
+void await_stalled(struct installer *installer, const struct call *call);
 /* What any thread may read: `begins_us` of a call that is being made; 0: none is. */
 void await_gauge(struct installer *installer, uint64_t begins_us);
 

@@ -13,30 +13,41 @@
 #define MOST_SLEEP_NS 1000000
 #define MOST_SLEEP_AWAITING_NS 160000
 
-static uint64_t proven_ever(const struct installer *installer)
+/* What became of a kind's flows, of all workers. */
+static void sum_kind(
+	const struct installer *installer, unsigned kind, uint32_t *proven, uint32_t *unseen)
 {
-	uint64_t proven = 0;
+	*proven = *unseen = 0;
+	for (unsigned i = 0; i < installer->config.n_workers; i++) {
+		const struct health_worker *worker = &installer->health.worker[i];
 
-	for (unsigned i = 0; i < installer->config.n_workers; i++)
-		proven += atomic_load_explicit(
-			&installer->health.worker[i].proven, memory_order_relaxed);
-	return proven;
+		*proven += atomic_load_explicit(&worker->proven_of[kind], memory_order_relaxed);
+		*unseen += atomic_load_explicit(&worker->unseen_of[kind], memory_order_relaxed);
+	}
 }
 
-/* Rules are accepted and mark nothing, with these actions: with others they may. */
+/*
+ * A kind's rules are accepted and mark nothing, with these actions: with others they may. What the rules of
+ * other kinds do is no matter.
+ */
+static bool change_actions_of(struct installer *installer, enum provider_kind kind)
+{
+	uint32_t proven, unseen;
+
+	sum_kind(installer, kind, &proven, &unseen);
+	if (proven != 0 || unseen == installer->unseen_then[kind])
+		return false;
+	installer->unseen_then[kind] = unseen;
+	return provider_next_shape(installer->provider, kind);
+}
+
 static void change_actions(struct installer *installer)
 {
 	bool others = false;
 
-	/* they did mark */
-	if (proven_ever(installer) != installer->proven_then)
-		return;
-	for (unsigned kind = 0; kind < PROVIDER_N_KINDS; kind++) {
+	for (unsigned kind = 0; kind < PROVIDER_N_KINDS; kind++)
 		if (installer->abilities.kind[kind])
-			others |=
-				provider_next_shape(installer->provider, (enum provider_kind)kind);
-	}
-	installer->proven_then = proven_ever(installer);
+			others |= change_actions_of(installer, (enum provider_kind)kind);
 	if (others)
 		installer_note(installer, CHANGE_SHAPE, OFFLOAD_UNSEEN);
 }
@@ -67,7 +78,7 @@ static void try_again(struct installer *installer)
 			installer_note(installer, CHANGE_BREAKER_OPEN, why);
 			return;
 		}
-	} else if (why == OFFLOAD_UNSEEN && installer->provider) {
+	} else if (installer->provider) {
 		change_actions(installer);
 	}
 	installer_note(installer, CHANGE_BREAKER_TRIES, why);

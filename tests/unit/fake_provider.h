@@ -51,7 +51,8 @@ struct fake {
 	int result[3];	      /* by operation */
 	struct fake_place place[FAKE_PLACES];
 	struct fake_call log[FAKE_LOG];
-	unsigned n_calls, n_pending, n_most, n_resets, n_closed, n_shapes;
+	unsigned n_calls, n_pending, n_most, n_resets, n_closed;
+	unsigned n_shapes[PROVIDER_N_KINDS];
 	unsigned faults; /* asked for what the contract forbids */
 	bool open_fails;
 	struct provider_done told[16]; /* by fake_tell() */
@@ -175,9 +176,9 @@ static bool fake_next_shape(struct provider *provider, enum provider_kind kind)
 {
 	(void)provider;
 	pthread_mutex_lock(&fake.lock);
-	fake.n_shapes++;
+	fake.n_shapes[kind]++;
 	pthread_mutex_unlock(&fake.lock);
-	return kind == PROVIDER_IPV6_TCP;
+	return true;
 }
 
 static void fake_forget(unsigned *counter)
@@ -218,8 +219,9 @@ static int fake_open(struct provider **provider, const struct provider_config *c
 	if (fake.open_fails)
 		return -ENOMEM;
 	fake.base.ops = &ops;
-	fake.base.abilities = (struct provider_abilities){
-		.back_end = "fake", .mark_bits = 24, .kind = {[PROVIDER_IPV6_TCP] = true}};
+	fake.base.abilities = (struct provider_abilities){.back_end = "fake",
+		.mark_bits = 24,
+		.kind = {[PROVIDER_IPV6_TCP] = true, [PROVIDER_IPV4_UDP] = true}};
 	*provider = &fake.base;
 	return 0;
 }

@@ -147,6 +147,36 @@ static void each_case_by_its_table(void **state)
 		play(&tables[i]);
 }
 
+/* Sixteen in a row, however long that takes; a few of a second are none, nor is one that fails for a canary. */
+static void deletes_count_in_a_row_only(void **state)
+{
+	const struct health_config config = {0};
+	struct health health;
+	uint64_t now_us = S;
+
+	(void)state;
+	health_init(&health, &config);
+	for (unsigned i = 0; i < 15; i++) {
+		health_delete_failed(&health, OFFLOAD_STALLED);
+		assert_int_equal(health_turn(&health, now_us += 100 * MS), HEALTH_STAYS);
+	}
+	/* one call that does well ends the row */
+	health_call(&health, true, 0);
+	for (unsigned i = 0; i < 15; i++) {
+		health_delete_failed(&health, OFFLOAD_STALLED);
+		assert_int_equal(health_turn(&health, now_us += 3 * S), HEALTH_STAYS);
+	}
+	health_delete_failed(&health, OFFLOAD_STALLED);
+	assert_int_equal(health_turn(&health, now_us += 3 * S), HEALTH_OPENS);
+	assert_int_equal(atomic_load(&health.why), OFFLOAD_STALLED);
+	assert_int_equal(health_turn(&health, now_us += S), HEALTH_TRIES);
+	for (unsigned i = 0; i < 20; i++)
+		health_delete_failed(&health, OFFLOAD_STALLED);
+	health_proven(&health.worker[0]);
+	assert_int_equal(health_turn(&health, now_us += MS), HEALTH_STAYS);
+	assert_int_equal(health_turn(&health, now_us += S), HEALTH_CLOSES);
+}
+
 /* Opens it, waits, and has it tried; returns how long it took from open to trying. */
 static uint64_t go_wrong(struct health *health, uint64_t *now_us)
 {
@@ -246,6 +276,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_case_by_its_table),
+		cmocka_unit_test(deletes_count_in_a_row_only),
 		cmocka_unit_test(the_back_off_doubles_up_to_a_minute),
 		cmocka_unit_test(it_knows_when_calls_fail),
 		cmocka_unit_test(what_could_not_be_restarted_waits_longer),

@@ -334,7 +334,7 @@ static void a_dead_port_is_restarted(void **state)
 	atomic_store(&world_restart_result, -ENODEV);
 	fake_set_result(PROVIDER_REMOVE, -EIO);
 	for (unsigned i = 0; i < 16; i++)
-		world_do(0, INSTALLER_REMOVE, 3, -EIO);
+		world_do(0, INSTALLER_REMOVE, i + 1, -EIO);
 	reason = world_refusal(EIO);
 	world_change(CHANGE_BREAKER_OPEN, reason);
 	/* it does not come up at the first time; the delete may be a stall by then */
@@ -379,26 +379,79 @@ static void a_port_that_answers_is_not_restarted(void **state)
 	world_end();
 }
 
-/* Not one packet ever came marked: other actions. One did: these actions are right, and something else is not. */
+/*
+ * Not one packet of a kind ever came marked: other actions for these. One did: these actions are right, and
+ * something else is not. Of a kind that nobody asked in nothing is known.
+ */
 static void actions_that_never_mark_are_changed(void **state)
 {
-	(void)state;
-	for (unsigned proven = 0; proven < 2; proven++) {
-		world_begin(false, 1, FAST, false);
-		struct health *health = installer_health(world);
+	static const struct {
+		bool proven[2], unseen[2]; /* IPv6 TCP, IPv4 UDP */
+		bool changed[2];
+	} cases[] = {
+		{{false, false}, {true, true}, {true, true}},
+		{{true, true}, {true, true}, {false, false}},
+		{{false, true}, {true, true}, {true, false}},
+		{{true, false}, {false, true}, {false, true}},
+		{{false, false}, {false, true}, {false, true}},
+	};
+	static const enum provider_kind kinds[] = {PROVIDER_IPV6_TCP, PROVIDER_IPV4_UDP};
 
-		if (proven)
-			health_proven(&health->worker[0]);
-		for (unsigned i = 0; i < 8; i++)
-			health_failed(&health->worker[0], OFFLOAD_UNSEEN);
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		world_begin(false, 1, FAST, false);
+		struct health_worker *worker = &installer_health(world)->worker[0];
+
+		for (unsigned k = 0; k < 2; k++) {
+			if (cases[i].proven[k])
+				health_kind_proven(worker, kinds[k]);
+			if (cases[i].unseen[k])
+				health_kind_unseen(worker, kinds[k]);
+		}
+		for (unsigned n = 0; n < 8; n++)
+			health_failed(worker, OFFLOAD_UNSEEN);
 		world_change(CHANGE_BREAKER_OPEN, OFFLOAD_UNSEEN);
-		if (!proven)
+		if (cases[i].changed[0] || cases[i].changed[1])
 			world_change(CHANGE_SHAPE, OFFLOAD_UNSEEN);
 		world_change(CHANGE_BREAKER_TRIES, OFFLOAD_UNSEEN);
-		/* of the one kind that is granted */
-		assert_int_equal(fake.n_shapes, !proven);
+		for (unsigned k = 0; k < 2; k++)
+			assert_int_equal(fake.n_shapes[kinds[k]], cases[i].changed[k]);
+		/* a canary of the other kind that fails says no more of this one */
+		health_failed(worker, OFFLOAD_UNMARKED);
+		world_change(CHANGE_BREAKER_OPEN, OFFLOAD_UNMARKED);
+		world_change(CHANGE_BREAKER_TRIES, OFFLOAD_UNMARKED);
+		for (unsigned k = 0; k < 2; k++)
+			assert_int_equal(fake.n_shapes[kinds[k]], cases[i].changed[k]);
 		world_end();
 	}
+}
+
+/* A rule that cannot be taken out is asked for twice a second: that is no reason to give up all others. */
+static void deletes_that_fail_again_are_the_same_failure(void **state)
+{
+	struct health *health;
+
+	(void)state;
+	world_begin(false, 1, FAST, false);
+	health = installer_health(world);
+	for (unsigned i = 0; i < 16; i++)
+		world_do(0, INSTALLER_INSERT, i, 0);
+	fake_set_result(PROVIDER_REMOVE, -EIO);
+	for (unsigned n = 0; n < 40; n++)
+		for (unsigned i = 0; i < 15; i++)
+			world_do(0, INSTALLER_REMOVE, i, -EIO);
+	world_no_change();
+	assert_int_equal(health_state(health), HEALTH_CLOSED);
+	world_do(0, INSTALLER_REMOVE, 15, -EIO);
+	world_change(CHANGE_BREAKER_OPEN, world_refusal(EIO));
+	world_change(CHANGE_BREAKER_TRIES, world_refusal(EIO));
+	/* and canaries do not fail by what was there before */
+	for (unsigned i = 0; i < 16; i++)
+		world_do(0, INSTALLER_REMOVE, i, -EIO);
+	world_do(0, INSTALLER_INSERT, 20, 0);
+	health_proven(&health->worker[0]);
+	world_change(CHANGE_BREAKER_CLOSED, 0);
+	world_end();
 }
 
 static void *stop(void *context)
@@ -488,6 +541,7 @@ int main(void)
 		cmocka_unit_test(a_dead_port_is_restarted),
 		cmocka_unit_test(a_port_that_answers_is_not_restarted),
 		cmocka_unit_test(actions_that_never_mark_are_changed),
+		cmocka_unit_test(deletes_that_fail_again_are_the_same_failure),
 		cmocka_unit_test(the_end_answers_everybody),
 		cmocka_unit_test(the_end_waits_a_second_at_most),
 	};
