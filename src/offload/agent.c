@@ -281,7 +281,7 @@ static void inserted(const struct agent_at *at, const struct installer_answer *a
 	}
 	counter_begin(&at->side->nic, 0);
 	if (abilities->counts && at->agent->config.audit_counters)
-		at->side->nic_due_us = at->agent->now_us + AGENT_SECOND_US / 10;
+		agent_count_soon(at, AGENT_DOUBT_US);
 	at->side->checked_us = at->agent->now_us;
 	at->side->checked = at->record == NULL ? 0 : flow_packets(at->record, at->side->from);
 	agent_move(at, OFFLOAD_ACCEPTED, at->side->reason,
@@ -319,6 +319,39 @@ static void removed(const struct agent_at *at, const struct installer_answer *an
 	agent_release(at->agent, agent_wire_of(at->port), at->slot);
 }
 
+/* What one rule's counter says of the age of readings holds for all of the port. */
+static void learn_age(struct agent_port *port, const struct counter *counter)
+{
+	port->caches |= counter->caches;
+	port->fresh = !port->caches && (port->fresh || counter->fresh >= COUNTER_FRESH);
+}
+
+/* `rate`: packets a second since the last look at the side. */
+static void watch_counter(const struct agent_at *at, uint64_t raw, uint64_t most, uint64_t rate)
+{
+	struct agent_port *port = &at->agent->port[at->port];
+	struct counter *counter = &at->side->nic;
+	const struct counter_look look = {
+		.raw = raw,
+		.least = at->side->asked,
+		.most = most,
+		.now_us = at->agent->now_us,
+		.patience_us = port->fresh ? AGENT_FRESH_US : AGENT_CACHED_US,
+	};
+	enum counter_verdict verdict = counter_watch(counter, &look);
+	/* so that no look of the sweep's is too early for it */
+	uint64_t us = counter_interval_us(counter, rate, AGENT_SECOND_US / 4);
+
+	learn_age(port, counter);
+	if (verdict == COUNTER_STUCK)
+		agent_fall_out(at, OFFLOAD_COUNTER);
+	else if (verdict == COUNTER_BEHIND ||
+		 (!port->fresh && !port->caches && rate >= AGENT_TELLING))
+		agent_count_soon(at, RTE_MIN(us, (uint64_t)AGENT_DOUBT_US));
+	else
+		at->side->nic_due_us = at->agent->now_us + us;
+}
+
 static void counted(const struct agent_at *at, const struct installer_answer *answer)
 {
 	struct slot_side *side = at->side;
@@ -338,12 +371,7 @@ static void counted(const struct agent_at *at, const struct installer_answer *an
 		return;
 	}
 	/* packets that the NIC dropped when the host was late are in its counter, too */
-	if (counter_update(&side->nic, answer->packets, side->asked, now + INSTALLER_UNDER_WAY) ==
-		COUNTER_STUCK)
-		agent_fall_out(at, OFFLOAD_COUNTER);
-	else
-		side->nic_due_us = at->agent->now_us +
-				   counter_interval_us(&side->nic, rate, AGENT_SECOND_US / 2);
+	watch_counter(at, answer->packets, now + INSTALLER_UNDER_WAY, rate);
 }
 
 void agent_answers(struct agent *agent, unsigned port)

@@ -39,6 +39,7 @@
 #include "packet/extract.h"
 
 #define AGENT_MAX_PORTS 32
+#define AGENT_SOON 32
 
 struct agent_config {
 	unsigned worker, n_workers;
@@ -76,6 +77,9 @@ struct agent_wire {
 	uint32_t n_used;
 	uint32_t sweep; /* place where the next turn looks */
 	uint32_t due;	/* millionths of a slot that are to be looked at */
+	/* slots whose counters are to be read earlier than the sweep comes to them */
+	uint32_t n_soon;
+	uint32_t soon[AGENT_SOON];
 };
 
 /* A port: what waits for its installer, and what it has been handed. */
@@ -84,6 +88,8 @@ struct agent_port {
 	struct queue queue;
 	uint32_t under_way; /* inserts that are not answered */
 	uint32_t limit;	    /* how many may be */
+	bool fresh;	    /* counters tell what they have, */
+	bool caches;	    /* or what they had a while ago; neither: it is not known yet */
 	uint64_t ghost_told_us;
 	uint64_t stall_told_us;
 	struct agent_counters counters;

@@ -178,6 +178,57 @@ static void ask_count(const struct agent_at *at)
 		at->agent->port[at->port].installer, at->agent->config.worker, &request);
 }
 
+static void ask_count_if_due(const struct agent_at *at)
+{
+	if (at->side->nic_due_us <= at->agent->now_us && !at->side->count_awaited)
+		ask_count(at);
+}
+
+void agent_count_soon(const struct agent_at *at, uint64_t us)
+{
+	struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->port)];
+	unsigned i = 0;
+
+	at->side->nic_due_us = at->agent->now_us + us;
+	while (i < wire->n_soon && wire->soon[i] != at->slot)
+		i++;
+	if (i == AGENT_SOON)
+		return;
+	wire->soon[i] = at->slot;
+	if (i == wire->n_soon)
+		wire->n_soon++;
+}
+
+/* Is there a counter of the slot that is read earlier than the sweep would? Reads it when it is time. */
+static bool count_slot(struct agent *agent, unsigned number, uint32_t slot)
+{
+	bool any = false;
+
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
+		const struct agent_at at = agent_at_slot(agent, 2 * number + side, slot);
+		bool in_hw = at.side->state == OFFLOAD_ACCEPTED || at.side->state == OFFLOAD_PROVEN;
+
+		/* the slot may be another flow's by now */
+		if (at.record == NULL || !in_hw)
+			continue;
+		ask_count_if_due(&at);
+		any |= at.side->count_awaited ||
+		       at.side->nic_due_us <= agent->now_us + AGENT_DOUBT_US;
+	}
+	return any;
+}
+
+static void count_soon(struct agent *agent, unsigned number)
+{
+	struct agent_wire *wire = &agent->wire[number];
+	unsigned kept = 0, n = wire->n_soon;
+
+	for (unsigned i = 0; i < n; i++)
+		if (count_slot(agent, number, wire->soon[i]))
+			wire->soon[kept++] = wire->soon[i];
+	wire->n_soon = kept;
+}
+
 /* A flow that is in the NIC and does what it should. */
 static void look_at_proven(const struct agent_at *at)
 {
@@ -185,8 +236,7 @@ static void look_at_proven(const struct agent_at *at)
 	uint64_t packets = flow_packets(at->record, side->from);
 	uint64_t passed_us = at->agent->now_us - side->checked_us;
 
-	if (side->nic_due_us <= at->agent->now_us && !side->count_awaited)
-		ask_count(at);
+	ask_count_if_due(at);
 	if (passed_us < AGENT_SECOND_US)
 		return;
 	uint64_t rate = (packets - RTE_MIN(packets, side->checked)) * AGENT_SECOND_US / passed_us;
@@ -258,6 +308,7 @@ void agent_sweep(struct agent *agent, uint64_t passed_us)
 		if (agent->wire[number].slots.n == 0)
 			continue;
 		slots_turn(&agent->wire[number].slots, agent->now_us);
+		count_soon(agent, number);
 		sweep_wire(agent, number, passed_us);
 	}
 }

@@ -16,6 +16,14 @@
 #define AGENT_LATE_US 400000
 #define AGENT_SECOND_US 1000000
 
+/* How old a counter's reading may be, where it is known that they are fresh, and where it is not. */
+#define AGENT_FRESH_US 250000
+#define AGENT_CACHED_US 1200000
+/* Packets a second that bring something between two looks at a counter that is in doubt. */
+#define AGENT_TELLING 100
+/* Between these. */
+#define AGENT_DOUBT_US 60000
+
 /* One direction of a flow at one port. */
 struct agent_at {
 	struct agent *agent;
@@ -83,6 +91,9 @@ uint64_t agent_marked_packets(const struct agent_at *at);
 /* Requests that fit are handed to the installer; answers are taken. */
 void agent_pump(struct agent *agent, unsigned port);
 void agent_answers(struct agent *agent, unsigned port);
+
+/* The counter of a side is asked for in so many us; sooner than the sweep does, where there is room for that. */
+void agent_count_soon(const struct agent_at *at, uint64_t us);
 
 /* Looks at some slots of each wire, all of them in a second. */
 void agent_sweep(struct agent *agent, uint64_t passed_us);

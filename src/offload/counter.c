@@ -94,6 +94,46 @@ enum counter_verdict counter_update(
 	return wrong(counter, raw, least, most);
 }
 
+/* Whether answers are of now: soon after one another, and each with what came in between. */
+static void judge_age(struct counter *counter, const struct counter_look *look, bool fits)
+{
+	bool soon = counter->last_us != 0 && look->now_us - counter->last_us <= COUNTER_SOON_US;
+
+	if (!fits)
+		counter->fresh = 0;
+	else if (soon && look->raw != counter->last && counter->fresh < COUNTER_FRESH)
+		counter->fresh++;
+}
+
+/* It was late, and has told now what it owed then. */
+static bool came_after(const struct counter *counter, const struct counter_look *look)
+{
+	struct counter then = *counter;
+
+	return counter->late_us != 0 && look->raw != counter->last &&
+	       counter_update(&then, look->raw, counter->owed, look->most) == COUNTER_FITS;
+}
+
+enum counter_verdict counter_watch(struct counter *counter, const struct counter_look *look)
+{
+	enum counter_verdict verdict = counter_update(counter, look->raw, look->least, look->most);
+	bool came = came_after(counter, look);
+
+	judge_age(counter, look, verdict == COUNTER_FITS);
+	counter->last = look->raw;
+	counter->last_us = look->now_us;
+	counter->caches |= came;
+	if (verdict != COUNTER_STUCK) {
+		counter->late_us = 0;
+		return verdict;
+	}
+	if (counter->late_us == 0 || came) {
+		counter->owed = look->least;
+		counter->late_us = look->now_us;
+	}
+	return look->now_us - counter->late_us < look->patience_us ? COUNTER_BEHIND : COUNTER_STUCK;
+}
+
 uint64_t counter_interval_us(const struct counter *counter, uint64_t rate, uint64_t most_us)
 {
 	unsigned bits = counter->bits == UNKNOWN && !counter->given ? ASSUMED : counter->bits;

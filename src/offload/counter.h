@@ -8,6 +8,10 @@
  * that does. One that was taken too wide by chance gives way to a narrower one later. A width that wraps
  * within what may have come meanwhile proves nothing, and is neither learned nor held against the NIC.
  *
+ * Some drivers answer with what they read a while ago. So one answer that is behind proves nothing either: the
+ * counter is asked again, and stuck when it did not come as far as it had to be at the first of these answers
+ * for longer than such a reading may be old.
+ *
  * Pure; used by one thread.
  */
 
@@ -19,23 +23,45 @@ struct counter {
 	uint64_t highest; /* that it ever told: it is at least so wide */
 	uint8_t bits;	  /* that it has; 64 until it is known to have fewer */
 	bool given;	  /* that width was not learned */
+	/* by counter_watch() */
+	bool caches; /* it was behind, and came after: it tells what it read before */
+	uint8_t fresh; /* looks in a row, soon after one another, that told what came since the one before */
+	uint64_t last; /* that it told, and when */
+	uint64_t last_us;
+	uint64_t owed; /* since `late_us` it has not told as many: 0: it is not late */
+	uint64_t late_us;
 };
 
 enum counter_verdict {
 	COUNTER_FITS,
-	COUNTER_STUCK, /* it is behind what has come for certain, and no width explains it */
-	COUNTER_AHEAD, /* it counts what has not come: a rule that matches more than it should */
+	COUNTER_BEHIND, /* it is to be asked again soon */
+	COUNTER_STUCK,	/* it is behind what has come for certain, and no width explains it */
+	COUNTER_AHEAD,	/* it counts what has not come: a rule that matches more than it should */
 };
 
 /* `bits` 0: to be learned. */
 void counter_begin(struct counter *counter, unsigned bits);
 
 /*
- * The NIC told `raw`. It has counted at least `least` (what software had when the question was asked) and at
+ * By one answer alone, which is not COUNTER_BEHIND. The NIC told `raw`. It has counted at least `least` (what software had when the question was asked) and at
  * most `most` packets in all.
  */
 enum counter_verdict counter_update(
 	struct counter *counter, uint64_t raw, uint64_t least, uint64_t most);
+
+/* Looks that lie no further apart say whether answers are fresh; so many in a row say that they are. */
+#define COUNTER_SOON_US 150000
+#define COUNTER_FRESH 2
+
+/* An answer and what it is held against: the same, and the time, and how old a reading may be at most. */
+struct counter_look {
+	uint64_t raw, least, most;
+	uint64_t now_us; /* not 0 */
+	uint64_t patience_us;
+};
+
+/* By all answers so far. */
+enum counter_verdict counter_watch(struct counter *counter, const struct counter_look *look);
 
 /*
  * The longest that may pass until the next look, in us, so that not more than a quarter of 2^bits comes in

@@ -388,7 +388,8 @@ static void try_fault(const struct scenario *given, bool blocking)
 		watch.n_affected = scenario->affected;
 	if (!scenario->quiet)
 		assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
-	offload_live_run(live, 100);
+	/* a port's counters have been seen to be fresh by then */
+	offload_live_run(live, scenario->counters ? 500 : 100);
 	offload_live_check(live);
 	if (scenario->anew)
 		empty(live);

@@ -259,6 +259,72 @@ static void marked_packets_are_told_exactly(void **state)
 	agent_scene_end(&scene);
 }
 
+/* Ten thousand packets a second, all marked, a millisecond long; the NIC's counter may have them. */
+static void flow_on(struct agent_scene *scene, uint32_t flow, bool counts)
+{
+	for (unsigned i = 0; i < 10; i++)
+		agent_packet(scene, flow, 0, 0, true);
+	if (counts)
+		atomic_fetch_add(&agent_nics[0].counter, 10);
+	agent_pass_ms(scene, 1);
+	/* an answer is there in the same millisecond */
+	agent_until(scene, agent_state(scene, flow, 0) != OFFLOAD_PROVEN ||
+				   !scene->agent->wire[0]
+					   .slots.slots[agent_record(scene, flow)->slot]
+					   .side[0]
+					   .count_awaited);
+}
+
+/* Half a second shows that the counter is fresh; then it stands, and is found within a second: by some answers. */
+static void a_counter_that_stands_is_found_within_a_second(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		unsigned asked, ms = 0;
+
+		agent_scene_begin(&scene, 64, true);
+		uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+		agent_prove(&scene, flow, 0, 0);
+		atomic_store(&agent_nics[0].counter, 1);
+		for (unsigned k = 0; k < 500 + 41 * i; k++)
+			flow_on(&scene, flow, true);
+		assert_true(scene.agent->port[0].fresh);
+		asked = atomic_load(&agent_nics[0].n_asked[INSTALLER_COUNT]);
+		while (agent_state(&scene, flow, 0) == OFFLOAD_PROVEN && ms++ < 2000)
+			flow_on(&scene, flow, false);
+		assert_in_range(ms, 200, 950);
+		assert_int_equal(agent_record(&scene, flow)->reason[0], OFFLOAD_COUNTER);
+		asked = atomic_load(&agent_nics[0].n_asked[INSTALLER_COUNT]) - asked;
+		assert_in_range(asked, 3, 12);
+		agent_scene_end(&scene);
+	}
+}
+
+/* A driver that answers with what it read up to a second ago. */
+static void a_counter_that_is_read_now_and_then_is_not_stuck(void **state)
+{
+	struct agent_scene scene;
+	uint64_t sent = 1;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, true);
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+	agent_prove(&scene, flow, 0, 0);
+	for (unsigned ms = 0; ms < 20000; ms++) {
+		flow_on(&scene, flow, false);
+		sent += 10;
+		if (ms % 1000 == 777)
+			atomic_store(&agent_nics[0].counter, sent);
+		assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_PROVEN);
+	}
+	assert_true(scene.agent->port[0].caches && !scene.agent->port[0].fresh);
+	agent_scene_end(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +335,8 @@ int main(void)
 		cmocka_unit_test(one_of_two_that_wait_is_asked_in),
 		cmocka_unit_test(late_marks_are_counted_once),
 		cmocka_unit_test(marked_packets_are_told_exactly),
+		cmocka_unit_test(a_counter_that_stands_is_found_within_a_second),
+		cmocka_unit_test(a_counter_that_is_read_now_and_then_is_not_stuck),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

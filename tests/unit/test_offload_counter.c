@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <rte_common.h>
 
 #include "offload/counter.h"
 #include "traffic/draw.h"
@@ -199,6 +200,96 @@ static void a_counter_that_runs_ahead_is_found(void **state)
 	}
 }
 
+/* A driver reads its counter now and then, up to a second apart, by itself or when asked, and answers with that. */
+static void readings_of_a_while_ago_are_not_stuck(void **state)
+{
+	struct draw draw = {.seed = 7};
+	unsigned behind = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < 500; i++) {
+		const uint64_t age_us = 200000 + below(&draw, 800000);
+		const uint64_t rate = 100 + below(&draw, 100000);
+		uint64_t now_us = 1, read_us = 0;
+		struct counter counter;
+
+		counter_begin(&counter, 0);
+		for (unsigned k = 0; k < 200; k++) {
+			now_us += 1000 + below(&draw, 500000);
+			if (i % 2 != 0)
+				read_us = now_us - now_us % age_us;
+			else if (now_us - read_us >= age_us)
+				read_us = now_us;
+			uint64_t sent = rate * now_us / 1000000;
+			enum counter_verdict verdict = counter_watch(
+				&counter, &(struct counter_look){.raw = rate * read_us / 1000000,
+						  .least = sent,
+						  .most = sent + 600,
+						  .now_us = now_us,
+						  .patience_us = 1200000});
+
+			assert_true(verdict == COUNTER_FITS || verdict == COUNTER_BEHIND);
+			behind += verdict == COUNTER_BEHIND;
+		}
+	}
+	assert_true(behind > 10000);
+}
+
+/* One that stands is, when it did not go on for that long; and one that tells what it has is fresh. */
+static void one_that_stands_is_asked_again(void **state)
+{
+	static const uint64_t patience_us[] = {250000, 1200000};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct counter counter;
+		struct counter_look look = {.now_us = 1, .patience_us = patience_us[i]};
+
+		counter_begin(&counter, 0);
+		for (unsigned k = 0; k < 4; k++) {
+			assert_int_equal(counter.fresh, k == 0 ? 0 : RTE_MIN(k - 1, 2u));
+			look.raw = look.least += 1000;
+			look.most = look.least + 600;
+			look.now_us += 60000;
+			assert_int_equal(counter_watch(&counter, &look), COUNTER_FITS);
+		}
+		/* the first of the answers that are behind */
+		look.least += 1000;
+		look.most = look.least + 600;
+		look.now_us += 60000;
+		const uint64_t since_us = look.now_us;
+
+		while (look.now_us - since_us < patience_us[i]) {
+			assert_int_equal(counter_watch(&counter, &look), COUNTER_BEHIND);
+			look.least += 1000;
+			look.most = look.least + 600;
+			look.now_us += 50000;
+		}
+		assert_int_equal(counter_watch(&counter, &look), COUNTER_STUCK);
+		assert_false(counter.caches);
+	}
+}
+
+/* One that goes on, but never as far as it had to be, does not count all: that is stuck, too. */
+static void one_that_counts_half_is_stuck(void **state)
+{
+	struct counter counter;
+	struct counter_look look = {.now_us = 1, .patience_us = 1200000};
+	enum counter_verdict verdict = COUNTER_FITS;
+
+	(void)state;
+	counter_begin(&counter, 64);
+	for (unsigned i = 0; i < 100 && verdict != COUNTER_STUCK; i++) {
+		look.least += 1000;
+		look.most = look.least + 600;
+		look.raw = look.least / 2;
+		look.now_us += 100000;
+		verdict = counter_watch(&counter, &look);
+	}
+	assert_int_equal(verdict, COUNTER_STUCK);
+	assert_in_range(look.now_us, 1200000, 5000000);
+}
+
 /* A quarter of what the counter holds, of the rate; 24 bits until more is known. */
 static void it_is_looked_at_in_time(void **state)
 {
@@ -222,6 +313,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(right_counters_are_never_accused),
+		cmocka_unit_test(readings_of_a_while_ago_are_not_stuck),
+		cmocka_unit_test(one_that_stands_is_asked_again),
+		cmocka_unit_test(one_that_counts_half_is_stuck),
 		cmocka_unit_test(widths_are_learned),
 		cmocka_unit_test(a_counter_that_stands_still_is_stuck),
 		cmocka_unit_test(a_width_that_was_exceeded_is_none),
