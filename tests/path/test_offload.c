@@ -40,6 +40,7 @@ struct scenario {
 	bool one;	 /* it affects one flow of FEW, else all of MANY */
 	bool kill;	 /* these are ended, and begin anew */
 	bool anew;	 /* the same, and their old rules are gone before the fault is set */
+	bool stays;	 /* they say so when the event has come, not only on the way */
 	bool quiet;	 /* no flow is asked for: the NIC is to have no rules of this run */
 	bool counters, restart;
 	uint8_t because;  /* a change of each such flow at that port has this reason; 0: any */
@@ -95,20 +96,29 @@ static const struct scenario scenarios[] = {
 		.error = EIO,
 		.states = STATE(REFUSED) | STATE(QUEUED) | STATE(INSTALLING) | STATE(SOFTWARE),
 		.reasons = TRIES_AGAIN},
+	/* the old rule marks the new flow's packets, which therefore leaves, and cannot either */
 	{.fault = "fail:op=destroy:errno=EIO",
 		.off = "fail:off",
 		.one = true,
 		.kill = true,
-		.because = OFFLOAD_ENDED},
+		.stays = true,
+		.because = OFFLOAD_ENDED,
+		.states = STATE(LEAVING),
+		.reasons = REASON(WRONG_MARK)},
+	/* the new rule waits for the NIC, which is busy with the old one */
 	{.fault = "stall_delete:ms=1500",
 		.off = "stall_delete:off",
 		.one = true,
 		.kill = true,
-		.because = OFFLOAD_ENDED},
+		.stays = true,
+		.because = OFFLOAD_ENDED,
+		.states = STATE(INSTALLING),
+		.reasons = REASON(BUSY)},
 	{.fault = "late:ms=1500",
 		.off = "late:off",
 		.one = true,
 		.kill = true,
+		.stays = true,
 		.states = STATE(INSTALLING),
 		.reasons = REASON(BUSY)},
 	{.fault = "drop_completion",
@@ -133,8 +143,8 @@ static const struct scenario scenarios[] = {
 		.one = true,
 		.kill = true,
 		.because = OFFLOAD_UNMARKED,
-		.states = OUT_OF_IT | STATE(PROVEN),
-		.reasons = REASON(UNMARKED) | REASON(UNSEEN) | TRIES_AGAIN,
+		.states = STATE(LEAVING) | STATE(SOFTWARE),
+		.reasons = REASON(UNMARKED) | REASON(QUARANTINE),
 		.affected = 1},
 	{.fault = "ghost:rules=4",
 		.off = "ghost:off",
@@ -280,7 +290,7 @@ static bool is_noticed(struct offload_live *live, void *context)
 	for (unsigned i = 0; i < live->n_events && watch->event_us == 0; i++)
 		if (is_event(watch->row, &live->events[i]))
 			watch->event_us = live->events[i].time_us;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n && (watch->event_us != 0 || !watch->scenario->stays); i++) {
 		if (watch->explained[i] ||
 			!explains(live, watch->scenario, &live->flows[i], watch->since_us))
 			continue;
@@ -358,6 +368,41 @@ static void inject(struct offload_live *live, const struct scenario *scenario)
 	if (scenario->anew)
 		mute_all(live, false);
 }
+
+/* The counters of the first port have been seen to be fresh. */
+static bool is_fresh(struct offload_live *live, void *unused)
+{
+	(void)unused;
+	return live->plane->stations[0].worker.agent->port[0].fresh;
+}
+
+/* All that are asked for are in the NIC again, and no port is put to software. */
+static bool is_well(struct offload_live *live, void *context)
+{
+	const struct scenario *scenario = context;
+
+	for (unsigned port = 0; port < 2; port++)
+		if (health_state(installer_health(plane_installer(live->plane, port))) !=
+			HEALTH_CLOSED)
+			return false;
+	return scenario->quiet || offload_live_all_proven(live, NULL);
+}
+
+static void check_recovery(struct offload_live *live, const struct watch *watch)
+{
+	struct scenario scenario = *watch->scenario;
+
+	if (!offload_live_until(live, is_well, &scenario, AGAIN_MS)) {
+		offload_live_print(live);
+		fail_msg("'%s' is over, and its flows do not come back", scenario.fault);
+	}
+	print_message("%s: all back %lu ms after it began\n", scenario.fault,
+		(unsigned long)(plane_now_us(live->plane) - watch->since_us) / 1000);
+	/* and stay there */
+	offload_live_run(live, 100);
+	assert_true(is_well(live, &scenario));
+}
+
 static void try_fault(const struct scenario *given, bool blocking)
 {
 	struct scenario tried = *given;
@@ -388,8 +433,9 @@ static void try_fault(const struct scenario *given, bool blocking)
 		watch.n_affected = scenario->affected;
 	if (!scenario->quiet)
 		assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
-	/* a port's counters have been seen to be fresh by then */
-	offload_live_run(live, scenario->counters ? 500 : 100);
+	if (scenario->counters)
+		assert_true(offload_live_until(live, is_fresh, NULL, PROVEN_MS));
+	offload_live_run(live, 100);
 	offload_live_check(live);
 	if (scenario->anew)
 		empty(live);
@@ -405,13 +451,7 @@ static void try_fault(const struct scenario *given, bool blocking)
 	offload_live_check(live);
 	if (scenario->off != NULL)
 		offload_live_fault(live, 0, scenario->off);
-	if (!scenario->quiet &&
-		!offload_live_until(live, offload_live_all_proven, NULL, AGAIN_MS)) {
-		offload_live_print(live);
-		fail_msg("'%s' is over, and its flows do not come back", scenario->fault);
-	}
-	print_message("%s: all back %lu ms after it began\n", scenario->fault,
-		(unsigned long)(plane_now_us(live->plane) - watch.since_us) / 1000);
+	check_recovery(live, &watch);
 	offload_live_end(live);
 }
 
