@@ -14,7 +14,8 @@ import engine  # pylint: disable=wrong-import-position
 
 pytestmark = pytest.mark.usefixtures("simulated_nic")
 
-FLOWS, PASSES = 400, 10000
+# So long that the NICs have been tried long before the last packet.
+FLOWS, PASSES = 400, 40000
 
 CONFIG = f"""
 ports:
@@ -39,7 +40,8 @@ def test_founding_12_two_workers_and_queues_by_configuration(tmp_path):
                               environment={"RUNTIME_DIRECTORY": str(tmp_path / "run")})
     try:
         packets = 2 * FLOWS * PASSES
-        running.until(lambda: running.wire()["received"] >= packets, f"{packets} packets")
+        running.until(lambda: running.wire()["received"] >= packets, f"{packets} packets",
+                      timeout=90)
         wire = running.idle()
         assert wire["received"] == wire["out"] == packets
         workers = [line for line in running.ask("worker show") if "worker" in line]
