@@ -6,15 +6,15 @@
 #include <ethdev_vdev.h>
 #include <rte_ether.h>
 
-#include "drivers/flowsim/async.h"
-#include "drivers/flowsim/compat.h"
+#include "drivers/flowsim/calls/async.h"
 #include "drivers/flowsim/copy.h"
-#include "drivers/flowsim/forward.h"
-#include "drivers/flowsim/log.h"
 #include "drivers/flowsim/ops.h"
-#include "drivers/flowsim/pump.h"
-#include "drivers/flowsim/queue.h"
-#include "drivers/flowsim/receive.h"
+#include "drivers/flowsim/packets/forward.h"
+#include "drivers/flowsim/packets/pump.h"
+#include "drivers/flowsim/packets/queue.h"
+#include "drivers/flowsim/packets/receive.h"
+#include "drivers/flowsim/port/compat.h"
+#include "drivers/flowsim/port/log.h"
 #include "drivers/flowsim/telemetry.h"
 
 RTE_LOG_REGISTER(sim_log_type, pmd.net.flowsim, NOTICE)

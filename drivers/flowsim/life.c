@@ -2,12 +2,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "drivers/flowsim/async.h"
-#include "drivers/flowsim/forward.h"
-#include "drivers/flowsim/log.h"
+#include "drivers/flowsim/calls/async.h"
 #include "drivers/flowsim/ops.h"
-#include "drivers/flowsim/pump.h"
-#include "drivers/flowsim/queue.h"
+#include "drivers/flowsim/packets/forward.h"
+#include "drivers/flowsim/packets/pump.h"
+#include "drivers/flowsim/packets/queue.h"
+#include "drivers/flowsim/port/log.h"
 
 int sim_configure(struct rte_eth_dev *dev)
 {

@@ -5,9 +5,9 @@
 
 #include <rte_ether.h>
 
-#include "drivers/flowsim/compat.h"
-#include "drivers/flowsim/forward.h"
-#include "drivers/flowsim/pump.h"
+#include "drivers/flowsim/packets/forward.h"
+#include "drivers/flowsim/packets/pump.h"
+#include "drivers/flowsim/port/compat.h"
 
 #define MAX_FRAME 9728
 #define OVERHEAD (RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN + RTE_ETHER_CRC_LEN)

@@ -7,7 +7,7 @@
  * Return 0 or a negative errno, as rte_ethdev.h says of each.
  */
 
-#include "drivers/flowsim/compat.h"
+#include "drivers/flowsim/port/compat.h"
 #include "drivers/flowsim/sim.h"
 
 /* ops.c: device.c gives it to each port */

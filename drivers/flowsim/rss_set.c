@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "drivers/flowsim/compat.h"
-#include "drivers/flowsim/log.h"
 #include "drivers/flowsim/ops.h"
-#include "drivers/flowsim/rss.h"
+#include "drivers/flowsim/port/compat.h"
+#include "drivers/flowsim/port/log.h"
+#include "drivers/flowsim/port/rss.h"
 
 /* A key has at least what an IPv6 packet with ports needs. */
 #define KEY_LEAST 40

@@ -28,16 +28,16 @@
 #include <rte_rwlock.h>
 #include <rte_spinlock.h>
 
-#include "drivers/flowsim/actions_pool.h"
-#include "drivers/flowsim/args.h"
-#include "drivers/flowsim/fault.h"
-#include "drivers/flowsim/firmware.h"
-#include "drivers/flowsim/indirect.h"
-#include "drivers/flowsim/profile.h"
-#include "drivers/flowsim/resolve.h"
-#include "drivers/flowsim/rss.h"
-#include "drivers/flowsim/rule.h"
-#include "drivers/flowsim/table.h"
+#include "drivers/flowsim/kind/args.h"
+#include "drivers/flowsim/kind/profile.h"
+#include "drivers/flowsim/match/rule.h"
+#include "drivers/flowsim/match/table.h"
+#include "drivers/flowsim/packets/resolve.h"
+#include "drivers/flowsim/port/fault.h"
+#include "drivers/flowsim/port/firmware.h"
+#include "drivers/flowsim/port/rss.h"
+#include "drivers/flowsim/rules/actions_pool.h"
+#include "drivers/flowsim/rules/indirect.h"
 
 #define SIM_MAX_QUEUES 16
 #define SIM_MAX_NIC_PORTS 8

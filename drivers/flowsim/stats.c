@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/flowsim/forward.h"
 #include "drivers/flowsim/ops.h"
+#include "drivers/flowsim/packets/forward.h"
 
 /* All that is counted, at some moment. Queues that are no longer there stay in the sums. */
 struct sim_stats_base {

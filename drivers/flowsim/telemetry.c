@@ -8,7 +8,7 @@
 #include <rte_common.h>
 #include <rte_telemetry.h>
 
-#include "drivers/flowsim/compat.h"
+#include "drivers/flowsim/port/compat.h"
 #include "drivers/flowsim/sim.h"
 
 /* Ports by ethdev number. The lock is held through a command, and comes before every port's. */

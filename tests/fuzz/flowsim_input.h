@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/flowsim/pattern.h"
+#include "drivers/flowsim/match/pattern.h"
 
 #define KNOWN_TYPES 0x40
 

@@ -22,7 +22,7 @@
 
 #include <rte_common.h>
 
-#include "drivers/flowsim/table.h"
+#include "drivers/flowsim/match/table.h"
 #include "flowsim_input.h"
 
 #define PORT 2

@@ -14,9 +14,9 @@
 
 #include <rte_byteorder.h>
 
-#include "drivers/flowsim/input_set.h"
-#include "drivers/flowsim/profile.h"
-#include "drivers/flowsim/rule.h"
+#include "drivers/flowsim/kind/input_set.h"
+#include "drivers/flowsim/kind/profile.h"
+#include "drivers/flowsim/match/rule.h"
 
 #define ACTION(name) (1ull << RTE_FLOW_ACTION_TYPE_##name)
 #define END_ITEM {.type = RTE_FLOW_ITEM_TYPE_END}

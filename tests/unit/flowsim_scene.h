@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "drivers/flowsim/view.h"
+#include "drivers/flowsim/match/view.h"
 #include "unit/frames.h"
 
 #define SCENE_MAX_STEPS 48

@@ -11,8 +11,8 @@
 #include <rte_cycles.h>
 #include <rte_mtr.h>
 
-#include "drivers/flowsim/actions.h"
-#include "drivers/flowsim/meter.h"
+#include "drivers/flowsim/match/actions.h"
+#include "drivers/flowsim/packets/meter.h"
 #include "drivers/flowsim/sim.h"
 
 #define END {.type = RTE_FLOW_ACTION_TYPE_END}

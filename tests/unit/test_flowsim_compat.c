@@ -10,7 +10,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf_ptype.h>
 
-#include "drivers/flowsim/compat.h"
+#include "drivers/flowsim/port/compat.h"
 
 static int stats_of(
 	struct rte_eth_dev *dev, struct rte_eth_stats *stats, struct sim_queue_stats *queues)

@@ -16,7 +16,7 @@
 #include <rte_eal.h>
 #include <rte_ethdev.h>
 
-#include "drivers/flowsim/forward.h"
+#include "drivers/flowsim/packets/forward.h"
 #include "drivers/flowsim/sim.h"
 #include "main/dpdk.h"
 

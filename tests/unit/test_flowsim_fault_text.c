@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "drivers/flowsim/fault_text.h"
+#include "drivers/flowsim/port/fault_text.h"
 
 static void test_refusals(void **state)
 {

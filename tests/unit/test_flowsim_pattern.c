@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <rte_common.h>
 
-#include "drivers/flowsim/pattern.h"
+#include "drivers/flowsim/match/pattern.h"
 
 #define T(name) RTE_FLOW_ITEM_TYPE_##name
 #define AT(member) offsetof(struct sim_level, member)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "drivers/flowsim/round.h"
+#include "drivers/flowsim/port/round.h"
 
 #define N 50
 #define LENGTH 100

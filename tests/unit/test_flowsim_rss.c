@@ -9,7 +9,7 @@
 #include <arpa/inet.h>
 #include <cmocka.h>
 
-#include "drivers/flowsim/compat.h"
+#include "drivers/flowsim/port/compat.h"
 #include "drivers/flowsim/sim.h"
 #include "frames.h"
 #include "packet/extract.h"

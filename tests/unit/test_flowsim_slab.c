@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "drivers/flowsim/slab.h"
+#include "drivers/flowsim/rules/slab.h"
 
 #define N 20000 /* several chunks */
 

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The live rules of a port's packets, found by tuple space search (V. Srinivasan, S. Suri, G. Varghese,
+ * "Packet classification using tuple space search", 1999): the rules of a group with the same shape
+ * (masks, layers, ranges) are a class with a hash table by value; a packet is looked up once in each
+ * class, and the best rule wins. The classes of a group are looked through in the order of the best
+ * rule that they may have, and the search stops where nothing better can follow. Rules of one class and
+ * one value are a list, best first.
+ *
+ * sim_table_class() and sim_table_drop_indexes() need the port's lock. sim_table_insert() and
+ * sim_table_remove() need, while packets are matched in line, its rules lock for writing too.
+ * sim_table_match() and sim_table_is_empty() need the rules lock for reading, or the port's lock.
+ *
+ * Insert and remove take the same time however many rules there are (values.h), but for rules of one
+ * pattern with different priorities: such a list is walked from its end.
+ */
+
+#include "drivers/flowsim/match/links.h"
+#include "drivers/flowsim/match/rule.h"
+#include "drivers/flowsim/match/values.h"
+
+#define SIM_MAX_CHAIN 8
+#define SIM_MAX_IDLE_CLASSES 16
+
+struct sim_group;
+
+struct sim_class {
+	struct sim_pattern shape; /* masks, layers, ranges; its values mean nothing */
+	uint32_t n_rules;
+	uint32_t pins; /* see sim_table_class() */
+	struct sim_index
+		*index; /* streams by this mask, made by resolve.c where there are streams; the
+				      class ends it by sim_index_destroy() (index.h) */
+	/* from here on: table.c's own */
+	struct sim_group *group;
+	struct sim_link known;	     /* of all classes, by domain, group and shape */
+	TAILQ_ENTRY(sim_class) link; /* of its group's, or of those without rules */
+
+	/* no rule in it is better than this: priority, then serial */
+	uint32_t best_priority;
+	uint64_t best_serial;
+	uint64_t masks[SIM_VIEW_WORDS]; /* shape.mask, n_words of them */
+	struct sim_values values;
+};
+
+struct sim_table;
+
+/* What the rules make of a packet. */
+struct sim_verdict {
+	uint8_t n; /* rules taken, in order */
+	struct rte_flow *chain[SIM_MAX_CHAIN];
+	enum sim_fate fate;
+	uint16_t queue, port;
+	const struct sim_rss *rss;
+	bool mark, flag;
+	bool edits, meter, sample; /* of any rule in the chain: done one after the other */
+	uint32_t mark_id;
+};
+
+/* Whether a view has the layers that the class asks for, none that it forbids, and lies in its ranges. */
+bool sim_class_may_match(const struct sim_class *sort, const struct sim_view *view);
+
+/* Whether the rule matches: the above, the values under the mask, and the port that it is for. */
+bool sim_rule_match(const struct rte_flow *rule, const struct sim_view *view);
+
+struct sim_table *sim_table_create(void);
+void sim_table_destroy(struct sim_table *table); /* accepts NULL; empty by then */
+
+/* All indexes of all classes end: the source that they are about does. Under the port's lock. */
+void sim_table_drop_indexes(struct sim_table *table);
+
+/*
+ * The class of a pattern in a group, made when it is the first of its kind; NULL without memory. It is
+ * good until the next call of this, unless it has rules or `pins`: whoever else wants it to stay (a rule
+ * of any state has its class until it is freed) counts these up and down. A class without both stays
+ * while there are at most SIM_MAX_IDLE_CLASSES without rules, for its index.
+ */
+struct sim_class *sim_table_class(struct sim_table *table, enum sim_domain domain, uint32_t group,
+	const struct sim_pattern *pattern);
+
+/*
+ * rule->sort, values, priority, serial and ingress are set, and stay as they are while it is in. A rule for
+ * which there is no memory (when a table has to grow) is not put in, silently; remove takes that.
+ */
+void sim_table_insert(struct sim_table *table, struct rte_flow *rule);
+/* Before either: what memory it will look at. */
+void sim_table_prefetch(
+	const struct sim_table *table, const struct sim_class *sort, const uint64_t values[]);
+void sim_table_remove(struct sim_table *table, struct rte_flow *rule);
+
+/*
+ * The rules of `domain` (for received packets SIM_INGRESS, which looks into transfer rules first). The
+ * view's port says where the packet arrived; rules for other ports do not match. The verdict is made
+ * anew; what it points to is good as long as the lock is held.
+ */
+void sim_table_match(const struct sim_table *table, enum sim_domain domain,
+	const struct sim_view *view, struct sim_verdict *verdict);
+
+/* Whether a packet may meet any rule of that domain: a cheap look before parsing. */
+bool sim_table_is_empty(const struct sim_table *table, enum sim_domain domain);

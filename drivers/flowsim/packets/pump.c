@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "drivers/flowsim/packets/pump.h"
+
+#include <rte_ethdev.h>
+#include <rte_prefetch.h>
+#include <rte_ring.h>
+
+#include "drivers/flowsim/ops.h"
+#include "drivers/flowsim/packets/apply.h"
+#include "drivers/flowsim/packets/pump_parts.h"
+#include "drivers/flowsim/packets/queue.h"
+#include "drivers/flowsim/port/rss.h"
+
+#define BURST 32
+
+/* What the wrapped port has said of a packet and we say anew. */
+#define OURS (RTE_MBUF_F_RX_RSS_HASH | RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID)
+
+bool sim_pump_is_open(const struct sim_pump *pump)
+{
+	const struct rte_eth_dev_data *data;
+
+	if (!pump->running || pump->wrapped == SIM_NO_PORT)
+		return false;
+	/* somebody may have stopped it behind our back */
+	data = rte_eth_devices[pump->wrapped].data;
+	return data != NULL && data->dev_started;
+}
+
+static bool has_rules(const struct sim_port *port)
+{
+	return !__atomic_load_n(&port->dead, __ATOMIC_RELAXED) &&
+	       (!sim_table_is_empty(port->table, SIM_INGRESS) ||
+		       !sim_table_is_empty(port->table, SIM_TRANSFER));
+}
+
+/* One packet: its hash, its rules, and into its queue. */
+static void take(struct sim_port *port, struct rte_mbuf *packet, bool rules,
+	struct sim_rx_counters *counters)
+{
+	struct sim_verdict verdict = {0};
+	struct sim_view view;
+	uint16_t queue;
+
+	sim_view_packet(&view, packet);
+	view.port = port->id;
+	packet->port = port->id;
+	packet->ol_flags &= ~OURS;
+	packet->hash.rss = sim_rss_of(port, &view);
+	if (__atomic_load_n(&port->rss_hf, __ATOMIC_RELAXED) != 0)
+		packet->ol_flags |= RTE_MBUF_F_RX_RSS_HASH;
+	if (rules)
+		sim_table_match(port->table, SIM_INGRESS, &view, &verdict);
+	if (!sim_apply(port, &verdict, &view, &packet, &queue, counters))
+		return;
+	if (!sim_queue_put(port, queue, packet))
+		rte_pktmbuf_free(packet);
+}
+
+static void take_burst(struct sim_port *port, struct rte_mbuf **packets, uint16_t n,
+	struct sim_rx_counters *counters)
+{
+	bool rules;
+
+	for (uint16_t i = 0; i < n; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(packets[i], void *));
+	pthread_rwlock_rdlock(&port->rules_lock);
+	rules = has_rules(port);
+	for (uint16_t i = 0; i < n; i++)
+		take(port, packets[i], rules, counters);
+	pthread_rwlock_unlock(&port->rules_lock);
+}
+
+/* Under the pump's lock. Returns how many packets came. */
+static unsigned turn(struct sim_pump *pump)
+{
+	struct sim_port *port = pump->port;
+	struct rte_mbuf *packets[BURST];
+	unsigned sum = 0;
+
+	for (uint16_t i = 0; i < pump->n_rx; i++) {
+		uint16_t n = rte_eth_rx_burst(pump->wrapped, i, packets, BURST);
+
+		if (n == 0)
+			continue;
+		sum += n;
+		if (__atomic_load_n(&port->link_down, __ATOMIC_RELAXED)) {
+			rte_pktmbuf_free_bulk(packets, n);
+			continue;
+		}
+		/* nobody tells us when the wire's link changes: packets do */
+		if (!__atomic_load_n(&port->link_up, __ATOMIC_RELAXED))
+			sim_link_look(port->dev);
+		take_burst(port, packets, n, &port->rx[i].counters);
+	}
+	return sum;
+}
+
+unsigned sim_pump_turn_once(struct sim_pump *pump)
+{
+	unsigned n = 0;
+
+	if (rte_spinlock_trylock(&pump->lock) == 0)
+		return 0;
+	if (sim_pump_is_open(pump))
+		n = turn(pump);
+	rte_spinlock_unlock(&pump->lock);
+	return n;
+}
+
+void sim_pump_turn(struct sim_port *port)
+{
+	sim_pump_turn_once(port->pump);
+}
+
+uint16_t sim_pump_receive(void *queue, struct rte_mbuf **packets, uint16_t n)
+{
+	struct sim_rx_queue *rx = queue;
+	struct sim_port *port = rx->port;
+
+	/* no more than is asked for: what one worker turns in for others must not pile up there */
+	if (!port->args.nic_thread && rte_ring_count(rx->ring) < n)
+		sim_pump_turn(port);
+	if (__atomic_load_n(&port->link_down, __ATOMIC_RELAXED))
+		return 0;
+	return sim_queue_take(rx, packets, n);
+}
+
+static uint16_t send_by(
+	struct sim_pump *pump, uint16_t queue, struct rte_mbuf **packets, uint16_t n)
+{
+	struct sim_pump_out *out;
+	uint16_t sent = 0;
+
+	if (unlikely(pump->n_tx == 0))
+		return 0;
+	queue %= pump->n_tx;
+	out = &pump->out[queue];
+	rte_spinlock_lock(&out->lock);
+	if (sim_pump_is_open(pump))
+		sent = rte_eth_tx_burst(pump->wrapped, queue, packets, n);
+	rte_spinlock_unlock(&out->lock);
+	return sent;
+}
+
+uint16_t sim_pump_out(struct sim_port *port, struct rte_mbuf **packets, uint16_t n)
+{
+	/* always the same one: packets of a flow stay in order */
+	return send_by(port->pump, 0, packets, n);
+}
+
+static uint64_t bytes_of(struct rte_mbuf *const *packets, uint16_t n)
+{
+	uint64_t bytes = 0;
+
+	for (uint16_t i = 0; i < n; i++)
+		bytes += packets[i]->pkt_len;
+	return bytes;
+}
+
+uint16_t sim_pump_send(void *queue, struct rte_mbuf **packets, uint16_t n)
+{
+	struct sim_tx_queue *tx = queue;
+	struct sim_port *port = tx->port;
+	bool rules = !sim_table_is_empty(port->table, SIM_EGRESS);
+	uint16_t left = n, sent;
+	uint64_t bytes;
+
+	if (n == 0 || __atomic_load_n(&port->link_down, __ATOMIC_RELAXED))
+		return 0;
+	if (rules)
+		left = sim_apply_egress(port, packets, n, &tx->counters);
+	/* packets that were taken are no longer ours */
+	bytes = bytes_of(packets, left);
+	sent = send_by(port->pump, tx->number, packets, left);
+	bytes -= bytes_of(&packets[sent], (uint16_t)(left - sent));
+	sim_count_add(&tx->counters.packets, sent);
+	sim_count_add(&tx->counters.bytes, bytes);
+	if (!rules)
+		return sent;
+	sim_count_add(&tx->counters.errors, (uint16_t)(left - sent));
+	rte_pktmbuf_free_bulk(&packets[sent], (uint16_t)(left - sent));
+	return n;
+}

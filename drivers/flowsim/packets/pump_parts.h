@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* Inside of pump.c, pump_life.c and pump_wire.c. */
+
+#include <pthread.h>
+#include <sys/queue.h>
+
+#include <rte_spinlock.h>
+
+#include "drivers/flowsim/packets/pump.h"
+#include "drivers/flowsim/sim.h"
+
+/* A way out of the wrapped port: one of its transmit queues. */
+struct sim_pump_out {
+	rte_spinlock_t lock;
+} __rte_cache_aligned;
+
+/*
+ * What a turn looks at is under `lock`, what sending looks at under the lock of each way out as well:
+ * whoever changes it takes all of them, `lock` first.
+ */
+struct sim_pump {
+	LIST_ENTRY(sim_pump) link;
+	struct sim_port *port;
+	rte_spinlock_t lock;
+	uint16_t wrapped; /* SIM_NO_PORT: its device was removed */
+	bool running;
+	uint16_t n_rx, n_tx;
+	struct sim_pump_out out[SIM_MAX_QUEUES];
+	uint64_t owner;
+	pthread_t thread;
+	bool has_thread;
+	bool quit;
+};
+
+/* Turns once; returns how many packets came. */
+unsigned sim_pump_turn_once(struct sim_pump *pump);
+
+/* Whether the wrapped port is there and started. Under one of the locks. */
+bool sim_pump_is_open(const struct sim_pump *pump);

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "drivers/flowsim/packets/resolve.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_prefetch.h>
+
+#include "base/mapping.h"
+#include "drivers/flowsim/packets/forward.h"
+#include "drivers/flowsim/packets/index.h"
+#include "drivers/flowsim/packets/resolve_parts.h"
+#include "drivers/flowsim/port/rss.h"
+
+/* So many streams are looked at one by one. */
+#define FEW_STREAMS 64
+
+/* Packets of a stream that the NIC kept to itself since it left the round. */
+static uint64_t gone_hits(const struct sim_resolver *resolver, const struct sim_stream *stream)
+{
+	if (stream->exit == SIM_IN_ROUND)
+		return 0;
+
+	const struct sim_round *round = &resolver->port->rx[stream->queue].round;
+	uint64_t rounds = __atomic_load_n(&round->rounds, __ATOMIC_RELAXED) - stream->gone_round;
+
+	if (rounds == 0)
+		return 0;
+	return (stream->n_places - stream->gone_served) * rounds +
+	       stream->gone_served * (rounds - 1);
+}
+
+/* Packets that matched, or left, since the source was made. */
+static uint64_t hits_of(const struct sim_resolver *resolver, uint32_t number)
+{
+	return sim_count_get(&resolver->entries[number].hits) +
+	       gone_hits(resolver, &resolver->streams[number]);
+}
+
+static unsigned chain_of(const struct sim_stream *stream, struct rte_flow *const **chain)
+{
+	if (stream->verdict != NULL) {
+		*chain = stream->verdict->chain;
+		return stream->verdict->n;
+	}
+	*chain = &stream->rule;
+	return stream->rule != NULL;
+}
+
+/* What was counted so far goes to the rules that it was counted for. */
+static void credit(struct sim_resolver *resolver, uint32_t number)
+{
+	struct sim_stream *stream = &resolver->streams[number];
+	uint64_t hits = hits_of(resolver, number), more = hits - stream->base;
+	struct rte_flow *const *chain;
+	unsigned n = chain_of(stream, &chain);
+
+	for (unsigned i = 0; more > 0 && i < n; i++) {
+		uint16_t length = resolver->source->length(resolver->source, number);
+
+		/* workers of other queues may be counting the same rule: sim_apply() */
+		__atomic_fetch_add(&chain[i]->count.hits, more, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&chain[i]->count.bytes, more * length, __ATOMIC_RELAXED);
+	}
+	stream->base = hits;
+}
+
+/* The way by which packets leave that the NIC keeps to itself; SIM_IN_ROUND: the host shall have them. */
+static unsigned exit_of(struct sim_resolver *resolver, const struct sim_verdict *verdict)
+{
+	if (verdict->n == 0)
+		return resolver->port->isolated ? SIM_EXIT_ISOLATED : SIM_IN_ROUND;
+	if (verdict->meter || verdict->sample)
+		return SIM_IN_ROUND;
+	if (verdict->fate == SIM_FATE_DROP)
+		return SIM_EXIT_DROP;
+	if (verdict->fate != SIM_FATE_SEND)
+		return SIM_IN_ROUND;
+
+	/* into memory that nobody looks at, or truly out of another port? */
+	const struct sim_port *to = sim_nic_port(resolver->port, verdict->port);
+
+	if (to == NULL || to->args.source == SIM_SOURCE_PORT)
+		return SIM_IN_ROUND;
+	for (unsigned i = SIM_EXIT_ISOLATED + 1; i < SIM_MAX_EXITS; i++) {
+		if (!resolver->exit_used[i]) {
+			resolver->exit_used[i] = true;
+			resolver->exit_port[i] = verdict->port;
+		}
+		if (resolver->exit_port[i] == verdict->port)
+			return i;
+	}
+	return SIM_IN_ROUND;
+}
+
+static bool needs_program(const struct sim_verdict *verdict, unsigned way)
+{
+	return way == SIM_IN_ROUND && verdict->n > 0 &&
+	       (verdict->edits || verdict->meter || verdict->sample ||
+		       verdict->fate == SIM_FATE_SEND || verdict->fate == SIM_FATE_GIVE);
+}
+
+static uint16_t queue_of(const struct sim_resolver *resolver, uint32_t number,
+	const struct sim_verdict *verdict, const struct sim_view *view)
+{
+	uint32_t hash = resolver->hashes[number];
+	uint16_t queue = sim_rss_queue(resolver->port, hash);
+
+	if (verdict->fate == SIM_FATE_QUEUE)
+		queue = verdict->queue;
+	else if (verdict->fate == SIM_FATE_RSS)
+		queue = sim_rss_rule_queue(verdict->rss, view, hash);
+	return queue < resolver->port->n_rx ? queue : 0;
+}
+
+static void remember(struct sim_stream *stream, const struct sim_verdict *verdict, bool program)
+{
+	free(stream->verdict);
+	stream->verdict = NULL;
+	stream->rule = verdict->n > 0 ? verdict->chain[0] : NULL;
+	if (verdict->n < 2 && !program)
+		return;
+	stream->verdict = malloc(sizeof(*stream->verdict));
+	/* without memory the rules beyond the first are not counted, nor their edits done */
+	if (stream->verdict != NULL)
+		*stream->verdict = *verdict;
+}
+
+static struct sim_entry entry_of(const struct sim_verdict *verdict, bool program)
+{
+	struct sim_entry entry = {.mark = verdict->mark_id};
+
+	if (program)
+		entry.flags = SIM_ENTRY_PROGRAM;
+	else if (verdict->n > 0)
+		entry.flags = SIM_ENTRY_MATCHED | (verdict->mark ? SIM_ENTRY_MARK : 0) |
+			      (verdict->flag ? SIM_ENTRY_FLAG : 0);
+	return entry;
+}
+
+/* Under the lock of the stream's queue. */
+static void set_entry(struct sim_resolver *resolver, uint32_t number, struct sim_entry entry)
+{
+	struct sim_rx_queue *queue = &resolver->port->rx[resolver->streams[number].queue];
+	struct sim_entry *old = &resolver->entries[number];
+
+	queue->n_looks += (entry.flags != 0) - (old->flags != 0);
+	queue->n_programs +=
+		((entry.flags & SIM_ENTRY_PROGRAM) != 0) - ((old->flags & SIM_ENTRY_PROGRAM) != 0);
+	old->mark = entry.mark;
+	old->flags = entry.flags;
+}
+
+/* From here on the stream is treated so. */
+static void decide_so(struct sim_resolver *resolver, uint32_t number,
+	const struct sim_verdict *verdict, const struct sim_view *view)
+{
+	struct sim_stream *stream = &resolver->streams[number];
+	unsigned way = exit_of(resolver, verdict);
+	bool program = needs_program(verdict, way);
+	uint16_t to =
+		way == SIM_IN_ROUND ? queue_of(resolver, number, verdict, view) : stream->queue;
+	struct sim_rx_queue *queue = &resolver->port->rx[stream->queue];
+
+	rte_spinlock_lock(&queue->lock);
+	credit(resolver, number);
+	if (way != stream->exit || to != stream->queue) {
+		/* what looks at the entry goes with the stream */
+		set_entry(resolver, number, (struct sim_entry){0});
+		sim_stream_leave(resolver, number);
+		/* in another round it may have been the last that had to be served */
+		if (to != stream->queue)
+			sim_round_close(&queue->round);
+		rte_spinlock_unlock(&queue->lock);
+		queue = &resolver->port->rx[to];
+		rte_spinlock_lock(&queue->lock);
+		sim_stream_enter(resolver, number, to, way);
+	}
+	remember(stream, verdict, program);
+	if (way == SIM_IN_ROUND)
+		set_entry(resolver, number, entry_of(verdict, program));
+	rte_spinlock_unlock(&queue->lock);
+}
+
+static void decide(struct sim_resolver *resolver, uint32_t number)
+{
+	struct sim_verdict verdict = {0};
+	struct sim_view view;
+
+	resolver->source->view(resolver->source, number, &view);
+	view.port = resolver->port->id;
+	if (!resolver->port->dead)
+		sim_table_match(resolver->port->table, SIM_INGRESS, &view, &verdict);
+	decide_so(resolver, number, &verdict, &view);
+}
+
+void sim_resolver_changed(struct sim_resolver *resolver, const struct rte_flow *rule)
+{
+	uint32_t number = SIM_INDEX_START;
+
+	if (resolver == NULL || rule->domain == SIM_EGRESS)
+		return;
+	if (rule->sort->index == NULL && resolver->source->n_streams > FEW_STREAMS)
+		rule->sort->index = sim_index_create(resolver->source, rule->sort);
+	while (sim_index_next(rule->sort->index, resolver->source, rule, &number))
+		decide(resolver, number);
+}
+
+void sim_resolver_prefetch(const struct sim_resolver *resolver, const struct sim_class *sort,
+	const uint64_t values[], unsigned step)
+{
+	if (resolver == NULL || sort->index == NULL)
+		return;
+	if (step == 0) {
+		sim_index_prefetch(sort->index, sort, values);
+		return;
+	}
+	uint32_t number = sim_index_first(sort->index, sort, values);
+
+	if (number >= resolver->source->n_streams)
+		return;
+	rte_prefetch0(&resolver->streams[number]);
+	rte_prefetch0(&resolver->entries[number]);
+	rte_prefetch0(&resolver->hashes[number]);
+}
+
+void sim_resolver_all(struct sim_resolver *resolver)
+{
+	if (resolver == NULL)
+		return;
+	sim_streams_hash(resolver);
+	for (uint32_t number = 0; number < resolver->source->n_streams; number++)
+		decide(resolver, number);
+	/* a round may be empty now, and the firmware's to turn */
+	sim_firmware_nudge(resolver->port);
+}
+
+static bool in_chain(const struct sim_stream *stream, const struct rte_flow *rule)
+{
+	struct rte_flow *const *chain;
+	unsigned n = chain_of(stream, &chain);
+
+	for (unsigned i = 0; i < n; i++)
+		if (chain[i] == rule)
+			return true;
+	return false;
+}
+
+struct sim_count sim_resolver_count(struct sim_resolver *resolver, const struct rte_flow *rule)
+{
+	struct sim_count count = {0};
+	uint32_t number = SIM_INDEX_START;
+
+	if (resolver == NULL || rule->domain == SIM_EGRESS)
+		return count;
+	while (sim_index_next(rule->sort->index, resolver->source, rule, &number)) {
+		const struct sim_stream *stream = &resolver->streams[number];
+
+		if (in_chain(stream, rule)) {
+			uint64_t more = hits_of(resolver, number) - stream->base;
+
+			count.hits += more;
+			count.bytes += more * resolver->source->length(resolver->source, number);
+		}
+	}
+	return count;
+}
+
+void sim_resolver_credit(struct sim_resolver *resolver)
+{
+	if (resolver == NULL)
+		return;
+	for (uint32_t number = 0; number < resolver->source->n_streams; number++)
+		credit(resolver, number);
+}

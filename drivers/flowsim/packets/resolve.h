@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Sources whose packets are known in advance: streams by seed, or a capture. The packets have numbers,
+ * "streams", and a rule is resolved to the streams that it matches when it goes live, in the control
+ * path. What receive then does for a packet is to look at its stream's entry, prefetched far ahead.
+ *
+ * Each stream has a place in the round of one receive queue (several with Zipf's load). A queue hands
+ * over its places one after the other, round after round. A stream whose packets never reach the host
+ * (dropped or sent on by the NIC) leaves the round: the worker does nothing for it. It is counted as if
+ * its place were still there: once a round, to the place. So after whole rounds every place had exactly
+ * as many packets as there were rounds, wherever they went. (A stream that a rule moves to another
+ * queue joins that queue's round, and the two rounds differ.) When nothing is left in a queue's round,
+ * the firmware turns it, at `rate=` packets a second.
+ *
+ * A queue's places, entries and counters are under the queue's lock: taken by receive for a burst, which
+ * goes away with nothing when control has it, and by control for each change.
+ */
+
+#include "drivers/flowsim/kind/args.h"
+#include "drivers/flowsim/match/table.h"
+#include "drivers/flowsim/match/view.h"
+#include "drivers/flowsim/port/round.h"
+
+struct sim_port;
+
+enum sim_entry_flag {
+	SIM_ENTRY_MATCHED = 1 << 0, /* count it */
+	SIM_ENTRY_MARK = 1 << 1,
+	SIM_ENTRY_FLAG = 1 << 2,
+	SIM_ENTRY_PROGRAM =
+		1 << 3, /* edits, meter, sample: the slow way, with the stream's chain */
+};
+
+/* What the NIC does with a stream; 16 bytes, four to a line. */
+struct sim_entry {
+	uint32_t mark;
+	uint32_t flags;
+	uint64_t hits; /* while SIM_ENTRY_MATCHED, since the source was made */
+};
+
+/* What the packets are: filled by the kind of source. Does not change after it was made. */
+struct sim_source {
+	uint32_t n_streams;
+	/* places of a round, before they are spread over queues: streams, or NULL: each one, in order */
+	uint32_t n_places;
+	uint32_t *places;
+	uint32_t max_length; /* of a frame */
+	/* the stream's headers; the port is not set */
+	void (*view)(const struct sim_source *source, uint32_t number, struct sim_view *view);
+	uint16_t (*length)(const struct sim_source *source, uint32_t number);
+	void (*destroy)(struct sim_source *source);
+	/* by seed: the set's stream is number << shift | side */
+	const struct stream_set *set;
+	uint8_t shift, side;
+	/* a capture: frames lie one after the other, each beginning on a line of the cache */
+	const uint8_t *frames;
+	const uint64_t *frame_at; /* by stream */
+	const uint16_t *frame_length;
+};
+
+/* What the arguments ask for: streams or a capture. Returns 0, or a negative errno and why. */
+int sim_source_create(struct sim_source **source, const struct sim_args *args, struct error *error);
+void sim_source_destroy(struct sim_source *source); /* accepts NULL */
+
+/* Made at the port's start from its source and queues, and of the rules that are live; NULL, -ENOMEM. */
+struct sim_resolver *sim_resolver_create(struct sim_port *port, struct error *error);
+void sim_resolver_destroy(struct sim_resolver *resolver);
+
+/* Under the port's lock: the rule is, or is no longer, in the table; its streams are decided anew. */
+void sim_resolver_changed(struct sim_resolver *resolver, const struct rte_flow *rule);
+
+/*
+ * Before a rule of that class and values changes: what memory it will look at, in two steps, the second
+ * when that of the first may have come. Under the port's lock; accepts NULL.
+ */
+void sim_resolver_prefetch(const struct sim_resolver *resolver, const struct sim_class *sort,
+	const uint64_t values[], unsigned step);
+
+/* Everything is decided anew: the RSS table, a fault that concerns all. */
+void sim_resolver_all(struct sim_resolver *resolver);
+
+/* What the rule's streams have counted since they were decided so. */
+struct sim_count sim_resolver_count(struct sim_resolver *resolver, const struct rte_flow *rule);
+
+/* What the rules make of a stream that has a program; under its queue's lock. */
+const struct sim_verdict *sim_stream_verdict(const struct sim_resolver *resolver, uint32_t number);
+
+/*
+ * Brings what the NIC kept to itself (dropped, sent on) into the counters of the port's queues and of
+ * the ports that it went to; before statistics are read. Takes the queues' locks.
+ */
+void sim_resolver_settle(struct sim_resolver *resolver);
+
+/* What was counted so far goes to the rules for good: before it is destroyed, nobody receiving. */
+void sim_resolver_credit(struct sim_resolver *resolver);
+
+/*
+ * Turns empty rounds, by the firmware, with the time that passed since the last call; under the port's
+ * lock. Returns whether there is such a round: the next call should come within some milliseconds.
+ */
+bool sim_resolver_turn(struct sim_resolver *resolver, uint64_t passed_ns);

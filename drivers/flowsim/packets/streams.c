@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The streams of a port on their places: into rounds, out of them, and what was counted meanwhile. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mapping.h"
+#include "drivers/flowsim/packets/forward.h"
+#include "drivers/flowsim/packets/resolve_parts.h"
+#include "drivers/flowsim/port/rss.h"
+
+#define NO_PLACE UINT32_MAX
+
+static void note(struct sim_resolver *resolver, const struct sim_moved *moved)
+{
+	for (unsigned i = 0; i < moved->n; i++)
+		resolver->position[moved->id[i]] = moved->position[i];
+}
+
+static void settle(struct sim_rx_queue *queue, const struct sim_resolver *resolver)
+{
+	uint64_t packets[SIM_MAX_EXITS] = {0}, bytes[SIM_MAX_EXITS] = {0};
+	struct sim_rx_counters *counters = &queue->counters;
+
+	sim_round_settle(&queue->round, packets, bytes);
+	for (unsigned i = 0; i < SIM_MAX_EXITS; i++) {
+		if (packets[i] == 0)
+			continue;
+		if (i != SIM_EXIT_ISOLATED)
+			sim_count_add(&counters->matched, packets[i]);
+		if (i == SIM_EXIT_DROP || i == SIM_EXIT_ISOLATED) {
+			sim_count_add(&counters->rule_dropped, packets[i]);
+			sim_count_add(&counters->rule_dropped_bytes, bytes[i]);
+			continue;
+		}
+		if (!sim_nic_sent(resolver->port, resolver->exit_port[i], packets[i], bytes[i])) {
+			sim_count_add(&counters->missed, packets[i]);
+			continue;
+		}
+		sim_count_add(&counters->forwarded, packets[i]);
+		sim_count_add(&counters->forwarded_bytes, bytes[i]);
+	}
+}
+
+static void leave_round(struct sim_resolver *resolver, struct sim_stream *stream)
+{
+	struct sim_round *round = &resolver->port->rx[stream->queue].round;
+	struct sim_moved moved;
+
+	stream->gone_served = 0;
+	stream->gone_round = round->rounds;
+	for (uint32_t place = stream->first; place != NO_PLACE; place = resolver->next[place]) {
+		stream->gone_served += sim_round_take(round, resolver->position[place], &moved);
+		note(resolver, &moved);
+	}
+}
+
+static void leave_exit(
+	struct sim_resolver *resolver, struct sim_stream *stream, uint32_t number, uint32_t bytes)
+{
+	struct sim_round *round = &resolver->port->rx[stream->queue].round;
+	struct sim_exit *way = &round->exits[stream->exit];
+	uint64_t rounds = round->rounds - stream->gone_round;
+	uint32_t served = rounds == 0 ? stream->gone_served : 0;
+
+	if (rounds > 0)
+		sim_count_add(&resolver->entries[number].hits,
+			stream->n_places * rounds - stream->gone_served);
+	/* the accounts were settled: those of former rounds count in every round by now */
+	way->n -= stream->n_places - served;
+	way->bytes -= (uint64_t)bytes * (stream->n_places - served);
+	way->n_next -= served;
+	way->bytes_next -= (uint64_t)bytes * served;
+	stream->gone_served = served;
+}
+
+void sim_stream_leave(struct sim_resolver *resolver, uint32_t number)
+{
+	struct sim_stream *stream = &resolver->streams[number];
+	struct sim_rx_queue *queue = &resolver->port->rx[stream->queue];
+
+	settle(queue, resolver);
+	if (stream->exit == SIM_IN_ROUND)
+		leave_round(resolver, stream);
+	else
+		leave_exit(resolver, stream, number,
+			resolver->source->length(resolver->source, number));
+}
+
+static void enter_round(struct sim_resolver *resolver, uint32_t number, struct sim_round *round)
+{
+	struct sim_stream *stream = &resolver->streams[number];
+	const struct sim_place what = {.stream = number, .rss = resolver->hashes[number]};
+	uint32_t served = stream->gone_served;
+	struct sim_moved moved;
+
+	for (uint32_t place = stream->first; place != NO_PLACE; place = resolver->next[place]) {
+		resolver->position[place] = sim_round_put(round, what, place, served > 0, &moved);
+		served -= served > 0;
+		note(resolver, &moved);
+	}
+}
+
+void sim_stream_enter(struct sim_resolver *resolver, uint32_t number, uint16_t to, unsigned way)
+{
+	struct sim_stream *stream = &resolver->streams[number];
+	struct sim_rx_queue *queue = &resolver->port->rx[to];
+	struct sim_round *round = &queue->round;
+
+	settle(queue, resolver);
+	stream->queue = to;
+	stream->exit = (uint8_t)way;
+	stream->gone_round = round->rounds;
+	if (way == SIM_IN_ROUND) {
+		enter_round(resolver, number, round);
+	} else {
+		uint64_t bytes = resolver->source->length(resolver->source, number);
+		uint32_t not_served = stream->n_places - stream->gone_served;
+
+		round->exits[way].n += not_served;
+		round->exits[way].bytes += bytes * not_served;
+		round->exits[way].n_next += stream->gone_served;
+		round->exits[way].bytes_next += bytes * stream->gone_served;
+	}
+	sim_round_close(round);
+	/* from here on time turns it, not a worker */
+	if (round->n == 0)
+		sim_firmware_wake(resolver->port);
+}
+
+void sim_streams_hash(struct sim_resolver *resolver)
+{
+	const struct sim_source *source = resolver->source;
+	struct sim_view view;
+
+	for (uint32_t number = 0; number < source->n_streams; number++) {
+		source->view(source, number, &view);
+		resolver->hashes[number] = sim_rss_of(resolver->port, &view);
+	}
+	for (unsigned i = 0; i < resolver->port->n_rx; i++) {
+		struct sim_rx_queue *queue = &resolver->port->rx[i];
+
+		rte_spinlock_lock(&queue->lock);
+		for (uint32_t at = 0; at < queue->round.n; at++) {
+			struct sim_place *place = &queue->round.places[at];
+
+			place->rss = resolver->hashes[place->stream];
+		}
+		rte_spinlock_unlock(&queue->lock);
+	}
+}
+
+/* The source's places, each stream's one after the other, on the queues that RSS has for them. */
+static void place_all(struct sim_resolver *resolver)
+{
+	const struct sim_source *source = resolver->source;
+	struct sim_moved moved;
+
+	for (uint32_t number = 0; number < source->n_streams; number++) {
+		struct sim_stream *stream = &resolver->streams[number];
+
+		stream->first = NO_PLACE;
+		stream->exit = SIM_IN_ROUND;
+		stream->queue = sim_rss_queue(resolver->port, resolver->hashes[number]);
+		if (stream->queue >= resolver->port->n_rx)
+			stream->queue = 0;
+	}
+	for (uint32_t place = 0; place < source->n_places; place++) {
+		uint32_t number = source->places == NULL ? place : source->places[place];
+		struct sim_stream *stream = &resolver->streams[number];
+		const struct sim_place what = {.stream = number, .rss = resolver->hashes[number]};
+
+		resolver->next[place] = stream->first;
+		stream->first = place;
+		stream->n_places++;
+		resolver->position[place] = sim_round_put(
+			&resolver->port->rx[stream->queue].round, what, place, false, &moved);
+	}
+}
+
+const struct sim_verdict *sim_stream_verdict(const struct sim_resolver *resolver, uint32_t number)
+{
+	return resolver->streams[number].verdict;
+}
+
+static int create_rounds(struct sim_resolver *resolver)
+{
+	struct sim_port *port = resolver->port;
+
+	for (unsigned i = 0; i < port->n_rx; i++) {
+		struct sim_rx_queue *queue = &port->rx[i];
+
+		queue->entries = resolver->entries;
+		queue->plain =
+			resolver->source->set != NULL && stream_set_is_plain(resolver->source->set);
+		queue->n_looks = 0;
+		queue->n_programs = 0;
+		/* a rule may send all of them to one queue */
+		if (sim_round_create(&queue->round, resolver->source->n_places) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int take_memory(struct sim_resolver *resolver)
+{
+	size_t n = resolver->source->n_streams, n_places = resolver->source->n_places;
+
+	resolver->entries = mapping_create(n * sizeof(*resolver->entries), MAPPING_HUGE);
+	resolver->streams = mapping_create(n * sizeof(*resolver->streams), MAPPING_HUGE);
+	resolver->hashes = mapping_create(n * sizeof(*resolver->hashes), MAPPING_HUGE);
+	resolver->next = mapping_create(n_places * sizeof(*resolver->next), MAPPING_HUGE);
+	resolver->position = mapping_create(n_places * sizeof(*resolver->position), MAPPING_HUGE);
+	if (resolver->entries == NULL || resolver->streams == NULL || resolver->hashes == NULL ||
+		resolver->next == NULL || resolver->position == NULL)
+		return -ENOMEM;
+	return create_rounds(resolver);
+}
+
+struct sim_resolver *sim_resolver_create(struct sim_port *port, struct error *error)
+{
+	struct sim_resolver *resolver = calloc(1, sizeof(*resolver));
+
+	if (resolver != NULL) {
+		resolver->port = port;
+		resolver->source = port->source;
+	}
+	if (resolver == NULL || take_memory(resolver) < 0) {
+		error_set(error, -ENOMEM, "no memory for %u streams", port->source->n_streams);
+		sim_resolver_destroy(resolver);
+		return NULL;
+	}
+	sim_streams_hash(resolver);
+	place_all(resolver);
+	if (port->isolated || !sim_table_is_empty(port->table, SIM_INGRESS))
+		sim_resolver_all(resolver);
+	return resolver;
+}
+
+void sim_resolver_destroy(struct sim_resolver *resolver)
+{
+	if (resolver == NULL)
+		return;
+
+	size_t n = resolver->source->n_streams, n_places = resolver->source->n_places;
+
+	for (unsigned i = 0; i < resolver->port->n_rx; i++) {
+		sim_round_destroy(&resolver->port->rx[i].round, (uint32_t)n_places);
+		resolver->port->rx[i].entries = NULL;
+	}
+	for (size_t i = 0; resolver->streams != NULL && i < n; i++)
+		free(resolver->streams[i].verdict);
+	mapping_destroy(resolver->entries, n * sizeof(*resolver->entries));
+	mapping_destroy(resolver->streams, n * sizeof(*resolver->streams));
+	mapping_destroy(resolver->hashes, n * sizeof(*resolver->hashes));
+	mapping_destroy(resolver->next, n_places * sizeof(*resolver->next));
+	mapping_destroy(resolver->position, n_places * sizeof(*resolver->position));
+	free(resolver);
+}
+
+void sim_resolver_settle(struct sim_resolver *resolver)
+{
+	if (resolver == NULL)
+		return;
+	for (unsigned i = 0; i < resolver->port->n_rx; i++) {
+		struct sim_rx_queue *queue = &resolver->port->rx[i];
+
+		rte_spinlock_lock(&queue->lock);
+		settle(queue, resolver);
+		rte_spinlock_unlock(&queue->lock);
+	}
+}
+
+static uint64_t gone_places(const struct sim_round *round)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = 0; i < SIM_MAX_EXITS; i++)
+		n += round->exits[i].n + round->exits[i].n_next;
+	return n;
+}
+
+/* The places of a round that time turns; 0: it is none. Under the queue's lock. */
+static uint64_t turned_places(const struct sim_resolver *resolver, const struct sim_round *round)
+{
+	uint64_t passes = resolver->port->args.passes;
+
+	return round->n > 0 || (passes != 0 && round->rounds >= passes) ? 0 : gone_places(round);
+}
+
+/*
+ * The port's `rate` is shared by all places that time turns: `all` of them, in all queues. So their rounds
+ * pass alike. Returns whether the round is one of these. Under the queue's lock.
+ */
+static bool turn(struct sim_resolver *resolver, unsigned i, uint64_t passed_ns, uint64_t all)
+{
+	struct sim_round *round = &resolver->port->rx[i].round;
+	uint64_t passes = resolver->port->args.passes;
+	uint64_t cost = all * UINT64_C(1000000000);
+
+	if (cost == 0 || turned_places(resolver, round) == 0) {
+		resolver->turn_credit[i] = 0;
+		return false;
+	}
+	resolver->turn_credit[i] += passed_ns * resolver->port->args.rate;
+
+	uint64_t rounds = resolver->turn_credit[i] / cost;
+
+	resolver->turn_credit[i] -= rounds * cost;
+	if (passes != 0 && rounds > passes - round->rounds)
+		rounds = passes - round->rounds;
+	__atomic_store_n(&round->rounds, round->rounds + rounds, __ATOMIC_RELAXED);
+	return true;
+}
+
+bool sim_resolver_turn(struct sim_resolver *resolver, uint64_t passed_ns)
+{
+	bool turning = false;
+	uint64_t all = 0;
+
+	if (resolver == NULL)
+		return false;
+	/* nobody moves streams between this and the turn: the port's lock is held */
+	for (unsigned i = 0; i < resolver->port->n_rx; i++) {
+		struct sim_rx_queue *queue = &resolver->port->rx[i];
+
+		rte_spinlock_lock(&queue->lock);
+		all += turned_places(resolver, &queue->round);
+		rte_spinlock_unlock(&queue->lock);
+	}
+	for (unsigned i = 0; i < resolver->port->n_rx; i++) {
+		struct sim_rx_queue *queue = &resolver->port->rx[i];
+
+		rte_spinlock_lock(&queue->lock);
+		turning |= turn(resolver, i, passed_ns, all);
+		rte_spinlock_unlock(&queue->lock);
+	}
+	return turning;
+}

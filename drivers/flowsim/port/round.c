@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "drivers/flowsim/port/round.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/mapping.h"
+
+int sim_round_create(struct sim_round *round, uint32_t n)
+{
+	memset(round, 0, sizeof(*round));
+	if (n == 0)
+		return 0;
+	round->places = mapping_create(n * sizeof(*round->places), MAPPING_HUGE);
+	round->ids = mapping_create(n * sizeof(*round->ids), MAPPING_HUGE);
+	if (round->places != NULL && round->ids != NULL)
+		return 0;
+	sim_round_destroy(round, n);
+	return -ENOMEM;
+}
+
+void sim_round_destroy(struct sim_round *round, uint32_t n)
+{
+	mapping_destroy(round->places, n * sizeof(*round->places));
+	mapping_destroy(round->ids, n * sizeof(*round->ids));
+	memset(round, 0, sizeof(*round));
+}
+
+static void move(struct sim_round *round, uint32_t from, uint32_t to, struct sim_moved *moved)
+{
+	if (from == to)
+		return;
+	round->places[to] = round->places[from];
+	round->ids[to] = round->ids[from];
+	moved->id[moved->n] = round->ids[to];
+	moved->position[moved->n++] = to;
+}
+
+bool sim_round_take(struct sim_round *round, uint32_t position, struct sim_moved *moved)
+{
+	bool served = position < round->at;
+
+	moved->n = 0;
+	if (served) {
+		/* the hole moves to the end of those that were served, then to the end of all */
+		move(round, --round->at, position, moved);
+		position = round->at;
+	}
+	move(round, --round->n, position, moved);
+	return served;
+}
+
+uint32_t sim_round_put(struct sim_round *round, struct sim_place place, uint32_t id, bool served,
+	struct sim_moved *moved)
+{
+	uint32_t position = round->n++;
+
+	moved->n = 0;
+	if (served) {
+		move(round, round->at, position, moved);
+		position = round->at++;
+	}
+	round->places[position] = place;
+	round->ids[position] = id;
+	return position;
+}
+
+void sim_round_close(struct sim_round *round)
+{
+	if (round->at > 0 && round->at == round->n)
+		sim_round_end(round);
+}
+
+void sim_round_settle(
+	struct sim_round *round, uint64_t packets[SIM_MAX_EXITS], uint64_t bytes[SIM_MAX_EXITS])
+{
+	uint64_t rounds = round->rounds - round->settled;
+
+	if (rounds == 0)
+		return;
+	round->settled = round->rounds;
+	for (unsigned i = 0; i < SIM_MAX_EXITS; i++) {
+		struct sim_exit *way = &round->exits[i];
+
+		packets[i] += way->n * rounds + way->n_next * (rounds - 1);
+		bytes[i] += way->bytes * rounds + way->bytes_next * (rounds - 1);
+		way->n += way->n_next;
+		way->bytes += way->bytes_next;
+		way->n_next = 0;
+		way->bytes_next = 0;
+	}
+}
