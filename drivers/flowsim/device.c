@@ -6,18 +6,29 @@
 #include <ethdev_vdev.h>
 #include <rte_ether.h>
 
-#include "drivers/flowsim/calls/async.h"
+#include "drivers/flowsim/calls/calls.h"
 #include "drivers/flowsim/copy.h"
 #include "drivers/flowsim/ops.h"
-#include "drivers/flowsim/packets/forward.h"
+#include "drivers/flowsim/packets/meter.h"
 #include "drivers/flowsim/packets/pump.h"
 #include "drivers/flowsim/packets/queue.h"
 #include "drivers/flowsim/packets/receive.h"
+#include "drivers/flowsim/packets/resolve.h"
+#include "drivers/flowsim/packets/source.h"
 #include "drivers/flowsim/port/compat.h"
+#include "drivers/flowsim/port/firmware.h"
 #include "drivers/flowsim/port/log.h"
+#include "drivers/flowsim/port/nic.h"
+#include "drivers/flowsim/rules/age.h"
+#include "drivers/flowsim/rules/fault_set.h"
 #include "drivers/flowsim/telemetry.h"
 
-RTE_LOG_REGISTER(sim_log_type, pmd.net.flowsim, NOTICE)
+static const struct sim_firmware_jobs jobs = {
+	.work = sim_async_work,
+	.waits = sim_async_waits,
+	.look = sim_age_look,
+	.turn = sim_resolver_turn,
+};
 
 /* What failed without words of its own. */
 static int name_failure(int ret, const char *what, struct error *error)
@@ -41,7 +52,7 @@ static int make_source(struct sim_port *port, struct error *error)
 	return 0;
 }
 
-/* All parts, the order as sim.h says. What is made when one fails is unmade by sim_close(). */
+/* All parts, each after those that it needs; sim_close() unmakes them the other way, those that are there. */
 static int make_parts(struct sim_port *port, struct error *error)
 {
 	int ret = make_source(port, error);
@@ -57,7 +68,7 @@ static int make_parts(struct sim_port *port, struct error *error)
 	if (ret == 0)
 		ret = sim_faults_init(port, error);
 	if (ret == 0)
-		ret = name_failure(sim_firmware_start(port), "the NIC's own thread", error);
+		ret = name_failure(sim_firmware_start(port, &jobs), "the NIC's own thread", error);
 	if (ret == 0)
 		ret = name_failure(sim_async_init(port), "flow queues", error);
 	return ret;

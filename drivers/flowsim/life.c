@@ -3,11 +3,16 @@
 #include <string.h>
 
 #include "drivers/flowsim/calls/async.h"
+#include "drivers/flowsim/calls/calls.h"
 #include "drivers/flowsim/ops.h"
-#include "drivers/flowsim/packets/forward.h"
+#include "drivers/flowsim/packets/link.h"
 #include "drivers/flowsim/packets/pump.h"
 #include "drivers/flowsim/packets/queue.h"
+#include "drivers/flowsim/packets/resolve.h"
+#include "drivers/flowsim/port/firmware.h"
 #include "drivers/flowsim/port/log.h"
+#include "drivers/flowsim/port/nic.h"
+#include "drivers/flowsim/rules/fault_set.h"
 
 int sim_configure(struct rte_eth_dev *dev)
 {

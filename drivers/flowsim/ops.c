@@ -5,9 +5,13 @@
 
 #include <rte_ether.h>
 
-#include "drivers/flowsim/packets/forward.h"
+#include "drivers/flowsim/calls/calls.h"
+#include "drivers/flowsim/packets/link.h"
 #include "drivers/flowsim/packets/pump.h"
+#include "drivers/flowsim/packets/queue.h"
+#include "drivers/flowsim/packets/source.h"
 #include "drivers/flowsim/port/compat.h"
+#include "drivers/flowsim/port/nic.h"
 
 #define MAX_FRAME 9728
 #define OVERHEAD (RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN + RTE_ETHER_CRC_LEN)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "drivers/flowsim/ops.h"
+#include "drivers/flowsim/packets/resolve.h"
 #include "drivers/flowsim/port/compat.h"
 #include "drivers/flowsim/port/log.h"
 #include "drivers/flowsim/port/rss.h"

@@ -7,6 +7,7 @@
 
 #include "drivers/flowsim/ops.h"
 #include "drivers/flowsim/packets/forward.h"
+#include "drivers/flowsim/packets/resolve.h"
 
 /* All that is counted, at some moment. Queues that are no longer there stay in the sums. */
 struct sim_stats_base {

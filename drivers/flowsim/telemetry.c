@@ -9,6 +9,8 @@
 #include <rte_telemetry.h>
 
 #include "drivers/flowsim/port/compat.h"
+#include "drivers/flowsim/port/fault.h"
+#include "drivers/flowsim/rules/fault_set.h"
 #include "drivers/flowsim/sim.h"
 
 /* Ports by ethdev number. The lock is held through a command, and comes before every port's. */

@@ -118,7 +118,7 @@ static void meet(const struct sim_pattern *pattern, const struct sim_view *view)
 	bool matches = sim_pattern_match(pattern, PORT, view);
 
 	if (table == NULL)
-		table = sim_table_create();
+		table = sim_table_create(NULL);
 	if (rule == NULL || table == NULL)
 		abort();
 	rule->sort = sim_table_class(table, SIM_INGRESS, 0, pattern);

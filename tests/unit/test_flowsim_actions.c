@@ -13,6 +13,8 @@
 
 #include "drivers/flowsim/match/actions.h"
 #include "drivers/flowsim/packets/meter.h"
+#include "drivers/flowsim/rules/actions_read.h"
+#include "drivers/flowsim/rules/flow_state.h"
 #include "drivers/flowsim/sim.h"
 
 #define END {.type = RTE_FLOW_ACTION_TYPE_END}
@@ -374,7 +376,7 @@ static void test_shared(void **state)
 	tp.port = RTE_BE16(81);
 	held[7] = hold(rich);
 	held[8] = hold(late);
-	assert_int_equal(port->actions_pool.n_entries, 7);
+	assert_int_equal(port->flow->actions_pool.n_entries, 7);
 	assert_int_equal(held[6]->sampled->mark_id, 8);
 	assert_int_equal(held[4]->sampled->mark_id, 9);
 	assert_int_equal(held[4]->rss.queues[1], 1);
@@ -383,7 +385,7 @@ static void test_shared(void **state)
 	for (size_t i = 0; i < RTE_DIM(held); i++)
 		sim_actions_release(port, held[i]);
 	sim_actions_release(port, NULL);
-	assert_int_equal(port->actions_pool.n_entries, 0);
+	assert_int_equal(port->flow->actions_pool.n_entries, 0);
 }
 
 /* As many different ones as there are ports: the table grows, all are found again, and all go. */
@@ -403,7 +405,7 @@ static void test_many(void **state)
 		tp.port = (rte_be16_t)i;
 		held[i] = hold(list);
 	}
-	assert_int_equal(port->actions_pool.n_entries, MANY);
+	assert_int_equal(port->flow->actions_pool.n_entries, MANY);
 	for (unsigned i = 0; i < MANY; i++) {
 		tp.port = (rte_be16_t)i;
 		assert_ptr_equal(hold(list), held[i]);
@@ -419,7 +421,7 @@ static void test_many(void **state)
 		sim_actions_release(port, same);
 	for (unsigned i = 0; i < MANY; i++)
 		sim_actions_release(port, held[i]);
-	assert_int_equal(port->actions_pool.n_entries, 0);
+	assert_int_equal(port->flow->actions_pool.n_entries, 0);
 	free(held);
 }
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <errno.h>
 
+#include "drivers/flowsim/rules/actions_read.h"
 #include "drivers/flowsim/sim.h"
 
 static struct sim_args args;

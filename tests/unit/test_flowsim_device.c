@@ -17,6 +17,7 @@
 #include <rte_ethdev.h>
 
 #include "drivers/flowsim/packets/forward.h"
+#include "drivers/flowsim/port/nic.h"
 #include "drivers/flowsim/sim.h"
 #include "main/dpdk.h"
 

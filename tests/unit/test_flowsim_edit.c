@@ -17,7 +17,7 @@
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 
-#include "drivers/flowsim/match/actions.h"
+#include "drivers/flowsim/packets/edit.h"
 #include "main/dpdk.h"
 
 #define ROUNDS 20000

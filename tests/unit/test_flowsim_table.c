@@ -33,7 +33,7 @@ struct wanted {
 static int setup(void **state)
 {
 	(void)state;
-	table = sim_table_create();
+	table = sim_table_create(NULL);
 	serial = 0;
 	n_rules = 0;
 	return table == NULL;

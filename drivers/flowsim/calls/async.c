@@ -5,8 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/flowsim/calls/calls.h"
 #include "drivers/flowsim/port/compat.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/port/firmware.h"
+#include "drivers/flowsim/port/port.h"
+#include "drivers/flowsim/rules/fault_set.h"
+#include "drivers/flowsim/rules/rule_life.h"
 
 static int info_get(struct rte_eth_dev *dev, struct rte_flow_port_info *port_info,
 	struct rte_flow_queue_info *queue_info, struct rte_flow_error *error)

@@ -10,7 +10,7 @@
  * must be parsed, indirect actions, and when the firmware did not bring enough memory for rules. The
  * firmware has the port's lock for everything.
  *
- * Made with the port (sim_async_init(), sim.h), with queues when the application configures them.
+ * Made with the port (sim_async_init(), calls.h), with queues when the application configures them.
  */
 
 #include <rte_flow_driver.h>
@@ -90,12 +90,6 @@ struct sim_async {
 	uint64_t free_at; /* when the NIC can do one more by its rate: sixteenths of a nanosecond */
 };
 
-/* By the firmware: does what is due; *worked: something was. Returns when the next is, UINT64_MAX: none. */
-uint64_t sim_async_work(struct sim_port *port, uint64_t now, bool *worked);
-
-/* Whether something was pushed that the firmware has not seen. Any thread, no lock. */
-bool sim_async_waits(const struct sim_port *port);
-
 /* Before rules go because the port stops: what was pushed is done at once. Without the port's lock. */
 void sim_async_stopped(struct sim_port *port);
 
@@ -115,10 +109,9 @@ void sim_async_enqueue(struct sim_flow_queue *queue, const struct rte_flow_op_at
 
 /*
  * The calls for a port's flow ops: puts them in where the profile has them. In versions of DPDK that
- * have the fast ones elsewhere sim_async_calls() sets these, when the port is probed.
+ * have the fast ones elsewhere sim_async_calls() sets these.
  */
 void sim_async_add_ops(const struct sim_port *port, struct rte_flow_ops *ops);
-void sim_async_calls(struct rte_eth_dev *dev);
 
 /* async_rule.c, async_indirect.c: for the list of calls. */
 struct rte_flow *sim_async_create(struct rte_eth_dev *dev, uint32_t queue_id,

@@ -2,7 +2,8 @@
 #include <errno.h>
 
 #include "drivers/flowsim/calls/async.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/port/port.h"
+#include "drivers/flowsim/rules/indirect.h"
 
 /*
  * Indirect actions of flow queues. What an application hands over for a create or an update need not

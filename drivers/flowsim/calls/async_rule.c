@@ -2,8 +2,10 @@
 #include <errno.h>
 
 #include "drivers/flowsim/calls/async.h"
+#include "drivers/flowsim/port/port.h"
 #include "drivers/flowsim/rules/actions_pool.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/rules/actions_read.h"
+#include "drivers/flowsim/rules/rule_life.h"
 
 static int refuse(
 	struct sim_fault_at *fault, int code, enum rte_flow_error_type type, const char *why)
@@ -80,7 +82,7 @@ static int parse_actions(struct rte_flow *rule, const struct sim_template_use *u
 static int fill_rule(struct sim_op *op, struct rte_flow *rule, const struct rte_flow_item items[],
 	const struct rte_flow_action actions[], struct sim_fault_at *fault)
 {
-	struct sim_template_use *use = rule->use;
+	const struct sim_template_use *use = sim_template_use_of(rule);
 	const struct rte_flow_template_table *table = use->table;
 	uint16_t named;
 	int ret =
@@ -129,7 +131,7 @@ static int create_in(struct sim_flow_queue *queue, struct sim_op *op, struct sim
 	int ret = rule == NULL ? refuse(fault, -ENOMEM, RTE_FLOW_ERROR_TYPE_UNSPECIFIED, NULL) : 0;
 
 	if (ret == 0) {
-		rule->use = use;
+		rule->use = &use->use;
 		ret = fill_rule(op, rule, items, actions, fault);
 	}
 	if (ret < 0) {

@@ -6,8 +6,14 @@
 #include <rte_prefetch.h>
 
 #include "drivers/flowsim/calls/async.h"
+#include "drivers/flowsim/calls/calls.h"
+#include "drivers/flowsim/packets/resolve.h"
+#include "drivers/flowsim/port/firmware.h"
+#include "drivers/flowsim/port/port.h"
 #include "drivers/flowsim/rules/actions_pool.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/rules/fault_set.h"
+#include "drivers/flowsim/rules/indirect.h"
+#include "drivers/flowsim/rules/rule_life.h"
 
 #define NS_IN_S UINT64_C(1000000000)
 #define FOREVER UINT64_MAX
@@ -68,7 +74,7 @@ static bool is_handle(const struct sim_port *port, const struct sim_indirect *ha
 static int admit(struct sim_port *port, struct sim_op *op)
 {
 	struct rte_flow *rule = op->rule;
-	struct sim_template_use *use = rule->use;
+	struct sim_template_use *use = sim_template_use_of(rule);
 	struct sim_actions *actions = op->held;
 	struct sim_fault_at fault;
 	int ret = -ENOENT;
@@ -179,7 +185,7 @@ static bool time_is_up(struct work *work)
 static const struct sim_class *class_of(const struct sim_port *port, const struct sim_op *op)
 {
 	if (op->kind == SIM_OP_RULE_CREATE)
-		return op->rule->use->sort;
+		return sim_template_use_of(op->rule)->sort;
 	if (op->kind == SIM_OP_RULE_DESTROY && sim_rule_is(port, op->rule))
 		return op->rule->sort;
 	return NULL;
@@ -383,6 +389,6 @@ void sim_op_drop(struct sim_port *port, struct sim_op *op)
 		return;
 	sim_actions_release(port, op->held);
 	op->held = NULL;
-	sim_template_left(op->rule->use);
+	sim_count_add(op->rule->use->left, 1);
 	sim_rule_free(port, op->rule, op->n_words);
 }

@@ -5,8 +5,9 @@
 #include <stdio.h>
 
 #include "drivers/flowsim/calls/flow.h"
+#include "drivers/flowsim/port/port.h"
 #include "drivers/flowsim/rules/extra.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/rules/rule_life.h"
 
 /* A field of a header, by the layer that must have been asked for; 0: any. */
 struct field {

@@ -5,9 +5,14 @@
 #include <stdlib.h>
 
 #include "drivers/flowsim/calls/flow_find.h"
-#include "drivers/flowsim/packets/forward.h"
+#include "drivers/flowsim/port/firmware.h"
+#include "drivers/flowsim/port/nic.h"
+#include "drivers/flowsim/port/port.h"
+#include "drivers/flowsim/rules/draft.h"
 #include "drivers/flowsim/rules/extra.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/rules/fault_set.h"
+#include "drivers/flowsim/rules/flow_state.h"
+#include "drivers/flowsim/rules/rule_life.h"
 
 /* The answer of a blocking call, when that fault strikes. Under the lock of `home`. */
 static uint64_t lateness(struct sim_port *home)

@@ -2,7 +2,10 @@
 #include <errno.h>
 
 #include "drivers/flowsim/calls/flow.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/port/firmware.h"
+#include "drivers/flowsim/port/port.h"
+#include "drivers/flowsim/rules/flow_state.h"
+#include "drivers/flowsim/rules/indirect.h"
 
 /* Handles take no time that a source would tell: real drivers have their counters in pools. */
 

@@ -3,12 +3,17 @@
 #include <stdlib.h>
 
 #include "drivers/flowsim/calls/async.h"
+#include "drivers/flowsim/calls/calls.h"
 #include "drivers/flowsim/calls/flow.h"
 #include "drivers/flowsim/calls/flow_find.h"
-#include "drivers/flowsim/packets/forward.h"
+#include "drivers/flowsim/packets/index.h"
+#include "drivers/flowsim/port/nic.h"
+#include "drivers/flowsim/port/port.h"
 #include "drivers/flowsim/rules/actions_pool.h"
 #include "drivers/flowsim/rules/extra.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/rules/flow_state.h"
+#include "drivers/flowsim/rules/rule_life.h"
+#include "drivers/flowsim/rules/slab.h"
 
 static bool locked_has(struct sim_port *home, const struct rte_flow *rule, uint16_t asked_by)
 {
@@ -66,7 +71,7 @@ int sim_rules_init(struct sim_port *port)
 	sim_slab_init(&flow->handles, sizeof(struct sim_indirect));
 	port->flow = flow;
 	set_ops(port);
-	port->table = sim_table_create();
+	port->table = sim_table_create(sim_index_destroy);
 	port->input_sets = sim_input_sets_create();
 	return port->table == NULL || port->input_sets == NULL ? -ENOMEM : 0;
 }
@@ -117,7 +122,7 @@ void sim_rules_fini(struct sim_port *port)
 	port->table = NULL;
 	sim_input_sets_destroy(port->input_sets);
 	port->input_sets = NULL;
-	sim_actions_pool_fini(&port->actions_pool);
+	sim_actions_pool_fini(&port->flow->actions_pool);
 	for (unsigned i = 0; i < RTE_DIM(flow->rules); i++)
 		sim_slab_fini(&flow->rules[i]);
 	sim_slab_fini(&flow->extras);

@@ -3,9 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "drivers/flowsim/calls/calls.h"
 #include "drivers/flowsim/match/actions.h"
 #include "drivers/flowsim/packets/meter_parts.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/port/port.h"
 
 #define STATS_MASK                                                                             \
 	(RTE_MTR_STATS_N_PKTS_GREEN | RTE_MTR_STATS_N_PKTS_YELLOW | RTE_MTR_STATS_N_PKTS_RED | \

@@ -5,7 +5,7 @@
 
 #include "drivers/flowsim/match/actions.h"
 #include "drivers/flowsim/packets/meter_parts.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/port/port.h"
 
 static int refused(struct rte_mtr_error *error, int code, enum rte_mtr_error_type type,
 	const void *cause, const char *message)

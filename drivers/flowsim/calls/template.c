@@ -6,7 +6,8 @@
 
 #include "drivers/flowsim/calls/async.h"
 #include "drivers/flowsim/port/compat.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/port/port.h"
+#include "drivers/flowsim/rules/actions_read.h"
 
 static struct sim_fault_at fault_of(const void *cause, const char *message)
 {
@@ -209,6 +210,7 @@ static int add_actions(struct rte_flow_template_table *table, struct sim_actions
 static int add_pattern(struct rte_flow_template_table *table, struct sim_template_use *use,
 	struct rte_flow_pattern_template *template, struct sim_fault_at *fault)
 {
+	use->use.left = &table->left;
 	use->table = table;
 	use->template = template;
 	template->users++;
@@ -403,11 +405,4 @@ bool sim_template_take(struct rte_flow_template_table *table)
 void sim_template_untake(struct rte_flow_template_table *table)
 {
 	__atomic_fetch_sub(&table->taken, 1, __ATOMIC_RELAXED);
-}
-
-void sim_template_left(struct sim_template_use *use)
-{
-	struct rte_flow_template_table *table = use->table;
-
-	__atomic_store_n(&table->left, table->left + 1, __ATOMIC_RELAXED);
 }

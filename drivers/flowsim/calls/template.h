@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Templates and tables of them, compiled: which words of a pattern a rule gives (pattern.h), which
+ * Templates and tables of them, compiled: which words of a pattern a rule gives (match/pattern.h), which
  * actions are fixed and what of them a rule may say. A rule then costs a few copies, where its actions
  * are as most are ("quick"), and a parse where they are not.
  *
@@ -15,6 +15,7 @@
  * Errors are as rte_flow.h says: NULL and an errno below zero in *error, or that errno.
  */
 
+#include <rte_common.h>
 #include <rte_flow_driver.h>
 
 #include "drivers/flowsim/match/rule.h"
@@ -77,10 +78,16 @@ struct sim_actions_use {
 
 /* A pattern template in a table: the rules that are made of it. */
 struct sim_template_use {
+	struct sim_rule_use use; /* of its rules: counts table->left */
 	struct rte_flow_template_table *table;
 	struct rte_flow_pattern_template *template;
 	struct sim_class *sort; /* pinned */
 };
+
+static inline struct sim_template_use *sim_template_use_of(const struct rte_flow *rule)
+{
+	return container_of(rule->use, struct sim_template_use, use);
+}
 
 struct rte_flow_template_table {
 	TAILQ_ENTRY(rte_flow_template_table) link;
@@ -127,9 +134,6 @@ void sim_templates_free(struct sim_async *async);
 /* A place in the table for one rule more; false: it has its nb_flows. By the thread of a flow queue. */
 bool sim_template_take(struct rte_flow_template_table *table);
 void sim_template_untake(struct rte_flow_template_table *table);
-
-/* A rule of it goes for good, or did not come to be. Under the port's lock. */
-void sim_template_left(struct sim_template_use *use);
 
 /* template_actions.c: compiles what an application gives. Returns 0 or a negative errno. */
 int sim_actions_compile(struct rte_flow_actions_template *template,

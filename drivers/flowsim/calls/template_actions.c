@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "drivers/flowsim/calls/template.h"
+#include "drivers/flowsim/port/port.h"
 #include "drivers/flowsim/rules/actions_pool.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/rules/actions_read.h"
 
 /* Bytes of an action's conf, where a mask over it can say something. */
 static size_t conf_size(enum rte_flow_action_type type)

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include <rte_common.h>
+#include <rte_ethdev.h>
 #include <rte_ether.h>
 
 #include "base/suggest.h"
 #include "drivers/flowsim/kind/args_parts.h"
-#include "drivers/flowsim/sim.h"
 
 /* What a word belongs to: words of different sources do not go together. */
 enum group {

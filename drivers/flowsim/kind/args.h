@@ -19,7 +19,7 @@
  *   answer_ns= mark_bits= groups= priorities= transfer= egress= async= sync= actions=+count-mark
  *   items=udp+ipv4 ranges= fate_needed= input_set=any|per_type|exact keep_rules= hostile=0|1|WORD+WORD
  *   queues=N (most receive and transmit queues; 16) mac=ADDRESS link_mbps=N
- * Faults: fault=NAME:VALUE..., several separated by '/' or by another fault= (fault_text.h);
+ * Faults: fault=NAME:VALUE..., several separated by '/' or by another fault= (port/fault_text.h);
  *   counter_bits=N; ghost=N
  *
  * Lists of actions, items and hostile words: WORD+WORD is these and no others; one that begins with '+' or
@@ -33,6 +33,8 @@
 #include "drivers/flowsim/kind/profile.h"
 #include "traffic/sequence.h"
 #include "traffic/stream.h"
+
+#define SIM_MAX_QUEUES 16
 
 enum sim_source_kind {
 	SIM_SOURCE_STREAMS,

@@ -176,17 +176,10 @@ static const struct sim_args_bit quirks[] = {
 };
 _Static_assert(RTE_DIM(quirks) == SIM_N_QUIRKS, "each has a word");
 
-/* Actions by the numbers that the rules have: see sim_action_bit(). */
+/* Their bits are the types themselves: see sim_actions.named. */
 int sim_args_actions(struct sim_args *args, const char *word, const char *text, struct error *error)
 {
-	struct sim_args_bit bits_of[RTE_DIM(actions)];
-
-	for (unsigned i = 0; i < RTE_DIM(actions); i++) {
-		int bit = sim_action_bit((enum rte_flow_action_type)actions[i].bit);
-
-		bits_of[i] = (struct sim_args_bit){actions[i].name, bit < 0 ? 63 : bit};
-	}
-	return sim_args_list(word, text, bits_of, RTE_DIM(bits_of), &args->profile.actions, error);
+	return sim_args_list(word, text, actions, RTE_DIM(actions), &args->profile.actions, error);
 }
 
 int sim_args_items(struct sim_args *args, const char *word, const char *text, struct error *error)

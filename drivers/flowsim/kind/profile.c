@@ -17,7 +17,7 @@
 static_assert(RTE_FLOW_ITEM_TYPE_REPRESENTED_PORT < 64, "items are bits of 64");
 static_assert(RTE_FLOW_ACTION_TYPE_REPRESENTED_PORT < 64, "actions are bits of 64");
 
-/* Everything that pattern_items.c and actions.c know; they say so by refusing the rest. */
+/* Everything that match/pattern_items.c and rules/actions_read.c know; they say so by refusing the rest. */
 #define ALL UINT64_MAX
 
 /* i40e_flow.c:995, those of flow director without extra firmware; ETH to SCTP, one tag, no tunnels. */

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What a rule does, from rte_flow actions to a struct, and the doing of it to a packet.
+ * What a rule does: the struct that rte_flow actions are read into (rules/actions_read.h).
  *
  * A packet's way through the rules (docs/hardware.md, "What a rule does"): in each group the best rule
  * that matches (lowest priority number, then the one created first) is taken. Without a fate of its own
@@ -16,7 +16,6 @@
 #include <stdint.h>
 
 #include <rte_flow.h>
-#include <rte_mbuf.h>
 
 #include "drivers/flowsim/match/pattern.h"
 
@@ -65,9 +64,9 @@ struct sim_rss {
 	uint8_t key[52];
 };
 
-struct sim_meter; /* meter.h */
+struct sim_meter; /* packets/meter.h */
 
-/* An indirect action (indirect.h): the application's handle is the thing itself. */
+/* An indirect action (handle.h): the application's handle is the thing itself. */
 #define sim_indirect rte_flow_action_handle
 
 struct sim_actions {
@@ -84,46 +83,9 @@ struct sim_actions {
 	uint32_t sample_ratio; /* one in so many is copied; 1: each */
 	struct sim_indirect *count_handle, *age_handle, *rss_handle; /* NULL: of the rule's own */
 	struct sim_actions *sampled; /* what is done to the copy: mark, queue, port, edits; owned */
-	struct sim_meter *meter_held; /* of meter_id, when actions_pool.h holds these */
+	struct sim_meter *meter_held; /* of meter_id, when rules/actions_pool.h holds these */
 	uint8_t meter_at, sample_at;  /* which of the steps (edits, meter, sample) it is, from 0 */
 	uint8_t n_edits;
 	struct sim_edit edits[SIM_MAX_EDITS]; /* what is held has no room for more than n_edits */
 	struct sim_rss rss; /* SIM_FATE_RSS, unless `rss_handle`; else not there in what is held */
 };
-
-/*
- * Reads at most SIM_MAX_ACTIONS actions up to END. Errors as sim_pattern_parse(); -EINVAL for a NULL
- * conf where one is needed, a queue or port that is not there, two fates (JUMP and PASSTHRU are fates
- * too), a jump to the rule's own or a lower group; -ENOTSUP for what this NIC does not know. Of MARK,
- * FLAG, COUNT and AGE the last one counts, as rte_flow has it; edits add up. `port` says who asks;
- * handles of indirect actions must be of that port. The group is the rule's. On success
- * sim_actions_fini() frees what it owns, or a pool takes it (actions_pool.h).
- *
- * In SAMPLE: MARK, FLAG, QUEUE, RSS, DROP, ports and edits. A copy without fate goes as if there were no
- * rules.
- */
-struct sim_port;
-int sim_actions_parse(struct sim_actions *actions, struct sim_port *port, uint32_t group,
-	const struct rte_flow_action list[], struct sim_fault_at *fault);
-void sim_actions_fini(struct sim_actions *actions);
-
-/* The bit of `named` for an action type that this NIC knows (the type itself, below 64); -1: unknown. */
-int sim_action_bit(enum rte_flow_action_type type);
-
-/*
- * One action on its own, as rte_flow_action_handle_create() gets it: reads RSS's conf. -EINVAL, -ENOTSUP.
- */
-int sim_actions_parse_rss(struct sim_rss *rss, const struct sim_port *port,
-	const struct rte_flow_action *action, struct sim_fault_at *fault);
-
-/*
- * Edits a packet (edit.c): one segment or more, headers in the first; checksums of IPv4, TCP, UDP and
- * ICMPv6 are kept right (RFC 1624), a UDP checksum of 0 stays. What does not apply to the packet (a VLAN
- * edit without a tag, an IPv4 address in an IPv6 packet) changes nothing. Bytes that somebody else may
- * read are copied first: *packet may be another mbuf then. False when the packet is to be dropped (TTL;
- * no room for a tag, no memory for a copy); it is the caller's still.
- */
-bool sim_edit_packet(const struct sim_edit edits[], unsigned n, struct rte_mbuf **packet);
-
-/* A packet with the same bytes, all its own, from the pool that these lie in; NULL without memory. */
-struct rte_mbuf *sim_packet_copy(struct rte_mbuf *packet);

@@ -32,7 +32,7 @@ struct sim_range {
 
 struct sim_pattern {
 	uint32_t layers; /* that must be there */
-	uint32_t absent; /* that must not: NICs that know packet types (input_set.h) */
+	uint32_t absent; /* that must not: NICs that know packet types (kind/input_set.h) */
 	uint16_t port;	 /* an item's port, or SIM_NO_PORT: the rule's own */
 	uint8_t n_words; /* of the mask that are not 0 */
 	uint8_t words[SIM_VIEW_WORDS]; /* their numbers, rising */

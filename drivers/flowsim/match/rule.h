@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * A rule, from the call that asks for it to the one that takes it away.
+ * What a rule is; its life is rules/rule_life.h's.
  *
  *   draft (parsed, checked) -> pending (accepted, on its way into the NIC) -> live -> leaving -> freed
  *
@@ -20,7 +20,7 @@
 
 struct sim_port;
 struct sim_class;
-struct sim_rule_extra; /* extra.h: counting with reset, ageing, handles */
+struct sim_rule_extra; /* rules/extra.h: counting with reset, ageing, handles */
 
 enum sim_domain { SIM_INGRESS, SIM_EGRESS, SIM_TRANSFER, SIM_N_DOMAINS };
 
@@ -39,6 +39,14 @@ struct sim_draft {
 	uint32_t priority;
 	struct sim_pattern pattern;
 	struct sim_actions actions;
+};
+
+/*
+ * A rule of a template table has that of its pattern template (calls/template.h): where to count it when it
+ * goes for good, or did not come to be. By one writer at a time, under the port's lock.
+ */
+struct sim_rule_use {
+	uint64_t *left;
 };
 
 /* Packets and bytes that matched. Added to by whoever receives (relaxed atomics), read by control. */
@@ -66,9 +74,9 @@ struct rte_flow {
 	struct sim_actions *actions;
 	void *age_context;
 	struct sim_indirect *count_handle, *age_handle; /* NULL: of its own, if any */
-	struct sim_rule_extra *extra;			/* extra.h; NULL: neither COUNT nor AGE */
-	struct sim_count count;	      /* what is settled; sim_rule_count() tells all */
-	struct sim_template_use *use; /* async: of its template table, told when it goes; or NULL */
+	struct sim_rule_extra *extra;			/* NULL: neither COUNT nor AGE */
+	struct sim_count count;	  /* what is settled; sim_rule_count() tells all */
+	struct sim_rule_use *use; /* async: of its template table; or NULL */
 	/* of the table */
 	struct sim_class *sort;		 /* rules with the same mask, and its list */
 	struct rte_flow *worse, *better; /* same values; the best one's `better` is the worst one */
@@ -78,66 +86,3 @@ struct rte_flow {
 #define SIM_RULE_MAGIC 0x666c6f77u
 
 TAILQ_HEAD(sim_rules, rte_flow);
-
-/*
- * Parses and checks what an application asks for. Returns 0, or the errno that this kind of NIC says
- * and where the fault is. On success sim_draft_fini() or sim_rule_create() takes the actions.
- */
-int sim_draft_parse(struct sim_draft *draft, struct sim_port *port,
-	const struct rte_flow_attr *attr, const struct rte_flow_item items[],
-	const struct rte_flow_action actions[], struct sim_fault_at *fault);
-void sim_draft_fini(struct sim_draft *draft);
-
-/* The first half of it: what is asked for, not whether this kind of NIC would take it. */
-int sim_draft_read(struct sim_draft *draft, struct sim_port *port, const struct rte_flow_attr *attr,
-	const struct rte_flow_item items[], const struct rte_flow_action actions[],
-	struct sim_fault_at *fault);
-
-/*
- * A place in the port's table for the draft: counts against the size, the input sets, and the faults
- * that refuse. Pending. NULL and *error: -ENOSPC (or what the profile says instead), -ENOMEM, ...
- * Under the port's lock.
- */
-struct rte_flow *sim_rule_create(
-	struct sim_port *port, struct sim_draft *draft, int *error, struct sim_fault_at *fault);
-
-/*
- * sim_rule_create() in two halves, for queues of templates: what a rule costs there has to be little.
- *
- * sim_rule_alloc(): memory for a rule with n_words values, not yet a handle; all but `values` is zero.
- * NULL without memory. Under the port's lock; queues keep some in stock, and their threads fill in port,
- * domain, group, priority, ingress, async, mark_id, age_context, use and values without it; count_handle
- * and age_handle too, so that `actions` without them are shared (handles in `actions` serve as well).
- *
- * sim_rule_admit(): all of sim_rule_create() that is behind parsing, under the port's lock: the size,
- * faults, serial, the list. `sort` is its class; `actions` are held by the caller (actions_pool.h), and
- * that hold is the rule's when 0 is returned. Input sets are not looked at. Else the rule is no handle,
- * and the caller's still.
- *
- * sim_rule_free(): of one that was not admitted. Under the port's lock.
- */
-struct rte_flow *sim_rule_alloc(struct sim_port *port, unsigned n_words);
-int sim_rule_admit(struct sim_port *port, struct rte_flow *rule, struct sim_class *sort,
-	struct sim_actions *actions, struct sim_fault_at *fault);
-void sim_rule_free(struct sim_port *port, struct rte_flow *rule, unsigned n_words);
-
-/*
- * pending -> live (or lost, when that fault strikes): packets match from here on. One that is leaving
- * already, destroyed before its create was done, matches and goes on leaving.
- */
-void sim_rule_go_live(struct rte_flow *rule);
-
-/* live -> gone: packets no longer match; the application is not told. */
-void sim_rule_forget(struct rte_flow *rule);
-
-/*
- * Any state -> freed. Its packets are counted to the last: see sim_rule_count(). A rule with `use` is
- * told to sim_template_left() (template.h) before.
- */
-void sim_rule_destroy(struct rte_flow *rule);
-
-/* Packets and bytes since it went live, everything included, before faults of counters. */
-struct sim_count sim_rule_count(const struct rte_flow *rule);
-
-/* Whether `flow` is a rule of that port with an application's handle; any pointer. */
-bool sim_rule_is(const struct sim_port *port, const struct rte_flow *flow);

@@ -7,17 +7,17 @@
 #include <rte_prefetch.h>
 
 #include "drivers/flowsim/match/table_parts.h"
-#include "drivers/flowsim/packets/index.h"
 
 /* What a walk over empty classes does at most for a new one. */
 #define MAX_LOOKS 4
 
-struct sim_table *sim_table_create(void)
+struct sim_table *sim_table_create(void (*end_index)(struct sim_index *index))
 {
 	struct sim_table *table = calloc(1, sizeof(*table));
 
 	if (table == NULL)
 		return NULL;
+	table->end_index = end_index;
 	TAILQ_INIT(&table->empty);
 	if (sim_links_init(&table->live) < 0 || sim_links_init(&table->groups) < 0 ||
 		sim_links_init(&table->classes) < 0 || hash_secret_init(&table->secret) < 0) {
@@ -131,9 +131,10 @@ static struct sim_class *find_class(const struct sim_table *table, uint64_t hash
 	return NULL;
 }
 
-static void destroy_class(struct sim_class *sort)
+static void destroy_class(const struct sim_table *table, struct sim_class *sort)
 {
-	sim_index_destroy(sort->index);
+	if (sort->index != NULL)
+		table->end_index(sort->index);
 	sim_values_fini(&sort->values);
 	free(sort);
 }
@@ -153,7 +154,7 @@ static void drop_empty(struct sim_table *table)
 		sim_links_remove(&table->classes, &sort->known);
 		sort->group->n_classes--;
 		drop_group(table, sort->group);
-		destroy_class(sort);
+		destroy_class(table, sort);
 	}
 }
 
@@ -202,18 +203,6 @@ struct sim_class *sim_table_class(struct sim_table *table, enum sim_domain domai
 	return sort;
 }
 
-void sim_table_drop_indexes(struct sim_table *table)
-{
-	for (uint32_t i = 0; i < table->classes.n_heads; i++)
-		for (struct sim_link *link = table->classes.heads[i]; link != NULL;
-			link = link->next) {
-			struct sim_class *sort = container_of(link, struct sim_class, known);
-
-			sim_index_destroy(sort->index);
-			sort->index = NULL;
-		}
-}
-
 void sim_table_destroy(struct sim_table *table)
 {
 	if (table == NULL)
@@ -226,7 +215,7 @@ void sim_table_destroy(struct sim_table *table)
 			table->classes.heads[i] = link->next;
 			sort->group->n_classes--;
 			drop_group(table, sort->group);
-			destroy_class(sort);
+			destroy_class(table, sort);
 		}
 	sim_links_fini(&table->live);
 	sim_links_fini(&table->groups);

@@ -9,8 +9,7 @@
  * rule that they may have, and the search stops where nothing better can follow. Rules of one class and
  * one value are a list, best first.
  *
- * sim_table_class() and sim_table_drop_indexes() need the port's lock. sim_table_insert() and
- * sim_table_remove() need, while packets are matched in line, its rules lock for writing too.
+ * sim_table_class() needs the port's lock. sim_table_insert() and sim_table_remove() need, while packets are matched in line, its rules lock for writing too.
  * sim_table_match() and sim_table_is_empty() need the rules lock for reading, or the port's lock.
  *
  * Insert and remove take the same time however many rules there are (values.h), but for rules of one
@@ -25,14 +24,14 @@
 #define SIM_MAX_IDLE_CLASSES 16
 
 struct sim_group;
+struct sim_index;
 
 struct sim_class {
 	struct sim_pattern shape; /* masks, layers, ranges; its values mean nothing */
 	uint32_t n_rules;
 	uint32_t pins; /* see sim_table_class() */
 	struct sim_index
-		*index; /* streams by this mask, made by resolve.c where there are streams; the
-				      class ends it by sim_index_destroy() (index.h) */
+		*index; /* streams by this mask, where there are streams: packets/index.h */
 	/* from here on: table.c's own */
 	struct sim_group *group;
 	struct sim_link known;	     /* of all classes, by domain, group and shape */
@@ -65,11 +64,9 @@ bool sim_class_may_match(const struct sim_class *sort, const struct sim_view *vi
 /* Whether the rule matches: the above, the values under the mask, and the port that it is for. */
 bool sim_rule_match(const struct rte_flow *rule, const struct sim_view *view);
 
-struct sim_table *sim_table_create(void);
+/* A class that ends takes its index with it: by `end_index`, which may be NULL where nobody makes any. */
+struct sim_table *sim_table_create(void (*end_index)(struct sim_index *index));
 void sim_table_destroy(struct sim_table *table); /* accepts NULL; empty by then */
-
-/* All indexes of all classes end: the source that they are about does. Under the port's lock. */
-void sim_table_drop_indexes(struct sim_table *table);
 
 /*
  * The class of a pattern in a group, made when it is the first of its kind; NULL without memory. It is

@@ -21,6 +21,7 @@ struct sim_group {
 
 struct sim_table {
 	struct hash_secret secret;
+	void (*end_index)(struct sim_index *index);
 	uint64_t n_rules[SIM_N_DOMAINS]; /* read without a lock by sim_table_is_empty() */
 	/* only these are looked into by who matches: changed by insert and remove alone */
 	struct sim_group *first[SIM_N_DOMAINS]; /* group 0, when it has rules */

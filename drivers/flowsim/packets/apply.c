@@ -2,11 +2,12 @@
 #include "drivers/flowsim/packets/apply.h"
 
 #include "drivers/flowsim/match/actions.h"
+#include "drivers/flowsim/packets/edit.h"
 #include "drivers/flowsim/packets/forward.h"
 #include "drivers/flowsim/packets/meter.h"
 #include "drivers/flowsim/packets/queue.h"
+#include "drivers/flowsim/port/port.h"
 #include "drivers/flowsim/port/rss.h"
-#include "drivers/flowsim/sim.h"
 
 /* What happens to one packet. */
 struct applying {

@@ -6,6 +6,7 @@
 
 #include "drivers/flowsim/match/actions.h"
 #include "drivers/flowsim/match/view.h"
+#include "drivers/flowsim/packets/edit.h"
 
 #define ETH_SIZE 14
 #define TAG_SIZE 4

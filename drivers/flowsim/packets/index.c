@@ -8,6 +8,7 @@
 
 #include "base/mapping.h"
 #include "drivers/flowsim/packets/resolve.h"
+#include "drivers/flowsim/packets/source.h"
 
 #define NONE UINT32_MAX
 

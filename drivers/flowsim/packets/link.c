@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "drivers/flowsim/ops.h"
+#include "drivers/flowsim/packets/link.h"
+
 #include "drivers/flowsim/packets/forward.h"
 #include "drivers/flowsim/packets/pump.h"
+#include "drivers/flowsim/port/port.h"
 
 /* A port that took another one over has a link as long as that has. */
 static void look_at_wire(struct sim_port *port, struct rte_eth_link *link)

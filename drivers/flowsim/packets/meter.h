@@ -7,8 +7,7 @@
  * time is the TSC's.
  *
  * Calls are under the port's lock. sim_meter_packet() is for whoever has a packet in hand, any number of
- * threads: each meter has a lock of its own, the last of all. sim_meters_init(), sim_meters_fini() and
- * sim_mtr_ops_get() stand in sim.h.
+ * threads: each meter has a lock of its own, the last of all.
  */
 
 #include <stdbool.h>
@@ -16,6 +15,10 @@
 
 struct sim_port;
 struct sim_meter;
+
+/* With the port: 0 or -ENOMEM; fini also where there are none. */
+int sim_meters_init(struct sim_port *port);
+void sim_meters_fini(struct sim_port *port);
 
 /* Whether there is a meter of that number. Any thread. */
 bool sim_meter_is(struct sim_port *port, uint32_t id);

@@ -5,8 +5,8 @@
 #include <rte_prefetch.h>
 #include <rte_ring.h>
 
-#include "drivers/flowsim/ops.h"
 #include "drivers/flowsim/packets/apply.h"
+#include "drivers/flowsim/packets/link.h"
 #include "drivers/flowsim/packets/pump_parts.h"
 #include "drivers/flowsim/packets/queue.h"
 #include "drivers/flowsim/port/rss.h"
@@ -15,17 +15,6 @@
 
 /* What the wrapped port has said of a packet and we say anew. */
 #define OURS (RTE_MBUF_F_RX_RSS_HASH | RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID)
-
-bool sim_pump_is_open(const struct sim_pump *pump)
-{
-	const struct rte_eth_dev_data *data;
-
-	if (!pump->running || pump->wrapped == SIM_NO_PORT)
-		return false;
-	/* somebody may have stopped it behind our back */
-	data = rte_eth_devices[pump->wrapped].data;
-	return data != NULL && data->dev_started;
-}
 
 static bool has_rules(const struct sim_port *port)
 {
@@ -126,29 +115,6 @@ uint16_t sim_pump_receive(void *queue, struct rte_mbuf **packets, uint16_t n)
 	return sim_queue_take(rx, packets, n);
 }
 
-static uint16_t send_by(
-	struct sim_pump *pump, uint16_t queue, struct rte_mbuf **packets, uint16_t n)
-{
-	struct sim_pump_out *out;
-	uint16_t sent = 0;
-
-	if (unlikely(pump->n_tx == 0))
-		return 0;
-	queue %= pump->n_tx;
-	out = &pump->out[queue];
-	rte_spinlock_lock(&out->lock);
-	if (sim_pump_is_open(pump))
-		sent = rte_eth_tx_burst(pump->wrapped, queue, packets, n);
-	rte_spinlock_unlock(&out->lock);
-	return sent;
-}
-
-uint16_t sim_pump_out(struct sim_port *port, struct rte_mbuf **packets, uint16_t n)
-{
-	/* always the same one: packets of a flow stay in order */
-	return send_by(port->pump, 0, packets, n);
-}
-
 static uint64_t bytes_of(struct rte_mbuf *const *packets, uint16_t n)
 {
 	uint64_t bytes = 0;
@@ -172,7 +138,7 @@ uint16_t sim_pump_send(void *queue, struct rte_mbuf **packets, uint16_t n)
 		left = sim_apply_egress(port, packets, n, &tx->counters);
 	/* packets that were taken are no longer ours */
 	bytes = bytes_of(packets, left);
-	sent = send_by(port->pump, tx->number, packets, left);
+	sent = sim_pump_send_by(port->pump, tx->number, packets, left);
 	bytes -= bytes_of(&packets[sent], (uint16_t)(left - sent));
 	sim_count_add(&tx->counters.packets, sent);
 	sim_count_add(&tx->counters.bytes, bytes);

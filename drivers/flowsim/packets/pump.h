@@ -40,7 +40,7 @@ uint16_t sim_pump_send(void *queue, struct rte_mbuf **packets, uint16_t n);
 
 /*
  * Writes packets to the wrapped port, by its first queue; returns how many it took, 0 when it is
- * stopped or gone. Any thread; for forward.c. Counts nothing.
+ * stopped or gone. Any thread. Counts nothing.
  */
 uint16_t sim_pump_out(struct sim_port *port, struct rte_mbuf **packets, uint16_t n);
 

@@ -9,7 +9,7 @@
 #include <rte_spinlock.h>
 
 #include "drivers/flowsim/packets/pump.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/port/port.h"
 
 /* A way out of the wrapped port: one of its transmit queues. */
 struct sim_pump_out {
@@ -39,3 +39,7 @@ unsigned sim_pump_turn_once(struct sim_pump *pump);
 
 /* Whether the wrapped port is there and started. Under one of the locks. */
 bool sim_pump_is_open(const struct sim_pump *pump);
+
+/* Sends out of the wrapped port, by that transmit queue or another; returns how many went. */
+uint16_t sim_pump_send_by(
+	struct sim_pump *pump, uint16_t queue, struct rte_mbuf **packets, uint16_t n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What concerns the wire is the wrapped port's: calls that are passed on to it. */
+/* The wire is the wrapped port's: what is sent goes out of it, and calls that concern it are passed on. */
 #include <errno.h>
 #include <string.h>
 
@@ -82,4 +82,38 @@ int sim_pump_get_link(struct sim_port *port, struct rte_eth_link *link)
 	uint16_t wrapped = sim_pump_wrapped(port);
 
 	return wrapped == SIM_NO_PORT ? -ENODEV : rte_eth_link_get_nowait(wrapped, link);
+}
+
+bool sim_pump_is_open(const struct sim_pump *pump)
+{
+	const struct rte_eth_dev_data *data;
+
+	if (!pump->running || pump->wrapped == SIM_NO_PORT)
+		return false;
+	/* somebody may have stopped it behind our back */
+	data = rte_eth_devices[pump->wrapped].data;
+	return data != NULL && data->dev_started;
+}
+
+uint16_t sim_pump_send_by(
+	struct sim_pump *pump, uint16_t queue, struct rte_mbuf **packets, uint16_t n)
+{
+	struct sim_pump_out *out;
+	uint16_t sent = 0;
+
+	if (unlikely(pump->n_tx == 0))
+		return 0;
+	queue %= pump->n_tx;
+	out = &pump->out[queue];
+	rte_spinlock_lock(&out->lock);
+	if (sim_pump_is_open(pump))
+		sent = rte_eth_tx_burst(pump->wrapped, queue, packets, n);
+	rte_spinlock_unlock(&out->lock);
+	return sent;
+}
+
+uint16_t sim_pump_out(struct sim_port *port, struct rte_mbuf **packets, uint16_t n)
+{
+	/* always the same one: packets of a flow stay in order */
+	return sim_pump_send_by(port->pump, 0, packets, n);
 }

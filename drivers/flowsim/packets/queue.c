@@ -6,8 +6,10 @@
 
 #include <rte_ring.h>
 
-#include "drivers/flowsim/ops.h"
+#include "drivers/flowsim/packets/source.h"
+#include "drivers/flowsim/port/fault.h"
 #include "drivers/flowsim/port/log.h"
+#include "drivers/flowsim/port/port.h"
 
 static int check_room(const struct sim_port *port, struct rte_mempool *pool)
 {

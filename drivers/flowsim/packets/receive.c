@@ -12,7 +12,9 @@
 
 #include "drivers/flowsim/packets/apply.h"
 #include "drivers/flowsim/packets/queue.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/packets/resolve.h"
+#include "drivers/flowsim/packets/source.h"
+#include "drivers/flowsim/port/port.h"
 #include "traffic/stream_write.h"
 
 /* Places ahead, measured: see docs/benchmarks.md, "The simulated NIC". */

@@ -7,9 +7,11 @@
 #include <rte_prefetch.h>
 
 #include "base/mapping.h"
-#include "drivers/flowsim/packets/forward.h"
 #include "drivers/flowsim/packets/index.h"
 #include "drivers/flowsim/packets/resolve_parts.h"
+#include "drivers/flowsim/packets/source.h"
+#include "drivers/flowsim/port/firmware.h"
+#include "drivers/flowsim/port/nic.h"
 #include "drivers/flowsim/port/rss.h"
 
 /* So many streams are looked at one by one. */

@@ -6,7 +6,7 @@
  * of it is under the port's lock.
  */
 
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/port/port.h"
 
 #define SIM_IN_ROUND SIM_MAX_EXITS
 

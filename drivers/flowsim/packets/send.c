@@ -10,7 +10,7 @@
 #include <rte_mempool.h>
 
 #include "drivers/flowsim/packets/apply.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/port/port.h"
 
 /* Of rearm_data: packets that nobody else has, of one segment. */
 static uint64_t sole_mask(void)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sources whose packets are known in advance: streams by seed, and captures. */
+#include "drivers/flowsim/packets/source.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mapping.h"
-#include "drivers/flowsim/packets/resolve.h"
 #include "traffic/capture.h"
 
 #define LINE 64

@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "base/mapping.h"
-#include "drivers/flowsim/packets/forward.h"
+#include "drivers/flowsim/packets/resolve.h"
 #include "drivers/flowsim/packets/resolve_parts.h"
+#include "drivers/flowsim/packets/source.h"
+#include "drivers/flowsim/port/firmware.h"
+#include "drivers/flowsim/port/nic.h"
 #include "drivers/flowsim/port/rss.h"
 
 #define NO_PLACE UINT32_MAX

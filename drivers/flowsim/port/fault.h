@@ -41,6 +41,9 @@ enum sim_fault_name {
 	SIM_N_FAULTS,
 };
 
+/* The calls that `op=` means. */
+enum sim_fault_op { SIM_OP_CREATE, SIM_OP_DESTROY, SIM_OP_QUERY, SIM_OP_PUSH, SIM_OP_ANY };
+
 struct sim_fault_state {
 	bool on;
 	uint64_t every, after, after_ms, times; /* 0: not told */
@@ -69,35 +72,17 @@ struct sim_faults {
 
 struct sim_port;
 
-/*
- * When the port is made, with its source and its table: args.faults, args.counter_bits and args.ghosts
- * are set. Returns 0 or a negative errno with a line; fini after either.
- */
-int sim_faults_init(struct sim_port *port, struct error *error);
-void sim_faults_fini(struct sim_port *port);
-
-/* When the port is started, its queues set up: `dead` ends, queues learn of packet faults. Takes the
- * port's lock. */
-void sim_faults_start(struct sim_port *port);
-
-/* Sets faults from text as above: all or, with an error, none. 0, or -EINVAL and a line. */
-int sim_fault_parse(struct sim_port *port, const char *text, struct error *error);
-
 /* A chance for a fault of the control path: counts it and tells whether it strikes. */
 bool sim_fault_strikes(struct sim_port *port, enum sim_fault_name name);
 
 /* The same for SIM_FAULT_STALL_DELETE and SIM_FAULT_LATE: by how many nanoseconds; 0: it does not. */
 uint64_t sim_fault_delay_ns(struct sim_port *port, enum sim_fault_name name);
 
-/*
- * The same for SIM_FAULT_FAIL and SIM_FAULT_DEAD, at the begin of a call: 0, or the negative errno to
- * fail with. `op` is enum sim_fault_op.
- */
-enum sim_fault_op { SIM_OP_CREATE, SIM_OP_DESTROY, SIM_OP_QUERY, SIM_OP_PUSH, SIM_OP_ANY };
-int sim_fault_fails(struct sim_port *port, enum sim_fault_op op);
+/* Whether it is set, counting no chance: one that waits for something first. Any thread. */
+bool sim_fault_is_on(const struct sim_faults *faults, enum sim_fault_name name);
 
-/* The same for SIM_FAULT_EVICT, when `rule` has become live: the oldest other live rule may go. */
-void sim_fault_evict(struct sim_port *port, const struct rte_flow *rule);
+/* Sets it on or off; its state has been written. Under the lock that it is under. */
+void sim_fault_turn(struct sim_faults *faults, enum sim_fault_name name, bool on);
 
 /* True while a packet fault is on: receive then takes its slow way. Any thread. */
 bool sim_fault_on_packets(const struct sim_port *port);
@@ -107,13 +92,6 @@ bool sim_fault_on_packets(const struct sim_port *port);
  * flagged only. Slow way only; any thread.
  */
 bool sim_fault_mark(struct sim_port *port, uint32_t *mark);
-
-/*
- * What the NIC tells of a counter that stands at `count` since its rule or handle was made (a reset is
- * subtracted after this). `of` is the rule or the indirect action, `serial` the rule's, 0 for the other.
- */
-struct sim_count sim_fault_count(
-	struct sim_port *port, const void *of, uint64_t serial, struct sim_count count);
 
 /* "stop_mark", ...; NULL for numbers beyond. */
 const char *sim_fault_name(unsigned number);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "drivers/flowsim/port/firmware.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -13,9 +15,7 @@
 #include <rte_lcore.h>
 #include <rte_pause.h>
 
-#include "drivers/flowsim/calls/async.h"
-#include "drivers/flowsim/rules/age.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/port/port.h"
 
 #define NS_IN_S UINT64_C(1000000000)
 #define FOREVER UINT64_MAX
@@ -29,6 +29,7 @@
 
 struct sim_firmware {
 	struct sim_port *port;
+	const struct sim_firmware_jobs *jobs;
 	pthread_t thread;
 	pthread_mutex_t lock; /* the last of all */
 	pthread_cond_t wake;
@@ -134,7 +135,7 @@ static void firmware_turn_rounds(struct sim_firmware *firmware, uint64_t now)
 
 	pthread_mutex_lock(&port->lock);
 	if (port->started && port->resolver != NULL)
-		any = sim_resolver_turn(port->resolver, passed);
+		any = firmware->jobs->turn(port->resolver, passed);
 	pthread_mutex_unlock(&port->lock);
 	firmware->turned_at = any ? now : 0;
 	firmware->turn_at = any ? now + TURN_NS : FOREVER;
@@ -145,7 +146,7 @@ static uint64_t firmware_work(struct sim_firmware *firmware, bool woken)
 {
 	uint64_t now = sim_now_ns();
 	bool worked;
-	uint64_t next = sim_async_work(firmware->port, now, &worked);
+	uint64_t next = firmware->jobs->work(firmware->port, now, &worked);
 
 	if (worked) {
 		/* there may be the rule that empties a round, or the first that ages */
@@ -154,7 +155,7 @@ static uint64_t firmware_work(struct sim_firmware *firmware, bool woken)
 		firmware->turn_at = RTE_MIN(firmware->turn_at, now + TURN_NS);
 	}
 	if (now >= firmware->look_at || woken) {
-		uint64_t after = sim_age_look(firmware->port);
+		uint64_t after = firmware->jobs->look(firmware->port);
 
 		firmware->look_at = after == FOREVER ? FOREVER : now + after;
 	}
@@ -167,7 +168,7 @@ static void firmware_sleep(struct sim_firmware *firmware, uint64_t until)
 {
 	pthread_mutex_lock(&firmware->lock);
 	__atomic_store_n(&firmware->asleep, true, __ATOMIC_SEQ_CST);
-	if (!firmware->woken && !firmware->stop && !sim_async_waits(firmware->port)) {
+	if (!firmware->woken && !firmware->stop && !firmware->jobs->waits(firmware->port)) {
 		if (until == FOREVER) {
 			pthread_cond_wait(&firmware->wake, &firmware->lock);
 		} else {
@@ -195,7 +196,7 @@ static void firmware_rest(struct sim_firmware *firmware, uint64_t next)
 	uint64_t awake = next - now < AWAKE_NS ? next : firmware->worked_at + LINGER_NS;
 
 	for (; now < awake; now = sim_now_ns()) {
-		if (sim_async_waits(firmware->port))
+		if (firmware->jobs->waits(firmware->port))
 			return;
 		rte_pause();
 	}
@@ -262,7 +263,7 @@ static int firmware_thread(struct sim_firmware *firmware)
 	return 0;
 }
 
-int sim_firmware_start(struct sim_port *port)
+int sim_firmware_start(struct sim_port *port, const struct sim_firmware_jobs *jobs)
 {
 	struct sim_firmware *firmware = calloc(1, sizeof(*firmware));
 	pthread_condattr_t attr;
@@ -270,6 +271,7 @@ int sim_firmware_start(struct sim_port *port)
 	if (firmware == NULL)
 		return -ENOMEM;
 	firmware->port = port;
+	firmware->jobs = jobs;
 	firmware->look_at = firmware->turn_at = FOREVER;
 	firmware->woken = true; /* ages and rounds may be there already */
 	pthread_mutex_init(&firmware->lock, NULL);

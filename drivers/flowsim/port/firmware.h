@@ -3,20 +3,31 @@
 
 /*
  * The NIC's own clockwork: a thread a port, "flowsim-<ethdev>", that does at its due time what was
- * pushed into flow queues (async_work.c), looks which rules have aged and turns rounds that reach no
- * worker. It goes on whether or not anybody pulls. With nothing to do it sleeps and is not woken.
+ * pushed into flow queues, looks which rules have aged and turns rounds that reach no worker. It goes on whether or not anybody pulls. With nothing to do it sleeps and is not woken.
  *
  * Made when the port is probed, ended when it goes. It takes the port's lock itself, for some 100 us at
  * most at a time, and lets others have it in between.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sim_port;
 struct sim_firmware;
+struct sim_resolver;
 
-/* port->firmware. Returns 0, -ENOMEM, or what the system says of one more thread. */
-int sim_firmware_start(struct sim_port *port);
+/* What it does, and who says when: those above it (device.c). All four are there. */
+struct sim_firmware_jobs {
+	/* flow queues: calls/calls.h */
+	uint64_t (*work)(struct sim_port *port, uint64_t now, bool *worked);
+	bool (*waits)(const struct sim_port *port);
+	uint64_t (*look)(struct sim_port *port); /* ages: rules/age.h */
+	bool (*turn)(struct sim_resolver *resolver,
+		uint64_t passed_ns); /* empty rounds: packets/resolve.h */
+};
+
+/* port->firmware. `jobs` are constant. Returns 0, -ENOMEM, or what the system says of one more thread. */
+int sim_firmware_start(struct sim_port *port, const struct sim_firmware_jobs *jobs);
 
 /* Accepts a port without one. Without the port's lock; what is under way stays where it is. */
 void sim_firmware_stop(struct sim_port *port);

@@ -5,7 +5,7 @@
 
 #include <rte_errno.h>
 
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/port/port.h"
 
 /* What is said when the refusal has no words of its own: of the errnos that a flow call ends with. */
 static const char *words_for(int code)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "drivers/flowsim/port/compat.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/port/port.h"
 
 const uint32_t sim_rss_functions =
 	1u << RTE_ETH_HASH_FUNCTION_DEFAULT | 1u << RTE_ETH_HASH_FUNCTION_TOEPLITZ |

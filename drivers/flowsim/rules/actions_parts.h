@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* Inside of actions.c and its splits: a list of actions that is being read. */
+/* Inside of actions_read.c and its splits: a list of actions that is being read. */
 
 #include "drivers/flowsim/match/actions.h"
 

@@ -10,7 +10,9 @@
 #include <rte_errno.h>
 
 #include "drivers/flowsim/packets/meter.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/port/port.h"
+#include "drivers/flowsim/rules/actions_read.h"
+#include "drivers/flowsim/rules/flow_state.h"
 
 #define FIRST_BUCKETS 64
 
@@ -171,7 +173,7 @@ static bool grow(struct sim_actions_pool *pool)
 static struct sim_actions_entry *make(
 	struct sim_port *port, uint64_t hash, const struct sim_actions *parsed, int *error)
 {
-	struct sim_actions_pool *pool = &port->actions_pool;
+	struct sim_actions_pool *pool = &port->flow->actions_pool;
 	struct sim_actions_entry *entry;
 	struct sim_meter *meter = NULL;
 
@@ -206,7 +208,7 @@ static struct sim_actions_entry *make(
 
 struct sim_actions *sim_actions_hold(struct sim_port *port, struct sim_actions *parsed)
 {
-	struct sim_actions_pool *pool = &port->actions_pool;
+	struct sim_actions_pool *pool = &port->flow->actions_pool;
 	uint64_t hash = hash_of(parsed, false);
 	bool is_new = false;
 	int error = 0;
@@ -235,14 +237,14 @@ struct sim_actions *sim_actions_hold(struct sim_port *port, struct sim_actions *
 
 void sim_actions_share(struct sim_port *port, struct sim_actions *held)
 {
-	rte_spinlock_lock(&port->actions_pool.lock);
+	rte_spinlock_lock(&port->flow->actions_pool.lock);
 	entry_of(held)->users++;
-	rte_spinlock_unlock(&port->actions_pool.lock);
+	rte_spinlock_unlock(&port->flow->actions_pool.lock);
 }
 
 void sim_actions_release(struct sim_port *port, struct sim_actions *held)
 {
-	struct sim_actions_pool *pool = &port->actions_pool;
+	struct sim_actions_pool *pool = &port->flow->actions_pool;
 
 	if (held == NULL)
 		return;

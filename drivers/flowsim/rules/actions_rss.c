@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "drivers/flowsim/port/compat.h"
+#include "drivers/flowsim/port/port.h"
 #include "drivers/flowsim/rules/actions_parts.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/rules/actions_read.h"
 
 static const char *fault_of(const struct sim_port *port, const struct rte_flow_action_rss *conf)
 {

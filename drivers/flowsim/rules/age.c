@@ -3,8 +3,11 @@
 
 #include <stdint.h>
 
-#include "drivers/flowsim/calls/flow.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/port/firmware.h"
+#include "drivers/flowsim/port/port.h"
+#include "drivers/flowsim/rules/flow_state.h"
+#include "drivers/flowsim/rules/indirect.h"
+#include "drivers/flowsim/rules/rule_life.h"
 
 /* Rules looked at with one taking of the port's lock, and the pause before the next ones. */
 #define LOOKS_AT_ONCE 256

@@ -14,35 +14,11 @@
  * Everything but sim_age_look() is under the port's lock.
  */
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <sys/queue.h>
+#include "drivers/flowsim/match/handle.h"
 
 #define SIM_AGE_LOOK_MS 100
 
 struct sim_port;
-
-enum sim_age_state {
-	SIM_AGE_OFF,	 /* nothing is watched: no timeout */
-	SIM_AGE_WATCHED, /* had a packet, or has been told of */
-	SIM_AGE_TELL,	 /* silent, and get_aged_flows has not been called since */
-};
-
-struct sim_age {
-	TAILQ_ENTRY(sim_age) link;   /* all that are watched, longest not looked at first */
-	TAILQ_ENTRY(sim_age) tell;   /* SIM_AGE_TELL, the first to be silent first */
-	const struct rte_flow *rule; /* whose packets: a rule's, */
-	const struct rte_flow_action_handle *handle; /* or those of all rules of a handle */
-	void *context;
-	enum sim_age_state state;
-	bool told; /* of this silence */
-	uint32_t seconds;
-	uint64_t at_ms; /* the look that saw the last packet, or the begin */
-	uint64_t hits;	/* at that look */
-	uint64_t looked_ms;
-};
-
-TAILQ_HEAD(sim_age_list, sim_age);
 
 /* Of a port, in its sim_flow. */
 struct sim_ages {

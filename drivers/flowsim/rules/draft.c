@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "drivers/flowsim/packets/forward.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/port/nic.h"
+#include "drivers/flowsim/port/port.h"
+#include "drivers/flowsim/rules/actions_read.h"
+#include "drivers/flowsim/rules/draft.h"
 
 static int refuse(struct sim_fault_at *fault, int code, enum rte_flow_error_type type,
 	const void *cause, const char *message)

@@ -6,7 +6,11 @@
 #include <rte_byteorder.h>
 
 #include "drivers/flowsim/kind/input_set.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/packets/source.h"
+#include "drivers/flowsim/port/port.h"
+#include "drivers/flowsim/rules/actions_read.h"
+#include "drivers/flowsim/rules/draft.h"
+#include "drivers/flowsim/rules/rule_life.h"
 
 #define MAX_ITEMS 4
 

@@ -5,9 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/flowsim/calls/flow.h"
+#include "drivers/flowsim/packets/resolve.h"
+#include "drivers/flowsim/port/port.h"
+#include "drivers/flowsim/rules/actions_read.h"
 #include "drivers/flowsim/rules/extra.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/rules/fault_set.h"
+#include "drivers/flowsim/rules/flow_state.h"
+#include "drivers/flowsim/rules/rule_life.h"
 
 bool sim_indirect_is(const struct sim_port *port, const struct sim_indirect *indirect)
 {

@@ -7,23 +7,9 @@
  * in it, to the last packet: destroy the rules, query the handle, destroy it.
  */
 
-#include "drivers/flowsim/match/actions.h"
-#include "drivers/flowsim/match/rule.h"
-#include "drivers/flowsim/rules/age.h"
+#include "drivers/flowsim/match/handle.h"
 
-struct rte_flow_action_handle {
-	TAILQ_ENTRY(rte_flow_action_handle) link;
-	struct sim_port *port;
-	enum rte_flow_action_type type;	    /* COUNT, AGE, RSS */
-	uint32_t users;			    /* rules that have it, in any state */
-	TAILQ_HEAD(, sim_rule_extra) rules; /* these rules (extra.h): COUNT, AGE */
-	struct sim_count count;		    /* of rules that are gone */
-	struct sim_count reported;	    /* at the last query with reset */
-	struct sim_age age;
-	struct sim_rss *rss; /* RSS: owned */
-};
-
-TAILQ_HEAD(sim_indirects, rte_flow_action_handle);
+struct sim_port;
 
 /*
  * The work of both kinds of calls. What the port does not know, or not any more (any pointer), is -ENOENT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "drivers/flowsim/port/fault.h"
+#include "drivers/flowsim/rules/fault_set.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,8 +8,11 @@
 
 #include "drivers/flowsim/packets/queue.h"
 #include "drivers/flowsim/port/fault_text.h"
+#include "drivers/flowsim/port/firmware.h"
+#include "drivers/flowsim/port/port.h"
 #include "drivers/flowsim/rules/ghost.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/rules/indirect.h"
+#include "drivers/flowsim/rules/rule_life.h"
 
 /* A counter that stands still: a rule or an indirect action, and what was counted until then. */
 struct sim_still {
@@ -20,51 +23,6 @@ struct sim_still {
 static bool of_packets(unsigned name)
 {
 	return name == SIM_FAULT_STOP_MARK || name == SIM_FAULT_WRONG_MARK;
-}
-
-/* Counted under a lock, read by receive without one: a packet more or less is nobody's promise. */
-static bool is_on(const struct sim_faults *faults, enum sim_fault_name name)
-{
-	return __atomic_load_n(&faults->on[name], __ATOMIC_RELAXED);
-}
-
-static void turn(struct sim_faults *faults, enum sim_fault_name name, bool on)
-{
-	faults->fault[name].on = on;
-	__atomic_store_n(&faults->on[name], on, __ATOMIC_RELAXED);
-}
-
-/* One chance of a fault that is on; its lock is held. */
-static bool chance(struct sim_faults *faults, enum sim_fault_name name)
-{
-	struct sim_fault_state *state = &faults->fault[name];
-	uint64_t every = state->every == 0 ? 1 : state->every;
-
-	if (state->chances++ < state->after)
-		return false;
-	if (state->after_ms != 0 && sim_now_ms() < state->set_at_ms + state->after_ms)
-		return false;
-	if (++state->begun % every != 0)
-		return false;
-	state->strikes++;
-	state->total_strikes++;
-	if (state->times != 0 && state->strikes >= state->times)
-		turn(faults, name, false);
-	return true;
-}
-
-bool sim_fault_strikes(struct sim_port *port, enum sim_fault_name name)
-{
-	struct sim_faults *faults = &port->faults;
-
-	return is_on(faults, name) && !faults->quiet && chance(faults, name);
-}
-
-uint64_t sim_fault_delay_ns(struct sim_port *port, enum sim_fault_name name)
-{
-	if (!sim_fault_strikes(port, name))
-		return 0;
-	return port->faults.fault[name].value * 1000000;
 }
 
 /* Live rules are gone from the NIC, ghosts for good. Returns how many. */
@@ -102,52 +60,6 @@ int sim_fault_fails(struct sim_port *port, enum sim_fault_op op)
 	if (fail->op != SIM_OP_ANY && fail->op != op)
 		return 0;
 	return sim_fault_strikes(port, SIM_FAULT_FAIL) ? -(int)fail->value : 0;
-}
-
-void sim_fault_evict(struct sim_port *port, const struct rte_flow *rule)
-{
-	struct rte_flow *oldest;
-
-	if (!is_on(&port->faults, SIM_FAULT_EVICT))
-		return;
-	TAILQ_FOREACH(oldest, &port->rules, link) {
-		if (oldest != rule && oldest->state == SIM_RULE_LIVE)
-			break;
-	}
-	/* nothing to evict is no chance */
-	if (oldest != NULL && sim_fault_strikes(port, SIM_FAULT_EVICT))
-		sim_rule_forget(oldest);
-}
-
-bool sim_fault_on_packets(const struct sim_port *port)
-{
-	return is_on(&port->faults, SIM_FAULT_STOP_MARK) ||
-	       is_on(&port->faults, SIM_FAULT_WRONG_MARK);
-}
-
-/* With mark=ID packets of that mark are its chances, else all; those that are only flagged have none. */
-static bool strikes_mark(struct sim_faults *faults, enum sim_fault_name name, const uint32_t *mark)
-{
-	const struct sim_fault_state *state = &faults->fault[name];
-
-	if (!is_on(faults, name))
-		return false;
-	if (state->has_mark && (mark == NULL || *mark != state->mark))
-		return false;
-	return chance(faults, name);
-}
-
-bool sim_fault_mark(struct sim_port *port, uint32_t *mark)
-{
-	struct sim_faults *faults = &port->faults;
-	bool marked;
-
-	pthread_mutex_lock(&faults->lock);
-	marked = !strikes_mark(faults, SIM_FAULT_STOP_MARK, mark);
-	if (marked && mark != NULL && strikes_mark(faults, SIM_FAULT_WRONG_MARK, mark))
-		*mark ^= (uint32_t)faults->fault[SIM_FAULT_WRONG_MARK].value;
-	pthread_mutex_unlock(&faults->lock);
-	return marked;
 }
 
 static int by_address(const void *a, const void *b)
@@ -215,7 +127,7 @@ static uint64_t wrapped(struct sim_port *port, uint64_t value)
 	struct sim_fault_state *state = &port->faults.fault[SIM_FAULT_WRAP];
 	uint64_t told;
 
-	if (!is_on(&port->faults, SIM_FAULT_WRAP))
+	if (!sim_fault_is_on(&port->faults, SIM_FAULT_WRAP))
 		return value;
 	told = value & ((1ull << state->value) - 1);
 	state->chances++;
@@ -234,16 +146,6 @@ struct sim_count sim_fault_count(
 	return (struct sim_count){wrapped(port, count.hits), wrapped(port, count.bytes)};
 }
 
-struct sim_fault_state sim_fault_look(struct sim_port *port, enum sim_fault_name name)
-{
-	struct sim_fault_state state;
-
-	pthread_mutex_lock(&port->faults.lock);
-	state = port->faults.fault[name];
-	pthread_mutex_unlock(&port->faults.lock);
-	return state;
-}
-
 /* What happens once, when a fault is set. */
 static void begin(struct sim_port *port, enum sim_fault_name name, struct sim_fault_state *state)
 {
@@ -259,7 +161,7 @@ static void begin(struct sim_port *port, enum sim_fault_name name, struct sim_fa
 		return;
 	case SIM_FAULT_FORGET:
 		strikes = forget_all(port);
-		turn(&port->faults, name, false);
+		sim_fault_turn(&port->faults, name, false);
 		break;
 	case SIM_FAULT_GHOST:
 		port->faults.quiet = true;
@@ -309,7 +211,7 @@ static void set(struct sim_port *port, enum sim_fault_name name, const struct si
 		/* its counts are for reading still */
 		snprintf(state->told, sizeof(state->told), "%s", to->told);
 	}
-	turn(faults, name, to->on);
+	sim_fault_turn(faults, name, to->on);
 	pthread_mutex_unlock(&faults->lock);
 	if (to->on)
 		begin(port, name, state);
@@ -366,7 +268,7 @@ void sim_faults_start(struct sim_port *port)
 	pthread_mutex_lock(&port->lock);
 	if (port->dead) {
 		port->dead = false;
-		turn(&port->faults, SIM_FAULT_DEAD, false);
+		sim_fault_turn(&port->faults, SIM_FAULT_DEAD, false);
 	}
 	sim_queues_look(port);
 	pthread_mutex_unlock(&port->lock);

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "drivers/flowsim/packets/forward.h"
 #include "drivers/flowsim/packets/meter.h"
+#include "drivers/flowsim/port/nic.h"
+#include "drivers/flowsim/port/port.h"
 #include "drivers/flowsim/rules/actions_parts.h"
+#include "drivers/flowsim/rules/actions_read.h"
 #include "drivers/flowsim/rules/indirect.h"
-#include "drivers/flowsim/sim.h"
 
 int sim_actions_refuse(struct sim_fault_at *fault, int code, enum rte_flow_error_type type,
 	const void *cause, const char *message)

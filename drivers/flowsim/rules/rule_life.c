@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "drivers/flowsim/match/rule.h"
+#include "drivers/flowsim/rules/rule_life.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "drivers/flowsim/calls/flow.h"
-#include "drivers/flowsim/calls/template.h"
+#include "drivers/flowsim/packets/resolve.h"
+#include "drivers/flowsim/port/firmware.h"
+#include "drivers/flowsim/port/port.h"
 #include "drivers/flowsim/rules/actions_pool.h"
 #include "drivers/flowsim/rules/extra.h"
-#include "drivers/flowsim/sim.h"
+#include "drivers/flowsim/rules/fault_set.h"
+#include "drivers/flowsim/rules/flow_state.h"
 
 static struct sim_slab *slab_of(struct sim_port *port, unsigned n_words)
 {
@@ -267,6 +269,21 @@ static void take_out(struct rte_flow *rule)
 	mind_rounds(port);
 }
 
+/* The fault EVICT: the oldest other live rule goes. Nothing to evict is no chance. */
+static void evict_oldest(struct sim_port *port, const struct rte_flow *rule)
+{
+	struct rte_flow *oldest;
+
+	if (!sim_fault_is_on(&port->faults, SIM_FAULT_EVICT))
+		return;
+	TAILQ_FOREACH(oldest, &port->rules, link) {
+		if (oldest != rule && oldest->state == SIM_RULE_LIVE)
+			break;
+	}
+	if (oldest != NULL && sim_fault_strikes(port, SIM_FAULT_EVICT))
+		sim_rule_forget(oldest);
+}
+
 void sim_rule_go_live(struct rte_flow *rule)
 {
 	struct sim_port *port = rule->port;
@@ -288,7 +305,7 @@ void sim_rule_go_live(struct rte_flow *rule)
 	if (rule->actions->age && rule->age_handle == NULL)
 		sim_age_start(port, &rule->extra->age, rule->actions->age_seconds);
 	if (state == SIM_RULE_LIVE && rule->state == SIM_RULE_LIVE)
-		sim_fault_evict(port, rule);
+		evict_oldest(port, rule);
 }
 
 void sim_rule_forget(struct rte_flow *rule)
@@ -308,7 +325,7 @@ void sim_rule_destroy(struct rte_flow *rule)
 
 	take_out(rule);
 	if (rule->use != NULL)
-		sim_template_left(rule->use);
+		sim_count_add(rule->use->left, 1);
 	if (!rule->ghost)
 		port->told.destroyed++;
 	leave_handles(rule);
