@@ -161,7 +161,7 @@ static bool ask_insert(const struct agent_at *at, unsigned from)
 		.key = at->entry->key,
 		.tsc = rte_rdtsc(),
 		.place = slots_place(&wire->slots, at->slot),
-		.mark = wire->slots.names[at->slot].mark,
+		.mark = slots_mark(&wire->slots, at->slot),
 		.op = INSTALLER_INSERT,
 		.from = (uint8_t)from,
 	};

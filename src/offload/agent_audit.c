@@ -111,14 +111,6 @@ void agent_unmarked(
 		missed(&at, OFFLOAD_UNMARKED);
 }
 
-/* A mark that this run has not given, as far as can be seen: not one whose slot has been given back. */
-static bool is_ghost(const struct slots *slots, uint32_t mark)
-{
-	uint32_t slot = slots_of_mark(slots, mark);
-
-	return slot == SLOT_NONE || slots->names[slot].mark == 0 || slots->names[slot].mark != mark;
-}
-
 /* What was told last then, 0 being never, is worth telling again. */
 static bool is_new(const struct agent *agent, uint64_t told_us)
 {
@@ -131,7 +123,7 @@ void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t 
 	struct agent_port *at_port = &agent->port[port];
 
 	at_port->counters.strangers++;
-	if (is_ghost(&agent->wire[agent_wire_of(port)].slots, mark)) {
+	if (!slots_is_given(&agent->wire[agent_wire_of(port)].slots, mark)) {
 		at_port->counters.ghosts++;
 		if (is_new(agent, at_port->ghost_told_us)) {
 			at_port->ghost_told_us = agent->now_us;

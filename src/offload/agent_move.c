@@ -211,7 +211,7 @@ void agent_remove(const struct agent_at *at)
 		.key = at->entry->key,
 		.tsc = rte_rdtsc(),
 		.place = slots_place(&wire->slots, at->slot),
-		.mark = wire->slots.names[at->slot].mark,
+		.mark = slots_mark(&wire->slots, at->slot),
 		.op = INSTALLER_REMOVE,
 		.from = at->side->from,
 	};

@@ -11,10 +11,10 @@
 /* Slots that one turn looks at. */
 #define DRAINED_A_TURN 64
 
-/* Bits for the numbers of `n` slots. */
+/* Bits for the numbers of `n` slots: one at least, as there has to be another number. */
 static unsigned bits_for(uint32_t n)
 {
-	unsigned bits = 0;
+	unsigned bits = 1;
 
 	while (bits < 32 && (UINT64_C(1) << bits) < n)
 		bits++;
@@ -38,7 +38,7 @@ uint32_t slots_fit(const struct slots_config *config)
 	if (wanted < workers)
 		wanted = workers;
 	/* with so many bits for the number, the last generation still has to hold all of them */
-	for (unsigned bits = 0; bits <= bits_for(wanted); bits++) {
+	for (unsigned bits = 1; bits <= bits_for(wanted); bits++) {
 		uint64_t last = (uint64_t)SLOT_GENERATIONS << bits;
 		uint64_t n = UINT64_C(1) << bits;
 
@@ -66,6 +66,12 @@ static uint32_t begin_of(const struct slots *slots, uint32_t slot)
 	return (uint32_t)((number >> 32) * (slots->generations - 1) >> 32);
 }
 
+/* Of a slot that names nobody; what it was is seen from it as long as rules may bring it. */
+static struct slot_name nobody(uint32_t last_mark)
+{
+	return (struct slot_name){.mark = last_mark ^ 1, .place = SLOT_NOBODY};
+}
+
 int slots_init(struct slots *slots, const struct slots_config *config)
 {
 	uint32_t n = slots_fit(config);
@@ -89,7 +95,7 @@ int slots_init(struct slots *slots, const struct slots_config *config)
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < slots->n; i++)
-		slots->names[i].place = SLOT_POSITION;
+		slots->names[i] = nobody(slots_place(slots, i));
 	return 0;
 }
 
@@ -152,8 +158,8 @@ uint32_t slots_take(struct slots *slots, const struct flow_key *key, uint32_t po
 		.generation = generation,
 	};
 	slots->names[slot] = (struct slot_name){
-		.mark = generation << slots->number_bits | slots_place(slots, slot),
-		.place = position | (key->proto == IPPROTO_TCP ? SLOT_TCP : 0),
+		.mark = slots_mark(slots, slot),
+		.place = position << SLOT_KIND_BITS | (key->proto == IPPROTO_TCP ? SLOT_TCP : 0),
 	};
 	slots->n_used++;
 	return slot;
@@ -161,7 +167,7 @@ uint32_t slots_take(struct slots *slots, const struct flow_key *key, uint32_t po
 
 void slots_sever(struct slots *slots, uint32_t slot)
 {
-	slots->names[slot].place = SLOT_POSITION;
+	slots->names[slot] = nobody(slots_mark(slots, slot));
 	slots->slots[slot].position = FLOW_NONE;
 }
 
@@ -169,7 +175,7 @@ void slots_give_back(struct slots *slots, uint32_t slot)
 {
 	struct slot *back = &slots->slots[slot];
 
-	slots->names[slot] = (struct slot_name){.place = SLOT_POSITION};
+	slots->names[slot] = nobody(slots_place(slots, slot));
 	back->next = SLOT_NONE;
 	back->back_us = slots->now_us;
 	back->back_turn = slots->turns;
@@ -182,4 +188,13 @@ void slots_give_back(struct slots *slots, uint32_t slot)
 		slots->drains = slot;
 	slots->n_used--;
 	slots->n_draining++;
+}
+
+bool slots_is_given(const struct slots *slots, uint32_t mark)
+{
+	uint32_t slot = slots_of_mark(slots, mark);
+
+	if (slot == SLOT_NONE || mark >> slots->number_bits == 0)
+		return false;
+	return slots->names[slot].mark == mark || slots->names[slot].mark == (mark ^ 1);
 }

@@ -38,16 +38,22 @@
 
 /* What a mark leads to. */
 struct slot_name {
-	uint32_t mark; /* in force; 0: none */
-	/* of the flow's record: SLOT_POSITION, all ones: it ended; and by side the end that packets come from */
+	/*
+	 * The mark that names the flow. When it names nobody: one of another number, which no packet's can be
+	 * that leads here; so who compares marks need not ask whether there is a flow.
+	 */
+	uint32_t mark;
+	/* position of the flow's record, and in the lowest bits its kind; or SLOT_NOBODY */
 	uint32_t place;
 };
 
-#define SLOT_POSITION ((UINT32_C(1) << 29) - 1)
-/* The flow is TCP: its record's second line is wanted, too. */
-#define SLOT_TCP (UINT32_C(1) << 29)
+/* The kind: whether it is TCP, and for each side the end that packets come from. */
+#define SLOT_KIND_BITS 3
+#define SLOT_TCP 1
+#define SLOT_FROM(side) (2u << (side))
+#define SLOT_NOBODY (UINT32_MAX << SLOT_KIND_BITS)
 
-static_assert(FLOW_MAX_CAPACITY <= SLOT_POSITION, "a position leaves three bits");
+static_assert(FLOW_MAX_CAPACITY < SLOT_NOBODY >> SLOT_KIND_BITS, "a position leaves three bits");
 
 /* One direction's rule: of packets that arrive at one port of the wire. Filled by the agent. */
 struct slot_side {
@@ -79,7 +85,7 @@ struct slot {
 	uint32_t position; /* of the record; FLOW_NONE: it has gone */
 	uint32_t next;	   /* of a free one: the next free one; else the agent's */
 	/* slots.c's own */
-	uint32_t generation; /* of its mark, or of its last one */
+	uint32_t generation; /* of its mark, or of its last one: slots_mark() */
 	uint64_t back_us;    /* when it was given back, */
 	uint64_t back_turn;  /* and in which turn */
 };
@@ -133,6 +139,15 @@ static inline struct slot *slots_slot(const struct slots *slots, uint32_t slot)
 	return &slots->slots[slot];
 }
 
+/* The mark that a slot was given last, also when it names nobody any more. */
+static inline uint32_t slots_mark(const struct slots *slots, uint32_t slot)
+{
+	return slots->slots[slot].generation << slots->number_bits | (slots->first + slot);
+}
+
+/* Whether rules of this run may bring that mark: from slots_take() to slots_give_back(). */
+bool slots_is_given(const struct slots *slots, uint32_t mark);
+
 /* The number that rules are kept under by the provider (their place), the same for all of the wire. */
 static inline uint32_t slots_place(const struct slots *slots, uint32_t slot)
 {
@@ -154,20 +169,12 @@ static inline uint32_t slots_position(const struct slots *slots, uint32_t mark)
 
 	if (slot == SLOT_NONE || slots->names[slot].mark != mark)
 		return FLOW_NONE;
-	uint32_t position = slots->names[slot].place & SLOT_POSITION;
-
-	return position == SLOT_POSITION ? FLOW_NONE : position;
-}
-
-/* Which end the packets of one side's rule come from. */
-static inline unsigned slot_name_from(const struct slot_name *name, unsigned side)
-{
-	return name->place >> (30 + side) & 1;
+	return slots->names[slot].place >> SLOT_KIND_BITS;
 }
 
 static inline void slots_set_from(struct slots *slots, uint32_t slot, unsigned side, unsigned from)
 {
-	uint32_t bit = UINT32_C(1) << (30 + side);
+	uint32_t bit = SLOT_FROM(side);
 	uint32_t place = slots->names[slot].place;
 
 	slots->names[slot].place = from != 0 ? place | bit : place & ~bit;

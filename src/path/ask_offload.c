@@ -55,7 +55,7 @@ static void slot(const struct agent *agent, struct plane_flow *flow)
 			flow->nic[side] = entry->side[side].nic.total;
 	}
 	if (entry != NULL)
-		flow->mark = slots->names[flow->record.slot].mark;
+		flow->mark = slots_mark(slots, flow->record.slot);
 }
 
 void ask_flow(const struct station *station, struct ask *ask)

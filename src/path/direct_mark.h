@@ -17,112 +17,248 @@
 #define MARK_UPPER_OFFSET (ETHERNET_LENGTH + IPV4_LENGTH)
 #define MARK_LEAST (MARK_UPPER_OFFSET + TCP_LENGTH)
 
-/* Protocols that such a packet may have. */
-#define MARK_PROTOCOLS (1u << IPPROTO_TCP | 1u << IPPROTO_UDP)
-
 /*
- * What of a packet can be said before its record is there: whether it is such a one. What its lengths and its
- * TCP header say is looked at when it is accounted: mark_account().
+ * What a mark leads to: its record, and in the bits that are zeros in such an address the kind of its place
+ * (struct slot_name). NULL: nobody.
  */
-static __rte_always_inline bool mark_is_common(const struct rte_mbuf *packet)
+typedef const void *mark_named;
+
+#define MARK_KIND_SHIFT 4
+#define MARK_TCP (SLOT_TCP << MARK_KIND_SHIFT)
+static_assert(
+	sizeof(struct flow_record) == 1 << (MARK_KIND_SHIFT + SLOT_KIND_BITS), "no bit is lost");
+
+static __rte_always_inline mark_named mark_named_of(
+	const struct flow_record *records, uint32_t place)
 {
-	const uint8_t *bytes = rte_pktmbuf_mtod(packet, const uint8_t *);
+	return (const uint8_t *)records + ((uintptr_t)place << MARK_KIND_SHIFT);
+}
 
-	/* frames are 60 bytes at least */
-	if (unlikely(packet->data_len < MARK_LEAST))
-		return false;
+static __rte_always_inline uintptr_t mark_kind(mark_named named)
+{
+	return (uintptr_t)named & ((1 << SLOT_KIND_BITS) - 1) << MARK_KIND_SHIFT;
+}
 
-	uint32_t type = load_be32(bytes + 12) >> 8; /* and IP's version and header length */
-	uint32_t fragment = load_be16(bytes + 20) & 0x3fff;
-	uint32_t proto = bytes[MARK_IPV4_OFFSET + 9];
-
-	return ((type ^ 0x080045) | fragment | (proto & 0xe0)) == 0 &&
-	       (MARK_PROTOCOLS >> (proto & 31) & 1);
+static __rte_always_inline struct flow_record *mark_record(mark_named named)
+{
+	return (struct flow_record *)RTE_PTR_ALIGN_FLOOR(
+		(uintptr_t)named, sizeof(struct flow_record));
 }
 
 /* What packets of a burst are compared with, beside their records. */
 struct mark_burst {
-	uint32_t rest;	 /* the last four bytes of such keys without the protocol */
-	unsigned side;	 /* that the packets came in by */
+	const struct mark_form *forms; /* of the side that they came in by */
+	const uint16_t *cares;	       /* the same */
+	unsigned from_shift;	       /* to the end that they come from, in a kind */
+	unsigned side;
 	uint64_t now_us; /* 48 bits */
-	uint64_t
-		settled; /* bits of a record's status, and what they are of flows that nothing changes */
-	uint64_t settled_udp, settled_tcp;
 };
 
-/* Bits of struct flow_record's status: see there. */
-#define MARK_STATE_SHIFT 48
-#define MARK_KNOWN_SHIFT 53
-#define MARK_OFFLOAD_SHIFT 56
+/*
+ * A record's status, its highest 16 bits: see struct flow_record. A flow is settled when it is in the phase that it
+ * stays in until it ends, and its rule is proven: then a packet of it is nothing but counted.
+ */
+#define MARK_STATUS_SHIFT 48
+#define MARK_SETTLED_UDP FLOW_REPLIED
+#define MARK_SETTLED_TCP (FLOW_ESTABLISHED | 3 << 5)
+#define MARK_SETTLED_CARES(side) (15 | 3 << 5 | 7 << (8 + OFFLOAD_STATE_BITS * (side)))
+#define MARK_PROVEN (OFFLOAD_PROVEN << 8 | OFFLOAD_PROVEN << (8 + OFFLOAD_STATE_BITS))
 
-static inline struct mark_burst mark_burst_of(unsigned port, uint64_t now_us)
+/* Is the packet a common one, and of the protocol that its mark says? */
+static __rte_always_inline bool mark_is_common(const uint8_t *frame, uintptr_t kind)
 {
-	unsigned shift = MARK_OFFLOAD_SHIFT + OFFLOAD_STATE_BITS * (port % 2);
-	uint64_t proven = (uint64_t)OFFLOAD_PROVEN << shift;
+	uint32_t type = load_be32(frame + 12) >> 8; /* and IP's version and header length */
+	uint32_t fragment = load_be16(frame + 20) & 0x3fff;
+	uint32_t proto = kind & MARK_TCP ? IPPROTO_TCP : IPPROTO_UDP;
 
-	return (struct mark_burst){
-		.rest = (uint32_t)(FLOW_KEY_TAIL_IPV4 >> 32) | (port / 2) << 24,
-		.side = port % 2,
-		.now_us = now_us & CLOCK_MAX_US,
-		.settled = UINT64_C(15) << MARK_STATE_SHIFT | UINT64_C(3) << MARK_KNOWN_SHIFT |
-			   UINT64_C(7) << shift,
-		.settled_udp = (uint64_t)FLOW_REPLIED << MARK_STATE_SHIFT | proven,
-		.settled_tcp = (uint64_t)FLOW_ESTABLISHED << MARK_STATE_SHIFT |
-			       UINT64_C(3) << MARK_KNOWN_SHIFT | proven,
-	};
+	return ((type ^ 0x080045) | fragment | (proto ^ frame[MARK_IPV4_OFFSET + 9])) == 0;
 }
 
-/* Is the packet one of the record's flow, from that end? */
-static __rte_always_inline bool mark_verify(const struct mark_burst *burst,
-	const struct flow_record *record, const uint8_t *header, unsigned from)
+/* Of common packets. */
+static __rte_always_inline bool mark_is_settled(
+	const struct mark_burst *burst, const struct flow_record *record, uintptr_t kind)
 {
+	unsigned status = (unsigned)(record->status >> MARK_STATUS_SHIFT);
+	unsigned want = kind & MARK_TCP ? MARK_SETTLED_TCP : MARK_SETTLED_UDP;
+
+	return ((status ^ (want | MARK_PROVEN)) & MARK_SETTLED_CARES(burst->side)) == 0;
+}
+
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX512
+
+/*
+ * A frame's bytes 12 to 43 as a record expects them, by the kind of its place: which of the record's words lie
+ * where (0-15: of the addresses, 16 and 17: the ports, 18: the zone, 19: protocol and version, 23: the status;
+ * 24: zero), and what the others are. What has no place in a header lies where that has what differs from packet to
+ * packet: length, identification, checksum.
+ */
+struct mark_form {
+	uint16_t take[16];
+	uint16_t want[16];
+} __attribute__((aligned(64)));
+
+/* Words as they are loaded: the first byte is the low one. */
+#define MARK_FORM(proto, settled, from)                                                           \
+	{{24, 24, 18, 19, 24, 24, 23, 8 * (from), 8 * (from) + 1, 8 - 8 * (from), 9 - 8 * (from), \
+		 16 + (from), 17 - (from), 24, 24, 24},                                           \
+		{0x0008, 0x0045, 0, (proto) | 4 << 12, 0, (proto) << 8, (settled) | MARK_PROVEN,  \
+			0, 0, 0, 0, 0, 0, 0, 0, 0}}
+/* Kinds are SLOT_TCP, the end by side 0, the end by side 1. */
+#define MARK_FORMS(from)                                \
+	MARK_FORM(IPPROTO_UDP, MARK_SETTLED_UDP, from), \
+		MARK_FORM(IPPROTO_TCP, MARK_SETTLED_TCP, from)
+
+static const struct mark_form mark_forms[OFFLOAD_SIDES][1 << SLOT_KIND_BITS] = {
+	{MARK_FORMS(0), MARK_FORMS(1), MARK_FORMS(0), MARK_FORMS(1)},
+	{MARK_FORMS(0), MARK_FORMS(0), MARK_FORMS(1), MARK_FORMS(1)},
+};
+
+/* Of a header: type, version and length, fragment, protocol, addresses and ports. */
+static const uint16_t mark_header[16] __attribute__((aligned(32))) = {0xffff, 0x00ff, 0, 0, 0xff3f,
+	0xff00, 0, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0, 0, 0};
+
+/* And of the record: all but the wire, as a slot is of one, and of the status what is settled or not. */
+#define MARK_CARES(side)                                                                           \
+	{0xffff, 0xffff, 0xffff, 0xf0ff, 0xffff, 0xffff, MARK_SETTLED_CARES(side), 0xffff, 0xffff, \
+		0xffff, 0xffff, 0xffff, 0xffff, 0, 0, 0}
+static const uint16_t mark_cares[OFFLOAD_SIDES][16]
+	__attribute__((aligned(32))) = {MARK_CARES(0), MARK_CARES(1)};
+
+/*
+ * Is the packet a common one, and one of the record's flow, from that end, and is the flow settled? The rest of an
+ * IPv4 address is zeros. The record is read in the pieces that it is written in.
+ */
+static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
+	const struct flow_record *record, const uint8_t *frame, uintptr_t kind)
+{
+	const struct mark_form *form = &burst->forms[kind >> MARK_KIND_SHIFT];
+	__m256i addresses = _mm256_loadu_si256((const void *)record->key.addr);
+	__m128i rest = _mm_insert_epi16(_mm_loadl_epi64((const void *)record->key.port),
+		(short)(record->status >> MARK_STATUS_SHIFT), 7);
+	__m256i header = _mm256_and_si256(_mm256_loadu_si256((const void *)(frame + 12)),
+		_mm256_load_si256((const void *)mark_header));
+	__m256i key = _mm256_permutex2var_epi16(addresses,
+		_mm256_load_si256((const void *)form->take), _mm256_zextsi128_si256(rest));
+	/* 0x96: the three of them xor-ed */
+	__m256i odd = _mm256_ternarylogic_epi32(
+		header, key, _mm256_load_si256((const void *)form->want), 0x96);
+
+	return _mm256_testz_si256(odd, _mm256_load_si256((const void *)burst->cares));
+}
+
+#else
+
+static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
+	const struct flow_record *record, const uint8_t *frame, uintptr_t kind)
+{
+	const uint8_t *header = frame + MARK_IPV4_OFFSET;
+	const unsigned from = kind >> burst->from_shift & 1;
 	uint32_t ports = load_32(header + IPV4_LENGTH);
 	uint32_t turn = from << 4;
 	uint32_t both, tail;
 
+	if (unlikely(!mark_is_common(frame, kind)))
+		return false;
 	memcpy(&both, &record->key.port[0], sizeof(both));
 	memcpy(&tail, &record->key.zone, sizeof(tail));
 	ports = ports << turn | ports >> ((32 - turn) & 31);
 
-	/* the rest of an IPv4 address is zeros */
+	/* the rest of an IPv4 address is zeros; a slot is of one wire */
+	const uint32_t rest = (uint32_t)(FLOW_KEY_TAIL_IPV4 >> 32) | (uint32_t)header[9] << 16;
 	uint32_t src = load_32(header + 12) ^ load_32(record->key.addr[from]);
 	uint32_t dst = load_32(header + 16) ^ load_32(record->key.addr[!from]);
 
-	return (src | dst | (ports ^ both) | (tail ^ (burst->rest | (uint32_t)header[9] << 16))) ==
-	       0;
+	return ((src | dst | (ports ^ both) | ((tail ^ rest) & 0xf0ffffff)) == 0) &
+	       mark_is_settled(burst, record, kind);
+}
+
+#endif
+
+static inline struct mark_burst mark_burst_of(unsigned port, uint64_t now_us)
+{
+	return (struct mark_burst){
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX512
+		.forms = mark_forms[port % 2],
+		.cares = mark_cares[port % 2],
+#endif
+		.side = port % 2,
+		.from_shift = MARK_KIND_SHIFT + 1 + port % 2,
+		.now_us = now_us & CLOCK_MAX_US,
+	};
+}
+
+static __rte_always_inline bool mark_track(
+	struct flow_record *record, unsigned from, const uint8_t *header, int32_t length)
+{
+	const int32_t header_length = (int32_t)tcp_header_length(header);
+	const int32_t payload = length - header_length;
+	const struct tcp_segment tcp = {
+		.seq = load_be32(header + 4),
+		.ack = load_be32(header + 8),
+		.payload = (uint32_t)payload,
+		.window = load_be16(header + 14),
+		.flags = header[13],
+		.scale = TCP_SCALE_NONE,
+	};
+
+	if (unlikely((payload | (header_length - TCP_LENGTH)) < 0) ||
+		unlikely(!tcp_track_settled(record, from, &tcp)))
+		return false;
+	record->tcp_flags[from] |= tcp.flags;
+	return true;
 }
 
 /*
- * Accounts a verified packet of a flow that is settled: both have sent, and its rule is proven. False, with
- * nothing changed, where there is more to it.
+ * Accounts a packet that fits its record. False, with nothing changed, where there is more to it.
  */
 static __rte_always_inline bool mark_account(const struct mark_burst *burst,
-	struct flow_record *record, const struct rte_mbuf *packet, const uint8_t *header,
-	unsigned from)
+	struct flow_record *record, uint32_t bytes, const uint8_t *frame, uintptr_t kind)
 {
-	uint64_t status = record->status;
-	uint32_t packets = record->packets_low[from] + 1;
-	uint32_t bytes = record->bytes_low[from] + packet->pkt_len;
-	uint32_t length = load_be16(header + 2);
-	/* a low half overflows once in 2^32 */
-	bool over = (packets == 0) | (bytes < packet->pkt_len);
+	const uint8_t *header = frame + MARK_IPV4_OFFSET;
+	const unsigned from = kind >> burst->from_shift & 1;
+	const uint32_t length = load_be16(header + 2);
 
-	if (header[9] == IPPROTO_TCP) {
-		const struct tcp_segment tcp =
-			tcp_fields(header + IPV4_LENGTH, length - IPV4_LENGTH);
-
-		if (unlikely(over | ((status & burst->settled) != burst->settled_tcp) |
-			     (length < IPV4_LENGTH + TCP_LENGTH) |
-			     (header[IPV4_LENGTH + 12] < TCP_LENGTH << 2)) ||
-			unlikely(!tcp_track_settled(record, from, &tcp)))
+	if (kind & MARK_TCP) {
+		if (unlikely(!mark_track(
+			    record, from, header + IPV4_LENGTH, (int32_t)length - IPV4_LENGTH)))
 			return false;
-		record->tcp_flags[from] |= tcp.flags;
-	} else if (unlikely(over | ((status & burst->settled) != burst->settled_udp) |
-			    (length < IPV4_LENGTH + sizeof(uint32_t)))) {
+	} else if (unlikely(length < IPV4_LENGTH + sizeof(uint32_t))) {
 		return false;
 	}
-	record->packets_low[from] = packets;
-	record->bytes_low[from] = bytes;
-	record->status = (status & ~CLOCK_MAX_US) | burst->now_us;
+	/* a low half overflows once in 2^32 */
+	if (unlikely(++record->packets_low[from] == 0))
+		record->packets_high[from]++;
+	if (unlikely((record->bytes_low[from] += bytes) < bytes))
+		record->bytes_high[from]++;
+	/* around what is read when the next packet is held against it */
+	uint32_t low = (uint32_t)burst->now_us;
+	uint16_t high = (uint16_t)(burst->now_us >> 32);
+
+	memcpy(&record->status, &low, sizeof(low));
+	memcpy((uint8_t *)&record->status + sizeof(low), &high, sizeof(high));
+	return true;
+}
+
+/*
+ * Accounts a packet whose mark names that record, if it is of the flow and nothing but counted. `trust`: it is
+ * not held against the record. Else false, with nothing changed.
+ */
+static __rte_always_inline bool mark_packet(const struct mark_burst *burst, mark_named named,
+	const struct rte_mbuf *packet, uint64_t *bytes, bool trust)
+{
+	const uint8_t *frame = rte_pktmbuf_mtod(packet, const uint8_t *);
+	struct flow_record *record = mark_record(named);
+	const uintptr_t kind = mark_kind(named);
+	const uint32_t length = packet->pkt_len;
+
+	/* frames are 60 bytes at least */
+	if (unlikely(packet->data_len < MARK_LEAST))
+		return false;
+	if (trust ? unlikely(!mark_is_common(frame, kind) || !mark_is_settled(burst, record, kind))
+		  : unlikely(!mark_fits(burst, record, frame, kind)))
+		return false;
+	if (unlikely(!mark_account(burst, record, length, frame, kind)))
+		return false;
+	*bytes += length;
 	return true;
 }

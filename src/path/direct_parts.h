@@ -16,10 +16,10 @@ struct direct_burst {
 	uint8_t info_of[STATION_BURST]; /* where each packet's is; as it comes without offload */
 	/* with offload: direct_watch.c */
 	uint64_t marked; /* a bit for each packet whose mark would name a slot of this worker */
-	uint64_t ends;	 /* from which end of its flow such a packet comes, if it is of that flow */
+	bool trusted;	 /* its marks are not verified */
 	unsigned n_top;	 /* infos at the end of the row: of marked packets that had to be read */
 	uint32_t mark[STATION_BURST];
-	struct flow_record *record[STATION_BURST]; /* that the mark names, or NULL */
+	const void *named[STATION_BURST]; /* what the mark leads to: mark_named */
 };
 
 /* The walk, compiled for one SIMD level. */

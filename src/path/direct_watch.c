@@ -22,21 +22,18 @@ static __rte_always_inline uint32_t slot_of(
 	return judge_has_mark(packet) ? slots_of_mark(slots, judge_mark(packet)) : SLOT_NONE;
 }
 
-/* The record that a mark names, and its lines on their way; NULL: nobody is named so. */
-static __rte_always_inline struct flow_record *resolve(const struct slots *slots,
-	struct flow_record *records, uint32_t mark, unsigned side, uint64_t *from)
+/* What a mark leads to, and its record's lines on their way. */
+static __rte_always_inline mark_named resolve(
+	const struct slot_name *name, const struct flow_record *records, uint32_t mark)
 {
-	const struct slot_name *name = &slots->names[slots_of_mark(slots, mark)];
-	uint32_t position = name->place & SLOT_POSITION;
-	struct flow_record *record = &records[position];
+	const mark_named named = mark_named_of(records, name->place);
 
-	*from = slot_name_from(name, side);
-	if (unlikely((name->mark != mark) | (position == SLOT_POSITION)))
+	if (unlikely(name->mark != mark))
 		return NULL;
-	rte_prefetch0(record);
-	if (name->place & SLOT_TCP)
-		rte_prefetch0(&record->bytes_high);
-	return record;
+	rte_prefetch0(mark_record(named));
+	if (mark_kind(named) & MARK_TCP)
+		rte_prefetch0(&mark_record(named)->bytes_high);
+	return named;
 }
 
 /* Packets with marks from the `begin`th on; says where the first is that has none. What they name is fetched. */
@@ -63,20 +60,14 @@ static __rte_always_inline unsigned sort_marked(
 static __rte_always_inline void resolve_all(
 	const struct station *station, struct direct_burst *burst, unsigned begin)
 {
-	const unsigned port = burst->rx->port;
-	const struct slots slots = station->worker.agent->wire[port / 2].slots;
+	const struct slots slots = station->worker.agent->wire[burst->rx->port / 2].slots;
 	struct flow_record *const records = station->worker.shard->table.records;
-	uint64_t ends = 0;
 
-	for (unsigned i = begin; i < burst->n; i++) {
-		uint64_t from;
-
-		if (unlikely(!(burst->marked >> i & 1)))
-			continue;
-		burst->record[i] = resolve(&slots, records, burst->mark[i], port % 2, &from);
-		ends |= from << i;
-	}
-	burst->ends |= ends;
+	for (unsigned i = begin; i < burst->n; i++)
+		if (likely(burst->marked >> i & 1))
+			burst->named[i] =
+				resolve(&slots.names[slots_of_mark(&slots, burst->mark[i])],
+					records, burst->mark[i]);
 }
 
 /*
@@ -171,7 +162,7 @@ static __rte_noinline bool account_rare(struct station *station, struct direct_b
 		.flags = port % 2 != 0 ? PACKET_SIDE : 0,
 	};
 	struct flow_shard *shard = station->worker.shard;
-	struct flow_record *record = burst->record[i];
+	struct flow_record *record = mark_record(burst->named[i]);
 	unsigned at = STATION_BURST - 1 - burst->n_top;
 	struct packet_info *info = &burst->info[at];
 
@@ -195,21 +186,73 @@ static __rte_noinline bool account_rare(struct station *station, struct direct_b
 	return true;
 }
 
-/* A packet with a mark of this worker's numbers, which may name nobody. False: it is not plain. */
-static __rte_always_inline bool account_named(struct station *station, struct direct_burst *burst,
-	unsigned i, const struct mark_burst *marks, bool trust,
-	struct direct_exceptions *exceptions)
+/*
+ * Packets with marks up to the first that is more than counted: says where that is, and adds up the bytes of those
+ * before it. With a row of packets the loop has every register to itself.
+ */
+static __rte_always_inline unsigned account_each(uint64_t now_us, const struct direct_burst *burst,
+	unsigned begin, unsigned end, uint64_t *bytes, unsigned side, bool trust)
 {
-	const struct rte_mbuf *packet = burst->packet[i];
-	const uint8_t *header = rte_pktmbuf_mtod_offset(packet, const uint8_t *, MARK_IPV4_OFFSET);
-	struct flow_record *record = burst->record[i];
-	unsigned from = burst->ends >> i & 1;
+	const struct mark_burst marks = mark_burst_of(side, now_us);
+	uint64_t sum = 0;
+	unsigned i;
 
-	if (likely(record != NULL && mark_is_common(packet) &&
-		    (trust || mark_verify(marks, record, header, from)) &&
-		    mark_account(marks, record, packet, header, from)))
-		return true;
-	return account_rare(station, burst, i, exceptions);
+	for (i = begin; i < end; i++) {
+		if (unlikely(burst->named[i] == NULL) ||
+			unlikely(!mark_packet(
+				&marks, burst->named[i], burst->packet[i], &sum, trust)))
+			break;
+	}
+	*bytes += sum;
+	return i;
+}
+
+/* The side is a constant in the loop. */
+static __rte_noinline unsigned account_row_0(uint64_t now_us, const struct direct_burst *burst,
+	unsigned begin, unsigned end, uint64_t *bytes)
+{
+	return account_each(now_us, burst, begin, end, bytes, 0, false);
+}
+
+static __rte_noinline unsigned account_row_1(uint64_t now_us, const struct direct_burst *burst,
+	unsigned begin, unsigned end, uint64_t *bytes)
+{
+	return account_each(now_us, burst, begin, end, bytes, 1, false);
+}
+
+static __rte_noinline unsigned trust_row(uint64_t now_us, const struct direct_burst *burst,
+	unsigned begin, unsigned end, uint64_t *bytes)
+{
+	return account_each(now_us, burst, begin, end, bytes, burst->rx->port % 2, true);
+}
+
+static __rte_always_inline unsigned account_row(uint64_t now_us, const struct direct_burst *burst,
+	unsigned begin, unsigned end, uint64_t *bytes)
+{
+	if (unlikely(burst->trusted))
+		return trust_row(now_us, burst, begin, end, bytes);
+	return burst->rx->port % 2 == 0 ? account_row_0(now_us, burst, begin, end, bytes)
+					: account_row_1(now_us, burst, begin, end, bytes);
+}
+
+/*
+ * A row of packets with marks of this worker's numbers, which may name nobody; says where the first is that is
+ * not plain. Adds up the bytes of those before it.
+ */
+static inline unsigned account_named(struct station *station, struct direct_burst *burst,
+	unsigned begin, unsigned end, uint64_t *bytes, struct direct_exceptions *exceptions)
+{
+	const uint64_t now_us = station->worker.shard->now_us;
+
+	for (unsigned i = begin; i < end; i++) {
+		i = account_row(now_us, burst, i, end, bytes);
+		if (likely(i == end))
+			break;
+		if (!account_rare(station, burst, i, exceptions))
+			return i;
+		*bytes += burst->packet[i]->pkt_len;
+	}
+	return end;
 }
 
 /* One without a mark of ours; its place among those that were looked up is `up`. */
@@ -230,68 +273,61 @@ static inline void account_found(struct station *station, struct direct_burst *b
 	}
 }
 
-/* Named packets of small tables are fetched so many places before they are accounted. */
-#define FETCH_AHEAD 16
+/* Packets with marks from the front, as many as there are; their records are on their way. */
+static __rte_noinline unsigned fetch_front(
+	const struct slots *of, struct flow_record *records, struct direct_burst *burst, unsigned n)
+{
+	const struct slots slots = *of;
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		const struct rte_mbuf *packet = burst->packet[i];
+		uint32_t slot = slot_of(&slots, packet);
+
+		if (unlikely(slot == SLOT_NONE))
+			break;
+		burst->named[i] = resolve(&slots.names[slot], records, judge_mark(packet));
+	}
+	burst->marked = i == 0 ? 0 : UINT64_MAX >> (64 - i);
+	return i;
+}
 
 /*
  * Packets with marks from the front, fetched and accounted in one go: in a table that lies in the nearest caches
  * a second look at each packet costs more than its record. Says how many.
  */
-static __rte_always_inline unsigned account_front(struct station *station, unsigned n,
-	struct direct_burst *burst, bool trust, struct direct_exceptions *exceptions)
+static unsigned account_front(struct station *station, unsigned n, struct direct_burst *burst,
+	struct direct_exceptions *exceptions)
 {
-	const unsigned port = burst->rx->port;
-	const struct mark_burst marks = mark_burst_of(port, station->worker.shard->now_us);
-	const struct slots slots = station->worker.agent->wire[port / 2].slots;
-	struct flow_record *const records = station->worker.shard->table.records;
-	unsigned fetched = 0, done = 0;
+	const unsigned fetched =
+		fetch_front(&station->worker.agent->wire[burst->rx->port / 2].slots,
+			station->worker.shard->table.records, burst, n);
 
-	do {
-		const unsigned end = RTE_MIN(fetched + FETCH_AHEAD, n);
-		const unsigned before = fetched;
-
-		for (; fetched < end; fetched++) {
-			const struct rte_mbuf *packet = burst->packet[fetched];
-			uint64_t from;
-
-			if (unlikely(slot_of(&slots, packet) == SLOT_NONE))
-				break;
-			burst->record[fetched] =
-				resolve(&slots, records, judge_mark(packet), port % 2, &from);
-			burst->ends |= from << fetched;
-		}
-		if (fetched > before)
-			burst->marked |= (UINT64_MAX >> (64 - (fetched - before))) << before;
-		/* those fetched now are accounted when the next ones have been asked for */
-		const bool last = fetched < end || fetched == n;
-
-		for (; done < (last ? fetched : before); done++)
-			if (!account_named(station, burst, done, &marks, trust, exceptions))
-				return done;
-		if (last)
-			break;
-	} while (done < n);
-	return done;
+	return account_named(station, burst, 0, fetched, &burst->bytes, exceptions);
 }
 
 /* The rest of a burst, or all; says where the first is that is not plain after all. */
-static __rte_always_inline unsigned account_sorted(struct station *station,
-	struct direct_burst *burst, unsigned begin, bool trust,
+static unsigned account_sorted(struct station *station, struct direct_burst *burst, unsigned begin,
 	struct direct_exceptions *exceptions)
 {
-	const struct mark_burst marks =
-		mark_burst_of(burst->rx->port, station->worker.shard->now_us);
+	const unsigned n = RTE_MIN(burst->n, (unsigned)STATION_BURST);
+	uint64_t counted = 0; /* have been when they came */
 	unsigned up = 0;
 
-	for (unsigned i = begin; i < burst->n; i++) {
-		if (likely(burst->marked >> i & 1)) {
-			if (!account_named(station, burst, i, &marks, trust, exceptions))
-				return i;
-		} else {
-			account_found(station, burst, i, up++, exceptions);
+	for (unsigned i = begin; i < n;) {
+		const uint64_t others = ~burst->marked >> i;
+		unsigned end = others == 0 ? n : i + (unsigned)__builtin_ctzll(others);
+
+		end = RTE_MIN(end, n);
+		if (end == i) {
+			account_found(station, burst, i++, up++, exceptions);
+			continue;
 		}
+		i = account_named(station, burst, i, end, &counted, exceptions);
+		if (unlikely(i < end))
+			return i;
 	}
-	return burst->n;
+	return n;
 }
 
 static inline bool trusts(const struct worker *worker)
@@ -344,9 +380,7 @@ static void finish_burst(struct station *station, struct direct_burst *burst, un
 	unsigned n = burst->n, plain = n;
 
 	if (done < n)
-		plain = likely(!trusts(&station->worker))
-				? account_sorted(station, burst, done, false, exceptions)
-				: account_sorted(station, burst, done, true, exceptions);
+		plain = account_sorted(station, burst, done, exceptions);
 	if (unlikely(plain < n))
 		give_back(station, burst, plain, rest);
 	flow_shard_counted(
@@ -370,12 +404,12 @@ static void finish(struct station *station)
 	finish_burst(station, &direct->burst[!direct->turn], 0, &exceptions);
 }
 
-static void count_received(struct station *station, struct direct_burst *burst)
+/* Packets from the `begin`th on; the bytes of those before it have been added up. */
+static void count_received(struct station *station, struct direct_burst *burst, unsigned begin)
 {
 	struct path_counters *counters = &station->worker.counters[burst->rx->port / 2];
 
-	burst->bytes = 0;
-	for (unsigned i = 0; i < burst->n; i++)
+	for (unsigned i = begin; i < burst->n; i++)
 		burst->bytes += burst->packet[i]->pkt_len;
 	counters->received += burst->n;
 	counters->received_bytes += burst->bytes;
@@ -396,16 +430,14 @@ static unsigned walk_now(struct station *station, struct direct_burst *burst, un
 	struct flow_table *table = &station->worker.shard->table;
 
 	pass_time(station);
-	unsigned done = likely(!trusts(&station->worker))
-				? account_front(station, n, burst, false, &exceptions)
-				: account_front(station, n, burst, true, &exceptions);
+	unsigned done = account_front(station, n, burst, &exceptions);
 	uint64_t tcp = 0;
 
 	burst->n = done;
 	burst->up.n = 0;
 	if (done < n)
 		tcp = sort(station, burst->rx, done, n, burst);
-	count_received(station, burst);
+	count_received(station, burst, done);
 	if (burst->up.n != 0) {
 		find_hash(table, &burst->up);
 		find_candidates(table, &burst->up, tcp);
@@ -426,7 +458,7 @@ static unsigned walk_carried(struct station *station, struct direct_burst *burst
 	struct flow_table *table = &station->worker.shard->table;
 	uint64_t tcp = sort(station, burst->rx, 0, n, burst);
 
-	count_received(station, burst);
+	count_received(station, burst, 0);
 	if (burst->up.n != 0)
 		find_hash(table, &burst->up);
 	stage_end(stages, STAGE_TRIAGE, burst->n);
@@ -451,8 +483,10 @@ static unsigned begin(
 	struct direct_burst *burst = &direct->burst[direct->turn];
 
 	burst->rx = rx;
-	burst->marked = burst->ends = 0;
+	burst->marked = 0;
+	burst->bytes = 0;
 	burst->n_top = 0;
+	burst->trusted = trusts(&station->worker);
 	memcpy(burst->packet, packets, n * sizeof(packets[0]));
 	return flow_look_up_waits(&station->worker.shard->table) ? walk_carried(station, burst, n)
 								 : walk_now(station, burst, n);

@@ -225,7 +225,8 @@ static unsigned looked_up_together(const struct offload_live *live)
 {
 	const struct direct *direct = live->plane->stations[0].direct;
 
-	return RTE_MAX(direct->burst[0].up.n, direct->burst[1].up.n);
+	/* in a small table no burst waits for another: it is always the same one */
+	return direct->burst[direct->turn].up.n;
 }
 
 /* A burst without marks is looked up whole, and one with marks not at all. */

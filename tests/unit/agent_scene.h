@@ -243,7 +243,7 @@ static inline void agent_packet(
 	record->packets_low[from]++;
 	if (marked) {
 		packet.ol_flags = RTE_MBUF_F_RX_FDIR_ID;
-		packet.hash.fdir.hi = scene->agent->wire[0].slots.names[record->slot].mark;
+		packet.hash.fdir.hi = slots_mark(&scene->agent->wire[0].slots, record->slot);
 	}
 	judge_packet(scene->agent, side, &packet, position, &info);
 }

@@ -20,7 +20,7 @@ static const struct flow_key some_key = {.proto = 6, .zone = 77};
 
 static uint32_t mark_of(const struct slots *slots, uint32_t slot)
 {
-	return slots->names[slot].mark;
+	return slots_mark(slots, slot);
 }
 
 /* Time enough for whatever drains. */
@@ -44,8 +44,8 @@ static void a_mark_has_room_for_number_and_generations(void **state)
 		{100, 3, 0xffff, 99},
 		{4097, 1, 0xffff, 4096},
 		{5, 16, 0xffff, 16},
-		{1, 1, 8, 1},
-		{1, 1, 7, 0},
+		{1, 1, 16, 1},
+		{1, 1, 15, 0},
 		{8, 2, 15, 0},
 		{8, 2, 17, 2},
 		{9, 1, 100, 8},
