@@ -36,11 +36,15 @@ static __rte_always_inline mark_named resolve(
 	return named;
 }
 
-/* Packets with marks from the `begin`th on; says where the first is that has none. What they name is fetched. */
-static __rte_always_inline unsigned sort_marked(
+/*
+ * Packets with marks from the `begin`th on; says where the first is that has none. What they name is fetched, and
+ * their bytes are added up.
+ */
+static __rte_noinline unsigned sort_marked(
 	const struct slots *of, struct direct_burst *burst, unsigned begin, unsigned n)
 {
 	const struct slots slots = *of;
+	uint64_t bytes = 0;
 	unsigned i;
 
 	for (i = begin; i < n; i++) {
@@ -50,9 +54,11 @@ static __rte_always_inline unsigned sort_marked(
 			break;
 		burst->mark[i] = judge_mark(burst->packet[i]);
 		rte_prefetch0(&slots.names[slot]);
+		bytes += burst->packet[i]->pkt_len;
 	}
 	if (i > begin)
 		burst->marked |= (UINT64_MAX >> (64 - (i - begin))) << begin;
+	burst->bytes += bytes;
 	return i;
 }
 
@@ -404,13 +410,13 @@ static void finish(struct station *station)
 	finish_burst(station, &direct->burst[!direct->turn], 0, &exceptions);
 }
 
-/* Packets from the `begin`th on; the bytes of those before it have been added up. */
-static void count_received(struct station *station, struct direct_burst *burst, unsigned begin)
+/* The bytes of those with marks have been added up. */
+static void count_received(struct station *station, struct direct_burst *burst)
 {
 	struct path_counters *counters = &station->worker.counters[burst->rx->port / 2];
 
-	for (unsigned i = begin; i < burst->n; i++)
-		burst->bytes += burst->packet[i]->pkt_len;
+	for (unsigned i = 0; i < burst->up.n; i++)
+		burst->bytes += burst->info[i].bytes;
 	counters->received += burst->n;
 	counters->received_bytes += burst->bytes;
 }
@@ -437,7 +443,7 @@ static unsigned walk_now(struct station *station, struct direct_burst *burst, un
 	burst->up.n = 0;
 	if (done < n)
 		tcp = sort(station, burst->rx, done, n, burst);
-	count_received(station, burst, done);
+	count_received(station, burst);
 	if (burst->up.n != 0) {
 		find_hash(table, &burst->up);
 		find_candidates(table, &burst->up, tcp);
@@ -458,7 +464,7 @@ static unsigned walk_carried(struct station *station, struct direct_burst *burst
 	struct flow_table *table = &station->worker.shard->table;
 	uint64_t tcp = sort(station, burst->rx, 0, n, burst);
 
-	count_received(station, burst, 0);
+	count_received(station, burst);
 	if (burst->up.n != 0)
 		find_hash(table, &burst->up);
 	stage_end(stages, STAGE_TRIAGE, burst->n);
