@@ -200,14 +200,14 @@ static bool hand_in(struct agent *agent, unsigned port, const struct queue_entry
 
 	if (record == NULL)
 		return true;
-	struct agent_at at = agent_at_record(agent, port % 2, record);
+	struct agent_at at = agent_at_waiting(agent, port % 2, record, entry->from);
 
 	if (!give_slot(agent, record, entry->position)) {
 		agent->port[port].counters.no_slot++;
 		agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_NO_SLOT, 0);
 		return true;
 	}
-	at = agent_at_record(agent, port % 2, record);
+	at = agent_at_waiting(agent, port % 2, record, entry->from);
 	/* the other one was queued for the same packets, and was first */
 	if (agent_comes_by_both(&at, entry->from)) {
 		agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_BOTH_SIDES, 0);
@@ -232,7 +232,7 @@ static void send_home(struct agent *agent, unsigned port)
 
 		if (record == NULL)
 			continue;
-		const struct agent_at at = agent_at_record(agent, port % 2, record);
+		const struct agent_at at = agent_at_waiting(agent, port % 2, record, entry.from);
 
 		agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_BREAKER, 0);
 	}

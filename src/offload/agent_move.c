@@ -14,6 +14,7 @@ struct agent_at agent_at_slot(struct agent *agent, unsigned port, uint32_t slot)
 		.slot = slot,
 		.entry = entry,
 		.side = &entry->side[port % 2],
+		.from = entry->side[port % 2].from,
 		.record = entry->position == FLOW_NONE
 				  ? NULL
 				  : flow_table_record(agent->config.table, entry->position),
@@ -28,6 +29,15 @@ struct agent_at agent_at_record(struct agent *agent, unsigned side, struct flow_
 	if (offload_has_slot(record))
 		at = agent_at_slot(agent, port, record->slot);
 	at.record = record;
+	return at;
+}
+
+struct agent_at agent_at_waiting(
+	struct agent *agent, unsigned side, struct flow_record *record, unsigned from)
+{
+	struct agent_at at = agent_at_record(agent, side, record);
+
+	at.from = from;
 	return at;
 }
 
@@ -63,7 +73,7 @@ void agent_move(
 		.kind = CHANGE_FLOW,
 		.reason = reason,
 		.port = at->port & 0xff,
-		.from = at->entry != NULL && at->side->from != 0,
+		.from = at->from & 1,
 		.before = before & 7,
 		.after = after & 7,
 		.detail = detail,
@@ -153,7 +163,7 @@ static void displace(struct agent *agent, unsigned port, const struct queue_entr
 	if (record->state == FLOW_FREE || agent_tag(record) != entry->tag ||
 		offload_state(record, port % 2) != OFFLOAD_QUEUED)
 		return;
-	const struct agent_at at = agent_at_record(agent, port % 2, record);
+	const struct agent_at at = agent_at_waiting(agent, port % 2, record, entry->from);
 
 	agent->port[port].counters.displaced++;
 	agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_DISPLACED, 0);
@@ -162,7 +172,7 @@ static void displace(struct agent *agent, unsigned port, const struct queue_entr
 void agent_want(struct agent *agent, uint32_t position, unsigned side, unsigned from, uint32_t rate)
 {
 	struct flow_record *record = flow_table_record(agent->config.table, position);
-	const struct agent_at at = agent_at_record(agent, side, record);
+	const struct agent_at at = agent_at_waiting(agent, side, record, from);
 	struct queue_entry entry = {
 		.rate = rate,
 		.position = position,

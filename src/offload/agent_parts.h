@@ -32,12 +32,16 @@ struct agent_at {
 	struct slot *entry; /* NULL: the flow has none */
 	struct slot_side *side;
 	struct flow_record *record; /* NULL: it has gone */
+	unsigned from;		    /* the key's end that the direction comes from */
 };
 
 /* The slot and its record. */
 struct agent_at agent_at_slot(struct agent *agent, unsigned port, uint32_t slot);
-/* The record and its slot. */
+/* The record and its slot, if it has one. `from` is that of its last rule there, and 0 where it had none. */
 struct agent_at agent_at_record(struct agent *agent, unsigned side, struct flow_record *record);
+/* The same of packets from that end, which wait for a rule or were to. */
+struct agent_at agent_at_waiting(
+	struct agent *agent, unsigned side, struct flow_record *record, unsigned from);
 
 static inline unsigned agent_wire_of(unsigned port)
 {

@@ -132,9 +132,12 @@ def test_in_the_nic(started):
         "in_hw", "busy", "every flow is given to the NIC, since the threshold is 0")(answer))
     for answer in explained:
         assert answer["marked_packets"] > 0
-        for port in ("a", "b"):
+        for side in answer["directions"]:
+            mine = [change for change in reversed(answer["changes"])
+                    if change["direction"] == side["direction"]]
+            assert {change["port"] for change in mine} == {side["port"]}
             changes = [(change["before"], change["after"], change.get("proven"))
-                       for change in reversed(answer["changes"]) if change["port"] == port]
+                       for change in mine]
             assert changes == [("software", "queued", None), ("queued", "installing", None),
                                ("installing", "in_hw", False), ("in_hw", "in_hw", True)]
     assert len({answer["mark"] for answer in explained}) == 40

@@ -166,7 +166,7 @@ static inline void agent_scene_begin(struct agent_scene *scene, uint32_t slots, 
 		assert_int_equal(installer_wait(scene->installer[i], AGENT_WAIT_US / 1000), 0);
 		config.installer[i] = scene->installer[i];
 	}
-	assert_int_equal(flow_table_init(&scene->table, 256, &agent_secret, 0), 0);
+	assert_int_equal(flow_table_init(&scene->table, 512, &agent_secret, 0), 0);
 	assert_int_equal(agent_create(&scene->agent, &config), 0);
 	assert_int_equal(agent_slots_init(&wire, &config, 0), 0);
 	agent_adopt(scene->agent, 0, &wire);

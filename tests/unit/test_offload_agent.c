@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the agent makes of answers and packets, one side of a flow apart from the other. */
 #include "agent_scene.h"
-
 #include "traffic/draw.h"
 
 /* Packets without the mark until the direction has left the NIC. */
@@ -221,6 +220,73 @@ static bool is_quiet(struct agent_scene *scene, uint32_t flow)
 	return true;
 }
 
+/* The newest change is that of the flow, which came to that state by that side, and is of packets from that end. */
+static void check_change(struct agent_scene *scene, uint32_t flow, unsigned side, unsigned from,
+	enum offload_state after, uint8_t reason)
+{
+	const struct change_ring *ring = &scene->agent->changes;
+	const struct offload_change *change = &ring->change[(ring->n - 1) % CHANGE_RING];
+
+	assert_true(flow_key_equal(&change->key, &agent_record(scene, flow)->key));
+	assert_int_equal(change->port, side);
+	assert_int_equal(change->after, after);
+	assert_int_equal(change->reason, reason);
+	assert_int_equal(change->from, from);
+}
+
+/* Also while it has no slot, or none yet for that side: who waits, and who is sent away. */
+static void changes_tell_the_end(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		const unsigned side = i / 2, from = i % 2;
+		struct agent_scene scene;
+
+		agent_scene_begin(&scene, 1, false);
+		uint32_t one = agent_flow(&scene, IPPROTO_UDP, 1);
+		uint32_t other = agent_flow(&scene, IPPROTO_UDP, 2);
+		struct health *health = installer_health(scene.installer[side]);
+
+		agent_sample(scene.agent, one, side, from);
+		check_change(&scene, one, side, from, OFFLOAD_QUEUED, OFFLOAD_BUSY);
+		agent_until(&scene, agent_state(&scene, one, side) == OFFLOAD_ACCEPTED);
+		check_change(&scene, one, side, from, OFFLOAD_ACCEPTED, OFFLOAD_BUSY);
+		/* the other direction, whose side of the slot is as it was made */
+		agent_sample(scene.agent, one, !side, !from);
+		check_change(&scene, one, !side, !from, OFFLOAD_QUEUED, OFFLOAD_BUSY);
+		agent_until(&scene, agent_state(&scene, one, !side) == OFFLOAD_ACCEPTED);
+		agent_sample(scene.agent, other, side, from);
+		agent_turn(scene.agent, scene.now_us);
+		check_change(&scene, other, side, from, OFFLOAD_SOFTWARE, OFFLOAD_NO_SLOT);
+		agent_sample(scene.agent, other, side, from);
+		atomic_store(&health->retry_us, UINT64_MAX);
+		atomic_store(&health->state, HEALTH_OPEN);
+		agent_turn(scene.agent, scene.now_us);
+		check_change(&scene, other, side, from, OFFLOAD_SOFTWARE, OFFLOAD_BREAKER);
+		agent_scene_end(&scene);
+	}
+}
+
+/* A busier flow takes the place of one that waits. */
+static void displaced_ones_tell_the_end(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	for (uint16_t i = 1; i <= QUEUE_SIZE; i++)
+		agent_sample(scene.agent, agent_flow(&scene, IPPROTO_UDP, i), 0, 1);
+	struct queue_entry *least = &scene.agent->port[0].queue.entry[0];
+	uint32_t first = least->position, flow = agent_flow(&scene, IPPROTO_TCP, 1);
+
+	least->rate = 0;
+	agent_sample(scene.agent, flow, 0, 0);
+	check_change(&scene, flow, 0, 0, OFFLOAD_QUEUED, OFFLOAD_BUSY);
+	scene.agent->changes.n--;
+	check_change(&scene, first, 0, 1, OFFLOAD_SOFTWARE, OFFLOAD_DISPLACED);
+	agent_scene_end(&scene);
+}
+
 /* Packets of both ends by both ports in any order, rules that come and go: what is told is what was marked. */
 static void marked_packets_are_told_exactly(void **state)
 {
@@ -334,6 +400,8 @@ int main(void)
 		cmocka_unit_test(packets_by_the_other_port_are_not_marked),
 		cmocka_unit_test(one_of_two_that_wait_is_asked_in),
 		cmocka_unit_test(late_marks_are_counted_once),
+		cmocka_unit_test(changes_tell_the_end),
+		cmocka_unit_test(displaced_ones_tell_the_end),
 		cmocka_unit_test(marked_packets_are_told_exactly),
 		cmocka_unit_test(a_counter_that_stands_is_found_within_a_second),
 		cmocka_unit_test(a_counter_that_is_read_now_and_then_is_not_stuck),
