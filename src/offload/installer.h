@@ -7,7 +7,8 @@
  * NIC costs nobody but those who wait for its rules.
  *
  * Order: each worker's deletes go before its inserts, its inserts before its counter readings; workers in
- * turn. For one place a worker has one request under way at a time (that of a counter beside none).
+ * turn. For one place a worker has one request under way at a time, and one of its counter beside it: a rule may
+ * have gone when its counter's turn comes, and that answer is -EOPNOTSUPP, which is no refusal and no failure.
  * Answers always find room: at most INSTALLER_UNDER_WAY of a worker are under way, and what is more is
  * not taken.
  *
@@ -66,7 +67,7 @@ struct installer_answer {
 	uint32_t place;
 	int16_t result; /* 0 or an answer of the provider; never -EINPROGRESS */
 	uint8_t op;
-	uint8_t reason;	  /* of a refusal: OFFLOAD_REFUSALS + n; or the installer's own */
+	uint8_t reason;	  /* of a refusal: OFFLOAD_REFUSALS + n; or the installer's own; else 0 */
 	uint32_t took_us; /* from asked to answered */
 	uint32_t unused;
 };

@@ -18,9 +18,9 @@
  *	-EOPNOTSUPP	the NIC does not do such rules; asking again is no use
  *	-EAGAIN		not now: a queue is full, or a rule of the same pattern is there still
  *	-EIO		the device failed, or forgot; nothing is known of what it holds
- * Everything but 0 and -EINPROGRESS comes with the driver's errno and sentence in `why`. After a failed
- * insert the place has no rule; after a failed remove it still has one, unless the answer was -EIO and
- * provider_reset() followed.
+ * Everything but 0 and -EINPROGRESS comes with the driver's errno and sentence in `why` (but where there is no
+ * counter to be read). After a failed insert the place has no rule; after a failed remove it still has one, unless
+ * the answer was -EIO and provider_reset() followed.
  *
  * A driver is not believed when it says yes (that is the audit's work), but is when it says no.
  *
@@ -135,7 +135,10 @@ const struct provider_abilities *provider_abilities(const struct provider *provi
 int provider_insert(struct provider *provider, uint32_t place, const struct offload_rule *rule,
 	struct provider_why *why);
 int provider_remove(struct provider *provider, uint32_t place, struct provider_why *why);
-/* The counter of a place that has a rule. Where the port has none: -EOPNOTSUPP. Never -EINPROGRESS. */
+/*
+ * The counter of a place's rule. Never -EINPROGRESS. Where there is no rule (any more), or one without a counter, no
+ * driver is asked: -EOPNOTSUPP, with nothing in `why`.
+ */
 int provider_query(struct provider *provider, uint32_t place, struct provider_count *count,
 	struct provider_why *why);
 

@@ -200,8 +200,10 @@ static int query(struct provider *provider, uint32_t number, struct provider_cou
 	const struct place *place = &async->places[number];
 
 	assert(number < async->n_places);
-	if (place->state != PLACE_RULE || !place->counts || !provider->abilities.counts)
-		return refuse(why, -EOPNOTSUPP, ENOTSUP, "the rule has no counter");
+	if (place->state != PLACE_RULE || !place->counts || !provider->abilities.counts) {
+		*why = (struct provider_why){0};
+		return -EOPNOTSUPP;
+	}
 	return answer_count(async->port.id, place->flow, count, why);
 }
 

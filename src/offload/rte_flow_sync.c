@@ -114,7 +114,7 @@ static int query(struct provider *provider, uint32_t number, struct provider_cou
 
 	assert(number < sync->n_places);
 	if (place->flow == NULL || !place->counts || !provider->abilities.counts) {
-		answer_words(why, ENOTSUP, "the rule has no counter");
+		*why = (struct provider_why){0};
 		return -EOPNOTSUPP;
 	}
 	return answer_count(sync->port.id, place->flow, count, why);

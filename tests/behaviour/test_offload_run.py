@@ -158,7 +158,7 @@ def test_a_rate_above_the_threshold(started):
     ("ENOSPC", "no room in the table"), ("ENOMEM", "no memory"), ("EBUSY", "in use")])
 def test_refused(started, errno, words):
     """By one port alone, from now on: all flows begin anew."""
-    running = started("flows=40,async=0,hostile=0", "--offload-counters", "no", *AT_ONCE)
+    running = started("flows=40,async=0,hostile=0", *AT_ONCE)
     every_flow(running, 40, in_hw)
     Telemetry(running)(f"/flowsim/fault,0:fail:op=create,errno={errno}")
     for flow in running.flows():

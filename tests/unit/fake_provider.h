@@ -46,6 +46,7 @@ struct fake {
 	/* under the lock */
 	bool async;
 	bool holds_answers;
+	bool no_counters;     /* no rule has one */
 	unsigned lose_one_in; /* answers that never come; 0: none */
 	unsigned queue;	      /* operations under way at most; 0: any number */
 	int result[3];	      /* by operation */
@@ -142,6 +143,8 @@ static int fake_query(struct provider *provider, uint32_t place, struct provider
 	(void)provider;
 	*count = (struct provider_count){
 		.packets = place * 10, .bytes = place * 1000, .has_bytes = true};
+	if (fake.no_counters)
+		return -EOPNOTSUPP;
 	return fake_do(place, FAKE_COUNT, 0, 0, why);
 }
 

@@ -106,6 +106,25 @@ static void refusals_come_with_the_drivers_words(void **state)
 	world_end();
 }
 
+/* Nobody asked the driver, who has refused nothing then; nor has a call failed. */
+static void a_counter_that_is_not_there_is_no_refusal(void **state)
+{
+	const struct installer_counters *counters;
+
+	(void)state;
+	world_begin(false, 1, 1, false);
+	counters = installer_counters(world);
+	fake.no_counters = true;
+	world_do(0, INSTALLER_INSERT, 9, 0);
+	for (unsigned i = 0; i < 20; i++)
+		assert_int_equal(world_do(0, INSTALLER_COUNT, 9, -EOPNOTSUPP).reason, 0);
+	assert_int_equal(atomic_load(&installer_refusals(world)->n), 0);
+	assert_int_equal(counters->failed[INSTALLER_COUNT], 0);
+	assert_int_equal(counters->by_answer[1], 0);
+	assert_int_equal(installer_histograms(world)->call[INSTALLER_COUNT].times, 0);
+	world_end();
+}
+
 /* Deletes before inserts before counters, in the order of each; the workers in turn. */
 static void requests_go_in_order(void **state)
 {
@@ -298,6 +317,7 @@ int main(void)
 		cmocka_unit_test(without_memory_it_says_no),
 		cmocka_unit_test(requests_are_answered_and_counted),
 		cmocka_unit_test(refusals_come_with_the_drivers_words),
+		cmocka_unit_test(a_counter_that_is_not_there_is_no_refusal),
 		cmocka_unit_test(requests_go_in_order),
 		cmocka_unit_test(answers_that_are_not_taken),
 		cmocka_unit_test(a_full_queue_is_waited_for),

@@ -274,6 +274,7 @@ static void counters_as_the_nic_tells_them(void **state)
 		struct offload_rule rule = scene_rule(&set, 0);
 
 		assert_int_equal(provider_query(scene.provider, 0, &count, &why), -EOPNOTSUPP);
+		assert_int_equal(why.error, 0);
 		assert_int_equal(scene_insert(&scene, 0, &rule, &why), 0);
 		scene_look(&scene, &set, 300);
 		assert_int_equal(provider_query(scene.provider, 0, &count, &why), 0);
@@ -285,6 +286,7 @@ static void counters_as_the_nic_tells_them(void **state)
 		scene_fault(&scene, "fail:off");
 		assert_int_equal(scene_remove(&scene, 0), 0);
 		assert_int_equal(provider_query(scene.provider, 0, &count, &why), -EOPNOTSUPP);
+		assert_int_equal(why.error, 0);
 		scene_close(&scene);
 	}
 }
