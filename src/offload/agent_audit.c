@@ -117,6 +117,18 @@ static bool is_new(const struct agent *agent, uint64_t told_us)
 	return told_us == 0 || agent->now_us - told_us >= AGENT_SECOND_US;
 }
 
+/*
+ * The flow began anew, and the NIC still has the rule of who had its key before, or packets that it marked are on
+ * their way: which of the two rules marks is the NIC's choice, until the older one is surely gone.
+ */
+static bool is_of_older_rule(const struct agent_at *at, uint32_t mark)
+{
+	const struct slots *slots = &at->agent->wire[agent_wire_of(at->port)].slots;
+
+	return slots_is_given(slots, mark) &&
+	       flow_key_equal(&slots_slot(slots, slots_of_mark(slots, mark))->key, &at->entry->key);
+}
+
 void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t position,
 	const struct packet_info *info)
 {
@@ -138,7 +150,7 @@ void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t 
 	if (at.entry == NULL)
 		return;
 	count_unmarked(agent, record, info->from);
-	if (at.side->from == info->from)
+	if (at.side->from == info->from && !is_of_older_rule(&at, mark))
 		missed(&at, OFFLOAD_WRONG_MARK);
 }
 

@@ -111,6 +111,13 @@ size_t slots_memory(const struct slots *slots)
 	return slots->n * (sizeof(*slots->names) + sizeof(*slots->slots));
 }
 
+/* Since it was given back. */
+static bool has_drained(const struct slots *slots, const struct slot *slot)
+{
+	return slots->now_us - slot->back_us >= SLOT_DRAIN_US &&
+	       slots->turns - slot->back_turn >= SLOT_DRAIN_TURNS;
+}
+
 void slots_turn(struct slots *slots, uint64_t now_us)
 {
 	slots->now_us = now_us;
@@ -118,8 +125,7 @@ void slots_turn(struct slots *slots, uint64_t now_us)
 	for (unsigned i = 0; i < DRAINED_A_TURN && slots->drains != SLOT_NONE; i++) {
 		const struct slot *slot = &slots->slots[slots->drains];
 
-		if (now_us - slot->back_us < SLOT_DRAIN_US ||
-			slots->turns - slot->back_turn < SLOT_DRAIN_TURNS)
+		if (!has_drained(slots, slot))
 			return;
 		slots->drains = slot->next;
 		slots->n_draining--;
@@ -194,7 +200,9 @@ bool slots_is_given(const struct slots *slots, uint32_t mark)
 {
 	uint32_t slot = slots_of_mark(slots, mark);
 
-	if (slot == SLOT_NONE || mark >> slots->number_bits == 0)
+	if (slot == SLOT_NONE || mark >> slots->number_bits == 0 || slots_mark(slots, slot) != mark)
 		return false;
-	return slots->names[slot].mark == mark || slots->names[slot].mark == (mark ^ 1);
+	/* in use, severed or not; or what was in flight may come yet */
+	return slots->names[slot].mark == mark || slots->names[slot].mark == (mark ^ 1) ||
+	       !has_drained(slots, &slots->slots[slot]);
 }

@@ -145,7 +145,7 @@ static inline uint32_t slots_mark(const struct slots *slots, uint32_t slot)
 	return slots->slots[slot].generation << slots->number_bits | (slots->first + slot);
 }
 
-/* Whether rules of this run may bring that mark: from slots_take() to slots_give_back(). */
+/* Whether packets may have that mark from this run's rules: from slots_take() until it has drained. */
 bool slots_is_given(const struct slots *slots, uint32_t mark);
 
 /* The number that rules are kept under by the provider (their place), the same for all of the wire. */

@@ -111,12 +111,6 @@ void soak_stir(struct soak *soak, struct offload_live *live, bool faulty)
 	uint32_t mark = soak->old[soak_draw(soak, SOAK_OLD_MARKS)];
 
 	soak->old[soak_draw(soak, SOAK_OLD_MARKS)] = flow->mark;
-	/*
-	 * Who ends while a slow NIC makes his rule, and is asked in anew, has two rules for a while, of which
-	 * the older one marks: he may fall out for that, and not by a fault.
-	 */
-	if (!faulty && !flow->muted && !offload_live_proven(live, flow))
-		return;
 	switch (soak_draw(soak, faulty ? 4 : 2)) {
 	case 0:
 		if (offload_live_knows(live, flow))

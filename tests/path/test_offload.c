@@ -96,15 +96,15 @@ static const struct scenario scenarios[] = {
 		.error = EIO,
 		.states = STATE(REFUSED) | STATE(QUEUED) | STATE(INSTALLING) | STATE(SOFTWARE),
 		.reasons = TRIES_AGAIN},
-	/* the old rule marks the new flow's packets, which therefore leaves, and cannot either */
+	/* the old rule marks the new flow's packets: which is accepted, and not proven as long as that stays */
 	{.fault = "fail:op=destroy:errno=EIO",
 		.off = "fail:off",
 		.one = true,
 		.kill = true,
 		.stays = true,
 		.because = OFFLOAD_ENDED,
-		.states = STATE(LEAVING),
-		.reasons = REASON(WRONG_MARK)},
+		.states = STATE(ACCEPTED),
+		.reasons = REASON(BUSY)},
 	/* the new rule waits for the NIC, which is busy with the old one */
 	{.fault = "stall_delete:ms=1500",
 		.off = "stall_delete:off",

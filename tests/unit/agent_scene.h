@@ -232,20 +232,43 @@ static inline enum offload_state agent_state(
 	return offload_state(agent_record(scene, position), side);
 }
 
-/* A packet from that end arrives at that side, with the flow's mark or without; counted, then judged. */
-static inline void agent_packet(
-	struct agent_scene *scene, uint32_t position, unsigned side, unsigned from, bool marked)
+/* The mark of the flow's slot. */
+static inline uint32_t agent_mark(struct agent_scene *scene, uint32_t position)
+{
+	return slots_mark(&scene->agent->wire[0].slots, agent_record(scene, position)->slot);
+}
+
+/* A packet from that end arrives at that side, with that mark or with none (0); counted, then judged. */
+static inline void agent_packet_with(
+	struct agent_scene *scene, uint32_t position, unsigned side, unsigned from, uint32_t mark)
 {
 	struct flow_record *record = agent_record(scene, position);
 	struct packet_info info = {.key = record->key, .from = (uint8_t)from};
 	struct rte_mbuf packet = {.nb_segs = 1};
 
 	record->packets_low[from]++;
-	if (marked) {
+	if (mark != 0) {
 		packet.ol_flags = RTE_MBUF_F_RX_FDIR_ID;
-		packet.hash.fdir.hi = slots_mark(&scene->agent->wire[0].slots, record->slot);
+		packet.hash.fdir.hi = mark;
 	}
 	judge_packet(scene->agent, side, &packet, position, &info);
+}
+
+/* The same with the flow's mark or without. */
+static inline void agent_packet(
+	struct agent_scene *scene, uint32_t position, unsigned side, unsigned from, bool marked)
+{
+	agent_packet_with(scene, position, side, from, marked ? agent_mark(scene, position) : 0);
+}
+
+/* The flow ends. */
+static inline void agent_end(struct agent_scene *scene, uint32_t position)
+{
+	struct flow_report report = {
+		.record = *agent_record(scene, position), .reason = FLOW_END_KILLED};
+
+	agent_ended(scene->agent, &report);
+	flow_table_remove(&scene->table, position);
 }
 
 /* The direction is asked into the NIC of that side, and has its answer. */

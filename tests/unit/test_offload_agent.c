@@ -198,6 +198,83 @@ static void late_marks_are_counted_once(void **state)
 	agent_scene_end(&scene);
 }
 
+/* A flow that began anew is in the NIC, and the rule that it had before is there still; tells its mark. */
+static uint32_t begin_anew(struct agent_scene *scene, uint32_t *flow)
+{
+	*flow = agent_flow(scene, IPPROTO_UDP, 1);
+	agent_prove(scene, *flow, 0, 0);
+	uint32_t older = agent_mark(scene, *flow);
+
+	atomic_store(&agent_nics[0].result[INSTALLER_REMOVE], -EIO);
+	agent_end(scene, *flow);
+	*flow = agent_flow(scene, IPPROTO_UDP, 1);
+	agent_ask_in(scene, *flow, 0, 0);
+	assert_int_equal(agent_state(scene, *flow, 0), OFFLOAD_ACCEPTED);
+	assert_int_not_equal(agent_mark(scene, *flow), older);
+	return older;
+}
+
+/* The older rule's delete is confirmed, just now. */
+static void let_go(struct agent_scene *scene, uint32_t mark)
+{
+	const struct slots *slots = &scene->agent->wire[0].slots;
+	const struct slot_side *side = &slots_slot(slots, slots_of_mark(slots, mark))->side[0];
+
+	atomic_store(&agent_nics[0].result[INSTALLER_REMOVE], 0);
+	for (unsigned ms = 0; ms < 1000 && side->state == OFFLOAD_LEAVING; ms++) {
+		agent_pass_ms(scene, 1);
+		agent_until(scene, !side->awaited);
+	}
+	assert_int_equal(side->state, OFFLOAD_SOFTWARE);
+}
+
+static void arrive(struct agent_scene *scene, uint32_t flow, uint32_t mark)
+{
+	for (unsigned i = 0; i < 40; i++)
+		agent_packet_with(scene, flow, 0, 0, mark);
+}
+
+/* Until that is surely gone its mark is not held against the new one; then it is, and others always. */
+static void an_older_rule_of_the_same_key_is_no_fault(void **state)
+{
+	static const unsigned first_ms[] = {20, 2000};
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * RTE_DIM(first_ms); i++) {
+		bool foreign = i % 2;
+		struct agent_scene scene;
+		uint32_t flow;
+
+		agent_scene_begin(&scene, 64, false);
+		const struct agent_counters *counters = &scene.agent->port[0].counters;
+		uint32_t before = begin_anew(&scene, &flow), older = before;
+		uint32_t other = agent_flow(&scene, IPPROTO_UDP, 2);
+
+		agent_prove(&scene, other, 0, 0);
+		agent_pass_ms(&scene, first_ms[i / 2]);
+		arrive(&scene, flow, older);
+		assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_ACCEPTED);
+		/* its own comes, and that of the older one again: the NIC may choose anew for each packet */
+		agent_packet(&scene, flow, 0, 0, true);
+		arrive(&scene, flow, older);
+		assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_PROVEN);
+		if (foreign)
+			older = agent_mark(&scene, other);
+		let_go(&scene, before);
+		arrive(&scene, flow, older);
+		assert_int_equal(agent_state(&scene, flow, 0) == OFFLOAD_PROVEN, !foreign);
+		assert_int_equal(counters->ghosts, 0);
+		assert_int_equal(counters->strangers, 3 * 40);
+		agent_pass_ms(&scene, SLOT_DRAIN_TURNS);
+		arrive(&scene, flow, older);
+		assert_int_not_equal(agent_state(&scene, flow, 0), OFFLOAD_PROVEN);
+		assert_int_equal(counters->fell_out[OFFLOAD_WRONG_MARK], 1);
+		assert_int_equal(counters->ghosts, foreign ? 0 : 40);
+		assert_int_equal(counters->strangers, 4 * 40);
+		agent_scene_end(&scene);
+	}
+}
+
 /* Is a rule in force at that side, for packets from that end? */
 static bool is_in_force(struct agent_scene *scene, uint32_t flow, unsigned side, unsigned from)
 {
@@ -400,6 +477,7 @@ int main(void)
 		cmocka_unit_test(packets_by_the_other_port_are_not_marked),
 		cmocka_unit_test(one_of_two_that_wait_is_asked_in),
 		cmocka_unit_test(late_marks_are_counted_once),
+		cmocka_unit_test(an_older_rule_of_the_same_key_is_no_fault),
 		cmocka_unit_test(changes_tell_the_end),
 		cmocka_unit_test(displaced_ones_tell_the_end),
 		cmocka_unit_test(marked_packets_are_told_exactly),

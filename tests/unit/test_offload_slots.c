@@ -161,14 +161,23 @@ static void a_slot_drains_before_it_is_given_again(void **state)
 
 		assert_int_equal(slots_init(&slots, &config), 0);
 		slots_turn(&slots, now_us);
-		slots_give_back(&slots, slots_take(&slots, &some_key, 0));
+		uint32_t slot = slots_take(&slots, &some_key, 0), mark = mark_of(&slots, slot);
+
+		assert_true(slots_is_given(&slots, mark));
+		slots_sever(&slots, slot);
+		assert_true(slots_is_given(&slots, mark));
+		assert_false(slots_is_given(&slots, mark + (1u << slots.number_bits)));
+		slots_give_back(&slots, slot);
 		assert_int_equal(slots.n_draining, 1);
 		assert_int_equal(slots.n_used, 0);
 		for (unsigned i = 0; i < turns; i++) {
 			assert_int_equal(slots_take(&slots, &some_key, 0), SLOT_NONE);
 			assert_int_equal(slots.n_draining, 1);
+			/* what was in flight has it yet */
+			assert_true(slots_is_given(&slots, mark));
 			slots_turn(&slots, now_us += step_us);
 		}
+		assert_false(slots_is_given(&slots, mark));
 		assert_int_equal(slots.n_draining, 0);
 		assert_int_equal(slots_take(&slots, &some_key, 0), 0);
 		slots_fini(&slots);
