@@ -251,7 +251,9 @@ static void print_kinds(FILE *out, const json_t *line)
 
 		text_printable(name, sizeof(name), word);
 		if (json_is_true(json_object_get(kind, "granted"))) {
-			snprintf(head, sizeof(head), "         %-9s ", name);
+			snprintf(head, sizeof(head), "         %-9s %s", name,
+				json_is_true(json_object_get(kind, "markless")) ? " never marks:"
+										: "");
 			print_wrapped(out, head, field_text(kind, "shape", text), FURTHER);
 			continue;
 		}

@@ -142,7 +142,8 @@ static json_t *describe_health(
 	return object;
 }
 
-static json_t *describe_kinds(const struct provider_abilities *abilities)
+static json_t *describe_kinds(
+	const struct provider_abilities *abilities, const struct health *health)
 {
 	json_t *kinds = json_object();
 
@@ -156,12 +157,15 @@ static json_t *describe_kinds(const struct provider_abilities *abilities)
 		else if (refused->error != 0)
 			json_object_set_new(
 				kind, "refusal", offload_refusal(refused->error, refused->words));
+		if (health_kind_out(health, (enum provider_kind)i) != 0)
+			json_object_set_new(kind, "markless", json_true());
 		json_object_set_new(kinds, provider_kind_name((enum provider_kind)i), kind);
 	}
 	return kinds;
 }
 
-static void describe_abilities(json_t *line, const struct provider_abilities *abilities)
+static void describe_abilities(
+	json_t *line, const struct provider_abilities *abilities, const struct health *health)
 {
 	json_object_set_new(line, "nic", answer_string(abilities->nic));
 	json_object_set_new(line, "back_end", answer_string(abilities->back_end));
@@ -170,7 +174,7 @@ static void describe_abilities(json_t *line, const struct provider_abilities *ab
 	answer_number(line, "mark_bits", abilities->mark_bits);
 	answer_number(line, "mark_max", abilities->mark_max);
 	json_object_set_new(line, "counts", json_boolean(abilities->counts));
-	json_object_set_new(line, "kinds", describe_kinds(abilities));
+	json_object_set_new(line, "kinds", describe_kinds(abilities, health));
 }
 
 /* Flows that are in no state but software are not counted by whoever offloads: they are not here. */
@@ -219,7 +223,8 @@ static void describe_installer(json_t *line, struct control *control, unsigned p
 
 	json_object_set_new(line, "ready", json_boolean(installer_ready(installer)));
 	if (installer_ready(installer))
-		describe_abilities(line, installer_abilities(installer));
+		describe_abilities(
+			line, installer_abilities(installer), installer_health(installer));
 	describe_calls(line, counters, now_us);
 	describe_rates(line, &control->rates[port], now_us, counters);
 	json_object_set_new(line, "refusals", describe_refusals(installer_refusals(installer)));

@@ -163,6 +163,11 @@ static bool explain_port(char sentence[OFFLOAD_SENTENCE_MAX], const struct offlo
 			abilities->unable);
 	else if (of->reason == OFFLOAD_KIND && abilities)
 		explain_kind(sentence, of, abilities);
+	else if (of->reason == OFFLOAD_MARKLESS)
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"port %s accepts rules for %s flows, and none has ever marked a packet",
+			offload_port_name(of->plane, of->port),
+			provider_kind_name(provider_kind(of->key)));
 	else if (of->reason == OFFLOAD_BREAKER && installer)
 		explain_breaker(sentence, of, installer_health(installer));
 	else
@@ -195,16 +200,25 @@ void offload_change_sentence(char sentence[OFFLOAD_SENTENCE_MAX], const struct p
 		[CHANGE_RESET] = "the port was stopped and started; its rules are gone",
 		[CHANGE_SHAPE] = "other actions are tried, since those that were accepted did not "
 				 "mark",
+		[CHANGE_KIND_OUT] = "no rule ever marked a packet, with whatever actions; hardly "
+				    "any is asked for of flows of ",
+		[CHANGE_KIND_IN] = "rules mark now; they are asked for as before of flows of ",
 	};
 	char why[OFFLOAD_SENTENCE_MAX];
 	unsigned kind = change->kind;
 
 	offload_reason_sentence(why, plane, change->port, change->reason);
+	if (kind == CHANGE_KIND_OUT || kind == CHANGE_KIND_IN)
+		snprintf(why, sizeof(why), "%s",
+			provider_kind_name((enum provider_kind)change->detail));
 	if (kind == CHANGE_FLOW || kind >= CHANGE_N_KINDS)
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%s", why);
 	else
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%.120s%.390s", what[kind],
-			kind == CHANGE_BREAKER_OPEN ? why : "");
+			kind == CHANGE_BREAKER_OPEN || kind == CHANGE_KIND_OUT ||
+					kind == CHANGE_KIND_IN
+				? why
+				: "");
 }
 
 void offload_describe_change(

@@ -82,6 +82,11 @@ struct agent_wire {
 	uint32_t soon[AGENT_SOON];
 };
 
+/* Flows of a kind that is out (offload/health.h) which were asked in at that try. */
+struct agent_try {
+	uint32_t number, asked;
+};
+
 /* A port: what waits for its installer, and what it has been handed. */
 struct agent_port {
 	struct installer *installer; /* NULL: offload is off here */
@@ -92,6 +97,7 @@ struct agent_port {
 	bool caches;	    /* or what they had a while ago; neither: it is not known yet */
 	uint64_t ghost_told_us;
 	uint64_t stall_told_us;
+	struct agent_try tries[PROVIDER_N_KINDS];
 	struct agent_counters counters;
 };
 

@@ -115,6 +115,30 @@ static uint64_t there(const struct agent_counters *counters)
 	return sum;
 }
 
+/* Of a kind whose rules never mark some are tried. */
+static bool may_try(const struct agent_port *port, enum provider_kind kind)
+{
+	uint32_t number = health_kind_out(installer_health(port->installer), kind);
+	const struct agent_try *tries = &port->tries[kind];
+
+	return number == 0 || tries->number != number || tries->asked < HEALTH_CANARIES;
+}
+
+/* It is asked in; true: to see whether the NIC keeps its word. */
+static bool count_try(struct agent_port *port, enum provider_kind kind)
+{
+	const struct health *health = installer_health(port->installer);
+	uint32_t number = health_kind_out(health, kind);
+	struct agent_try *tries = &port->tries[kind];
+
+	if (number == 0)
+		return health_state(health) == HEALTH_TRYING;
+	if (tries->number != number)
+		*tries = (struct agent_try){.number = number};
+	tries->asked++;
+	return true;
+}
+
 /* May the flow be asked in now? */
 static bool may_ask(struct agent *agent, const struct agent_at *at)
 {
@@ -130,7 +154,8 @@ static bool may_ask(struct agent *agent, const struct agent_at *at)
 		return false;
 	enum provider_kind kind = provider_kind(&at->record->key);
 
-	if (kind == PROVIDER_N_KINDS || !installer_abilities(port->installer)->kind[kind])
+	if (kind == PROVIDER_N_KINDS || !installer_abilities(port->installer)->kind[kind] ||
+		!may_try(port, kind))
 		return false;
 	if (offload_back_off(at->record, side) == OFFLOAD_NEVER || is_waiting_out(agent, at))
 		return false;
@@ -198,11 +223,9 @@ void agent_want(struct agent *agent, uint32_t position, unsigned side, unsigned 
 	case QUEUE_TAKEN:
 		break;
 	}
-	agent_move(&at, OFFLOAD_QUEUED,
-		health_state(installer_health(agent->port[at.port].installer)) == HEALTH_TRYING
-			? OFFLOAD_CANARY
-			: OFFLOAD_BUSY,
-		rate);
+	bool canary = count_try(&agent->port[at.port], provider_kind(&record->key));
+
+	agent_move(&at, OFFLOAD_QUEUED, canary ? OFFLOAD_CANARY : OFFLOAD_BUSY, rate);
 }
 
 uint64_t agent_marked_packets(const struct agent_at *at)
@@ -262,14 +285,16 @@ void agent_back_off(const struct agent_at *at)
 void agent_fall_out(const struct agent_at *at, uint8_t reason)
 {
 	struct agent_port *port = &at->agent->port[at->port];
-
-	struct health_worker *worker =
-		&installer_health(port->installer)->worker[at->agent->config.worker];
+	struct health *health = installer_health(port->installer);
+	struct health_worker *worker = &health->worker[at->agent->config.worker];
+	enum provider_kind kind = provider_kind(&at->entry->key);
 
 	port->counters.fell_out[reason]++;
 	if (reason == OFFLOAD_UNSEEN)
-		health_kind_unseen(worker, provider_kind(&at->entry->key));
-	health_failed(worker, reason);
+		health_kind_unseen(worker, kind);
+	/* of a kind that is out nothing else was expected */
+	if (reason != OFFLOAD_UNSEEN || health_kind_out(health, kind) == 0)
+		health_failed(worker, reason);
 	agent_back_off(at);
 	agent_leave(at, reason);
 }

@@ -2,6 +2,16 @@
 /* What is told of a flow, living or ended. */
 #include "offload/agent_parts.h"
 
+/* Of a kind whose rules never mark hardly any flow is asked in, whatever was before. */
+static bool is_out(const struct agent *agent, const struct flow_record *record, unsigned side)
+{
+	struct installer *installer = agent->port[agent_port_of(&record->key, side)].installer;
+	enum provider_kind kind = provider_kind(&record->key);
+
+	return installer != NULL && kind != PROVIDER_N_KINDS &&
+	       health_kind_out(installer_health(installer), kind) != 0;
+}
+
 /* Why nobody asked for a flow. */
 static uint8_t reason_of_quiet(
 	const struct agent *agent, const struct flow_record *record, unsigned side)
@@ -20,6 +30,8 @@ static uint8_t reason_of_quiet(
 		return OFFLOAD_NO_NIC;
 	if (kind == PROVIDER_N_KINDS || !abilities->kind[kind])
 		return OFFLOAD_KIND;
+	if (is_out(agent, record, side))
+		return OFFLOAD_MARKLESS;
 	if (health_state(installer_health(installer)) != HEALTH_CLOSED)
 		return OFFLOAD_BREAKER;
 	if (flow_packets(record, 0) + flow_packets(record, 1) < agent->config.min_packets)
@@ -56,7 +68,8 @@ void agent_view(
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
 		view->state[side] = (uint8_t)offload_state(record, side);
 		view->reason[side] = record->reason[side];
-		if (view->state[side] == OFFLOAD_SOFTWARE && view->reason[side] == OFFLOAD_QUIET)
+		if (view->state[side] == OFFLOAD_SOFTWARE &&
+			(view->reason[side] == OFFLOAD_QUIET || is_out(agent, record, side)))
 			view->reason[side] = reason_of_quiet(agent, record, side);
 		if (entry == NULL)
 			continue;

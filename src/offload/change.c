@@ -10,6 +10,8 @@ static const char *const names[CHANGE_N_KINDS] = {
 	[CHANGE_STALLED] = "stalled",
 	[CHANGE_RESET] = "reset",
 	[CHANGE_SHAPE] = "shape",
+	[CHANGE_KIND_OUT] = "kind_out",
+	[CHANGE_KIND_IN] = "kind_in",
 };
 
 const char *change_kind_name(enum change_kind kind)

@@ -23,6 +23,8 @@ enum change_kind {
 	CHANGE_STALLED, /* the NIC has not answered a delete or an insert for long */
 	CHANGE_RESET,	/* the port was stopped and started */
 	CHANGE_SHAPE,	/* other actions are tried, since those accepted did not mark */
+	CHANGE_KIND_OUT, /* no actions make rules of a kind of flow mark; `detail`: enum provider_kind */
+	CHANGE_KIND_IN, /* they do now */
 	CHANGE_N_KINDS,
 };
 
@@ -36,7 +38,7 @@ struct offload_change {
 	uint64_t before : 3;
 	uint64_t after : 3;
 	uint64_t unused : 17;
-	uint64_t detail : 32; /* queued: packets a second; in_hw: us since it was queued; else 0 */
+	uint64_t detail : 32; /* queued: packets a second; in_hw: us since it was queued; a kind */
 };
 
 static_assert(sizeof(struct offload_change) == 56, "small, since there are many");

@@ -14,6 +14,10 @@
  *	  +-- one was proven and stayed so for a second, and none failed: closed
  *	  +-- one failed: open
  *
+ * A kind of flow whose rules were accepted with whatever actions, and never marked one packet, is out: that would
+ * open the breaker for all others again and again. Each worker may have two flows of it in the NIC at each of the
+ * installer's tries; that they fall out as OFFLOAD_UNSEEN is not held against the port.
+ *
  * Workers' numbers have one writer each; the state is the installer's alone. Nothing waits.
  */
 
@@ -68,6 +72,8 @@ struct health {
 	_Atomic uint64_t since_us;
 	_Atomic uint64_t retry_us; /* when it is tried again; 0: not open */
 	_Atomic uint32_t opened;   /* times */
+	_Atomic uint32_t
+		out[PROVIDER_N_KINDS]; /* number of the try, of kinds that are out; else 0 */
 	struct health_worker worker[HEALTH_MAX_WORKERS];
 	/* the installer's own */
 	struct health_sums now, last;	       /* last: at the last look */
@@ -116,6 +122,12 @@ void health_reopen(struct health *health, uint64_t now_us);
 static inline enum health_state health_state(const struct health *health)
 {
 	return (enum health_state)atomic_load_explicit(&health->state, memory_order_relaxed);
+}
+
+/* Any thread. Number of the try, where the kind is out; 0: it is not. */
+static inline uint32_t health_kind_out(const struct health *health, enum provider_kind kind)
+{
+	return atomic_load_explicit(&health->out[kind], memory_order_relaxed);
 }
 
 /* "closed", "open", "trying". */

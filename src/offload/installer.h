@@ -22,7 +22,8 @@
  * wait when it opens are answered -EAGAIN with the reason OFFLOAD_BREAKER. Before it tries again it restarts
  * the port if calls fail and that is allowed (all that is under way is answered -EIO then); or lets the
  * provider go on to the next actions of those kinds of flows that were asked in, and of which not one packet
- * ever came with a mark.
+ * ever came with a mark. A kind for which there are none left is out: tried by a few flows only, with each of its
+ * actions in turn for ten seconds, until one is marked.
  *
  * Life-cycle: installer_create() after the port has started: the thread tries what the port takes, then
  * is ready; installer_wait() until it is. installer_stop(): no request is taken any more, inserts that have not

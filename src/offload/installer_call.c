@@ -18,16 +18,29 @@ uint64_t installer_now_us(const struct installer *installer)
 	return us ? us : 1;
 }
 
-void installer_note(struct installer *installer, enum change_kind kind, uint8_t reason)
+static void note(
+	struct installer *installer, enum change_kind kind, uint8_t reason, uint32_t detail)
 {
 	struct offload_change change = {
 		.time_us = installer_now_us(installer) & ((UINT64_C(1) << 48) - 1),
 		.kind = kind,
 		.port = installer->config.number & 0xff,
+		.detail = detail,
 	};
 
 	change.reason = reason;
 	mailbox_push(installer->changes, &change, 1);
+}
+
+void installer_note(struct installer *installer, enum change_kind kind, uint8_t reason)
+{
+	note(installer, kind, reason, 0);
+}
+
+void installer_note_kind(
+	struct installer *installer, enum change_kind change, enum provider_kind kind)
+{
+	note(installer, change, OFFLOAD_MARKLESS, kind);
 }
 
 static void add(_Atomic uint64_t *counter)

@@ -3,7 +3,8 @@
 
 /*
  * Inside of the installer: installer.c is what others call, installer_thread.c the thread's turns,
- * installer_call.c the provider's calls and their ends, installer_await.c what the NIC has not answered yet.
+ * installer_call.c the provider's calls and their ends, installer_await.c what the NIC has not answered yet,
+ * installer_kinds.c the actions of kinds of flows.
  * Nobody else includes this.
  */
 
@@ -18,6 +19,8 @@
 #define INSTALLER_GIVE_UP_US 5000000
 /* Changes of the port that control has not taken; those that find no room are lost. */
 #define INSTALLER_CHANGES 256
+/* So long a kind of flow that is out is tried with the same actions. */
+#define INSTALLER_TRY_KIND_US 10000000
 /* Inserts that were given up, and are being taken back. */
 #define INSTALLER_OWN 1024
 
@@ -85,6 +88,7 @@ struct installer {
 	bool stalled;
 	uint64_t looked_us;
 	uint32_t unseen_then[PROVIDER_N_KINDS]; /* when that kind's actions were changed last */
+	uint64_t tried_us[PROVIDER_N_KINDS];	/* since when a kind that is out is tried */
 };
 
 /* installer_call.c */
@@ -105,6 +109,8 @@ bool installer_poll(struct installer *installer);
 /* The port was stopped and started. */
 void installer_reset(struct installer *installer);
 void installer_note(struct installer *installer, enum change_kind kind, uint8_t reason);
+void installer_note_kind(
+	struct installer *installer, enum change_kind change, enum provider_kind kind);
 uint64_t installer_now_us(const struct installer *installer);
 
 /* installer_await.c */
@@ -127,6 +133,13 @@ void await_judge(struct installer *installer, uint64_t now_us);
 void await_stalled(struct installer *installer, const struct call *call);
 /* What any thread may read: `begins_us` of a call that is being made; 0: none is. */
 void await_gauge(struct installer *installer, uint64_t begins_us);
+
+/* installer_kinds.c */
+
+/* The breaker tries again: other actions for kinds that never were marked; whose actions were all tried is out. */
+void kinds_change_actions(struct installer *installer);
+/* A kind that is out: is it marked now, or to be tried anew? */
+void kinds_look(struct installer *installer, uint64_t now_us);
 
 /* installer_thread.c */
 

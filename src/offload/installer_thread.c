@@ -13,45 +13,6 @@
 #define MOST_SLEEP_NS 1000000
 #define MOST_SLEEP_AWAITING_NS 160000
 
-/* What became of a kind's flows, of all workers. */
-static void sum_kind(
-	const struct installer *installer, unsigned kind, uint32_t *proven, uint32_t *unseen)
-{
-	*proven = *unseen = 0;
-	for (unsigned i = 0; i < installer->config.n_workers; i++) {
-		const struct health_worker *worker = &installer->health.worker[i];
-
-		*proven += atomic_load_explicit(&worker->proven_of[kind], memory_order_relaxed);
-		*unseen += atomic_load_explicit(&worker->unseen_of[kind], memory_order_relaxed);
-	}
-}
-
-/*
- * A kind's rules are accepted and mark nothing, with these actions: with others they may. What the rules of
- * other kinds do is no matter.
- */
-static bool change_actions_of(struct installer *installer, enum provider_kind kind)
-{
-	uint32_t proven, unseen;
-
-	sum_kind(installer, kind, &proven, &unseen);
-	if (proven != 0 || unseen == installer->unseen_then[kind])
-		return false;
-	installer->unseen_then[kind] = unseen;
-	return provider_next_shape(installer->provider, kind);
-}
-
-static void change_actions(struct installer *installer)
-{
-	bool others = false;
-
-	for (unsigned kind = 0; kind < PROVIDER_N_KINDS; kind++)
-		if (installer->abilities.kind[kind])
-			others |= change_actions_of(installer, (enum provider_kind)kind);
-	if (others)
-		installer_note(installer, CHANGE_SHAPE, OFFLOAD_UNSEEN);
-}
-
 /* 0, or it did not come up again. */
 static int restart(struct installer *installer)
 {
@@ -79,7 +40,7 @@ static void try_again(struct installer *installer)
 			return;
 		}
 	} else if (installer->provider) {
-		change_actions(installer);
+		kinds_change_actions(installer);
 	}
 	installer_note(installer, CHANGE_BREAKER_TRIES, why);
 }
@@ -96,6 +57,7 @@ static bool look_after(struct installer *installer)
 	if (now_us - installer->looked_us < LOOK_US)
 		return busy;
 	installer->looked_us = now_us;
+	kinds_look(installer, now_us);
 	switch (health_turn(health, now_us)) {
 	case HEALTH_OPENS:
 		installer_note(installer, CHANGE_BREAKER_OPEN,

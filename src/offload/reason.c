@@ -8,6 +8,8 @@ static const struct {
 	[OFFLOAD_OFF] = {"off", "offload is turned off"},
 	[OFFLOAD_NO_NIC] = {"no_nic", "no NIC is there that takes rules and marks"},
 	[OFFLOAD_KIND] = {"kind", "the port takes no rules for this kind of flow"},
+	[OFFLOAD_MARKLESS] = {"markless",
+		"the port accepts rules for this kind of flow, and none has ever marked a packet"},
 	[OFFLOAD_SHORT] = {"short", "it has had too few packets"},
 	[OFFLOAD_DISPLACED] = {"displaced", "busier flows took its place in the queue"},
 	[OFFLOAD_BOTH_SIDES] = {"both_sides",

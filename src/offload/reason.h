@@ -14,6 +14,7 @@ enum offload_reason {
 	OFFLOAD_OFF,	    /* offload is turned off */
 	OFFLOAD_NO_NIC,	    /* no NIC is there that takes rules and marks */
 	OFFLOAD_KIND,	    /* the port takes no rules for this kind of flow */
+	OFFLOAD_MARKLESS,   /* rules for this kind of flow are accepted, and never mark */
 	OFFLOAD_SHORT,	    /* it has had too few packets */
 	OFFLOAD_DISPLACED,  /* busier flows took its place in the queue */
 	OFFLOAD_BOTH_SIDES, /* its packets come by both ports, and are marked at the other */

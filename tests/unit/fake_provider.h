@@ -54,7 +54,8 @@ struct fake {
 	struct fake_call log[FAKE_LOG];
 	unsigned n_calls, n_pending, n_most, n_resets, n_closed;
 	unsigned n_shapes[PROVIDER_N_KINDS];
-	unsigned faults; /* asked for what the contract forbids */
+	unsigned n_actions; /* of each kind; 0: any number */
+	unsigned faults;    /* asked for what the contract forbids */
 	bool open_fails;
 	struct provider_done told[16]; /* by fake_tell() */
 	unsigned n_told;
@@ -179,9 +180,9 @@ static bool fake_next_shape(struct provider *provider, enum provider_kind kind)
 {
 	(void)provider;
 	pthread_mutex_lock(&fake.lock);
-	fake.n_shapes[kind]++;
+	bool any = ++fake.n_shapes[kind] != fake.n_actions;
 	pthread_mutex_unlock(&fake.lock);
-	return true;
+	return any;
 }
 
 static void fake_forget(unsigned *counter)
@@ -243,6 +244,15 @@ static inline void fake_set_result(unsigned op, int result)
 	pthread_mutex_lock(&fake.lock);
 	fake.result[op] = result;
 	pthread_mutex_unlock(&fake.lock);
+}
+
+static inline unsigned fake_shapes(enum provider_kind kind)
+{
+	pthread_mutex_lock(&fake.lock);
+	unsigned n = fake.n_shapes[kind];
+
+	pthread_mutex_unlock(&fake.lock);
+	return n;
 }
 
 static inline unsigned fake_calls(void)

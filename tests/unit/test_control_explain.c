@@ -347,6 +347,8 @@ static void test_reasons(void **state)
 				  "have 512"},
 		{OFFLOAD_NO_NIC, "no NIC is there that takes rules and marks: no marks come"},
 		{OFFLOAD_KIND, "port left takes no rules for ipv4/tcp flows: EINVAL, \"no tcp\""},
+		{OFFLOAD_MARKLESS, "port left accepts rules for ipv4/tcp flows, and none has ever "
+				   "marked a packet"},
 		{OFFLOAD_BREAKER, "port left was put to software 3.0 s ago: packets came without "
 				  "the mark; next try in 250 ms"},
 		{OFFLOAD_QUARANTINE, "it fell out of the NIC, and waits before the next try; next "

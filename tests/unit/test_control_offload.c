@@ -23,6 +23,7 @@ static struct installer *add_installer(struct scene *scene, unsigned port)
 	abilities->counts = true;
 	abilities->kind[PROVIDER_IPV4_TCP] = true;
 	strcpy(abilities->shape[PROVIDER_IPV4_TCP], "eth / ipv4 / tcp, mark");
+	installer->health.out[PROVIDER_IPV4_TCP] = 1;
 	abilities->refused[PROVIDER_IPV6_SCTP].error = EINVAL;
 	strcpy(abilities->refused[PROVIDER_IPV6_SCTP].words, "Not supported");
 	installer->counters.done[INSTALLER_INSERT] = 4000;
@@ -90,6 +91,8 @@ static void check_port(const json_t *line)
 	assert_true(json_is_false(json_object_get(object_of(kinds, "ipv6/sctp"), "granted")));
 	assert_string_equal(text_of(refused, "errno"), "EINVAL");
 	assert_string_equal(text_of(refused, "words"), "Not supported");
+	assert_true(json_is_true(json_object_get(object_of(kinds, "ipv4/tcp"), "markless")));
+	assert_null(json_object_get(object_of(kinds, "ipv6/sctp"), "markless"));
 	assert_int_equal(number_of(insert, "times"), 100);
 	assert_in_range(number_of(insert, "p50_ns"), 900, 1100);
 	assert_in_range(number_of(insert, "p999_ns"), 900, 1100);
@@ -305,6 +308,29 @@ static void test_events(void **state)
 		scene, EVENTS, "offload events: a thread of the packet path does not answer", 1);
 }
 
+/* Of a kind of flows at a port: the sentence names it. */
+static void test_kind_events(void **state)
+{
+	struct offload_change change = change_at(10, CHANGE_KIND_OUT, 0);
+	struct scene *scene = *state;
+
+	change.detail = PROVIDER_IPV6_UDP;
+	fake_change(&scene->plane.port_changes, &change);
+	change.time_us++;
+	change.kind = CHANGE_KIND_IN;
+	fake_change(&scene->plane.port_changes, &change);
+	json_t *lines = expect_lines(scene, EVENTS, 2);
+
+	assert_string_equal(text_of(json_array_get(lines, 0), "event"), "kind_out");
+	assert_string_equal(text_of(json_array_get(lines, 0), "because"),
+		"no rule ever marked a packet, with whatever actions; hardly any is asked for of "
+		"flows of ipv6/udp");
+	assert_string_equal(text_of(json_array_get(lines, 1), "event"), "kind_in");
+	assert_string_equal(text_of(json_array_get(lines, 1), "because"),
+		"rules mark now; they are asked for as before of flows of ipv6/udp");
+	json_decref(lines);
+}
+
 static void test_event_line(void **state)
 {
 	struct scene *scene = *state;
@@ -501,6 +527,7 @@ int main(void)
 		SCENE_TEST(test_rates),
 		SCENE_TEST(test_health),
 		SCENE_TEST(test_events),
+		SCENE_TEST(test_kind_events),
 		SCENE_TEST(test_event_line),
 		SCENE_TEST(test_told_once),
 		SCENE_TEST(test_many),

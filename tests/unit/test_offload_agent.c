@@ -364,6 +364,69 @@ static void displaced_ones_tell_the_end(void **state)
 	agent_scene_end(&scene);
 }
 
+static uint8_t said(struct agent_scene *scene, uint32_t flow, unsigned side)
+{
+	struct flow_offload view;
+
+	agent_view(scene->agent, agent_record(scene, flow), &view);
+	return view.reason[side];
+}
+
+/* Accepted, and its packets come without the mark: it leaves, and waits until it may try again. */
+static void never_mark(struct agent_scene *scene, uint32_t flow)
+{
+	assert_int_equal(agent_state(scene, flow, 0), OFFLOAD_ACCEPTED);
+	agent_pass_ms(scene, 20);
+	for (unsigned i = 0; i < 20; i++)
+		agent_packet(scene, flow, 0, 0, false);
+	agent_until(scene, agent_state(scene, flow, 0) == OFFLOAD_SOFTWARE);
+}
+
+/* Two flows at each try, which are not held against the port; the other kinds' are. */
+static void of_a_kind_that_is_out_two_are_tried(void **state)
+{
+	struct agent_scene scene;
+	uint32_t udp[6], tcp;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	struct health *health = installer_health(scene.installer[0]);
+	const struct health_worker *worker = &health->worker[0];
+
+	for (uint16_t i = 0; i < RTE_DIM(udp); i++)
+		udp[i] = agent_flow(&scene, IPPROTO_UDP, i);
+	tcp = agent_flow(&scene, IPPROTO_TCP, 1);
+	for (uint32_t number = 1; number < 3; number++) {
+		atomic_store(&health->out[PROVIDER_IPV4_UDP], number);
+		for (unsigned i = 0; i < RTE_DIM(udp); i++)
+			assert_int_equal(said(&scene, udp[i], 0), OFFLOAD_MARKLESS);
+		assert_int_not_equal(said(&scene, udp[0], 1), OFFLOAD_MARKLESS);
+		for (unsigned i = 0; i < RTE_DIM(udp); i++)
+			agent_ask_in(&scene, udp[i], 0, 0);
+		for (unsigned i = 0; i < RTE_DIM(udp); i++)
+			assert_int_equal(
+				said(&scene, udp[i], 0), i < 2 ? OFFLOAD_CANARY : OFFLOAD_MARKLESS);
+		never_mark(&scene, udp[0]);
+		never_mark(&scene, udp[1]);
+		assert_int_equal(atomic_load(&worker->unseen_of[PROVIDER_IPV4_UDP]), 2 * number);
+		assert_int_equal(atomic_load(&worker->failed), 0);
+		/* so that they may try again */
+		agent_pass_ms(&scene, 1000);
+	}
+	agent_ask_in(&scene, tcp, 0, 0);
+	assert_int_equal(said(&scene, tcp, 0), OFFLOAD_BUSY);
+	never_mark(&scene, tcp);
+	assert_int_equal(said(&scene, tcp, 0), OFFLOAD_QUARANTINE);
+	assert_int_equal(atomic_load(&worker->failed), 1);
+	atomic_store(&health->out[PROVIDER_IPV4_UDP], 3);
+	agent_prove(&scene, udp[0], 0, 0);
+	assert_int_equal(atomic_load(&worker->proven_of[PROVIDER_IPV4_UDP]), 1);
+	atomic_store(&health->out[PROVIDER_IPV4_UDP], 0);
+	for (unsigned i = 1; i < RTE_DIM(udp); i++)
+		agent_prove(&scene, udp[i], 0, 0);
+	agent_scene_end(&scene);
+}
+
 /* Packets of both ends by both ports in any order, rules that come and go: what is told is what was marked. */
 static void marked_packets_are_told_exactly(void **state)
 {
@@ -478,6 +541,7 @@ int main(void)
 		cmocka_unit_test(one_of_two_that_wait_is_asked_in),
 		cmocka_unit_test(late_marks_are_counted_once),
 		cmocka_unit_test(an_older_rule_of_the_same_key_is_no_fault),
+		cmocka_unit_test(of_a_kind_that_is_out_two_are_tried),
 		cmocka_unit_test(changes_tell_the_end),
 		cmocka_unit_test(displaced_ones_tell_the_end),
 		cmocka_unit_test(marked_packets_are_told_exactly),
