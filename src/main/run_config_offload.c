@@ -48,7 +48,7 @@ static int set_verify(
 	}
 	if (strncmp(value, SAMPLED, length) != 0)
 		return option_bad_value(
-			where, value, "always, or sampled:N for one packet in N, is needed", error);
+			where, value, "always, or sampled:N for one burst in N, is needed", error);
 	return option_range(where, value, value + length, 2, 65536, &offload->verify_one_in, error);
 }
 

@@ -42,7 +42,7 @@ static const char usage[] =
 	"                       (default 65,536)\n"
 	"  --offload-verify WORD\n"
 	"                       always: the key of every marked packet is compared (default);\n"
-	"                       sampled:N: of one in N, 2 to 65,536, which gives up the promise\n"
+	"                       sampled:N: one burst in N, 2 to 65,536, which gives up the promise\n"
 	"                       that a mark never credits a stranger\n"
 	"  --offload-counters yes|no\n"
 	"                       the card's counters are read, and held against ours, where it\n"

@@ -86,7 +86,7 @@ static void test_offload_refused(void **state)
 		{"--wire a,b --offload-slots 0",
 			"--offload-slots 0: a whole number from 1 to 2,097,152 is needed"},
 		{"--wire a,b --offload-verify often",
-			"--offload-verify often: always, or sampled:N for one packet in N, is "
+			"--offload-verify often: always, or sampled:N for one burst in N, is "
 			"needed"},
 		{"--wire a,b --offload-verify sampled:1",
 			"--offload-verify sampled:1: a whole number from 2 to 65,536 is needed"},
