@@ -16,9 +16,10 @@ static uint32_t idlest(const struct flow_shard *shard, const struct wheel *wheel
 
 	for (unsigned i = 0; i < n; i++) {
 		const struct flow_record *record = flow_table_record(&shard->table, choice[i]);
-		bool better = best == NULL || (!record->offload && best->offload) ||
-			      (!record->offload == !best->offload &&
-				      record->last_seen_us < best->last_seen_us);
+		bool held = flow_is_in_nic(record),
+		     best_held = best != NULL && flow_is_in_nic(best);
+		bool better = best == NULL || (!held && best_held) ||
+			      (held == best_held && record->last_seen_us < best->last_seen_us);
 
 		if (better)
 			best = record;

@@ -107,13 +107,21 @@ struct flow_record {
 	uint8_t epoch;		 /* of the policy that decided the verdicts */
 	uint8_t back_off;	 /* of offload retries, a nibble a port (offload/state.h) */
 	uint8_t reason[2];	 /* per port: why the offload state is what it is */
-	uint32_t slot; /* number by which NICs name this flow, or a time (offload/state.h) */
+	uint32_t slot;	     /* number by which NICs name this flow, or a time (offload/state.h) */
 	uint32_t wheel_next; /* neighbours on the ageing wheel (flow/wheel.h) */
 	uint32_t wheel_prev;
 } __attribute__((aligned(64)));
 
 static_assert(sizeof(struct flow_record) == 128, "two lines, a third line is not");
 static_assert(offsetof(struct flow_record, bytes_high) == 64, "line 1 is what a packet touches");
+
+/* A rule of the flow is in a NIC, or on its way there or back: one port's state is 3 or more (offload/state.h). */
+static inline bool flow_is_in_nic(const struct flow_record *record)
+{
+	unsigned port[2] = {record->offload & 7, record->offload >> 3 & 7};
+
+	return port[0] >= 3 || port[1] >= 3;
+}
 
 /*
  * The status of a new flow, in one word: set field by field, the word could not be loaded before each of the

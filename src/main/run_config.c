@@ -185,6 +185,9 @@ int run_config_complete(struct run_config *config, struct error *error)
 {
 	const char *directory = getenv("XDG_RUNTIME_DIR");
 
+	/* each worker has numbers of its own */
+	if (config->offload.slots < config->engine.workers)
+		config->offload.slots = config->engine.workers;
 	if (config->socket)
 		return 0;
 	if (asprintf(&config->socket, "%s/millrace.sock",

@@ -105,6 +105,8 @@ void agent_sample(struct agent *agent, uint32_t position, unsigned side, unsigne
 		agent_want(agent, position, side, from, 1);
 		return;
 	}
+	if (flow_packets(record, 0) + flow_packets(record, 1) < agent->config.min_packets)
+		return;
 	if (!meter_packet(&agent->meter, record, position, from, side, agent->now_us, &result))
 		return;
 	record->rate = RTE_MIN(result.rate, (uint32_t)UINT16_MAX) & UINT16_MAX;
@@ -306,6 +308,16 @@ static uint8_t reason_after(uint8_t reason)
 	}
 }
 
+/* Packets without marks are worth no look any more where no port has a rule. */
+static void uncross(const struct agent_at *at)
+{
+	if (at->record == NULL || flow_is_in_nic(at->record))
+		return;
+	unsigned offload = at->record->offload & ~OFFLOAD_CROSSED;
+
+	at->record->offload = offload & 0xff;
+}
+
 static void removed(const struct agent_at *at, const struct installer_answer *answer)
 {
 	at->side->awaited = false;
@@ -316,6 +328,7 @@ static void removed(const struct agent_at *at, const struct installer_answer *an
 	}
 	at->side->remove = false;
 	agent_move(at, OFFLOAD_SOFTWARE, reason_after(at->side->reason), 0);
+	uncross(at);
 	agent_release(at->agent, agent_wire_of(at->port), at->slot);
 }
 
@@ -339,6 +352,10 @@ static void watch_counter(const struct agent_at *at, uint64_t raw, uint64_t most
 		.patience_us = port->fresh ? AGENT_FRESH_US : AGENT_CACHED_US,
 	};
 	enum counter_verdict verdict = counter_watch(counter, &look);
+
+	/* what it has too many never came here, and never will: from now on it is expected */
+	if (verdict == COUNTER_AHEAD)
+		at->side->nic_base -= counter->total - (most - AGENT_NIC_AHEAD);
 	/* so that no look of the sweep's is too early for it */
 	uint64_t us = counter_interval_us(counter, rate, AGENT_SECOND_US / 4);
 
@@ -371,7 +388,7 @@ static void counted(const struct agent_at *at, const struct installer_answer *an
 		return;
 	}
 	/* packets that the NIC dropped when the host was late are in its counter, too */
-	watch_counter(at, answer->packets, now + INSTALLER_UNDER_WAY, rate);
+	watch_counter(at, answer->packets, now + AGENT_NIC_AHEAD, rate);
 }
 
 void agent_answers(struct agent *agent, unsigned port)

@@ -147,6 +147,13 @@ void agent_learned(struct agent *agent, uint32_t position, unsigned side, unsign
  */
 void agent_ended(struct agent *agent, struct flow_report *report);
 
+/*
+ * For how long the NIC is not asked for that side of a record, with its slot's entry or NULL; 0: it may be. `record`
+ * may be a copy.
+ */
+uint64_t agent_waits_us(const struct agent *agent, const struct slot *entry,
+	const struct flow_record *record, unsigned side);
+
 /* Every turn of the worker. */
 void agent_turn(struct agent *agent, uint64_t now_us);
 

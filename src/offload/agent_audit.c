@@ -233,14 +233,15 @@ static void count_soon(struct agent *agent, unsigned number)
 	wire->n_soon = kept;
 }
 
-/* A flow that is in the NIC and does what it should. */
-static void look_at_proven(const struct agent_at *at)
+/* A flow that is in the NIC: does its rate still deserve it? */
+static void look_at_rate(const struct agent_at *at)
 {
 	struct slot_side *side = at->side;
 	uint64_t packets = flow_packets(at->record, side->from);
 	uint64_t passed_us = at->agent->now_us - side->checked_us;
 
-	ask_count_if_due(at);
+	if (at->side->state != OFFLOAD_SUSPECT)
+		ask_count_if_due(at);
 	if (passed_us < AGENT_SECOND_US)
 		return;
 	uint64_t rate = (packets - RTE_MIN(packets, side->checked)) * AGENT_SECOND_US / passed_us;
@@ -275,8 +276,8 @@ static void look(struct agent *agent, unsigned port, uint32_t slot)
 	case OFFLOAD_PROVEN:
 		if (health_state(installer_health(agent->port[port].installer)) == HEALTH_OPEN)
 			agent_leave(&at, OFFLOAD_BREAKER);
-		else if (at.record != NULL && at.side->state != OFFLOAD_SUSPECT)
-			look_at_proven(&at);
+		else if (at.record != NULL)
+			look_at_rate(&at);
 		break;
 	case OFFLOAD_SOFTWARE:
 	case OFFLOAD_QUEUED:

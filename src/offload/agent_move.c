@@ -96,21 +96,26 @@ void agent_move(
 	note(at->agent, &change);
 }
 
-static bool is_waiting_out(const struct agent *agent, const struct agent_at *at)
+uint64_t agent_waits_us(const struct agent *agent, const struct slot *entry,
+	const struct flow_record *record, unsigned side)
 {
 	uint32_t now_ms = (uint32_t)(agent->now_us / 1000);
-	uint32_t retry_ms = at->entry != NULL ? at->side->retry_ms : at->record->slot;
+	uint32_t retry_ms = entry != NULL ? entry->side[side].retry_ms : record->slot;
+	/* 32 bits are 49 days: more than the longest wait is one that is over */
+	uint32_t left_ms = retry_ms - now_ms;
 
-	return offload_waits(at->record, at->port % 2) && (int32_t)(retry_ms - now_ms) > 0;
+	if (!offload_waits(record, side) || left_ms > AGENT_MOST_WAIT_MS)
+		return 0;
+	return UINT64_C(1000) * left_ms;
 }
 
-/* Flows that are in the NIC, or on their way. */
+/* Flows that are in the NIC, or on their way; not those that a NIC does not let go. */
 static uint64_t there(const struct agent_counters *counters)
 {
 	uint64_t sum = 0;
 
 	for (unsigned state = OFFLOAD_QUEUED; state < OFFLOAD_N_STATES; state++)
-		if (state != OFFLOAD_REFUSED)
+		if (state != OFFLOAD_REFUSED && state != OFFLOAD_LEAVING)
 			sum += counters->flows[state];
 	return sum;
 }
@@ -150,14 +155,16 @@ static bool may_ask(struct agent *agent, const struct agent_at *at)
 		return false;
 	if (state != OFFLOAD_SOFTWARE && state != OFFLOAD_REFUSED)
 		return false;
-	if (at->entry != NULL && (at->side->awaited || at->side->remove))
+	/* an answer that is late would be taken for the next rule's */
+	if (at->entry != NULL && (at->side->awaited || at->side->count_awaited || at->side->remove))
 		return false;
 	enum provider_kind kind = provider_kind(&at->record->key);
 
 	if (kind == PROVIDER_N_KINDS || !installer_abilities(port->installer)->kind[kind] ||
 		!may_try(port, kind))
 		return false;
-	if (offload_back_off(at->record, side) == OFFLOAD_NEVER || is_waiting_out(agent, at))
+	if (offload_back_off(at->record, side) == OFFLOAD_NEVER ||
+		agent_waits_us(agent, at->entry, at->record, side) != 0)
 		return false;
 	switch (health_state(installer_health(port->installer))) {
 	case HEALTH_CLOSED:
@@ -194,6 +201,13 @@ static void displace(struct agent *agent, unsigned port, const struct queue_entr
 	agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_DISPLACED, 0);
 }
 
+/* It is not asked in, for this reason; who was refused keeps what the driver said. */
+static void stay(const struct agent_at *at, uint8_t reason)
+{
+	if (offload_state(at->record, at->port % 2) == OFFLOAD_SOFTWARE)
+		at->record->reason[at->port % 2] = reason;
+}
+
 void agent_want(struct agent *agent, uint32_t position, unsigned side, unsigned from, uint32_t rate)
 {
 	struct flow_record *record = flow_table_record(agent->config.table, position);
@@ -209,13 +223,13 @@ void agent_want(struct agent *agent, uint32_t position, unsigned side, unsigned 
 	if (!may_ask(agent, &at))
 		return;
 	if (agent_comes_by_both(&at, from)) {
-		record->reason[side] = OFFLOAD_BOTH_SIDES;
+		stay(&at, OFFLOAD_BOTH_SIDES);
 		return;
 	}
 	switch (queue_put(&agent->port[at.port].queue, entry, &displaced)) {
 	case QUEUE_FULL:
 		agent->port[at.port].counters.displaced++;
-		record->reason[side] = OFFLOAD_DISPLACED;
+		stay(&at, OFFLOAD_DISPLACED);
 		return;
 	case QUEUE_TOOK_PLACE:
 		displace(agent, at.port, &displaced);
@@ -269,13 +283,13 @@ void agent_leave(const struct agent_at *at, uint8_t reason)
 
 void agent_back_off(const struct agent_at *at)
 {
-	enum { FIRST_MS = 100, MOST_MS = 60000, MOST_TIMES = 10 };
+	enum { FIRST_MS = 100, MOST_TIMES = 10 };
 	unsigned side = at->port % 2;
 
 	if (at->record == NULL || offload_back_off(at->record, side) == OFFLOAD_NEVER)
 		return;
 	unsigned times = offload_back_off(at->record, side);
-	uint32_t wait_ms = RTE_MIN((uint32_t)FIRST_MS << times, (uint32_t)MOST_MS);
+	uint32_t wait_ms = RTE_MIN((uint32_t)FIRST_MS << times, (uint32_t)AGENT_MOST_WAIT_MS);
 
 	at->side->retry_ms = (uint32_t)(at->agent->now_us / 1000) + wait_ms;
 	if (times < MOST_TIMES)

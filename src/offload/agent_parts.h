@@ -15,6 +15,10 @@
 /* An answer that takes longer is told, by the next look: within a second. */
 #define AGENT_LATE_US 400000
 #define AGENT_SECOND_US 1000000
+/* Packets that a NIC may have counted and not yet handed over. */
+#define AGENT_NIC_AHEAD 1024
+/* The longest time that a flow waits for its next try. */
+#define AGENT_MOST_WAIT_MS 60000
 
 /* How old a counter's reading may be, where it is known that they are fresh, and where it is not. */
 #define AGENT_FRESH_US 250000

@@ -39,6 +39,25 @@ static uint8_t reason_of_quiet(
 	return OFFLOAD_QUIET;
 }
 
+/* A reason for being in software that is over: as if nobody had asked. */
+static bool is_over(const struct agent *agent, const struct slot *entry,
+	const struct flow_record *record, unsigned side)
+{
+	struct installer *installer = agent->port[agent_port_of(&record->key, side)].installer;
+
+	switch (record->reason[side]) {
+	case OFFLOAD_QUIET:
+		return true;
+	case OFFLOAD_QUARANTINE:
+		return agent_waits_us(agent, entry, record, side) == 0;
+	case OFFLOAD_BREAKER:
+		return installer == NULL ||
+		       health_state(installer_health(installer)) == HEALTH_CLOSED;
+	default:
+		return false;
+	}
+}
+
 /* The slot of a record or of its copy; NULL: it has none any more. */
 static struct slot *slot_of(const struct agent *agent, const struct flow_record *record)
 {
@@ -69,7 +88,7 @@ void agent_view(
 		view->state[side] = (uint8_t)offload_state(record, side);
 		view->reason[side] = record->reason[side];
 		if (view->state[side] == OFFLOAD_SOFTWARE &&
-			(view->reason[side] == OFFLOAD_QUIET || is_out(agent, record, side)))
+			(is_over(agent, entry, record, side) || is_out(agent, record, side)))
 			view->reason[side] = reason_of_quiet(agent, record, side);
 		if (entry == NULL)
 			continue;

@@ -62,16 +62,17 @@ static bool learn(struct counter *counter, uint64_t raw, uint64_t least, uint64_
 
 /* Of a known width: is it nearer to too much, or to too little? */
 static enum counter_verdict wrong(
-	const struct counter *counter, uint64_t raw, uint64_t least, uint64_t most)
+	struct counter *counter, uint64_t raw, uint64_t least, uint64_t most)
 {
 	unsigned bits = counter->bits;
-
-	if (bits >= 64)
-		return raw > most ? COUNTER_AHEAD : COUNTER_STUCK;
 	uint64_t above = made_wide(raw, bits, least);
-	uint64_t below = above - (UINT64_C(1) << bits);
+	bool ahead =
+		bits >= 64 ? raw > most : above - most < least - (above - (UINT64_C(1) << bits));
 
-	return above - most < least - below ? COUNTER_AHEAD : COUNTER_STUCK;
+	if (!ahead)
+		return COUNTER_STUCK;
+	counter->total = above;
+	return COUNTER_AHEAD;
 }
 
 enum counter_verdict counter_update(
@@ -84,8 +85,10 @@ enum counter_verdict counter_update(
 			       ? COUNTER_FITS
 			       : wrong(counter, raw, least, most);
 	/* no width makes a number smaller than it is told */
-	if (raw > most)
+	if (raw > most) {
+		counter->total = raw;
 		return COUNTER_AHEAD;
+	}
 	/* what was learned too narrow */
 	if (counter->bits < 64 && counter->highest >> counter->bits != 0)
 		counter->bits = UNKNOWN;

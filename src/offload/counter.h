@@ -43,8 +43,9 @@ enum counter_verdict {
 void counter_begin(struct counter *counter, unsigned bits);
 
 /*
- * By one answer alone, which is not COUNTER_BEHIND. The NIC told `raw`. It has counted at least `least` (what software had when the question was asked) and at
- * most `most` packets in all.
+ * By one answer alone, which is not COUNTER_BEHIND. The NIC told `raw`. It has counted at least `least` (what
+ * software had when the question was asked) and at most `most` packets in all; when it tells more (COUNTER_AHEAD)
+ * the total is what it tells.
  */
 enum counter_verdict counter_update(
 	struct counter *counter, uint64_t raw, uint64_t least, uint64_t most);

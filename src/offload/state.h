@@ -33,6 +33,8 @@ enum offload_state {
 	OFFLOAD_N_STATES,
 };
 
+static_assert(OFFLOAD_INSTALLING == 3, "flow_is_in_nic()");
+
 #define OFFLOAD_STATE_BITS 3
 #define OFFLOAD_SIDES 2
 

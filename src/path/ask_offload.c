@@ -47,10 +47,10 @@ static void slot(const struct agent *agent, struct plane_flow *flow)
 
 	entry = offload_has_slot(&flow->record) ? slots_slot(slots, flow->record.slot) : NULL;
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
-		uint32_t retry_ms = entry != NULL ? entry->side[side].retry_ms : flow->record.slot;
+		uint64_t waits_us = agent_waits_us(agent, entry, &flow->record, side);
 
-		if (offload_waits(&flow->record, side))
-			flow->retry_us[side] = UINT64_C(1000) * retry_ms;
+		if (waits_us != 0)
+			flow->retry_us[side] = agent->now_us + waits_us;
 		if (entry != NULL)
 			flow->nic[side] = entry->side[side].nic.total;
 	}

@@ -32,7 +32,8 @@ static int make_installer(struct plane *plane, unsigned number, struct error *er
 		.provider =
 			{
 				.port_id = port->id,
-				.n_places = plane->config.offload.slots,
+				.n_places = RTE_MAX(
+					plane->config.offload.slots, plane->config.n_workers),
 				.n_queues = port->n_rx,
 				.worker_queue =
 					port->n_rx == plane->config.n_workers ? queues : NULL,

@@ -5,6 +5,7 @@
 #include "packet/checksum.h"
 #include "path/ask.h"
 #include "path/direct.h"
+#include "path/judge.h"
 #include "path/send.h"
 #include "path/snapshot.h"
 
@@ -44,6 +45,12 @@ static void misplaced(struct worker *worker, struct rte_mbuf *packet)
 	unsigned port = 2u * meta->wire + meta->side;
 	unsigned shard = steer_shard(&worker->steer, &meta->info);
 
+	meta->unchecked = 0;
+	/* a rule's doing, not RSS's */
+	if (judge_has_mark(packet)) {
+		send_to_station(station, station->shard_station[shard], &packet, 1);
+		return;
+	}
 	for (unsigned i = 0; i < station->n_rx; i++)
 		if (station->rx[i].port == port)
 			station->rx[i].trusted &= (uint8_t)~(1u << rss_kind(&meta->info.key));
@@ -54,7 +61,6 @@ static void misplaced(struct worker *worker, struct rte_mbuf *packet)
 				       .worker = (uint8_t)worker->number,
 				       .port = (uint8_t)port,
 			       });
-	meta->unchecked = 0;
 	send_to_station(station, station->shard_station[shard], &packet, 1);
 }
 

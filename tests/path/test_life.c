@@ -9,6 +9,8 @@
 #include <cmocka.h>
 #include <netinet/in.h>
 
+#include "offload/state.h"
+
 static void udp(struct frame *frame, const char *src, const char *dst, unsigned port)
 {
 	frame_start(frame);
@@ -122,7 +124,9 @@ static void who_is_held_by_a_nic_goes_last(void **state)
 		scene_send(scene, &frame);
 		scene_wait(scene, 1);
 	}
-	record_of(scene, 1)->offload = 1;
+	record_of(scene, 1)->offload = OFFLOAD_LEAVING << OFFLOAD_STATE_BITS;
+	/* no NIC has a rule of one that was refused */
+	record_of(scene, 2)->offload = OFFLOAD_REFUSED | OFFLOAD_LOST_SLOT;
 	for (unsigned port = 11; port <= 14; port++) {
 		udp(&frame, "10.0.0.1", "10.0.0.2", port);
 		scene_send(scene, &frame);
@@ -134,7 +138,7 @@ static void who_is_held_by_a_nic_goes_last(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(
 			scene->reports[i].record.key.port[0], rte_cpu_to_be_16((uint16_t)(2 + i)));
-	assert_int_equal(record_of(scene, 1)->offload, 1);
+	assert_int_equal(offload_state(record_of(scene, 1), 1), OFFLOAD_LEAVING);
 	record_of(scene, 1)->offload = 0;
 	scene_end(scene);
 	scene_destroy(scene);

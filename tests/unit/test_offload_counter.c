@@ -309,6 +309,29 @@ static void it_is_looked_at_in_time(void **state)
 	assert_int_equal(counter_interval_us(&counter, 1000000000, 5000000), 5000000);
 }
 
+/* Packets that the host dropped are in the NIC's counter for good: what it tells is told, and goes on. */
+static void one_that_is_ahead_is_told_as_it_is(void **state)
+{
+	static const unsigned widths[] = {0, 16, 24, 48, 64};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+		const uint64_t mask = widths[i] == 0 || widths[i] == 64
+					      ? UINT64_MAX
+					      : (UINT64_C(1) << widths[i]) - 1;
+		struct counter counter;
+
+		counter_begin(&counter, widths[i]);
+		assert_int_equal(counter_update(&counter, 5000, 5000, 6024), COUNTER_FITS);
+		assert_int_equal(counter_update(&counter, 9000 & mask, 6000, 7024), COUNTER_AHEAD);
+		assert_int_equal(counter.total, 9000);
+		/* who asks expects them from now on */
+		assert_int_equal(
+			counter_update(&counter, 12000 & mask, 12000, 13024), COUNTER_FITS);
+		assert_int_equal(counter.total, 12000);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -321,6 +344,7 @@ int main(void)
 		cmocka_unit_test(a_width_that_was_exceeded_is_none),
 		cmocka_unit_test(a_counter_that_runs_ahead_is_found),
 		cmocka_unit_test(it_is_looked_at_in_time),
+		cmocka_unit_test(one_that_is_ahead_is_told_as_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is over is over for the agent: waits, reasons, rules that a NIC keeps, late answers. */
+#include "agent_scene.h"
+
+static void fall_out(struct agent_scene *scene, uint32_t flow)
+{
+	for (unsigned i = 0; i < 3; i++)
+		agent_packet(scene, flow, 0, 0, false);
+}
+
+static const char *reason_told(struct agent_scene *scene, uint32_t flow)
+{
+	struct flow_offload view;
+
+	agent_view(scene->agent, agent_record(scene, flow), &view);
+	return offload_reason_name(view.reason[0]);
+}
+
+/* Rules that cannot be deleted are no canaries: others are tried in their place. */
+static void rules_that_stay_do_not_keep_canaries_away(void **state)
+{
+	struct agent_scene scene;
+	uint32_t flows[HEALTH_CANARIES], canary;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	for (unsigned i = 0; i < HEALTH_CANARIES; i++) {
+		flows[i] = agent_flow(&scene, IPPROTO_UDP, (uint16_t)(i + 1));
+		agent_prove(&scene, flows[i], 0, 0);
+	}
+	canary = agent_flow(&scene, IPPROTO_UDP, 100);
+	atomic_store(&agent_nics[0].result[INSTALLER_REMOVE], -EIO);
+	for (unsigned i = 0; i < HEALTH_CANARIES; i++)
+		fall_out(&scene, flows[i]);
+	agent_until(
+		&scene, atomic_load(&agent_nics[0].n_asked[INSTALLER_REMOVE]) >= HEALTH_CANARIES);
+	for (unsigned i = 0; i < HEALTH_CANARIES; i++)
+		assert_int_equal(agent_state(&scene, flows[i], 0), OFFLOAD_LEAVING);
+	atomic_store(&installer_health(scene.installer[0])->state, HEALTH_TRYING);
+	agent_prove(&scene, canary, 0, 0);
+	assert_int_equal(agent_record(&scene, canary)->reason[0], OFFLOAD_CANARY);
+	atomic_store(&agent_nics[0].result[INSTALLER_REMOVE], 0);
+	agent_scene_end(&scene);
+}
+
+static void a_reason_that_is_over_is_not_told(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	uint32_t fell = agent_flow(&scene, IPPROTO_UDP, 1);
+	uint32_t broke = agent_flow(&scene, IPPROTO_UDP, 2);
+	_Atomic uint8_t *health = &installer_health(scene.installer[0])->state;
+
+	agent_prove(&scene, fell, 0, 0);
+	agent_prove(&scene, broke, 0, 0);
+	fall_out(&scene, fell);
+	agent_until(&scene, agent_state(&scene, fell, 0) == OFFLOAD_SOFTWARE);
+	assert_string_equal(reason_told(&scene, fell), "quarantine");
+	agent_pass_ms(&scene, 100);
+	assert_string_equal(reason_told(&scene, fell), "quiet");
+
+	atomic_store(health, HEALTH_OPEN);
+	agent_pass_ms(&scene, 1000);
+	agent_until(&scene, agent_state(&scene, broke, 0) == OFFLOAD_SOFTWARE);
+	assert_string_equal(reason_told(&scene, broke), "breaker");
+	atomic_store(health, HEALTH_CLOSED);
+	assert_string_equal(reason_told(&scene, broke), "quiet");
+	agent_scene_end(&scene);
+}
+
+/* 2^31 ms are 25 days, 2^32 ms 50: a wait of 0.1 s has been over for long. */
+static void a_wait_does_not_come_back_after_weeks(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+	agent_prove(&scene, flow, 0, 0);
+	fall_out(&scene, flow);
+	agent_until(&scene, agent_state(&scene, flow, 0) == OFFLOAD_SOFTWARE);
+	scene.now_us += (UINT64_C(1) << 31) * 1000 + 200000;
+	agent_turn(scene.agent, scene.now_us);
+	agent_prove(&scene, flow, 0, 0);
+	agent_scene_end(&scene);
+}
+
+/* A refusal keeps the driver's words, whatever else would keep the flow out now. */
+static void a_refusal_keeps_its_reason(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+	atomic_store(&agent_nics[1].result[INSTALLER_INSERT], -ENOSPC);
+	agent_ask_in(&scene, flow, 1, 0);
+	assert_int_equal(agent_state(&scene, flow, 1), OFFLOAD_REFUSED);
+	uint8_t refusal = agent_record(&scene, flow)->reason[1];
+
+	assert_true(refusal >= OFFLOAD_REFUSALS);
+	/* the same end's packets have a rule at the other port */
+	agent_prove(&scene, flow, 0, 0);
+	agent_pass_ms(&scene, 200);
+	agent_sample(scene.agent, flow, 1, 0);
+	assert_int_equal(agent_state(&scene, flow, 1), OFFLOAD_REFUSED);
+	assert_int_equal(agent_record(&scene, flow)->reason[1], refusal);
+	agent_scene_end(&scene);
+}
+
+/* A flow that was suspect and fell silent leaves like any other that slowed down. */
+static void a_suspect_that_falls_silent_leaves(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+	agent_prove(&scene, flow, 0, 0);
+	scene.agent->config.threshold = 1000;
+	agent_packet(&scene, flow, 0, 0, false);
+	assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_SUSPECT);
+	agent_pass_ms(&scene, 4000);
+	agent_until(&scene, agent_state(&scene, flow, 0) == OFFLOAD_SOFTWARE);
+	assert_int_equal(agent_record(&scene, flow)->reason[0], OFFLOAD_QUIET);
+	assert_int_equal(atomic_load(&agent_nics[0].n_rules), 0);
+	agent_scene_end(&scene);
+}
+
+static void few_packets_are_not_worth_a_rule(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	scene.agent->config.min_packets = 8;
+	scene.agent->config.threshold = 100;
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+	struct flow_record *record = agent_record(&scene, flow);
+
+	for (unsigned i = 0; i < 16; i++) {
+		record->packets_low[0]++;
+		agent_sample(scene.agent, flow, 0, 0);
+		agent_pass_ms(&scene, 5);
+		if (record->packets_low[0] < 8)
+			assert_string_equal(reason_told(&scene, flow), "short");
+	}
+	agent_until(&scene, agent_state(&scene, flow, 0) == OFFLOAD_ACCEPTED);
+	agent_scene_end(&scene);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rules_that_stay_do_not_keep_canaries_away),
+		cmocka_unit_test(a_reason_that_is_over_is_not_told),
+		cmocka_unit_test(a_wait_does_not_come_back_after_weeks),
+		cmocka_unit_test(a_refusal_keeps_its_reason),
+		cmocka_unit_test(a_suspect_that_falls_silent_leaves),
+		cmocka_unit_test(few_packets_are_not_worth_a_rule),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
