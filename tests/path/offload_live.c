@@ -17,6 +17,8 @@
 #include "path/turn.h"
 #include "port/rss.h"
 
+/* Records of one worker when the table is to be large. */
+#define OFFLOAD_LIVE_LARGE 32768
 #define TRIED_MS 20000
 #define LOOK_US 500
 /* So many packets may come at once when the test was held up. */
@@ -243,6 +245,13 @@ static struct flow_timeouts timeouts(uint32_t idle_s)
 	return timeouts;
 }
 
+static uint32_t records_of(const struct offload_live_options *options)
+{
+	if (options->large)
+		return OFFLOAD_LIVE_LARGE * RTE_MAX(options->n_workers, 1u);
+	return options->capacity == 0 ? 2 * options->n_flows : options->capacity;
+}
+
 static void make_plane(struct offload_live *live)
 {
 	const struct offload_live_options *options = &live->options;
@@ -251,7 +260,7 @@ static void make_plane(struct offload_live *live)
 		.port = {live->side[0].port, live->side[1].port},
 		.n_workers = options->n_workers,
 		.threads = options->threads,
-		.flows = options->capacity == 0 ? 2 * options->n_flows : options->capacity,
+		.flows = records_of(options),
 		.tie_fragments = true,
 		.zone_vlan = options->zone_vlan,
 		.timeouts = timeouts(options->idle_s),

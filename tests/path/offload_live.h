@@ -41,7 +41,8 @@ struct offload_live_options {
 	unsigned n_workers, n_queues;
 	enum plane_threads threads;
 	uint32_t capacity; /* records; 0: room for all flows */
-	uint32_t slots;	   /* 0: more than there are flows */
+	bool large; /* a table so large that bursts wait for one another: flow_look_up_waits() */
+	uint32_t slots; /* 0: more than there are flows */
 	bool zone_vlan;
 	uint32_t threshold; /* and so on: as in struct plane_offload */
 	uint32_t verify_one_in;
