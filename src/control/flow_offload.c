@@ -48,11 +48,14 @@ static void because_of(
 	offload_because(sentence, &of);
 }
 
-/* Since when a side is in its state: by its newest change, or as it is known of the one further on. */
+/* Since when a side is in its state: as its slot has it, or by its newest change. */
 static bool since_when(const struct explained *explained, unsigned side, uint64_t *since_us)
 {
 	const struct plane_flow *flow = explained->flow;
 
+	*since_us = flow->since_us[side];
+	if (*since_us != 0)
+		return true;
 	for (unsigned i = 0; i < flow->n_changes; i++) {
 		const struct offload_change *change = &flow->changes[i];
 
@@ -61,8 +64,7 @@ static bool since_when(const struct explained *explained, unsigned side, uint64_
 		*since_us = change->time_us;
 		return change->after == explained->offload.state[side];
 	}
-	*since_us = explained->offload.since_us;
-	return explained->offload.told && side == explained->further && *since_us > 0;
+	return false;
 }
 
 static void add_since(json_t *object, const struct explained *explained, unsigned side,

@@ -73,6 +73,11 @@ static void introduce(const struct run *run)
 	for (unsigned i = 0; i < run_n_ports(run); i++)
 		fprintf(stderr, "%s: %s%s", run->ports[i]->name, run->ports[i]->note,
 			i % 2 == 0 ? "        " : "\n");
+	if (run->config.offload.on && run->config.offload.verify_one_in > 1)
+		fprintf(stderr,
+			"offload: marks of one burst in %u are verified (verify: sampled): a card "
+			"that marks wrongly may have packets counted for strangers\n",
+			run->config.offload.verify_one_in);
 	fprintf(stderr, "%u worker%s%s, %s flows (%s); socket %s\n", engine->workers,
 		engine->workers == 1 ? "" : "s",
 		run->config.threads == PLANE_SPLIT ? ", an rx and a tx thread" : "",

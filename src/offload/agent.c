@@ -206,6 +206,8 @@ static bool hand_in(struct agent *agent, unsigned port, const struct queue_entry
 
 	if (!give_slot(agent, record, entry->position)) {
 		agent->port[port].counters.no_slot++;
+		/* else it were asked for, and noted, again and again */
+		agent_back_off(&at);
 		agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_NO_SLOT, 0);
 		return true;
 	}

@@ -291,7 +291,12 @@ void agent_back_off(const struct agent_at *at)
 	unsigned times = offload_back_off(at->record, side);
 	uint32_t wait_ms = RTE_MIN((uint32_t)FIRST_MS << times, (uint32_t)AGENT_MOST_WAIT_MS);
 
-	at->side->retry_ms = (uint32_t)(at->agent->now_us / 1000) + wait_ms;
+	uint32_t until_ms = (uint32_t)(at->agent->now_us / 1000) + wait_ms;
+
+	if (at->entry != NULL)
+		at->side->retry_ms = until_ms;
+	else if (!offload_waits(at->record, !side) || (int32_t)(until_ms - at->record->slot) > 0)
+		at->record->slot = until_ms; /* the later one of both */
 	if (times < MOST_TIMES)
 		offload_set_back_off(at->record, side, times + 1);
 }

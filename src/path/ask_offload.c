@@ -51,8 +51,10 @@ static void slot(const struct agent *agent, struct plane_flow *flow)
 
 		if (waits_us != 0)
 			flow->retry_us[side] = agent->now_us + waits_us;
-		if (entry != NULL)
-			flow->nic[side] = entry->side[side].nic.total;
+		if (entry == NULL)
+			continue;
+		flow->nic[side] = entry->side[side].nic.total;
+		flow->since_us[side] = entry->side[side].since_us;
 	}
 	if (entry != NULL)
 		flow->mark = slots_mark(slots, flow->record.slot);

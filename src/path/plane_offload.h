@@ -18,6 +18,7 @@ struct plane_flow {
 	struct flow_offload offload;
 	uint32_t mark;	      /* that its rules give; 0: it has no slot */
 	uint64_t nic[2];      /* the NIC's own counter of each side's rule; 0 where none is read */
+	uint64_t since_us[2]; /* in its state, clock of the run; 0: not known, or all the time */
 	uint64_t retry_us[2]; /* of each side, clock of the run: not before that; 0: any time */
 	unsigned n_changes;   /* newest first */
 	bool lost;	      /* there may have been older ones */

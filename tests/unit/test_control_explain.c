@@ -320,8 +320,9 @@ static void test_offloaded(void **state)
 	check_changes(json_object_get(line, "changes"));
 	assert_true(json_is_true(json_object_get(line, "changes_lost")));
 	json_decref(lines);
-	/* without a change that is known, since when is known of the side that is further on */
+	/* without a change that is known, since when is as the slot has it */
 	flow->n_changes = 0;
+	flow->since_us[0] = CLOCK - 12000000;
 	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
 	line = json_array_get(lines, 0);
 	assert_int_equal(number_of(direction(line, 0), "for_us"), 12000000);

@@ -335,6 +335,11 @@ static void changes_tell_the_end(void **state)
 		agent_sample(scene.agent, other, side, from);
 		agent_turn(scene.agent, scene.now_us);
 		check_change(&scene, other, side, from, OFFLOAD_SOFTWARE, OFFLOAD_NO_SLOT);
+		/* it waits for one, and is not asked for with each of its packets */
+		agent_pass_ms(&scene, 99);
+		agent_sample(scene.agent, other, side, from);
+		check_change(&scene, other, side, from, OFFLOAD_SOFTWARE, OFFLOAD_NO_SLOT);
+		agent_pass_ms(&scene, 1);
 		agent_sample(scene.agent, other, side, from);
 		atomic_store(&health->retry_us, UINT64_MAX);
 		atomic_store(&health->state, HEALTH_OPEN);
