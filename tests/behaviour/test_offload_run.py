@@ -19,7 +19,7 @@ import engine  # pylint: disable=wrong-import-position
 
 pytestmark = pytest.mark.usefixtures("simulated_nic")
 
-STATES = ["software", "queued", "refused", "installing", "leaving", "suspect", "in_hw"]
+STATES = ["software", "refused", "queued", "installing", "leaving", "suspect", "in_hw"]
 AT_ONCE = ("--offload-threshold", 0)
 
 
