@@ -18,8 +18,7 @@
  * 0 and 1; states and reasons are enum offload_state and enum offload_reason.
  */
 struct flow_offload {
-	uint64_t packets;  /* that came with the NIC's mark, or FLOW_OFFLOAD_LOST */
-	uint64_t since_us; /* in its state, of the side that is further on; clock of the run */
+	uint64_t packets; /* that came with the NIC's mark, or FLOW_OFFLOAD_LOST */
 	uint8_t state[2];
 	uint8_t reason[2];
 	bool told; /* false: nobody offloads */

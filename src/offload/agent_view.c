@@ -93,9 +93,6 @@ void agent_view(
 		if (entry == NULL)
 			continue;
 		view->packets += marked(&entry->side[side], record);
-		if (view->state[side] != OFFLOAD_SOFTWARE ||
-			entry->side[side].since_us > view->since_us)
-			view->since_us = RTE_MAX(view->since_us, entry->side[side].since_us);
 	}
 	if (entry != NULL)
 		view->packets -= entry->reported;

@@ -69,7 +69,7 @@ static uint32_t begin_of(const struct slots *slots, uint32_t slot)
 /* Of a slot that names nobody; what it was is seen from it as long as rules may bring it. */
 static struct slot_name nobody(uint32_t last_mark)
 {
-	return (struct slot_name){.mark = last_mark ^ 1, .place = SLOT_NOBODY};
+	return (struct slot_name){.mark = last_mark ^ 1, .target = SLOT_NOBODY};
 }
 
 int slots_init(struct slots *slots, const struct slots_config *config)
@@ -165,7 +165,7 @@ uint32_t slots_take(struct slots *slots, const struct flow_key *key, uint32_t po
 	};
 	slots->names[slot] = (struct slot_name){
 		.mark = slots_mark(slots, slot),
-		.place = position << SLOT_KIND_BITS | (key->proto == IPPROTO_TCP ? SLOT_TCP : 0),
+		.target = position << SLOT_FORM_BITS | (key->proto == IPPROTO_TCP ? SLOT_TCP : 0),
 	};
 	slots->n_used++;
 	return slot;

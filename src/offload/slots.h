@@ -43,17 +43,17 @@ struct slot_name {
 	 * that leads here; so who compares marks need not ask whether there is a flow.
 	 */
 	uint32_t mark;
-	/* position of the flow's record, and in the lowest bits its kind; or SLOT_NOBODY */
-	uint32_t place;
+	/* position of the flow's record, and in the lowest bits its form; or SLOT_NOBODY */
+	uint32_t target;
 };
 
-/* The kind: whether it is TCP, and for each side the end that packets come from. */
-#define SLOT_KIND_BITS 3
+/* The form of its packets: whether it is TCP, and for each side the end that packets come from. */
+#define SLOT_FORM_BITS 3
 #define SLOT_TCP 1
 #define SLOT_FROM(side) (2u << (side))
-#define SLOT_NOBODY (UINT32_MAX << SLOT_KIND_BITS)
+#define SLOT_NOBODY (UINT32_MAX << SLOT_FORM_BITS)
 
-static_assert(FLOW_MAX_CAPACITY < SLOT_NOBODY >> SLOT_KIND_BITS, "a position leaves three bits");
+static_assert(FLOW_MAX_CAPACITY < SLOT_NOBODY >> SLOT_FORM_BITS, "a position leaves three bits");
 
 /* One direction's rule: of packets that arrive at one port of the wire. Filled by the agent. */
 struct slot_side {
@@ -169,13 +169,13 @@ static inline uint32_t slots_position(const struct slots *slots, uint32_t mark)
 
 	if (slot == SLOT_NONE || slots->names[slot].mark != mark)
 		return FLOW_NONE;
-	return slots->names[slot].place >> SLOT_KIND_BITS;
+	return slots->names[slot].target >> SLOT_FORM_BITS;
 }
 
 static inline void slots_set_from(struct slots *slots, uint32_t slot, unsigned side, unsigned from)
 {
 	uint32_t bit = SLOT_FROM(side);
-	uint32_t place = slots->names[slot].place;
+	uint32_t target = slots->names[slot].target;
 
-	slots->names[slot].place = from != 0 ? place | bit : place & ~bit;
+	slots->names[slot].target = from != 0 ? target | bit : target & ~bit;
 }

@@ -18,25 +18,25 @@
 #define MARK_LEAST (MARK_UPPER_OFFSET + TCP_LENGTH)
 
 /*
- * What a mark leads to: its record, and in the bits that are zeros in such an address the kind of its place
+ * What a mark leads to: its record, and in the bits that are zeros in such an address the form of its target
  * (struct slot_name). NULL: nobody.
  */
 typedef const void *mark_named;
 
-#define MARK_KIND_SHIFT 4
-#define MARK_TCP (SLOT_TCP << MARK_KIND_SHIFT)
+#define MARK_FORM_SHIFT 4
+#define MARK_TCP (SLOT_TCP << MARK_FORM_SHIFT)
 static_assert(
-	sizeof(struct flow_record) == 1 << (MARK_KIND_SHIFT + SLOT_KIND_BITS), "no bit is lost");
+	sizeof(struct flow_record) == 1 << (MARK_FORM_SHIFT + SLOT_FORM_BITS), "no bit is lost");
 
 static __rte_always_inline mark_named mark_named_of(
-	const struct flow_record *records, uint32_t place)
+	const struct flow_record *records, uint32_t target)
 {
-	return (const uint8_t *)records + ((uintptr_t)place << MARK_KIND_SHIFT);
+	return (const uint8_t *)records + ((uintptr_t)target << MARK_FORM_SHIFT);
 }
 
-static __rte_always_inline uintptr_t mark_kind(mark_named named)
+static __rte_always_inline uintptr_t mark_form_of(mark_named named)
 {
-	return (uintptr_t)named & ((1 << SLOT_KIND_BITS) - 1) << MARK_KIND_SHIFT;
+	return (uintptr_t)named & ((1 << SLOT_FORM_BITS) - 1) << MARK_FORM_SHIFT;
 }
 
 static __rte_always_inline struct flow_record *mark_record(mark_named named)
@@ -49,7 +49,7 @@ static __rte_always_inline struct flow_record *mark_record(mark_named named)
 struct mark_burst {
 	const struct mark_form *forms; /* of the side that they came in by */
 	const uint16_t *cares;	       /* the same */
-	unsigned from_shift;	       /* to the end that they come from, in a kind */
+	unsigned from_shift;	       /* to the end that they come from, in a form */
 	unsigned side;
 	uint64_t now_us; /* 48 bits */
 };
@@ -65,21 +65,21 @@ struct mark_burst {
 #define MARK_PROVEN (OFFLOAD_PROVEN << 8 | OFFLOAD_PROVEN << (8 + OFFLOAD_STATE_BITS))
 
 /* Is the packet a common one, and of the protocol that its mark says? */
-static __rte_always_inline bool mark_is_common(const uint8_t *frame, uintptr_t kind)
+static __rte_always_inline bool mark_is_common(const uint8_t *frame, uintptr_t form)
 {
 	uint32_t type = load_be32(frame + 12) >> 8; /* and IP's version and header length */
 	uint32_t fragment = load_be16(frame + 20) & 0x3fff;
-	uint32_t proto = kind & MARK_TCP ? IPPROTO_TCP : IPPROTO_UDP;
+	uint32_t proto = form & MARK_TCP ? IPPROTO_TCP : IPPROTO_UDP;
 
 	return ((type ^ 0x080045) | fragment | (proto ^ frame[MARK_IPV4_OFFSET + 9])) == 0;
 }
 
 /* Of common packets. */
 static __rte_always_inline bool mark_is_settled(
-	const struct mark_burst *burst, const struct flow_record *record, uintptr_t kind)
+	const struct mark_burst *burst, const struct flow_record *record, uintptr_t form)
 {
 	unsigned status = (unsigned)(record->status >> MARK_STATUS_SHIFT);
-	unsigned want = kind & MARK_TCP ? MARK_SETTLED_TCP : MARK_SETTLED_UDP;
+	unsigned want = form & MARK_TCP ? MARK_SETTLED_TCP : MARK_SETTLED_UDP;
 
 	return ((status ^ (want | MARK_PROVEN)) & MARK_SETTLED_CARES(burst->side)) == 0;
 }
@@ -87,7 +87,7 @@ static __rte_always_inline bool mark_is_settled(
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX512
 
 /*
- * A frame's bytes 12 to 43 as a record expects them, by the kind of its place: which of the record's words lie
+ * A frame's bytes 12 to 43 as a record expects them, by the form of its target: which of the record's words lie
  * where (0-15: of the addresses, 16 and 17: the ports, 18: the zone, 19: protocol and version, 23: the status;
  * 24: zero), and what the others are. What has no place in a header lies where that has what differs from packet to
  * packet: length, identification, checksum.
@@ -103,12 +103,12 @@ struct mark_form {
 		 16 + (from), 17 - (from), 24, 24, 24},                                           \
 		{0x0008, 0x0045, 0, (proto) | 4 << 12, 0, (proto) << 8, (settled) | MARK_PROVEN,  \
 			0, 0, 0, 0, 0, 0, 0, 0, 0}}
-/* Kinds are SLOT_TCP, the end by side 0, the end by side 1. */
+/* Forms are SLOT_TCP, the end by side 0, the end by side 1. */
 #define MARK_FORMS(from)                                \
 	MARK_FORM(IPPROTO_UDP, MARK_SETTLED_UDP, from), \
 		MARK_FORM(IPPROTO_TCP, MARK_SETTLED_TCP, from)
 
-static const struct mark_form mark_forms[OFFLOAD_SIDES][1 << SLOT_KIND_BITS] = {
+static const struct mark_form mark_forms[OFFLOAD_SIDES][1 << SLOT_FORM_BITS] = {
 	{MARK_FORMS(0), MARK_FORMS(1), MARK_FORMS(0), MARK_FORMS(1)},
 	{MARK_FORMS(0), MARK_FORMS(0), MARK_FORMS(1), MARK_FORMS(1)},
 };
@@ -129,19 +129,19 @@ static const uint16_t mark_cares[OFFLOAD_SIDES][16]
  * IPv4 address is zeros. The record is read in the pieces that it is written in.
  */
 static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
-	const struct flow_record *record, const uint8_t *frame, uintptr_t kind)
+	const struct flow_record *record, const uint8_t *frame, uintptr_t form)
 {
-	const struct mark_form *form = &burst->forms[kind >> MARK_KIND_SHIFT];
+	const struct mark_form *expected = &burst->forms[form >> MARK_FORM_SHIFT];
 	__m256i addresses = _mm256_loadu_si256((const void *)record->key.addr);
 	__m128i rest = _mm_insert_epi16(_mm_loadl_epi64((const void *)record->key.port),
 		(short)(record->status >> MARK_STATUS_SHIFT), 7);
 	__m256i header = _mm256_and_si256(_mm256_loadu_si256((const void *)(frame + 12)),
 		_mm256_load_si256((const void *)mark_header));
 	__m256i key = _mm256_permutex2var_epi16(addresses,
-		_mm256_load_si256((const void *)form->take), _mm256_zextsi128_si256(rest));
+		_mm256_load_si256((const void *)expected->take), _mm256_zextsi128_si256(rest));
 	/* 0x96: the three of them xor-ed */
 	__m256i odd = _mm256_ternarylogic_epi32(
-		header, key, _mm256_load_si256((const void *)form->want), 0x96);
+		header, key, _mm256_load_si256((const void *)expected->want), 0x96);
 
 	return _mm256_testz_si256(odd, _mm256_load_si256((const void *)burst->cares));
 }
@@ -149,15 +149,15 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 #else
 
 static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
-	const struct flow_record *record, const uint8_t *frame, uintptr_t kind)
+	const struct flow_record *record, const uint8_t *frame, uintptr_t form)
 {
 	const uint8_t *header = frame + MARK_IPV4_OFFSET;
-	const unsigned from = kind >> burst->from_shift & 1;
+	const unsigned from = form >> burst->from_shift & 1;
 	uint32_t ports = load_32(header + IPV4_LENGTH);
 	uint32_t turn = from << 4;
 	uint32_t both, tail;
 
-	if (unlikely(!mark_is_common(frame, kind)))
+	if (unlikely(!mark_is_common(frame, form)))
 		return false;
 	memcpy(&both, &record->key.port[0], sizeof(both));
 	memcpy(&tail, &record->key.zone, sizeof(tail));
@@ -169,7 +169,7 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 	uint32_t dst = load_32(header + 16) ^ load_32(record->key.addr[!from]);
 
 	return ((src | dst | (ports ^ both) | ((tail ^ rest) & 0xf0ffffff)) == 0) &
-	       mark_is_settled(burst, record, kind);
+	       mark_is_settled(burst, record, form);
 }
 
 #endif
@@ -182,27 +182,22 @@ static inline struct mark_burst mark_burst_of(unsigned port, uint64_t now_us)
 		.cares = mark_cares[port % 2],
 #endif
 		.side = port % 2,
-		.from_shift = MARK_KIND_SHIFT + 1 + port % 2,
+		.from_shift = MARK_FORM_SHIFT + 1 + port % 2,
 		.now_us = now_us & CLOCK_MAX_US,
 	};
 }
 
 static __rte_always_inline bool mark_track(
-	struct flow_record *record, unsigned from, const uint8_t *header, int32_t length)
+	struct flow_record *record, unsigned from, const uint8_t *header, size_t length)
 {
-	const int32_t header_length = (int32_t)tcp_header_length(header);
-	const int32_t payload = length - header_length;
-	const struct tcp_segment tcp = {
-		.seq = load_be32(header + 4),
-		.ack = load_be32(header + 8),
-		.payload = (uint32_t)payload,
-		.window = load_be16(header + 14),
-		.flags = header[13],
-		.scale = TCP_SCALE_NONE,
-	};
+	const size_t header_length = tcp_header_length(header);
 
-	if (unlikely((payload | (header_length - TCP_LENGTH)) < 0) ||
-		unlikely(!tcp_track_settled(record, from, &tcp)))
+	if (unlikely(header_length < TCP_LENGTH || length < header_length))
+		return false;
+
+	const struct tcp_segment tcp = tcp_fields(header, length);
+
+	if (unlikely(!tcp_track_settled(record, from, &tcp)))
 		return false;
 	record->tcp_flags[from] |= tcp.flags;
 	return true;
@@ -212,15 +207,15 @@ static __rte_always_inline bool mark_track(
  * Accounts a packet that fits its record. False, with nothing changed, where there is more to it.
  */
 static __rte_always_inline bool mark_account(const struct mark_burst *burst,
-	struct flow_record *record, uint32_t bytes, const uint8_t *frame, uintptr_t kind)
+	struct flow_record *record, uint32_t bytes, const uint8_t *frame, uintptr_t form)
 {
 	const uint8_t *header = frame + MARK_IPV4_OFFSET;
-	const unsigned from = kind >> burst->from_shift & 1;
+	const unsigned from = form >> burst->from_shift & 1;
 	const uint32_t length = load_be16(header + 2);
 
-	if (kind & MARK_TCP) {
-		if (unlikely(!mark_track(
-			    record, from, header + IPV4_LENGTH, (int32_t)length - IPV4_LENGTH)))
+	if (form & MARK_TCP) {
+		if (unlikely(length < IPV4_LENGTH ||
+			     !mark_track(record, from, header + IPV4_LENGTH, length - IPV4_LENGTH)))
 			return false;
 	} else if (unlikely(length < IPV4_LENGTH + sizeof(uint32_t))) {
 		return false;
@@ -248,16 +243,16 @@ static __rte_always_inline bool mark_packet(const struct mark_burst *burst, mark
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(packet, const uint8_t *);
 	struct flow_record *record = mark_record(named);
-	const uintptr_t kind = mark_kind(named);
+	const uintptr_t form = mark_form_of(named);
 	const uint32_t length = packet->pkt_len;
 
 	/* frames are 60 bytes at least */
 	if (unlikely(packet->data_len < MARK_LEAST))
 		return false;
-	if (trust ? unlikely(!mark_is_common(frame, kind) || !mark_is_settled(burst, record, kind))
-		  : unlikely(!mark_fits(burst, record, frame, kind)))
+	if (trust ? unlikely(!mark_is_common(frame, form) || !mark_is_settled(burst, record, form))
+		  : unlikely(!mark_fits(burst, record, frame, form)))
 		return false;
-	if (unlikely(!mark_account(burst, record, length, frame, kind)))
+	if (unlikely(!mark_account(burst, record, length, frame, form)))
 		return false;
 	*bytes += length;
 	return true;

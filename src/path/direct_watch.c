@@ -26,12 +26,12 @@ static __rte_always_inline uint32_t slot_of(
 static __rte_always_inline mark_named resolve(
 	const struct slot_name *name, const struct flow_record *records, uint32_t mark)
 {
-	const mark_named named = mark_named_of(records, name->place);
+	const mark_named named = mark_named_of(records, name->target);
 
 	if (unlikely(name->mark != mark))
 		return NULL;
 	rte_prefetch0(mark_record(named));
-	if (mark_kind(named) & MARK_TCP)
+	if (mark_form_of(named) & MARK_TCP)
 		rte_prefetch0(&mark_record(named)->bytes_high);
 	return named;
 }

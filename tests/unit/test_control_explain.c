@@ -226,7 +226,6 @@ static struct flow_record *add_offloaded(struct scene *scene, uint8_t forward, u
 	scene->plane.installers[0].there = scene->plane.installers[1].there = true;
 	scene->plane.offload[1][17] = (struct flow_offload){
 		.packets = 6000,
-		.since_us = CLOCK - 12000000,
 		.state = {forward, reverse},
 		.reason = {OFFLOAD_BUSY, OFFLOAD_QUIET},
 		.told = true,
@@ -400,7 +399,6 @@ static void test_other_reasons(void **state)
 
 	scene->plane.config.offload.threshold = 0;
 	scene->plane.offload[1][17].packets = FLOW_OFFLOAD_LOST;
-	scene->plane.offload[1][17].since_us = 0;
 	json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
 
 	assert_string_equal(text_of(json_array_get(lines, 0), "where_because"),

@@ -102,9 +102,9 @@ static void make(struct scene *scene, struct draw *draw, bool tcp, unsigned side
 static bool offer(struct scene *scene, const struct frame *frame, bool trust)
 {
 	const struct mark_burst marks = mark_burst_of(scene->side, NOW_US);
-	const uint32_t kind = (scene->tcp ? SLOT_TCP : 0) |
+	const uint32_t form = (scene->tcp ? SLOT_TCP : 0) |
 			      (scene->from != 0 ? SLOT_FROM(scene->side) : SLOT_FROM(!scene->side));
-	const mark_named named = (const uint8_t *)&scene->record + (kind << MARK_KIND_SHIFT);
+	const mark_named named = (const uint8_t *)&scene->record + (form << MARK_FORM_SHIFT);
 	const struct flow_record before = scene->record;
 	const struct rte_mbuf packet = packet_of(frame);
 	uint64_t bytes = 0;
