@@ -32,12 +32,12 @@ check_commits() {
 check_format() {
 	clang-format-19 --dry-run -Werror "${c_files[@]}"
 }
-# The files that the build compiles, as it compiles them; clang does not know all of gcc's options.
+# The files that the build compiles, in each way that it compiles them; clang does not know all of gcc's options.
 check_tidy() {
 	"$PYTHON" - <<'EOT' |
 import json
-for entry in json.load(open("build/compile_commands.json")):
-    print("build/" + entry["file"])
+for name in sorted({entry["file"] for entry in json.load(open("build/compile_commands.json"))}):
+    print("build/" + name)
 EOT
 		xargs -P "$(nproc)" -n 4 clang-tidy-19 -p build --quiet --warnings-as-errors='*' \
 			--extra-arg=-Wno-unknown-warning-option 2>/dev/null |

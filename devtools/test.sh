@@ -20,8 +20,8 @@ export UBSAN_OPTIONS=${UBSAN_OPTIONS-halt_on_error=1:abort_on_error=1:print_stac
 tsan_options=halt_on_error=1:abort_on_error=1:atexit_sleep_ms=0:suppressions=$PWD/devtools/tsan.supp
 export TSAN_OPTIONS=${TSAN_OPTIONS-$tsan_options}
 # Programs under sanitizers are slower.
-slower=1
-[[ $build == build ]] || slower=5
+slower=1 which=
+[[ $build == build ]] || slower=5 which="not unsanitized"
 
 results=()
 failed=0
@@ -30,7 +30,7 @@ for suite; do
 	rm -f "$result"
 	say "$suite tests of $build"
 	if [[ $suite == behaviour ]]; then
-		MILLRACE=$PWD/$build/millrace MILLRACE_SLOWER=$slower "$PYTHON" -m pytest -q \
+		MILLRACE=$PWD/$build/millrace MILLRACE_SLOWER=$slower "$PYTHON" -m pytest -q -m "$which" \
 			--junit-xml="$result" tests/behaviour >&2 || failed=1
 	else
 		meson test -C "$build" --no-rebuild --print-errorlogs --timeout-multiplier $((4 * slower)) \

@@ -32,6 +32,8 @@ main thread:
 """
 MACHINE = "AMD EPYC, 8 cores, Linux 6.1.0, x86_64, TSC 2.60 GHz, DPDK 22.11.11"
 
+pytestmark = pytest.mark.unsanitized
+
 
 def bench_peers(*words, **environment):
     return subprocess.run([ROOT / "devtools/bench-peers", *words], text=True, capture_output=True, check=False,

@@ -12,6 +12,8 @@ import pytest
 from bench_rows import KEYS, built  # noqa: F401
 from conftest import MILLRACE, SLOWER, run
 
+pytestmark = pytest.mark.unsanitized
+
 OTHERS = ["rte_hash", "rte_hash_naive", "rte_hash_lf", "rte_table_hash_ext"]
 PAGES = "no pages of 2 MB are had"
 SVG = "{http://www.w3.org/2000/svg}"

@@ -11,6 +11,8 @@ import pytest
 from bench_rows import KEYS, built, simulated  # noqa: F401
 from conftest import run
 
+pytestmark = pytest.mark.unsanitized
+
 
 def rows(measures, *flows):
     done = run("bench", "wire", "--measure", measures, "--flows", ",".join(map(str, flows)),

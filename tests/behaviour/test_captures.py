@@ -83,6 +83,8 @@ def test_corpus_never_crashes(captures, workers):
     """Hostile files: an exit code and sums that hold, never a signal."""
     files = sorted((captures / "corpus").iterdir())
     assert len(files) > 400
+    # each file once: every other one with two workers
+    files = files[workers - 1::2]
 
     def one(path):
         result = run("replay", "--json", "--workers", workers, "--flows", 65536, path)

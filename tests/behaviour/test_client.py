@@ -611,6 +611,7 @@ def measured(n, *mode):
     return lines, usage.ru_maxrss
 
 
+@pytest.mark.unsanitized
 @pytest.mark.parametrize("mode, more", [([], 2), (["--json"], 0)])
 def test_a_million_flows_take_no_more_memory(mode, more):
     few_lines, few = measured(1000, *mode)
