@@ -207,6 +207,7 @@ static int tell_profile(const char *command, const char *params, struct rte_tel_
 	sim_tel_add_uint(answer, "size", profile->size);
 	sim_tel_add_uint(answer, "create_ns", profile->create_ns);
 	sim_tel_add_uint(answer, "destroy_ns", profile->destroy_ns);
+	sim_tel_add_uint(answer, "flush_ns", profile->flush_ns);
 	sim_tel_add_uint(answer, "query_ns", profile->query_ns);
 	sim_tel_add_uint(answer, "rate", profile->rate);
 	sim_tel_add_uint(answer, "answer_ns", profile->answer_ns);

@@ -134,6 +134,7 @@ static void test_limits(void **state)
 	assert_string_equal(profile->name, "tiny");
 	assert_int_equal(good("create_ns=11000000")->profile.create_ns, 11000000);
 	assert_int_equal(good("destroy_ns=7")->profile.destroy_ns, 7);
+	assert_int_equal(good("flush_ns=6")->profile.flush_ns, 6);
 	assert_int_equal(good("query_ns=8")->profile.query_ns, 8);
 	assert_true(good("spin=1")->profile.spin);
 	assert_int_equal(good("rate_rules=4500000")->profile.rate, 4500000);
@@ -296,7 +297,7 @@ static void test_help(void **state)
 		if (sim_args_parse(&args, one, &error) < 0)
 			assert_null(strstr(error.text, "no such argument"));
 	}
-	assert_int_equal(n, 44);
+	assert_int_equal(n, 45);
 	free(text);
 }
 

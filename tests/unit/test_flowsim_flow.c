@@ -365,6 +365,30 @@ static void latency_is_the_callers(void **state)
 	nic_close(&nic);
 }
 
+/* Some NICs have a call that empties the table, however many rules there are. */
+static void flush_may_be_one_call(void **state)
+{
+	struct rte_flow *flows[32];
+	struct rte_flow_error error;
+	struct nic nic;
+	unsigned made;
+	double begin;
+
+	(void)state;
+	nic_open(&nic, "net_flowsim_empty",
+		"flows=8,hostile=0,destroy_ns=500000000,flush_ns=3000000");
+	assert_int_equal(fill(&nic, flows, 32, &made), 0);
+	begin = now();
+	assert_int_equal(rte_flow_flush(nic.id, &error), 0);
+	assert_in_range((uint64_t)(1000 * (now() - begin)), 3, 499);
+	assert_int_equal(fill(&nic, flows, 32, &made), 0);
+	assert_int_equal(made, 32);
+	assert_int_equal(rte_flow_flush(nic.id, &error), 0);
+	/* of a table that is empty nothing is to be cleared */
+	assert_int_equal(rte_flow_flush(nic.id, &error), 0);
+	nic_close(&nic);
+}
+
 /* Counts on while nobody receives. */
 static void count_goes_on(const struct nic *nic, struct rte_flow *flow)
 {
@@ -489,6 +513,7 @@ int main(void)
 		cmocka_unit_test(dump_says_what_is_there),
 		cmocka_unit_test(transfer_rules_reach_other_ports),
 		cmocka_unit_test(latency_is_the_callers),
+		cmocka_unit_test(flush_may_be_one_call),
 		cmocka_unit_test(a_rule_works_until_it_is_gone),
 		cmocka_unit_test(time_turns_what_the_nic_keeps),
 		cmocka_unit_test(many_rules),

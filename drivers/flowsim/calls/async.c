@@ -152,7 +152,8 @@ static bool may_fail(const struct sim_port *port)
 {
 	const struct sim_faults *faults = &port->faults;
 
-	return __atomic_load_n(&faults->on[SIM_FAULT_FAIL], __ATOMIC_RELAXED) ||
+	return __atomic_load_n(&port->dead, __ATOMIC_RELAXED) ||
+	       __atomic_load_n(&faults->on[SIM_FAULT_FAIL], __ATOMIC_RELAXED) ||
 	       __atomic_load_n(&faults->on[SIM_FAULT_DEAD], __ATOMIC_RELAXED);
 }
 

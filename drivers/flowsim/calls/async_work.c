@@ -23,6 +23,7 @@
 #define TELL_EACH 16
 #define STOCK_STEP 128
 #define AHEAD 4 /* operations between one look at memory and the next */
+#define STEPS 3 /* of sim_resolver_prefetch() */
 
 /* What one goes through under the port's lock. */
 struct work {
@@ -197,8 +198,8 @@ static void look_ahead(const struct work *work, const struct sim_flow_queue *que
 	const struct sim_port *port = work->port;
 	uint64_t ahead = queue->seen - queue->at;
 
-	if (ahead > 3 * AHEAD) {
-		const struct sim_op *op = op_at(queue, queue->at + 3 * AHEAD);
+	if (ahead > (STEPS + 1) * AHEAD) {
+		const struct sim_op *op = op_at(queue, queue->at + (STEPS + 1) * AHEAD);
 
 		/* whatever it is that a destroy names */
 		if (op->kind <= SIM_OP_RULE_DESTROY) {
@@ -207,10 +208,10 @@ static void look_ahead(const struct work *work, const struct sim_flow_queue *que
 			rte_prefetch0((const char *)op->rule + 2 * RTE_CACHE_LINE_SIZE);
 		}
 	}
-	for (unsigned step = 0; step < 2; step++) {
-		if (ahead <= (2 - step) * AHEAD)
+	for (unsigned step = 0; step < STEPS; step++) {
+		if (ahead <= (STEPS - step) * AHEAD)
 			continue;
-		const struct sim_op *op = op_at(queue, queue->at + (2 - step) * AHEAD);
+		const struct sim_op *op = op_at(queue, queue->at + (STEPS - step) * AHEAD);
 		const struct sim_class *sort = class_of(port, op);
 
 		if (sort == NULL)

@@ -179,12 +179,32 @@ static struct rte_flow *first_of(const struct sim_port *home, uint16_t asked_by)
 	return NULL;
 }
 
+/* The whole table at once. */
+static int empty_table(struct sim_port *home, uint16_t asked_by)
+{
+	uint64_t ns = home->args.profile.flush_ns;
+	struct rte_flow *rule;
+	int ret = sim_fault_fails(home, SIM_OP_DESTROY);
+
+	if (ret < 0)
+		return ret;
+	ns += sim_fault_delay_ns(home, SIM_FAULT_STALL_DELETE);
+	pthread_mutex_unlock(&home->lock);
+	pause_for(home, ns);
+	pthread_mutex_lock(&home->lock);
+	while ((rule = first_of(home, asked_by)) != NULL)
+		sim_rule_destroy(rule);
+	return 0;
+}
+
 static int flush_in(struct sim_port *home, uint16_t asked_by)
 {
 	struct rte_flow *rule;
 	int ret = 0;
 
 	pthread_mutex_lock(&home->lock);
+	if (home->args.profile.flush_ns != 0 && first_of(home, asked_by) != NULL)
+		ret = empty_table(home, asked_by);
 	while (ret == 0 && (rule = first_of(home, asked_by)) != NULL) {
 		uint64_t late = 0;
 
@@ -199,7 +219,7 @@ static int flush_in(struct sim_port *home, uint16_t asked_by)
 	return ret;
 }
 
-/* As slow as its destroys. */
+/* As slow as its destroys, where the NIC has no such call. */
 static int flush(struct rte_eth_dev *dev, struct rte_flow_error *error)
 {
 	struct sim_port *port = sim_port_of(dev);

@@ -237,6 +237,7 @@ static const struct word words[] = {
 	{"rules", OF_NIC, NUMBER(profile.size, 0, UINT32_MAX)},
 	{"create_ns", OF_NIC, NUMBER(profile.create_ns, 0, 60 * SECOND)},
 	{"destroy_ns", OF_NIC, NUMBER(profile.destroy_ns, 0, 60 * SECOND)},
+	{"flush_ns", OF_NIC, NUMBER(profile.flush_ns, 0, 60 * SECOND)},
 	{"query_ns", OF_NIC, NUMBER(profile.query_ns, 0, 60 * SECOND)},
 	{"spin", OF_NIC, NUMBER(profile.spin, 0, 1)},
 	{"rate_rules", OF_NIC, NUMBER(profile.rate, 0, UINT32_MAX)},

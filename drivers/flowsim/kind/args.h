@@ -15,8 +15,8 @@
  *   that reach no worker; 10000000), cold=1 (packets lie as cold as DMA leaves them)
  * port=: nic_core=N (a thread of the NIC on that processor matches; -1: a thread on any)
  * The NIC: nic=NAME (ports of one name are of one NIC and can forward to each other)
- *   profile=NAME, and each limit by its own word: rules= create_ns= destroy_ns= query_ns= spin= rate_rules=
- *   answer_ns= mark_bits= groups= priorities= transfer= egress= async= sync= actions=+count-mark
+ *   profile=NAME, and each limit by its own word: rules= create_ns= destroy_ns= flush_ns= query_ns= spin=
+ *   rate_rules= answer_ns= mark_bits= groups= priorities= transfer= egress= async= sync= actions=+count-mark
  *   items=udp+ipv4 ranges= fate_needed= input_set=any|per_type|exact keep_rules= hostile=0|1|WORD+WORD
  *   queues=N (most receive and transmit queues; 16) mac=ADDRESS link_mbps=N
  * Faults: fault=NAME:VALUE..., several separated by '/' or by another fault= (port/fault_text.h);
@@ -77,8 +77,8 @@ int sim_args_parse(struct sim_args *args, const char *words, struct error *error
 	"load=order|uniform|zipf[:<s>] side=forward|reverse|both size=<n>|<n>-<n>|imix "       \
 	"proto=udp|tcp|sctp|icmp|mix ipv6=<percent> vlan=<percent> passes=<n> rate=<n> "       \
 	"cold=0|1 nic_core=<n> nic=<name> profile=<name> rules=<n> create_ns=<n> "             \
-	"destroy_ns=<n> query_ns=<n> spin=0|1 rate_rules=<n> answer_ns=<n> mark_bits=<n> "     \
-	"groups=<n> priorities=<n> transfer=0|1 egress=0|1 async=0|1 sync=0|1 "                \
+	"destroy_ns=<n> flush_ns=<n> query_ns=<n> spin=0|1 rate_rules=<n> answer_ns=<n> "      \
+	"mark_bits=<n> groups=<n> priorities=<n> transfer=0|1 egress=0|1 async=0|1 sync=0|1 "  \
 	"actions=<list> items=<list> ranges=0|1 fate_needed=0|1 input_set=any|per_type|exact " \
 	"keep_rules=0|1 hostile=0|1|<list> queues=<n> mac=<address> link_mbps=<n> "            \
 	"fault=<faults> counter_bits=<n> ghost=<n>"

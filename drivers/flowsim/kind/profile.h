@@ -47,6 +47,7 @@ struct sim_profile {
 	const char *about; /* a line */
 	uint32_t size;	   /* rules; UINT32_MAX: no limit */
 	uint64_t create_ns, destroy_ns, query_ns;
+	uint64_t flush_ns;  /* one call empties the table; 0: it makes as many as there are rules */
 	bool spin;	    /* burns its latency instead of sleeping */
 	bool sync, async;   /* which calls it has */
 	uint32_t rate;	    /* async: at most so many rules a second; 0: no limit */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The burst of known sources. What a real NIC does costs its driver the filling of an mbuf; so it does
- * here, and the packet's bytes are written besides. The entry that a rule left for a stream is fetched
- * long before the packet's turn.
+ * here, and the packet's bytes are written besides. What a rule left for a stream lies beside its place, or,
+ * where streams have several places, is fetched long before the packet's turn.
  */
 #include "drivers/flowsim/packets/receive.h"
 
@@ -20,6 +20,9 @@
 /* Places ahead, measured: see docs/benchmarks.md, "The simulated NIC". */
 #define ENTRIES_AHEAD 64
 #define FRAMES_AHEAD 8
+
+/* Where receive finds what rules left for the streams; nowhere while they left nothing. */
+enum looks { LOOKS_NOWHERE, LOOKS_AT_PLACE, LOOKS_AT_STREAM };
 
 /* Counts of a burst, in one number. */
 #define COUNT_MATCHED UINT64_C(1)
@@ -129,7 +132,7 @@ static inline void tally(struct sim_rx_counters *sum, uint64_t counts)
 
 /* As fill_burst() for plain streams, four at once (traffic/stream_write.h); returns how many of `n`. */
 static __rte_always_inline uint16_t fill_plain(struct sim_rx_queue *queue,
-	struct rte_mbuf **packets, uint16_t n, struct sim_rx_counters *sum, bool looks)
+	struct rte_mbuf **packets, uint16_t n, struct sim_rx_counters *sum, enum looks looks)
 {
 	const struct sim_source *source = queue->port->source;
 	struct sim_round *round = &queue->round;
@@ -137,7 +140,7 @@ static __rte_always_inline uint16_t fill_plain(struct sim_rx_queue *queue,
 	/* what the frames that are written might be, for all that a compiler knows */
 	const struct stream_set *set = source->set;
 	const struct sim_place *places = round->places;
-	struct sim_entry *entries = queue->entries;
+	struct sim_entry *entries = looks == LOOKS_AT_PLACE ? round->entries : queue->entries;
 	const uint16_t length = set->plain_length;
 	const uint32_t shift = source->shift, side = source->side, n_places = round->n;
 	uint32_t at = round->at;
@@ -151,14 +154,16 @@ static __rte_always_inline uint16_t fill_plain(struct sim_rx_queue *queue,
 			const struct sim_place *place = &places[at];
 			struct rte_mbuf *packet = packets[i + j];
 
-			if (looks && likely(at + ENTRIES_AHEAD < n_places))
+			if (looks == LOOKS_AT_STREAM && likely(at + ENTRIES_AHEAD < n_places))
 				rte_prefetch0(&entries[place[ENTRIES_AHEAD].stream]);
 			streams[j] = place->stream << shift | side;
 			data[j] = (uint8_t *)packet->buf_addr + RTE_PKTMBUF_HEADROOM;
 			uint64_t flags = 0;
 
-			if (looks)
-				counts += look(&entries[place->stream], packet, &flags);
+			if (looks != LOOKS_NOWHERE)
+				counts +=
+					look(&entries[looks == LOOKS_AT_PLACE ? at : place->stream],
+						packet, &flags);
 			fill(packet, &same, flags, length, place->rss);
 			if (unlikely(++at == n_places)) {
 				sim_round_end(round);
@@ -173,9 +178,18 @@ static __rte_always_inline uint16_t fill_plain(struct sim_rx_queue *queue,
 	return (uint16_t)(n & ~3);
 }
 
+/* What rules left for the stream of that place. */
+static inline struct sim_entry *entry_at(const struct sim_rx_queue *queue, uint32_t at)
+{
+	const struct sim_round *round = &queue->round;
+
+	return round->entries != NULL ? &round->entries[at]
+				      : &queue->entries[round->places[at].stream];
+}
+
 /* The next `n` places of the round into `n` mbufs. */
 static __rte_always_inline void fill_burst(struct sim_rx_queue *queue, struct rte_mbuf **packets,
-	uint16_t n, struct sim_rx_counters *sum, bool plain, bool looks, bool cold)
+	uint16_t n, struct sim_rx_counters *sum, bool plain, enum looks looks, bool cold)
 {
 	const struct sim_source *source = queue->port->source;
 	struct sim_round *round = &queue->round;
@@ -188,7 +202,7 @@ static __rte_always_inline void fill_burst(struct sim_rx_queue *queue, struct rt
 		const struct sim_place *place = &round->places[at];
 		uint8_t *data = (uint8_t *)packets[i]->buf_addr + RTE_PKTMBUF_HEADROOM;
 
-		if (looks && likely(at + ENTRIES_AHEAD < round->n))
+		if (looks == LOOKS_AT_STREAM && likely(at + ENTRIES_AHEAD < round->n))
 			rte_prefetch0(&queue->entries[place[ENTRIES_AHEAD].stream]);
 		if (!plain && source->set == NULL && likely(at + FRAMES_AHEAD < round->n))
 			rte_prefetch0(
@@ -198,8 +212,8 @@ static __rte_always_inline void fill_burst(struct sim_rx_queue *queue, struct rt
 
 		uint64_t flags = 0;
 
-		if (looks)
-			counts += look(&queue->entries[place->stream], packets[i], &flags);
+		if (looks != LOOKS_NOWHERE)
+			counts += look(entry_at(queue, at), packets[i], &flags);
 		fill(packets[i], &same, flags, length, place->rss);
 		if (cold)
 			chill(data, length);
@@ -239,10 +253,9 @@ static void mark_slowly(
 }
 
 /* The same, or one that needs more than a mark. Returns whether it is the application's. */
-static bool slow_packet(struct sim_rx_queue *queue, uint32_t number, struct rte_mbuf **packet,
-	struct sim_rx_counters *sum)
+static bool slow_packet(struct sim_rx_queue *queue, uint32_t number, struct sim_entry *entry,
+	struct rte_mbuf **packet, struct sim_rx_counters *sum)
 {
-	struct sim_entry *entry = &queue->entries[number];
 	const struct sim_verdict *verdict;
 	uint16_t to = queue->number;
 	struct sim_view view;
@@ -270,6 +283,7 @@ static uint16_t slow_burst(struct sim_rx_queue *queue, struct rte_mbuf **packets
 
 	for (uint16_t i = 0; i < n; i++) {
 		const struct sim_place place = round->places[round->at];
+		struct sim_entry *entry = entry_at(queue, round->at);
 		struct rte_mbuf *packet = packets[i];
 		uint8_t *data = (uint8_t *)packet->buf_addr + RTE_PKTMBUF_HEADROOM;
 		uint16_t length = write_frame(queue->port->source, place.stream, data, false);
@@ -277,7 +291,7 @@ static uint16_t slow_burst(struct sim_rx_queue *queue, struct rte_mbuf **packets
 		fill(packet, &same, 0, length, place.rss);
 		if (++round->at == round->n)
 			sim_round_end(round);
-		if (!slow_packet(queue, place.stream, &packet, sum))
+		if (!slow_packet(queue, place.stream, entry, &packet, sum))
 			continue;
 		count_marks(packet, sum);
 		if (cold)
@@ -322,11 +336,19 @@ static void add(struct sim_rx_counters *counters, const struct sim_rx_counters *
 	sim_count_add(&counters->forwarded_bytes, sum->forwarded_bytes);
 }
 
+static enum looks looks_of(const struct sim_rx_queue *queue)
+{
+	if (queue->n_looks == 0)
+		return LOOKS_NOWHERE;
+	return queue->entries == NULL ? LOOKS_AT_PLACE : LOOKS_AT_STREAM;
+}
+
 /* Under the queue's lock. */
 static uint16_t receive(struct sim_rx_queue *queue, struct rte_mbuf **packets, uint16_t n)
 {
 	struct sim_rx_counters sum = {0};
 	bool cold = queue->port->args.cold, plain = queue->plain;
+	enum looks looks = looks_of(queue);
 
 	n = served_now(queue, n);
 	if (n == 0)
@@ -337,12 +359,14 @@ static uint16_t receive(struct sim_rx_queue *queue, struct rte_mbuf **packets, u
 	}
 	if (unlikely(queue->slow || queue->n_programs > 0))
 		n = slow_burst(queue, packets, n, &sum, cold);
-	else if (plain && !cold && queue->n_looks == 0)
-		fill_burst(queue, packets, n, &sum, true, false, false);
-	else if (plain && !cold)
-		fill_burst(queue, packets, n, &sum, true, true, false);
+	else if (!plain || cold)
+		fill_burst(queue, packets, n, &sum, plain, looks, cold);
+	else if (looks == LOOKS_NOWHERE)
+		fill_burst(queue, packets, n, &sum, true, LOOKS_NOWHERE, false);
+	else if (looks == LOOKS_AT_PLACE)
+		fill_burst(queue, packets, n, &sum, true, LOOKS_AT_PLACE, false);
 	else
-		fill_burst(queue, packets, n, &sum, plain, true, cold);
+		fill_burst(queue, packets, n, &sum, true, LOOKS_AT_STREAM, false);
 	add(&queue->counters, &sum, n);
 	return n;
 }

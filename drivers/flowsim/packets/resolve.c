@@ -17,28 +17,6 @@
 /* So many streams are looked at one by one. */
 #define FEW_STREAMS 64
 
-/* Packets of a stream that the NIC kept to itself since it left the round. */
-static uint64_t gone_hits(const struct sim_resolver *resolver, const struct sim_stream *stream)
-{
-	if (stream->exit == SIM_IN_ROUND)
-		return 0;
-
-	const struct sim_round *round = &resolver->port->rx[stream->queue].round;
-	uint64_t rounds = __atomic_load_n(&round->rounds, __ATOMIC_RELAXED) - stream->gone_round;
-
-	if (rounds == 0)
-		return 0;
-	return (stream->n_places - stream->gone_served) * rounds +
-	       stream->gone_served * (rounds - 1);
-}
-
-/* Packets that matched, or left, since the source was made. */
-static uint64_t hits_of(const struct sim_resolver *resolver, uint32_t number)
-{
-	return sim_count_get(&resolver->entries[number].hits) +
-	       gone_hits(resolver, &resolver->streams[number]);
-}
-
 static unsigned chain_of(const struct sim_stream *stream, struct rte_flow *const **chain)
 {
 	if (stream->verdict != NULL) {
@@ -53,7 +31,7 @@ static unsigned chain_of(const struct sim_stream *stream, struct rte_flow *const
 static void credit(struct sim_resolver *resolver, uint32_t number)
 {
 	struct sim_stream *stream = &resolver->streams[number];
-	uint64_t hits = hits_of(resolver, number), more = hits - stream->base;
+	uint64_t hits = sim_stream_hits(resolver, number), more = hits - stream->base;
 	struct rte_flow *const *chain;
 	unsigned n = chain_of(stream, &chain);
 
@@ -144,8 +122,10 @@ static struct sim_entry entry_of(const struct sim_verdict *verdict, bool program
 static void set_entry(struct sim_resolver *resolver, uint32_t number, struct sim_entry entry)
 {
 	struct sim_rx_queue *queue = &resolver->port->rx[resolver->streams[number].queue];
-	struct sim_entry *old = &resolver->entries[number];
+	struct sim_entry *old = sim_stream_entry(resolver, number);
 
+	if (old == NULL)
+		return;
 	queue->n_looks += (entry.flags != 0) - (old->flags != 0);
 	queue->n_programs +=
 		((entry.flags & SIM_ENTRY_PROGRAM) != 0) - ((old->flags & SIM_ENTRY_PROGRAM) != 0);
@@ -221,9 +201,15 @@ void sim_resolver_prefetch(const struct sim_resolver *resolver, const struct sim
 
 	if (number >= resolver->source->n_streams)
 		return;
+	if (step == 2) {
+		if (resolver->entries == NULL)
+			rte_prefetch0(sim_stream_entry(resolver, number));
+		return;
+	}
 	rte_prefetch0(&resolver->streams[number]);
-	rte_prefetch0(&resolver->entries[number]);
 	rte_prefetch0(&resolver->hashes[number]);
+	rte_prefetch0(resolver->entries == NULL ? (const void *)&resolver->position[number]
+						: &resolver->entries[number]);
 }
 
 void sim_resolver_all(struct sim_resolver *resolver)
@@ -259,7 +245,7 @@ struct sim_count sim_resolver_count(struct sim_resolver *resolver, const struct 
 		const struct sim_stream *stream = &resolver->streams[number];
 
 		if (in_chain(stream, rule)) {
-			uint64_t more = hits_of(resolver, number) - stream->base;
+			uint64_t more = sim_stream_hits(resolver, number) - stream->base;
 
 			count.hits += more;
 			count.bytes += more * resolver->source->length(resolver->source, number);

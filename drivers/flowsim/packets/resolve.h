@@ -4,7 +4,10 @@
 /*
  * Sources whose packets are known in advance: streams by seed, or a capture. The packets have numbers,
  * "streams", and a rule is resolved to the streams that it matches when it goes live, in the control
- * path. What receive then does for a packet is to look at its stream's entry, prefetched far ahead.
+ * path. What receive then does for a packet is to look at its stream's entry (port/round.h). Where each
+ * stream has one place the entries lie in the order of the places, as a real NIC's completions lie in
+ * the order of the packets: the worker reads on, and no stream costs it a line of the cache. Where some
+ * have several they lie by stream, fetched far ahead: one entry for all places, however many.
  *
  * Each stream has a place in the round of one receive queue (several with Zipf's load). A queue hands
  * over its places one after the other, round after round. A stream whose packets never reach the host
@@ -24,21 +27,6 @@
 struct sim_port;
 struct sim_resolver;
 
-enum sim_entry_flag {
-	SIM_ENTRY_MATCHED = 1 << 0, /* count it */
-	SIM_ENTRY_MARK = 1 << 1,
-	SIM_ENTRY_FLAG = 1 << 2,
-	SIM_ENTRY_PROGRAM =
-		1 << 3, /* edits, meter, sample: the slow way, with the stream's chain */
-};
-
-/* What the NIC does with a stream; 16 bytes, four to a line. */
-struct sim_entry {
-	uint32_t mark;
-	uint32_t flags;
-	uint64_t hits; /* while SIM_ENTRY_MATCHED, since the source was made */
-};
-
 /* Made at the port's start from its source and queues, and of the rules that are live; NULL, -ENOMEM. */
 struct sim_resolver *sim_resolver_create(struct sim_port *port, struct error *error);
 void sim_resolver_destroy(struct sim_resolver *resolver);
@@ -47,8 +35,8 @@ void sim_resolver_destroy(struct sim_resolver *resolver);
 void sim_resolver_changed(struct sim_resolver *resolver, const struct rte_flow *rule);
 
 /*
- * Before a rule of that class and values changes: what memory it will look at, in two steps, the second
- * when that of the first may have come. Under the port's lock; accepts NULL.
+ * Before a rule of that class and values changes: what memory it will look at, in three steps, each when
+ * that of the one before may have come. Under the port's lock; accepts NULL.
  */
 void sim_resolver_prefetch(const struct sim_resolver *resolver, const struct sim_class *sort,
 	const uint64_t values[], unsigned step);

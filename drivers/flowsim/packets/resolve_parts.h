@@ -14,7 +14,7 @@
 struct sim_stream {
 	struct sim_verdict *verdict; /* of several rules, or a program; owned */
 	struct rte_flow *rule;	     /* the one rule that it met, or the first */
-	uint64_t base;		     /* hits when it was decided so */
+	uint64_t base;		     /* sim_stream_hits() when it was decided so */
 	uint64_t gone_round;	     /* the queue's round in which it left */
 	uint32_t gone_served;	     /* of its places, those served in that round already */
 	uint32_t n_places;
@@ -26,9 +26,10 @@ struct sim_stream {
 struct sim_resolver {
 	struct sim_port *port;
 	const struct sim_source *source;
-	struct sim_entry *entries; /* by stream, as the next two */
-	struct sim_stream *streams;
+	struct sim_stream *streams; /* by stream, as the next two */
 	uint32_t *hashes;
+	struct sim_entry *entries; /* NULL: each stream has one place, and the rounds have them */
+	/* places have the source's numbers, or the streams' where each has one */
 	uint32_t *next;	    /* by place: the stream's next place */
 	uint32_t *position; /* by place: where in the round, while it is there */
 	bool exit_used[SIM_MAX_EXITS];
@@ -39,9 +40,15 @@ struct sim_resolver {
 /* All hashes anew, those in the rounds too. */
 void sim_streams_hash(struct sim_resolver *resolver);
 
+/* The stream's entry; NULL when it has none, as it is not in a round. */
+struct sim_entry *sim_stream_entry(const struct sim_resolver *resolver, uint32_t number);
+
+/* Packets that matched, or left, since it came into this round, or this exit. */
+uint64_t sim_stream_hits(const struct sim_resolver *resolver, uint32_t number);
+
 /*
- * Takes a stream out of what it is in, a round or an exit, and into another. Under the lock of the queue
- * that it is with, and that it comes to.
+ * Takes a stream out of what it is in, a round or an exit, and into another; its hits were credited and
+ * begin at 0. Under the lock of the queue that it is with, and that it comes to.
  */
 void sim_stream_leave(struct sim_resolver *resolver, uint32_t number);
 void sim_stream_enter(struct sim_resolver *resolver, uint32_t number, uint16_t queue, unsigned way);

@@ -20,6 +20,39 @@ static void note(struct sim_resolver *resolver, const struct sim_moved *moved)
 		resolver->position[moved->id[i]] = moved->position[i];
 }
 
+struct sim_entry *sim_stream_entry(const struct sim_resolver *resolver, uint32_t number)
+{
+	const struct sim_stream *stream = &resolver->streams[number];
+
+	if (stream->exit != SIM_IN_ROUND || stream->n_places == 0)
+		return NULL;
+	if (resolver->entries != NULL)
+		return &resolver->entries[number];
+	return &resolver->port->rx[stream->queue].round.entries[resolver->position[stream->first]];
+}
+
+/* Packets of a stream that the NIC kept to itself since it left the round. */
+static uint64_t gone_hits(const struct sim_resolver *resolver, const struct sim_stream *stream)
+{
+	const struct sim_round *round = &resolver->port->rx[stream->queue].round;
+	uint64_t rounds = __atomic_load_n(&round->rounds, __ATOMIC_RELAXED) - stream->gone_round;
+
+	if (rounds == 0)
+		return 0;
+	return (stream->n_places - stream->gone_served) * rounds +
+	       stream->gone_served * (rounds - 1);
+}
+
+uint64_t sim_stream_hits(const struct sim_resolver *resolver, uint32_t number)
+{
+	const struct sim_stream *stream = &resolver->streams[number];
+	const struct sim_entry *entry = sim_stream_entry(resolver, number);
+
+	if (stream->exit != SIM_IN_ROUND)
+		return gone_hits(resolver, stream);
+	return entry == NULL ? 0 : sim_count_get(&entry->hits);
+}
+
 static void settle(struct sim_rx_queue *queue, const struct sim_resolver *resolver)
 {
 	uint64_t packets[SIM_MAX_EXITS] = {0}, bytes[SIM_MAX_EXITS] = {0};
@@ -45,11 +78,13 @@ static void settle(struct sim_rx_queue *queue, const struct sim_resolver *resolv
 	}
 }
 
-static void leave_round(struct sim_resolver *resolver, struct sim_stream *stream)
+static void leave_round(struct sim_resolver *resolver, struct sim_stream *stream, uint32_t number)
 {
 	struct sim_round *round = &resolver->port->rx[stream->queue].round;
 	struct sim_moved moved;
 
+	if (resolver->entries != NULL)
+		resolver->entries[number].hits = 0;
 	stream->gone_served = 0;
 	stream->gone_round = round->rounds;
 	for (uint32_t place = stream->first; place != NO_PLACE; place = resolver->next[place]) {
@@ -58,17 +93,13 @@ static void leave_round(struct sim_resolver *resolver, struct sim_stream *stream
 	}
 }
 
-static void leave_exit(
-	struct sim_resolver *resolver, struct sim_stream *stream, uint32_t number, uint32_t bytes)
+static void leave_exit(struct sim_resolver *resolver, struct sim_stream *stream, uint32_t bytes)
 {
 	struct sim_round *round = &resolver->port->rx[stream->queue].round;
 	struct sim_exit *way = &round->exits[stream->exit];
 	uint64_t rounds = round->rounds - stream->gone_round;
 	uint32_t served = rounds == 0 ? stream->gone_served : 0;
 
-	if (rounds > 0)
-		sim_count_add(&resolver->entries[number].hits,
-			stream->n_places * rounds - stream->gone_served);
 	/* the accounts were settled: those of former rounds count in every round by now */
 	way->n -= stream->n_places - served;
 	way->bytes -= (uint64_t)bytes * (stream->n_places - served);
@@ -84,10 +115,10 @@ void sim_stream_leave(struct sim_resolver *resolver, uint32_t number)
 
 	settle(queue, resolver);
 	if (stream->exit == SIM_IN_ROUND)
-		leave_round(resolver, stream);
+		leave_round(resolver, stream, number);
 	else
-		leave_exit(resolver, stream, number,
-			resolver->source->length(resolver->source, number));
+		leave_exit(resolver, stream, resolver->source->length(resolver->source, number));
+	stream->base = 0;
 }
 
 static void enter_round(struct sim_resolver *resolver, uint32_t number, struct sim_round *round)
@@ -163,6 +194,7 @@ static void place_all(struct sim_resolver *resolver)
 		struct sim_stream *stream = &resolver->streams[number];
 
 		stream->first = NO_PLACE;
+		stream->n_places = 0;
 		stream->exit = SIM_IN_ROUND;
 		stream->queue = sim_rss_queue(resolver->port, resolver->hashes[number]);
 		if (stream->queue >= resolver->port->n_rx)
@@ -172,12 +204,13 @@ static void place_all(struct sim_resolver *resolver)
 		uint32_t number = source->places == NULL ? place : source->places[place];
 		struct sim_stream *stream = &resolver->streams[number];
 		const struct sim_place what = {.stream = number, .rss = resolver->hashes[number]};
+		uint32_t id = resolver->entries == NULL ? number : place;
 
-		resolver->next[place] = stream->first;
-		stream->first = place;
+		resolver->next[id] = stream->first;
+		stream->first = id;
 		stream->n_places++;
-		resolver->position[place] = sim_round_put(
-			&resolver->port->rx[stream->queue].round, what, place, false, &moved);
+		resolver->position[id] = sim_round_put(
+			&resolver->port->rx[stream->queue].round, what, id, false, &moved);
 	}
 }
 
@@ -199,24 +232,46 @@ static int create_rounds(struct sim_resolver *resolver)
 		queue->n_looks = 0;
 		queue->n_programs = 0;
 		/* a rule may send all of them to one queue */
-		if (sim_round_create(&queue->round, resolver->source->n_places) < 0)
+		if (sim_round_create(&queue->round, resolver->source->n_places,
+			    resolver->entries == NULL) < 0)
 			return -ENOMEM;
 	}
 	return 0;
 }
 
+/* Whether a stream has several places. Counts them where place_all() begins to count anew. */
+static bool has_several(struct sim_resolver *resolver)
+{
+	const struct sim_source *source = resolver->source;
+	bool several = false;
+
+	for (uint32_t place = 0; source->places != NULL && place < source->n_places; place++)
+		several |= resolver->streams[source->places[place]].n_places++ > 0;
+	return several;
+}
+
+/* Numbers of places: the source's, or the streams'. */
+static size_t max_places(const struct sim_source *source)
+{
+	return RTE_MAX(source->n_streams, source->n_places);
+}
+
 static int take_memory(struct sim_resolver *resolver)
 {
-	size_t n = resolver->source->n_streams, n_places = resolver->source->n_places;
+	size_t n = resolver->source->n_streams, n_places = max_places(resolver->source);
 
-	resolver->entries = mapping_create(n * sizeof(*resolver->entries), MAPPING_HUGE);
 	resolver->streams = mapping_create(n * sizeof(*resolver->streams), MAPPING_HUGE);
 	resolver->hashes = mapping_create(n * sizeof(*resolver->hashes), MAPPING_HUGE);
 	resolver->next = mapping_create(n_places * sizeof(*resolver->next), MAPPING_HUGE);
 	resolver->position = mapping_create(n_places * sizeof(*resolver->position), MAPPING_HUGE);
-	if (resolver->entries == NULL || resolver->streams == NULL || resolver->hashes == NULL ||
-		resolver->next == NULL || resolver->position == NULL)
+	if (resolver->streams == NULL || resolver->hashes == NULL || resolver->next == NULL ||
+		resolver->position == NULL)
 		return -ENOMEM;
+	if (has_several(resolver)) {
+		resolver->entries = mapping_create(n * sizeof(*resolver->entries), MAPPING_HUGE);
+		if (resolver->entries == NULL)
+			return -ENOMEM;
+	}
 	return create_rounds(resolver);
 }
 
@@ -245,10 +300,10 @@ void sim_resolver_destroy(struct sim_resolver *resolver)
 	if (resolver == NULL)
 		return;
 
-	size_t n = resolver->source->n_streams, n_places = resolver->source->n_places;
+	size_t n = resolver->source->n_streams, n_places = max_places(resolver->source);
 
 	for (unsigned i = 0; i < resolver->port->n_rx; i++) {
-		sim_round_destroy(&resolver->port->rx[i].round, (uint32_t)n_places);
+		sim_round_destroy(&resolver->port->rx[i].round, resolver->source->n_places);
 		resolver->port->rx[i].entries = NULL;
 	}
 	for (size_t i = 0; resolver->streams != NULL && i < n; i++)

@@ -56,7 +56,7 @@ struct sim_rx_queue {
 	bool slow; /* a packet fault is on */
 	/* known sources */
 	struct sim_round round;
-	struct sim_entry *entries; /* the port's, by stream */
+	struct sim_entry *entries; /* the port's, by stream; NULL: the round has them */
 	bool plain;		   /* stream_set_is_plain() */
 	uint32_t n_looks;	   /* streams whose entry says something */
 	uint32_t n_programs;	   /* streams whose packets need more than a mark: the slow way */
@@ -74,7 +74,6 @@ struct sim_tx_queue {
 } __rte_cache_aligned;
 
 struct sim_nic; /* nic.h */
-struct sim_entry;
 struct sim_firmware;
 struct sim_flow;
 struct sim_pump;

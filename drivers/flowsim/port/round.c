@@ -6,14 +6,16 @@
 
 #include "base/mapping.h"
 
-int sim_round_create(struct sim_round *round, uint32_t n)
+int sim_round_create(struct sim_round *round, uint32_t n, bool entries)
 {
 	memset(round, 0, sizeof(*round));
 	if (n == 0)
 		return 0;
 	round->places = mapping_create(n * sizeof(*round->places), MAPPING_HUGE);
 	round->ids = mapping_create(n * sizeof(*round->ids), MAPPING_HUGE);
-	if (round->places != NULL && round->ids != NULL)
+	if (entries)
+		round->entries = mapping_create(n * sizeof(*round->entries), MAPPING_HUGE);
+	if (round->places != NULL && round->ids != NULL && (!entries || round->entries != NULL))
 		return 0;
 	sim_round_destroy(round, n);
 	return -ENOMEM;
@@ -22,6 +24,7 @@ int sim_round_create(struct sim_round *round, uint32_t n)
 void sim_round_destroy(struct sim_round *round, uint32_t n)
 {
 	mapping_destroy(round->places, n * sizeof(*round->places));
+	mapping_destroy(round->entries, n * sizeof(*round->entries));
 	mapping_destroy(round->ids, n * sizeof(*round->ids));
 	memset(round, 0, sizeof(*round));
 }
@@ -32,6 +35,8 @@ static void move(struct sim_round *round, uint32_t from, uint32_t to, struct sim
 		return;
 	round->places[to] = round->places[from];
 	round->ids[to] = round->ids[from];
+	if (round->entries != NULL)
+		round->entries[to] = round->entries[from];
 	moved->id[moved->n] = round->ids[to];
 	moved->position[moved->n++] = to;
 }
@@ -62,6 +67,8 @@ uint32_t sim_round_put(struct sim_round *round, struct sim_place place, uint32_t
 	}
 	round->places[position] = place;
 	round->ids[position] = id;
+	if (round->entries != NULL)
+		round->entries[position] = (struct sim_entry){0};
 	return position;
 }
 

@@ -24,6 +24,21 @@ struct sim_place {
 	uint32_t rss; /* the packet's RSS hash */
 };
 
+enum sim_entry_flag {
+	SIM_ENTRY_MATCHED = 1 << 0, /* count it */
+	SIM_ENTRY_MARK = 1 << 1,
+	SIM_ENTRY_FLAG = 1 << 2,
+	SIM_ENTRY_PROGRAM =
+		1 << 3, /* edits, meter, sample: the slow way, with the stream's chain */
+};
+
+/* What the NIC does with a stream; 16 bytes, four to a line. */
+struct sim_entry {
+	uint32_t mark;
+	uint32_t flags;
+	uint64_t hits; /* while SIM_ENTRY_MATCHED, since the stream came into this round */
+};
+
 /* Places whose packets leave the same way. */
 struct sim_exit {
 	uint32_t n, n_next;	    /* counted at the end of each round; from the next round on */
@@ -32,7 +47,9 @@ struct sim_exit {
 
 struct sim_round {
 	struct sim_place *places;
-	uint32_t *ids; /* of the same places, by position: numbers in the source's order */
+	struct sim_entry
+		*entries; /* of the same places, by position; NULL: they are not kept here */
+	uint32_t *ids;	  /* likewise: what control calls these places */
 	uint32_t n;
 	uint32_t at;
 	uint64_t rounds; /* whole ones; written with sim_round_end(), read by anyone */
@@ -40,8 +57,8 @@ struct sim_round {
 	struct sim_exit exits[SIM_MAX_EXITS];
 };
 
-/* Memory for `n` places, empty; it is taken as it is used. Returns 0 or -ENOMEM. */
-int sim_round_create(struct sim_round *round, uint32_t n);
+/* Memory for `n` places, and their entries if asked for; it is taken as it is used. 0 or -ENOMEM. */
+int sim_round_create(struct sim_round *round, uint32_t n, bool entries);
 void sim_round_destroy(struct sim_round *round, uint32_t n);
 
 static inline void sim_round_end(struct sim_round *round)
@@ -60,7 +77,7 @@ struct sim_moved {
 };
 bool sim_round_take(struct sim_round *round, uint32_t position, struct sim_moved *moved);
 
-/* Puts a place in, as one that was served in this round or not; returns its position. */
+/* Puts a place in, as one that was served in this round or not, its entry all 0; returns its position. */
 uint32_t sim_round_put(struct sim_round *round, struct sim_place place, uint32_t id, bool served,
 	struct sim_moved *moved);
 
