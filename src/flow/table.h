@@ -120,6 +120,12 @@ int flow_table_init(struct flow_table *table, uint32_t capacity, const struct ha
 	unsigned mapping);
 void flow_table_fini(struct flow_table *table);
 
+/* All positions are below that: in a large table there are more than its capacity. */
+static inline uint32_t flow_table_positions(const struct flow_table *table)
+{
+	return table->n_groups * table->group_records;
+}
+
 /* Bytes of memory taken. */
 size_t flow_table_memory(const struct flow_table *table);
 

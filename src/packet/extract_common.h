@@ -7,11 +7,16 @@
  * left to extract(). In a header of its own for walks that are compiled once per SIMD level.
  */
 
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
 #include <rte_branch_prediction.h>
 #include <rte_mbuf.h>
 
 #include "packet/extract.h"
 #include "packet/headers.h"
+#include "packet/simd.h"
 #include "packet/words.h"
 
 /* RFC 9293 section 3.1, RFC 7323 section 2. */
@@ -57,19 +62,54 @@ static inline uint8_t tcp_scale(const uint8_t *options, size_t length)
 	return scale;
 }
 
+#if defined(SIMD_LEVEL) && SIMD_LEVEL >= SIMD_LEVEL_SSE42
+
+#include <immintrin.h>
+
+static_assert(sizeof(struct tcp_segment) == sizeof(__m128i) &&
+		      offsetof(struct tcp_segment, ack) == 4 &&
+		      offsetof(struct tcp_segment, payload) == 8 &&
+		      offsetof(struct tcp_segment, window) == 12 &&
+		      offsetof(struct tcp_segment, flags) == 14,
+	"the order of tcp_fields_of()");
+
+/* A segment's header from its byte 4 on: sequence number, acknowledgement, flags and window, as they are kept. */
+static inline struct tcp_segment tcp_fields_of(const uint8_t *header, uint32_t payload)
+{
+	const __m128i take = _mm_set_epi8(-1, 9, 10, 11, -1, -1, -1, -1, 4, 5, 6, 7, 0, 1, 2, 3);
+	const __m128i rest = _mm_insert_epi32(
+		_mm_set_epi32((int)((uint32_t)TCP_SCALE_NONE << 24), 0, 0, 0), (int)payload, 2);
+	__m128i fields = _mm_or_si128(
+		rest, _mm_shuffle_epi8(_mm_loadu_si128((const void *)(header + 4)), take));
+	struct tcp_segment tcp;
+
+	memcpy(&tcp, &fields, sizeof(tcp));
+	return tcp;
+}
+
+#else
+
+static inline struct tcp_segment tcp_fields_of(const uint8_t *header, uint32_t payload)
+{
+	return (struct tcp_segment){
+		.seq = load_be32(header + 4),
+		.ack = load_be32(header + 8),
+		.payload = payload,
+		.window = load_be16(header + 14),
+		.flags = header[13],
+		.scale = TCP_SCALE_NONE,
+	};
+}
+
+#endif
+
 /* All but the scale. `length` is that of the segment with its header. */
 static inline struct tcp_segment tcp_fields(const uint8_t *header, size_t length)
 {
 	size_t header_length = tcp_header_length(header);
 
-	return (struct tcp_segment){
-		.seq = load_be32(header + 4),
-		.ack = load_be32(header + 8),
-		.payload = length > header_length ? (uint32_t)(length - header_length) : 0,
-		.window = load_be16(header + 14),
-		.flags = header[13],
-		.scale = TCP_SCALE_NONE,
-	};
+	return tcp_fields_of(
+		header, length > header_length ? (uint32_t)(length - header_length) : 0);
 }
 
 /* As common_upper(), for the segment alone. `there` bytes of it lie at `header`. */

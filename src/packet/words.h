@@ -40,7 +40,9 @@ static inline uint32_t load_32(const uint8_t *bytes)
 
 static inline uint32_t load_be32(const uint8_t *bytes)
 {
-	return rte_be_to_cpu_32(load_32(bytes));
+	const uint32_t value = load_32(bytes);
+
+	return RTE_BYTE_ORDER == RTE_BIG_ENDIAN ? value : __builtin_bswap32(value);
 }
 
 /* The 16 bytes of an address in a key. */

@@ -191,6 +191,27 @@ static void stays_cheap_when_full_for_long(void **state)
 	free(position);
 }
 
+/* In a table of several groups positions go beyond its capacity. */
+static void positions_have_a_bound(void **state)
+{
+	enum { MANY = 200000 };
+	struct flow_table table = {0};
+	uint32_t highest = 0;
+
+	(void)state;
+	assert_int_equal(flow_table_init(&table, MANY, &random_secret, 0), 0);
+	for (uint32_t i = 0; i < MANY; i++) {
+		struct flow_key key = numbered_key(i);
+		uint32_t position =
+			flow_table_insert(&table, &key, flow_key_hash(&random_secret, &key));
+
+		assert_true(position < flow_table_positions(&table));
+		highest = position > highest ? position : highest;
+	}
+	assert_true(table.n_groups > 1 && highest >= MANY);
+	flow_table_fini(&table);
+}
+
 static void refuses_impossible_capacities(void **state)
 {
 	(void)state;
@@ -239,6 +260,7 @@ int main(void)
 		cmocka_unit_test(takes_it_whatever_the_keys),
 		cmocka_unit_test(bursts_find_what_single_look_ups_find),
 		cmocka_unit_test(stays_cheap_when_full_for_long),
+		cmocka_unit_test(positions_have_a_bound),
 		cmocka_unit_test(refuses_impossible_capacities),
 		cmocka_unit_test(pays_144_bytes_a_flow),
 	};
