@@ -30,6 +30,12 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+double bench_median(double *values, unsigned n)
+{
+	qsort(values, n, sizeof(*values), compare);
+	return values[n / 2];
+}
+
 double bench_lower_quartile(double *rounds, unsigned n)
 {
 	qsort(rounds, n, sizeof(*rounds), compare);

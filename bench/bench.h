@@ -62,6 +62,8 @@ void bench_print_head(bool json);
 
 /* The lower quartile of so many rounds, which it sorts. */
 double bench_lower_quartile(double *rounds, unsigned n);
+/* The median of so many values, which it sorts. */
+double bench_median(double *values, unsigned n);
 
 /* Processor, kernel, clock and DPDK in one line. */
 void bench_machine(char *text, size_t size);
