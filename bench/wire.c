@@ -89,7 +89,7 @@ static uint64_t run(struct wire *wire, enum contender who, uint64_t packets, uin
 {
 	switch (who) {
 	case FLOOR:
-		return wire_pass(&wire->engine.source, packets, done);
+		return wire_pass(&wire->engine, packets, done);
 	case FOUNDING:
 		return pass(wire, FOUNDING, packets, done);
 	case UNLISTED:

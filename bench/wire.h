@@ -52,7 +52,7 @@ uint32_t wire_engine_flows(const struct wire_engine *engine);
 uint64_t wire_turns(struct station *station, uint64_t packets, uint64_t *done);
 
 /* Receives and sends, no more; the same. Of a source with one queue a port. */
-uint64_t wire_pass(const struct bench_source *source, uint64_t packets, uint64_t *done);
+uint64_t wire_pass(const struct wire_engine *engine, uint64_t packets, uint64_t *done);
 
 /* How many packets a round has. */
 uint64_t wire_round(uint32_t flows);

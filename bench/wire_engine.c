@@ -143,15 +143,16 @@ uint64_t wire_turns(struct station *station, uint64_t packets, uint64_t *done)
 	return rte_rdtsc_precise() - begin;
 }
 
-uint64_t wire_pass(const struct bench_source *source, uint64_t packets, uint64_t *done)
+uint64_t wire_pass(const struct wire_engine *engine, uint64_t packets, uint64_t *done)
 {
+	const struct bench_source *source = &engine->source;
+	const uint16_t most = engine->plane->stations[0].burst;
 	uint64_t begin = rte_rdtsc_precise();
 	struct rte_mbuf *burst[BENCH_BURST];
 
 	for (*done = 0; *done < packets;) {
 		for (unsigned side = 0; side < 2; side++) {
-			uint16_t n =
-				rte_eth_rx_burst(source->port[side]->id, 0, burst, BENCH_BURST);
+			uint16_t n = rte_eth_rx_burst(source->port[side]->id, 0, burst, most);
 			uint16_t sent = rte_eth_tx_burst(source->port[!side]->id, 0, burst, n);
 
 			if (sent < n)

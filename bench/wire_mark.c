@@ -219,8 +219,8 @@ static void measure_round(struct marks *marks, unsigned round)
 	for (unsigned i = 0; i < N_ENGINES; i++) {
 		struct station *station = &marks->engine[i].plane->stations[0];
 
-		wire_pass(&marks->engine[i].source, packets / WIRE_WARM_SHARE, &done);
-		cycles = wire_pass(&marks->engine[i].source, packets, &done);
+		wire_pass(&marks->engine[i], packets / WIRE_WARM_SHARE, &done);
+		cycles = wire_pass(&marks->engine[i], packets, &done);
 		marks->floor[i][round] = (double)cycles / (double)done;
 		wire_turns(station, packets / WIRE_WARM_SHARE, &done);
 		cycles = wire_turns(station, packets, &done);

@@ -42,8 +42,8 @@ static double floor_of(const struct wire_engine *engine)
 {
 	uint64_t packets = wire_round(engine->flows), done;
 
-	wire_pass(&engine->source, packets / WIRE_WARM_SHARE, &done);
-	uint64_t cycles = wire_pass(&engine->source, packets, &done);
+	wire_pass(engine, packets / WIRE_WARM_SHARE, &done);
+	uint64_t cycles = wire_pass(engine, packets, &done);
 
 	return (double)cycles / (double)done;
 }

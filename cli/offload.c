@@ -53,6 +53,18 @@ static void print_head(FILE *out, const json_t *line)
 	}
 }
 
+/* "once", "2 times". */
+static const char *times_of(const json_t *object, const char *key, char text[FIELD_MAX])
+{
+	char number[FIELD_MAX];
+
+	if (field_number(object, key) == 1)
+		snprintf(text, FIELD_MAX, "once");
+	else
+		snprintf(text, FIELD_MAX, "%.20s times", field_grouped(object, key, number));
+	return text;
+}
+
 static void print_health(FILE *out, const json_t *line)
 {
 	const json_t *health = json_object_get(line, "health");
@@ -67,8 +79,8 @@ static void print_health(FILE *out, const json_t *line)
 		length += snprintf(head + length, sizeof(head) - (size_t)length, " since %s",
 			when_span(span, field_number(health, "for_us")));
 	if (field_number(health, "opened") > 0)
-		length += snprintf(head + length, sizeof(head) - (size_t)length,
-			", opened %s times", field_grouped(health, "opened", text));
+		length += snprintf(head + length, sizeof(head) - (size_t)length, ", opened %s",
+			times_of(health, "opened", text));
 	if (field_has(health, "retry_in_us"))
 		length += snprintf(head + length, sizeof(head) - (size_t)length, ", next try in %s",
 			when_span(span, field_number(health, "retry_in_us")));
@@ -193,9 +205,8 @@ static void print_refusals(FILE *out, const json_t *line)
 
 	json_array_foreach(refusals, i, refusal)
 	{
-		snprintf(head, sizeof(head), "         refused %s times: %s",
-			field_grouped(refusal, "times", times),
-			field_text(refusal, "errno", error));
+		snprintf(head, sizeof(head), "         refused %s: %s",
+			times_of(refusal, "times", times), field_text(refusal, "errno", error));
 		print_wrapped(out, head,
 			field_has(refusal, "words") ? field_text(refusal, "words", words) : "",
 			FURTHER);
@@ -239,7 +250,7 @@ static void print_latency(FILE *out, const json_t *line)
 static void print_kinds(FILE *out, const json_t *line)
 {
 	const json_t *kinds = json_object_get(line, "kinds");
-	char name[40], head[64 + FIELD_MAX], text[FIELD_MAX], words[FIELD_MAX];
+	char name[40], head[64 + FIELD_MAX], text[FIELD_MAX], words[FIELD_MAX], span[WHEN_MAX];
 	const char *word;
 	json_t *kind;
 
@@ -251,19 +262,24 @@ static void print_kinds(FILE *out, const json_t *line)
 
 		text_printable(name, sizeof(name), word);
 		if (json_is_true(json_object_get(kind, "granted"))) {
-			snprintf(head, sizeof(head), "         %-9s %s", name,
+			snprintf(head, sizeof(head), "         %-10s %s", name,
 				json_is_true(json_object_get(kind, "markless")) ? " never marks:"
 										: "");
 			print_wrapped(out, head, field_text(kind, "shape", text), FURTHER);
 			continue;
 		}
-		snprintf(head, sizeof(head), "         %-9s  not taken%s%s", name,
+		snprintf(head, sizeof(head), "         %-10s  %s%s%s", name,
+			json_is_true(json_object_get(kind, "trying")) ? "not tried yet"
+								      : "not taken",
 			refusal ? ": " : "", refusal ? field_text(refusal, "errno", text) : "");
 		print_wrapped(out, head,
 			refusal && field_has(refusal, "words") ? field_text(refusal, "words", words)
 							       : "",
 			FURTHER);
 	}
+	if (field_has(line, "trial_in_us"))
+		fprintf(out, INDENT "tried again in %s\n",
+			when_span(span, field_number(line, "trial_in_us")));
 }
 
 static void show_line(struct cli_show *show, const json_t *line)

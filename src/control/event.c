@@ -276,31 +276,57 @@ static const char *health_what(enum health_state state)
 	return "its NIC keeps its word again, and is given flows as before";
 }
 
-/* Each change of a port's health is told to those who follow, and to whoever runs the engine. */
-static void look_at_health(struct control *control, unsigned port)
+/* To those who follow, and to whoever runs the engine. */
+static void tell_health(
+	struct control *control, unsigned port, enum health_state state, uint8_t why)
 {
-	struct installer *installer = plane_installer(control->plane, port);
-	const struct health *health = installer ? installer_health(installer) : NULL;
-	enum health_state state = health ? health_state(health) : HEALTH_CLOSED;
 	char line[LINE_MAX_BYTES], sentence[OFFLOAD_SENTENCE_MAX];
 
-	if (state == control->health[port] || state >= HEALTH_N_STATES)
-		return;
-	uint8_t why = atomic_load_explicit(&health->why, memory_order_relaxed);
-
-	control->health[port] = (uint8_t)state;
 	give_all(control, false, line,
 		write_line(line, control, plane_now_us(control->plane), "breaker",
 			",\"port\":\"%s\",\"breaker\":\"%s\",\"reason\":\"%s\",\"what\":\"%s\"}\n",
 			port_name(control, port), health_state_name(state),
 			offload_reason_name(why), health_what(state)));
-	if (!control->note || state == HEALTH_TRYING)
+	if (!control->note)
 		return;
-	offload_reason_sentence(sentence, control->plane, port, why);
+	offload_breaker_sentence(sentence, control->plane, port, why);
 	snprintf(line, sizeof(line), "%s: %s%s%.300s%s", port_name(control, port),
 		health_what(state), state == HEALTH_OPEN ? " (" : "",
 		state == HEALTH_OPEN ? sentence : "", state == HEALTH_OPEN ? ")" : "");
 	control->note(control->note_context, line);
+}
+
+/* What comes next on the way from the state that was told to the one that is. */
+static enum health_state next_health(enum health_state told, enum health_state state)
+{
+	if (told == HEALTH_CLOSED)
+		return HEALTH_OPEN;
+	if (told == HEALTH_OPEN)
+		return HEALTH_TRYING;
+	return state == HEALTH_CLOSED ? HEALTH_CLOSED : HEALTH_OPEN;
+}
+
+/* Each change is told, also those that came and went between two looks: a try may end within milliseconds. */
+static void look_at_health(struct control *control, unsigned port)
+{
+	struct installer *installer = plane_installer(control->plane, port);
+	struct control_health *told = &control->health[port];
+
+	if (!installer)
+		return;
+	const struct health *health = installer_health(installer);
+	/* in this order: one that is counted is seen in the state */
+	uint32_t opened = atomic_load_explicit(&health->opened, memory_order_acquire);
+	enum health_state state = health_state(health), at = (enum health_state)told->state;
+	uint8_t why = atomic_load_explicit(&health->why, memory_order_relaxed);
+
+	while (at != state || (int32_t)(opened - told->opened) > 0) {
+		at = next_health(at, state);
+		if (at == HEALTH_OPEN && (int32_t)(opened - ++told->opened) > 0)
+			told->opened = opened; /* of many the last */
+		tell_health(control, port, at, why);
+	}
+	told->state = (uint8_t)at;
 }
 
 /* False when that were all, for now. */
@@ -325,6 +351,8 @@ void events_poll(struct control *control)
 
 	for (unsigned i = 0; i < 2 * plane_config(control->plane)->n_wires; i++)
 		look_at_health(control, i);
+	/* whether anybody asks or not: ports keep a few only, and the oldest */
+	offload_events_keep(control);
 	if (control->following != anybody_follows(control, true))
 		(void)events_wanted(control);
 	control->events_us = control->now_us;

@@ -93,7 +93,7 @@ static void add_refusal(json_t *object, const struct explained *explained, unsig
 	if (refusal)
 		json_object_set_new(
 			object, "refusal", offload_refusal(refusal->error, refusal->words));
-	else if (reason == OFFLOAD_KIND && kind < PROVIDER_N_KINDS &&
+	else if ((reason == OFFLOAD_KIND || reason == OFFLOAD_TRIAL) && kind < PROVIDER_N_KINDS &&
 		 abilities->refused[kind].error != 0)
 		json_object_set_new(object, "refusal",
 			offload_refusal(

@@ -132,7 +132,10 @@ static json_t *describe_health(
 	answer_number(object, "opened", opened);
 	if (opened > 0) {
 		json_object_set_new(object, "reason", json_string(offload_reason_name(why)));
-		offload_reason_sentence(sentence, plane, port, why);
+		if (state == HEALTH_CLOSED)
+			offload_reason_sentence(sentence, plane, port, why);
+		else
+			offload_breaker_sentence(sentence, plane, port, why);
 		json_object_set_new(object, "because", answer_string(sentence));
 		json_object_set_new(object, "since", time_of(plane, since_us));
 		answer_number(object, "for_us", span_since(now_us, since_us));
@@ -152,6 +155,8 @@ static json_t *describe_kinds(
 		json_t *kind = json_object();
 
 		json_object_set_new(kind, "granted", json_boolean(abilities->kind[i]));
+		if (abilities->trying[i])
+			json_object_set_new(kind, "trying", json_true());
 		if (abilities->kind[i])
 			json_object_set_new(kind, "shape", answer_string(abilities->shape[i]));
 		else if (refused->error != 0)
@@ -203,17 +208,11 @@ static void describe_flows(json_t *line, const struct agent_counters *counters)
 	json_object_set_new(line, "fell_out", fell_out);
 }
 
-static int describe_slots(json_t *line, struct plane *plane, unsigned wire)
+static void describe_slots(json_t *line, const struct plane_slots *slots)
 {
-	struct plane_slots slots;
-	int ret = plane_slots(plane, wire, &slots);
-
-	if (ret < 0)
-		return ret;
-	answer_number(line, "slots", slots.n);
-	answer_number(line, "slots_used", slots.used);
-	answer_number(line, "slots_draining", slots.draining);
-	return 0;
+	answer_number(line, "slots", slots->n);
+	answer_number(line, "slots_used", slots->used);
+	answer_number(line, "slots_draining", slots->draining);
 }
 
 static void describe_installer(json_t *line, struct control *control, unsigned port,
@@ -225,6 +224,9 @@ static void describe_installer(json_t *line, struct control *control, unsigned p
 	if (installer_ready(installer))
 		describe_abilities(
 			line, installer_abilities(installer), installer_health(installer));
+	if (installer_trial_us(installer) != 0)
+		answer_number(
+			line, "trial_in_us", span_since(installer_trial_us(installer), now_us));
 	describe_calls(line, counters, now_us);
 	describe_rates(line, &control->rates[port], now_us, counters);
 	json_object_set_new(line, "refusals", describe_refusals(installer_refusals(installer)));
@@ -252,6 +254,7 @@ static int describe(struct answer *answer, unsigned port, json_t *line)
 	struct installer *installer = plane_installer(plane, port);
 	uint64_t now_us = plane_now_us(plane);
 	struct agent_counters counters;
+	struct plane_slots slots = {0};
 
 	json_object_set_new(line, "port", answer_string(plane_config(plane)->port[port]->name));
 	answer_number(line, "wire", port / 2);
@@ -260,14 +263,20 @@ static int describe(struct answer *answer, unsigned port, json_t *line)
 		describe_none(line, plane, port);
 		return 0;
 	}
-	describe_installer(line, answer->control, port, installer, now_us);
-	int ret = describe_slots(line, plane, port / 2);
+	/*
+	 * Of what belongs together the later on its way is read first: a flow that is in the NIC has a slot, and
+	 * its rule was made before it was told so.
+	 */
+	int ret = plane_offload_counters(plane, port, &counters);
 
 	if (ret == 0)
-		ret = plane_offload_counters(plane, port, &counters);
-	if (ret == 0)
-		describe_flows(line, &counters);
-	return ret;
+		ret = plane_slots(plane, port / 2, &slots);
+	if (ret < 0)
+		return ret;
+	describe_installer(line, answer->control, port, installer, now_us);
+	describe_slots(line, &slots);
+	describe_flows(line, &counters);
+	return 0;
 }
 
 static int show(struct answer *answer, const struct request_value *values, struct error *error)

@@ -81,6 +81,32 @@ static void keep(struct control_changes *kept, const struct offload_change *chan
 	kept->change[kept->n++ % CONTROL_PORT_CHANGES] = *change;
 }
 
+/* What whoever runs the engine is to know, beside the breaker's changes (control/event.c). */
+static void note(struct control *control, const struct offload_change *change)
+{
+	char line[LINE_MAX_BYTES], sentence[OFFLOAD_SENTENCE_MAX];
+	unsigned kind = change->kind;
+
+	if (!control->note ||
+		(kind != CHANGE_UNTRIED && kind != CHANGE_TRIED && kind != CHANGE_RESET))
+		return;
+	offload_change_sentence(sentence, control->plane, change);
+	snprintf(line, sizeof(line), "%s: %s", offload_port_name(control->plane, change->port),
+		sentence);
+	control->note(control->note_context, line);
+}
+
+void offload_events_keep(struct control *control)
+{
+	struct offload_change changes[BATCH];
+	unsigned n = plane_port_changes(control->plane, changes, BATCH);
+
+	for (unsigned i = 0; i < n; i++) {
+		keep(&control->port_changes, &changes[i]);
+		note(control, &changes[i]);
+	}
+}
+
 static int take_kept(struct events *events, const struct control_changes *kept)
 {
 	int ret = 0;
@@ -109,11 +135,12 @@ static int read_batch(struct answer *answer, struct events *events, bool *all)
 	unsigned n = 0;
 	int ret = plane_changes(answer->plane, &events->where, changes, BATCH, &n);
 
-	for (unsigned i = 0; ret == 0 && i < n; i++) {
-		if (changes[i].kind == CHANGE_FLOW)
-			ret = add(events, &changes[i]);
-		else
+	/* ports' are told once, also to who cannot be told of flows now */
+	for (unsigned i = 0; i < n; i++) {
+		if (changes[i].kind != CHANGE_FLOW)
 			keep(kept, &changes[i]);
+		else if (ret == 0)
+			ret = add(events, &changes[i]);
 	}
 	/* then no worker had as many as it tells at a time, and all were asked */
 	*all = n < FEW || events->n >= MAX_CHANGES;

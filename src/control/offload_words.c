@@ -57,8 +57,25 @@ void offload_reason_sentence(char sentence[OFFLOAD_SENTENCE_MAX], const struct p
 	if (refusal)
 		write_refusal(
 			sentence, offload_reason_what(reason), refusal->error, refusal->words);
+	else if (reason == OFFLOAD_BUSY && plane_config(plane)->offload.threshold == 0)
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"every flow is given to the NIC, since the threshold is 0");
 	else
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%s", offload_reason_what(reason));
+}
+
+void offload_breaker_sentence(char sentence[OFFLOAD_SENTENCE_MAX], const struct plane *plane,
+	unsigned port, uint8_t reason)
+{
+	size_t length;
+
+	offload_reason_sentence(sentence, plane, port, reason);
+	if (plane_config(plane)->offload.restart ||
+		(reason < OFFLOAD_REFUSALS && reason != OFFLOAD_STALLED))
+		return;
+	length = strlen(sentence);
+	snprintf(sentence + length, OFFLOAD_SENTENCE_MAX - length,
+		"; a restart of the port may help (--offload-restart yes)");
 }
 
 static void add_retry(
@@ -80,7 +97,7 @@ static void explain_kind(char sentence[OFFLOAD_SENTENCE_MAX], const struct offlo
 
 	if (kind == PROVIDER_N_KINDS) {
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"NICs are given flows of TCP, UDP, SCTP and ICMP only");
+			"NICs are given flows of TCP, UDP, SCTP, ICMP and ICMPv6 only");
 		return;
 	}
 	snprintf(head, sizeof(head), "port %s takes no rules for %s flows",
@@ -92,6 +109,35 @@ static void explain_kind(char sentence[OFFLOAD_SENTENCE_MAX], const struct offlo
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%s", head);
 }
 
+/* Why nothing is known of what the port does with such flows. */
+static void explain_trial(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of,
+	const struct installer *installer)
+{
+	const struct provider_abilities *abilities = installer_abilities(installer);
+	const char *name = offload_port_name(of->plane, of->port);
+	enum provider_kind kind = provider_kind(of->key);
+	char head[128];
+
+	if (!installer_ready(installer) || kind == PROVIDER_N_KINDS) {
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"what port %s does with rules is being tried", name);
+		return;
+	}
+	snprintf(head, sizeof(head), "port %s could not be tried yet with rules for %s flows", name,
+		provider_kind_name(kind));
+	write_refusal(
+		sentence, head, abilities->refused[kind].error, abilities->refused[kind].words);
+	add_retry(sentence, of, installer_trial_us(installer));
+}
+
+static void explain_unable(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of,
+	const struct installer *installer)
+{
+	snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%s: %s", offload_reason_what(of->reason),
+		installer_abilities(installer)->unable);
+	add_retry(sentence, of, installer_trial_us(installer));
+}
+
 static void explain_breaker(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of,
 	const struct health *health)
 {
@@ -100,7 +146,7 @@ static void explain_breaker(char sentence[OFFLOAD_SENTENCE_MAX], const struct of
 	const char *name = offload_port_name(of->plane, of->port);
 	char span[TEXT_NUMBER_MAX], why[OFFLOAD_SENTENCE_MAX];
 
-	offload_reason_sentence(why, of->plane, of->port, reason);
+	offload_breaker_sentence(why, of->plane, of->port, reason);
 	span_text(span, span_since(of->now_us, since_us));
 	if (health_state(health) == HEALTH_TRYING)
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
@@ -124,12 +170,9 @@ static bool explain_number(char sentence[OFFLOAD_SENTENCE_MAX], const struct off
 	text_grouped(threshold, config->threshold);
 	if (of->reason == OFFLOAD_NO_SLOT)
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"all numbers by which NICs name flows are in use; a wire may have %s",
+			"no mark is free for it; a wire may have %s flows in its NICs",
 			text_grouped(slots, config->slots));
-	else if (of->reason == OFFLOAD_BUSY && config->threshold == 0)
-		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"every flow is given to the NIC, since the threshold is 0");
-	else if (of->reason == OFFLOAD_BUSY)
+	else if (of->reason == OFFLOAD_BUSY && config->threshold > 0)
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
 			"its rate reached the threshold of %s packets a second", threshold);
 	else if (of->reason == OFFLOAD_QUIET && config->threshold > 0)
@@ -159,8 +202,9 @@ static bool explain_port(char sentence[OFFLOAD_SENTENCE_MAX], const struct offlo
 			"port %s is one of those that are left out of offload",
 			offload_port_name(of->plane, of->port));
 	else if (of->reason == OFFLOAD_NO_NIC && abilities && abilities->unable[0] != '\0')
-		snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%s: %s", offload_reason_what(of->reason),
-			abilities->unable);
+		explain_unable(sentence, of, installer);
+	else if (of->reason == OFFLOAD_TRIAL && installer)
+		explain_trial(sentence, of, installer);
 	else if (of->reason == OFFLOAD_KIND && abilities)
 		explain_kind(sentence, of, abilities);
 	else if (of->reason == OFFLOAD_MARKLESS)
@@ -175,15 +219,42 @@ static bool explain_port(char sentence[OFFLOAD_SENTENCE_MAX], const struct offlo
 	return true;
 }
 
+/* After these the flow waits; for others that wait is no reason. */
+static bool waits_for(uint8_t reason)
+{
+	return reason >= OFFLOAD_REFUSALS || reason == OFFLOAD_QUARANTINE ||
+	       reason == OFFLOAD_DISPLACED || reason == OFFLOAD_NO_SLOT;
+}
+
 void offload_because(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of)
 {
 	struct installer *installer = plane_installer(of->plane, of->port);
 
-	if (explain_port(sentence, of, installer) || explain_number(sentence, of))
-		return;
-	offload_reason_sentence(sentence, of->plane, of->port, of->reason);
-	if (of->reason >= OFFLOAD_REFUSALS || of->reason == OFFLOAD_QUARANTINE)
+	if (!explain_port(sentence, of, installer) && !explain_number(sentence, of))
+		offload_reason_sentence(sentence, of->plane, of->port, of->reason);
+	if (waits_for(of->reason))
 		add_retry(sentence, of, of->retry_us);
+}
+
+/* "ipv4/tcp, ipv4/udp" */
+static void name_kinds(char text[OFFLOAD_SENTENCE_MAX], uint32_t kinds)
+{
+	size_t length = 0;
+
+	text[0] = '\0';
+	for (unsigned kind = 0; kind < PROVIDER_N_KINDS; kind++)
+		if (kinds & 1u << kind)
+			length += (size_t)snprintf(text + length, OFFLOAD_SENTENCE_MAX - length,
+				"%s%s", length > 0 ? ", " : "",
+				provider_kind_name((enum provider_kind)kind));
+}
+
+/* What was told before goes on with what it is about. */
+static bool has_why(unsigned kind)
+{
+	return kind == CHANGE_BREAKER_OPEN || kind == CHANGE_DELETE_REFUSED ||
+	       kind == CHANGE_KIND_OUT || kind == CHANGE_KIND_IN || kind == CHANGE_UNTRIED ||
+	       kind == CHANGE_TRIED;
 }
 
 void offload_change_sentence(char sentence[OFFLOAD_SENTENCE_MAX], const struct plane *plane,
@@ -197,28 +268,34 @@ void offload_change_sentence(char sentence[OFFLOAD_SENTENCE_MAX], const struct p
 		[CHANGE_GHOST] = "packets have marks that this run never gave; an earlier one may "
 				 "have left its rules",
 		[CHANGE_STALLED] = "the NIC has not answered an insert or a delete for long",
+		[CHANGE_DELETE_REFUSED] = "a rule stays in the NIC until a later try: ",
 		[CHANGE_RESET] = "the port was stopped and started; its rules are gone",
 		[CHANGE_SHAPE] = "other actions are tried, since those that were accepted did not "
 				 "mark",
 		[CHANGE_KIND_OUT] = "no rule ever marked a packet, with whatever actions; hardly "
 				    "any is asked for of flows of ",
 		[CHANGE_KIND_IN] = "rules mark now; they are asked for as before of flows of ",
+		[CHANGE_UNTRIED] = "what the port does with rules cannot be tried now, and will be "
+				   "again: ",
+		[CHANGE_TRIED] = "a later trial was granted rules for flows of ",
 	};
 	char why[OFFLOAD_SENTENCE_MAX];
 	unsigned kind = change->kind;
 
-	offload_reason_sentence(why, plane, change->port, change->reason);
+	if (kind == CHANGE_BREAKER_OPEN)
+		offload_breaker_sentence(why, plane, change->port, change->reason);
+	else
+		offload_reason_sentence(why, plane, change->port, change->reason);
 	if (kind == CHANGE_KIND_OUT || kind == CHANGE_KIND_IN)
 		snprintf(why, sizeof(why), "%s",
 			provider_kind_name((enum provider_kind)change->detail));
+	else if (kind == CHANGE_TRIED)
+		name_kinds(why, change->detail);
 	if (kind == CHANGE_FLOW || kind >= CHANGE_N_KINDS)
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%s", why);
 	else
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%.120s%.390s", what[kind],
-			kind == CHANGE_BREAKER_OPEN || kind == CHANGE_KIND_OUT ||
-					kind == CHANGE_KIND_IN
-				? why
-				: "");
+			has_why(kind) ? why : "");
 }
 
 void offload_describe_change(
@@ -239,7 +316,7 @@ void offload_describe_change(
 			answer_number(line, "rate_pps", change->detail);
 		if (after >= OFFLOAD_ACCEPTED && change->detail > 0)
 			answer_number(line, "took_us", change->detail);
-	} else if (change->kind == CHANGE_BREAKER_OPEN) {
+	} else if (change->kind == CHANGE_BREAKER_OPEN || change->kind == CHANGE_DELETE_REFUSED) {
 		json_object_set_new(
 			line, "reason", json_string(offload_reason_name(change->reason)));
 	}

@@ -27,6 +27,13 @@ void offload_because(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_c
 void offload_reason_sentence(char sentence[OFFLOAD_SENTENCE_MAX], const struct plane *plane,
 	unsigned port, uint8_t reason);
 
+/*
+ * Why the port's breaker is open, or tries: the same, and the way out, where calls fail and the port may not be
+ * restarted.
+ */
+void offload_breaker_sentence(char sentence[OFFLOAD_SENTENCE_MAX], const struct plane *plane,
+	unsigned port, uint8_t reason);
+
 /* "EINVAL", or the number of an errno without a name. */
 const char *offload_errno(char text[24], int error);
 

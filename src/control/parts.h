@@ -32,6 +32,12 @@ struct control_changes {
 	struct offload_change change[CONTROL_PORT_CHANGES];
 };
 
+/* What was told of a port's breaker: the state, and how often it was open. */
+struct control_health {
+	uint8_t state; /* enum health_state */
+	uint32_t opened;
+};
+
 /* Inserts and removes that a port's installer had done by some time of the run's clock. */
 struct control_rate {
 	uint64_t us, done[2];
@@ -80,7 +86,7 @@ struct control {
 	unsigned n_rates;
 	/* by kind and port: said to whoever runs the engine */
 	bool noted[PATH_EVENT_N_KINDS][PLANE_MAX_PORTS];
-	uint8_t health[PLANE_MAX_PORTS]; /* enum health_state that was told */
+	struct control_health health[PLANE_MAX_PORTS];
 	struct control_rates rates[PLANE_MAX_PORTS];
 	struct control_changes port_changes;
 	struct watch watches[CONTROL_MAX_WATCHES];
@@ -109,6 +115,8 @@ size_t client_greeting(char line[CLIENT_GREETING_MAX]);
 
 /* Fetches events if it is time, gives them to those who follow, and sets when to look again. */
 void events_poll(struct control *control);
+/* offload_events.c: takes what ports have to tell of themselves, for those who ask later. Now and then. */
+void offload_events_keep(struct control *control);
 /* All that there still are. */
 void events_drain(struct control *control);
 /* Someone follows, or does no longer: events of flows are made only when wanted. 0 or errno. */

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "main/run_parts.h"
 #include "main/service.h"
+#include "path/plane_offload.h"
 
 /* How often links are looked at, and lost records told. */
 #define TEND_MS 250
@@ -171,6 +172,21 @@ static void tell_totals(struct run *run, const struct exporter_totals *records)
 	fprintf(stderr, "\n");
 }
 
+/* Rules that did not go: of a NIC that keeps them, packets of the next run may come with their marks. */
+static void tell_rules_left(const struct run *run)
+{
+	char text[TEXT_NUMBER_MAX];
+
+	for (unsigned i = 0; i < run_n_ports(run); i++) {
+		struct installer *installer = plane_installer(run->plane, i);
+		uint32_t left = installer ? atomic_load(&installer_counters(installer)->rules) : 0;
+
+		if (left > 0)
+			fprintf(stderr, "millrace: %s: %s rules may still be in its NIC\n",
+				run->ports[i]->name, text_grouped(text, left));
+	}
+}
+
 void run_finish(struct run *run)
 {
 	struct exporter_totals before, totals;
@@ -185,6 +201,7 @@ void run_finish(struct run *run)
 	service_stopping("every flow is being reported");
 	exporter_live_totals(run->exporter, &before);
 	plane_stop(run->plane);
+	tell_rules_left(run);
 	if (exporter_finish(run->exporter, &totals, &error) < 0) {
 		run_say(run, error.text);
 		run->failed = true;

@@ -38,27 +38,14 @@ void agent_destroy(struct agent *agent)
 	free(agent);
 }
 
-/* The largest mark that both ports of a wire take: of those that take any. */
-static uint32_t mark_max(const struct agent_config *config, unsigned wire)
-{
-	uint32_t max = UINT32_MAX;
-
-	for (unsigned port = 2 * wire; port < 2 * wire + 2; port++) {
-		const struct installer *installer = config->installer[port];
-
-		if (installer != NULL && installer_abilities(installer)->mark_max != 0)
-			max = RTE_MIN(max, installer_abilities(installer)->mark_max);
-	}
-	return max;
-}
-
-int agent_slots_init(struct agent_wire *wire, const struct agent_config *config, unsigned number)
+int agent_slots_init(struct agent_wire *wire, const struct agent_config *config, uint32_t mark_max)
 {
 	const struct slots_config slots = {
 		.n = config->slots,
 		.n_workers = config->n_workers,
 		.worker = config->worker,
-		.mark_max = mark_max(config, number),
+		.mark_max = mark_max,
+		.positions = flow_table_positions(config->table),
 		.random = config->random,
 	};
 
@@ -186,9 +173,10 @@ static void begin_insert(const struct agent_at *at, uint8_t from)
 	}
 	at->side->from = from;
 	at->side->awaited = true;
+	at->side->late = false;
 	at->side->remove = false;
 	at->side->unmarked = 0;
-	at->side->queued_us = agent->now_us;
+	at->side->queued_us = at->side->asked_us = agent->now_us;
 	at->side->nic_base = at->side->marked;
 	at->side->nic_due_us = UINT64_MAX;
 	agent->port[at->port].under_way++;
@@ -320,12 +308,26 @@ static void uncross(const struct agent_at *at)
 	at->record->offload = offload & 0xff;
 }
 
+/* It is told, unless that is what a NIC says that has not answered. */
+static void delete_failed(const struct agent_at *at, uint8_t reason)
+{
+	struct agent_port *port = &at->agent->port[at->port];
+	const struct refusal *refusal = refusal_of(installer_refusals(port->installer), reason);
+
+	if (refusal == NULL || refusal->error == ETIMEDOUT ||
+		!agent_is_new(at->agent, port->refusal_told_us))
+		return;
+	port->refusal_told_us = at->agent->now_us;
+	agent_tell(at->agent, at->port, CHANGE_DELETE_REFUSED, reason);
+}
+
 static void removed(const struct agent_at *at, const struct installer_answer *answer)
 {
 	at->side->awaited = false;
 	if (answer->result < 0) {
 		/* the rule may be there still: asked again by the sweep */
 		at->side->remove = true;
+		delete_failed(at, answer->reason);
 		return;
 	}
 	at->side->remove = false;

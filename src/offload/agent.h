@@ -18,8 +18,8 @@
  *
  * What makes a flow go to the NIC: its rate in one direction, measured over 10 ms, is the threshold or more
  * (0: every flow, with its first packet). It leaves when its rate over a second is below half of that, when it
- * ends, or when the audit says so; then that direction waits: 0.1 s, doubled each time it fell out, up to a
- * minute.
+ * ends, or when the audit says so. A direction that fell out, was refused, lost its place in the queue or found no
+ * slot waits: 0.1 s, doubled each time, up to a minute.
  *
  * One thread, the worker. No global state; memory is taken at the start.
  */
@@ -63,7 +63,7 @@ struct agent_counters {
 	uint64_t refused;				     /* by the driver */
 	uint64_t displaced;				     /* out of the queue */
 	uint64_t no_slot;
-	uint64_t stalled;		      /* looks at a slot whose answer is late */
+	uint64_t stalled;		      /* inserts and deletes whose answer was late */
 	uint64_t strangers;		      /* marked packets that were not whom the mark names */
 	uint64_t ghosts;		      /* of those, marks that this run has not in force */
 	uint64_t fell_out[OFFLOAD_N_REASONS]; /* what the audit took out, by reason */
@@ -96,7 +96,7 @@ struct agent_port {
 	bool fresh;	    /* counters tell what they have, */
 	bool caches;	    /* or what they had a while ago; neither: it is not known yet */
 	uint64_t ghost_told_us;
-	uint64_t stall_told_us;
+	uint64_t stall_told_us, refusal_told_us;
 	struct agent_try tries[PROVIDER_N_KINDS];
 	struct agent_counters counters;
 };
@@ -113,11 +113,11 @@ struct agent {
 /* 0 or -ENOMEM. */
 int agent_create(struct agent **agent, const struct agent_config *config);
 /*
- * Makes the slots of a wire, once its installers are ready: with a thread of the caller's, while the worker
+ * Makes the slots of a wire, with marks that its ports take: with a thread of the caller's, while the worker
  * goes on. agent_adopt() hands them to the agent, on the worker's thread; from then on flows go to the NIC.
  * agent_slots_fini() is for those that were not adopted.
  */
-int agent_slots_init(struct agent_wire *wire, const struct agent_config *config, unsigned number);
+int agent_slots_init(struct agent_wire *wire, const struct agent_config *config, uint32_t mark_max);
 void agent_slots_fini(struct agent_wire *wire);
 void agent_adopt(struct agent *agent, unsigned number, const struct agent_wire *wire);
 

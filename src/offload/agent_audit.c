@@ -111,12 +111,6 @@ void agent_unmarked(
 		missed(&at, OFFLOAD_UNMARKED);
 }
 
-/* What was told last then, 0 being never, is worth telling again. */
-static bool is_new(const struct agent *agent, uint64_t told_us)
-{
-	return told_us == 0 || agent->now_us - told_us >= AGENT_SECOND_US;
-}
-
 /*
  * The flow began anew, and the NIC still has the rule of who had its key before, or packets that it marked are on
  * their way: which of the two rules marks is the NIC's choice, until the older one is surely gone.
@@ -137,7 +131,7 @@ void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t 
 	at_port->counters.strangers++;
 	if (!slots_is_given(&agent->wire[agent_wire_of(port)].slots, mark)) {
 		at_port->counters.ghosts++;
-		if (is_new(agent, at_port->ghost_told_us)) {
+		if (agent_is_new(agent, at_port->ghost_told_us)) {
 			at_port->ghost_told_us = agent->now_us;
 			agent_tell(agent, port, CHANGE_GHOST, OFFLOAD_WRONG_MARK);
 		}
@@ -145,6 +139,10 @@ void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t 
 	if (position == FLOW_NONE)
 		return;
 	struct flow_record *record = flow_table_record(agent->config.table, position);
+
+	/* all of a flow's packets may come so: its rate is measured nowhere else then */
+	agent_sample(agent, position, port % 2, info->from);
+
 	const struct agent_at at = agent_at_record(agent, port % 2, record);
 
 	if (at.entry == NULL)
@@ -154,12 +152,17 @@ void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t 
 		missed(&at, OFFLOAD_WRONG_MARK);
 }
 
-static void tell_late(const struct agent_at *at)
+/* An answer that is late is counted once, and told with others of that second. */
+static void look_for_late(const struct agent_at *at)
 {
 	struct agent_port *port = &at->agent->port[at->port];
+	struct slot_side *side = at->side;
 
+	if (!side->awaited || side->late || at->agent->now_us - side->asked_us < AGENT_LATE_US)
+		return;
+	side->late = true;
 	port->counters.stalled++;
-	if (!is_new(at->agent, port->stall_told_us))
+	if (!agent_is_new(at->agent, port->stall_told_us))
 		return;
 	port->stall_told_us = at->agent->now_us;
 	agent_tell(at->agent, at->port, CHANGE_STALLED, OFFLOAD_STALLED);
@@ -258,18 +261,15 @@ static void look_at_rate(const struct agent_at *at)
 static void look(struct agent *agent, unsigned port, uint32_t slot)
 {
 	const struct agent_at at = agent_at_slot(agent, port, slot);
-	uint64_t since_us = agent->now_us - at.side->since_us;
 
 	switch ((enum offload_state)at.side->state) {
 	case OFFLOAD_LEAVING:
 		if (at.side->remove && !at.side->awaited)
 			agent_remove(&at);
-		if (since_us >= AGENT_LATE_US)
-			tell_late(&at);
+		look_for_late(&at);
 		break;
 	case OFFLOAD_INSTALLING:
-		if (since_us >= AGENT_LATE_US)
-			tell_late(&at);
+		look_for_late(&at);
 		break;
 	case OFFLOAD_SUSPECT:
 	case OFFLOAD_ACCEPTED:

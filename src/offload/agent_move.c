@@ -198,6 +198,8 @@ static void displace(struct agent *agent, unsigned port, const struct queue_entr
 	const struct agent_at at = agent_at_waiting(agent, port % 2, record, entry->from);
 
 	agent->port[port].counters.displaced++;
+	/* else it were queued, and sent home, with each of its packets while the queue is full */
+	agent_back_off(&at);
 	agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_DISPLACED, 0);
 }
 
@@ -239,7 +241,9 @@ void agent_want(struct agent *agent, uint32_t position, unsigned side, unsigned 
 	}
 	bool canary = count_try(&agent->port[at.port], provider_kind(&record->key));
 
-	agent_move(&at, OFFLOAD_QUEUED, canary ? OFFLOAD_CANARY : OFFLOAD_BUSY, rate);
+	/* with threshold 0 nothing was measured */
+	agent_move(&at, OFFLOAD_QUEUED, canary ? OFFLOAD_CANARY : OFFLOAD_BUSY,
+		agent->config.threshold > 0 ? rate : 0);
 }
 
 uint64_t agent_marked_packets(const struct agent_at *at)
@@ -265,6 +269,8 @@ void agent_remove(const struct agent_at *at)
 
 	at->side->awaited = installer_ask(
 		at->agent->port[at->port].installer, at->agent->config.worker, &request);
+	at->side->late = false;
+	at->side->asked_us = at->agent->now_us;
 	at->side->remove = !at->side->awaited;
 }
 

@@ -106,5 +106,11 @@ void agent_count_soon(const struct agent_at *at, uint64_t us);
 /* Looks at some slots of each wire, all of them in a second. */
 void agent_sweep(struct agent *agent, uint64_t passed_us);
 
+/* What was told last then, 0 being never, is worth telling again. */
+static inline bool agent_is_new(const struct agent *agent, uint64_t told_us)
+{
+	return told_us == 0 || agent->now_us - told_us >= AGENT_SECOND_US;
+}
+
 /* A change of the port's own. */
 void agent_tell(struct agent *agent, unsigned port, enum change_kind kind, uint8_t reason);

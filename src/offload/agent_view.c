@@ -22,10 +22,12 @@ static uint8_t reason_of_quiet(
 	if (installer == NULL)
 		return OFFLOAD_OFF;
 	if (!installer_ready(installer))
-		return OFFLOAD_QUIET;
+		return OFFLOAD_TRIAL;
 	const struct provider_abilities *abilities = installer_abilities(installer);
 	enum provider_kind kind = provider_kind(&record->key);
 
+	if (kind != PROVIDER_N_KINDS && abilities->trying[kind])
+		return OFFLOAD_TRIAL;
 	if (abilities->unable[0] != '\0')
 		return OFFLOAD_NO_NIC;
 	if (kind == PROVIDER_N_KINDS || !abilities->kind[kind])
@@ -49,6 +51,8 @@ static bool is_over(const struct agent *agent, const struct slot *entry,
 	case OFFLOAD_QUIET:
 		return true;
 	case OFFLOAD_QUARANTINE:
+	case OFFLOAD_DISPLACED:
+	case OFFLOAD_NO_SLOT:
 		return agent_waits_us(agent, entry, record, side) == 0;
 	case OFFLOAD_BREAKER:
 		return installer == NULL ||

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a port takes by templates. Nothing else is under way while this is tried. */
+/* What a port takes by templates. Nothing that anybody awaits is under way while this is tried. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,11 +39,14 @@ static int await(struct async *async, uint32_t serial, struct provider_why *why)
 		return -EPIPE;
 	while (monotonic_us() - begin < patience(async)) {
 		struct async_result results[PULL_EACH];
+		struct provider_done nobodys;
 		int got = async_pull(async, results, PULL_EACH, why);
 
 		for (int i = 0; i < got; i++) {
-			if (results[i].serial != serial)
+			if (results[i].serial != serial) {
+				async_finish(async, &results[i], &nobodys);
 				continue;
+			}
 			if (!results[i].ok)
 				answer_words(why, EIO, "its completion says error, and not why");
 			return results[i].ok ? 0 : -EIO;
@@ -55,20 +58,28 @@ static int await(struct async *async, uint32_t serial, struct provider_why *why)
 	return -EAGAIN;
 }
 
-/* Until its rule is gone, or nothing is heard of that. */
+/*
+ * Until its rule is gone, or nothing is heard of that. Who fails at it again and again is asked once more by
+ * provider_poll().
+ */
 static void drop(struct async *async, struct async_hand *hand)
 {
 	struct provider_why why;
+	bool kept = true; /* its handle was not given back */
 	int ret = -EIO;
 
 	for (unsigned i = 0; i < DROP_TRIES && (ret == -EIO || ret == -EPIPE); i++) {
 		if (ret == -EIO) {
 			async->serial++;
 			ret = async_destroy(async, hand->flow, ASYNC_NOBODY, async->serial, &why);
+			kept = ret != 0 && ret != -ENOENT;
 		}
 		if (ret == 0 || ret == -EPIPE)
 			ret = await(async, async->serial, &why);
+		kept = kept || ret == -EIO;
 	}
+	if (kept)
+		async_leave(async, hand->flow);
 	hand->flow = NULL;
 	async_set_free(async, &hand->set);
 }
@@ -102,16 +113,26 @@ static void trial_unmake(void *context, unsigned number)
 	drop(async, &async->hands[number]);
 }
 
-static bool trial_counts(void *context, unsigned number)
+static int trial_counts(void *context, unsigned number, struct provider_why *why)
 {
 	struct async *async = context;
 	struct provider_count count;
-	struct provider_why why;
 	int ret = -EAGAIN;
 
 	for (unsigned i = 0; i < COUNT_TRIES && (ret == -EAGAIN || ret == -EIO); i++)
-		ret = answer_count(async->port.id, async->hands[number].flow, &count, &why);
-	return ret == 0;
+		ret = answer_count(async->port.id, async->hands[number].flow, &count, why);
+	return ret;
+}
+
+void async_try_again(struct provider *provider, unsigned number)
+{
+	struct async *async = (struct async *)provider;
+	const struct trial_calls calls = {
+		trial_make, trial_unmake, trial_counts, async, provider->stop};
+
+	async->n_silent = 0;
+	trial_again(&async->trial, number, &calls);
+	trial_tell(&async->trial, &provider->abilities);
 }
 
 void async_free(struct async *async)
@@ -132,6 +153,7 @@ static int create_it(struct async **made, const struct provider_config *config)
 	if (async == NULL)
 		return -ENOMEM;
 	async->base.ops = &async_ops;
+	async->base.stop = config->stop;
 	async->n_places = config->n_places;
 	async->queue_size = async_queue_size(config->port_id);
 	shape_port_read(&async->port, config);
@@ -147,15 +169,15 @@ static int create_it(struct async **made, const struct provider_config *config)
 int provider_open_async(struct provider **provider, const struct provider_config *config,
 	struct provider_abilities *told)
 {
-	struct trial_calls calls = {trial_make, trial_unmake, trial_counts, NULL};
+	struct trial_calls calls = {trial_make, trial_unmake, trial_counts, NULL, config->stop};
 	struct async *async;
 	int ret = create_it(&async, config);
 
 	if (ret < 0)
 		return ret;
 	calls.context = async;
-	if (async->queue_size == 0 ||
-		!trial_run(&async->trial, &async->port, config->zone_vlan, &calls)) {
+	if (async->queue_size == 0 || !trial_run(&async->trial, &async->port, config->zone_vlan,
+					      config->trials, &calls)) {
 		trial_tell(&async->trial, told);
 		async_free(async);
 		return -EOPNOTSUPP;

@@ -88,5 +88,13 @@ int async_push(const struct async *async, struct provider_why *why);
 int async_pull(const struct async *async, struct async_result *results, unsigned max,
 	struct provider_why *why);
 
+/* async_open.c */
+void async_try_again(struct provider *provider, unsigned number);
+/* rte_flow_async.c: the end of an operation; false: nobody awaits it. */
+bool async_finish(
+	struct async *async, const struct async_result *result, struct provider_done *done);
+/* The same: a handle that nobody has, to be given back when the queue has room. */
+void async_leave(struct async *async, struct rte_flow *flow);
+
 /* Templates, tables and memory. */
 void async_free(struct async *async);

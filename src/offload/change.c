@@ -8,10 +8,13 @@ static const char *const names[CHANGE_N_KINDS] = {
 	[CHANGE_BREAKER_CLOSED] = "breaker_closed",
 	[CHANGE_GHOST] = "ghost",
 	[CHANGE_STALLED] = "stalled",
+	[CHANGE_DELETE_REFUSED] = "delete_refused",
 	[CHANGE_RESET] = "reset",
 	[CHANGE_SHAPE] = "shape",
 	[CHANGE_KIND_OUT] = "kind_out",
 	[CHANGE_KIND_IN] = "kind_in",
+	[CHANGE_UNTRIED] = "untried",
+	[CHANGE_TRIED] = "tried",
 };
 
 const char *change_kind_name(enum change_kind kind)

@@ -21,10 +21,13 @@ enum change_kind {
 	CHANGE_BREAKER_CLOSED,
 	CHANGE_GHOST,	/* packets have marks that this run never gave: rules of an earlier one? */
 	CHANGE_STALLED, /* the NIC has not answered a delete or an insert for long */
-	CHANGE_RESET,	/* the port was stopped and started */
-	CHANGE_SHAPE,	/* other actions are tried, since those accepted did not mark */
+	CHANGE_DELETE_REFUSED, /* a rule stays in the NIC: `reason`, a refusal */
+	CHANGE_RESET,	       /* the port was stopped and started */
+	CHANGE_SHAPE,	       /* other actions are tried, since those accepted did not mark */
 	CHANGE_KIND_OUT, /* no actions make rules of a kind of flow mark; `detail`: enum provider_kind */
 	CHANGE_KIND_IN, /* they do now */
+	CHANGE_UNTRIED, /* not all could be tried that the port may do: `reason`, a refusal */
+	CHANGE_TRIED,	/* a later trial granted kinds of flows: `detail`, a bit of each kind */
 	CHANGE_N_KINDS,
 };
 
@@ -38,7 +41,8 @@ struct offload_change {
 	uint64_t before : 3;
 	uint64_t after : 3;
 	uint64_t unused : 17;
-	uint64_t detail : 32; /* queued: packets a second; in_hw: us since it was queued; a kind */
+	/* queued: packets a second, 0 where they were not measured; in_hw: us since it was queued; kinds */
+	uint64_t detail : 32;
 };
 
 static_assert(sizeof(struct offload_change) == 56, "small, since there are many");

@@ -10,6 +10,8 @@
 #define MOST_BACK_OFF_MS 60000
 #define FAILED_IN_A_ROW 16
 #define FAILED_OF_A_SECOND 3
+#define STUCK 4
+#define STUCK_US (2 * CLOCK_US_PER_S)
 
 static const char *const names[HEALTH_N_STATES] = {
 	[HEALTH_CLOSED] = "closed",
@@ -36,7 +38,9 @@ void health_call(struct health *health, bool well, uint8_t why)
 {
 	if (well) {
 		health->now.calls_done++;
-		health->row = 0;
+		health->row = health->guesses = 0;
+		health->stuck = 0;
+		health->n_guessed = 0;
 		return;
 	}
 	health->now.calls_failed++;
@@ -44,10 +48,25 @@ void health_call(struct health *health, bool well, uint8_t why)
 	health->call_why = why;
 }
 
-void health_delete_failed(struct health *health, uint8_t why)
+void health_call_guessed(struct health *health, uint8_t why)
 {
-	health->row++;
+	health_call(health, false, why);
+	health->guesses++;
+}
+
+void health_delete_failed(struct health *health, uint8_t why, bool again)
+{
+	health->row += !again;
+	if (health->stuck++ == 0)
+		health->stuck_us = health->now.us;
 	health->call_why = why;
+}
+
+/* Nothing is in the NIC, and it lets nothing go: where no flow can be tried, nothing else would tell. */
+static bool is_stuck(const struct health *health)
+{
+	return health->stuck >= STUCK && health->now.in_hw == 0 &&
+	       health->now.us - health->stuck_us >= STUCK_US;
 }
 
 bool health_calls_fail(const struct health *health)
@@ -107,7 +126,7 @@ static bool goes_wrong(const struct health *health, uint8_t *why)
 	uint64_t calls_failed = now->calls_failed - then->calls_failed;
 
 	*why = health->call_why;
-	if (health->row >= FAILED_IN_A_ROW ||
+	if (health->row >= FAILED_IN_A_ROW || is_stuck(health) ||
 		(calls_failed >= FAILED_OF_A_SECOND && now->calls_done == then->calls_done))
 		return true;
 	*why = health->flow_why;
@@ -118,6 +137,7 @@ static void enter(struct health *health, enum health_state state)
 {
 	health->then = health->now;
 	health->proven_us = 0;
+	health->stuck = 0;
 	/* what was before does not count any more */
 	health->n_parts = 0;
 	atomic_store_explicit(&health->since_us, health->now.us, memory_order_relaxed);
@@ -137,19 +157,26 @@ static enum health_decision opens(struct health *health, uint8_t why)
 	else
 		health->back_off_ms = MOST_BACK_OFF_MS;
 	atomic_store_explicit(&health->why, why, memory_order_relaxed);
-	atomic_store_explicit(&health->opened,
-		atomic_load_explicit(&health->opened, memory_order_relaxed) + 1,
-		memory_order_relaxed);
 	atomic_store_explicit(&health->retry_us,
 		health->now.us + (uint64_t)health->back_off_ms * 1000, memory_order_relaxed);
 	enter(health, HEALTH_OPEN);
+	/* behind the state: who sees it counted sees the state, or a later one */
+	atomic_store_explicit(&health->opened,
+		atomic_load_explicit(&health->opened, memory_order_relaxed) + 1,
+		memory_order_release);
 	return HEALTH_OPENS;
 }
 
 static enum health_decision tries(struct health *health)
 {
-	health->calls_fail = health->row > 0 && health->now.calls_done == health->then.calls_done;
-	health->row = 0;
+	health->calls_fail = (health->row > 0 || health->stuck > 0) &&
+			     health->now.calls_done == health->then.calls_done;
+	/* nobody knows whether a restart helps: more and more seldom */
+	if (health->calls_fail && health->guesses == health->row && health->stuck == 0) {
+		health->n_guessed++;
+		health->calls_fail = (health->n_guessed & (health->n_guessed - 1)) == 0;
+	}
+	health->row = health->guesses = 0;
 	atomic_store_explicit(&health->retry_us, 0, memory_order_relaxed);
 	enter(health, HEALTH_TRYING);
 	return HEALTH_TRIES;
@@ -163,6 +190,8 @@ static enum health_decision try_on(struct health *health)
 		return opens(health, health->call_why);
 	if (now->failed > then->failed)
 		return opens(health, health->flow_why);
+	if (is_stuck(health))
+		return opens(health, health->call_why);
 	if (now->proven == then->proven)
 		return HEALTH_STAYS;
 	if (health->proven_us == 0)

@@ -82,7 +82,12 @@ struct health {
 	uint64_t seen[HEALTH_MAX_WORKERS];     /* of each worker's failures */
 	struct health_sums then;	       /* when the state began */
 	uint64_t proven_us;		       /* trying: since when one is proven; 0: none is */
-	uint32_t row; /* calls that failed since the last one that did not */
+	uint32_t row;	    /* calls that failed since the last one that did not, */
+	uint32_t guesses;   /* and of these, that may have: health_call_guessed() */
+	uint32_t n_guessed; /* tries after nothing but such, since a call did well */
+	uint32_t
+		stuck; /* deletes that failed since then, or since the state began, and when the first did */
+	uint64_t stuck_us;
 	uint32_t back_off_ms;
 	uint8_t flow_why, call_why; /* the last failure's */
 	bool calls_fail;
@@ -101,10 +106,16 @@ void health_init(struct health *health, const struct health_config *config);
 /* The installer: a call ended, well or not; then `why` is the reason. */
 void health_call(struct health *health, bool well, uint8_t why);
 /*
- * Of deletes that fail this instead, once for each rule however often it is asked again: what could not be
- * taken out costs a slot, no packet. They count among the 16 in a row only, and no canary fails by them.
+ * An insert failed, the NIC does not say why, and no rule of ours is in it: it is dead, or full of others' rules.
+ * A call that failed; but a port of which nothing else is known is restarted more and more seldom.
  */
-void health_delete_failed(struct health *health, uint8_t why);
+void health_call_guessed(struct health *health, uint8_t why);
+/*
+ * Of deletes that fail this instead; `again`: that of the same rule did before. What could not be taken out costs a
+ * slot, no packet: each rule counts once, among the 16 in a row only, and no canary fails by it. But where for two
+ * seconds deletes fail, four or more, no call does well, and no flow is in the NIC any more, it is the port.
+ */
+void health_delete_failed(struct health *health, uint8_t why, bool again);
 
 /*
  * The installer, now and then: opens when within a second the failures of flows are `least_failures` or more
@@ -113,7 +124,10 @@ void health_delete_failed(struct health *health, uint8_t why);
  */
 enum health_decision health_turn(struct health *health, uint64_t now_us);
 
-/* The installer: when it was tried last, calls had failed, and none did well since it was opened. */
+/*
+ * The installer: when it was tried last, calls had failed, and none did well since it was opened. Where it is a
+ * guess that they had: the first such time, the second, the fourth, the eighth, and so on, until a call does well.
+ */
 bool health_calls_fail(const struct health *health);
 /* The installer, when it is open or trying: what had to be done first did not succeed. Opens it anew. */
 void health_reopen(struct health *health, uint64_t now_us);

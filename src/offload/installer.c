@@ -89,6 +89,8 @@ int installer_create(
 	if (installer) {
 		memset(installer, 0, sizeof(*installer));
 		installer->config = *config;
+		installer->config.provider.stop = &installer->stopping;
+		pthread_mutex_init(&installer->marks_lock, NULL);
 		health_init(&installer->health, &config->health);
 		ret = make_room(installer);
 	}
@@ -138,6 +140,7 @@ void installer_destroy(struct installer *installer)
 	mailbox_destroy(installer->changes);
 	free(installer->awaited);
 	free(installer->places);
+	pthread_mutex_destroy(&installer->marks_lock);
 	free(installer);
 }
 
@@ -191,13 +194,6 @@ unsigned installer_answers(struct installer *installer, unsigned worker,
 bool installer_ready(const struct installer *installer)
 {
 	return atomic_load_explicit(&installer->ready, memory_order_acquire);
-}
-
-const struct provider_abilities *installer_abilities(const struct installer *installer)
-{
-	static const struct provider_abilities none;
-
-	return installer_ready(installer) ? &installer->abilities : &none;
 }
 
 struct health *installer_health(struct installer *installer)

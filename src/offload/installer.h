@@ -25,10 +25,16 @@
  * ever came with a mark. A kind for which there are none left is out: tried by a few flows only, with each of its
  * actions in turn for ten seconds, until one is marked.
  *
+ * What cannot be tried at first, since the port has no room or fails, is tried again: after one second, then two,
+ * up to every 15 s; a port that refuses all for good, too, since one whose table is full says anything. Nothing new is
+ * begun meanwhile, and nothing may be under way: where the NIC owes answers these are waited for, a tenth of a second
+ * at first and, when that was too short, up to one.
+ *
  * Life-cycle: installer_create() after the port has started: the thread tries what the port takes, then
- * is ready; installer_wait() until it is. installer_stop(): no request is taken any more, inserts that have not
- * begun are answered -EIO (OFFLOAD_STOPPING), what is under way is answered (for a second at most), all rules
- * go; installer_destroy() when no worker uses it any more.
+ * is ready; installer_wait() until it is. installer_stop(): no request is taken any more, what is under way is
+ * answered (for a second at most), all rules go together (provider_close()), and with them deletes that have not
+ * begun; such inserts are answered -EIO (OFFLOAD_STOPPING). `rules` of the counters is what may still be there
+ * then. installer_destroy() when no worker uses it any more.
  */
 
 #include <sched.h>
@@ -124,9 +130,20 @@ bool installer_ask(
 unsigned installer_answers(struct installer *installer, unsigned worker,
 	struct installer_answer *answers, unsigned max);
 
-/* Any thread. What the port does is fixed once it is ready; until then everything of it is zero. */
+/*
+ * Any thread. Until the port is ready everything of what it does is zero; later trials may grant more kinds of flows,
+ * and never take one back. What was told is good for the installer's life, and may be old the next moment.
+ */
 bool installer_ready(const struct installer *installer);
 const struct provider_abilities *installer_abilities(const struct installer *installer);
+/* When the port is tried again, clock of the run; 0: it is not to be. */
+uint64_t installer_trial_us(const struct installer *installer);
+
+/*
+ * Control's thread: marks up to `most` are wanted on the port's wire. Returns what the port takes of that, where that is
+ * known; a port that can be tried only later has to take it, or does without offload.
+ */
+uint32_t installer_agree_on_marks(struct installer *installer, uint32_t most);
 struct health *installer_health(struct installer *installer);
 const struct refusals *installer_refusals(const struct installer *installer);
 const struct installer_counters *installer_counters(const struct installer *installer);

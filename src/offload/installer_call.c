@@ -37,6 +37,11 @@ void installer_note(struct installer *installer, enum change_kind kind, uint8_t 
 	note(installer, kind, reason, 0);
 }
 
+void installer_note_detail(struct installer *installer, enum change_kind change, uint32_t detail)
+{
+	note(installer, change, 0, detail);
+}
+
 void installer_note_kind(
 	struct installer *installer, enum change_kind change, enum provider_kind kind)
 {
@@ -116,15 +121,17 @@ void installer_failed(struct installer *installer, const struct call *call, uint
 
 	if (call->op != INSTALLER_REMOVE)
 		health_call(&installer->health, false, reason);
-	else if (!place->stays)
-		health_delete_failed(&installer->health, reason);
+	else
+		health_delete_failed(&installer->health, reason, place->stays);
 	place->stays |= call->op == INSTALLER_REMOVE;
 }
 
-/* The health of the port, by this end: whoever says no is alive. */
-static void judge(struct installer *installer, const struct call *call, int result, uint8_t reason)
+/* The health of the port, by this end: whoever says no, and why, is alive. */
+static void judge(struct installer *installer, const struct call *call, int result, uint8_t reason,
+	bool guess)
 {
 	bool late = installer_now_us(installer) - call->us >= INSTALLER_STALL_US;
+	uint32_t rules = atomic_load_explicit(&installer->counters.rules, memory_order_relaxed);
 
 	/* it was counted when it became late; a blocking call is only now */
 	if (call->late)
@@ -133,8 +140,15 @@ static void judge(struct installer *installer, const struct call *call, int resu
 		await_stalled(installer, call);
 	else if (installer->n_late == 0)
 		installer->stalled = false;
+	/* whether counters can be read says nothing of rules */
+	if (!late && call->op == INSTALLER_COUNT)
+		return;
 	if (!late && result == -EIO)
 		installer_failed(installer, call, reason);
+	else if (!late && guess && rules == 0)
+		health_call_guessed(&installer->health, reason);
+	else if (!late && guess)
+		return; /* no room, most likely; but nobody knows */
 	else if (!late)
 		health_call(&installer->health, true, 0);
 }
@@ -159,7 +173,7 @@ void installer_end(struct installer *installer, const struct call *call, int res
 		answer.reason = refusal_note(&installer->refusals, why->error, why->words);
 	else if (call->op != INSTALLER_COUNT)
 		set_rule(installer, call->place, call->op == INSTALLER_INSERT);
-	judge(installer, call, result, answer.reason);
+	judge(installer, call, result, answer.reason, result != 0 && why->guess);
 	if (call->own)
 		return;
 	count_result(installer, call->op, result);

@@ -49,7 +49,7 @@ void kinds_change_actions(struct installer *installer)
 	bool others = false;
 
 	for (unsigned kind = 0; kind < PROVIDER_N_KINDS; kind++)
-		if (installer->abilities.kind[kind])
+		if (installer_abilities(installer)->kind[kind])
 			others |= change_actions_of(installer, (enum provider_kind)kind);
 	if (others)
 		installer_note(installer, CHANGE_SHAPE, OFFLOAD_UNSEEN);

@@ -4,7 +4,7 @@
 /*
  * Inside of the installer: installer.c is what others call, installer_thread.c the thread's turns,
  * installer_call.c the provider's calls and their ends, installer_await.c what the NIC has not answered yet,
- * installer_kinds.c the actions of kinds of flows.
+ * installer_kinds.c the actions of kinds of flows, installer_trial.c what the port does at all.
  * Nobody else includes this.
  */
 
@@ -21,6 +21,8 @@
 #define INSTALLER_CHANGES 256
 /* So long a kind of flow that is out is tried with the same actions. */
 #define INSTALLER_TRY_KIND_US 10000000
+/* What the port does, as it was told from time to time. */
+#define INSTALLER_TOLD 24
 /* Inserts that were given up, and are being taken back. */
 #define INSTALLER_OWN 1024
 
@@ -67,8 +69,11 @@ struct desk {
 
 struct installer {
 	struct installer_config config;
-	struct provider *provider; /* NULL: there was no memory for it */
-	struct provider_abilities abilities;
+	struct provider *provider;			      /* NULL: there was no memory for it */
+	_Atomic(const struct provider_abilities *) abilities; /* one of those told; NULL: not yet */
+	_Atomic uint64_t trial_us; /* when the port is tried again; 0: it is not to be */
+	pthread_mutex_t marks_lock;
+	uint32_t marks_most; /* under the lock: marks that the wire's slots need; 0: any do */
 	pthread_t thread;
 	bool running;
 	atomic_bool ready, stopping;
@@ -86,6 +91,10 @@ struct installer {
 	uint32_t in_time; /* the first of those under way that is not late yet */
 	uint32_t n_awaited, n_late, n_own;
 	bool stalled;
+	bool holds;		    /* begins nothing until nothing is under way, */
+	uint64_t holds_us, hold_us; /* since then, for so long at most */
+	struct provider_abilities told[INSTALLER_TOLD + 1]; /* the last one is never told */
+	unsigned n_told, n_trials;
 	uint64_t looked_us;
 	uint32_t unseen_then[PROVIDER_N_KINDS]; /* when that kind's actions were changed last */
 	uint64_t tried_us[PROVIDER_N_KINDS];	/* since when a kind that is out is tried */
@@ -111,6 +120,7 @@ void installer_reset(struct installer *installer);
 void installer_note(struct installer *installer, enum change_kind kind, uint8_t reason);
 void installer_note_kind(
 	struct installer *installer, enum change_kind change, enum provider_kind kind);
+void installer_note_detail(struct installer *installer, enum change_kind change, uint32_t detail);
 uint64_t installer_now_us(const struct installer *installer);
 
 /* installer_await.c */
@@ -133,6 +143,16 @@ void await_judge(struct installer *installer, uint64_t now_us);
 void await_stalled(struct installer *installer, const struct call *call);
 /* What any thread may read: `begins_us` of a call that is being made; 0: none is. */
 void await_gauge(struct installer *installer, uint64_t begins_us);
+
+/* installer_thread.c: stops and starts the port. 0, or it did not come up again. */
+int installer_restart(struct installer *installer);
+
+/* installer_trial.c */
+
+/* The first trial. */
+void installer_open(struct installer *installer);
+/* Now and then: the next one, when it is due. */
+void installer_look_at_trial(struct installer *installer, uint64_t now_us);
 
 /* installer_kinds.c */
 

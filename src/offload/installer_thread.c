@@ -13,8 +13,7 @@
 #define MOST_SLEEP_NS 1000000
 #define MOST_SLEEP_AWAITING_NS 160000
 
-/* 0, or it did not come up again. */
-static int restart(struct installer *installer)
+int installer_restart(struct installer *installer)
 {
 	int ret = installer->config.restart(installer->config.restart_context);
 	uint64_t now_us = installer_now_us(installer);
@@ -25,7 +24,8 @@ static int restart(struct installer *installer)
 	}
 	health_call(&installer->health, false,
 		refusal_note(&installer->refusals, -ret, "the port does not start again"));
-	health_reopen(&installer->health, now_us);
+	if (health_state(&installer->health) != HEALTH_CLOSED)
+		health_reopen(&installer->health, now_us);
 	return ret;
 }
 
@@ -34,7 +34,7 @@ static void try_again(struct installer *installer)
 	uint8_t why = atomic_load_explicit(&installer->health.why, memory_order_relaxed);
 
 	if (health_calls_fail(&installer->health) && installer->config.restart) {
-		if (restart(installer) < 0) {
+		if (installer_restart(installer) < 0) {
 			why = atomic_load_explicit(&installer->health.why, memory_order_relaxed);
 			installer_note(installer, CHANGE_BREAKER_OPEN, why);
 			return;
@@ -58,6 +58,7 @@ static bool look_after(struct installer *installer)
 		return busy;
 	installer->looked_us = now_us;
 	kinds_look(installer, now_us);
+	installer_look_at_trial(installer, now_us);
 	switch (health_turn(health, now_us)) {
 	case HEALTH_OPENS:
 		installer_note(installer, CHANGE_BREAKER_OPEN,
@@ -133,7 +134,7 @@ static bool turn(struct installer *installer)
 {
 	bool any = true, busy = false;
 
-	for (unsigned round = 0; round < ROUNDS && any; round++) {
+	for (unsigned round = 0; round < ROUNDS && any && !installer->holds; round++) {
 		any = false;
 		for (unsigned i = 0; i < installer->config.n_workers; i++) {
 			/* what has not begun then does not begin */
@@ -159,34 +160,7 @@ static void rest(const struct installer *installer, long *ns)
 		*ns *= 2;
 }
 
-/* All that workers have asked: deletes go on, for so long; the others have not begun. */
-static bool clear_desk(struct installer *installer, unsigned worker, uint64_t end_us)
-{
-	struct desk *desk = &installer->desk[worker];
-	struct installer_request request;
-	bool any = false;
-
-	while (installer_now_us(installer) < end_us && next_request(desk, &request)) {
-		if (request.op != INSTALLER_REMOVE) {
-			installer_answer(installer, worker, &request, -EIO, OFFLOAD_STOPPING);
-			desk->held_us = 0;
-		} else if (!try_to(installer, worker, &request)) {
-			break;
-		}
-		any = true;
-	}
-	return any;
-}
-
-static bool holds(const struct installer *installer)
-{
-	for (unsigned i = 0; i < installer->config.n_workers; i++) {
-		if (installer->desk[i].held_us != 0)
-			return true;
-	}
-	return false;
-}
-
+/* What has begun ends, within a second; all rules go together, and with them what workers asked for. */
 static void finish(struct installer *installer)
 {
 	const struct provider_why why = {.error = ETIMEDOUT, .words = "no answer"};
@@ -194,21 +168,15 @@ static void finish(struct installer *installer)
 	struct installer_request request;
 	struct call call;
 	long ns = SLEEP_NS;
-	bool any = true;
 
-	while ((any || holds(installer) || installer->n_awaited > 0) &&
-		installer_now_us(installer) < end_us) {
-		any = false;
-		for (unsigned i = 0; i < installer->config.n_workers; i++)
-			any |= clear_desk(installer, i, end_us);
-		if (!installer_poll(installer) && !any)
+	while (installer->n_awaited > 0 && installer_now_us(installer) < end_us) {
+		if (!installer_poll(installer))
 			rest(installer, &ns);
 	}
 	while (await_take_oldest(installer, &call))
 		installer_end(installer, &call, -EIO, &why, NULL);
-	provider_close(installer->provider);
-	atomic_store_explicit(&installer->counters.rules, 0, memory_order_relaxed);
-	/* what found no time: all rules are gone */
+	atomic_store_explicit(&installer->counters.rules, provider_close(installer->provider),
+		memory_order_relaxed);
 	for (unsigned i = 0; i < installer->config.n_workers; i++) {
 		struct desk *desk = &installer->desk[i];
 
@@ -219,27 +187,12 @@ static void finish(struct installer *installer)
 	await_gauge(installer, 0);
 }
 
-static void open_provider(struct installer *installer)
-{
-	int (*open)(struct provider **provider, const struct provider_config *config) =
-		installer->config.open ? installer->config.open : provider_open;
-
-	if (open(&installer->provider, &installer->config.provider) == 0)
-		installer->abilities = *provider_abilities(installer->provider);
-	else
-		installer->abilities = (struct provider_abilities){
-			.back_end = "none",
-			.unable = "there was no memory for its rules",
-		};
-	atomic_store_explicit(&installer->ready, true, memory_order_release);
-}
-
 void *installer_run(void *context)
 {
 	struct installer *installer = context;
 	long ns = SLEEP_NS;
 
-	open_provider(installer);
+	installer_open(installer);
 	while (!is_stopping(installer)) {
 		if (turn(installer))
 			ns = SLEEP_NS;

@@ -54,9 +54,10 @@ static void reset(struct provider *provider)
 	(void)provider;
 }
 
-static void close_it(struct provider *provider)
+static uint32_t close_it(struct provider *provider)
 {
 	free(provider);
+	return 0;
 }
 
 static const struct provider_ops ops = {.insert = insert,

@@ -10,9 +10,10 @@
 #include <rte_ethdev.h>
 
 #include "offload/provider_ops.h"
+#include "offload/trial.h"
 
 static const char *const kind_names[PROVIDER_N_KINDS] = {"ipv4/tcp", "ipv4/udp", "ipv4/sctp",
-	"ipv4/icmp", "ipv6/tcp", "ipv6/udp", "ipv6/sctp", "ipv6/icmp"};
+	"ipv4/icmp", "ipv6/tcp", "ipv6/udp", "ipv6/sctp", "ipv6/icmp6"};
 
 enum provider_kind provider_kind(const struct flow_key *key)
 {
@@ -63,6 +64,20 @@ static void describe(struct provider_abilities *told, const struct provider_conf
 		snprintf(told->nic, sizeof(told->nic), "%s", info.driver_name);
 }
 
+bool provider_is_trying(const struct provider_abilities *abilities)
+{
+	for (unsigned kind = 0; kind < PROVIDER_N_KINDS; kind++)
+		if (abilities->trying[kind])
+			return true;
+	return false;
+}
+
+/* The better back end may be had yet. */
+static bool waits(const struct provider_abilities *told, const struct provider_config *config)
+{
+	return provider_is_trying(told) && trial_is_patient(config->trials);
+}
+
 int provider_open(struct provider **provider, const struct provider_config *config)
 {
 	struct provider_abilities told;
@@ -76,17 +91,33 @@ int provider_open(struct provider **provider, const struct provider_config *conf
 	}
 	if (config->async)
 		ret = provider_open_async(provider, config, &told);
-	if (ret == -EOPNOTSUPP)
+	if (ret == -EOPNOTSUPP && !waits(&told, config))
 		ret = provider_open_sync(provider, config, &told);
 	if (ret == -EOPNOTSUPP)
 		ret = provider_open_none(provider, &told);
 	return ret;
 }
 
-void provider_close(struct provider *provider)
+int provider_try_again(struct provider **provider, const struct provider_config *config)
 {
-	if (provider != NULL)
-		provider->ops->close(provider);
+	struct provider *made;
+	int ret;
+
+	if ((*provider)->ops->try_again != NULL) {
+		(*provider)->ops->try_again(*provider, config->trials);
+		return 0;
+	}
+	ret = provider_open(&made, config);
+	if (ret < 0)
+		return ret;
+	provider_close(*provider);
+	*provider = made;
+	return 0;
+}
+
+uint32_t provider_close(struct provider *provider)
+{
+	return provider != NULL ? provider->ops->close(provider) : 0;
 }
 
 const struct provider_abilities *provider_abilities(const struct provider *provider)

@@ -14,7 +14,8 @@
  * Answers, of every call that asks the NIC, and of completions:
  *	0		done
  *	-EINPROGRESS	taken; the answer comes by poll(). The blocking back end never says so
- *	-ENOSPC		no room in the NIC now (whatever errno its driver has for that)
+ *	-ENOSPC		no room in the NIC now (whatever errno its driver has for that); a guess where a completion
+ *			says that an insert failed, and not why
  *	-EOPNOTSUPP	the NIC does not do such rules; asking again is no use
  *	-EAGAIN		not now: a queue is full, or a rule of the same pattern is there still
  *	-EIO		the device failed, or forgot; nothing is known of what it holds
@@ -24,11 +25,12 @@
  *
  * A driver is not believed when it says yes (that is the audit's work), but is when it says no.
  *
- * Threads: all calls from one thread, the port's installer; capabilities are fixed once the provider is
- * open, and may be read by any. Nothing here touches packets. A blocking call takes as long as the driver
+ * Threads: all calls from one thread, the port's installer, which alone may read what a provider's abilities are,
+ * as provider_try_again() changes them. Nothing here touches packets. A blocking call takes as long as the driver
  * likes: up to 11 ms each is usual (docs/hardware.md).
  */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -48,6 +50,7 @@ struct offload_rule {
 struct provider_why {
 	int error;	 /* positive errno, as the driver had it */
 	char words[112]; /* its sentence; "" when it left none */
+	bool guess;	 /* the NIC says that it failed, and not why: the answer is the likeliest */
 };
 
 /* The NIC's counter of a rule, as it tells it: it may be narrower than 64 bits. */
@@ -99,6 +102,12 @@ struct provider_abilities {
 	bool kind[PROVIDER_N_KINDS];
 	char shape[PROVIDER_N_KINDS][64];	       /* "eth / ipv4 / tcp flags, mark + queue" */
 	struct provider_why refused[PROVIDER_N_KINDS]; /* of kinds that are not granted */
+	/* not granted, for what may be another the next time: provider_try_again() */
+	bool trying[PROVIDER_N_KINDS];
+	/* of "none": it knows rules, and takes none. A full table says anything: it may, another day */
+	bool perhaps;
+	/* of "none": for each kind it failed, or never answered, the last time; and no rule was taken */
+	bool dead;
 };
 
 struct provider_config {
@@ -111,6 +120,9 @@ struct provider_config {
 	bool metadata;	/* marks were negotiated, or that was not necessary: provider_negotiate() */
 	bool async;	/* provider_prepare() set up queues */
 	uint64_t random; /* unlike from run to run */
+	unsigned trials; /* how often this port was tried before */
+	/* once it is true no more of the port is tried: what is not known yet stays so. NULL: nobody stops it */
+	const atomic_bool *stop;
 };
 
 /*
@@ -127,10 +139,21 @@ bool provider_prepare(uint16_t port_id, uint32_t n_places);
  * Never fails but for memory: a port that takes nothing has the back end "none". 0 or -ENOMEM.
  */
 int provider_open(struct provider **provider, const struct provider_config *config);
-/* Accepts NULL. Takes away the rules that are left, waiting a second at most for those under way. */
-void provider_close(struct provider *provider);
+/*
+ * The same again for kinds that are `trying`, or, of "none", for all: what is granted stays so. Nothing that anybody
+ * awaits may be under way. Replaces the provider if it was "none". 0 or -ENOMEM, when all is as it was.
+ */
+int provider_try_again(struct provider **provider, const struct provider_config *config);
+/*
+ * Accepts NULL. Takes away the rules that are left: many of them by one call for all rules of the port, which are
+ * nobody else's (rte_flow_flush); else one by one, for some seconds at most. Those under way are waited for, a second
+ * at most. How many rules may still be there.
+ */
+uint32_t provider_close(struct provider *provider);
 
 const struct provider_abilities *provider_abilities(const struct provider *provider);
+/* Is some kind of flow to be tried again? Any thread, of abilities that do not change. */
+bool provider_is_trying(const struct provider_abilities *abilities);
 
 int provider_insert(struct provider *provider, uint32_t place, const struct offload_rule *rule,
 	struct provider_why *why);

@@ -14,12 +14,15 @@ struct provider_ops {
 		struct provider_why *why);
 	unsigned (*poll)(struct provider *provider, struct provider_done *done, unsigned max);
 	bool (*next_shape)(struct provider *provider, enum provider_kind kind);
+	/* NULL: nothing is kept of what was tried, and another is opened instead */
+	void (*try_again)(struct provider *provider, unsigned number);
 	void (*reset)(struct provider *provider);
-	void (*close)(struct provider *provider);
+	uint32_t (*close)(struct provider *provider);
 };
 
 struct provider {
 	const struct provider_ops *ops;
+	const atomic_bool *stop; /* struct provider_config */
 	struct provider_abilities abilities;
 };
 

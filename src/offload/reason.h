@@ -13,12 +13,13 @@ enum offload_reason {
 	OFFLOAD_QUIET = 0,  /* its rate is below the threshold, or was not measured yet */
 	OFFLOAD_OFF,	    /* offload is turned off */
 	OFFLOAD_NO_NIC,	    /* no NIC is there that takes rules and marks */
+	OFFLOAD_TRIAL,	    /* what the port does with such flows could not be tried yet */
 	OFFLOAD_KIND,	    /* the port takes no rules for this kind of flow */
 	OFFLOAD_MARKLESS,   /* rules for this kind of flow are accepted, and never mark */
 	OFFLOAD_SHORT,	    /* it has had too few packets */
 	OFFLOAD_DISPLACED,  /* busier flows took its place in the queue */
 	OFFLOAD_BOTH_SIDES, /* its packets come by both ports, and are marked at the other */
-	OFFLOAD_NO_SLOT,    /* all numbers are in use */
+	OFFLOAD_NO_SLOT,    /* no mark is free for it */
 	OFFLOAD_BREAKER,    /* the port was put to software */
 	OFFLOAD_QUARANTINE, /* it fell out of the NIC, and waits before the next try */
 	/* on its way, and there */

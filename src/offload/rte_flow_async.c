@@ -82,6 +82,12 @@ static int check_queue(struct async *async, struct provider_why *why)
 	return async->stuck ? push(async, why) : 0;
 }
 
+void async_leave(struct async *async, struct rte_flow *flow)
+{
+	if (async->n_left < async->queue_size)
+		async->left[async->n_left++] = flow;
+}
+
 /* A rule that nobody may ask about any more: of a create that failed, a handle is left (rte_flow.rst). */
 static void let_go(struct async *async, struct rte_flow *flow)
 {
@@ -90,8 +96,8 @@ static void let_go(struct async *async, struct rte_flow *flow)
 
 	if (ret == 0)
 		postpone(async);
-	else if (ret == -EAGAIN && async->n_left < async->queue_size)
-		async->left[async->n_left++] = flow;
+	else if (ret == -EAGAIN)
+		async_leave(async, flow);
 }
 
 static void let_go_left(struct async *async)
@@ -218,11 +224,11 @@ static int failed(struct async *async, enum provider_op op, struct provider_why 
 	if (ret < 0)
 		return ret;
 	answer_words(why, EIO, "its completion says error, and not why");
-	return op == PROVIDER_INSERT ? -ENOSPC : -EIO;
+	why->guess = op == PROVIDER_INSERT;
+	return why->guess ? -ENOSPC : -EIO;
 }
 
-/* False: nobody awaits it. */
-static bool finish(
+bool async_finish(
 	struct async *async, const struct async_result *result, struct provider_done *done)
 {
 	struct place *place;
@@ -262,7 +268,7 @@ static unsigned poll(struct provider *provider, struct provider_done *done, unsi
 		got = async_pull(
 			async, results, RTE_MIN(max - n, (unsigned)PULL_EACH), &async->deaf_why);
 		for (int i = 0; i < got; i++)
-			n += finish(async, &results[i], &done[n]);
+			n += async_finish(async, &results[i], &done[n]);
 	}
 	async->deaf = got < 0;
 	let_go_left(async);
@@ -343,12 +349,16 @@ static void reset(struct provider *provider)
 	async->n_left = 0;
 }
 
-static void close_it(struct provider *provider)
+static uint32_t close_it(struct provider *provider)
 {
 	struct async *async = async_of(provider);
+	uint32_t left = 0;
 
 	remove_all(async, CLOSE_US);
+	for (uint32_t i = 0; i < async->n_places; i++)
+		left += async->places[i].state != PLACE_EMPTY;
 	async_free(async);
+	return left;
 }
 
 const struct provider_ops async_ops = {.insert = insert,
@@ -356,5 +366,6 @@ const struct provider_ops async_ops = {.insert = insert,
 	.query = query,
 	.poll = poll,
 	.next_shape = next_shape,
+	.try_again = async_try_again,
 	.reset = reset,
 	.close = close_it};

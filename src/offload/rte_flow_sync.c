@@ -7,6 +7,7 @@
 
 #include <rte_errno.h>
 
+#include "base/monotonic.h"
 #include "offload/answer.h"
 #include "offload/provider_ops.h"
 #include "offload/trial.h"
@@ -15,6 +16,14 @@
 #define REMOVE_TRIES 8
 /* After so many that did not go, one after the other, the NIC is past asking. */
 #define REMOVE_FAILURES 16
+/* From so many on, all that are left at the end go by one call, which NICs may have a quick way for. */
+#define FLUSH_FROM 16
+#define FLUSH_TRIES 8
+/* Where that call is not there: so long they are asked to go, one by one. */
+#define CLOSE_US 5000000
+
+/* Rules of the trial that did not go; what is more is lost. */
+#define LEFT_MAX 64
 
 struct place {
 	struct rte_flow *flow;
@@ -26,6 +35,8 @@ struct sync {
 	struct shape_port port;
 	struct trial trial;
 	struct rte_flow *hands[TRIAL_HANDS];
+	struct rte_flow *left[LEFT_MAX];
+	unsigned n_left;
 	uint32_t n_places;
 	struct place places[];
 };
@@ -65,6 +76,26 @@ static int destroy(const struct sync *sync, struct rte_flow *flow, struct provid
 	return answer_remove(-ret);
 }
 
+/* What the trial could not take away again, up to so many failures; true: something went. */
+static bool let_go_left(struct sync *sync, unsigned failures)
+{
+	struct provider_why why;
+	unsigned n = sync->n_left, failed = 0;
+
+	for (unsigned i = 0; i < n && failed < failures; i++) {
+		struct rte_flow *flow = sync->left[--sync->n_left];
+
+		if (destroy(sync, flow, &why) == 0)
+			continue;
+		/* behind the others */
+		memmove(&sync->left[1], &sync->left[0], sync->n_left * sizeof(sync->left[0]));
+		sync->left[0] = flow;
+		sync->n_left++;
+		failed++;
+	}
+	return sync->n_left < n;
+}
+
 static int insert(struct provider *provider, uint32_t number, const struct offload_rule *rule,
 	struct provider_why *why)
 {
@@ -87,7 +118,14 @@ static int insert(struct provider *provider, uint32_t number, const struct offlo
 		return -EOPNOTSUPP;
 	place->flow = create(sync, kind, shape, rule, why);
 	place->counts = shape->count;
+	if (place->flow != NULL)
+		return 0;
 	/* the trial was such a rule */
+	int ret = answer_insert(why->error, true);
+
+	if (ret != -ENOSPC || !let_go_left(sync, 1))
+		return ret;
+	place->flow = create(sync, kind, shape, rule, why);
 	return place->flow != NULL ? 0 : answer_insert(why->error, true);
 }
 
@@ -133,17 +171,30 @@ static bool next_shape(struct provider *provider, enum provider_kind kind)
 	return trial_next(&sync_of(provider)->trial, kind);
 }
 
-/* All rules that are left, as long as the NIC gives any back. */
-static void remove_all(struct sync *sync)
+static uint32_t n_rules(const struct sync *sync)
 {
+	uint32_t n = sync->n_left;
+
+	for (uint32_t i = 0; i < sync->n_places; i++)
+		n += sync->places[i].flow != NULL;
+	return n;
+}
+
+/* All rules that are left, as long as the NIC gives any back, and for so long. */
+static void remove_all(struct sync *sync, uint64_t most_us)
+{
+	uint64_t begin_us = monotonic_us();
 	struct provider_why why;
 	unsigned failures = 0;
 
+	let_go_left(sync, LEFT_MAX);
 	for (uint32_t i = 0; i < sync->n_places && failures < REMOVE_FAILURES; i++) {
 		int ret = -EIO;
 
 		if (sync->places[i].flow == NULL)
 			continue;
+		if (monotonic_us() - begin_us >= most_us)
+			return;
 		for (unsigned n = 0; n < REMOVE_TRIES && ret != 0; n++)
 			ret = remove_rule(&sync->base, i, &why);
 		failures = ret != 0 ? failures + 1 : 0;
@@ -155,16 +206,41 @@ static void reset(struct provider *provider)
 	struct sync *sync = sync_of(provider);
 
 	if (answer_keeps_rules(sync->port.id))
-		remove_all(sync);
+		remove_all(sync, UINT64_MAX);
+	sync->n_left = 0;
 	memset(sync->places, 0, sync->n_places * sizeof(sync->places[0]));
 }
 
-static void close_it(struct provider *provider)
+/*
+ * All rules by one call. When it fails their handles are no longer valid all the same (rte_flow.h), and all may be
+ * there. False: there is no such call.
+ */
+static bool flush(const struct sync *sync, uint32_t *left)
+{
+	struct rte_flow_error said = {0};
+	int ret = -EIO;
+
+	for (unsigned n = 0; n < FLUSH_TRIES && ret != 0; n++) {
+		ret = rte_flow_flush(sync->port.id, &said);
+		if (ret == -ENOSYS || ret == -ENOTSUP || ret == -EOPNOTSUPP)
+			return false;
+	}
+	if (ret == 0)
+		*left = 0;
+	return true;
+}
+
+static uint32_t close_it(struct provider *provider)
 {
 	struct sync *sync = sync_of(provider);
+	uint32_t left = n_rules(sync);
 
-	remove_all(sync);
+	if (left < FLUSH_FROM || !flush(sync, &left)) {
+		remove_all(sync, CLOSE_US);
+		left = n_rules(sync);
+	}
 	free(sync);
+	return left;
 }
 
 static int trial_make(void *context, unsigned hand, enum provider_kind kind,
@@ -184,18 +260,30 @@ static void trial_unmake(void *context, unsigned hand)
 
 	for (unsigned i = 0; i < REMOVE_TRIES && ret != 0; i++)
 		ret = destroy(sync, sync->hands[hand], &why);
+	if (ret != 0 && sync->n_left < LEFT_MAX)
+		sync->left[sync->n_left++] = sync->hands[hand];
 }
 
-static bool trial_counts(void *context, unsigned hand)
+static int trial_counts(void *context, unsigned hand, struct provider_why *why)
 {
 	struct sync *sync = context;
 	struct provider_count count;
-	struct provider_why why;
 	int ret = -EAGAIN;
 
 	for (unsigned i = 0; i < REMOVE_TRIES && (ret == -EAGAIN || ret == -EIO); i++)
-		ret = answer_count(sync->port.id, sync->hands[hand], &count, &why);
-	return ret == 0;
+		ret = answer_count(sync->port.id, sync->hands[hand], &count, why);
+	return ret;
+}
+
+static void try_again(struct provider *provider, unsigned number)
+{
+	struct sync *sync = sync_of(provider);
+	const struct trial_calls calls = {
+		trial_make, trial_unmake, trial_counts, sync, provider->stop};
+
+	let_go_left(sync, LEFT_MAX);
+	trial_again(&sync->trial, number, &calls);
+	trial_tell(&sync->trial, &provider->abilities);
 }
 
 static const struct provider_ops ops = {.insert = insert,
@@ -203,6 +291,7 @@ static const struct provider_ops ops = {.insert = insert,
 	.query = query,
 	.poll = poll,
 	.next_shape = next_shape,
+	.try_again = try_again,
 	.reset = reset,
 	.close = close_it};
 
@@ -210,22 +299,24 @@ int provider_open_sync(struct provider **provider, const struct provider_config 
 	struct provider_abilities *told)
 {
 	struct sync *sync = calloc(1, sizeof(*sync) + config->n_places * sizeof(sync->places[0]));
-	const struct trial_calls calls = {trial_make, trial_unmake, trial_counts, sync};
+	const struct trial_calls calls = {
+		trial_make, trial_unmake, trial_counts, sync, config->stop};
 
 	if (sync == NULL)
 		return -ENOMEM;
 	sync->base.ops = &ops;
+	sync->base.stop = config->stop;
 	sync->n_places = config->n_places;
 	shape_port_read(&sync->port, config);
-	if (!trial_run(&sync->trial, &sync->port, config->zone_vlan, &calls)) {
+	if (!trial_run(&sync->trial, &sync->port, config->zone_vlan, config->trials, &calls)) {
 		trial_tell(&sync->trial, told);
+		let_go_left(sync, LEFT_MAX);
 		free(sync);
 		return -EOPNOTSUPP;
 	}
 	sync->base.abilities = *told;
 	trial_tell(&sync->trial, &sync->base.abilities);
 	sync->base.abilities.back_end = "rte_flow";
-	sync->base.abilities.unable[0] = '\0';
 	*provider = &sync->base;
 	return 0;
 }

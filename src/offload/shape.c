@@ -179,11 +179,11 @@ void shape_action_masks(
 void shape_text(char *text, size_t size, const struct shape *shape, enum provider_kind kind)
 {
 	static const char *const uppers[] = {"tcp", "udp", "sctp", "icmp"};
+	const char *upper = kind == PROVIDER_IPV6_ICMP ? "icmp6" : uppers[upper_of(kind)];
 	static const char *const fates[SHAPE_N_FATES] = {"", " + passthru", " + queue", " + rss"};
 	const char *link = shape->typed ? "eth type / " : shape->eth ? "eth / " : "";
 
 	snprintf(text, size, "%s%s%s / %s%s, mark%s%s", link, shape->vlan ? "vlan / " : "",
-		is_ipv6(kind) ? "ipv6" : "ipv4", uppers[upper_of(kind)],
-		shape->no_flags ? " flags" : "", fates[shape->fate],
-		shape->count ? " + count" : "");
+		is_ipv6(kind) ? "ipv6" : "ipv4", upper, shape->no_flags ? " flags" : "",
+		fates[shape->fate], shape->count ? " + count" : "");
 }

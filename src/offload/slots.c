@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "offload/slots.h"
 
+#include <assert.h>
 #include <errno.h>
 
 #include <netinet/in.h>
 #include <string.h>
 
+#include <rte_common.h>
+
 #include "base/mapping.h"
 
+/* Slots of one position that are in force: more are not given, so that all of them are looked at quickly. */
+#define MOST_OF_POSITION 16
 /* Slots that one turn looks at. */
 #define DRAINED_A_TURN 64
 
@@ -21,22 +26,32 @@ static unsigned bits_for(uint32_t n)
 	return bits;
 }
 
-/* Values that the generation can have, 0 among them, when the highest number is n - 1. */
-static uint32_t generations_of(uint32_t mark_max, uint32_t n)
+/* The last generation, when the highest number is n - 1. */
+static uint32_t last_generation_of(uint32_t mark_max, uint32_t n)
 {
-	uint64_t generations = ((uint64_t)(mark_max - (n - 1)) >> bits_for(n)) + 1;
+	uint32_t last = (mark_max - (n - 1)) >> bits_for(n);
 
-	return generations < UINT32_MAX ? (uint32_t)generations : UINT32_MAX;
+	return last < SLOT_LAST_GENERATION ? last : SLOT_LAST_GENERATION;
 }
 
-uint32_t slots_fit(const struct slots_config *config)
+/* How many positions of records there are, where marks of seven generations can name them all; else 0. */
+static uint32_t positions_of(const struct slots_config *config)
 {
-	uint32_t wanted = config->n, workers = config->n_workers, best = 0;
+	uint64_t n = (uint64_t)config->positions * config->n_workers;
 
-	if (wanted == 0 || workers == 0)
+	if (n == 0 || n > UINT32_MAX / SLOT_POSITION_GENERATIONS)
 		return 0;
-	if (wanted < workers)
-		wanted = workers;
+	uint64_t last = (uint64_t)SLOT_POSITION_GENERATIONS << bits_for((uint32_t)n);
+
+	/* in the last generation, too */
+	return last + n - 1 <= config->mark_max ? (uint32_t)n : 0;
+}
+
+/* Of slots, so many that eight generations are left. */
+static uint32_t numbers_of(const struct slots_config *config, uint32_t wanted)
+{
+	uint32_t best = 0;
+
 	/* with so many bits for the number, the last generation still has to hold all of them */
 	for (unsigned bits = 1; bits <= bits_for(wanted); bits++) {
 		uint64_t last = (uint64_t)SLOT_GENERATIONS << bits;
@@ -48,67 +63,97 @@ uint32_t slots_fit(const struct slots_config *config)
 			n = config->mark_max - last + 1;
 		if (n > wanted)
 			n = wanted;
-		n -= n % workers;
+		n -= n % config->n_workers;
 		if (n > best)
 			best = (uint32_t)n;
 	}
 	return best;
 }
 
-/* Where the generations of a number begin (splitmix64's finish): 0 to generations - 2. */
-static uint32_t begin_of(const struct slots *slots, uint32_t slot)
+uint32_t slots_fit(const struct slots_config *config)
 {
-	uint64_t number = slots->random + (slots->first + slot + 1) * UINT64_C(0x9e3779b97f4a7c15);
+	uint32_t wanted = config->n, workers = config->n_workers;
 
-	number = (number ^ number >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	number = (number ^ number >> 27) * UINT64_C(0x94d049bb133111eb);
-	number ^= number >> 31;
-	return (uint32_t)((number >> 32) * (slots->generations - 1) >> 32);
+	if (wanted == 0 || workers == 0)
+		return 0;
+	if (wanted < workers)
+		wanted = workers;
+	return positions_of(config) != 0 ? wanted - wanted % workers : numbers_of(config, wanted);
 }
 
-/* Of a slot that names nobody; what it was is seen from it as long as rules may bring it. */
-static struct slot_name nobody(uint32_t last_mark)
+/* What comes before the first generation of a number (splitmix64's finish). */
+static uint32_t begin_of(const struct slots *slots, uint32_t number)
 {
-	return (struct slot_name){.mark = last_mark ^ 1, .target = SLOT_NOBODY};
+	uint64_t x =
+		slots->random + (slots->first_number + number + 1) * UINT64_C(0x9e3779b97f4a7c15);
+
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	x ^= x >> 31;
+	return (uint32_t)((x >> 32) * slots->last_generation >> 32);
+}
+
+static void *map(size_t n, size_t size)
+{
+	return mapping_create(n * size, MAPPING_HUGE | MAPPING_POPULATE);
+}
+
+/* Numbers that are positions lead to slots, those of slots to positions. */
+static int make(struct slots *slots, bool by_position)
+{
+	const uint32_t n = slots->n_numbers;
+	uint32_t **other = by_position ? &slots->newest : &slots->positions;
+
+	slots->tags = map(n, sizeof(*slots->tags));
+	slots->generations = map(n, sizeof(*slots->generations));
+	slots->slots = map(slots->n, sizeof(*slots->slots));
+	*other = map(n, sizeof(**other));
+	if (!slots->tags || !slots->generations || !slots->slots || !*other) {
+		slots_fini(slots);
+		return -ENOMEM;
+	}
+	memset(*other, 0xff, n * sizeof(**other));
+	return 0;
 }
 
 int slots_init(struct slots *slots, const struct slots_config *config)
 {
 	uint32_t n = slots_fit(config);
+	uint32_t positions = n != 0 ? positions_of(config) : 0;
+	uint32_t numbers = positions != 0 ? positions : n;
 
 	*slots = (struct slots){0};
 	if (n == 0 || config->worker >= config->n_workers)
 		return -EINVAL;
-	slots->number_bits = bits_for(n);
-	slots->generations = generations_of(config->mark_max, n);
 	slots->n = n / config->n_workers;
 	slots->first = config->worker * slots->n;
+	slots->n_numbers = numbers / config->n_workers;
+	slots->first_number = config->worker * slots->n_numbers;
+	slots->number_bits = bits_for(numbers);
+	slots->last_generation = last_generation_of(config->mark_max, numbers);
 	slots->random = config->random;
 	slots->n_fresh = slots->n;
 	slots->head = slots->tail = slots->drains = SLOT_NONE;
-	slots->names =
-		mapping_create(slots->n * sizeof(*slots->names), MAPPING_HUGE | MAPPING_POPULATE);
-	slots->slots =
-		mapping_create(slots->n * sizeof(*slots->slots), MAPPING_HUGE | MAPPING_POPULATE);
-	if (!slots->names || !slots->slots) {
-		slots_fini(slots);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < slots->n; i++)
-		slots->names[i] = nobody(slots_place(slots, i));
-	return 0;
+	return make(slots, positions != 0);
 }
 
 void slots_fini(struct slots *slots)
 {
-	mapping_destroy(slots->names, slots->n * sizeof(*slots->names));
+	const uint32_t n = slots->n_numbers;
+
+	mapping_destroy(slots->tags, n * sizeof(*slots->tags));
+	mapping_destroy(slots->generations, n * sizeof(*slots->generations));
+	mapping_destroy(slots->positions, n * sizeof(*slots->positions));
+	mapping_destroy(slots->newest, n * sizeof(*slots->newest));
 	mapping_destroy(slots->slots, slots->n * sizeof(*slots->slots));
 	*slots = (struct slots){0};
 }
 
 size_t slots_memory(const struct slots *slots)
 {
-	return slots->n * (sizeof(*slots->names) + sizeof(*slots->slots));
+	return slots->n * sizeof(*slots->slots) +
+	       slots->n_numbers * (sizeof(*slots->tags) + sizeof(*slots->generations) +
+					  sizeof(*slots->positions));
 }
 
 /* Since it was given back. */
@@ -132,48 +177,139 @@ void slots_turn(struct slots *slots, uint64_t now_us)
 	}
 }
 
-/* Of those that were never used first; SLOT_NONE: there is none. */
-static uint32_t free_one(struct slots *slots)
+/* Rules of it may be there, or packets in flight that have its mark. */
+static bool is_in_force(const struct slots *slots, const struct slot *slot)
 {
-	uint32_t slot = slots->head;
+	return slot->used || !has_drained(slots, slot);
+}
 
+/* Of a position's slots those that are in force stay, from the newest one to the oldest: so many. */
+static unsigned prune(struct slots *slots, uint32_t position)
+{
+	uint32_t *link = &slots->newest[position];
+	unsigned n = 0;
+
+	while (*link != SLOT_NONE) {
+		struct slot *slot = &slots->slots[*link];
+
+		if (is_in_force(slots, slot)) {
+			link = &slot->older;
+			n++;
+		} else {
+			*link = slot->older;
+		}
+	}
+	return n;
+}
+
+/* It is none of its last position's any more. */
+static void unchain(struct slots *slots, uint32_t slot)
+{
+	uint32_t *link = &slots->newest[slots->slots[slot].number];
+
+	while (*link != SLOT_NONE && *link != slot)
+		link = &slots->slots[*link].older;
+	if (*link == slot)
+		*link = slots->slots[slot].older;
+}
+
+/* Of those that were never used first; SLOT_NONE: there is none. */
+static uint32_t free_one(const struct slots *slots)
+{
 	if (slots->n_fresh > 0)
-		return slots->n - slots->n_fresh--;
-	if (slot == slots->drains)
-		return SLOT_NONE;
+		return slots->n - slots->n_fresh;
+	return slots->head == slots->drains ? SLOT_NONE : slots->head;
+}
+
+static void take_free_one(struct slots *slots, uint32_t slot)
+{
+	if (slots->n_fresh > 0) {
+		slots->n_fresh--;
+		return;
+	}
 	slots->head = slots->slots[slot].next;
 	if (slots->head == SLOT_NONE)
 		slots->tail = SLOT_NONE;
-	return slot;
+	if (slots->newest != NULL)
+		unchain(slots, slot);
+}
+
+/* 1 to the last one, round and round. */
+static uint32_t generation_after(const struct slots *slots, uint32_t generation)
+{
+	return generation < slots->last_generation ? generation + 1 : 1;
+}
+
+static bool has_generation(const struct slots *slots, uint32_t position, uint32_t generation)
+{
+	uint32_t slot = slots->newest[position];
+
+	while (slot != SLOT_NONE && slots->slots[slot].generation != generation)
+		slot = slots->slots[slot].older;
+	return slot != SLOT_NONE;
+}
+
+/* The next one that no rule may have; 0: there is none. */
+static uint32_t next_generation(struct slots *slots, uint32_t number)
+{
+	uint32_t last = slots->generations[number];
+	uint32_t next = generation_after(slots, last != 0 ? last : begin_of(slots, number));
+
+	if (slots->newest == NULL)
+		return next;
+	unsigned in_force = prune(slots, number);
+
+	if (in_force >= RTE_MIN(slots->last_generation, (uint32_t)MOST_OF_POSITION))
+		return 0;
+	while (has_generation(slots, number, next))
+		next = generation_after(slots, next);
+	return next;
 }
 
 uint32_t slots_take(struct slots *slots, const struct flow_key *key, uint32_t position)
 {
-	bool fresh = slots->n_fresh > 0;
-	uint32_t slot = free_one(slots);
+	const bool by_position = slots->newest != NULL;
+	const uint32_t slot = free_one(slots);
 
 	if (slot == SLOT_NONE)
 		return SLOT_NONE;
-	uint32_t generation = fresh ? begin_of(slots, slot) : slots->slots[slot].generation;
+	const uint32_t number = by_position ? position : slot;
 
-	/* 1 to generations - 1, round and round */
-	generation = generation + 1 < slots->generations ? generation + 1 : 1;
+	assert(number < slots->n_numbers);
+	const uint32_t generation = next_generation(slots, number);
+
+	if (generation == 0)
+		return SLOT_NONE;
+	take_free_one(slots, slot);
 	slots->slots[slot] = (struct slot){
 		.key = *key,
 		.position = position,
+		.number = number,
 		.generation = generation,
+		.older = by_position ? slots->newest[number] : SLOT_NONE,
+		.used = true,
 	};
-	slots->names[slot] = (struct slot_name){
-		.mark = slots_mark(slots, slot),
-		.target = position << SLOT_FORM_BITS | (key->proto == IPPROTO_TCP ? SLOT_TCP : 0),
-	};
+	if (by_position)
+		slots->newest[number] = slot;
+	else
+		slots->positions[number] = position;
+	slots->generations[number] = (uint16_t)generation;
+	slots->tags[number] = (uint16_t)(generation << SLOT_FORM_BITS |
+					 (key->proto == IPPROTO_TCP ? SLOT_TCP : 0));
 	slots->n_used++;
 	return slot;
 }
 
+/* Its mark names nobody any more; the number may name another flow by now. */
+static void clear_tag(struct slots *slots, uint32_t slot)
+{
+	if (slots_position(slots, slots_mark(slots, slot)) != FLOW_NONE)
+		slots->tags[slots->slots[slot].number] = 0;
+}
+
 void slots_sever(struct slots *slots, uint32_t slot)
 {
-	slots->names[slot] = nobody(slots_mark(slots, slot));
+	clear_tag(slots, slot);
 	slots->slots[slot].position = FLOW_NONE;
 }
 
@@ -181,7 +317,8 @@ void slots_give_back(struct slots *slots, uint32_t slot)
 {
 	struct slot *back = &slots->slots[slot];
 
-	slots->names[slot] = nobody(slots_place(slots, slot));
+	clear_tag(slots, slot);
+	back->used = false;
 	back->next = SLOT_NONE;
 	back->back_us = slots->now_us;
 	back->back_turn = slots->turns;
@@ -196,13 +333,23 @@ void slots_give_back(struct slots *slots, uint32_t slot)
 	slots->n_draining++;
 }
 
+uint32_t slots_of_mark(const struct slots *slots, uint32_t mark)
+{
+	uint32_t number = slots_number(slots, mark), slot;
+
+	if (number == SLOT_NONE)
+		return SLOT_NONE;
+	if (slots->newest == NULL)
+		return slots_mark(slots, number) == mark ? number : SLOT_NONE;
+	slot = slots->newest[number];
+	while (slot != SLOT_NONE && slots_mark(slots, slot) != mark)
+		slot = slots->slots[slot].older;
+	return slot;
+}
+
 bool slots_is_given(const struct slots *slots, uint32_t mark)
 {
 	uint32_t slot = slots_of_mark(slots, mark);
 
-	if (slot == SLOT_NONE || mark >> slots->number_bits == 0 || slots_mark(slots, slot) != mark)
-		return false;
-	/* in use, severed or not; or what was in flight may come yet */
-	return slots->names[slot].mark == mark || slots->names[slot].mark == (mark ^ 1) ||
-	       !has_drained(slots, &slots->slots[slot]);
+	return slot != SLOT_NONE && is_in_force(slots, &slots->slots[slot]);
 }

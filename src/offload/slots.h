@@ -2,26 +2,27 @@
 #pragma once
 
 /*
- * Slots: the numbers by which NICs name flows. A wire's numbers are split among the workers; this is one
- * worker's part of one wire's. A flow has at most one slot, carried by the rules of both its directions.
+ * Slots: what flows have in a NIC, and the marks by which it names them. A wire's are split among the workers;
+ * this is one worker's part of one wire's. A flow has at most one slot, carried by the rules of both its directions.
  *
  * A mark is a number and a generation:
  *	mark = generation * 2^number_bits + number, 1 <= mark <= mark_max
- * Each time that a number is given anew its generation goes on, by at least eight values before it comes
- * again; where it begins is random, so that marks of an earlier run's rules mean nothing in this one.
+ * Where marks have the room for it, the number is the position of the flow's record, so that a packet's record is
+ * on its way as soon as its mark is read; else that of its slot. Each time that a number is given anew its generation
+ * goes on, by at least seven values before it comes again; where it begins is random, so that marks of an earlier
+ * run's rules mean nothing in this one. No mark is given while rules that had it may be there.
  *
  * Life of a slot: slots_take() gives one to a flow; slots_sever() when its flow ends, after which its mark
  * names nobody; slots_give_back() when no rule is in the NIC any more. It is given again no earlier
  * than SLOT_DRAIN_US and SLOT_DRAIN_TURNS of its worker after that, when what was in flight has been
  * received. Given again in the order in which they came back.
  *
- * What a marked packet reads is 8 bytes, on lines of their own that change only here. Nothing here knows
- * states; the rest of a slot is struct slot, which offload/agent.h fills.
+ * What a marked packet reads is two bytes, on lines of their own that change only here. Nothing here knows
+ * states; of struct slot the agent fills what is not slots.c's own.
  *
  * One thread, the worker. No global state.
  */
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,30 +36,26 @@
 #define SLOT_DRAIN_TURNS 64
 /* Generations that a number has at least: what is left of a mark's bits beside the number. */
 #define SLOT_GENERATIONS 8
+/* The same, of positions: 24 bits are to do for two million. */
+#define SLOT_POSITION_GENERATIONS 7
 
-/* What a mark leads to. */
-struct slot_name {
-	/*
-	 * The mark that names the flow. When it names nobody: one of another number, which no packet's can be
-	 * that leads here; so who compares marks need not ask whether there is a flow.
-	 */
-	uint32_t mark;
-	/* position of the flow's record, and in the lowest bits its form; or SLOT_NOBODY */
-	uint32_t target;
-};
-
-/* The form of its packets: whether it is TCP, and for each side the end that packets come from. */
+/*
+ * The tag of a number: the generation of the mark that names a flow, and in the lowest bits the form of the flow's
+ * packets, which is for each side the end that packets come from, and whether it is TCP. 0: it names nobody, as
+ * no mark has generation 0.
+ */
 #define SLOT_FORM_BITS 3
-#define SLOT_TCP 1
-#define SLOT_FROM(side) (2u << (side))
-#define SLOT_NOBODY (UINT32_MAX << SLOT_FORM_BITS)
-
-static_assert(FLOW_MAX_CAPACITY < SLOT_NOBODY >> SLOT_FORM_BITS, "a position leaves three bits");
+#define SLOT_TCP 4u
+#define SLOT_FROM(side) (1u << (side))
+#define SLOT_FORM (SLOT_TCP | SLOT_FROM(0) | SLOT_FROM(1))
+/* Generations are 1 to this. */
+#define SLOT_LAST_GENERATION (UINT16_MAX >> SLOT_FORM_BITS)
 
 /* One direction's rule: of packets that arrive at one port of the wire. Filled by the agent. */
 struct slot_side {
 	uint64_t since_us;  /* in its state; clock of the run */
 	uint64_t queued_us; /* when it was queued, of the last way into the NIC */
+	uint64_t asked_us;  /* when the installer was asked for what is awaited */
 	uint64_t base; /* packets of that end that came without the mark, while proven or suspect */
 	uint64_t marked;  /* that came with it, besides those after `base` */
 	uint64_t checked; /* packets of that end at the last look, and when that was */
@@ -73,32 +70,42 @@ struct slot_side {
 	uint8_t reason;
 	uint8_t from; /* the key's end that the packets come from */
 	bool awaited; /* an answer of the installer: insert or remove */
+	bool late;    /* which was counted as late */
 	bool count_awaited;
 	bool remove; /* to be taken out as soon as nothing is awaited */
 };
 
-/* The rest of a slot. */
+/* A slot. */
 struct slot {
 	struct flow_key key; /* also when the record has gone */
 	uint64_t reported;   /* marked packets that active reports have told */
 	struct slot_side side[OFFLOAD_SIDES];
 	uint32_t position; /* of the record; FLOW_NONE: it has gone */
 	uint32_t next;	   /* of a free one: the next free one; else the agent's */
-	/* slots.c's own */
-	uint32_t generation; /* of its mark, or of its last one: slots_mark() */
-	uint64_t back_us;    /* when it was given back, */
-	uint64_t back_turn;  /* and in which turn */
+	/* slots.c's own: of its mark, or of its last one */
+	uint32_t number, generation;
+	uint32_t
+		older; /* the slot that had its number before, and may have rules yet; SLOT_NONE: none */
+	bool used;
+	uint64_t back_us;   /* when it was given back, */
+	uint64_t back_turn; /* and in which turn */
 };
 
 struct slots {
-	struct slot_name *names;
+	uint16_t *tags;	     /* by number */
+	uint32_t *positions; /* of records, by number; NULL: a number is a position */
 	struct slot *slots;
-	uint32_t n;	      /* of this worker */
-	uint32_t first;	      /* number of the first */
-	unsigned number_bits; /* of the wire */
-	uint32_t generations; /* 1 .. generations - 1 are in use */
+	uint32_t n;		  /* of this worker */
+	uint32_t first;		  /* place of the first: slots_place() */
+	uint32_t n_numbers;	  /* of this worker's marks */
+	uint32_t first_number;	  /* in a mark */
+	unsigned number_bits;	  /* of the wire */
+	uint32_t last_generation; /* 1 .. this are in use */
 	uint32_t n_used, n_draining;
 	/* slots.c's own */
+	uint16_t *generations; /* by number: the last one; 0: it had none yet */
+	uint32_t *
+		newest; /* by number: the slot that had it last, or SLOT_NONE; NULL: a slot is a number */
 	uint32_t n_fresh;    /* never given yet: the last ones */
 	uint32_t head, tail; /* of those given back, first given back first */
 	uint32_t drains;     /* the first of these that drains still; SLOT_NONE: none does */
@@ -110,13 +117,14 @@ struct slots_config {
 	uint32_t n; /* wanted, of the whole wire; fewer where a mark has not the room */
 	unsigned n_workers;
 	unsigned worker;
-	uint32_t mark_max; /* the smaller of the wire's two ports */
-	uint64_t random;   /* unlike from run to run */
+	uint32_t mark_max;  /* the smaller of the wire's two ports */
+	uint32_t positions; /* of each worker's records; 0: marks are not to name them */
+	uint64_t random;    /* unlike from run to run */
 };
 
 /*
- * How many a wire has of `n` wanted: see SLOT_GENERATIONS. A multiple of n_workers: one for each at least,
- * or none when a mark has not the room for that.
+ * How many a wire has of `n` wanted: all where marks have the room for positions, else see SLOT_GENERATIONS. A
+ * multiple of n_workers: one for each at least, or none when a mark has not the room for that.
  */
 uint32_t slots_fit(const struct slots_config *config);
 
@@ -128,7 +136,10 @@ size_t slots_memory(const struct slots *slots);
 /* Time passes: slots that have drained can be taken. Every turn. */
 void slots_turn(struct slots *slots, uint64_t now_us);
 
-/* A slot for the flow at `position`, zeroed but for that and its key: its number, or SLOT_NONE. */
+/*
+ * A slot for the flow at `position`, zeroed but for that and its key: which one, or SLOT_NONE. All are in use then,
+ * or so may be all marks of that position, or sixteen.
+ */
 uint32_t slots_take(struct slots *slots, const struct flow_key *key, uint32_t position);
 /* Its mark names nobody any more. */
 void slots_sever(struct slots *slots, uint32_t slot);
@@ -142,7 +153,9 @@ static inline struct slot *slots_slot(const struct slots *slots, uint32_t slot)
 /* The mark that a slot was given last, also when it names nobody any more. */
 static inline uint32_t slots_mark(const struct slots *slots, uint32_t slot)
 {
-	return slots->slots[slot].generation << slots->number_bits | (slots->first + slot);
+	const struct slot *of = &slots->slots[slot];
+
+	return of->generation << slots->number_bits | (slots->first_number + of->number);
 }
 
 /* Whether packets may have that mark from this run's rules: from slots_take() until it has drained. */
@@ -154,28 +167,45 @@ static inline uint32_t slots_place(const struct slots *slots, uint32_t slot)
 	return slots->first + slot;
 }
 
-/* The slot of this worker that a mark would name; SLOT_NONE: it is not one of this worker's. */
-static inline uint32_t slots_of_mark(const struct slots *slots, uint32_t mark)
-{
-	uint32_t slot = (mark & ((UINT32_C(1) << slots->number_bits) - 1)) - slots->first;
+/* The slot of this worker whose mark it is or was last; SLOT_NONE: there is none. Looks at sixteen at most. */
+uint32_t slots_of_mark(const struct slots *slots, uint32_t mark);
 
-	return slot < slots->n ? slot : SLOT_NONE;
+/* The number in a mark; SLOT_NONE: it is none of this worker's. */
+static inline uint32_t slots_number(const struct slots *slots, uint32_t mark)
+{
+	const uint32_t mask = (UINT32_C(1) << slots->number_bits) - 1;
+	uint32_t number = (mark & mask) - slots->first_number;
+
+	return number < slots->n_numbers && mark > mask ? number : SLOT_NONE;
+}
+
+/* Does a mark with that number and tag name a flow? */
+static inline bool slots_names(const struct slots *slots, uint32_t tag, uint32_t mark)
+{
+	return tag >> SLOT_FORM_BITS == mark >> slots->number_bits;
+}
+
+/* The position that belongs to a number, whether it names a flow or not. */
+static inline uint32_t slots_position_of(const struct slots *slots, uint32_t number)
+{
+	return slots->positions == NULL ? number : slots->positions[number];
 }
 
 /* The record that a mark names, if number and generation are right; else FLOW_NONE. To be verified. */
 static inline uint32_t slots_position(const struct slots *slots, uint32_t mark)
 {
-	uint32_t slot = slots_of_mark(slots, mark);
+	uint32_t number = slots_number(slots, mark);
 
-	if (slot == SLOT_NONE || slots->names[slot].mark != mark)
+	if (number == SLOT_NONE || !slots_names(slots, slots->tags[number], mark))
 		return FLOW_NONE;
-	return slots->names[slot].target >> SLOT_FORM_BITS;
+	return slots_position_of(slots, number);
 }
 
+/* Of a slot whose mark names its flow. */
 static inline void slots_set_from(struct slots *slots, uint32_t slot, unsigned side, unsigned from)
 {
-	uint32_t bit = SLOT_FROM(side);
-	uint32_t target = slots->names[slot].target;
+	uint16_t *tag = &slots->tags[slots->slots[slot].number];
+	unsigned bit = SLOT_FROM(side);
 
-	slots->names[slot].target = from != 0 ? target | bit : target & ~bit;
+	*tag = (uint16_t)(from != 0 ? *tag | bit : *tag & ~bit);
 }

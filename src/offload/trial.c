@@ -8,9 +8,14 @@
 
 #include <rte_byteorder.h>
 #include <rte_common.h>
+#include <rte_errno.h>
+
+#include "base/monotonic.h"
 
 #define TAGGED 1
 #define AGAIN 4
+/* A port that fails slowly is not asked again and again in one trial. */
+#define FAIL_US 500000
 #define MARK 0xfe
 
 /* The largest of 32, 24 and 16 bits: some NICs keep the last 16 of them to themselves. */
@@ -22,7 +27,39 @@ static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP, IPPR
 struct trier {
 	struct trial *trial;
 	const struct trial_calls *calls;
+	bool patient; /* ends at an answer that may be another the next time */
+	bool passing; /* there was such an answer, of the kind that is tried */
+	uint64_t begin_us;
+	struct provider_why last; /* what that answer was */
 };
+
+static void note_passing(struct trier *trier, int answer, const struct provider_why *why)
+{
+	if (answer != -EAGAIN && answer != -EIO && answer != -ENOSPC)
+		return;
+	trier->passing = true;
+	trier->last = *why;
+}
+
+/* Whoever waits for the trial's end is not to wait for a slow NIC. */
+static bool is_stopped(struct trier *trier)
+{
+	const atomic_bool *stop = trier->calls->stop;
+
+	if (stop == NULL || !atomic_load_explicit(stop, memory_order_acquire))
+		return false;
+	trier->passing = true;
+	trier->last = (struct provider_why){.error = ECANCELED, .words = "the engine ends"};
+	return true;
+}
+
+/* No more is asked for now. */
+static bool is_over(struct trier *trier)
+{
+	if (is_stopped(trier))
+		return true;
+	return trier->passing && (trier->patient || monotonic_us() - trier->begin_us >= FAIL_US);
+}
 
 static void rule_of(struct offload_rule *rule, enum provider_kind kind, bool tagged, uint32_t mark)
 {
@@ -44,20 +81,29 @@ static void rule_of(struct offload_rule *rule, enum provider_kind kind, bool tag
 	rule->key.port[1] = RTE_BE16(49151);
 }
 
-static bool make(const struct trier *trier, unsigned hand, enum provider_kind kind,
+static bool make(struct trier *trier, unsigned hand, enum provider_kind kind,
 	const struct shape *shape, uint32_t mark, struct provider_why *why)
 {
 	const struct trial_calls *calls = trier->calls;
+	uint64_t begin_us = monotonic_us();
 	struct offload_rule rule;
 	int ret = -EAGAIN;
 
+	/* `why` is what ended it */
+	if (is_over(trier))
+		return false;
 	rule_of(&rule, kind, shape->vlan, mark);
-	for (unsigned i = 0; i < AGAIN && (ret == -EAGAIN || ret == -EIO); i++)
+	for (unsigned i = 0; i < AGAIN && (ret == -EAGAIN || ret == -EIO); i++) {
 		ret = calls->make(calls->context, hand, kind, shape, &rule, why);
+		if (monotonic_us() - begin_us >= FAIL_US)
+			break;
+	}
+	note_passing(trier, ret, why);
+	trier->trial->took |= ret == 0;
 	return ret == 0;
 }
 
-static bool try_it(const struct trier *trier, enum provider_kind kind, const struct shape *shape,
+static bool try_it(struct trier *trier, enum provider_kind kind, const struct shape *shape,
 	uint32_t mark, struct provider_why *why)
 {
 	if (!make(trier, 0, kind, shape, mark, why))
@@ -67,14 +113,16 @@ static bool try_it(const struct trier *trier, enum provider_kind kind, const str
 }
 
 /* With and without a counter, all fates. */
-static bool find_actions(const struct trier *trier, enum provider_kind kind, struct shape *shape,
-	struct provider_why *why)
+static bool find_actions(
+	struct trier *trier, enum provider_kind kind, struct shape *shape, struct provider_why *why)
 {
 	for (unsigned i = 0; i < 2 * SHAPE_N_FATES; i++) {
 		shape->count = i < SHAPE_N_FATES;
 		shape->fate = trier->trial->order[i % SHAPE_N_FATES];
 		if (try_it(trier, kind, shape, MARK, why))
 			return true;
+		if (is_over(trier))
+			break;
 	}
 	return false;
 }
@@ -85,7 +133,7 @@ static bool is_tcp(enum provider_kind kind)
 }
 
 /* `from`: typed or tagged, as the caller wants it; these need the Ethernet item. */
-static bool find(const struct trier *trier, enum provider_kind kind, struct shape from,
+static bool find(struct trier *trier, enum provider_kind kind, struct shape from,
 	struct shape *shape, struct provider_why *why)
 {
 	bool needs_eth = from.typed || from.vlan;
@@ -97,13 +145,15 @@ static bool find(const struct trier *trier, enum provider_kind kind, struct shap
 			shape->eth = eth != 0;
 			if (find_actions(trier, kind, shape, why))
 				return true;
+			if (is_over(trier))
+				return false;
 		}
 	}
 	return false;
 }
 
 /* What else of the fates is taken of that shape. */
-static uint8_t find_fates(const struct trier *trier, enum provider_kind kind, struct shape shape)
+static uint8_t find_fates(struct trier *trier, enum provider_kind kind, struct shape shape)
 {
 	uint8_t found = (uint8_t)(1u << shape.fate);
 	bool behind = false;
@@ -124,8 +174,7 @@ static uint8_t find_fates(const struct trier *trier, enum provider_kind kind, st
 }
 
 /* The shape of packets without a tag, beside that with one where there is such. */
-static bool find_untagged(
-	const struct trier *trier, enum provider_kind kind, struct trial_kind *result)
+static bool find_untagged(struct trier *trier, enum provider_kind kind, struct trial_kind *result)
 {
 	const struct shape typed = {.typed = true}, any = {0};
 	struct shape *shape = &result->shapes[0];
@@ -150,7 +199,7 @@ static bool find_untagged(
 	return found;
 }
 
-static bool try_kind(const struct trier *trier, enum provider_kind kind)
+static bool find_shapes(struct trier *trier, enum provider_kind kind)
 {
 	struct trial_kind *result = &trier->trial->kinds[kind];
 	const struct shape tagged = {.vlan = true}, any = {0};
@@ -158,18 +207,14 @@ static bool try_kind(const struct trier *trier, enum provider_kind kind)
 	if (trier->trial->zone_vlan) {
 		result->tagged =
 			find(trier, kind, tagged, &result->shapes[TAGGED], &result->why[TAGGED]);
-		result->plain = find_untagged(trier, kind, result);
+		if (is_over(trier))
+			result->why[0] = result->why[TAGGED];
+		else
+			result->plain = find_untagged(trier, kind, result);
 	} else {
 		result->plain = find(trier, kind, any, &result->shapes[0], &result->why[0]);
 	}
-	if (!result->plain && !result->tagged)
-		return false;
-
-	struct shape shape = result->shapes[result->tagged ? TAGGED : 0];
-
-	result->fate = result->first = shape.fate;
-	result->fates = find_fates(trier, kind, shape);
-	return true;
+	return result->plain || result->tagged;
 }
 
 static const struct shape *shape_of(const struct trial_kind *kind)
@@ -177,7 +222,7 @@ static const struct shape *shape_of(const struct trial_kind *kind)
 	return &kind->shapes[kind->tagged ? TAGGED : 0];
 }
 
-static void try_marks(const struct trier *trier, enum provider_kind kind)
+static void try_marks(struct trier *trier, enum provider_kind kind)
 {
 	struct trial *trial = trier->trial;
 	const struct shape *shape = shape_of(&trial->kinds[kind]);
@@ -187,22 +232,117 @@ static void try_marks(const struct trier *trier, enum provider_kind kind)
 			trial->mark_max = mark_maxima[i];
 }
 
-static void try_counter(const struct trier *trier, enum provider_kind kind)
+static void try_counter(struct trier *trier, enum provider_kind kind)
 {
 	const struct shape *shape = shape_of(&trier->trial->kinds[kind]);
 	struct provider_why why;
 
 	if (!shape->count || !make(trier, 0, kind, shape, MARK, &why))
 		return;
-	trier->trial->counts = trier->calls->counts(trier->calls->context, 0);
+	int ret = trier->calls->counts(trier->calls->context, 0, &why);
+
+	trier->trial->counts = ret == 0;
+	note_passing(trier, ret, &why);
 	trier->calls->unmake(trier->calls->context, 0);
 }
 
-bool trial_run(struct trial *trial, const struct shape_port *port, bool zone_vlan,
+/* All that is to be known of a kind. */
+static void try_all_of(struct trier *trier, enum provider_kind kind)
+{
+	struct trial *trial = trier->trial;
+	struct trial_kind *result = &trial->kinds[kind];
+
+	if (!find_shapes(trier, kind))
+		return;
+	if (trial->mark_max == 0)
+		try_marks(trier, kind);
+	if (!trial->counts)
+		try_counter(trier, kind);
+
+	struct shape shape = *shape_of(result);
+
+	result->fate = result->first = shape.fate;
+	result->fates = find_fates(trier, kind, shape);
+}
+
+static bool is_taken(const struct trial *trial, const struct trial_kind *kind)
+{
+	return !kind->later && trial->mark_max != 0 && (kind->plain || kind->tagged);
+}
+
+/* What stood in the way, wherever that was. */
+static void put_off(struct trial_kind *kind, const struct provider_why *why)
+{
+	*kind = (struct trial_kind){.later = true, .why = {*why, *why}};
+}
+
+/*
+ * A kind that was refused: who takes no rule of another kind either, which was taken before, has no room, and its
+ * driver may say whatever it likes.
+ */
+static void check_room(struct trier *trier, enum provider_kind refused)
+{
+	struct trial *trial = trier->trial;
+	struct provider_why why = {0};
+
+	for (unsigned kind = 0; kind < PROVIDER_N_KINDS; kind++) {
+		const struct trial_kind *known = &trial->kinds[kind];
+
+		if (kind == refused || !is_taken(trial, known))
+			continue;
+		if (try_it(trier, (enum provider_kind)kind, shape_of(known), MARK, &why))
+			return;
+		/* else it says already what that was */
+		if (!trier->passing) {
+			trier->passing = true;
+			trier->last = why;
+		}
+		return;
+	}
+}
+
+/* Settles the kind, or puts it off; false: the whole trial is over for now. */
+static bool try_kind(struct trier *trier, enum provider_kind kind)
+{
+	struct trial *trial = trier->trial;
+	struct trial_kind *result = &trial->kinds[kind];
+
+	trier->passing = false;
+	trier->begin_us = monotonic_us();
+	memset(result, 0, sizeof(*result));
+	try_all_of(trier, kind);
+	if (!trier->passing && !is_taken(trial, result))
+		check_room(trier, kind);
+	/* less than what it can, or nothing */
+	if (trier->passing && (trier->patient || !is_taken(trial, result)))
+		put_off(result, &trier->last);
+	return !is_over(trier);
+}
+
+bool trial_again(struct trial *trial, unsigned number, const struct trial_calls *calls)
+{
+	struct trier trier = {.trial = trial, .calls = calls, .patient = trial_is_patient(number)};
+	/* where one that fails slowly ends it, others come first the next time */
+	unsigned first = trier.patient ? 0 : number / TRIAL_PATIENCE;
+	bool any = false, over = false;
+
+	trial->took = false;
+	for (unsigned i = 0; i < PROVIDER_N_KINDS; i++) {
+		unsigned kind = (first + i) % PROVIDER_N_KINDS;
+
+		if (trial->kinds[kind].later && over)
+			put_off(&trial->kinds[kind], &trier.last);
+		else if (trial->kinds[kind].later)
+			over = !try_kind(&trier, (enum provider_kind)kind);
+		any |= is_taken(trial, &trial->kinds[kind]);
+	}
+	return any;
+}
+
+bool trial_run(struct trial *trial, const struct shape_port *port, bool zone_vlan, unsigned number,
 	const struct trial_calls *calls)
 {
-	const struct trier trier = {.trial = trial, .calls = calls};
-	bool nobodys = port->n_queues > 1 && port->worker_queue == NULL, any = false;
+	bool nobodys = port->n_queues > 1 && port->worker_queue == NULL;
 
 	memset(trial, 0, sizeof(*trial));
 	trial->zone_vlan = zone_vlan;
@@ -210,16 +350,9 @@ bool trial_run(struct trial *trial, const struct shape_port *port, bool zone_vla
 	trial->order[1] = SHAPE_PASSTHRU;
 	trial->order[2] = nobodys ? SHAPE_RSS : SHAPE_QUEUE;
 	trial->order[3] = nobodys ? SHAPE_QUEUE : SHAPE_RSS;
-	for (unsigned kind = 0; kind < PROVIDER_N_KINDS; kind++) {
-		if (!try_kind(&trier, kind))
-			continue;
-		if (!any)
-			try_marks(&trier, kind);
-		if (!trial->counts)
-			try_counter(&trier, kind);
-		any = true;
-	}
-	return any && trial->mark_max != 0;
+	for (unsigned kind = 0; kind < PROVIDER_N_KINDS; kind++)
+		trial->kinds[kind].later = true;
+	return trial_again(trial, number, calls);
 }
 
 const struct shape *trial_shape(
@@ -256,6 +389,9 @@ static void tell_unable(const struct provider_why *why, struct provider_abilitie
 {
 	const char *words = why->words[0] != '\0' ? why->words : strerror(why->error);
 
+	/* what DPDK says for drivers that know no rules; a full table's ENOSYS comes with its driver's words */
+	abilities->perhaps = why->error != ENOSYS || strcmp(words, rte_strerror(ENOSYS)) != 0;
+
 	snprintf(abilities->unable, sizeof(abilities->unable),
 		"%.40s takes no rules that mark packets: %.80s", abilities->nic, words);
 }
@@ -264,6 +400,9 @@ void trial_tell(const struct trial *trial, struct provider_abilities *abilities)
 {
 	bool any = false;
 
+	abilities->unable[0] = '\0';
+	abilities->perhaps = false;
+	abilities->dead = !trial->took;
 	abilities->mark_max = trial->mark_max;
 	abilities->mark_bits = trial->mark_max > 0xffffff ? 32 : trial->mark_max > 0xffff ? 24 : 16;
 	if (trial->mark_max == 0)
@@ -272,7 +411,8 @@ void trial_tell(const struct trial *trial, struct provider_abilities *abilities)
 	for (unsigned i = 0; i < PROVIDER_N_KINDS; i++) {
 		const struct trial_kind *kind = &trial->kinds[i];
 
-		abilities->kind[i] = trial->mark_max != 0 && (kind->plain || kind->tagged);
+		abilities->kind[i] = is_taken(trial, kind);
+		abilities->trying[i] = kind->later;
 		if (abilities->kind[i])
 			shape_text(abilities->shape[i], sizeof(abilities->shape[i]), shape_of(kind),
 				i);
@@ -281,7 +421,13 @@ void trial_tell(const struct trial *trial, struct provider_abilities *abilities)
 							? trial->mark_why
 							: kind->why[trial->zone_vlan];
 		any = any || abilities->kind[i];
+		abilities->dead &= kind->later &&
+				   (kind->why[0].error == EIO || kind->why[0].error == ETIMEDOUT);
 	}
-	if (!any)
-		tell_unable(&abilities->refused[PROVIDER_IPV4_UDP], abilities);
+	if (any)
+		return;
+	/* what was found out before it ended is found out again */
+	abilities->mark_max = abilities->mark_bits = 0;
+	abilities->counts = false;
+	tell_unable(&abilities->refused[PROVIDER_IPV4_UDP], abilities);
 }

@@ -14,13 +14,29 @@
  * With zones that are VLANs a kind has two shapes, one that names the tag and one for packets without;
  * where the NIC takes only one of them at a time it is that with the tag.
  *
- * An answer that may be another the next time (not now, failed) is asked for again, a few times.
+ * An answer that may be another the next time (no room, not now, failed) is asked for again, a few times. When
+ * it stays, the trial ends for now, and goes on later where it stopped: what is found while a NIC has no room or
+ * does not answer is less than what it can. Only each TRIAL_PATIENCEth time it goes past such answers to what is
+ * taken nevertheless, since there are NICs that never say anything else; with each of these times it begins at
+ * another kind of flow, as one that fails slowly ends it, too.
+ *
+ * A kind that is refused for good is so only where the port takes a rule of another kind that it took before: else
+ * its table is full by now, and drivers say of that what they like.
  */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "offload/shape.h"
+
+/* So often a trial ends at an answer that may be another the next time; then one goes on to the end. */
+#define TRIAL_PATIENCE 4
+
+static inline bool trial_is_patient(unsigned number)
+{
+	return number % TRIAL_PATIENCE != TRIAL_PATIENCE - 1;
+}
 
 /* Rules that are there at once while it tries. */
 #define TRIAL_HANDS 2
@@ -32,9 +48,10 @@ struct trial_calls {
 		struct provider_why *why);
 	/* Takes away what was made. */
 	void (*unmake)(void *context, unsigned hand);
-	/* Can its counter be read? */
-	bool (*counts)(void *context, unsigned hand);
+	/* Can its counter be read? As make(). */
+	int (*counts)(void *context, unsigned hand, struct provider_why *why);
 	void *context;
+	const atomic_bool *stop; /* struct provider_config */
 };
 
 struct trial_kind {
@@ -44,20 +61,25 @@ struct trial_kind {
 	uint8_t fates;		    /* bit by enum shape_fate: taken */
 	uint8_t fate;		    /* now in use */
 	uint8_t first;
+	bool later; /* not settled: to be tried again */
 };
 
 struct trial {
 	bool zone_vlan;
 	bool counts;
+	bool took;		      /* the last time some rule was taken */
 	uint32_t mark_max;	      /* 0: no marks that are wide enough */
 	uint8_t order[SHAPE_N_FATES]; /* in which fates are tried */
 	struct provider_why mark_why;
 	struct trial_kind kinds[PROVIDER_N_KINDS];
 };
 
-/* Tries everything. True: some kind is taken. */
-bool trial_run(struct trial *trial, const struct shape_port *port, bool zone_vlan,
+/* Tries everything; `number`: how often that was done before. True: some kind is taken. */
+bool trial_run(struct trial *trial, const struct shape_port *port, bool zone_vlan, unsigned number,
 	const struct trial_calls *calls);
+
+/* Once more, those kinds that are not settled. True: some kind is taken. */
+bool trial_again(struct trial *trial, unsigned number, const struct trial_calls *calls);
 
 /* The shape for a flow's rule; NULL: the port takes none, and has said why. */
 const struct shape *trial_shape(

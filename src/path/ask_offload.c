@@ -53,7 +53,9 @@ static void slot(const struct agent *agent, struct plane_flow *flow)
 			flow->retry_us[side] = agent->now_us + waits_us;
 		if (entry == NULL)
 			continue;
-		flow->nic[side] = entry->side[side].nic.total;
+		/* what is left of a rule that is gone, or is about to be, is nobody's */
+		if (entry->side[side].state >= OFFLOAD_SUSPECT)
+			flow->nic[side] = entry->side[side].nic.total;
 		flow->since_us[side] = entry->side[side].since_us;
 	}
 	if (entry != NULL)

@@ -18,8 +18,8 @@
 #define MARK_LEAST (MARK_UPPER_OFFSET + TCP_LENGTH)
 
 /*
- * What a mark leads to: its record, and in the bits that are zeros in such an address the form of its target
- * (struct slot_name). NULL: nobody.
+ * What a mark leads to: its record, and in the bits that are zeros in such an address the form of its packets
+ * (offload/slots.h). NULL: nobody.
  */
 typedef const void *mark_named;
 
@@ -27,16 +27,26 @@ typedef const void *mark_named;
 #define MARK_TCP (SLOT_TCP << MARK_FORM_SHIFT)
 static_assert(
 	sizeof(struct flow_record) == 1 << (MARK_FORM_SHIFT + SLOT_FORM_BITS), "no bit is lost");
+static_assert(MARK_TCP == offsetof(struct flow_record, bytes_high),
+	"what is named is in the last line that its packets need: mark_fetch()");
 
 static __rte_always_inline mark_named mark_named_of(
-	const struct flow_record *records, uint32_t target)
+	const struct flow_record *records, uint32_t position, uint32_t form)
 {
-	return (const uint8_t *)records + ((uintptr_t)target << MARK_FORM_SHIFT);
+	return (const uint8_t *)&records[position] + (form << MARK_FORM_SHIFT);
 }
 
 static __rte_always_inline uintptr_t mark_form_of(mark_named named)
 {
 	return (uintptr_t)named & ((1 << SLOT_FORM_BITS) - 1) << MARK_FORM_SHIFT;
+}
+
+/* A record's lines are on their way: the second one, too, where it is TCP. */
+static __rte_always_inline void mark_fetch(
+	const struct flow_record *records, uint32_t position, mark_named named)
+{
+	rte_prefetch0(&records[position]);
+	rte_prefetch0(named);
 }
 
 static __rte_always_inline struct flow_record *mark_record(mark_named named)
@@ -48,7 +58,7 @@ static __rte_always_inline struct flow_record *mark_record(mark_named named)
 /* What packets of a burst are compared with, beside their records. */
 struct mark_burst {
 	const struct mark_form *forms; /* of the side that they came in by */
-	const uint16_t *cares;	       /* the same */
+	const void *cares;	       /* the same */
 	unsigned from_shift;	       /* to the end that they come from, in a form */
 	unsigned side;
 	uint64_t now_us; /* 48 bits */
@@ -103,15 +113,6 @@ struct mark_form {
 		 16 + (from), 17 - (from), 24, 24, 24},                                           \
 		{0x0008, 0x0045, 0, (proto) | 4 << 12, 0, (proto) << 8, (settled) | MARK_PROVEN,  \
 			0, 0, 0, 0, 0, 0, 0, 0, 0}}
-/* Forms are SLOT_TCP, the end by side 0, the end by side 1. */
-#define MARK_FORMS(from)                                \
-	MARK_FORM(IPPROTO_UDP, MARK_SETTLED_UDP, from), \
-		MARK_FORM(IPPROTO_TCP, MARK_SETTLED_TCP, from)
-
-static const struct mark_form mark_forms[OFFLOAD_SIDES][1 << SLOT_FORM_BITS] = {
-	{MARK_FORMS(0), MARK_FORMS(1), MARK_FORMS(0), MARK_FORMS(1)},
-	{MARK_FORMS(0), MARK_FORMS(0), MARK_FORMS(1), MARK_FORMS(1)},
-};
 
 /* Of a header: type, version and length, fragment, protocol, addresses and ports. */
 static const uint16_t mark_header[16] __attribute__((aligned(32))) = {0xffff, 0x00ff, 0, 0, 0xff3f,
@@ -123,6 +124,60 @@ static const uint16_t mark_header[16] __attribute__((aligned(32))) = {0xffff, 0x
 		0xffff, 0xffff, 0xffff, 0xffff, 0, 0, 0}
 static const uint16_t mark_cares[OFFLOAD_SIDES][16]
 	__attribute__((aligned(32))) = {MARK_CARES(0), MARK_CARES(1)};
+
+#elif SIMD_LEVEL >= SIMD_LEVEL_AVX2
+
+/*
+ * The same by bytes, of a frame's bytes 10 to 41, in halves of 16 that keep to themselves. `take`: of the low half,
+ * 0-3: the ports, 4-5: the zone, 6-7: protocol and version, 8-9: the status; of the high half 0-7: what of the
+ * addresses is not zeros, 8-11: the ports; 128: zero.
+ */
+struct mark_form {
+	uint8_t take[32];
+	uint8_t want[32];
+} __attribute__((aligned(64)));
+
+#define MARK_ZERO 128
+#define MARK_FORM(proto, settled, from)                                                            \
+	{{8, 9, MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO, 4, 5, MARK_ZERO, \
+		 MARK_ZERO, MARK_ZERO, MARK_ZERO, 6, 7, 4 * (from), 4 * (from) + 1,                \
+		 4 * (from) + 2, 4 * (from) + 3, 4 - 4 * (from), 5 - 4 * (from), 6 - 4 * (from),   \
+		 7 - 4 * (from), 8 + 2 * (from), 9 + 2 * (from), 10 - 2 * (from), 11 - 2 * (from), \
+		 MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO},                                      \
+		{((settled) | MARK_PROVEN) & 0xff, ((settled) | MARK_PROVEN) >> 8, 0x08, 0x00,     \
+			0x45, 0, 0, 0, 0, 0, 0, 0, 0, (proto), (proto), 4 << 4}}
+
+/* Of a header: type, version and length, fragment, protocol, addresses and ports. */
+static const uint8_t mark_header[32]
+	__attribute__((aligned(32))) = {0, 0, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0x3f, 0xff, 0, 0xff,
+		0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+/* And of the record: all but the wire, as a slot is of one, and of the status what is settled or not. */
+#define MARK_CARES(side)                                                                         \
+	{MARK_SETTLED_CARES(side) & 0xff, MARK_SETTLED_CARES(side) >> 8, 0xff, 0xff, 0xff, 0, 0, \
+		0, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff, 0xf0, 0xff, 0xff, 0xff, 0xff, 0xff,    \
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+static const uint8_t mark_cares[OFFLOAD_SIDES][32]
+	__attribute__((aligned(32))) = {MARK_CARES(0), MARK_CARES(1)};
+
+#endif
+
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
+
+/* Forms are the end by side 0, the end by side 1, SLOT_TCP. */
+#define MARK_UDP_FORM(from) MARK_FORM(IPPROTO_UDP, MARK_SETTLED_UDP, from)
+#define MARK_TCP_FORM(from) MARK_FORM(IPPROTO_TCP, MARK_SETTLED_TCP, from)
+
+static const struct mark_form mark_forms[OFFLOAD_SIDES][1 << SLOT_FORM_BITS] = {
+	{MARK_UDP_FORM(0), MARK_UDP_FORM(1), MARK_UDP_FORM(0), MARK_UDP_FORM(1), MARK_TCP_FORM(0),
+		MARK_TCP_FORM(1), MARK_TCP_FORM(0), MARK_TCP_FORM(1)},
+	{MARK_UDP_FORM(0), MARK_UDP_FORM(0), MARK_UDP_FORM(1), MARK_UDP_FORM(1), MARK_TCP_FORM(0),
+		MARK_TCP_FORM(0), MARK_TCP_FORM(1), MARK_TCP_FORM(1)},
+};
+
+#endif
+
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX512
 
 /*
  * Is the packet a common one, and one of the record's flow, from that end, and is the flow settled? The rest of an
@@ -142,6 +197,29 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 	/* 0x96: the three of them xor-ed */
 	__m256i odd = _mm256_ternarylogic_epi32(
 		header, key, _mm256_load_si256((const void *)expected->want), 0x96);
+
+	return _mm256_testz_si256(odd, _mm256_load_si256((const void *)burst->cares));
+}
+
+#elif SIMD_LEVEL >= SIMD_LEVEL_AVX2
+
+/* The same. */
+static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
+	const struct flow_record *record, const uint8_t *frame, uintptr_t form)
+{
+	const struct mark_form *expected = &burst->forms[form >> MARK_FORM_SHIFT];
+	__m128i rest = _mm_loadl_epi64((const void *)record->key.port);
+	__m128i addresses = _mm_insert_epi32(_mm_cvtsi32_si128((int)load_32(record->key.addr[0])),
+		(int)load_32(record->key.addr[1]), 1);
+	__m256i key = _mm256_inserti128_si256(
+		_mm256_castsi128_si256(
+			_mm_insert_epi16(rest, (short)(record->status >> MARK_STATUS_SHIFT), 4)),
+		_mm_unpacklo_epi64(addresses, rest), 1);
+	__m256i header = _mm256_and_si256(_mm256_loadu_si256((const void *)(frame + 10)),
+		_mm256_load_si256((const void *)mark_header));
+	__m256i odd = _mm256_xor_si256(
+		_mm256_xor_si256(header, _mm256_load_si256((const void *)expected->want)),
+		_mm256_shuffle_epi8(key, _mm256_load_si256((const void *)expected->take)));
 
 	return _mm256_testz_si256(odd, _mm256_load_si256((const void *)burst->cares));
 }
@@ -177,31 +255,70 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 static inline struct mark_burst mark_burst_of(unsigned port, uint64_t now_us)
 {
 	return (struct mark_burst){
-#if SIMD_LEVEL >= SIMD_LEVEL_AVX512
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
 		.forms = mark_forms[port % 2],
 		.cares = mark_cares[port % 2],
 #endif
 		.side = port % 2,
-		.from_shift = MARK_FORM_SHIFT + 1 + port % 2,
+		.from_shift = MARK_FORM_SHIFT + port % 2,
 		.now_us = now_us & CLOCK_MAX_US,
 	};
 }
 
-static __rte_always_inline bool mark_track(
+#ifdef TCP_NUMBERS
+
+/* By itself: it is seldom asked. */
+static __rte_noinline bool mark_track_known(
 	struct flow_record *record, unsigned from, const uint8_t *header, size_t length)
 {
-	const size_t header_length = tcp_header_length(header);
+	const struct tcp_segment tcp = tcp_fields(header, length);
+
+	if (!tcp_track_known(record, from, tcp))
+		return false;
+	record->tcp_flags[from] |= tcp.flags;
+	return true;
+}
+
+/* `length` is that of the segment with its header, or less than 0. */
+static __rte_always_inline bool mark_track(
+	struct flow_record *record, unsigned from, const uint8_t *header, int32_t length)
+{
+	const __m128i turn = _mm_set_epi8(4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3);
+	/* header length, flags and window */
+	const uint32_t word = load_be32(header + 12);
+	const int32_t payload = length - (int32_t)(word >> 26 & 0x3c);
+
+	if (unlikely(word < TCP_LENGTH << 26 || payload < 0 ||
+		     (word >> 16 & (TCP_UNUSUAL | TCP_ACK)) != TCP_ACK))
+		return false;
+
+	__m128i numbers = _mm_shuffle_epi8(_mm_loadl_epi64((const void *)(header + 4)), turn);
+
+	if (unlikely(!tcp_moves_on(record, from, numbers, (uint32_t)payload, word & UINT16_MAX)))
+		return mark_track_known(record, from, header, (size_t)length);
+	record->tcp_flags[from] |= header[13];
+	return true;
+}
+
+#else
+
+static __rte_always_inline bool mark_track(
+	struct flow_record *record, unsigned from, const uint8_t *header, int32_t length)
+{
+	const int32_t header_length = (int32_t)tcp_header_length(header);
 
 	if (unlikely(header_length < TCP_LENGTH || length < header_length))
 		return false;
 
-	const struct tcp_segment tcp = tcp_fields(header, length);
+	const struct tcp_segment tcp = tcp_fields(header, (size_t)length);
 
 	if (unlikely(!tcp_track_settled(record, from, &tcp)))
 		return false;
 	record->tcp_flags[from] |= tcp.flags;
 	return true;
 }
+
+#endif
 
 /*
  * Accounts a packet that fits its record. False, with nothing changed, where there is more to it.
@@ -214,8 +331,8 @@ static __rte_always_inline bool mark_account(const struct mark_burst *burst,
 	const uint32_t length = load_be16(header + 2);
 
 	if (form & MARK_TCP) {
-		if (unlikely(length < IPV4_LENGTH ||
-			     !mark_track(record, from, header + IPV4_LENGTH, length - IPV4_LENGTH)))
+		if (unlikely(!mark_track(
+			    record, from, header + IPV4_LENGTH, (int32_t)length - IPV4_LENGTH)))
 			return false;
 	} else if (unlikely(length < IPV4_LENGTH + sizeof(uint32_t))) {
 		return false;

@@ -15,24 +15,24 @@ struct sorting {
 	bool stopped;  /* the next packet is not plain */
 };
 
-/* The slot that a packet's mark would name; SLOT_NONE: it has none of this worker's. */
-static __rte_always_inline uint32_t slot_of(
+/* The number of a packet's mark; SLOT_NONE: it has none of this worker's. */
+static __rte_always_inline uint32_t number_of(
 	const struct slots *slots, const struct rte_mbuf *packet)
 {
-	return judge_has_mark(packet) ? slots_of_mark(slots, judge_mark(packet)) : SLOT_NONE;
+	return judge_has_mark(packet) ? slots_number(slots, judge_mark(packet)) : SLOT_NONE;
 }
 
 /* What a mark leads to, and its record's lines on their way. */
-static __rte_always_inline mark_named resolve(
-	const struct slot_name *name, const struct flow_record *records, uint32_t mark)
+static __rte_always_inline mark_named resolve(const struct slots *slots,
+	const struct flow_record *records, uint32_t number, uint32_t mark)
 {
-	const mark_named named = mark_named_of(records, name->target);
+	const uint32_t tag = slots->tags[number];
+	const uint32_t position = slots_position_of(slots, number);
+	const mark_named named = mark_named_of(records, position, tag & SLOT_FORM);
 
-	if (unlikely(name->mark != mark))
+	if (unlikely(!slots_names(slots, tag, mark)))
 		return NULL;
-	rte_prefetch0(mark_record(named));
-	if (mark_form_of(named) & MARK_TCP)
-		rte_prefetch0(&mark_record(named)->bytes_high);
+	mark_fetch(records, position, named);
 	return named;
 }
 
@@ -48,12 +48,14 @@ static __rte_noinline unsigned sort_marked(
 	unsigned i;
 
 	for (i = begin; i < n; i++) {
-		uint32_t slot = slot_of(&slots, burst->packet[i]);
+		uint32_t number = number_of(&slots, burst->packet[i]);
 
-		if (unlikely(slot == SLOT_NONE))
+		if (unlikely(number == SLOT_NONE))
 			break;
 		burst->mark[i] = judge_mark(burst->packet[i]);
-		rte_prefetch0(&slots.names[slot]);
+		rte_prefetch0(&slots.tags[number]);
+		if (slots.positions != NULL)
+			rte_prefetch0(&slots.positions[number]);
 		bytes += burst->packet[i]->pkt_len;
 	}
 	if (i > begin)
@@ -71,9 +73,8 @@ static __rte_always_inline void resolve_all(
 
 	for (unsigned i = begin; i < burst->n; i++)
 		if (likely(burst->marked >> i & 1))
-			burst->named[i] =
-				resolve(&slots.names[slots_of_mark(&slots, burst->mark[i])],
-					records, burst->mark[i]);
+			burst->named[i] = resolve(&slots, records,
+				slots_number(&slots, burst->mark[i]), burst->mark[i]);
 }
 
 /*
@@ -98,7 +99,7 @@ static __rte_noinline unsigned sort_others(struct sorting *sorting, unsigned beg
 		const struct rte_mbuf *packet = burst->packet[i];
 		struct packet_info *info = &burst->info[sorting->n_up];
 
-		if (slot_of(slots, packet) != SLOT_NONE)
+		if (number_of(slots, packet) != SLOT_NONE)
 			break;
 		uint8_t flags = extract_common(&common, packet, info);
 
@@ -288,11 +289,11 @@ static __rte_noinline unsigned fetch_front(
 
 	for (i = 0; i < n; i++) {
 		const struct rte_mbuf *packet = burst->packet[i];
-		uint32_t slot = slot_of(&slots, packet);
+		uint32_t number = number_of(&slots, packet);
 
-		if (unlikely(slot == SLOT_NONE))
+		if (unlikely(number == SLOT_NONE))
 			break;
-		burst->named[i] = resolve(&slots.names[slot], records, judge_mark(packet));
+		burst->named[i] = resolve(&slots, records, number, judge_mark(packet));
 	}
 	burst->marked = i == 0 ? 0 : UINT64_MAX >> (64 - i);
 	return i;

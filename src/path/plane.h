@@ -40,7 +40,7 @@ struct plane_offload {
 	bool on;
 	bool off_port[PLANE_MAX_PORTS]; /* ports that are left out */
 	uint32_t threshold; /* packets a second of one direction; 0: all flows, at once */
-	uint32_t slots;	    /* flows of a wire that may be in a NIC */
+	uint32_t slots;	    /* flows of a wire that may be in a NIC; one for each worker at least */
 	uint32_t
 		verify_one_in; /* marked packets that are verified: 1 (always), or one in so many */
 	bool counters;	       /* NICs' counters are read and compared, where there are any */
@@ -126,7 +126,8 @@ size_t plane_memory(const struct plane *plane);
 struct rte_mempool *plane_pool(const struct plane *plane);
 /*
  * Goes on with what is not ready at the start: flow hardware is tried by threads of its own, and used from the
- * call after that on. Several times a second; true when nothing is left to do.
+ * call after that on. Several times a second, for as long as it runs: what could not be tried at first may be
+ * later. True when nothing is left to do now, and nothing is expected soon.
  */
 bool plane_tend(struct plane *plane);
 /* Keeps the run's clock with the system's; every second or so. */

@@ -7,6 +7,7 @@
 
 #include <rte_random.h>
 
+#include "base/monotonic.h"
 #include "path/ask.h"
 #include "path/plane_parts.h"
 
@@ -32,8 +33,7 @@ static int make_installer(struct plane *plane, unsigned number, struct error *er
 		.provider =
 			{
 				.port_id = port->id,
-				.n_places = RTE_MAX(
-					plane->config.offload.slots, plane->config.n_workers),
+				.n_places = plane->config.offload.slots,
 				.n_queues = port->n_rx,
 				.worker_queue =
 					port->n_rx == plane->config.n_workers ? queues : NULL,
@@ -100,6 +100,9 @@ int plane_offload_make(struct plane *plane, struct error *error)
 
 	if (!plane->config.offload.on)
 		return 0;
+	if (plane->config.offload.slots < plane->config.n_workers)
+		return error_set(error, -EINVAL, "there are fewer slots than workers");
+	plane->began_us = monotonic_us();
 	for (unsigned i = 0; ret == 0 && i < n_ports(plane); i++)
 		if (is_offloaded(plane, i))
 			ret = make_installer(plane, i, error);
@@ -123,67 +126,6 @@ void plane_offload_take_down(struct plane *plane)
 		agent_destroy(plane->stations[i].worker.agent);
 	for (unsigned i = 0; i < n_ports(plane); i++)
 		installer_destroy(plane->installer[i]);
-}
-
-/* What the ports of a wire can do: known, and of any use. */
-static bool is_ready(const struct plane *plane, unsigned wire, bool *able)
-{
-	*able = false;
-	for (unsigned port = 2 * wire; port < 2 * wire + 2; port++) {
-		const struct installer *installer = plane->installer[port];
-
-		if (installer == NULL)
-			continue;
-		if (!installer_ready(installer))
-			return false;
-		*able |= installer_abilities(installer)->unable[0] == '\0';
-	}
-	return true;
-}
-
-static int adopt(struct plane *plane, unsigned worker, unsigned number)
-{
-	struct station *station = plane_shard_station(plane, worker);
-	struct agent *agent = station->worker.agent;
-	struct agent_wire wire;
-	int ret = agent_slots_init(&wire, &agent->config, number);
-
-	if (ret < 0)
-		return ret;
-	if (!station->started) {
-		agent_adopt(agent, number, &wire);
-		return 0;
-	}
-	struct ask *ask = ask_prepare(station, ASK_ADOPT);
-
-	if (ask == NULL) {
-		agent_slots_fini(&wire);
-		return -ETIMEDOUT;
-	}
-	ask->number = number;
-	ask->wire = wire; /* it is adopted, if late */
-	return ask_station(station);
-}
-
-bool plane_tend(struct plane *plane)
-{
-	bool all = true;
-
-	for (unsigned wire = 0; plane->config.offload.on && wire < plane->config.n_wires; wire++) {
-		bool able;
-
-		if (plane->tended[wire])
-			continue;
-		if (!is_ready(plane, wire, &able)) {
-			all = false;
-			continue;
-		}
-		plane->tended[wire] = true;
-		for (unsigned i = 0; able && i < plane->config.n_workers; i++)
-			if (adopt(plane, i, wire) == -ENOMEM)
-				break; /* these flows stay in software */
-	}
-	return all;
 }
 
 struct installer *plane_installer(const struct plane *plane, unsigned port)
@@ -243,13 +185,20 @@ int plane_slots(struct plane *plane, unsigned wire, struct plane_slots *slots)
 	return 0;
 }
 
+unsigned plane_port_changes(struct plane *plane, struct offload_change *changes, unsigned max)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < n_ports(plane); i++)
+		if (plane->installer[i] != NULL)
+			n += installer_changes(plane->installer[i], &changes[n], max - n);
+	return n;
+}
+
 int plane_changes(struct plane *plane, struct plane_changes *where, struct offload_change *changes,
 	unsigned max, unsigned *n)
 {
-	*n = 0;
-	for (unsigned i = 0; i < n_ports(plane); i++)
-		if (plane->installer[i] != NULL)
-			*n += installer_changes(plane->installer[i], &changes[*n], max - *n);
+	*n = plane_port_changes(plane, changes, max);
 	for (unsigned i = 0; plane->config.offload.on && i < plane->config.n_workers; i++) {
 		struct ask *ask;
 

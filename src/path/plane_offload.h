@@ -16,8 +16,9 @@ struct plane_flow {
 	unsigned worker;
 	struct flow_record record;
 	struct flow_offload offload;
-	uint32_t mark;	      /* that its rules give; 0: it has no slot */
-	uint64_t nic[2];      /* the NIC's own counter of each side's rule; 0 where none is read */
+	uint32_t mark; /* that its rules give; 0: it has no slot */
+	uint64_t nic
+		[2]; /* the NIC's own counter of each side's rule; 0: none is read, or there is none */
 	uint64_t since_us[2]; /* in its state, clock of the run; 0: not known, or all the time */
 	uint64_t retry_us[2]; /* of each side, clock of the run: not before that; 0: any time */
 	unsigned n_changes;   /* newest first */
@@ -46,6 +47,9 @@ int plane_slots(struct plane *plane, unsigned wire, struct plane_slots *slots);
 struct plane_changes {
 	uint64_t worker[PLANE_MAX_WORKERS];
 };
+
+/* Those of ports alone, at most `max`; each is told once. Waits for nobody. */
+unsigned plane_port_changes(struct plane *plane, struct offload_change *changes, unsigned max);
 
 /*
  * The next changes of all workers and ports, of each in its order, at most `max` (64 or more); sets how

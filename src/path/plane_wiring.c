@@ -236,6 +236,8 @@ static int equip(struct plane *plane, struct station *station)
 		ret = make_triage(plane, station, plane->config.n_workers);
 	if (ret == 0 && station->kind == STATION_WORKER)
 		ret = make_shard(plane, station);
+	if (station->kind == STATION_WORKER && !split(plane) && plane->config.offload.on)
+		station->burst = STATION_MARKED_BURST;
 	if (ret == 0 && station->kind == STATION_WORKER && !split(plane))
 		ret = direct_create(&station->direct, &plane->secret, plane->config.offload.on);
 	return ret;

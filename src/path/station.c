@@ -12,6 +12,7 @@ void station_init(struct station *station, enum station_kind kind, unsigned numb
 	station->number = number;
 	station->place = place;
 	station->cpu = -1;
+	station->burst = STATION_BURST;
 	station->receiving = true;
 	station->worker.number = number;
 	station->worker.context = station;

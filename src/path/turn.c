@@ -15,6 +15,8 @@
 
 /* Polls of every queue in one turn, at most. */
 #define RECEIVE_ROUNDS 4
+/* Packets of a queue in one turn, at most. */
+#define RECEIVE_MOST (RECEIVE_ROUNDS * STATION_BURST)
 /* One without link in one turn of so many, whatever the others do. */
 #define DOWN_TURNS 64
 
@@ -133,7 +135,7 @@ static unsigned receive_queue(struct station *station, struct station_rx *rx)
 	unsigned n, direct = 0;
 
 	stage_begin(stages);
-	n = rte_eth_rx_burst(rx->port_id, rx->queue, packets, STATION_BURST);
+	n = rte_eth_rx_burst(rx->port_id, rx->queue, packets, station->burst);
 	if (n == 0) {
 		rx->quiet += rx->quiet < QUIET_POLLS;
 		return 0;
@@ -174,7 +176,7 @@ static bool receive_round(struct station *station, unsigned *sum)
 		station->bursts += got != 0;
 		station->idle_polls += got == 0;
 		/* what others have to be handed may be too much for their rings */
-		whole |= got == STATION_BURST && direct_may(station, rx);
+		whole |= got == station->burst && direct_may(station, rx);
 		*sum += got;
 	}
 	return whole;
@@ -185,7 +187,7 @@ static bool receive(struct station *station)
 {
 	unsigned n = 0;
 
-	for (unsigned round = 0; round < RECEIVE_ROUNDS; round++)
+	for (unsigned most = RECEIVE_MOST; most > 0; most -= station->burst)
 		if (!receive_round(station, &n))
 			break;
 	direct_finish(station);

@@ -24,7 +24,7 @@ def rows(text, title):
 
 def test_reasons():
     names = re.findall(r"\[OFFLOAD_[A-Z_]+\] = \{\"([a-z_]+)\"", source("reason.c"))
-    assert len(names) == 21
+    assert len(names) == 22
     assert rows(OFFLOAD, "Reasons") == [*names, "refused"]
 
 
@@ -37,7 +37,7 @@ def test_states():
 def test_events():
     names = re.findall(r"\[CHANGE_[A-Z_]+\] = \"([a-z_]+)\"", source("change.c"))
     told = section(CONTROL, "offload events")
-    assert len(names) == 10
+    assert len(names) == 13
     for name in names:
         assert f"`{name}`" in told, name
 

@@ -289,6 +289,13 @@ static bool is_tended(struct offload_live *live, void *unused)
 	return plane_tend(live->plane);
 }
 
+static bool was_tried(struct offload_live *live, void *unused)
+{
+	(void)unused;
+	return installer_ready(plane_installer(live->plane, 0)) &&
+	       installer_ready(plane_installer(live->plane, 1));
+}
+
 struct offload_live *offload_live_begin(const struct offload_live_options *options)
 {
 	struct offload_live *live = calloc(1, sizeof(*live));
@@ -311,7 +318,8 @@ struct offload_live *offload_live_begin(const struct offload_live_options *optio
 	live->now_us = plane_now_us(live->plane);
 	/* no packet comes before that, so that all begins at one moment */
 	live->options.rate = 0;
-	assert_true(offload_live_until(live, is_tended, NULL, TRIED_MS));
+	assert_true(
+		offload_live_until(live, options->untried ? was_tried : is_tended, NULL, TRIED_MS));
 	live->options.rate = options->rate;
 	return live;
 }
@@ -322,6 +330,7 @@ static void look(struct offload_live *live)
 	unsigned n;
 
 	live->looked_us = live->now_us;
+	plane_tend(live->plane);
 	do {
 		assert_int_equal(
 			plane_changes(live->plane, &live->where, changes, RTE_DIM(changes), &n), 0);

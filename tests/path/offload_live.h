@@ -47,6 +47,7 @@ struct offload_live_options {
 	uint32_t threshold; /* and so on: as in struct plane_offload */
 	uint32_t verify_one_in;
 	bool counters, restart;
+	bool untried;	 /* it begins though the ports cannot be tried yet */
 	uint32_t idle_s; /* of all protocols and states; 0: as usual */
 };
 
@@ -140,8 +141,6 @@ void offload_live_put(struct offload_live *live, const struct live_flow *flow, u
 void offload_live_put_frame(
 	struct offload_live *live, const struct frame *frame, unsigned side, uint32_t mark);
 
-/* The slot's number in a mark. */
-uint32_t offload_live_number(const struct offload_live *live, uint32_t mark);
 /* Packets of two flows come with a mark that is not in force: strangers, each of whom its headers say. */
 void offload_live_put_late(struct offload_live *live, uint32_t one, uint32_t other, uint32_t mark);
 

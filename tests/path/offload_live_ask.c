@@ -163,13 +163,6 @@ void offload_live_put_frame(
 	memcpy(put(live, side, (uint16_t)frame->length, mark), frame->bytes, frame->length);
 }
 
-uint32_t offload_live_number(const struct offload_live *live, uint32_t mark)
-{
-	const struct slots *slots = &live->plane->stations[0].worker.agent->wire[0].slots;
-
-	return mark & ((UINT32_C(1) << slots->number_bits) - 1);
-}
-
 void offload_live_put_late(struct offload_live *live, uint32_t one, uint32_t other, uint32_t mark)
 {
 	struct agent_counters before, after;

@@ -97,6 +97,16 @@ static bool has_ended(struct offload_live *live, void *flow)
 	return !offload_live_knows(live, flow);
 }
 
+/* Five seconds at most; else what the plane knows is told. */
+static void await(struct offload_live *live,
+	bool (*is_so)(struct offload_live *live, void *context), void *context, const char *what)
+{
+	if (offload_live_until(live, is_so, context, 5000))
+		return;
+	offload_live_print(live);
+	fail_msg("waited in vain: %s", what);
+}
+
 static bool has_rules(struct offload_live *live, void *n_rules)
 {
 	return offload_live_rules(live, 0) == *(const uint32_t *)n_rules &&
@@ -166,9 +176,9 @@ static void a_flow_ends_and_comes_back(void **state)
 		uint32_t old = flow->mark;
 
 		told += end_flow(live, way, round == 0 ? old : 0);
-		assert_true(offload_live_until(live, has_ended, flow, 5000));
-		assert_true(offload_live_until(live, has_rules, &n, 5000));
-		assert_true(offload_live_until(live, has_slots, &n, 5000));
+		await(live, has_ended, flow, "it ends");
+		await(live, has_rules, &n, "its rules go");
+		await(live, has_slots, &n, "its slot comes back");
 		offload_live_put_late(live, 0, 1, old);
 		flow->muted = false;
 		assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
@@ -203,6 +213,46 @@ static void evicted_flows_take_their_rules_along(void **state)
 	offload_live_end(live);
 }
 
+/* All of their packets come with marks of an earlier run: their rates are measured none the less. */
+static void flows_that_ghosts_mark_come_in(void **state)
+{
+	static const uint32_t thresholds[] = {1000, 0};
+
+	(void)state;
+	for (unsigned i = 0; i < RTE_DIM(thresholds); i++) {
+		struct offload_live *live =
+			offload_live_begin(&(struct offload_live_options){.n_flows = 4,
+				.words = "proto=udp,fault=ghost:rules=4",
+				.rate = 40000,
+				.threshold = thresholds[i]});
+		struct agent_counters counters;
+
+		assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
+		offload_live_counters(live, 0, &counters);
+		assert_true(counters.ghosts > 0);
+		offload_live_end(live);
+	}
+}
+
+/* A dead port, and so few flows that only deletes are asked of it: they fail, again and again. */
+static void a_dead_port_of_few_flows_is_restarted(void **state)
+{
+	static const char *const words[] = {"async=0", NULL};
+
+	(void)state;
+	for (unsigned i = 0; i < RTE_DIM(words); i++) {
+		struct offload_live *live = offload_live_begin(&(struct offload_live_options){
+			.n_flows = 4, .words = words[i], .rate = 10000, .restart = true});
+
+		assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
+		offload_live_fault(live, 0, "dead");
+		offload_live_run(live, 100);
+		assert_false(offload_live_all_proven(live, NULL));
+		assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
+		offload_live_end(live);
+	}
+}
+
 /* Packets of one direction alone: the rule is lost in mid-run, noticed, and made again. */
 static void one_way_traffic_falls_out_and_returns(void **state)
 {
@@ -230,6 +280,42 @@ static void one_way_traffic_falls_out_and_returns(void **state)
 	}
 	assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
 	assert_in_range(live->now_us, since_us + SECOND_US / 10, since_us + SECOND_US);
+	offload_live_end(live);
+}
+
+static bool is_counted(struct offload_live *live, void *unused)
+{
+	struct plane_flow answer;
+
+	(void)unused;
+	offload_live_ask(live, &live->flows[0], &answer);
+	return answer.nic[0] != 0;
+}
+
+/* A NIC's counter is told as long as its rule is in force; another rule's begins anew. */
+static void a_counter_goes_with_its_rule(void **state)
+{
+	struct offload_live *live = offload_live_begin(&(struct offload_live_options){
+		.n_flows = 1, .words = "proto=udp", .counters = true, .rate = 10000});
+	struct plane_flow answer;
+
+	(void)state;
+	assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
+	assert_true(offload_live_until(live, is_counted, NULL, PROVEN_MS));
+	offload_live_ask(live, &live->flows[0], &answer);
+	uint64_t before = answer.nic[0];
+
+	offload_live_fault(live, 0, "forget");
+	offload_live_run(live, 20);
+	offload_live_ask(live, &live->flows[0], &answer);
+	assert_int_equal(answer.offload.state[0], OFFLOAD_SOFTWARE);
+	assert_int_equal(answer.nic[0], 0);
+	/* the other side's is there still */
+	assert_int_not_equal(answer.nic[1], 0);
+	assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
+	assert_true(offload_live_until(live, is_counted, NULL, PROVEN_MS));
+	offload_live_ask(live, &live->flows[0], &answer);
+	assert_true(answer.nic[0] <= live->flows[0].in[0] - before);
 	offload_live_end(live);
 }
 
@@ -267,7 +353,7 @@ static struct CMUnitTest test_of(const char *name, CMUnitTestFunction function, 
 
 int main(int argc, char **argv)
 {
-	struct CMUnitTest tests[RTE_DIM(shapes) + RTE_DIM(ways) + 3];
+	struct CMUnitTest tests[RTE_DIM(shapes) + RTE_DIM(ways) + 6];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < RTE_DIM(shapes); i++)
@@ -276,8 +362,13 @@ int main(int argc, char **argv)
 		tests[n++] = test_of(ways[i].name, a_flow_ends_and_comes_back, &ways[i]);
 	tests[n++] = test_of(
 		"evicted_flows_take_their_rules_along", evicted_flows_take_their_rules_along, NULL);
+	tests[n++] =
+		test_of("flows_that_ghosts_mark_come_in", flows_that_ghosts_mark_come_in, NULL);
+	tests[n++] = test_of("a_dead_port_of_few_flows_is_restarted",
+		a_dead_port_of_few_flows_is_restarted, NULL);
 	tests[n++] = test_of("one_way_traffic_falls_out_and_returns",
 		one_way_traffic_falls_out_and_returns, NULL);
+	tests[n++] = test_of("a_counter_goes_with_its_rule", a_counter_goes_with_its_rule, NULL);
 	tests[n++] =
 		test_of("samples_are_taken_at_both_ports", samples_are_taken_at_both_ports, NULL);
 	/* one of them alone, for whoever looks for something */

@@ -11,7 +11,8 @@
  * of the processor meanwhile is not in it, so that a busy machine fails no test.
  *
  * So many seconds: MILLRACE_SOAK_S (6), and until the pair that is under way is done. The seed is printed, and
- * MILLRACE_SOAK_SEED sets it.
+ * MILLRACE_SOAK_SEED sets it. MILLRACE_SOAK_SETUP and MILLRACE_SOAK_FAULT choose one by its number, from 0, for
+ * all pairs.
  */
 #include "offload_soak.h"
 
@@ -93,8 +94,16 @@ static const struct setup {
 			.one_way = true,
 			.counters = true},
 		SOAK_COMPLETIONS | SOAK_COUNTERS},
+	{"marks of 16 bits, a large table",
+		{.n_flows = 200,
+			.words = "proto=mix,ipv6=50,mark_bits=16",
+			.large = true,
+			.counters = true},
+		SOAK_COMPLETIONS | SOAK_COUNTERS},
 	{"X710 of 11 ms", {.n_flows = 40, .words = "profile=x710-stock,proto=udp"}, 0},
 };
+
+#define ANY UINT64_MAX
 
 static uint64_t number_of(const char *name, uint64_t usual)
 {
@@ -297,7 +306,7 @@ static const struct setup *setup_for(unsigned number, unsigned fault)
 /* A fault that never struck was not tried. */
 static void check_strikes(const struct soak *soak)
 {
-	if (soak->rounds[SOAK_FAULTY] < SOAK_ALONE)
+	if (soak->rounds[SOAK_FAULTY] < SOAK_ALONE || number_of("MILLRACE_SOAK_FAULT", ANY) != ANY)
 		return;
 	for (unsigned name = 0; name < SIM_N_FAULTS; name++)
 		if (soak->strikes[name] == 0)
@@ -320,6 +329,8 @@ static void truths_hold_whatever_happens(void **state)
 	static struct soak soak;
 	uint64_t seconds = number_of("MILLRACE_SOAK_S", 6);
 	uint64_t seed = number_of("MILLRACE_SOAK_SEED", rte_rand());
+	uint64_t only_setup = number_of("MILLRACE_SOAK_SETUP", ANY);
+	uint64_t only_fault = number_of("MILLRACE_SOAK_FAULT", ANY);
 
 	(void)state;
 	print_message("seed: MILLRACE_SOAK_SEED=%lu\n", seed);
@@ -337,7 +348,12 @@ static void truths_hold_whatever_happens(void **state)
 		/* each alone, then by chance a mix, or one alone */
 		if (n >= SOAK_ALONE)
 			fault = soak_draw(&soak, 2) == 0 ? SOAK_MIX : soak_draw(&soak, SOAK_ALONE);
-		one_pair(&soak, setup_for(first_setup + n, fault), fault);
+		if (only_fault <= SOAK_MIX)
+			fault = (unsigned)only_fault;
+		if (only_setup < RTE_DIM(setups))
+			one_pair(&soak, &setups[only_setup], fault);
+		else
+			one_pair(&soak, setup_for(first_setup + n, fault), fault);
 	}
 	soak_print(&soak);
 	check_strikes(&soak);

@@ -117,19 +117,26 @@ static bool has_rules(struct offload_live *live, void *n)
 	       offload_live_rules(live, 1) == *(const uint32_t *)n;
 }
 
-static bool is_known_by(struct offload_live *live, void *number)
+/* So many flows have slots, none of them with a mark that is another's yet. */
+static uint32_t n_with_slots(struct offload_live *live, uint32_t mark)
 {
+	uint32_t n = 0;
+
 	for (uint32_t i = 0; i < live->options.n_flows; i++) {
 		struct plane_flow answer;
 
 		if (!offload_live_knows(live, &live->flows[i]))
 			continue;
 		offload_live_ask(live, &live->flows[i], &answer);
-		if (answer.mark != 0 &&
-			offload_live_number(live, answer.mark) == *(const uint32_t *)number)
-			return true;
+		assert_true(answer.mark == 0 || answer.mark != mark);
+		n += answer.mark != 0;
 	}
-	return false;
+	return n;
+}
+
+static bool all_slots_are_given(struct offload_live *live, void *mark)
+{
+	return n_with_slots(live, *(const uint32_t *)mark) == live->options.slots;
 }
 
 /* One flow more than there are slots: whatever comes free is wanted at once. */
@@ -144,18 +151,18 @@ static void reuse_a_slot(const char *words)
 	offload_live_run(live, 50);
 	while (live->flows[ended].mark == 0)
 		ended++;
-	uint32_t mark = live->flows[ended].mark, number = offload_live_number(live, mark);
+	uint32_t mark = live->flows[ended].mark;
 
 	offload_live_fault(live, 0, "stall_delete:ms=400:times=1");
 	offload_live_kill(live, &live->flows[ended]);
 	for (unsigned i = 0; i < 20; i++) {
 		offload_live_run(live, 10);
-		assert_false(is_known_by(live, &number));
+		assert_int_equal(n_with_slots(live, mark), slots - 1);
 		assert_int_equal(offload_live_rules(live, 0), slots);
 	}
 	/* the rule that was there still marked packets of the flow that began anew: they are not the old one's */
 	offload_live_check(live);
-	assert_true(offload_live_until(live, is_known_by, &number, PROVEN_MS));
+	assert_true(offload_live_until(live, all_slots_are_given, &mark, PROVEN_MS));
 	assert_true(offload_live_until(live, has_rules, &slots, PROVEN_MS));
 	offload_live_run(live, 20);
 	offload_live_put_late(live, (ended + 1) % FLOWS, (ended + 2) % FLOWS, mark);

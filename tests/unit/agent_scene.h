@@ -32,6 +32,7 @@ struct agent_nic {
 	struct provider base;
 	_Atomic int result[INSTALLER_N_OPS]; /* by operation */
 	_Atomic uint64_t counter;	     /* of any rule */
+	_Atomic bool shut;		     /* calls wait until it is not */
 	_Atomic unsigned n_rules, n_asked[INSTALLER_N_OPS];
 	_Atomic unsigned n_shapes[PROVIDER_N_KINDS];
 };
@@ -55,9 +56,13 @@ static struct agent_nic *agent_nic_of(struct provider *provider)
 static int agent_nic_do(struct provider *provider, enum installer_op op, struct provider_why *why)
 {
 	struct agent_nic *nic = agent_nic_of(provider);
-	int result = atomic_load(&nic->result[op]);
+	const struct timespec pause = {.tv_nsec = 20000};
 
 	atomic_fetch_add(&nic->n_asked[op], 1);
+	while (atomic_load(&nic->shut))
+		nanosleep(&pause, NULL);
+	int result = atomic_load(&nic->result[op]);
+
 	if (result != 0)
 		why->error = -result;
 	return result;
@@ -112,6 +117,12 @@ static void agent_nic_leave(struct provider *provider)
 	(void)provider;
 }
 
+static uint32_t agent_nic_close(struct provider *provider)
+{
+	agent_nic_leave(provider);
+	return 0;
+}
+
 static int agent_nic_open(struct provider **provider, const struct provider_config *config)
 {
 	static const struct provider_ops ops = {
@@ -121,7 +132,7 @@ static int agent_nic_open(struct provider **provider, const struct provider_conf
 		.poll = agent_nic_poll,
 		.next_shape = agent_nic_next_shape,
 		.reset = agent_nic_leave,
-		.close = agent_nic_leave,
+		.close = agent_nic_close,
 	};
 	struct agent_nic *nic = &agent_nics[config->port_id];
 
@@ -169,7 +180,7 @@ static inline void agent_scene_begin(struct agent_scene *scene, uint32_t slots, 
 	}
 	assert_int_equal(flow_table_init(&scene->table, 512, &agent_secret, 0), 0);
 	assert_int_equal(agent_create(&scene->agent, &config), 0);
-	assert_int_equal(agent_slots_init(&wire, &config, 0), 0);
+	assert_int_equal(agent_slots_init(&wire, &config, 0xffffff), 0);
 	agent_adopt(scene->agent, 0, &wire);
 	scene->now_us = CLOCK_US_PER_S;
 	agent_turn(scene->agent, scene->now_us);

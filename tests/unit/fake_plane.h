@@ -33,6 +33,7 @@
 struct installer {
 	bool there, not_ready;
 	struct provider_abilities abilities;
+	uint64_t trial_us;
 	struct health health;
 	struct refusals refusals;
 	struct installer_counters counters;
@@ -49,6 +50,7 @@ struct plane {
 	struct installer installers[FAKE_PORTS];
 	struct agent_counters offload_counters[FAKE_PORTS];
 	struct plane_slots slots[FAKE_PORTS / 2];
+	unsigned n_come; /* flows that come into a NIC while its flows are counted */
 	struct fake_changes changes[FAKE_WORKERS];
 	/* told once */
 	struct fake_changes port_changes;
@@ -269,6 +271,9 @@ int plane_offload_counters(struct plane *plane, unsigned port, struct agent_coun
 	if (plane->silent)
 		return -ETIMEDOUT;
 	*counters = plane->offload_counters[port % FAKE_PORTS];
+	plane->offload_counters[port % FAKE_PORTS].flows[OFFLOAD_PROVEN] += plane->n_come;
+	plane->slots[port % FAKE_PORTS / 2].used += plane->n_come;
+	atomic_fetch_add(&plane->installers[port % FAKE_PORTS].counters.rules, plane->n_come);
 	return 0;
 }
 
@@ -287,12 +292,20 @@ static inline void fake_change(struct fake_changes *changes, const struct offloa
 	changes->change[changes->n++] = *change;
 }
 
+unsigned plane_port_changes(struct plane *plane, struct offload_change *changes, unsigned max)
+{
+	struct fake_changes *ports = &plane->port_changes;
+	unsigned n = 0;
+
+	while (ports->n > 0 && n < max)
+		changes[n++] = ports->change[--ports->n];
+	return n;
+}
+
 int plane_changes(struct plane *plane, struct plane_changes *where, struct offload_change *changes,
 	unsigned max, unsigned *n)
 {
-	struct fake_changes *ports = &plane->port_changes;
-
-	*n = 0;
+	*n = plane_port_changes(plane, changes, max);
 	if (plane->silent)
 		return -ETIMEDOUT;
 	for (unsigned worker = 0; worker < FAKE_WORKERS; worker++) {
@@ -301,8 +314,6 @@ int plane_changes(struct plane *plane, struct plane_changes *where, struct offlo
 		while (where->worker[worker] < ring->n && *n < max)
 			changes[(*n)++] = ring->change[where->worker[worker]++];
 	}
-	while (ports->n > 0 && *n < max)
-		changes[(*n)++] = ports->change[--ports->n];
 	return 0;
 }
 
@@ -314,6 +325,11 @@ bool installer_ready(const struct installer *installer)
 const struct provider_abilities *installer_abilities(const struct installer *installer)
 {
 	return &installer->abilities;
+}
+
+uint64_t installer_trial_us(const struct installer *installer)
+{
+	return installer->trial_us;
 }
 
 struct health *installer_health(struct installer *installer)

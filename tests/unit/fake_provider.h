@@ -34,6 +34,7 @@ struct fake_place {
 	bool lost;    /* ... and will not come, but by fake_tell() */
 	uint8_t op;
 	uint32_t mark;
+	uint64_t due_us; /* no answer before; clock of the machine */
 };
 
 struct fake {
@@ -46,17 +47,26 @@ struct fake {
 	/* under the lock */
 	bool async;
 	bool holds_answers;
+	unsigned answer_us;   /* answers come so late */
 	bool no_counters;     /* no rule has one */
 	unsigned lose_one_in; /* answers that never come; 0: none */
 	unsigned queue;	      /* operations under way at most; 0: any number */
 	int result[3];	      /* by operation */
+	bool guesses;	      /* of inserts that fail it does not know why */
 	struct fake_place place[FAKE_PLACES];
 	struct fake_call log[FAKE_LOG];
 	unsigned n_calls, n_pending, n_most, n_resets, n_closed;
+	unsigned n_stay; /* rules that do not go at the end */
 	unsigned n_shapes[PROVIDER_N_KINDS];
 	unsigned n_actions; /* of each kind; 0: any number */
 	unsigned faults;    /* asked for what the contract forbids */
 	bool open_fails;
+	uint32_t mark_max;
+	bool trying;		       /* some kinds are not granted at first, */
+	bool none;		       /* ... or none is, since something failed, */
+	bool dead;		       /* ... or all */
+	bool grants;		       /* ... and by the next trial are */
+	unsigned n_trials, trials;     /* how often it was tried again, and what number was told */
 	struct provider_done told[16]; /* by fake_tell() */
 	unsigned n_told;
 };
@@ -103,7 +113,8 @@ static int fake_do(
 			.place = number, .op = (uint8_t)op, .worker = (uint8_t)worker};
 	fake.faults += place->pending && !place->lost;
 	if (fake.result[op])
-		ret = fake_refuse(why, fake.result[op]);
+		ret = fake_refuse(why, fake.result[op]),
+		why->guess = op == PROVIDER_INSERT && fake.guesses;
 	else if (op == PROVIDER_INSERT && (place->rule || place->pending))
 		ret = fake_refuse(why, -EAGAIN);
 	else if (fake.async && op != FAKE_COUNT && fake.queue && fake.n_pending >= fake.queue)
@@ -113,6 +124,7 @@ static int fake_do(
 		fake.n_pending += !place->pending;
 		place->pending = true;
 		place->op = (uint8_t)op;
+		place->due_us = monotonic_us() + fake.answer_us;
 		place->lost = fake.lose_one_in && draw_next(&fake.draw) % fake.lose_one_in == 0;
 		if (fake.n_pending > fake.n_most)
 			fake.n_most = fake.n_pending;
@@ -165,7 +177,7 @@ static unsigned fake_poll(struct provider *provider, struct provider_done *done,
 		uint32_t number = (from + i * 1237) % FAKE_PLACES;
 		struct fake_place *place = &fake.place[number];
 
-		if (!place->pending || place->lost)
+		if (!place->pending || place->lost || monotonic_us() < place->due_us)
 			continue;
 		place->pending = false;
 		place->rule = place->op == PROVIDER_INSERT;
@@ -200,10 +212,24 @@ static void fake_reset(struct provider *provider)
 	fake_forget(&fake.n_resets);
 }
 
-static void fake_close(struct provider *provider)
+static uint32_t fake_close(struct provider *provider)
 {
 	(void)provider;
 	fake_forget(&fake.n_closed);
+	return fake.n_stay;
+}
+
+static void fake_try_again(struct provider *provider, unsigned number)
+{
+	pthread_mutex_lock(&fake.lock);
+	fake.n_trials++;
+	fake.trials = number;
+	fake.faults += fake.n_pending > 0;
+	for (unsigned kind = 0; kind < PROVIDER_N_KINDS && fake.grants; kind++) {
+		provider->abilities.kind[kind] |= provider->abilities.trying[kind];
+		provider->abilities.trying[kind] = false;
+	}
+	pthread_mutex_unlock(&fake.lock);
 }
 
 static int fake_open(struct provider **provider, const struct provider_config *config)
@@ -214,6 +240,7 @@ static int fake_open(struct provider **provider, const struct provider_config *c
 		.query = fake_query,
 		.poll = fake_poll,
 		.next_shape = fake_next_shape,
+		.try_again = fake_try_again,
 		.reset = fake_reset,
 		.close = fake_close,
 	};
@@ -225,7 +252,20 @@ static int fake_open(struct provider **provider, const struct provider_config *c
 	fake.base.ops = &ops;
 	fake.base.abilities = (struct provider_abilities){.back_end = "fake",
 		.mark_bits = 24,
+		.mark_max = fake.mark_max,
 		.kind = {[PROVIDER_IPV6_TCP] = true, [PROVIDER_IPV4_UDP] = true}};
+	for (unsigned kind = 0; fake.none && kind < PROVIDER_N_KINDS; kind++) {
+		fake.base.abilities.kind[kind] = false;
+		fake.base.abilities.trying[kind] = true;
+		fake.base.abilities.refused[kind].error = EIO;
+	}
+	fake.base.abilities.dead = fake.dead;
+	for (unsigned kind = PROVIDER_IPV4_SCTP; fake.trying && kind <= PROVIDER_IPV4_ICMP;
+		kind++) {
+		fake.base.abilities.trying[kind] = true;
+		fake.base.abilities.refused[kind] =
+			(struct provider_why){.error = EBUSY, .words = "not now"};
+	}
 	*provider = &fake.base;
 	return 0;
 }
@@ -259,6 +299,15 @@ static inline unsigned fake_calls(void)
 {
 	pthread_mutex_lock(&fake.lock);
 	unsigned n = fake.n_calls;
+
+	pthread_mutex_unlock(&fake.lock);
+	return n;
+}
+
+static inline unsigned fake_pending(void)
+{
+	pthread_mutex_lock(&fake.lock);
+	unsigned n = fake.n_pending;
 
 	pthread_mutex_unlock(&fake.lock);
 	return n;

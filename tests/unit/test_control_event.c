@@ -356,10 +356,93 @@ static void test_offload(void **state)
 	talker_destroy(talker);
 }
 
+/* The operator and those who follow hear of a breaker. */
+static void test_breaker(void **state)
+{
+	static const struct {
+		enum health_state state;
+		const char *name, *note;
+	} steps[] = {
+		{HEALTH_OPEN, "open",
+			"left: its NIC is given no flows for now, and software carries on (packets "
+			"came without the mark)"},
+		{HEALTH_TRYING, "trying", "left: its NIC is tried with a few flows"},
+		{HEALTH_CLOSED, "closed",
+			"left: its NIC keeps its word again, and is given flows as before"},
+	};
+	struct scene *scene = *state;
+	struct health *health = &scene->plane.installers[0].health;
+	struct talker *talker = follow(scene, FOLLOW_PORTS);
+
+	scene->plane.installers[0].there = true;
+	health->why = OFFLOAD_UNMARKED;
+	for (unsigned i = 0; i < 3; i++) {
+		unsigned notes = scene->n_notes;
+
+		health->opened += steps[i].state == HEALTH_OPEN;
+		health->state = (uint8_t)steps[i].state;
+		scene_now_us += 250000;
+		json_t *line = talker_line(scene, talker);
+
+		assert_string_equal(text_of(line, "event"), "breaker");
+		assert_string_equal(text_of(line, "port"), "left");
+		assert_string_equal(text_of(line, "breaker"), steps[i].name);
+		assert_string_equal(text_of(line, "reason"), "unmarked");
+		json_decref(line);
+		assert_int_equal(scene->n_notes - notes, 1);
+		assert_string_equal(scene->note, steps[i].note);
+	}
+	talker_destroy(talker);
+}
+
+/* Nobody looks all the time: what came and went in between is told, in its order. */
+static void test_breaker_between_looks(void **state)
+{
+	static const struct {
+		enum health_state state;
+		unsigned opened;
+		const char *names[4];
+	} looks[] = {
+		{HEALTH_TRYING, 1, {"open", "trying"}},
+		{HEALTH_OPEN, 2, {"open"}},
+		{HEALTH_OPEN, 3, {"trying", "open"}},
+		{HEALTH_OPEN, 3, {NULL}},
+		/* the state is seen before it is counted */
+		{HEALTH_TRYING, 3, {"trying"}},
+		{HEALTH_OPEN, 3, {"open"}},
+		{HEALTH_OPEN, 4, {NULL}},
+		{HEALTH_CLOSED, 4, {"trying", "closed"}},
+		{HEALTH_CLOSED, 1000, {"open", "trying", "closed"}},
+		{HEALTH_CLOSED, 1000, {NULL}},
+	};
+	struct scene *scene = *state;
+	struct health *health = &scene->plane.installers[0].health;
+	struct talker *talker = follow(scene, FOLLOW_PORTS);
+	unsigned notes = 0;
+
+	scene->plane.installers[0].there = true;
+	for (unsigned i = 0; i < sizeof(looks) / sizeof(looks[0]); i++) {
+		health->opened = looks[i].opened;
+		health->state = (uint8_t)looks[i].state;
+		scene_now_us += 250000;
+		scene_settle(scene);
+		for (unsigned j = 0; looks[i].names[j]; j++, notes++) {
+			json_t *line = talker_line(scene, talker);
+
+			assert_string_equal(text_of(line, "breaker"), looks[i].names[j]);
+			json_decref(line);
+		}
+		assert_int_equal(scene->n_notes, notes);
+	}
+	talker_destroy(talker);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SCENE_TEST(test_offload),
+		SCENE_TEST(test_breaker),
+		SCENE_TEST(test_breaker_between_looks),
 		SCENE_TEST(test_flows),
 		SCENE_TEST(test_longest_addresses),
 		SCENE_TEST(test_ports),

@@ -329,6 +329,24 @@ static void test_offloaded(void **state)
 	json_decref(lines);
 }
 
+/* A flow in software, at a port that has all that reasons speak of. */
+static void add_unlucky(struct scene *scene)
+{
+	struct installer *installer = &scene->plane.installers[0];
+
+	add_offloaded(scene, OFFLOAD_SOFTWARE, OFFLOAD_SOFTWARE);
+	scene->plane.config.offload.slots = 512;
+	scene->plane.flow.retry_us[0] = CLOCK + 1500000;
+	strcpy(installer->abilities.unable, "no marks come");
+	installer->abilities.refused[PROVIDER_IPV4_TCP].error = EINVAL;
+	strcpy(installer->abilities.refused[PROVIDER_IPV4_TCP].words, "no tcp");
+	installer->trial_us = CLOCK + 2000000;
+	installer->health.state = HEALTH_OPEN;
+	installer->health.why = OFFLOAD_UNMARKED;
+	installer->health.since_us = CLOCK - 3000000;
+	installer->health.retry_us = CLOCK + 250000;
+}
+
 /* Every reason has its sentence, with the numbers and words that belong to it. */
 static void test_reasons(void **state)
 {
@@ -342,10 +360,13 @@ static void test_reasons(void **state)
 		{OFFLOAD_SLOWED,
 			"its rate fell below half of the threshold of 1,000 packets a second"},
 		{OFFLOAD_SHORT, "it has had too few packets"},
-		{OFFLOAD_DISPLACED, "busier flows took its place in the queue"},
-		{OFFLOAD_NO_SLOT, "all numbers by which NICs name flows are in use; a wire may "
-				  "have 512"},
-		{OFFLOAD_NO_NIC, "no NIC is there that takes rules and marks: no marks come"},
+		{OFFLOAD_DISPLACED, "busier flows took its place in the queue; next try in 1.5 s"},
+		{OFFLOAD_NO_SLOT, "no mark is free for it; a wire may have 512 flows in its NICs; "
+				  "next try in 1.5 s"},
+		{OFFLOAD_NO_NIC, "no NIC is there that takes rules and marks: no marks come; "
+				 "next try in 2.0 s"},
+		{OFFLOAD_TRIAL, "port left could not be tried yet with rules for ipv4/tcp flows: "
+				"EINVAL, \"no tcp\"; next try in 2.0 s"},
 		{OFFLOAD_KIND, "port left takes no rules for ipv4/tcp flows: EINVAL, \"no tcp\""},
 		{OFFLOAD_MARKLESS, "port left accepts rules for ipv4/tcp flows, and none has ever "
 				   "marked a packet"},
@@ -361,16 +382,7 @@ static void test_reasons(void **state)
 		{OFFLOAD_COUNTER, "the NIC's counter does not move with its packets"},
 	};
 
-	add_offloaded(scene, OFFLOAD_SOFTWARE, OFFLOAD_SOFTWARE);
-	scene->plane.config.offload.slots = 512;
-	scene->plane.flow.retry_us[0] = CLOCK + 1500000;
-	strcpy(installer->abilities.unable, "no marks come");
-	installer->abilities.refused[PROVIDER_IPV4_TCP].error = EINVAL;
-	strcpy(installer->abilities.refused[PROVIDER_IPV4_TCP].words, "no tcp");
-	installer->health.state = HEALTH_OPEN;
-	installer->health.why = OFFLOAD_UNMARKED;
-	installer->health.since_us = CLOCK - 3000000;
-	installer->health.retry_us = CLOCK + 250000;
+	add_unlucky(scene);
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		scene->plane.offload[1][17].reason[0] = cases[i].reason;
 		json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
@@ -382,9 +394,10 @@ static void test_reasons(void **state)
 		assert_string_equal(text_of(direction(line, 0), "reason"),
 			offload_reason_name(cases[i].reason));
 		assert_int_equal(number_of(line, "retry_in_us"), 1500000);
-		assert_int_equal(refusal != NULL,
-			cases[i].reason >= OFFLOAD_REFUSALS || cases[i].reason == OFFLOAD_KIND);
-		if (cases[i].reason == OFFLOAD_KIND)
+		assert_int_equal(refusal != NULL, cases[i].reason >= OFFLOAD_REFUSALS ||
+							  cases[i].reason == OFFLOAD_KIND ||
+							  cases[i].reason == OFFLOAD_TRIAL);
+		if (cases[i].reason == OFFLOAD_KIND || cases[i].reason == OFFLOAD_TRIAL)
 			assert_string_equal(text_of(refusal, "words"), "no tcp");
 		json_decref(lines);
 	}
@@ -406,6 +419,23 @@ static void test_other_reasons(void **state)
 	assert_true(json_is_null(json_object_get(json_array_get(lines, 0), "marked_packets")));
 	assert_null(json_object_get(direction(json_array_get(lines, 0), 0), "since"));
 	json_decref(lines);
+	/* nor was it when it was queued */
+	struct offload_change *change = scene->plane.flow.changes;
+
+	scene->plane.flow.n_changes = 1;
+	*change = (struct offload_change){.key = record->key,
+		.kind = CHANGE_FLOW,
+		.after = OFFLOAD_QUEUED,
+		.reason = OFFLOAD_BUSY};
+	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
+	const json_t *told =
+		json_array_get(json_object_get(json_array_get(lines, 0), "changes"), 0);
+
+	assert_string_equal(text_of(told, "because"),
+		"every flow is given to the NIC, since the threshold is 0");
+	assert_null(json_object_get(told, "rate_pps"));
+	json_decref(lines);
+	scene->plane.flow.n_changes = 0;
 	scene->plane.offload[1][17].reason[0] = OFFLOAD_BREAKER;
 	health->state = HEALTH_TRYING;
 	health->why = OFFLOAD_COUNTER;
@@ -429,7 +459,7 @@ static void test_other_reasons(void **state)
 	scene->plane.offload[1][17].reason[0] = OFFLOAD_KIND;
 	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":47"), 1);
 	assert_string_equal(text_of(json_array_get(lines, 0), "where_because"),
-		"NICs are given flows of TCP, UDP, SCTP and ICMP only");
+		"NICs are given flows of TCP, UDP, SCTP, ICMP and ICMPv6 only");
 	json_decref(lines);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* offload show, offload events, and what else is told of offload: breakers, filters. */
+/* offload show, offload events, and what else is told of offload: filters. */
 
 #include "unit/control_scene.h"
 
@@ -214,6 +214,25 @@ static void test_rates(void **state)
 	}
 }
 
+/* While flows come no flow is told to be in the NIC without a rule, or without a slot. */
+static void test_flows_that_come(void **state)
+{
+	struct scene *scene = *state;
+	struct installer *installer = add_installer(scene, 0);
+
+	scene->plane.offload_counters[0].flows[OFFLOAD_PROVEN] = 3000;
+	scene->plane.slots[0] = (struct plane_slots){.n = 65536, .used = 3000};
+	installer->counters.rules = 3000;
+	scene->plane.n_come = 5;
+	json_t *lines = expect_lines(scene, SHOW, 4);
+	const json_t *line = json_array_get(lines, 0);
+
+	assert_int_equal(number_of(object_of(line, "flows"), "in_hw"), 3000);
+	assert_int_equal(number_of(line, "slots_used"), 3005);
+	assert_int_equal(number_of(line, "rules"), 3005);
+	json_decref(lines);
+}
+
 static void test_health(void **state)
 {
 	struct scene *scene = *state;
@@ -245,9 +264,20 @@ static void test_health(void **state)
 	lines = expect_lines(scene, SHOW, 4);
 	told = object_of(json_array_get(lines, 0), "health");
 	assert_string_equal(text_of(told, "reason"), "refused");
-	assert_string_equal(
-		text_of(told, "because"), "the NIC's driver refused it: EIO, \"queue stuck\"");
+	assert_string_equal(text_of(told, "because"),
+		"the NIC's driver refused it: EIO, \"queue stuck\"; a restart of the port may help "
+		"(--offload-restart yes)");
 	json_decref(lines);
+	/* that is the way out where it is not taken anyway, and as long as it is needed */
+	for (unsigned i = 0; i < 2; i++) {
+		scene->plane.config.offload.restart = i == 0;
+		health->state = i == 0 ? HEALTH_OPEN : HEALTH_CLOSED;
+		lines = expect_lines(scene, SHOW, 4);
+		told = object_of(json_array_get(lines, 0), "health");
+		assert_string_equal(text_of(told, "because"),
+			"the NIC's driver refused it: EIO, \"queue stuck\"");
+		json_decref(lines);
+	}
 }
 
 static struct offload_change change_at(uint64_t time_us, enum change_kind kind, uint16_t sport)
@@ -303,9 +333,33 @@ static void test_events(void **state)
 		}
 		json_decref(lines);
 	}
+	/* what is told once is not lost to who asks while a worker does not answer */
+	add_change(&scene->plane.port_changes, 90, CHANGE_GHOST, 0);
 	scene->plane.silent = true;
 	expect_error(
 		scene, EVENTS, "offload events: a thread of the packet path does not answer", 1);
+	scene->plane.silent = false;
+	json_t *lines = expect_lines(scene, EVENTS, 7);
+
+	assert_string_equal(text_of(json_array_get(lines, 6), "event"), "ghost");
+	json_decref(lines);
+}
+
+/* Ports keep the oldest ones only: control takes them, though nobody asks. */
+static void test_ports_are_listened_to(void **state)
+{
+	struct scene *scene = *state;
+
+	for (unsigned i = 1; i <= 40; i++) {
+		add_change(&scene->plane.port_changes, 10 * i, CHANGE_RESET, 0);
+		scene_now_us += S;
+		scene_step(scene);
+		assert_int_equal(scene->plane.port_changes.n, 0);
+		assert_string_equal(
+			scene->note, "right: the port was stopped and started; its rules are gone");
+		scene->note[0] = '\0';
+	}
+	json_decref(expect_lines(scene, EVENTS, 40));
 }
 
 /* Of a kind of flows at a port: the sentence names it. */
@@ -319,7 +373,23 @@ static void test_kind_events(void **state)
 	change.time_us++;
 	change.kind = CHANGE_KIND_IN;
 	fake_change(&scene->plane.port_changes, &change);
-	json_t *lines = expect_lines(scene, EVENTS, 2);
+	change.time_us++;
+	change.kind = CHANGE_TRIED;
+	change.detail = 1u << PROVIDER_IPV4_TCP | 1u << PROVIDER_IPV6_UDP;
+	fake_change(&scene->plane.port_changes, &change);
+	change.time_us++;
+	change.kind = CHANGE_UNTRIED;
+	change.reason = OFFLOAD_REFUSALS;
+	fake_change(&scene->plane.port_changes, &change);
+	json_t *lines = expect_lines(scene, EVENTS, 4);
+
+	assert_string_equal(text_of(json_array_get(lines, 2), "event"), "tried");
+	assert_string_equal(text_of(json_array_get(lines, 2), "because"),
+		"a later trial was granted rules for flows of ipv4/tcp, ipv6/udp");
+	assert_string_equal(text_of(json_array_get(lines, 3), "event"), "untried");
+	assert_string_equal(text_of(json_array_get(lines, 3), "because"),
+		"what the port does with rules cannot be tried now, and will be again: "
+		"the NIC's driver refused it");
 
 	assert_string_equal(text_of(json_array_get(lines, 0), "event"), "kind_out");
 	assert_string_equal(text_of(json_array_get(lines, 0), "because"),
@@ -437,46 +507,6 @@ static void test_follow(void **state)
 	talker_destroy(talker);
 }
 
-/* The operator and those who follow hear of a breaker. */
-static void test_breaker(void **state)
-{
-	static const struct {
-		enum health_state state;
-		const char *name, *note;
-	} steps[] = {
-		{HEALTH_OPEN, "open",
-			"left: its NIC is given no flows for now, and software carries on (packets "
-			"came without the mark)"},
-		{HEALTH_TRYING, "trying", NULL},
-		{HEALTH_CLOSED, "closed",
-			"left: its NIC keeps its word again, and is given flows as before"},
-	};
-	struct scene *scene = *state;
-	struct health *health = &add_installer(scene, 0)->health;
-	struct talker *talker = talker_create(scene);
-
-	talker_ask(talker, "{\"ask\":\"event follow\",\"with\":{\"flows\":false}}");
-	scene_settle(scene);
-	health->why = OFFLOAD_UNMARKED;
-	for (unsigned i = 0; i < 3; i++) {
-		unsigned notes = scene->n_notes;
-
-		health->state = (uint8_t)steps[i].state;
-		scene_now_us += 250000;
-		json_t *line = talker_line(scene, talker);
-
-		assert_string_equal(text_of(line, "event"), "breaker");
-		assert_string_equal(text_of(line, "port"), "left");
-		assert_string_equal(text_of(line, "breaker"), steps[i].name);
-		assert_string_equal(text_of(line, "reason"), "unmarked");
-		json_decref(line);
-		assert_int_equal(scene->n_notes - notes, steps[i].note != NULL);
-		if (steps[i].note)
-			assert_string_equal(scene->note, steps[i].note);
-	}
-	talker_destroy(talker);
-}
-
 /* By the direction that is further on; nobody offloads: software. */
 static void test_filter(void **state)
 {
@@ -524,7 +554,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		SCENE_TEST(test_show),
 		SCENE_TEST(test_unable),
+		SCENE_TEST(test_ports_are_listened_to),
 		SCENE_TEST(test_rates),
+		SCENE_TEST(test_flows_that_come),
 		SCENE_TEST(test_health),
 		SCENE_TEST(test_events),
 		SCENE_TEST(test_kind_events),
@@ -532,7 +564,6 @@ int main(void)
 		SCENE_TEST(test_told_once),
 		SCENE_TEST(test_many),
 		SCENE_TEST(test_follow),
-		SCENE_TEST(test_breaker),
 		SCENE_TEST(test_filter),
 	};
 

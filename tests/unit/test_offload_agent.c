@@ -364,8 +364,21 @@ static void displaced_ones_tell_the_end(void **state)
 	least->rate = 0;
 	agent_sample(scene.agent, flow, 0, 0);
 	check_change(&scene, flow, 0, 0, OFFLOAD_QUEUED, OFFLOAD_BUSY);
+	/* with threshold 0 its rate was not measured */
+	assert_int_equal(scene.agent->changes.change[scene.agent->changes.n - 1].detail, 0);
 	scene.agent->changes.n--;
 	check_change(&scene, first, 0, 1, OFFLOAD_SOFTWARE, OFFLOAD_DISPLACED);
+	scene.agent->changes.n++;
+	/* it waits, however many of its packets come, and whether or not there is room again */
+	uint64_t n_changes = scene.agent->changes.n;
+
+	scene.agent->port[0].queue.n = 0;
+	agent_sample(scene.agent, first, 0, 1);
+	assert_int_equal(scene.agent->changes.n, n_changes);
+	scene.now_us += 100000;
+	scene.agent->now_us = scene.now_us;
+	agent_sample(scene.agent, first, 0, 1);
+	check_change(&scene, first, 0, 1, OFFLOAD_QUEUED, OFFLOAD_BUSY);
 	agent_scene_end(&scene);
 }
 

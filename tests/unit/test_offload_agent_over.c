@@ -51,7 +51,7 @@ static void a_reason_that_is_over_is_not_told(void **state)
 	agent_scene_begin(&scene, 64, false);
 	uint32_t fell = agent_flow(&scene, IPPROTO_UDP, 1);
 	uint32_t broke = agent_flow(&scene, IPPROTO_UDP, 2);
-	_Atomic uint8_t *health = &installer_health(scene.installer[0])->state;
+	struct health *health = installer_health(scene.installer[0]);
 
 	agent_prove(&scene, fell, 0, 0);
 	agent_prove(&scene, broke, 0, 0);
@@ -61,11 +61,12 @@ static void a_reason_that_is_over_is_not_told(void **state)
 	agent_pass_ms(&scene, 100);
 	assert_string_equal(reason_told(&scene, fell), "quiet");
 
-	atomic_store(health, HEALTH_OPEN);
+	atomic_store(&health->retry_us, UINT64_MAX);
+	atomic_store(&health->state, HEALTH_OPEN);
 	agent_pass_ms(&scene, 1000);
 	agent_until(&scene, agent_state(&scene, broke, 0) == OFFLOAD_SOFTWARE);
 	assert_string_equal(reason_told(&scene, broke), "breaker");
-	atomic_store(health, HEALTH_CLOSED);
+	atomic_store(&health->state, HEALTH_CLOSED);
 	assert_string_equal(reason_told(&scene, broke), "quiet");
 	agent_scene_end(&scene);
 }
@@ -132,6 +133,91 @@ static void a_suspect_that_falls_silent_leaves(void **state)
 	agent_scene_end(&scene);
 }
 
+/* Changes of that kind so far; the newest one's reason. */
+static unsigned n_told(const struct agent_scene *scene, enum change_kind kind, uint8_t *reason)
+{
+	const struct change_ring *ring = &scene->agent->changes;
+	unsigned n = 0;
+
+	assert_true(ring->n <= CHANGE_RING);
+	for (uint64_t i = 0; i < ring->n; i++) {
+		if (ring->change[i].kind != kind)
+			continue;
+		*reason = (uint8_t)ring->change[i].reason;
+		n++;
+	}
+	return n;
+}
+
+/* A NIC that refuses a delete has answered: that is told as what it is, once a second. */
+static void a_refused_delete_is_not_late(void **state)
+{
+	struct agent_scene scene;
+	uint8_t reason = 0;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	struct agent_nic *nic = &agent_nics[0];
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+	agent_prove(&scene, flow, 0, 0);
+	atomic_store(&nic->result[INSTALLER_REMOVE], -EIO);
+	fall_out(&scene, flow);
+	agent_until(&scene, n_told(&scene, CHANGE_DELETE_REFUSED, &reason) == 1);
+	const struct refusal *refusal = refusal_of(installer_refusals(scene.installer[0]), reason);
+
+	assert_non_null(refusal);
+	assert_int_equal(refusal->error, EIO);
+	for (unsigned tries = 1; tries < 8; tries++) {
+		uint32_t slot = agent_record(&scene, flow)->slot;
+		const struct slot_side *side = &scene.agent->wire[0].slots.slots[slot].side[0];
+
+		agent_pass_ms(&scene, 500);
+		agent_until(&scene, !side->awaited);
+	}
+	assert_true(atomic_load(&nic->n_asked[INSTALLER_REMOVE]) > 4);
+	assert_in_range(n_told(&scene, CHANGE_DELETE_REFUSED, &reason), 2, 5);
+	assert_int_equal(n_told(&scene, CHANGE_STALLED, &reason), 0);
+	assert_int_equal(scene.agent->port[0].counters.stalled, 0);
+	atomic_store(&nic->result[INSTALLER_REMOVE], 0);
+	agent_pass_ms(&scene, 600);
+	agent_until(&scene, agent_state(&scene, flow, 0) == OFFLOAD_SOFTWARE);
+	agent_scene_end(&scene);
+}
+
+/* However often somebody looks whether it came. */
+static void a_late_answer_counts_once(void **state)
+{
+	struct agent_scene scene;
+	uint8_t reason;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	const struct agent_counters *counters = &scene.agent->port[0].counters;
+	struct agent_nic *nic = &agent_nics[0];
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+	atomic_store(&nic->shut, true);
+	agent_sample(scene.agent, flow, 0, 0);
+	agent_pass_ms(&scene, 300);
+	assert_int_equal(counters->stalled, 0);
+	agent_pass_ms(&scene, 4000);
+	assert_int_equal(counters->stalled, 1);
+	assert_int_equal(n_told(&scene, CHANGE_STALLED, &reason), 1);
+	assert_int_equal(reason, OFFLOAD_STALLED);
+	atomic_store(&nic->shut, false);
+	agent_until(&scene, agent_state(&scene, flow, 0) == OFFLOAD_ACCEPTED);
+	/* the delete is another one */
+	agent_packet(&scene, flow, 0, 0, true);
+	atomic_store(&nic->shut, true);
+	fall_out(&scene, flow);
+	agent_pass_ms(&scene, 4000);
+	assert_int_equal(counters->stalled, 2);
+	atomic_store(&nic->shut, false);
+	agent_until(&scene, agent_state(&scene, flow, 0) == OFFLOAD_SOFTWARE);
+	agent_scene_end(&scene);
+}
+
 static void few_packets_are_not_worth_a_rule(void **state)
 {
 	struct agent_scene scene;
@@ -162,6 +248,8 @@ int main(void)
 		cmocka_unit_test(a_wait_does_not_come_back_after_weeks),
 		cmocka_unit_test(a_refusal_keeps_its_reason),
 		cmocka_unit_test(a_suspect_that_falls_silent_leaves),
+		cmocka_unit_test(a_refused_delete_is_not_late),
+		cmocka_unit_test(a_late_answer_counts_once),
 		cmocka_unit_test(few_packets_are_not_worth_a_rule),
 	};
 

@@ -213,6 +213,7 @@ static void creates_that_fail(void **state)
 			if (ret == -ENOSPC)
 				assert_string_equal(
 					why.words, "its completion says error, and not why");
+			assert_int_equal(why.guess, ret == -ENOSPC);
 			good += ret == 0;
 		}
 	}
@@ -241,6 +242,47 @@ static void destroys_that_fail(void **state)
 	scene_close(&scene);
 }
 
+/* A rule of the trial that would not go then goes later. */
+static void the_trials_own_rules_go(void **state)
+{
+	struct provider_scene scene;
+	struct provider_done done[8];
+	uint64_t begin = monotonic_us();
+
+	(void)state;
+	scene_port(&scene, "profile=cx6-hws,load=order,flows=1", true);
+	scene_fault(&scene, "fail:op=destroy:times=8");
+	assert_int_equal(provider_open(&scene.provider, &scene.config), 0);
+	assert_string_equal(provider_abilities(scene.provider)->back_end, "rte_flow async");
+	assert_int_equal(scene_count(&scene, "flow_rules"), 1);
+	while (scene_count(&scene, "flow_rules") > 0 && monotonic_us() - begin < 10000000)
+		assert_int_equal(provider_poll(scene.provider, done, 8), 0);
+	assert_int_equal(scene_count(&scene, "flow_rules"), 0);
+	scene_close(&scene);
+}
+
+/* Of both back ends: what is not tried any more is not known, and the port has no rules for now. */
+static void nothing_is_tried_when_all_ends(void **state)
+{
+	static const atomic_bool stop = true;
+	struct provider_scene scene;
+
+	(void)state;
+	for (unsigned async = 0; async < 2; async++) {
+		scene_port(&scene, "profile=cx6-hws,load=order,flows=1", async != 0);
+		scene.config.stop = &stop;
+		assert_int_equal(provider_open(&scene.provider, &scene.config), 0);
+		const struct provider_abilities *told = provider_abilities(scene.provider);
+
+		assert_string_equal(told->back_end, "none");
+		for (unsigned kind = 0; kind < PROVIDER_N_KINDS; kind++) {
+			assert_true(told->trying[kind]);
+			assert_int_equal(told->refused[kind].error, ECANCELED);
+		}
+		scene_close(&scene);
+	}
+}
+
 static void a_push_that_fails(void **state)
 {
 	struct offload_rule rule = scene_idle_rule(4);
@@ -267,6 +309,28 @@ static void a_push_that_fails(void **state)
 }
 
 /* What a dead NIC was not told of is not told to it when it is back. */
+/* No longer a fault that is on, and dead all the same: it takes no push. */
+static void the_dead_take_nothing(void **state)
+{
+	struct offload_rule rule = scene_idle_rule(4);
+	struct provider_scene scene;
+	struct provider_why why;
+
+	(void)state;
+	open_async(&scene, ",flows=1");
+	scene_fault(&scene, "dead");
+	scene_fault(&scene, "dead:off");
+	ask_insert(&scene, 3);
+	expect_silence(&scene, 5000);
+	assert_int_equal(provider_insert(scene.provider, 4, &rule, &why), -EIO);
+	assert_int_equal(why.error, EIO);
+	assert_int_equal(rte_eth_dev_stop(scene.nic.id), 0);
+	nic_start(&scene.nic);
+	provider_reset(scene.provider);
+	assert_int_equal(scene_insert(&scene, 4, &rule, &why), 0);
+	scene_close(&scene);
+}
+
 static void a_restart_ends_all(void **state)
 {
 	static const char *const faults[] = {
@@ -348,7 +412,10 @@ int main(void)
 		cmocka_unit_test(an_answer_that_came_too_late),
 		cmocka_unit_test(creates_that_fail),
 		cmocka_unit_test(destroys_that_fail),
+		cmocka_unit_test(the_trials_own_rules_go),
+		cmocka_unit_test(nothing_is_tried_when_all_ends),
 		cmocka_unit_test(a_push_that_fails),
+		cmocka_unit_test(the_dead_take_nothing),
 		cmocka_unit_test(a_restart_ends_all),
 		cmocka_unit_test(closed_in_the_middle),
 	};

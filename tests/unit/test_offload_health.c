@@ -156,25 +156,107 @@ static void deletes_count_in_a_row_only(void **state)
 
 	(void)state;
 	health_init(&health, &config);
+	atomic_store(&health.worker[0].in_hw, 1);
 	for (unsigned i = 0; i < 15; i++) {
-		health_delete_failed(&health, OFFLOAD_STALLED);
+		health_delete_failed(&health, OFFLOAD_STALLED, false);
 		assert_int_equal(health_turn(&health, now_us += 100 * MS), HEALTH_STAYS);
 	}
 	/* one call that does well ends the row */
 	health_call(&health, true, 0);
 	for (unsigned i = 0; i < 15; i++) {
-		health_delete_failed(&health, OFFLOAD_STALLED);
+		health_delete_failed(&health, OFFLOAD_STALLED, false);
 		assert_int_equal(health_turn(&health, now_us += 3 * S), HEALTH_STAYS);
 	}
-	health_delete_failed(&health, OFFLOAD_STALLED);
+	health_delete_failed(&health, OFFLOAD_STALLED, false);
 	assert_int_equal(health_turn(&health, now_us += 3 * S), HEALTH_OPENS);
 	assert_int_equal(atomic_load(&health.why), OFFLOAD_STALLED);
 	assert_int_equal(health_turn(&health, now_us += S), HEALTH_TRIES);
 	for (unsigned i = 0; i < 20; i++)
-		health_delete_failed(&health, OFFLOAD_STALLED);
+		health_delete_failed(&health, OFFLOAD_STALLED, false);
 	health_proven(&health.worker[0]);
 	assert_int_equal(health_turn(&health, now_us += MS), HEALTH_STAYS);
 	assert_int_equal(health_turn(&health, now_us += S), HEALTH_CLOSES);
+}
+
+/* A dead port, or one that is full of others' rules: it is restarted, but not for ever. */
+static void guesses_restart_more_and_more_seldom(void **state)
+{
+	const struct health_config config = {0};
+	struct health health;
+	uint64_t now_us = S;
+	uint32_t restarts = 0;
+
+	(void)state;
+	health_init(&health, &config);
+	for (unsigned i = 1; i <= 40; i++) {
+		for (unsigned j = 0; j < 3; j++)
+			health_call_guessed(&health, OFFLOAD_REFUSALS);
+		health_turn(&health, now_us);
+		assert_int_equal(health_state(&health), HEALTH_OPEN);
+		assert_int_equal(atomic_load(&health.why), OFFLOAD_REFUSALS);
+		while (health_turn(&health, now_us) == HEALTH_STAYS)
+			now_us += 100 * MS;
+		assert_int_equal(health_calls_fail(&health),
+			i == 1 || i == 2 || i == 4 || i == 8 || i == 16 || i == 32);
+		restarts += health_calls_fail(&health);
+	}
+	assert_int_equal(restarts, 6);
+	/* what is known counts each time */
+	for (unsigned i = 0; i < 3; i++) {
+		health_call_guessed(&health, OFFLOAD_REFUSALS);
+		health_call(&health, false, OFFLOAD_STALLED);
+		health_turn(&health, now_us);
+		while (health_turn(&health, now_us) == HEALTH_STAYS)
+			now_us += 100 * MS;
+		assert_true(health_calls_fail(&health));
+	}
+	/* and from the beginning when a call did well */
+	health_call(&health, true, 0);
+	health_call_guessed(&health, OFFLOAD_REFUSALS);
+	health_turn(&health, now_us);
+	health_call_guessed(&health, OFFLOAD_REFUSALS);
+	while (health_turn(&health, now_us) == HEALTH_STAYS)
+		now_us += 100 * MS;
+	assert_true(health_calls_fail(&health));
+}
+
+/* Few rules, that are asked to go again and again: where none of them marks any more, the port is told by that. */
+static void a_port_that_lets_nothing_go_is_stuck(void **state)
+{
+	const struct health_config config = {0};
+	struct health health;
+	uint64_t now_us = S;
+
+	(void)state;
+	for (unsigned in_hw = 0; in_hw < 2; in_hw++) {
+		health_init(&health, &config);
+		atomic_store(&health.worker[0].in_hw, in_hw);
+		for (unsigned i = 0; i < 4; i++) {
+			assert_int_equal(health_turn(&health, now_us += S / 2), HEALTH_STAYS);
+			health_delete_failed(&health, OFFLOAD_REFUSALS, i > 0);
+		}
+		/* since the first of them: a second and a half, then two */
+		assert_int_equal(health_turn(&health, now_us += S / 4), HEALTH_STAYS);
+		enum health_decision then = health_turn(&health, now_us += S / 2);
+
+		assert_int_equal(then, in_hw == 0 ? HEALTH_OPENS : HEALTH_STAYS);
+	}
+	/* also while it is tried, and no flow is there to be tried with */
+	health_init(&health, &config);
+	for (unsigned i = 0; i < 4; i++) {
+		health_turn(&health, now_us += S / 2);
+		health_delete_failed(&health, OFFLOAD_REFUSALS, i > 0);
+	}
+	assert_int_equal(health_turn(&health, now_us += S), HEALTH_OPENS);
+	health_delete_failed(&health, OFFLOAD_REFUSALS, true);
+	assert_int_equal(health_turn(&health, now_us += 2 * S), HEALTH_TRIES);
+	assert_true(health_calls_fail(&health));
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(health_turn(&health, now_us += S / 2), HEALTH_STAYS);
+		health_delete_failed(&health, OFFLOAD_REFUSALS, true);
+	}
+	assert_int_equal(health_turn(&health, now_us += S), HEALTH_OPENS);
+	assert_int_equal(atomic_load(&health.why), OFFLOAD_REFUSALS);
 }
 
 /* Opens it, waits, and has it tried; returns how long it took from open to trying. */
@@ -277,6 +359,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_case_by_its_table),
 		cmocka_unit_test(deletes_count_in_a_row_only),
+		cmocka_unit_test(guesses_restart_more_and_more_seldom),
+		cmocka_unit_test(a_port_that_lets_nothing_go_is_stuck),
 		cmocka_unit_test(the_back_off_doubles_up_to_a_minute),
 		cmocka_unit_test(it_knows_when_calls_fail),
 		cmocka_unit_test(what_could_not_be_restarted_waits_longer),

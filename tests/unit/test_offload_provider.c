@@ -2,6 +2,8 @@
 /* What providers are granted by kinds of NIC, and what packets carry then. */
 #include "provider_scene.h"
 
+#include <dlfcn.h>
+
 #define ALL_KINDS 0xffu
 #define NO_ICMP 0x77u
 #define NO_SCTP 0xbbu
@@ -247,7 +249,7 @@ static void kinds_of_keys(void **state)
 		key.version_wire = 0x63;
 		assert_int_equal(provider_kind(&key), i < 5 ? six[i] : PROVIDER_N_KINDS);
 	}
-	assert_string_equal(provider_kind_name(PROVIDER_IPV6_ICMP), "ipv6/icmp");
+	assert_string_equal(provider_kind_name(PROVIDER_IPV6_ICMP), "ipv6/icmp6");
 	assert_string_equal(provider_kind_name(PROVIDER_IPV4_TCP), "ipv4/tcp");
 	for (unsigned i = 0; i < 2; i++) {
 		open_case(&scene, &cases[i], ",flows=1");
@@ -391,6 +393,165 @@ static void trial_under_faults(void **state)
 	}
 }
 
+/* What the driver has, or as if it had none. */
+static bool has_no_flush;
+static unsigned n_flushes;
+
+int rte_flow_flush(uint16_t port_id, struct rte_flow_error *error)
+{
+	int (*driver)(uint16_t, struct rte_flow_error *) =
+		(int (*)(uint16_t, struct rte_flow_error *))dlsym(RTLD_NEXT, "rte_flow_flush");
+
+	n_flushes++;
+	return has_no_flush ? -ENOSYS : driver(port_id, error);
+}
+
+static void begin_with_rules(struct provider_scene *scene, const char *args, unsigned n)
+{
+	struct seen_set set = {0};
+	struct provider_why why;
+
+	n_flushes = 0;
+	scene_open(scene, args, false);
+	scene_look(scene, &set, 32);
+	for (unsigned i = 0; i < n; i++) {
+		struct offload_rule rule = scene_rule(&set, i);
+
+		assert_int_equal(scene_insert(scene, i, &rule, &why), 0);
+	}
+}
+
+/* At the end many go by one call, a few one by one; so do many where there is no such call, for some seconds. */
+static void many_rules_go_by_one_call(void **state)
+{
+	struct provider_scene scene;
+	uint64_t begin_us;
+
+	(void)state;
+	begin_with_rules(&scene, "async=0,flows=32,load=order,destroy_ns=20000000,flush_ns=1", 32);
+	begin_us = monotonic_us();
+	assert_int_equal(provider_close(scene.provider), 0);
+	assert_true(monotonic_us() - begin_us < 32 * 20000);
+	assert_int_equal(n_flushes, 1);
+	assert_int_equal(scene_count(&scene, "flow_rules"), 0);
+	nic_close(&scene.nic);
+
+	begin_with_rules(&scene, "async=0,flows=32,load=order", 4);
+	assert_int_equal(provider_close(scene.provider), 0);
+	assert_int_equal(n_flushes, 0);
+	assert_int_equal(scene_count(&scene, "flow_rules"), 0);
+	nic_close(&scene.nic);
+
+	has_no_flush = true;
+	begin_with_rules(&scene, "async=0,flows=32,load=order", 32);
+	assert_int_equal(provider_close(scene.provider), 0);
+	assert_int_equal(scene_count(&scene, "flow_rules"), 0);
+	nic_close(&scene.nic);
+
+	begin_with_rules(&scene, "async=0,flows=32,load=order,flush_ns=1", 32);
+	scene_fault(&scene, "stall_delete:ms=1000");
+	begin_us = monotonic_us();
+	uint32_t left = provider_close(scene.provider);
+
+	assert_in_range(left, 20, 29);
+	assert_true(monotonic_us() - begin_us < 8000000);
+	assert_int_equal(scene_count(&scene, "flow_rules"), left);
+	nic_close(&scene.nic);
+	has_no_flush = false;
+}
+
+/* Then their handles are no longer valid: they are not asked one by one. */
+static void a_flush_that_fails_leaves_rules(void **state)
+{
+	struct provider_scene scene;
+
+	(void)state;
+	begin_with_rules(&scene, "async=0,flows=32,load=order,flush_ns=1", 32);
+	scene_fault(&scene, "fail:op=destroy:errno=EIO");
+	assert_int_equal(provider_close(scene.provider), 32);
+	assert_true(n_flushes > 1);
+	assert_int_equal(scene_count(&scene, "flow_rules"), 32);
+	nic_close(&scene.nic);
+	/* it may succeed at last */
+	begin_with_rules(&scene, "async=0,flows=32,load=order,flush_ns=1", 32);
+	scene_fault(&scene, "fail:op=destroy:errno=EIO:times=2");
+	assert_int_equal(provider_close(scene.provider), 0);
+	assert_int_equal(scene_count(&scene, "flow_rules"), 0);
+	nic_close(&scene.nic);
+}
+
+/*
+ * What could not be tried at first, is tried when flows have all of the table: that is no answer of the driver's
+ * about rules of that kind, whatever it says of a full one.
+ */
+static void a_full_table_says_nothing_of_a_kind(void **state)
+{
+	enum { ROOM = 20 };
+	static const char *const profiles[] = {"e810", "x710", "tiny"};
+
+	(void)state;
+	for (unsigned i = 0; i < RTE_DIM(profiles); i++) {
+		const struct provider_abilities *has;
+		struct provider_scene scene;
+		struct provider_why why;
+		char args[100];
+
+		print_message("%s\n", profiles[i]);
+		snprintf(args, sizeof(args),
+			"profile=%s,flows=1,rules=20,fault=fail:op=create:after=12", profiles[i]);
+		scene_open(&scene, args, false);
+		has = provider_abilities(scene.provider);
+		assert_true(has->kind[PROVIDER_IPV4_UDP] && has->trying[PROVIDER_IPV6_UDP]);
+		scene_fault(&scene, "fail:off");
+		for (unsigned k = 0; k < ROOM; k++) {
+			struct offload_rule rule = scene_idle_rule(k);
+
+			assert_int_equal(scene_insert(&scene, k, &rule, &why), 0);
+		}
+		/* a patient one, and one that is not */
+		for (scene.config.trials = 2; scene.config.trials < 4; scene.config.trials++) {
+			assert_int_equal(provider_try_again(&scene.provider, &scene.config), 0);
+			has = provider_abilities(scene.provider);
+			assert_true(has->trying[PROVIDER_IPV6_UDP]);
+			assert_true(has->refused[PROVIDER_IPV6_UDP].error != 0);
+		}
+		assert_int_equal(scene_remove(&scene, 7), 0);
+		assert_int_equal(provider_try_again(&scene.provider, &scene.config), 0);
+		has = provider_abilities(scene.provider);
+		assert_true(has->kind[PROVIDER_IPV6_UDP]);
+		for (unsigned k = 0; k < PROVIDER_N_KINDS; k++)
+			assert_false(has->trying[k]);
+		scene_close(&scene);
+	}
+}
+
+/* What the trial could not take away again takes no place from flows, and goes at the end. */
+static void rules_of_the_trial_go_when_they_can(void **state)
+{
+	enum { ROOM = 20 };
+	struct offload_rule rule = scene_idle_rule(0);
+	struct provider_scene scene;
+	struct provider_why why;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		scene_open(&scene, "profile=tiny,flows=1,rules=20,fault=fail:op=destroy", false);
+		assert_int_equal(scene_count(&scene, "flow_rules"), ROOM);
+		assert_int_equal(scene_insert(&scene, 0, &rule, &why), -ENOSPC);
+		if (i == 0) {
+			assert_int_equal(provider_close(scene.provider), ROOM);
+			nic_close(&scene.nic);
+			continue;
+		}
+		scene_fault(&scene, "fail:off");
+		for (unsigned k = 0; k < ROOM; k++) {
+			rule = scene_idle_rule(k);
+			assert_int_equal(scene_insert(&scene, k, &rule, &why), 0);
+		}
+		scene_close(&scene);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -405,6 +566,10 @@ int main(void)
 		cmocka_unit_test(a_port_without_marks_takes_none),
 		cmocka_unit_test(the_largest_mark_works),
 		cmocka_unit_test(trial_under_faults),
+		cmocka_unit_test(many_rules_go_by_one_call),
+		cmocka_unit_test(a_flush_that_fails_leaves_rules),
+		cmocka_unit_test(a_full_table_says_nothing_of_a_kind),
+		cmocka_unit_test(rules_of_the_trial_go_when_they_can),
 	};
 
 	return cmocka_run_group_tests(tests, nic_begin, NULL);

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Segments of TCP as the walks of each SIMD level read them and hold them against a record's windows: the same as
+ * extract() and flow_tcp_track() do, which are compiled once and know no vectors. Compiled once per SIMD level.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <netinet/in.h>
+
+#include "path/direct_mark.h"
+#include "traffic/draw.h"
+
+#define NOW_US UINT64_C(0x123456789abc)
+#define SEGMENTS 400000
+#define USUAL(flags) (((flags) & (TCP_ACK | TCP_SYN | TCP_RST | TCP_FIN)) == TCP_ACK)
+
+struct scene {
+	struct flow_record record __attribute__((aligned(128)));
+	struct hash_secret secret;
+	uint8_t frame[128];
+	size_t length;
+	struct packet_info info; /* as extract() reads the frame */
+	bool whole;		 /* the datagram holds the header that it announces */
+	unsigned n_taken, n_left;
+};
+
+static uint32_t pick(struct draw *draw, const uint32_t *from, unsigned n)
+{
+	return from[draw_below(draw_next(draw), n)];
+}
+
+/* About where something changes, or anywhere. */
+static uint32_t draw_distance(struct draw *draw, uint32_t window)
+{
+	const uint32_t marks[] = {0, 0, 0, 0, 1, 1460, window, TCP_ACK_LAG, 1 << 30, 1u << 31,
+		(uint32_t)draw_next(draw), draw_below(draw_next(draw), 100000)};
+	const uint32_t beside[] = {0, 0, 0, 1, UINT32_MAX};
+	uint32_t distance = pick(draw, marks, RTE_DIM(marks)) + pick(draw, beside, RTE_DIM(beside));
+
+	return draw_next(draw) & 1 ? distance : -distance;
+}
+
+static void draw_record(struct scene *scene, struct draw *draw)
+{
+	struct flow_record *record = &scene->record;
+
+	memset(record, 0, sizeof(*record));
+	record->state = FLOW_ESTABLISHED;
+	record->window_known = 3;
+	offload_set_state(record, 0, OFFLOAD_PROVEN);
+	record->tcp_scale = (uint8_t)draw_next(draw);
+	for (unsigned end = 0; end < 2; end++) {
+		record->tcp_end[end] = (uint32_t)draw_next(draw);
+		record->tcp_window[end] = (uint16_t)draw_next(draw);
+		record->tcp_max_end[end] = record->tcp_end[end] + (uint32_t)draw_next(draw) % 70000;
+	}
+}
+
+static void store_be(uint8_t *to, uint32_t value, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		to[i] = (uint8_t)(value >> 8 * (n - 1 - i));
+}
+
+static void draw_frame(struct scene *scene, struct draw *draw, unsigned from)
+{
+	static const uint32_t flags[] = {TCP_ACK, TCP_ACK, TCP_ACK, TCP_ACK | TCP_PSH,
+		TCP_ACK | TCP_URG | 0xc0, TCP_ACK | TCP_FIN, TCP_ACK | TCP_SYN, TCP_RST, TCP_PSH};
+	const struct flow_record *record = &scene->record;
+	const uint32_t header_length = 20 + 4 * draw_below(draw_next(draw), 11);
+	const uint32_t payload = draw_below(draw_next(draw), 4) * 1460;
+	const uint16_t windows[] = {record->tcp_window[from], record->tcp_window[from], 0,
+		(uint16_t)(record->tcp_window[from] + 1), (uint16_t)draw_next(draw)};
+	uint32_t ours = tcp_window_bytes(record, from), theirs = tcp_window_bytes(record, !from);
+	uint8_t *ip = scene->frame + MARK_IPV4_OFFSET, *tcp = scene->frame + MARK_UPPER_OFFSET;
+
+	for (size_t i = 0; i < sizeof(scene->frame); i++)
+		scene->frame[i] = (uint8_t)draw_next(draw);
+	scene->whole = draw_below(draw_next(draw), 16) != 0;
+	scene->length = MARK_UPPER_OFFSET + header_length;
+	store_be(ip - 2, ETHERTYPE_IPV4, 2);
+	ip[0] = 0x45;
+	store_be(ip + 2,
+		IPV4_LENGTH + (scene->whole ? header_length + payload
+					    : draw_below(draw_next(draw), header_length - 20)),
+		2);
+	store_be(ip + 6, 0x4000, 2);
+	ip[9] = IPPROTO_TCP;
+	/* the lower address is end 0's */
+	ip[12] = from == 0 ? 10 : 20;
+	ip[16] = from == 0 ? 20 : 10;
+	store_be(tcp + 4, record->tcp_end[from] + draw_distance(draw, theirs), 4);
+	store_be(tcp + 8, record->tcp_end[!from] + draw_distance(draw, ours), 4);
+	tcp[12] = (uint8_t)(header_length << 2 | (draw_next(draw) & 15));
+	tcp[13] = (uint8_t)pick(draw, flags, RTE_DIM(flags));
+	store_be(tcp + 14, windows[draw_below(draw_next(draw), RTE_DIM(windows))], 2);
+}
+
+static struct rte_mbuf packet_of(struct scene *scene)
+{
+	return (struct rte_mbuf){
+		.buf_addr = scene->frame,
+		.data_len = (uint16_t)scene->length,
+		.pkt_len = (uint32_t)scene->length,
+		.nb_segs = 1,
+	};
+}
+
+/* Reads as the walks do what extract() reads. */
+static void check_read(struct scene *scene)
+{
+	const struct common common = {.secret = &scene->secret};
+	const struct extract_options options = {.secret = &scene->secret};
+	const struct rte_mbuf packet = packet_of(scene);
+	struct packet_info info;
+
+	assert_int_equal(extract(&options, &packet, 0, &scene->info), EXTRACT_IP);
+	if (extract_common(&common, &packet, &info) == 0) {
+		assert_false(scene->whole);
+		return;
+	}
+	assert_int_equal(info.flags, scene->info.flags);
+	assert_memory_equal(&info.tcp, &scene->info.tcp, sizeof(info.tcp));
+}
+
+/* Moves the record as flow_tcp_track() does, or leaves it alone. */
+static void check_track(struct scene *scene, unsigned from)
+{
+	const struct tcp_segment *tcp = &scene->info.tcp;
+	struct flow_record record = scene->record, before = scene->record, known = scene->record;
+	bool fits = flow_tcp_track(&known, from, tcp, true) == TCP_IN_WINDOW && USUAL(tcp->flags);
+
+	assert_int_equal(tcp_track_common(&record, from, tcp), fits);
+	assert_memory_equal(&record, fits ? &known : &before, sizeof(record));
+	scene->n_taken += fits;
+	scene->n_left += !fits;
+}
+
+/* The same of a marked packet, which is read as it lies in the frame. */
+static void check_marked(struct scene *scene, unsigned from)
+{
+	const struct mark_burst marks = mark_burst_of(0, NOW_US);
+	const uint32_t form = SLOT_TCP | (from != 0 ? SLOT_FROM(0) : SLOT_FROM(1));
+	const mark_named named = (const uint8_t *)&scene->record + (form << MARK_FORM_SHIFT);
+	const struct rte_mbuf packet = packet_of(scene);
+	const struct tcp_segment *tcp = &scene->info.tcp;
+	uint64_t bytes = 0;
+
+	scene->record.key = scene->info.key;
+
+	struct flow_record known = scene->record;
+	bool fits = scene->whole && USUAL(tcp->flags) &&
+		    flow_tcp_track(&known, from, tcp, true) == TCP_IN_WINDOW;
+
+	if (!fits)
+		known = scene->record;
+	assert_int_equal(mark_packet(&marks, named, &packet, &bytes, false), fits);
+	if (fits) {
+		known.packets_low[from] = 1;
+		known.bytes_low[from] = (uint32_t)scene->length;
+		known.tcp_flags[from] = tcp->flags;
+		known.last_seen_us = NOW_US;
+	}
+	assert_memory_equal(&scene->record, &known, sizeof(known));
+}
+
+static void segments_are_read_and_tracked_as_their_definition_says(void **state)
+{
+	struct draw draw = {.seed = 20261123};
+	struct scene scene = {0};
+
+	(void)state;
+	assert_int_equal(hash_secret_init(&scene.secret), 0);
+	for (unsigned i = 0; i < SEGMENTS; i++) {
+		unsigned from = i & 1;
+
+		draw_record(&scene, &draw);
+		draw_frame(&scene, &draw, from);
+		check_read(&scene);
+		/* of a header that is cut by the datagram's end extract() tells nothing */
+		if (!(scene.info.flags & PACKET_TCP))
+			continue;
+		assert_int_equal(scene.info.from, from);
+		check_track(&scene, from);
+		check_marked(&scene, from);
+	}
+	assert_true(scene.n_taken > SEGMENTS / 20);
+	assert_true(scene.n_left > SEGMENTS / 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(segments_are_read_and_tracked_as_their_definition_says),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
