@@ -134,7 +134,7 @@ static bool give_slot(struct agent *agent, struct flow_record *record, uint32_t 
 		/* what the record had for both */
 		entry->side[side].retry_ms = record->slot;
 	}
-	wire->used[wire->n_used++] = slot;
+	wire->used[wire->n_used++] = (struct agent_used){.slot = slot};
 	record->slot = slot;
 	/* a bit-field: through a word of its own */
 	unsigned offload = (record->offload | OFFLOAD_HAS_SLOT) & ~OFFLOAD_LOST_SLOT;

@@ -70,10 +70,17 @@ struct agent_counters {
 	uint64_t flows[OFFLOAD_N_STATES];     /* gauge */
 };
 
+/* One that is in use. */
+struct agent_used {
+	uint32_t slot;
+	uint32_t
+		rests_ms; /* nothing of it is to be looked at before that (clock of the run); 0: any time */
+};
+
 /* A wire's slots of this worker. */
 struct agent_wire {
-	struct slots slots; /* zeroed until agent_adopt() */
-	uint32_t *used;	    /* their numbers, in no order; slot.next is the place here */
+	struct slots slots;	 /* zeroed until agent_adopt() */
+	struct agent_used *used; /* in no order; slot.next is the place here */
 	uint32_t n_used;
 	uint32_t sweep; /* place where the next turn looks */
 	uint32_t due;	/* millionths of a slot that are to be looked at */

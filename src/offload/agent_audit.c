@@ -4,6 +4,8 @@
 
 /* Slots that one turn looks at, at most. */
 #define SWEEP_MOST 256
+/* From a slot to the one whose record is fetched, and from there to the one that is. */
+#define SWEEP_AHEAD 6
 
 /* One packet of that end came without the mark of a rule in force, by whatever port: it is not among those with it. */
 static void count_unmarked(struct agent *agent, struct flow_record *record, unsigned from)
@@ -197,6 +199,7 @@ void agent_count_soon(const struct agent_at *at, uint64_t us)
 	unsigned i = 0;
 
 	at->side->nic_due_us = at->agent->now_us + us;
+	agent_wake(at);
 	while (i < wire->n_soon && wire->soon[i] != at->slot)
 		i++;
 	if (i == AGENT_SOON)
@@ -240,13 +243,13 @@ static void count_soon(struct agent *agent, unsigned number)
 static void look_at_rate(const struct agent_at *at)
 {
 	struct slot_side *side = at->side;
-	uint64_t packets = flow_packets(at->record, side->from);
 	uint64_t passed_us = at->agent->now_us - side->checked_us;
 
 	if (at->side->state != OFFLOAD_SUSPECT)
 		ask_count_if_due(at);
 	if (passed_us < AGENT_SECOND_US)
 		return;
+	uint64_t packets = flow_packets(at->record, side->from);
 	uint64_t rate = (packets - RTE_MIN(packets, side->checked)) * AGENT_SECOND_US / passed_us;
 
 	side->checked = packets;
@@ -256,6 +259,12 @@ static void look_at_rate(const struct agent_at *at)
 		agent_leave(at, OFFLOAD_SLOWED);
 	else if (at->agent->now_us - side->since_us >= 10 * AGENT_SECOND_US)
 		offload_set_back_off(at->record, at->port % 2, 0); /* it has been true for long */
+}
+
+/* Nothing of it is due. */
+static bool rests(const struct agent_used *used, uint64_t now_us)
+{
+	return used->rests_ms != 0 && (int32_t)(used->rests_ms - (uint32_t)(now_us / 1000)) > 0;
 }
 
 static void look(struct agent *agent, unsigned port, uint32_t slot)
@@ -287,23 +296,95 @@ static void look(struct agent *agent, unsigned port, uint32_t slot)
 	}
 }
 
+/* A slot is looked at two steps after it is seen here, its record one step after: their lines are on their way. */
+static void look_ahead(const struct agent *agent, unsigned number)
+{
+	const struct agent_wire *wire = &agent->wire[number];
+	uint32_t far = wire->sweep + 2 * SWEEP_AHEAD, near = wire->sweep + SWEEP_AHEAD;
+	const struct slot *slot;
+
+	if (far < wire->n_used && !rests(&wire->used[far], agent->now_us)) {
+		slot = slots_slot(&wire->slots, wire->used[far].slot);
+		rte_prefetch1(slot);
+		for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
+			rte_prefetch1(&slot->side[side]);
+	}
+	if (near >= wire->n_used || rests(&wire->used[near], agent->now_us))
+		return;
+	slot = slots_slot(&wire->slots, wire->used[near].slot);
+	if (slot->position != FLOW_NONE)
+		rte_prefetch1(flow_table_record(agent->config.table, slot->position));
+}
+
+/* Until when nothing of a slot is to be looked at, as long as its sides stay in their states; 0: it does not rest. */
+static uint32_t rest_of(const struct slot *slot)
+{
+	uint64_t until_us = UINT64_MAX;
+
+	for (unsigned i = 0; i < OFFLOAD_SIDES; i++) {
+		const struct slot_side *side = &slot->side[i];
+
+		switch ((enum offload_state)side->state) {
+		case OFFLOAD_ACCEPTED:
+		case OFFLOAD_PROVEN:
+			until_us = RTE_MIN(until_us, side->nic_due_us);
+			/* fallthrough */
+		case OFFLOAD_SUSPECT:
+			until_us = RTE_MIN(until_us, side->checked_us + AGENT_SECOND_US);
+			break;
+		case OFFLOAD_INSTALLING:
+		case OFFLOAD_LEAVING:
+			return 0;
+		case OFFLOAD_SOFTWARE:
+		case OFFLOAD_QUEUED:
+		case OFFLOAD_REFUSED:
+		case OFFLOAD_N_STATES:
+			break;
+		}
+	}
+	/* one without a rule is given back when slots are few */
+	return until_us == UINT64_MAX ? 0 : (uint32_t)(until_us / 1000);
+}
+
+static void sweep_slot(struct agent *agent, unsigned number)
+{
+	struct agent_wire *wire = &agent->wire[number];
+	struct agent_used *used = &wire->used[wire->sweep];
+	const uint32_t slot = used->slot;
+
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
+		if (agent->port[2 * number + side].installer != NULL)
+			look(agent, 2 * number + side, slot);
+	used->rests_ms = rest_of(slots_slot(&wire->slots, slot));
+	wire->sweep++;
+	agent_release(agent, number, slot);
+}
+
+static bool is_open(const struct agent *agent, unsigned port)
+{
+	struct installer *installer = agent->port[port].installer;
+
+	return installer != NULL && health_state(installer_health(installer)) == HEALTH_OPEN;
+}
+
 static void sweep_wire(struct agent *agent, unsigned number, uint64_t passed_us)
 {
 	struct agent_wire *wire = &agent->wire[number];
 	/* all of them in half a second */
 	uint64_t due = wire->due + 2 * wire->n_used * RTE_MIN(passed_us, (uint64_t)AGENT_SECOND_US);
 	uint64_t n = RTE_MIN(due / AGENT_SECOND_US, (uint64_t)RTE_MIN(wire->n_used, SWEEP_MOST));
+	/* nothing rests when rules are to be taken out */
+	const bool any = is_open(agent, 2 * number) || is_open(agent, 2 * number + 1);
 
 	wire->due = (uint32_t)(due % AGENT_SECOND_US);
 	for (; n > 0 && wire->n_used > 0; n--) {
 		if (wire->sweep >= wire->n_used)
 			wire->sweep = 0;
-		uint32_t slot = wire->used[wire->sweep++];
-
-		for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
-			if (agent->port[2 * number + side].installer != NULL)
-				look(agent, 2 * number + side, slot);
-		agent_release(agent, number, slot);
+		look_ahead(agent, number);
+		if (!any && rests(&wire->used[wire->sweep], agent->now_us))
+			wire->sweep++;
+		else
+			sweep_slot(agent, number);
 	}
 }
 

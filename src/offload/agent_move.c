@@ -88,6 +88,7 @@ void agent_move(
 		at->side->state = (uint8_t)after;
 		at->side->reason = reason;
 		at->side->since_us = at->agent->now_us;
+		agent_wake(at);
 	}
 	if (at->record != NULL) {
 		offload_set_state(at->record, side, after);
@@ -359,9 +360,9 @@ void agent_release(struct agent *agent, unsigned number, uint32_t slot)
 		return;
 	if (entry->position != FLOW_NONE)
 		detach(entry, flow_table_record(agent->config.table, entry->position));
-	uint32_t last = wire->used[--wire->n_used];
+	const struct agent_used last = wire->used[--wire->n_used];
 
 	wire->used[entry->next] = last;
-	slots_slot(&wire->slots, last)->next = entry->next;
+	slots_slot(&wire->slots, last.slot)->next = entry->next;
 	slots_give_back(&wire->slots, slot);
 }

@@ -103,6 +103,12 @@ void agent_answers(struct agent *agent, unsigned port);
 /* The counter of a side is asked for in so many us; sooner than the sweep does, where there is room for that. */
 void agent_count_soon(const struct agent_at *at, uint64_t us);
 
+/* The sweep is to look at the slot when it comes to it: something of it changed, or is due earlier. */
+static inline void agent_wake(const struct agent_at *at)
+{
+	at->agent->wire[agent_wire_of(at->port)].used[at->entry->next].rests_ms = 0;
+}
+
 /* Looks at some slots of each wire, all of them in a second. */
 void agent_sweep(struct agent *agent, uint64_t passed_us);
 

@@ -51,42 +51,45 @@
 /* Generations are 1 to this. */
 #define SLOT_LAST_GENERATION (UINT16_MAX >> SLOT_FORM_BITS)
 
-/* One direction's rule: of packets that arrive at one port of the wire. Filled by the agent. */
+/*
+ * One direction's rule: of packets that arrive at one port of the wire. Filled by the agent. What its look each
+ * half second needs of a rule that is well is in the first line.
+ */
 struct slot_side {
-	uint64_t since_us;  /* in its state; clock of the run */
-	uint64_t queued_us; /* when it was queued, of the last way into the NIC */
-	uint64_t asked_us;  /* when the installer was asked for what is awaited */
-	uint64_t base; /* packets of that end that came without the mark, while proven or suspect */
-	uint64_t marked;  /* that came with it, besides those after `base` */
-	uint64_t checked; /* packets of that end at the last look, and when that was */
-	uint64_t checked_us;
-	uint64_t nic_base;   /* marked packets when the rule was asked for */
-	uint64_t asked;	     /* marked packets of this rule when its counter was asked for */
-	uint64_t nic_due_us; /* when it is to be asked for next; UINT64_MAX: never */
-	struct counter nic;  /* the NIC's own counter */
-	uint32_t unmarked;   /* packets in a row that should have had the mark */
-	uint32_t retry_ms;   /* the NIC is not asked before, where the side has a back-off */
-	uint8_t state;	     /* enum offload_state: as in the record, and when that has gone */
+	uint8_t state; /* enum offload_state: as in the record, and when that has gone */
 	uint8_t reason;
 	uint8_t from; /* the key's end that the packets come from */
 	bool awaited; /* an answer of the installer: insert or remove */
 	bool late;    /* which was counted as late */
 	bool count_awaited;
-	bool remove; /* to be taken out as soon as nothing is awaited */
-};
+	bool remove;	   /* to be taken out as soon as nothing is awaited */
+	uint64_t since_us; /* in its state; clock of the run */
+	uint64_t checked;  /* packets of that end at the last look, and when that was */
+	uint64_t checked_us;
+	uint64_t nic_due_us; /* when its counter is to be asked for next; UINT64_MAX: never */
+	uint64_t asked_us;   /* when the installer was asked for what is awaited */
+	uint32_t unmarked;   /* packets in a row that should have had the mark */
+	uint32_t retry_ms;   /* the NIC is not asked before, where the side has a back-off */
+	uint64_t queued_us;  /* when it was queued, of the last way into the NIC */
+	uint64_t base; /* packets of that end that came without the mark, while proven or suspect */
+	uint64_t marked;    /* that came with it, besides those after `base` */
+	uint64_t nic_base;  /* marked packets when the rule was asked for */
+	uint64_t asked;	    /* marked packets of this rule when its counter was asked for */
+	struct counter nic; /* the NIC's own counter */
+} __attribute__((aligned(64)));
 
 /* A slot. */
 struct slot {
 	struct flow_key key; /* also when the record has gone */
-	uint64_t reported;   /* marked packets that active reports have told */
-	struct slot_side side[OFFLOAD_SIDES];
-	uint32_t position; /* of the record; FLOW_NONE: it has gone */
-	uint32_t next;	   /* of a free one: the next free one; else the agent's */
+	uint32_t position;   /* of the record; FLOW_NONE: it has gone */
+	uint32_t next;	     /* of a free one: the next free one; else the agent's */
 	/* slots.c's own: of its mark, or of its last one */
 	uint32_t number, generation;
 	uint32_t
 		older; /* the slot that had its number before, and may have rules yet; SLOT_NONE: none */
 	bool used;
+	struct slot_side side[OFFLOAD_SIDES];
+	uint64_t reported;  /* marked packets that active reports have told */
 	uint64_t back_us;   /* when it was given back, */
 	uint64_t back_turn; /* and in which turn */
 };
