@@ -34,6 +34,8 @@ struct direct {
 	/* the worker's */
 	unsigned turn; /* which of the two is begun next */
 	bool waits;    /* the other one is to be finished */
+	/* with offload: what the last packet with a mark was like (direct_mark.h); 0: it is not known */
+	uintptr_t last_form;
 	struct direct_burst burst[2];
 };
 
