@@ -99,7 +99,7 @@ static __rte_always_inline bool mark_is_settled(
 /*
  * A frame's bytes 12 to 43 as a record expects them, by the form of its target: which of the record's words lie
  * where (0-15: of the addresses, 16 and 17: the ports, 18: the zone, 19: protocol and version, 23: the status;
- * 24: zero), and what the others are. What has no place in a header lies where that has what differs from packet to
+ * 20: zero), and what the others are. What has no place in a header lies where that has what differs from packet to
  * packet: length, identification, checksum.
  */
 struct mark_form {
@@ -109,8 +109,8 @@ struct mark_form {
 
 /* Words as they are loaded: the first byte is the low one. */
 #define MARK_FORM(proto, settled, from)                                                           \
-	{{24, 24, 18, 19, 24, 24, 23, 8 * (from), 8 * (from) + 1, 8 - 8 * (from), 9 - 8 * (from), \
-		 16 + (from), 17 - (from), 24, 24, 24},                                           \
+	{{20, 20, 18, 19, 20, 20, 23, 8 * (from), 8 * (from) + 1, 8 - 8 * (from), 9 - 8 * (from), \
+		 16 + (from), 17 - (from), 20, 20, 20},                                           \
 		{0x0008, 0x0045, 0, (proto) | 4 << 12, 0, (proto) << 8, (settled) | MARK_PROVEN,  \
 			0, 0, 0, 0, 0, 0, 0, 0, 0}}
 
@@ -177,6 +177,18 @@ static const struct mark_form mark_forms[OFFLOAD_SIDES][1 << SLOT_FORM_BITS] = {
 
 #endif
 
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
+
+static_assert(sizeof(struct mark_form) == 4 << MARK_FORM_SHIFT, "a form's place, by its bits");
+
+static __rte_always_inline const struct mark_form *mark_expected(
+	const struct mark_burst *burst, uintptr_t form)
+{
+	return (const void *)((const uint8_t *)burst->forms + 4 * form);
+}
+
+#endif
+
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX512
 
 /*
@@ -186,14 +198,14 @@ static const struct mark_form mark_forms[OFFLOAD_SIDES][1 << SLOT_FORM_BITS] = {
 static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 	const struct flow_record *record, const uint8_t *frame, uintptr_t form)
 {
-	const struct mark_form *expected = &burst->forms[form >> MARK_FORM_SHIFT];
+	const struct mark_form *expected = mark_expected(burst, form);
 	__m256i addresses = _mm256_loadu_si256((const void *)record->key.addr);
 	__m128i rest = _mm_insert_epi16(_mm_loadl_epi64((const void *)record->key.port),
 		(short)(record->status >> MARK_STATUS_SHIFT), 7);
 	__m256i header = _mm256_and_si256(_mm256_loadu_si256((const void *)(frame + 12)),
 		_mm256_load_si256((const void *)mark_header));
 	__m256i key = _mm256_permutex2var_epi16(addresses,
-		_mm256_load_si256((const void *)expected->take), _mm256_zextsi128_si256(rest));
+		_mm256_load_si256((const void *)expected->take), _mm256_castsi128_si256(rest));
 	/* 0x96: the three of them xor-ed */
 	__m256i odd = _mm256_ternarylogic_epi32(
 		header, key, _mm256_load_si256((const void *)expected->want), 0x96);
@@ -207,7 +219,7 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 	const struct flow_record *record, const uint8_t *frame, uintptr_t form)
 {
-	const struct mark_form *expected = &burst->forms[form >> MARK_FORM_SHIFT];
+	const struct mark_form *expected = mark_expected(burst, form);
 	__m128i rest = _mm_loadl_epi64((const void *)record->key.port);
 	__m128i addresses = _mm_insert_epi32(_mm_cvtsi32_si128((int)load_32(record->key.addr[0])),
 		(int)load_32(record->key.addr[1]), 1);
