@@ -261,10 +261,12 @@ static void look_at_rate(const struct agent_at *at)
 		offload_set_back_off(at->record, at->port % 2, 0); /* it has been true for long */
 }
 
-/* Nothing of it is due. */
+/* Nothing of it is due. Whatever is to be done next is within a second: more than that is a rest long over. */
 static bool rests(const struct agent_used *used, uint64_t now_us)
 {
-	return used->rests_ms != 0 && (int32_t)(used->rests_ms - (uint32_t)(now_us / 1000)) > 0;
+	uint32_t left_ms = used->rests_ms - (uint32_t)(now_us / 1000);
+
+	return left_ms != 0 && left_ms <= AGENT_SECOND_US / 1000;
 }
 
 static void look(struct agent *agent, unsigned port, uint32_t slot)

@@ -113,6 +113,50 @@ static void a_refusal_keeps_its_reason(void **state)
 	agent_scene_end(&scene);
 }
 
+static const struct agent_used *used_of(struct agent_scene *scene, uint32_t flow)
+{
+	const struct agent_wire *wire = &scene->agent->wire[0];
+
+	return &wire->used[slots_slot(&wire->slots, agent_record(scene, flow)->slot)->next];
+}
+
+/* Rules that are well are left alone until their rate is due; what is to be done wakes them. */
+static void a_rule_that_is_well_rests(void **state)
+{
+	enum { N = 8 };
+	struct agent_scene scene;
+	uint32_t flows[N];
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	for (unsigned i = 0; i < N; i++) {
+		flows[i] = agent_flow(&scene, IPPROTO_UDP, (uint16_t)(i + 1));
+		agent_prove(&scene, flows[i], 0, 0);
+	}
+	/* all of them are looked at in half a second */
+	agent_pass_ms(&scene, 510);
+	for (unsigned i = 0; i < N; i++) {
+		uint32_t left_ms =
+			used_of(&scene, flows[i])->rests_ms - (uint32_t)(scene.now_us / 1000);
+
+		assert_in_range(left_ms, 1, 1000);
+	}
+	agent_pass_ms(&scene, 1000);
+	agent_packet(&scene, flows[0], 0, 0, false);
+	assert_int_equal(agent_state(&scene, flows[0], 0), OFFLOAD_SUSPECT);
+	assert_int_equal(used_of(&scene, flows[0])->rests_ms, 0);
+
+	/* whoever rests is looked at nevertheless when no rule may stay */
+	struct health *health = installer_health(scene.installer[0]);
+
+	atomic_store(&health->retry_us, UINT64_MAX);
+	atomic_store(&health->state, HEALTH_OPEN);
+	agent_pass_ms(&scene, 510);
+	for (unsigned i = 0; i < N; i++)
+		assert_true(agent_state(&scene, flows[i], 0) < OFFLOAD_SUSPECT);
+	agent_scene_end(&scene);
+}
+
 /* A flow that was suspect and fell silent leaves like any other that slowed down. */
 static void a_suspect_that_falls_silent_leaves(void **state)
 {
@@ -247,6 +291,7 @@ int main(void)
 		cmocka_unit_test(a_reason_that_is_over_is_not_told),
 		cmocka_unit_test(a_wait_does_not_come_back_after_weeks),
 		cmocka_unit_test(a_refusal_keeps_its_reason),
+		cmocka_unit_test(a_rule_that_is_well_rests),
 		cmocka_unit_test(a_suspect_that_falls_silent_leaves),
 		cmocka_unit_test(a_refused_delete_is_not_late),
 		cmocka_unit_test(a_late_answer_counts_once),
