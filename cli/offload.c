@@ -47,10 +47,11 @@ static void print_head(FILE *out, const json_t *line)
 	if (json_is_false(json_object_get(line, "ready")))
 		fputs(", being tried", out);
 	putc('\n', out);
-	if (field_has(line, "unable")) {
-		print_wrapped(
-			out, "         no offload:", field_text(line, "unable", text), FURTHER);
-	}
+	if (field_has(line, "unable"))
+		print_wrapped(out,
+			field_has(line, "trial_in_us") ? "         not tried yet:"
+						       : "         no offload:",
+			field_text(line, "unable", text), FURTHER);
 }
 
 /* "once", "2 times". */

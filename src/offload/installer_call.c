@@ -176,7 +176,8 @@ void installer_end(struct installer *installer, const struct call *call, int res
 	judge(installer, call, result, answer.reason, result != 0 && why->guess);
 	if (call->own)
 		return;
-	count_result(installer, call->op, result);
+	/* as it is told: that the table is full is our guess, and no word of the NIC's */
+	count_result(installer, call->op, result != 0 && why->guess ? -EIO : result);
 	if (count) {
 		answer.packets = count->packets;
 		answer.bytes = count->bytes;

@@ -382,7 +382,9 @@ def test_accepted_is_not_proven():
 def test_offload_show():
     none = {"port": "eth2", "wire": 0, "offload": False, "reason": "off",
             "unable": "offload is turned off"}
-    assert shown("offload", "show", answer=[OFFLOAD, none, END]) == [
+    later = {"port": "eth3", "wire": 1, "unable": "EIO, \"no answer\"", "trial_in_us": 2_000_000,
+             "kinds": {}}
+    assert shown("offload", "show", answer=[OFFLOAD, none, later, END]) == [
         " eth1     wire 0, net_i40e, by rte_flow, marks of 32 bits, with counters",
         "          breaker open since 400 ms, opened 2 times, next try in 1.6 s; last: packets came"
         " without",
@@ -403,7 +405,10 @@ def test_offload_show():
         "          ipv4/udp    never marks: eth / ipv4 / udp, mark + queue",
         "          ipv6/sctp   not taken: EINVAL Not supported pattern",
         " eth2     wire 0",
-        "          no offload: offload is turned off"]
+        "          no offload: offload is turned off",
+        " eth3     wire 1",
+        "          not tried yet: EIO, \"no answer\"",
+        "          tried again in 2 s"]
 
 
 def test_offload_events(monkeypatch):

@@ -378,6 +378,9 @@ static void a_port_that_does_not_say_why_is_restarted(void **state)
 		world_do(0, INSTALLER_INSERT, i, -ENOSPC);
 	world_no_change();
 	reason = world_refusal(ENOSPC);
+	/* nobody said that it is full */
+	assert_int_equal(installer_counters(world)->by_answer[0], 0);
+	assert_int_equal(installer_counters(world)->by_answer[3], 100);
 	world_do(0, INSTALLER_REMOVE, 0, 0);
 	for (unsigned i = 1; i <= 100 && health_state(health) == HEALTH_CLOSED; i++) {
 		assert_true(world_ask(0, INSTALLER_INSERT, i));
