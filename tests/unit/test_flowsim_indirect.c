@@ -208,17 +208,20 @@ static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-static void wait_for(struct events *events, unsigned n)
+/* Until there have been more than so many; says how many. */
+static unsigned wait_for_more(struct events *events, unsigned seen)
 {
 	struct timespec until;
+	unsigned n;
 
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += 60;
 	pthread_mutex_lock(&events->lock);
-	while (events->n < n)
+	while (events->n <= seen)
 		assert_int_equal(pthread_cond_timedwait(&events->more, &events->lock, &until), 0);
-	assert_int_equal(events->n, n);
+	n = events->n;
 	pthread_mutex_unlock(&events->lock);
+	return n;
 }
 
 /* A rule with AGE of its own, and one with a handle's; their contexts are their own addresses. */
@@ -279,23 +282,49 @@ static struct rte_flow_query_age ask_age(const struct ageing *scene)
 	return answer;
 }
 
-/* The rule's and the handle's silence, by one event or by one each. */
-static void take_both(struct ageing *scene, unsigned next_event)
+/* The rule's and the handle's silence, by one event or by one each, after so many. */
+static void take_both(struct ageing *scene, unsigned seen)
 {
 	struct rte_flow_error error;
 	void *contexts[4];
+	unsigned told = 0;
 
-	for (unsigned told = 0; told < 2; next_event++) {
-		wait_for(&scene->events, next_event);
+	while (told < 2) {
+		seen = wait_for_more(&scene->events, seen);
 		int got = rte_flow_get_aged_flows(scene->nic.id, &contexts[told], 4 - told, &error);
 
-		assert_true(got > 0);
+		assert_true(got >= 0);
 		told += (unsigned)got;
-		assert_true(told <= 2);
 	}
+	assert_int_equal(told, 2);
 	assert_ptr_not_equal(contexts[0], contexts[1]);
 	for (unsigned i = 0; i < 2; i++)
 		assert_true(contexts[i] == &scene->flow || contexts[i] == &scene->handle);
+}
+
+/*
+ * A packet comes, and the rule is not silent for a second; who was held up for that long takes what was told meanwhile,
+ * and tries again. Says how many events there have been.
+ */
+static unsigned end_silence(struct ageing *scene, unsigned seen)
+{
+	struct rte_flow_error error;
+	struct taken taken;
+	void *contexts[4];
+
+	for (unsigned tries = 20; tries > 0; tries--) {
+		double begin = now();
+
+		nic_take(&scene->nic, 0, 32, 7, &scene->tuple, &taken);
+		assert_true(taken.tuple > 0);
+		if (ask_age(scene).aged == 0)
+			return seen;
+		assert_true(now() - begin >= 0.9);
+		seen = wait_for_more(&scene->events, seen);
+		assert_int_equal(rte_flow_get_aged_flows(scene->nic.id, contexts, 4, &error), 1);
+	}
+	fail_msg("held up too often");
+	return seen;
 }
 
 static void silence_is_told_once(void **state)
@@ -305,14 +334,15 @@ static void silence_is_told_once(void **state)
 	struct rte_flow_query_age answer;
 	struct rte_flow_error error;
 	double begin = now();
-	struct taken taken;
 	void *contexts[4];
 
 	(void)state;
 	open_ageing(&scene);
 	const uint16_t id = scene.nic.id;
 
-	wait_for(&scene.events, 1);
+	unsigned seen = wait_for_more(&scene.events, 0);
+
+	assert_int_equal(seen, 1);
 	assert_true(now() - begin >= 1.0);
 	assert_int_equal(ask_age(&scene).aged, 1);
 	assert_true(ask_age(&scene).sec_since_last_hit >= 1);
@@ -322,11 +352,9 @@ static void silence_is_told_once(void **state)
 	assert_int_equal(rte_flow_get_aged_flows(id, contexts, 4, &error), 0);
 
 	/* a packet, and another silence; and the handle's */
-	nic_take(&scene.nic, 0, 32, 7, &scene.tuple, &taken);
-	assert_true(taken.tuple > 0);
-	assert_int_equal(ask_age(&scene).aged, 0);
+	seen = end_silence(&scene, seen);
 	set_handle_age(&scene, 1);
-	take_both(&scene, 2);
+	take_both(&scene, seen);
 	assert_int_equal(rte_flow_action_handle_query(id, scene.handle, &answer, &error), 0);
 	assert_int_equal(answer.aged, 1);
 	assert_int_equal(rte_eth_dev_callback_unregister(
