@@ -76,18 +76,18 @@ static unsigned begin(
 {
 	struct direct *direct = station->direct;
 	struct direct_burst *burst = &direct->burst[direct->turn];
-	struct path_counters *counters = &station->worker.counters[rx->port / 2];
 	struct stage_times *stages = &station->worker.stages;
 	struct flow_shard *shard = station->worker.shard;
+
+	direct_fetch(packets, n);
 	const uint64_t tcp = read_headers(station, rx, packets, n, burst);
 
 	n = burst->up.n;
 	burst->rx = rx;
-	counters->received += n;
 	burst->bytes = 0;
 	for (unsigned i = 0; i < n; i++)
 		burst->bytes += burst->info[i].bytes;
-	counters->received_bytes += burst->bytes;
+	direct_count(station, burst, n);
 	find_hash(&shard->table, &burst->up);
 	stage_end(stages, STAGE_TRIAGE, n);
 	if (direct->waits)

@@ -54,6 +54,7 @@ static __rte_noinline unsigned sort_marked(
 		if (unlikely(number == SLOT_NONE))
 			break;
 		burst->mark[i] = judge_mark(burst->packet[i]);
+		direct_fetch(&burst->packet[i], 1);
 		rte_prefetch0(&slots.tags[number]);
 		if (slots.positions != NULL) {
 			rte_prefetch0(&slots.positions[number]);
@@ -141,11 +142,16 @@ static inline uint64_t sort(const struct station *station, const struct station_
 {
 	struct sorting sorting = {.station = station, .rx = rx, .n = n, .burst = burst};
 	unsigned i = begin;
+	bool fetched = false;
 
 	while (i < n && !sorting.stopped) {
 		i = sort_marked(station, burst, i, n);
-		if (i < n)
-			i = sort_others(&sorting, i);
+		if (i == n)
+			break;
+		if (!fetched)
+			direct_fetch(&burst->packet[i], n - i);
+		fetched = true;
+		i = sort_others(&sorting, i);
 	}
 	burst->up.n = sorting.n_up;
 	burst->n = i;
@@ -304,13 +310,14 @@ static __rte_noinline unsigned fetch_front(const struct slots *of,
 	unsigned i;
 
 	for (i = 0; i < n; i++) {
-		const struct rte_mbuf *packet = burst->packet[i];
+		struct rte_mbuf *packet = burst->packet[i];
 		uint32_t number = number_of(&slots, packet);
 
 		if (unlikely(number == SLOT_NONE))
 			break;
 		const uint32_t position = slots_position_of(&slots, number);
 
+		direct_fetch(&packet, 1);
 		burst->named[i] = resolve(&slots, records, number, position, judge_mark(packet));
 		mark_fetch(records, position, burst->named[i]);
 	}
@@ -433,12 +440,9 @@ static void finish(struct station *station)
 /* The bytes of those with marks have been added up. */
 static void count_received(struct station *station, struct direct_burst *burst)
 {
-	struct path_counters *counters = &station->worker.counters[burst->rx->port / 2];
-
 	for (unsigned i = 0; i < burst->up.n; i++)
 		burst->bytes += burst->info[i].bytes;
-	counters->received += burst->n;
-	counters->received_bytes += burst->bytes;
+	direct_count(station, burst, burst->n);
 }
 
 /* Time passes, and flows end, before a burst's records are looked for. */

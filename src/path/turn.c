@@ -122,7 +122,18 @@ static bool due(const struct station *station, const struct station_rx *rx)
 	return rx->quiet < QUIET_POLLS || !station->busy || station->turns % QUIET_TURNS == 0;
 }
 
-static unsigned receive_queue(struct station *station, struct station_rx *rx)
+/* Packets that go by triage: counted at their port, their headers on their way. */
+static void count_and_fetch(
+	struct plane_port_counters *counters, struct rte_mbuf **packets, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		rte_prefetch0(rte_pktmbuf_mtod(packets[i], void *));
+		counters->rx_bytes += packets[i]->pkt_len;
+	}
+}
+
+/* Says how many came, and whether they may go the short way. */
+static unsigned receive_queue(struct station *station, struct station_rx *rx, bool *may)
 {
 	struct plane_port_counters *counters = &station->ports[rx->port];
 	struct stage_times *stages = &station->worker.stages;
@@ -134,6 +145,7 @@ static unsigned receive_queue(struct station *station, struct station_rx *rx)
 	};
 	unsigned n, direct = 0;
 
+	*may = direct_may(station, rx);
 	stage_begin(stages);
 	n = rte_eth_rx_burst(rx->port_id, rx->queue, packets, station->burst);
 	if (n == 0) {
@@ -144,16 +156,13 @@ static unsigned receive_queue(struct station *station, struct station_rx *rx)
 	stage_end(stages, STAGE_RX, n);
 	rx->quiet = 0;
 	counters->rx_packets += n;
-	for (unsigned i = 0; i < n; i++) {
-		rte_prefetch0(rte_pktmbuf_mtod(packets[i], void *));
-		counters->rx_bytes += packets[i]->pkt_len;
-	}
 	if (rx->checksums_to_look_at > 0)
 		look_at_checksums(station, rx, packets, n);
-	if (direct_may(station, rx))
+	if (*may)
 		direct = direct_begin(station, rx, packets, n);
 	if (direct == n)
 		return n;
+	count_and_fetch(counters, packets + direct, n - direct);
 	direct_finish(station);
 	triage_burst(station->triage, from, station->now_us, packets + direct, n - direct);
 	stage_end(stages, STAGE_TRIAGE, n - direct);
@@ -164,19 +173,19 @@ static unsigned receive_queue(struct station *station, struct station_rx *rx)
 /* Each queue whose turn it is, once; says whether one brought a whole burst. */
 static bool receive_round(struct station *station, unsigned *sum)
 {
-	bool whole = false;
+	bool whole = false, may;
 
 	for (unsigned i = 0; i < station->n_rx; i++) {
 		struct station_rx *rx = &station->rx[i];
 
 		if (!due(station, rx))
 			continue;
-		unsigned got = receive_queue(station, rx);
+		unsigned got = receive_queue(station, rx, &may);
 
 		station->bursts += got != 0;
 		station->idle_polls += got == 0;
 		/* what others have to be handed may be too much for their rings */
-		whole |= got == station->burst && direct_may(station, rx);
+		whole |= got == station->burst && may;
 		*sum += got;
 	}
 	return whole;
