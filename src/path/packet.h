@@ -11,6 +11,8 @@
  * Written by the thread that has the mbuf, until it hands it on.
  */
 
+#include <assert.h>
+
 #include <rte_mbuf.h>
 
 #include "packet/extract.h"
@@ -40,8 +42,13 @@ struct packet_meta {
 	uint8_t unchecked; /* its shard was taken to be where RSS brought it */
 };
 
-/* The private area that every mbuf of a pool for packets has. */
-#define PACKET_META_SIZE RTE_ALIGN(sizeof(struct packet_meta), RTE_MBUF_PRIV_ALIGN)
+/* The private area that every mbuf of a pool for packets has: whole lines, so that a frame begins at one. */
+#define PACKET_META_SIZE RTE_ALIGN(sizeof(struct packet_meta), RTE_CACHE_LINE_SIZE)
+
+static_assert(
+	(sizeof(struct rte_mbuf) + PACKET_META_SIZE + RTE_PKTMBUF_HEADROOM) % RTE_CACHE_LINE_SIZE ==
+		0,
+	"else a header lies in two lines");
 
 static inline struct packet_meta *packet_meta(const struct rte_mbuf *packet)
 {
