@@ -266,7 +266,7 @@ static bool rests(const struct agent_used *used, uint64_t now_us)
 {
 	uint32_t left_ms = used->rests_ms - (uint32_t)(now_us / 1000);
 
-	return left_ms != 0 && left_ms <= AGENT_SECOND_US / 1000;
+	return used->rests_ms != 0 && left_ms != 0 && left_ms <= AGENT_SECOND_US / 1000;
 }
 
 static void look(struct agent *agent, unsigned port, uint32_t slot)

@@ -105,7 +105,7 @@ void agent_view(
 }
 
 /* An active report: the record's counters began anew at 0. */
-static void begin_anew(struct slot *entry, const struct flow_record *record)
+static void begin_anew(struct slot *entry, const struct flow_record *record, uint64_t now_us)
 {
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
 		struct slot_side *at = &entry->side[side];
@@ -113,6 +113,7 @@ static void begin_anew(struct slot *entry, const struct flow_record *record)
 		entry->side[side].marked = marked(at, record);
 		at->base = 0;
 		at->checked = 0;
+		at->checked_us = now_us;
 	}
 	entry->reported = entry->side[0].marked + entry->side[1].marked;
 }
@@ -159,7 +160,7 @@ void agent_ended(struct agent *agent, struct flow_report *report)
 	agent_view(agent, record, &report->offload);
 	if (report->reason == FLOW_END_ACTIVE) {
 		if (entry != NULL)
-			begin_anew(entry, record);
+			begin_anew(entry, record, agent->now_us);
 		return;
 	}
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)

@@ -23,6 +23,7 @@
  * One thread, the worker. No global state.
  */
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -77,6 +78,7 @@ struct slot_side {
 	uint64_t asked;	    /* marked packets of this rule when its counter was asked for */
 	struct counter nic; /* the NIC's own counter */
 } __attribute__((aligned(64)));
+static_assert(offsetof(struct slot_side, base) == 64, "one line");
 
 /* A slot. */
 struct slot {
