@@ -132,8 +132,7 @@ static void count_and_fetch(
 	}
 }
 
-/* Says how many came, and whether they may go the short way. */
-static unsigned receive_queue(struct station *station, struct station_rx *rx, bool *may)
+static unsigned receive_queue(struct station *station, struct station_rx *rx)
 {
 	struct plane_port_counters *counters = &station->ports[rx->port];
 	struct stage_times *stages = &station->worker.stages;
@@ -145,7 +144,6 @@ static unsigned receive_queue(struct station *station, struct station_rx *rx, bo
 	};
 	unsigned n, direct = 0;
 
-	*may = direct_may(station, rx);
 	stage_begin(stages);
 	n = rte_eth_rx_burst(rx->port_id, rx->queue, packets, station->burst);
 	if (n == 0) {
@@ -158,7 +156,7 @@ static unsigned receive_queue(struct station *station, struct station_rx *rx, bo
 	counters->rx_packets += n;
 	if (rx->checksums_to_look_at > 0)
 		look_at_checksums(station, rx, packets, n);
-	if (*may)
+	if (direct_may(station, rx))
 		direct = direct_begin(station, rx, packets, n);
 	if (direct == n)
 		return n;
@@ -173,19 +171,19 @@ static unsigned receive_queue(struct station *station, struct station_rx *rx, bo
 /* Each queue whose turn it is, once; says whether one brought a whole burst. */
 static bool receive_round(struct station *station, unsigned *sum)
 {
-	bool whole = false, may;
+	bool whole = false;
 
 	for (unsigned i = 0; i < station->n_rx; i++) {
 		struct station_rx *rx = &station->rx[i];
 
 		if (!due(station, rx))
 			continue;
-		unsigned got = receive_queue(station, rx, &may);
+		unsigned got = receive_queue(station, rx);
 
 		station->bursts += got != 0;
 		station->idle_polls += got == 0;
 		/* what others have to be handed may be too much for their rings */
-		whole |= got == station->burst && may;
+		whole |= got == station->burst && direct_may(station, rx);
 		*sum += got;
 	}
 	return whole;

@@ -11,6 +11,7 @@
 
 #include "main/dpdk.h"
 #include "port/port.h"
+#include "station_sums.h"
 
 int live_environment(void **state)
 {
@@ -207,6 +208,7 @@ void live_check_sums(const struct plane_snapshot *snapshot)
 		assert_int_equal(station->sum.received + station->sum.handed_in,
 			station->sum.out + path_counters_dropped(&station->sum) +
 				station->sum.handed_out + station->sum.held);
+		check_station_sums(station);
 	}
 	assert_true(handed_in <= handed_out);
 	assert_true(handed_out - handed_in <= wire->held);

@@ -16,6 +16,7 @@
 #include "main/dpdk.h"
 #include "path/turn.h"
 #include "port/rss.h"
+#include "station_sums.h"
 
 /* Records of one worker when the table is to be large. */
 #define OFFLOAD_LIVE_LARGE 32768
@@ -470,8 +471,10 @@ static void check_sums(struct offload_live *live)
 	assert_int_equal(plane_snapshot(live->plane, &snapshot), 0);
 	for (uint32_t i = 0; i < live->options.n_flows; i++)
 		out += live->flows[i].out[0] + live->flows[i].out[1];
-	for (unsigned i = 0; i < snapshot.n_stations; i++)
+	for (unsigned i = 0; i < snapshot.n_stations; i++) {
 		of_flows += snapshot.stations[i].flow.packets;
+		check_station_sums(&snapshot.stations[i]);
+	}
 	assert_int_equal(wire->received, in);
 	assert_int_equal(wire->out, out);
 	assert_int_equal(of_flows, in);
