@@ -109,7 +109,7 @@ static inline void agent_wake(const struct agent_at *at)
 	at->agent->wire[agent_wire_of(at->port)].used[at->entry->next].rests_ms = 0;
 }
 
-/* Looks at some slots of each wire, all of them in a second. */
+/* agent_sweep.c: looks at some slots of each wire, all of them in half a second. */
 void agent_sweep(struct agent *agent, uint64_t passed_us);
 
 /* What was told last then, 0 being never, is worth telling again. */

@@ -273,6 +273,14 @@ static inline void agent_packet(
 	agent_packet_with(scene, position, side, from, marked ? agent_mark(scene, position) : 0);
 }
 
+/* Three of its packets in a row come without their mark. */
+static inline void agent_lose_marks(
+	struct agent_scene *scene, uint32_t position, unsigned side, unsigned from)
+{
+	for (unsigned i = 0; i < 3; i++)
+		agent_packet(scene, position, side, from, false);
+}
+
 /* The flow ends. */
 static inline void agent_end(struct agent_scene *scene, uint32_t position)
 {

@@ -6,8 +6,7 @@
 /* Packets without the mark until the direction has left the NIC. */
 static void fall_out(struct agent_scene *scene, uint32_t flow, unsigned side, unsigned from)
 {
-	for (unsigned i = 0; i < 3; i++)
-		agent_packet(scene, flow, side, from, false);
+	agent_lose_marks(scene, flow, side, from);
 	agent_until(scene, agent_state(scene, flow, side) == OFFLOAD_SOFTWARE);
 	assert_int_equal(agent_record(scene, flow)->reason[side], OFFLOAD_QUARANTINE);
 }

@@ -2,12 +2,6 @@
 /* What is over is over for the agent: waits, reasons, rules that a NIC keeps, late answers. */
 #include "agent_scene.h"
 
-static void fall_out(struct agent_scene *scene, uint32_t flow)
-{
-	for (unsigned i = 0; i < 3; i++)
-		agent_packet(scene, flow, 0, 0, false);
-}
-
 static const char *reason_told(struct agent_scene *scene, uint32_t flow)
 {
 	struct flow_offload view;
@@ -31,7 +25,7 @@ static void rules_that_stay_do_not_keep_canaries_away(void **state)
 	canary = agent_flow(&scene, IPPROTO_UDP, 100);
 	atomic_store(&agent_nics[0].result[INSTALLER_REMOVE], -EIO);
 	for (unsigned i = 0; i < HEALTH_CANARIES; i++)
-		fall_out(&scene, flows[i]);
+		agent_lose_marks(&scene, flows[i], 0, 0);
 	agent_until(
 		&scene, atomic_load(&agent_nics[0].n_asked[INSTALLER_REMOVE]) >= HEALTH_CANARIES);
 	for (unsigned i = 0; i < HEALTH_CANARIES; i++)
@@ -55,7 +49,7 @@ static void a_reason_that_is_over_is_not_told(void **state)
 
 	agent_prove(&scene, fell, 0, 0);
 	agent_prove(&scene, broke, 0, 0);
-	fall_out(&scene, fell);
+	agent_lose_marks(&scene, fell, 0, 0);
 	agent_until(&scene, agent_state(&scene, fell, 0) == OFFLOAD_SOFTWARE);
 	assert_string_equal(reason_told(&scene, fell), "quarantine");
 	agent_pass_ms(&scene, 100);
@@ -81,7 +75,7 @@ static void a_wait_does_not_come_back_after_weeks(void **state)
 	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
 
 	agent_prove(&scene, flow, 0, 0);
-	fall_out(&scene, flow);
+	agent_lose_marks(&scene, flow, 0, 0);
 	agent_until(&scene, agent_state(&scene, flow, 0) == OFFLOAD_SOFTWARE);
 	scene.now_us += (UINT64_C(1) << 31) * 1000 + 200000;
 	agent_turn(scene.agent, scene.now_us);
@@ -110,116 +104,6 @@ static void a_refusal_keeps_its_reason(void **state)
 	agent_sample(scene.agent, flow, 1, 0);
 	assert_int_equal(agent_state(&scene, flow, 1), OFFLOAD_REFUSED);
 	assert_int_equal(agent_record(&scene, flow)->reason[1], refusal);
-	agent_scene_end(&scene);
-}
-
-static struct slot *slot_of(struct agent_scene *scene, uint32_t flow)
-{
-	return slots_slot(&scene->agent->wire[0].slots, agent_record(scene, flow)->slot);
-}
-
-static struct slot_side *first_side(struct agent_scene *scene, uint32_t flow)
-{
-	return &slot_of(scene, flow)->side[0];
-}
-
-static const struct agent_used *used_of(struct agent_scene *scene, uint32_t flow)
-{
-	return &scene->agent->wire[0].used[slot_of(scene, flow)->next];
-}
-
-/* Rules that are well are left alone until their rate is due; what is to be done wakes them. */
-static void a_rule_that_is_well_rests(void **state)
-{
-	enum { N = 8 };
-	struct agent_scene scene;
-	uint32_t flows[N];
-
-	(void)state;
-	agent_scene_begin(&scene, 64, false);
-	for (unsigned i = 0; i < N; i++) {
-		flows[i] = agent_flow(&scene, IPPROTO_UDP, (uint16_t)(i + 1));
-		agent_prove(&scene, flows[i], 0, 0);
-	}
-	/* all of them are looked at in half a second */
-	agent_pass_ms(&scene, 510);
-	for (unsigned i = 0; i < N; i++) {
-		uint32_t left_ms =
-			used_of(&scene, flows[i])->rests_ms - (uint32_t)(scene.now_us / 1000);
-
-		assert_in_range(left_ms, 400, 1000);
-		first_side(&scene, flows[i])->checked_us = 1;
-	}
-	agent_pass_ms(&scene, 390);
-	for (unsigned i = 0; i < N; i++)
-		assert_int_equal(first_side(&scene, flows[i])->checked_us, 1);
-	agent_pass_ms(&scene, 1110);
-	for (unsigned i = 0; i < N; i++)
-		assert_true(first_side(&scene, flows[i])->checked_us > CLOCK_US_PER_S);
-	agent_packet(&scene, flows[0], 0, 0, false);
-	assert_int_equal(agent_state(&scene, flows[0], 0), OFFLOAD_SUSPECT);
-	assert_int_equal(used_of(&scene, flows[0])->rests_ms, 0);
-
-	/* whoever rests is looked at nevertheless when no rule may stay */
-	struct health *health = installer_health(scene.installer[0]);
-
-	atomic_store(&health->retry_us, UINT64_MAX);
-	atomic_store(&health->state, HEALTH_OPEN);
-	agent_pass_ms(&scene, 510);
-	for (unsigned i = 0; i < N; i++)
-		assert_true(agent_state(&scene, flows[i], 0) < OFFLOAD_SUSPECT);
-	agent_scene_end(&scene);
-}
-
-/* An active report begins a record's counters anew, in the middle of a second over which its rate is measured. */
-static void report_at(unsigned at_ms)
-{
-	struct agent_scene scene;
-
-	agent_scene_begin(&scene, 64, false);
-	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
-	struct flow_report report = {.reason = FLOW_END_ACTIVE};
-
-	agent_prove(&scene, flow, 0, 0);
-	scene.agent->config.threshold = 100;
-	for (unsigned ms = 0; ms < 5000; ms += 10) {
-		agent_packet(&scene, flow, 0, 0, true);
-		if (ms == at_ms) {
-			report.record = *agent_record(&scene, flow);
-			agent_ended(scene.agent, &report);
-			agent_record(&scene, flow)->packets_low[0] = 0;
-		}
-		agent_pass_ms(&scene, 10);
-		assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_PROVEN);
-	}
-	agent_scene_end(&scene);
-}
-
-static void a_report_in_between_is_no_slowing(void **state)
-{
-	(void)state;
-	for (unsigned ms = 2000; ms < 3500; ms += 100)
-		report_at(ms);
-}
-
-/* The clock's milliseconds begin anew after 49 days; what is to be done then is done. */
-static void nothing_rests_by_chance(void **state)
-{
-	struct agent_scene scene;
-
-	(void)state;
-	agent_scene_begin(&scene, 64, false);
-	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
-
-	scene.now_us = ((UINT64_C(1) << 32) - 700) * 1000;
-	agent_prove(&scene, flow, 0, 0);
-	atomic_store(&agent_nics[0].result[INSTALLER_REMOVE], -EIO);
-	fall_out(&scene, flow);
-	agent_until(&scene, atomic_load(&agent_nics[0].n_asked[INSTALLER_REMOVE]) == 1);
-	agent_until(&scene, first_side(&scene, flow)->remove);
-	agent_pass_ms(&scene, 510);
-	agent_until(&scene, atomic_load(&agent_nics[0].n_asked[INSTALLER_REMOVE]) > 1);
-	atomic_store(&agent_nics[0].result[INSTALLER_REMOVE], 0);
 	agent_scene_end(&scene);
 }
 
@@ -272,7 +156,7 @@ static void a_refused_delete_is_not_late(void **state)
 
 	agent_prove(&scene, flow, 0, 0);
 	atomic_store(&nic->result[INSTALLER_REMOVE], -EIO);
-	fall_out(&scene, flow);
+	agent_lose_marks(&scene, flow, 0, 0);
 	agent_until(&scene, n_told(&scene, CHANGE_DELETE_REFUSED, &reason) == 1);
 	const struct refusal *refusal = refusal_of(installer_refusals(scene.installer[0]), reason);
 
@@ -320,7 +204,7 @@ static void a_late_answer_counts_once(void **state)
 	/* the delete is another one */
 	agent_packet(&scene, flow, 0, 0, true);
 	atomic_store(&nic->shut, true);
-	fall_out(&scene, flow);
+	agent_lose_marks(&scene, flow, 0, 0);
 	agent_pass_ms(&scene, 4000);
 	assert_int_equal(counters->stalled, 2);
 	atomic_store(&nic->shut, false);
@@ -357,9 +241,6 @@ int main(void)
 		cmocka_unit_test(a_reason_that_is_over_is_not_told),
 		cmocka_unit_test(a_wait_does_not_come_back_after_weeks),
 		cmocka_unit_test(a_refusal_keeps_its_reason),
-		cmocka_unit_test(a_rule_that_is_well_rests),
-		cmocka_unit_test(nothing_rests_by_chance),
-		cmocka_unit_test(a_report_in_between_is_no_slowing),
 		cmocka_unit_test(a_suspect_that_falls_silent_leaves),
 		cmocka_unit_test(a_refused_delete_is_not_late),
 		cmocka_unit_test(a_late_answer_counts_once),

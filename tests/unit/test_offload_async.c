@@ -308,7 +308,6 @@ static void a_push_that_fails(void **state)
 	scene_close(&scene);
 }
 
-/* What a dead NIC was not told of is not told to it when it is back. */
 /* No longer a fault that is on, and dead all the same: it takes no push. */
 static void the_dead_take_nothing(void **state)
 {
@@ -331,6 +330,7 @@ static void the_dead_take_nothing(void **state)
 	scene_close(&scene);
 }
 
+/* What a dead NIC was not told of is not told to it when it is back. */
 static void a_restart_ends_all(void **state)
 {
 	static const char *const faults[] = {

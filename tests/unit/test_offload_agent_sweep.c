@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The agent's look at each slot twice a second: what rests, what wakes it, and what it measures. */
+#include "agent_scene.h"
+
+static struct slot *slot_of(struct agent_scene *scene, uint32_t flow)
+{
+	return slots_slot(&scene->agent->wire[0].slots, agent_record(scene, flow)->slot);
+}
+
+static struct slot_side *first_side(struct agent_scene *scene, uint32_t flow)
+{
+	return &slot_of(scene, flow)->side[0];
+}
+
+static const struct agent_used *used_of(struct agent_scene *scene, uint32_t flow)
+{
+	return &scene->agent->wire[0].used[slot_of(scene, flow)->next];
+}
+
+/* Rules that are well are left alone until their rate is due; what is to be done wakes them. */
+static void a_rule_that_is_well_rests(void **state)
+{
+	enum { N = 8 };
+	struct agent_scene scene;
+	uint32_t flows[N];
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	for (unsigned i = 0; i < N; i++) {
+		flows[i] = agent_flow(&scene, IPPROTO_UDP, (uint16_t)(i + 1));
+		agent_prove(&scene, flows[i], 0, 0);
+	}
+	/* all of them are looked at in half a second */
+	agent_pass_ms(&scene, 510);
+	for (unsigned i = 0; i < N; i++) {
+		uint32_t left_ms =
+			used_of(&scene, flows[i])->rests_ms - (uint32_t)(scene.now_us / 1000);
+
+		assert_in_range(left_ms, 400, 1000);
+		first_side(&scene, flows[i])->checked_us = 1;
+	}
+	agent_pass_ms(&scene, 390);
+	for (unsigned i = 0; i < N; i++)
+		assert_int_equal(first_side(&scene, flows[i])->checked_us, 1);
+	agent_pass_ms(&scene, 1110);
+	for (unsigned i = 0; i < N; i++)
+		assert_true(first_side(&scene, flows[i])->checked_us > CLOCK_US_PER_S);
+	agent_packet(&scene, flows[0], 0, 0, false);
+	assert_int_equal(agent_state(&scene, flows[0], 0), OFFLOAD_SUSPECT);
+	assert_int_equal(used_of(&scene, flows[0])->rests_ms, 0);
+
+	/* whoever rests is looked at nevertheless when no rule may stay */
+	struct health *health = installer_health(scene.installer[0]);
+
+	atomic_store(&health->retry_us, UINT64_MAX);
+	atomic_store(&health->state, HEALTH_OPEN);
+	agent_pass_ms(&scene, 510);
+	for (unsigned i = 0; i < N; i++)
+		assert_true(agent_state(&scene, flows[i], 0) < OFFLOAD_SUSPECT);
+	agent_scene_end(&scene);
+}
+
+/* An active report begins a record's counters anew, in the middle of a second over which its rate is measured. */
+static void report_at(unsigned at_ms)
+{
+	struct agent_scene scene;
+
+	agent_scene_begin(&scene, 64, false);
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+	struct flow_report report = {.reason = FLOW_END_ACTIVE};
+
+	agent_prove(&scene, flow, 0, 0);
+	scene.agent->config.threshold = 100;
+	for (unsigned ms = 0; ms < 5000; ms += 10) {
+		agent_packet(&scene, flow, 0, 0, true);
+		if (ms == at_ms) {
+			report.record = *agent_record(&scene, flow);
+			agent_ended(scene.agent, &report);
+			agent_record(&scene, flow)->packets_low[0] = 0;
+		}
+		agent_pass_ms(&scene, 10);
+		assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_PROVEN);
+	}
+	agent_scene_end(&scene);
+}
+
+static void a_report_in_between_is_no_slowing(void **state)
+{
+	(void)state;
+	for (unsigned ms = 2000; ms < 3500; ms += 100)
+		report_at(ms);
+}
+
+/* The clock's milliseconds begin anew after 49 days; what is to be done then is done. */
+static void nothing_rests_by_chance(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+	scene.now_us = ((UINT64_C(1) << 32) - 700) * 1000;
+	agent_prove(&scene, flow, 0, 0);
+	atomic_store(&agent_nics[0].result[INSTALLER_REMOVE], -EIO);
+	agent_lose_marks(&scene, flow, 0, 0);
+	agent_until(&scene, atomic_load(&agent_nics[0].n_asked[INSTALLER_REMOVE]) == 1);
+	agent_until(&scene, first_side(&scene, flow)->remove);
+	agent_pass_ms(&scene, 510);
+	agent_until(&scene, atomic_load(&agent_nics[0].n_asked[INSTALLER_REMOVE]) > 1);
+	atomic_store(&agent_nics[0].result[INSTALLER_REMOVE], 0);
+	agent_scene_end(&scene);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_rule_that_is_well_rests),
+		cmocka_unit_test(nothing_rests_by_chance),
+		cmocka_unit_test(a_report_in_between_is_no_slowing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
