@@ -6,6 +6,7 @@
 #include "drivers/flowsim/calls/calls.h"
 #include "drivers/flowsim/ops.h"
 #include "drivers/flowsim/packets/link.h"
+#include "drivers/flowsim/packets/pace.h"
 #include "drivers/flowsim/packets/pump.h"
 #include "drivers/flowsim/packets/queue.h"
 #include "drivers/flowsim/packets/resolve.h"
@@ -71,6 +72,13 @@ static void tell_queues(struct rte_eth_dev_data *data, uint8_t state)
 		data->tx_queue_state[i] = state;
 }
 
+static void begin(struct sim_port *port)
+{
+	for (uint16_t i = 0; port->source != NULL && i < port->n_rx; i++)
+		sim_pace_begin(&port->rx[i]);
+	port->started = true;
+}
+
 int sim_start(struct rte_eth_dev *dev)
 {
 	struct sim_port *port = sim_port_of(dev);
@@ -84,7 +92,7 @@ int sim_start(struct rte_eth_dev *dev)
 	if (ret < 0)
 		SIM_LOG(ERR, "%s: %s", port->name, error.text);
 	else
-		port->started = true;
+		begin(port);
 	pthread_mutex_unlock(&port->lock);
 	if (ret == 0 && port->pump != NULL)
 		ret = sim_pump_start(port);

@@ -295,7 +295,7 @@ static int query(struct rte_eth_dev *dev, struct rte_flow *rule,
 	pause_for(port, port->args.profile.query_ns);
 	home = sim_find_rule(port, rule);
 	if (home != NULL) {
-		ret = sim_fault_fails(home, SIM_OP_QUERY);
+		ret = rule->uncounted ? -EIO : sim_fault_fails(home, SIM_OP_QUERY);
 		if (ret == 0)
 			ret = answer(home, rule, action, data, &fault);
 		pthread_mutex_unlock(&home->lock);

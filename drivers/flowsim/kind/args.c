@@ -226,11 +226,13 @@ static const struct word words[] = {
 	{"vlan", OF_STREAMS, take_percent, MEMBER(streams.vlan_share), 0, 0},
 	/* the other sources */
 	{"capture", OF_CAPTURE, take_text, MEMBER(capture), 0, 0},
+	{"written", OF_CAPTURE, NUMBER(written, 0, UINT16_MAX)},
 	{"port", OF_PORT, take_text, MEMBER(port), 0, 0},
 	{"nic_core", OF_PORT, take_processor, 0, 0, 0, 0},
 	{"source", OF_NONE, take_none, 0, 0, 0, 0},
 	{"passes", OF_KNOWN, NUMBER(passes, 0, UINT64_MAX)},
 	{"rate", OF_KNOWN, NUMBER(rate, 1, SECOND)},
+	{"pace", OF_KNOWN, NUMBER(pace, 0, SECOND)},
 	{"cold", OF_KNOWN, NUMBER(cold, 0, 1)},
 	/* the NIC */
 	{"nic", OF_NIC, take_text, MEMBER(nic), 0, 0},
@@ -486,5 +488,8 @@ int sim_args_parse(struct sim_args *args, const char *text, struct error *error)
 		return error_set(error, -ENOMEM, "no memory for the arguments");
 	ret = parse(args, copy, error);
 	free(copy);
+	/* what nobody but the NIC sees comes at the same pace */
+	if (args->pace != 0)
+		args->rate = args->pace;
 	return ret;
 }

@@ -49,9 +49,11 @@ struct sim_args {
 	struct sequence_config sequence;
 	enum stream_sides sides;
 	char capture[PATH_MAX];
-	char port[64];
+	uint16_t written; /* bytes of a packet, at most; 0: all */
+	char port[160];
 	uint64_t passes;
 	uint64_t rate;
+	uint64_t pace; /* 0: packets come whenever somebody asks */
 	bool cold;
 	bool nic_thread;
 	int nic_core;		    /* -1: any */
@@ -76,6 +78,7 @@ int sim_args_parse(struct sim_args *args, const char *words, struct error *error
 	"flows=<n> capture=<file> port=<device> source=none seed=<n> "                         \
 	"load=order|uniform|zipf[:<s>] side=forward|reverse|both size=<n>|<n>-<n>|imix "       \
 	"proto=udp|tcp|sctp|icmp|mix ipv6=<percent> vlan=<percent> passes=<n> rate=<n> "       \
+	"pace=<n> written=<n> "                                                                \
 	"cold=0|1 nic_core=<n> nic=<name> profile=<name> rules=<n> create_ns=<n> "             \
 	"destroy_ns=<n> flush_ns=<n> query_ns=<n> spin=0|1 rate_rules=<n> answer_ns=<n> "      \
 	"mark_bits=<n> groups=<n> priorities=<n> transfer=0|1 egress=0|1 async=0|1 sync=0|1 "  \

@@ -41,6 +41,7 @@ struct rte_flow_action_handle {
 	struct sim_count reported;	    /* at the last query with reset */
 	struct sim_age age;
 	struct sim_rss *rss; /* RSS: owned */
+	bool uncounted;	     /* the NIC was reset since it was made */
 };
 
 TAILQ_HEAD(sim_indirects, rte_flow_action_handle);

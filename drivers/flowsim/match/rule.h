@@ -67,6 +67,7 @@ struct rte_flow {
 	bool async;
 	bool ghost; /* left by an earlier run: no application has its handle */
 	bool in_table, in_input_sets;
+	bool uncounted; /* the NIC was reset: what it counted is gone, too */
 	uint16_t
 		asked_by; /* 0, or the ethdev it was created on (a transfer rule's other port) + 1 */
 	uint32_t mark_id;

@@ -5,6 +5,7 @@
 #include "drivers/flowsim/packets/edit.h"
 #include "drivers/flowsim/packets/forward.h"
 #include "drivers/flowsim/packets/meter.h"
+#include "drivers/flowsim/packets/pump.h"
 #include "drivers/flowsim/packets/queue.h"
 #include "drivers/flowsim/port/port.h"
 #include "drivers/flowsim/port/rss.h"
@@ -64,7 +65,9 @@ static void send_on(struct applying *applying, struct rte_mbuf *packet, uint16_t
 {
 	uint32_t bytes = packet->pkt_len;
 
-	count_forward(applying, packet, bytes, sim_nic_send(applying->port, to, packet));
+	if (!applying->egress && sim_pump_gather(applying->port, to, packet))
+		return;
+	count_forward(applying, packet, bytes, sim_nic_send(applying->port, to, &packet, 1) == 1);
 }
 
 static void give(struct applying *applying, struct rte_mbuf *packet, uint16_t to)

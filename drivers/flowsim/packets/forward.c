@@ -7,26 +7,38 @@
 #include "drivers/flowsim/port/nic.h"
 #include "drivers/flowsim/port/port.h"
 
-static bool send_out(struct sim_port *to, struct rte_mbuf *packet)
+static uint64_t bytes_of(struct rte_mbuf *const *packets, uint16_t n)
 {
-	uint32_t bytes = packet->pkt_len;
+	uint64_t bytes = 0;
 
-	if (to->pump == NULL)
-		rte_pktmbuf_free(packet);
-	else if (sim_pump_out(to, &packet, 1) == 0)
-		return false;
-	sim_nic_count_sent(to, 1, bytes);
-	return true;
+	for (uint16_t i = 0; i < n; i++)
+		bytes += packets[i]->pkt_len;
+	return bytes;
 }
 
-bool sim_nic_send(struct sim_port *from, uint16_t to, struct rte_mbuf *packet)
+static uint16_t send_out(struct sim_port *to, struct rte_mbuf **packets, uint16_t n)
+{
+	/* packets that were taken are no longer ours */
+	uint64_t bytes = bytes_of(packets, n);
+	uint16_t sent = n;
+
+	if (to->pump == NULL)
+		rte_pktmbuf_free_bulk(packets, n);
+	else
+		sent = sim_pump_out(to, packets, n);
+	bytes -= bytes_of(&packets[sent], (uint16_t)(n - sent));
+	sim_nic_count_sent(to, sent, bytes);
+	return sent;
+}
+
+uint16_t sim_nic_send(struct sim_port *from, uint16_t to, struct rte_mbuf **packets, uint16_t n)
 {
 	struct sim_port *port = sim_nic_enter(from, to);
-	bool sent;
+	uint16_t sent;
 
 	if (port == NULL)
-		return false;
-	sent = send_out(port, packet);
+		return 0;
+	sent = send_out(port, packets, n);
 	sim_nic_exit(port);
 	return sent;
 }

@@ -8,12 +8,12 @@
 struct sim_port;
 
 /*
- * Sends a packet out of `to`, as its hardware does: counted there, written to the port behind it or
- * freed. Any thread. False: no such port, stopped or full; the packet is the caller's still.
+ * Sends packets out of `to`, as its hardware does: counted there, written to the port behind it or freed. Any thread.
+ * How many; the others are the caller's still: no such port, stopped or full.
  */
-bool sim_nic_send(struct sim_port *from, uint16_t to, struct rte_mbuf *packet);
+uint16_t sim_nic_send(struct sim_port *from, uint16_t to, struct rte_mbuf **packets, uint16_t n);
 
-/* Puts a packet into a receive queue of `to`, by its RSS. As above. */
+/* Puts a packet into a receive queue of `to`, by its RSS. False: it is the caller's still. */
 bool sim_nic_give(struct sim_port *from, uint16_t to, struct rte_mbuf *packet);
 
 /*

@@ -6,12 +6,13 @@
 #include <rte_ring.h>
 
 #include "drivers/flowsim/packets/apply.h"
+#include "drivers/flowsim/packets/forward.h"
 #include "drivers/flowsim/packets/link.h"
 #include "drivers/flowsim/packets/pump_parts.h"
 #include "drivers/flowsim/packets/queue.h"
 #include "drivers/flowsim/port/rss.h"
 
-#define BURST 32
+#define BURST SIM_PUMP_BURST
 
 /* What the wrapped port has said of a packet and we say anew. */
 #define OURS (RTE_MBUF_F_RX_RSS_HASH | RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID)
@@ -46,6 +47,47 @@ static void take(struct sim_port *port, struct rte_mbuf *packet, bool rules,
 		rte_pktmbuf_free(packet);
 }
 
+static uint64_t bytes_of(struct rte_mbuf *const *packets, uint16_t n)
+{
+	uint64_t bytes = 0;
+
+	for (uint16_t i = 0; i < n; i++)
+		bytes += packets[i]->pkt_len;
+	return bytes;
+}
+
+bool sim_pump_gather(struct sim_port *port, uint16_t to, struct rte_mbuf *packet)
+{
+	struct sim_pump *pump = port->pump;
+
+	if (pump == NULL || !pump->gathers || pump->n_gathered == BURST ||
+		(pump->n_gathered > 0 && pump->gathered_to != to))
+		return false;
+	pump->gathered_to = to;
+	pump->gathered[pump->n_gathered++] = packet;
+	return true;
+}
+
+static void send_gathered(struct sim_port *port, struct sim_rx_counters *counters)
+{
+	struct sim_pump *pump = port->pump;
+	struct rte_mbuf **packets = pump->gathered;
+	uint16_t n = pump->n_gathered, sent;
+	uint64_t bytes = bytes_of(packets, n);
+
+	if (n == 0)
+		return;
+	pump->n_gathered = 0;
+	sent = sim_nic_send(port, pump->gathered_to, packets, n);
+	bytes -= bytes_of(&packets[sent], (uint16_t)(n - sent));
+	sim_count_add(&counters->forwarded, sent);
+	sim_count_add(&counters->forwarded_bytes, bytes);
+	if (sent == n)
+		return;
+	__atomic_fetch_add(&counters->missed, (uint64_t)(n - sent), __ATOMIC_RELAXED);
+	rte_pktmbuf_free_bulk(&packets[sent], (unsigned)(n - sent));
+}
+
 static void take_burst(struct sim_port *port, struct rte_mbuf **packets, uint16_t n,
 	struct sim_rx_counters *counters)
 {
@@ -55,8 +97,11 @@ static void take_burst(struct sim_port *port, struct rte_mbuf **packets, uint16_
 		rte_prefetch0(rte_pktmbuf_mtod(packets[i], void *));
 	pthread_rwlock_rdlock(&port->rules_lock);
 	rules = has_rules(port);
+	port->pump->gathers = true;
 	for (uint16_t i = 0; i < n; i++)
 		take(port, packets[i], rules, counters);
+	port->pump->gathers = false;
+	send_gathered(port, counters);
 	pthread_rwlock_unlock(&port->rules_lock);
 }
 
@@ -113,15 +158,6 @@ uint16_t sim_pump_receive(void *queue, struct rte_mbuf **packets, uint16_t n)
 	if (__atomic_load_n(&port->link_down, __ATOMIC_RELAXED))
 		return 0;
 	return sim_queue_take(rx, packets, n);
-}
-
-static uint64_t bytes_of(struct rte_mbuf *const *packets, uint16_t n)
-{
-	uint64_t bytes = 0;
-
-	for (uint16_t i = 0; i < n; i++)
-		bytes += packets[i]->pkt_len;
-	return bytes;
 }
 
 uint16_t sim_pump_send(void *queue, struct rte_mbuf **packets, uint16_t n)

@@ -45,6 +45,12 @@ uint16_t sim_pump_send(void *queue, struct rte_mbuf **packets, uint16_t n);
 uint16_t sim_pump_out(struct sim_port *port, struct rte_mbuf **packets, uint16_t n);
 
 /*
+ * A received packet that a rule sends out of another port of the NIC: true, and it goes, and is counted, with the others
+ * of its burst. The port's own burst that is being taken, and no other time: then it is to be sent at once.
+ */
+bool sim_pump_gather(struct sim_port *port, uint16_t to, struct rte_mbuf *packet);
+
+/*
  * What concerns the wire is the wrapped port's: calls passed on. 0 or a negative errno of its driver;
  * -ENODEV when it is gone. With the port's lock or without.
  */

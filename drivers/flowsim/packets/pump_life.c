@@ -105,35 +105,46 @@ static int own(struct sim_pump *pump, uint16_t wrapped, struct error *error)
 	return 0;
 }
 
+/* Of the device that was found. */
+static int take_over(struct sim_pump *pump, uint16_t wrapped, struct error *error)
+{
+	int ret;
+
+	if (wrapped == pump->port->id)
+		return error_set(
+			error, -EINVAL, "port=%s: is the port itself", pump->port->args.port);
+	pump->wrapped = wrapped;
+	ret = own(pump, wrapped, error);
+	if (ret < 0)
+		return ret;
+	ret = watch(pump);
+	if (ret < 0) {
+		rte_eth_dev_owner_unset(wrapped, pump->owner);
+		error_set(error, ret, "port=%s: cannot be watched", pump->port->args.port);
+	}
+	return ret;
+}
+
 int sim_pump_create(struct sim_port *port, struct error *error)
 {
 	struct sim_pump *pump;
 	uint16_t wrapped;
 	int ret;
 
-	if (rte_eth_dev_get_port_by_name(port->args.port, &wrapped) < 0)
-		return error_set(error, -ENODEV,
-			"port=%s: there is no such device; it has to be named before",
-			port->args.port);
-	if (wrapped == port->id)
-		return error_set(error, -EINVAL, "port=%s: is the port itself", port->args.port);
 	if (posix_memalign((void **)&pump, RTE_CACHE_LINE_SIZE, sizeof(*pump)) != 0)
 		return error_set(error, -ENOMEM, "no memory");
 	memset(pump, 0, sizeof(*pump));
 	pump->port = port;
-	pump->wrapped = wrapped;
-	ret = own(pump, wrapped, error);
-	if (ret == 0) {
-		ret = watch(pump);
-		if (ret < 0) {
-			rte_eth_dev_owner_unset(wrapped, pump->owner);
-			error_set(error, ret, "port=%s: cannot be watched", port->args.port);
-		}
-	}
-	if (ret < 0)
+	pump->wrapped = SIM_NO_PORT;
+	ret = sim_pump_find_device(pump, &wrapped, error);
+	if (ret == 0)
+		ret = take_over(pump, wrapped, error);
+	if (ret < 0) {
+		sim_pump_remove_device(pump);
 		free(pump);
-	else
+	} else {
 		port->pump = pump;
+	}
 	return ret;
 }
 
@@ -147,6 +158,7 @@ void sim_pump_destroy(struct sim_port *port)
 	unwatch(pump);
 	if (pump->wrapped != SIM_NO_PORT)
 		rte_eth_dev_owner_unset(pump->wrapped, pump->owner);
+	sim_pump_remove_device(pump);
 	port->pump = NULL;
 	free(pump);
 }

@@ -11,6 +11,7 @@
 #include <rte_prefetch.h>
 
 #include "drivers/flowsim/packets/apply.h"
+#include "drivers/flowsim/packets/pace.h"
 #include "drivers/flowsim/packets/queue.h"
 #include "drivers/flowsim/packets/resolve.h"
 #include "drivers/flowsim/packets/source.h"
@@ -76,7 +77,8 @@ static inline uint16_t write_frame(
 			source->set, number << source->shift | source->side, data);
 	if (source->set != NULL)
 		return stream_write(source->set, number << source->shift | source->side, data);
-	memcpy(data, source->frames + source->frame_at[number], source->frame_length[number]);
+	memcpy(data, source->frames + source->frame_at[number],
+		RTE_MIN(source->frame_length[number], source->written));
 	return source->frame_length[number];
 }
 
@@ -349,10 +351,14 @@ static uint16_t receive(struct sim_rx_queue *queue, struct rte_mbuf **packets, u
 	struct sim_rx_counters sum = {0};
 	bool cold = queue->port->args.cold, plain = queue->plain;
 	enum looks looks = looks_of(queue);
+	uint16_t served;
 
 	n = served_now(queue, n);
+	if (n > 0 && unlikely(queue->pace.a_cycle > 0))
+		n = sim_pace_due(queue, n);
 	if (n == 0)
 		return 0;
+	served = n;
 	if (unlikely(rte_mempool_get_bulk(queue->pool, (void **)packets, n) != 0)) {
 		sim_count_add(&queue->counters.no_mbuf, n);
 		return 0;
@@ -368,6 +374,8 @@ static uint16_t receive(struct sim_rx_queue *queue, struct rte_mbuf **packets, u
 	else
 		fill_burst(queue, packets, n, &sum, true, LOOKS_AT_STREAM, false);
 	add(&queue->counters, &sum, n);
+	if (unlikely(queue->pace.a_cycle > 0))
+		sim_pace_take(queue, packets, n, served);
 	return n;
 }
 

@@ -150,12 +150,14 @@ static void decide_so(struct sim_resolver *resolver, uint32_t number,
 		/* what looks at the entry goes with the stream */
 		set_entry(resolver, number, (struct sim_entry){0});
 		sim_stream_leave(resolver, number);
-		/* in another round it may have been the last that had to be served */
-		if (to != stream->queue)
+		/* within one round no packet may be received meanwhile: what was served is known of this moment */
+		if (to != stream->queue) {
+			/* it may have been the last that had to be served */
 			sim_round_close(&queue->round);
-		rte_spinlock_unlock(&queue->lock);
-		queue = &resolver->port->rx[to];
-		rte_spinlock_lock(&queue->lock);
+			rte_spinlock_unlock(&queue->lock);
+			queue = &resolver->port->rx[to];
+			rte_spinlock_lock(&queue->lock);
+		}
 		sim_stream_enter(resolver, number, to, way);
 	}
 	remember(stream, verdict, program);

@@ -175,6 +175,7 @@ static int create_capture(
 	source->frames = reading.frames;
 	source->frame_at = reading.at;
 	source->frame_length = reading.length;
+	source->written = args->written == 0 ? UINT16_MAX : args->written;
 	source->n_streams = reading.n;
 	source->n_places = reading.n;
 	for (uint32_t i = 0; i < reading.n; i++)

@@ -24,6 +24,7 @@ struct sim_source {
 	const uint8_t *frames;
 	const uint64_t *frame_at; /* by stream */
 	const uint16_t *frame_length;
+	uint16_t written; /* bytes of a frame that are written to a packet, at most */
 };
 
 /* What the arguments ask for: streams or a capture. Returns 0, or a negative errno and why. */

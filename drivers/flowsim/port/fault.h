@@ -35,7 +35,8 @@ enum sim_fault_name {
 	SIM_FAULT_DROP_COMPLETION, /* async: done, and never told */
 	SIM_FAULT_COUNT_NOTHING,   /* a query tells what the counter was when the fault was set */
 	SIM_FAULT_FORGET,	   /* once, when set: all live rules are gone; strikes: rules */
-	SIM_FAULT_EVICT,	   /* a create that succeeds makes the oldest live rule gone */
+	SIM_FAULT_RESET, /* the same, and what they counted: queries of theirs fail with EIO */
+	SIM_FAULT_EVICT, /* a create that succeeds makes the oldest live rule gone */
 	SIM_FAULT_WRAP,	 /* counters have bits= (32); strikes: told numbers that were cut */
 	SIM_FAULT_GHOST, /* rules= of an earlier run are there; strikes: how many */
 	SIM_N_FAULTS,

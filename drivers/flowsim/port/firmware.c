@@ -127,13 +127,16 @@ static bool firmware_was_woken(struct sim_firmware *firmware, bool *stop)
 }
 
 /* Empty rounds go on at the source's rate; a round that has just become empty begins now. */
-static void firmware_turn_rounds(struct sim_firmware *firmware, uint64_t now)
+static void firmware_turn_rounds(struct sim_firmware *firmware)
 {
 	struct sim_port *port = firmware->port;
-	uint64_t passed = firmware->turned_at != 0 ? now - firmware->turned_at : 0;
 	bool any = false;
 
 	pthread_mutex_lock(&port->lock);
+	/* a rule that came while the lock was waited for has emptied its rounds by now, not before */
+	uint64_t now = sim_now_ns();
+	uint64_t passed = firmware->turned_at != 0 ? now - firmware->turned_at : 0;
+
 	if (port->started && port->resolver != NULL)
 		any = firmware->jobs->turn(port->resolver, passed);
 	pthread_mutex_unlock(&port->lock);
@@ -160,7 +163,7 @@ static uint64_t firmware_work(struct sim_firmware *firmware, bool woken)
 		firmware->look_at = after == FOREVER ? FOREVER : now + after;
 	}
 	if (now >= firmware->turn_at || (woken && firmware->turned_at == 0))
-		firmware_turn_rounds(firmware, now);
+		firmware_turn_rounds(firmware);
 	return RTE_MIN(next, RTE_MIN(firmware->look_at, firmware->turn_at));
 }
 

@@ -47,6 +47,15 @@ struct sim_tx_counters {
 	uint64_t sampled;
 };
 
+/* When packets come that come at a pace: packets/pace.h */
+struct sim_pace {
+	double waiting; /* packets that have come, and were not taken */
+	double a_cycle; /* of this queue; 0: there is no pace */
+	uint64_t tsc;	/* as of then; 0: not begun */
+	int field;	/* of an mbuf, for the time; negative: nobody asks */
+	uint64_t flag;
+};
+
 struct sim_rx_queue {
 	rte_spinlock_t lock;
 	struct sim_port *port;
@@ -61,6 +70,7 @@ struct sim_rx_queue {
 	uint32_t n_looks;	   /* streams whose entry says something */
 	uint32_t n_programs;	   /* streams whose packets need more than a mark: the slow way */
 	/* what others put in: the pump, ports of the NIC, copies (packets/queue.h) */
+	struct sim_pace pace;
 	struct rte_ring *ring;
 	bool given; /* something was put into the ring of a queue that has a round */
 	struct sim_rx_counters counters;

@@ -49,6 +49,19 @@ static void die(struct sim_port *port)
 	forget_all(port);
 }
 
+/* The NIC has started over: what there was has counted nothing that anybody could ask for. */
+static uint64_t start_over(struct sim_port *port)
+{
+	struct sim_indirect *indirect;
+	struct rte_flow *rule;
+
+	TAILQ_FOREACH(rule, &port->rules, link)
+		rule->uncounted = true;
+	TAILQ_FOREACH(indirect, &port->indirects, link)
+		indirect->uncounted = true;
+	return forget_all(port);
+}
+
 int sim_fault_fails(struct sim_port *port, enum sim_fault_op op)
 {
 	struct sim_fault_state *fail = &port->faults.fault[SIM_FAULT_FAIL];
@@ -160,7 +173,8 @@ static void begin(struct sim_port *port, enum sim_fault_name name, struct sim_fa
 		stand_still(port);
 		return;
 	case SIM_FAULT_FORGET:
-		strikes = forget_all(port);
+	case SIM_FAULT_RESET:
+		strikes = name == SIM_FAULT_RESET ? start_over(port) : forget_all(port);
 		sim_fault_turn(&port->faults, name, false);
 		break;
 	case SIM_FAULT_GHOST:

@@ -9,7 +9,7 @@
  * - known sources: stream i * streams / n, its addresses and ports whole;
  * - others: UDP over IPv4 from 10.0.x.y:1024 to 10.255.0.1:80, x.y being i (10.1.0.0 after 65,536).
  *
- * Neither destroy nor flush nor a restart of the port ends them; `dead`, `forget` and `ghost:off` do,
+ * Neither destroy nor flush nor a restart of the port ends them; `dead`, `forget`, `reset` and `ghost:off` do,
  * and the port's removal. They are rules like others to everything that counts room. Under the port's
  * lock.
  */

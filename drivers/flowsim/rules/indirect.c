@@ -239,6 +239,8 @@ int sim_indirect_query(struct sim_port *port, struct sim_indirect *indirect, voi
 		return ret;
 	if (!sim_indirect_is(port, indirect))
 		return -ENOENT;
+	if (indirect->uncounted)
+		return -EIO;
 	if (data == NULL)
 		return -EINVAL;
 	port->told.queried++;

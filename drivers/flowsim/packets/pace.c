@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "drivers/flowsim/packets/pace.h"
+
+#include <rte_cycles.h>
+#include <rte_mbuf_dyn.h>
+
+#include "drivers/flowsim/port/port.h"
+
+void sim_pace_begin(struct sim_rx_queue *queue)
+{
+	const struct sim_port *port = queue->port;
+	int flag = rte_mbuf_dynflag_lookup(RTE_MBUF_DYNFLAG_RX_TIMESTAMP_NAME, NULL);
+
+	queue->pace = (struct sim_pace){
+		.a_cycle = (double)port->args.pace / port->n_rx / (double)rte_get_tsc_hz(),
+		.field = rte_mbuf_dynfield_lookup(RTE_MBUF_DYNFIELD_TIMESTAMP_NAME, NULL),
+		.flag = flag < 0 ? 0 : UINT64_C(1) << flag,
+	};
+}
+
+/* Of the places of the round, those that the host gets. */
+static double share_of(const struct sim_round *round)
+{
+	uint64_t gone = 0;
+
+	for (unsigned i = 0; i < SIM_MAX_EXITS; i++)
+		gone += round->exits[i].n + round->exits[i].n_next;
+	return (double)round->n / (double)(round->n + gone);
+}
+
+uint16_t sim_pace_due(struct sim_rx_queue *queue, uint16_t n)
+{
+	struct sim_pace *pace = &queue->pace;
+	const uint64_t tsc = rte_rdtsc();
+	const double most = queue->descriptors;
+
+	if (pace->tsc != 0)
+		pace->waiting +=
+			(double)(tsc - pace->tsc) * pace->a_cycle * share_of(&queue->round);
+	pace->tsc = tsc;
+	if (pace->waiting > most) {
+		uint64_t missed = (uint64_t)(pace->waiting - most);
+
+		__atomic_fetch_add(&queue->counters.missed, missed, __ATOMIC_RELAXED);
+		pace->waiting -= (double)missed;
+	}
+	return pace->waiting < n ? (uint16_t)pace->waiting : n;
+}
+
+void sim_pace_take(
+	struct sim_rx_queue *queue, struct rte_mbuf **packets, uint16_t n, uint16_t served)
+{
+	struct sim_pace *pace = &queue->pace;
+	const double cycles = 1 / (pace->a_cycle * share_of(&queue->round));
+
+	for (uint16_t i = 0; i < n && pace->field >= 0; i++) {
+		double ago = (pace->waiting - i - 1) * cycles;
+
+		*RTE_MBUF_DYNFIELD(packets[i], pace->field, rte_mbuf_timestamp_t *) =
+			pace->tsc - (ago > 0 ? (uint64_t)ago : 0);
+		packets[i]->ol_flags |= pace->flag;
+	}
+	pace->waiting -= served;
+}
