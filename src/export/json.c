@@ -191,7 +191,13 @@ static char *write_offload(char *out, const struct flow_report *report)
 		offload_state_name((enum offload_state)offload->state[side]));
 	out = write_string(
 		TEXT(out, "\",\"reason\":\""), offload_reason_name(offload->reason[side]));
-	return TEXT(out, "\"}");
+	out = TEXT(out, "\"");
+	if (offload_state_holds((enum offload_state)offload->state[side]))
+		out = offload->full[side] ? TEXT(out, ",\"how\":\"full\"")
+					  : TEXT(out, ",\"how\":\"mark\"");
+	if (offload->estimated)
+		out = TEXT(out, ",\"estimated\":true");
+	return TEXT(out, "}");
 }
 
 /* All members from version to offload. */

@@ -95,7 +95,7 @@ struct flow_record {
 	/* line 2 */
 	uint32_t bytes_high[2];
 	uint64_t start_us : 48;
-	uint64_t rate : 16; /* decayed packets a second, for admission */
+	uint64_t unused : 16;
 	uint16_t packets_high[2];
 	uint16_t verdict[2];	 /* action programs; 0 = forward */
 	uint32_t tcp_end[2];	 /* highest sequence number sent + 1 */

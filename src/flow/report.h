@@ -18,10 +18,13 @@
  * 0 and 1; states and reasons are enum offload_state and enum offload_reason.
  */
 struct flow_offload {
-	uint64_t packets; /* that came with the NIC's mark, or FLOW_OFFLOAD_LOST */
+	/* that came with the NIC's mark, or that it forwarded alone; or FLOW_OFFLOAD_LOST */
+	uint64_t packets;
 	uint8_t state[2];
 	uint8_t reason[2];
-	bool told; /* false: nobody offloads */
+	bool full[2]; /* there is a rule there, or on its way, which leaves the CPU nothing to do */
+	bool estimated; /* packets that the NIC forwarded may be missing, and those of the record */
+	bool told;	/* false: nobody offloads */
 };
 
 struct flow_report {

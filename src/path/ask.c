@@ -4,11 +4,13 @@
 #include <errno.h>
 
 #include "base/idle.h"
+#include "offload/agent.h"
 #include "path/send.h"
 #include "path/snapshot.h"
 
-/* Looks in vain before a station is given up, most of them 250 us apart: more than a second. */
-#define ASK_TRIES 8000
+/* Looks in vain before a station is given up, most of them 250 us apart: five seconds, as a machine whose processors are
+ * taken by others may leave one thread out for some of them. */
+#define ASK_TRIES 20000
 
 /* Records looked at for one page. */
 #define PAGE_LOOKS 256
@@ -121,7 +123,12 @@ static void answer(struct station *station, struct ask *ask)
 	case ASK_END:
 		flow_shard_end_all(station->worker.shard);
 		break;
+	case ASK_HELD:
+		ask_held(station, ask);
+		break;
 	case ASK_LEAVE:
+		if (station->worker.agent != NULL)
+			agent_give_up(station->worker.agent);
 		station->leaving = true;
 		break;
 	}

@@ -12,7 +12,7 @@
 
 /*
  * Control: ask_prepare() gives the question to fill in, ask_station() posts it and waits. The answer
- * stays until the next question. NULL and -ETIMEDOUT when the station has not answered for a second.
+ * stays until the next question. NULL and -ETIMEDOUT when the station has not answered for five seconds.
  */
 struct ask *ask_prepare(struct station *station, enum ask_kind kind);
 int ask_station(struct station *station);
@@ -25,6 +25,7 @@ void ask_adopt(struct station *station, struct ask *ask);
 void ask_offload(const struct station *station, struct ask *ask);
 void ask_slots(const struct station *station, struct ask *ask);
 void ask_changes(const struct station *station, struct ask *ask);
+void ask_held(const struct station *station, struct ask *ask);
 void ask_flow(const struct station *station, struct ask *ask);
 /* What the NIC has of a live record; of a station without an agent: nothing is told. */
 void ask_view(

@@ -25,6 +25,11 @@ void ask_slots(const struct station *station, struct ask *ask)
 	};
 }
 
+void ask_held(const struct station *station, struct ask *ask)
+{
+	ask->number = station->worker.agent != NULL ? station->worker.agent->n_held : 0;
+}
+
 void ask_changes(const struct station *station, struct ask *ask)
 {
 	ask->n_changes = change_read(
@@ -65,13 +70,18 @@ static void slot(const struct agent *agent, struct plane_flow *flow)
 void ask_flow(const struct station *station, struct ask *ask)
 {
 	const struct flow_table *table = &station->worker.shard->table;
-	const struct agent *agent = station->worker.agent;
+	struct agent *agent = station->worker.agent;
 	uint32_t position = flow_table_find(table, &ask->key, ask->hash);
 	struct plane_flow *flow = &ask->flow;
 
 	ask->found = position != FLOW_NONE;
-	if (!ask->found)
+	if (!ask->found) {
+		*flow = (struct plane_flow){.now_us = station->now_us};
+		for (unsigned side = 0; agent != NULL && side < OFFLOAD_SIDES; side++)
+			(void)agent_bar(
+				agent, 2 * flow_key_wire(&ask->key) + side, &flow->rank[side]);
 		return;
+	}
 	*flow = (struct plane_flow){
 		.record = *flow_table_record(table, position),
 		.now_us = station->now_us,
@@ -80,6 +90,8 @@ void ask_flow(const struct station *station, struct ask *ask)
 	if (agent == NULL)
 		return;
 	slot(agent, flow);
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
+		agent_rank(agent, position, side, &flow->rank[side]);
 	flow->n_changes = change_of_flow(
 		&agent->changes, &ask->key, flow->changes, PLANE_CHANGES, &flow->lost);
 }

@@ -33,6 +33,9 @@ void path_counters_add(struct path_counters *sum, const struct path_counters *co
 	sum->delivered += counters->delivered;
 	sum->handed_in += counters->handed_in;
 	sum->handed_out += counters->handed_out;
+	sum->nic_forwarded += counters->nic_forwarded;
+	sum->nic_forwarded_bytes += counters->nic_forwarded_bytes;
+	sum->nic_unaccounted += counters->nic_unaccounted;
 	sum->held += counters->held;
 	for (unsigned i = 0; i < DROP_N_REASONS; i++)
 		sum->dropped[i] += counters->dropped[i];

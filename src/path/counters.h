@@ -31,6 +31,14 @@ struct path_counters {
 	uint64_t dropped[DROP_N_REASONS];
 	uint64_t handed_in; /* from another thread */
 	uint64_t handed_out;
+	/*
+	 * Not among those received: what the NIC forwarded alone, as far as it was told; of these, packets that are in no
+	 * record. All packets of known flows = those of them that were received + nic_forwarded = of all records +
+	 * nic_unaccounted.
+	 */
+	uint64_t nic_forwarded;
+	uint64_t nic_forwarded_bytes;
+	uint64_t nic_unaccounted;
 	uint64_t held;		   /* a gauge: in rings, and waiting for their first fragment */
 	uint64_t fragments_untied; /* later fragments that met no first one: flows without ports */
 	uint64_t icmp_untied;	   /* ICMP errors whose quoted flow is not known */

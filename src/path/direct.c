@@ -32,6 +32,7 @@ int direct_create(struct direct **out, const struct hash_secret *secret, bool wa
 	direct->turn = 0;
 	direct->waits = false;
 	direct->last_form = 0;
+	direct->mixed = false;
 	for (unsigned i = 0; i < RTE_DIM(direct->burst); i++)
 		for (unsigned j = 0; j < STATION_BURST; j++) {
 			direct->burst[i].up.key[j] = &direct->burst[i].info[j].key;

@@ -19,6 +19,10 @@ struct direct_burst {
 	bool trusted;	 /* its marks are not verified */
 	unsigned n_top;	 /* infos at the end of the row: of marked packets that had to be read */
 	uint32_t mark[STATION_BURST];
+	/* packets with such marks in a row of their own, and whence they came */
+	unsigned n_row;
+	uint8_t place[STATION_BURST];
+	struct rte_mbuf *row[STATION_BURST];
 	const void *named[STATION_BURST]; /* what the mark leads to: mark_named */
 };
 
@@ -36,6 +40,7 @@ struct direct {
 	bool waits;    /* the other one is to be finished */
 	/* with offload: what the last packet with a mark was like (direct_mark.h); 0: it is not known */
 	uintptr_t last_form;
+	bool mixed; /* the last burst that was sorted had packets with and without marks */
 	struct direct_burst burst[2];
 };
 

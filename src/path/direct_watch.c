@@ -12,7 +12,6 @@ struct sorting {
 	struct direct_burst *burst;
 	uint64_t tcp;  /* by place among those that are looked up */
 	unsigned n_up; /* those */
-	bool stopped;  /* the next packet is not plain */
 };
 
 /* The number of a packet's mark; SLOT_NONE: it has none of this worker's. */
@@ -71,66 +70,117 @@ static __rte_noinline unsigned sort_marked(
 	return i;
 }
 
-/* The records of marked packets from the `begin`th on, and what of them is not on its way yet. */
+/*
+ * Puts the marked packets from the `begin`th on into a row, each beside its record; what of that is not on its way yet
+ * is fetched.
+ */
 static __rte_always_inline void resolve_all(
 	struct station *station, struct direct_burst *burst, unsigned begin)
 {
 	const struct slots slots = station->worker.agent->wire[burst->rx->port / 2].slots;
 	const struct flow_record *const records = station->worker.shard->table.records;
+	uint64_t left = burst->n == 0 ? 0 : burst->marked & UINT64_MAX >> (64 - burst->n);
 	mark_named named = NULL;
+	unsigned n = 0;
 
-	for (unsigned i = begin; i < burst->n; i++) {
-		if (unlikely((burst->marked >> i & 1) == 0))
-			continue;
+	for (left &= UINT64_MAX << begin; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
 		const uint32_t number = slots_number(&slots, burst->mark[i]);
 		const uint32_t position = slots_position_of(&slots, number);
 
 		named = resolve(&slots, records, number, position, burst->mark[i]);
-		burst->named[i] = named;
+		burst->named[n] = named;
+		burst->row[n] = burst->packet[i];
+		burst->place[n++] = (uint8_t)i;
 		if (slots.positions != NULL)
 			rte_prefetch1(&records[position]);
 		rte_prefetch1(named);
 	}
+	burst->n_row = n;
 	station->direct->last_form = mark_form_of(named);
 }
 
-/*
- * Other packets from the `begin`th on, up to the first with a mark, or that is not plain: see read_headers() of
- * the other walk.
- */
-static __rte_noinline unsigned sort_others(struct sorting *sorting, unsigned begin)
+/* A packet without a mark is read: see read_headers() of the other walk. False: it is not plain. */
+static __rte_always_inline bool read_other(struct sorting *sorting, unsigned i, unsigned kinds)
 {
 	const struct station *station = sorting->station;
-	const struct slots *slots = &station->worker.agent->wire[sorting->rx->port / 2].slots;
 	struct direct_burst *burst = sorting->burst;
+	const struct rte_mbuf *packet = burst->packet[i];
+	struct packet_info *info = &burst->info[sorting->n_up];
 	const struct common common = {
 		.wire = sorting->rx->port / 2,
 		.zone_vlan = station->zone_vlan,
 		.flags = sorting->rx->port % 2 != 0 ? PACKET_SIDE : 0,
 	};
+	uint8_t flags = extract_common(&common, packet, info);
+
+	if (unlikely(flags == 0))
+		flags = direct_read_rare(
+			station, packet, sorting->rx->port / 2, common.flags, info);
+	if (unlikely(flags == 0 || (kinds != ALL_KINDS && !(kinds >> rss_kind(&info->key) & 1))))
+		return false;
+	burst->info_of[i] = (uint8_t)sorting->n_up;
+	sorting->tcp |= (uint64_t)((flags & PACKET_TCP) != 0) << sorting->n_up++;
+	return true;
+}
+
+/*
+ * Which of the packets from the `begin`th on have marks; what these name is fetched, and their bytes are added up. No
+ * branch: they come in any order. For others the first number is fetched again, which costs nothing.
+ */
+static __rte_always_inline uint64_t fetch_marked(const struct slots *slots,
+	const struct flow_record *records, struct direct_burst *burst, unsigned begin, unsigned n)
+{
+	uint64_t marked = 0, bytes = 0;
+
+	for (unsigned i = begin; i < n; i++) {
+		const struct rte_mbuf *packet = burst->packet[i];
+		const uint32_t mark = judge_mark(packet), number = slots_number(slots, mark);
+		const bool is = judge_has_mark(packet) & (number != SLOT_NONE);
+		const uint32_t at = is ? number : 0;
+
+		burst->mark[i] = mark;
+		marked |= (uint64_t)is << i;
+		bytes += is ? packet->pkt_len : 0;
+		rte_prefetch0(&slots->tags[at]);
+		if (slots->positions != NULL)
+			rte_prefetch0(&slots->positions[at]);
+		else
+			rte_prefetch1(&records[at]);
+	}
+	burst->bytes += bytes;
+	return marked;
+}
+
+/*
+ * Packets from the `begin`th on, of which some have marks and some have not: those with marks first, then the others, so
+ * that nothing depends on who comes after whom. Says where the first is that is not plain.
+ */
+static __rte_noinline unsigned sort_mixed(struct sorting *sorting, unsigned begin)
+{
+	const struct station *station = sorting->station;
+	const struct slots slots = station->worker.agent->wire[sorting->rx->port / 2].slots;
 	const unsigned kinds =
 		station->worker.steer.n_shards == 1 ? ALL_KINDS : sorting->rx->trusted;
-	unsigned i;
+	struct direct_burst *burst = sorting->burst;
+	const uint64_t all = UINT64_MAX >> (64 - sorting->n) & UINT64_MAX << begin;
+	const uint64_t marked = fetch_marked(
+		&slots, station->worker.shard->table.records, burst, begin, sorting->n);
 
-	for (i = begin; i < sorting->n; i++) {
-		const struct rte_mbuf *packet = burst->packet[i];
-		struct packet_info *info = &burst->info[sorting->n_up];
+	for (uint64_t left = all & ~marked; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
 
-		if (number_of(slots, packet) != SLOT_NONE)
-			break;
-		uint8_t flags = extract_common(&common, packet, info);
-
-		if (unlikely(flags == 0))
-			flags = direct_read_rare(
-				station, packet, sorting->rx->port / 2, common.flags, info);
-		sorting->stopped =
-			flags == 0 || (kinds != ALL_KINDS && !(kinds >> rss_kind(&info->key) & 1));
-		if (unlikely(sorting->stopped))
-			break;
-		burst->info_of[i] = (uint8_t)sorting->n_up;
-		sorting->tcp |= (uint64_t)((flags & PACKET_TCP) != 0) << sorting->n_up++;
+		if (likely(read_other(sorting, i, kinds)))
+			continue;
+		/* those that come after it are not ours */
+		for (uint64_t after = marked & UINT64_MAX << i; after != 0; after &= after - 1)
+			burst->bytes -= burst->packet[__builtin_ctzll(after)]->pkt_len;
+		burst->marked |= marked & ~(UINT64_MAX << i);
+		return i;
 	}
-	return i;
+	burst->marked |= marked;
+	station->direct->mixed = marked != all;
+	return sorting->n;
 }
 
 /*
@@ -142,16 +192,13 @@ static inline uint64_t sort(const struct station *station, const struct station_
 {
 	struct sorting sorting = {.station = station, .rx = rx, .n = n, .burst = burst};
 	unsigned i = begin;
-	bool fetched = false;
 
-	while (i < n && !sorting.stopped) {
-		i = sort_marked(station, burst, i, n);
-		if (i == n)
-			break;
-		if (!fetched)
-			direct_fetch(&burst->packet[i], n - i);
-		fetched = true;
-		i = sort_others(&sorting, i);
+	/* where the last ones were mixed these are, too: nothing is won by a guess */
+	if (!station->direct->mixed)
+		i = sort_marked(station, burst, begin, n);
+	if (i < n) {
+		direct_fetch(&burst->packet[i], n - i);
+		i = sort_mixed(&sorting, i);
 	}
 	burst->up.n = sorting.n_up;
 	burst->n = i;
@@ -182,7 +229,7 @@ static __rte_noinline void watch_except(struct station *station, struct direct_b
  * up if need be. False: it is not plain.
  */
 static __rte_noinline bool account_rare(struct station *station, struct direct_burst *burst,
-	unsigned i, struct direct_exceptions *exceptions)
+	unsigned i, mark_named named, struct direct_exceptions *exceptions)
 {
 	const unsigned port = burst->rx->port;
 	const struct common common = {
@@ -191,7 +238,7 @@ static __rte_noinline bool account_rare(struct station *station, struct direct_b
 		.flags = port % 2 != 0 ? PACKET_SIDE : 0,
 	};
 	struct flow_shard *shard = station->worker.shard;
-	struct flow_record *record = mark_record(burst->named[i]);
+	struct flow_record *record = mark_record(named);
 	unsigned at = STATION_BURST - 1 - burst->n_top;
 	struct packet_info *info = &burst->info[at];
 
@@ -215,21 +262,28 @@ static __rte_noinline bool account_rare(struct station *station, struct direct_b
 	return true;
 }
 
+/* Packets with marks, in a row, and what their marks lead to. */
+struct row {
+	struct rte_mbuf *const *packet;
+	const mark_named *named;
+	const uint8_t *place; /* in the burst; NULL: the same as here */
+};
+
 /*
  * Packets with marks up to the first that is more than counted: says where that is, and adds up the bytes of those
  * before it. With a row of packets the loop has every register to itself.
  */
-static __rte_always_inline unsigned account_each(uint64_t now_us, const struct direct_burst *burst,
+static __rte_always_inline unsigned account_each(uint64_t now_us, const struct row *row,
 	unsigned begin, unsigned end, uint64_t *bytes, unsigned side, bool trust)
 {
 	const struct mark_burst marks = mark_burst_of(side, now_us);
+	const struct row of = *row;
 	uint64_t sum = 0;
 	unsigned i;
 
 	for (i = begin; i < end; i++) {
-		if (unlikely(burst->named[i] == NULL) ||
-			unlikely(!mark_packet(
-				&marks, burst->named[i], burst->packet[i], &sum, trust)))
+		if (unlikely(of.named[i] == NULL) ||
+			unlikely(!mark_packet(&marks, of.named[i], of.packet[i], &sum, trust)))
 			break;
 	}
 	*bytes += sum;
@@ -237,31 +291,22 @@ static __rte_always_inline unsigned account_each(uint64_t now_us, const struct d
 }
 
 /* The side is a constant in the loop. */
-static __rte_noinline unsigned account_row_0(uint64_t now_us, const struct direct_burst *burst,
-	unsigned begin, unsigned end, uint64_t *bytes)
+static __rte_noinline unsigned account_row_0(
+	uint64_t now_us, const struct row *row, unsigned begin, unsigned end, uint64_t *bytes)
 {
-	return account_each(now_us, burst, begin, end, bytes, 0, false);
+	return account_each(now_us, row, begin, end, bytes, 0, false);
 }
 
-static __rte_noinline unsigned account_row_1(uint64_t now_us, const struct direct_burst *burst,
-	unsigned begin, unsigned end, uint64_t *bytes)
+static __rte_noinline unsigned account_row_1(
+	uint64_t now_us, const struct row *row, unsigned begin, unsigned end, uint64_t *bytes)
 {
-	return account_each(now_us, burst, begin, end, bytes, 1, false);
+	return account_each(now_us, row, begin, end, bytes, 1, false);
 }
 
-static __rte_noinline unsigned trust_row(uint64_t now_us, const struct direct_burst *burst,
-	unsigned begin, unsigned end, uint64_t *bytes)
+static __rte_noinline unsigned trust_row(uint64_t now_us, const struct row *row, unsigned begin,
+	unsigned end, uint64_t *bytes, unsigned side)
 {
-	return account_each(now_us, burst, begin, end, bytes, burst->rx->port % 2, true);
-}
-
-static __rte_always_inline unsigned account_row(uint64_t now_us, const struct direct_burst *burst,
-	unsigned begin, unsigned end, uint64_t *bytes)
-{
-	if (unlikely(burst->trusted))
-		return trust_row(now_us, burst, begin, end, bytes);
-	return burst->rx->port % 2 == 0 ? account_row_0(now_us, burst, begin, end, bytes)
-					: account_row_1(now_us, burst, begin, end, bytes);
+	return account_each(now_us, row, begin, end, bytes, side, true);
 }
 
 /*
@@ -269,19 +314,27 @@ static __rte_always_inline unsigned account_row(uint64_t now_us, const struct di
  * not plain. Adds up the bytes of those before it.
  */
 static inline unsigned account_named(struct station *station, struct direct_burst *burst,
-	unsigned begin, unsigned end, uint64_t *bytes, struct direct_exceptions *exceptions)
+	const struct row *row, unsigned n, uint64_t *bytes, struct direct_exceptions *exceptions)
 {
 	const uint64_t now_us = station->worker.shard->now_us;
+	const unsigned side = burst->rx->port % 2;
 
-	for (unsigned i = begin; i < end; i++) {
-		i = account_row(now_us, burst, i, end, bytes);
-		if (likely(i == end))
+	for (unsigned i = 0; i < n; i++) {
+		if (unlikely(burst->trusted))
+			i = trust_row(now_us, row, i, n, bytes, side);
+		else if (side == 0)
+			i = account_row_0(now_us, row, i, n, bytes);
+		else
+			i = account_row_1(now_us, row, i, n, bytes);
+		if (likely(i == n))
 			break;
-		if (!account_rare(station, burst, i, exceptions))
+		const unsigned place = row->place == NULL ? i : row->place[i];
+
+		if (!account_rare(station, burst, place, row->named[i], exceptions))
 			return i;
-		*bytes += burst->packet[i]->pkt_len;
+		*bytes += row->packet[i]->pkt_len;
 	}
-	return end;
+	return n;
 }
 
 /* One without a mark of ours; its place among those that were looked up is `up`. */
@@ -336,30 +389,27 @@ static unsigned account_front(struct station *station, unsigned n, struct direct
 		fetch_front(&station->worker.agent->wire[burst->rx->port / 2].slots,
 			station->worker.shard->table.records, burst, n);
 
-	return account_named(station, burst, 0, fetched, &burst->bytes, exceptions);
+	const struct row row = {.packet = burst->packet, .named = burst->named};
+
+	return account_named(station, burst, &row, fetched, &burst->bytes, exceptions);
 }
 
-/* The rest of a burst, or all; says where the first is that is not plain after all. */
+/*
+ * The rest of a burst, or all: those with marks, then the others; says where the first is that is not plain after
+ * all.
+ */
 static unsigned account_sorted(struct station *station, struct direct_burst *burst, unsigned begin,
 	struct direct_exceptions *exceptions)
 {
-	const unsigned n = RTE_MIN(burst->n, (unsigned)STATION_BURST);
+	const struct row row = {.packet = burst->row, .named = burst->named, .place = burst->place};
 	uint64_t counted = 0; /* have been when they came */
+	unsigned done = account_named(station, burst, &row, burst->n_row, &counted, exceptions);
+	unsigned n = likely(done == burst->n_row) ? burst->n : burst->place[done];
+	uint64_t others = n == 0 ? 0 : ~burst->marked & UINT64_MAX >> (64 - n);
 	unsigned up = 0;
 
-	for (unsigned i = begin; i < n;) {
-		const uint64_t others = ~burst->marked >> i;
-		unsigned end = others == 0 ? n : i + (unsigned)__builtin_ctzll(others);
-
-		end = RTE_MIN(end, n);
-		if (end == i) {
-			account_found(station, burst, i++, up++, exceptions);
-			continue;
-		}
-		i = account_named(station, burst, i, end, &counted, exceptions);
-		if (unlikely(i < end))
-			return i;
-	}
+	for (others &= UINT64_MAX << begin; others != 0; others &= others - 1)
+		account_found(station, burst, (unsigned)__builtin_ctzll(others), up++, exceptions);
 	return n;
 }
 
@@ -377,7 +427,7 @@ static __rte_noinline void sample(struct station *station, const struct direct_b
 
 	worker->sampled++;
 	/* what its mark names is in the NIC */
-	if (burst->marked >> i & 1)
+	if (burst->marked >> i & 1 || !agent_samples(worker->agent))
 		return;
 	const struct flow_record *record =
 		find_confirm(&worker->shard->table, &burst->up, burst->info_of[i]);

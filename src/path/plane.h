@@ -35,16 +35,24 @@ enum plane_threads {
 	PLANE_SPLIT,		 /* one thread receives, one sends, workers do the rest */
 };
 
+struct known; /* offload/known.h */
+
 /* Whether and how NICs are given flows: docs/offload.md. */
 struct plane_offload {
 	bool on;
 	bool off_port[PLANE_MAX_PORTS]; /* ports that are left out */
 	uint32_t threshold; /* packets a second of one direction; 0: all flows, at once */
 	uint32_t slots;	    /* flows of a wire that may be in a NIC; one for each worker at least */
+	uint32_t rules;	    /* at each port, at most; 0: as many as it takes */
+	/* made and taken away at each port, at most, one for each worker or more; 0: as many as it does */
+	uint32_t rules_per_s;
 	uint32_t
 		verify_one_in; /* marked packets that are verified: 1 (always), or one in so many */
+	bool full;	       /* where a NIC can, it forwards flows without the CPU */
 	bool counters;	       /* NICs' counters are read and compared, where there are any */
 	bool restart;	       /* a port that does not answer may be stopped and started */
+	/* what an earlier probe found out of a port's card; NULL: nothing is known. Outlives the plane */
+	const struct known *known[PLANE_MAX_PORTS];
 };
 
 struct plane_config {

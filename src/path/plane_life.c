@@ -8,15 +8,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <rte_errno.h>
 
+#include "base/monotonic.h"
 #include "path/ask.h"
 #include "path/plane_parts.h"
 #include "path/turn.h"
 
 /* Snapshots taken until nothing is under way any more; each waits for every station. */
 #define DRAIN_SNAPSHOTS 2000
+
+/* So long reports are waited for at the end. */
+#define HELD_US 5000000
 
 /* af_xdp does not start with fewer. */
 #define POOL_MIN 8191
@@ -224,6 +229,29 @@ static void drain(struct plane *plane)
 	free(snapshot);
 }
 
+/* Reports of flows that a NIC forwarded alone wait for its last numbers, a while. */
+static void await_held(struct plane *plane)
+{
+	uint64_t end_us = monotonic_us() + HELD_US;
+	uint32_t held = 1;
+
+	while (plane->config.offload.full && held != 0 && monotonic_us() < end_us) {
+		held = 0;
+		for (unsigned i = 0; i < plane->n_stations; i++) {
+			struct station *station = &plane->stations[i];
+			struct ask *ask;
+
+			if (!station->started || station->worker.shard == NULL)
+				continue;
+			ask = ask_prepare(station, ASK_HELD);
+			if (ask != NULL && ask_station(station) == 0)
+				held += ask->number;
+		}
+		if (held != 0)
+			nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+}
+
 static bool all_started(const struct plane *plane)
 {
 	for (unsigned i = 0; i < plane->n_stations; i++)
@@ -244,6 +272,7 @@ void plane_stop(struct plane *plane)
 	if (plane->config.ending != NULL)
 		plane->config.ending(plane->config.sink_context);
 	ask_all(plane, ASK_END);
+	await_held(plane);
 	ask_all(plane, ASK_LEAVE);
 	for (unsigned i = 0; i < plane->n_stations; i++) {
 		if (plane->stations[i].started)

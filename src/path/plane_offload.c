@@ -8,6 +8,7 @@
 #include <rte_random.h>
 
 #include "base/monotonic.h"
+#include "offload/known.h"
 #include "path/ask.h"
 #include "path/plane_parts.h"
 
@@ -26,7 +27,10 @@ static int make_installer(struct plane *plane, unsigned number, struct error *er
 	static const uint8_t queues[PLANE_MAX_WORKERS] = {
 		0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 	const struct port *port = plane->config.port[number];
+	const struct known *known = plane->config.offload.known[number];
 	struct installer_config config = {
+		.rules = plane->config.offload.rules,
+		.room = known != NULL && known->sized && known->full ? known->rules : 0,
 		.number = number,
 		.n_workers = plane->config.n_workers,
 		.clock = &plane->clock,
@@ -40,6 +44,8 @@ static int make_installer(struct plane *plane, unsigned number, struct error *er
 				.zone_vlan = plane->config.zone_vlan,
 				.metadata = port->marks,
 				.async = port->flow_queues,
+				.full = plane->config.offload.full,
+				.forward_to = plane->config.port[number ^ 1u]->id,
 				.random = rte_rand(),
 			},
 	};
@@ -81,10 +87,16 @@ static int make_agent(struct plane *plane, unsigned worker)
 		.clock = &plane->clock,
 		.threshold = plane->config.offload.threshold,
 		.slots = plane->config.offload.slots,
+		.rules = plane->config.offload.rules,
+		.rules_per_s = plane->config.offload.rules_per_s,
 		.min_packets = plane->config.offload.threshold == 0 ? 1 : PLANE_OFFLOAD_LEAST,
 		.audit_counters = plane->config.offload.counters,
 		.random = rte_rand(),
+		.full = plane->config.offload.full,
+		.tcp_strict = plane->config.tcp_strict,
 		.tell = tell,
+		.credit = station_credit,
+		.release = station_take_held_report,
 		.context = station,
 	};
 
@@ -102,6 +114,10 @@ int plane_offload_make(struct plane *plane, struct error *error)
 		return 0;
 	if (plane->config.offload.slots < plane->config.n_workers)
 		return error_set(error, -EINVAL, "there are fewer slots than workers");
+	/* none were no limit */
+	if (plane->config.offload.rules_per_s != 0 &&
+		plane->config.offload.rules_per_s < plane->config.n_workers)
+		return error_set(error, -EINVAL, "there are fewer rules a second than workers");
 	plane->began_us = monotonic_us();
 	for (unsigned i = 0; ret == 0 && i < n_ports(plane); i++)
 		if (is_offloaded(plane, i))
@@ -231,9 +247,7 @@ int plane_flow(struct plane *plane, const struct flow_key *key, struct plane_flo
 		atomic_store_explicit(&station->ask.waiting, true, memory_order_release);
 		ask_answer(station);
 	}
-	if (!ask->found)
-		return -ENOENT;
 	*flow = ask->flow;
 	flow->worker = worker;
-	return 0;
+	return ask->found ? 0 : -ENOENT;
 }

@@ -20,6 +20,7 @@ struct plane_flow {
 	uint64_t nic
 		[2]; /* the NIC's own counter of each side's rule; 0: none is read, or there is none */
 	uint64_t since_us[2]; /* in its state, clock of the run; 0: not known, or all the time */
+	struct agent_rank rank[2]; /* of each side, among those that the NIC may be given */
 	uint64_t retry_us[2]; /* of each side, clock of the run: not before that; 0: any time */
 	unsigned n_changes;   /* newest first */
 	bool lost;	      /* there may have been older ones */
@@ -27,7 +28,10 @@ struct plane_flow {
 	uint64_t now_us;
 };
 
-/* The live flow with this key and all that is known of it. -ENOENT: there is none. */
+/*
+ * The live flow with this key and all that is known of it. -ENOENT: there is none; then `rank` says what it would need,
+ * if it came, and whose it would be.
+ */
 int plane_flow(struct plane *plane, const struct flow_key *key, struct plane_flow *flow);
 
 /* The installer of a port (2 * wire + side), for what any thread may ask of it; NULL: it has none. */

@@ -63,7 +63,7 @@ void plane_gather(const struct plane *plane, struct plane_snapshot *snapshot);
 unsigned plane_buffers(const struct plane *plane);
 
 /* Packets that a flow has had before a NIC is asked. */
-#define PLANE_OFFLOAD_LEAST 8
+#define PLANE_OFFLOAD_LEAST 4
 
 /* Installers of started ports, and the workers' agents. The shards are there. */
 int plane_offload_make(struct plane *plane, struct error *error);

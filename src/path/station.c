@@ -37,17 +37,24 @@ unsigned station_room(void *context)
 				     : station->room(station->sink_context, station->number);
 }
 
+/* What the agent has to say of them; of those that it holds back, it hands over later. Says how many are left. */
+static unsigned ask_agent(struct agent *agent, struct flow_report *told,
+	const struct flow_report *reports, unsigned n)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		told[kept] = reports[i];
+		kept += !agent_ended(agent, &told[kept]);
+	}
+	return kept;
+}
+
 void station_take_reports(void *context, const struct flow_report *reports, unsigned n)
 {
 	struct station *station = context;
 	struct flow_report told[FLOW_SHARD_REPORTS];
 
-	if (station->worker.agent != NULL) {
-		memcpy(told, reports, n * sizeof(told[0]));
-		for (unsigned i = 0; i < n; i++)
-			agent_ended(station->worker.agent, &told[i]);
-		reports = told;
-	}
 	for (unsigned i = 0; station->worker.follow && i < n; i++) {
 		if (reports[i].reason == FLOW_END_ACTIVE)
 			continue;
@@ -59,5 +66,36 @@ void station_take_reports(void *context, const struct flow_report *reports, unsi
 					       .worker = (uint8_t)station->worker.number,
 				       });
 	}
-	station->sink(station->sink_context, reports, n);
+	if (station->worker.agent != NULL) {
+		n = ask_agent(station->worker.agent, told, reports, n);
+		reports = told;
+	}
+	if (n != 0)
+		station->sink(station->sink_context, reports, n);
+}
+
+void station_take_held_report(void *context, const struct flow_report *report)
+{
+	struct station *station = context;
+
+	station->sink(station->sink_context, report, 1);
+}
+
+void station_credit(void *context, const struct agent_credit *credit)
+{
+	struct station *station = context;
+	struct flow_shard *shard = station->worker.shard;
+	struct path_counters *counters = &station->worker.counters[credit->port / 2];
+
+	counters->nic_forwarded += credit->credit.packets;
+	counters->nic_forwarded_bytes += credit->credit.bytes;
+	if (credit->position != FLOW_NONE) {
+		flow_shard_credit(shard, credit->position, &credit->credit);
+		if (credit->last)
+			flow_shard_close_unseen(shard, credit->position);
+	} else if (credit->report != NULL) {
+		flow_shard_credit_report(shard, credit->report, &credit->credit);
+	} else {
+		counters->nic_unaccounted += credit->credit.packets;
+	}
 }

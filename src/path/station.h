@@ -25,6 +25,7 @@
 #include "path/worker.h"
 #include "port/port.h"
 
+struct agent_credit;
 struct direct;
 
 #define STATION_BURST PORT_BURST
@@ -96,8 +97,10 @@ struct station {
 	/* the station's */
 	uint32_t paused;
 	bool receiving;
-	bool leaving; /* the thread ends */
-	bool busy;    /* the turn brought something */
+	bool leaving;	  /* the thread ends */
+	bool busy;	  /* the turn brought something */
+	unsigned brought; /* packets, this turn */
+	bool more_wait;	  /* a queue or ring had a whole burst, and was left for the next turn */
 	uint64_t now_us;
 	uint64_t turns;
 	bool fallen_back[PLANE_MAX_PORTS];
@@ -111,6 +114,10 @@ void station_init(struct station *station, enum station_kind kind, unsigned numb
 
 /* Sink of the station's shard: tells followers, and hands the reports to the plane's sink. */
 void station_take_reports(void *station, const struct flow_report *reports, unsigned n);
+
+/* For the agent: a report that it held back; and packets that the NIC forwarded alone. */
+void station_take_held_report(void *station, const struct flow_report *report);
+void station_credit(void *station, const struct agent_credit *credit);
 
 /* Room for reports of the station's shard. */
 unsigned station_room(void *station);

@@ -26,6 +26,7 @@ enum ask_kind {
 	ASK_STOP_RECEIVING,
 	ASK_RELEASE, /* held packets go on */
 	ASK_END,     /* every flow ends */
+	ASK_HELD,    /* `number`: reports that wait for a NIC */
 	ASK_LEAVE,   /* the thread ends */
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "path/turn.h"
 
+#include <rte_pause.h>
+
 #include "offload/agent.h"
 #include "packet/checksum.h"
 #include "path/ask.h"
@@ -19,6 +21,14 @@
 #define RECEIVE_MOST (RECEIVE_ROUNDS * STATION_BURST)
 /* One without link in one turn of so many, whatever the others do. */
 #define DOWN_TURNS 64
+
+/*
+ * A turn that brings so many is as good as one that brings more: of a wire with offload two whole bursts of each port.
+ * With 24, a worker that marked packets come to turned all the time at half of what it can carry, each packet half again
+ * as dear.
+ */
+#define GATHER_ENOUGH 128
+#define GATHER_US 4
 
 /* Unfinished checksums before it is said: one may be chance. */
 #define CHECKSUMS_SURE 3
@@ -168,11 +178,12 @@ static unsigned receive_queue(struct station *station, struct station_rx *rx)
 	return n;
 }
 
-/* Each queue whose turn it is, once; says whether one brought a whole burst. */
+/* Each queue whose turn it is, once; says whether it is worth another round. */
 static bool receive_round(struct station *station, unsigned *sum)
 {
 	bool whole = false;
 
+	station->more_wait = false;
 	for (unsigned i = 0; i < station->n_rx; i++) {
 		struct station_rx *rx = &station->rx[i];
 
@@ -182,8 +193,11 @@ static bool receive_round(struct station *station, unsigned *sum)
 
 		station->bursts += got != 0;
 		station->idle_polls += got == 0;
-		/* what others have to be handed may be too much for their rings */
-		whole |= got == station->burst && direct_may(station, rx);
+		if (got == station->burst) {
+			station->more_wait = true;
+			/* what others have to be handed may be too much for their rings */
+			whole |= direct_may(station, rx);
+		}
 		*sum += got;
 	}
 	return whole;
@@ -199,6 +213,7 @@ static bool receive(struct station *station)
 			break;
 	direct_finish(station);
 	stage_stop(&station->worker.stages);
+	station->brought += n;
 	return n != 0;
 }
 
@@ -254,6 +269,7 @@ static unsigned take_ring(struct station *station, unsigned sender)
 		begin = i + 1;
 	}
 	take_packets(station, sender, &elements[begin], n - begin);
+	station->brought += n;
 	return n;
 }
 
@@ -272,6 +288,7 @@ static bool take_rings(struct station *station)
 			station->bursts += got != 0;
 			n += got;
 		}
+		station->more_wait |= got == STATION_BURST;
 	}
 	return n != 0;
 }
@@ -294,6 +311,8 @@ bool turn_station(struct station *station, uint64_t now_us)
 	see_pauses(station);
 	station->now_us = now_us;
 	station->turns++;
+	station->brought = 0;
+	station->more_wait = false;
 	if (station->receiving)
 		busy |= receive(station);
 	busy |= take_rings(station);
@@ -324,4 +343,22 @@ bool turn_timed(struct station *station, uint64_t *tsc)
 		station->idle_cycles += now - *tsc;
 	*tsc = now;
 	return busy;
+}
+
+uint64_t turn_wait(unsigned brought, bool more_wait, uint64_t *tsc)
+{
+	const uint64_t begin = *tsc, until = begin + rte_get_tsc_hz() * GATHER_US / CLOCK_US_PER_S;
+
+	if (brought >= GATHER_ENOUGH || more_wait)
+		return 0;
+	while (*tsc < until) {
+		rte_pause();
+		*tsc = rte_rdtsc();
+	}
+	return *tsc - begin;
+}
+
+void turn_gather(struct station *station, uint64_t *tsc)
+{
+	station->idle_cycles += turn_wait(station->brought, station->more_wait, tsc);
 }

@@ -17,6 +17,8 @@ void *turn_forever(void *argument)
 	while (!station->leaving) {
 		if (turn_timed(station, &tsc)) {
 			idle = 0;
+			if (!station->poll_always)
+				turn_gather(station, &tsc);
 		} else if (!station->poll_always) {
 			idle_wait(&idle);
 

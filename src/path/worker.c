@@ -246,8 +246,8 @@ static void sample(struct worker *worker, const struct burst *burst)
 	unsigned i = worker_draw(worker, burst->n);
 
 	worker->sampled++;
-
-	if (burst->packet[i] == NULL || burst->position[i] == FLOW_NONE)
+	if (!agent_samples(worker->agent) || burst->packet[i] == NULL ||
+		burst->position[i] == FLOW_NONE)
 		return;
 	const struct packet_meta *meta = packet_meta(burst->packet[i]);
 

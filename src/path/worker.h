@@ -53,7 +53,7 @@ struct worker {
 	const struct worker_exits *exits;
 	void *context; /* whoever made the worker */
 	/* worker writes */
-	uint32_t sampled;			       /* bursts that gave a sample */
+	uint32_t sampled;			       /* bursts that may have given a sample */
 	bool follow;				       /* somebody wants the events of flows */
 	struct path_counters counters[FLOW_MAX_WIRES]; /* all but what triage counts */
 	struct stage_times stages;

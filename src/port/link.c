@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+
 #include <rte_dev.h>
 
 #include "port/device.h"
@@ -54,19 +56,27 @@ bool port_update_link(struct port *port)
 {
 	enum port_link before = port->link;
 
+	/* a link that a restart takes down and brings back is nobody's news */
+	if (pthread_mutex_trylock(&port->asked) != 0)
+		return false;
 	/* what is gone does not come back under the same name */
 	if (before != PORT_LINK_REMOVED)
 		port->link = port->interface_index != 0 ? kernel_link(port) : device_link(port);
 	if (port->link == PORT_LINK_UP && device_is(port->ethdev, "af_packet"))
 		packet_recover(port->interface_index);
 	atomic_store_explicit(&port->link_up, port->link == PORT_LINK_UP, memory_order_relaxed);
+	pthread_mutex_unlock(&port->asked);
 	return port->link != before;
 }
 
-int port_stats(const struct port *port, struct rte_eth_stats *stats)
+int port_stats(struct port *port, struct rte_eth_stats *stats)
 {
-	int ret = rte_eth_stats_get(port->id, stats);
+	int ret;
 
+	if (pthread_mutex_trylock(&port->asked) != 0)
+		return -EBUSY;
+	ret = rte_eth_stats_get(port->id, stats);
+	pthread_mutex_unlock(&port->asked);
 	if (port->missed != NULL) {
 		*port->missed += packet_missed(port->interface_index);
 		stats->imissed += *port->missed;

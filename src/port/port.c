@@ -118,6 +118,7 @@ int port_open(struct port **out, const struct port_config *config, port_warn_fn 
 
 	if (port == NULL)
 		return error_set(error, -ENOMEM, "no memory for port %s", config->name);
+	pthread_mutex_init(&port->asked, NULL);
 	port->id = RTE_MAX_ETHPORTS;
 	port->promiscuous = -1;
 	port->claim = -1;
@@ -172,6 +173,7 @@ void port_close(struct port *port)
 		xdp_left_end(port->left);
 		xdp_left_close(port->left);
 	}
+	pthread_mutex_destroy(&port->asked);
 	free(port->left);
 	free(port->missed);
 	if (port->promiscuous >= 0)

@@ -11,11 +11,13 @@
  *
  * Life-cycle: port_device_parse() for every device before EAL starts (EAL wants to know of PCI
  * addresses); port_open() probes the device and checks it; port_start() gives it its queues and lets
- * packets come; port_stop() and port_close() are its mirror. All of it belongs to the control thread;
- * workers only use the ethdev's number and queues, and read `link_up`.
+ * packets come; port_stop() and port_close() are its mirror. All of it belongs to the control thread,
+ * but for port_restart(), which any may call; workers only use the ethdev's number and queues, and
+ * read `link_up`.
  */
 
 #include <net/if.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -95,6 +97,8 @@ struct port {
 	uint16_t data_room;    /* that the driver insists on; 0: any */
 	uint64_t *missed;      /* af_packet's: the driver does not count them */
 	struct xdp_left *left; /* what af_xdp does not close itself */
+	pthread_mutex_t
+		asked; /* held while a driver is asked that another thread may stop and start */
 };
 
 /*
@@ -124,7 +128,7 @@ struct rte_mempool *port_pool_create(const char *name, unsigned n, uint16_t priv
 /* Queues set up with mbufs from `pool`, promiscuous, started. 0 or a negative errno with a line. */
 int port_start(struct port *port, struct rte_mempool *pool, struct error *error);
 /*
- * Stops and starts it; its queues stay, and no thread uses it meanwhile. What its driver had been told since
+ * Stops and starts it; its queues stay, and no worker uses it meanwhile. What its driver had been told since
  * it was started, as rules, is gone. 0 or a negative errno.
  */
 int port_restart(struct port *port);
@@ -133,9 +137,10 @@ void port_stop(struct port *port);
 /* Accepts NULL. Stops it first if need be, and takes the device away. */
 void port_close(struct port *port);
 
-/* Asks for the link and whether the device is still there; true when that changed. */
+/* Asks for the link and whether the device is still there; true when that changed. Both are as they were while
+ * the port is restarted. */
 bool port_update_link(struct port *port);
 const char *port_link_name(enum port_link link);
 
-/* The driver's own counters, as far as it keeps them. 0 or a negative errno. */
-int port_stats(const struct port *port, struct rte_eth_stats *stats);
+/* The driver's own counters, as far as it keeps them. 0 or a negative errno; -EBUSY while it is restarted. */
+int port_stats(struct port *port, struct rte_eth_stats *stats);

@@ -117,12 +117,16 @@ int port_start(struct port *port, struct rte_mempool *pool, struct error *error)
 
 int port_restart(struct port *port)
 {
-	int ret = rte_eth_dev_stop(port->id);
+	int ret;
 
+	/* calls that set a port up are for one thread at a time (DPDK's guide, "Poll Mode Driver") */
+	pthread_mutex_lock(&port->asked);
+	ret = rte_eth_dev_stop(port->id);
 	if (ret == 0)
 		ret = rte_eth_dev_start(port->id);
 	if (ret == 0 && port->promiscuous < 0)
 		rte_eth_promiscuous_enable(port->id);
+	pthread_mutex_unlock(&port->asked);
 	return ret;
 }
 

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "flow/credit.h"
+
+#include <netinet/in.h>
+
+#include "base/clock.h"
+#include "flow/age.h"
+#include "flow/tcp.h"
+
+static void add(struct flow_record *record, const struct flow_credit *credit)
+{
+	unsigned from = credit->from;
+	uint64_t packets = flow_packets(record, from) + credit->packets;
+	uint64_t bytes = flow_bytes(record, from) + credit->bytes;
+
+	record->packets_low[from] = (uint32_t)packets;
+	record->packets_high[from] = (uint16_t)(packets >> 32);
+	record->bytes_low[from] = (uint32_t)bytes;
+	record->bytes_high[from] = (uint32_t)(bytes >> 32);
+}
+
+void flow_shard_credit(
+	struct flow_shard *shard, uint32_t position, const struct flow_credit *credit)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+
+	add(record, credit);
+	if (credit->seen_us > record->last_seen_us)
+		record->last_seen_us = credit->seen_us & CLOCK_MAX_US;
+	if (record->key.proto == IPPROTO_TCP)
+		flow_tcp_forget_window(record);
+	shard->counters.packets += credit->packets;
+	shard->counters.bytes += credit->bytes;
+}
+
+void flow_shard_credit_report(
+	struct flow_shard *shard, struct flow_report *report, const struct flow_credit *credit)
+{
+	add(&report->record, credit);
+	if (credit->seen_us > report->end_us)
+		report->end_us = credit->seen_us & CLOCK_MAX_US;
+	shard->counters.packets += credit->packets;
+	shard->counters.bytes += credit->bytes;
+	shard->counters.reported_packets += credit->packets;
+	shard->counters.reported_bytes += credit->bytes;
+}
+
+void flow_shard_close_unseen(struct flow_shard *shard, uint32_t position)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+
+	if (record->state != FLOW_FIN_BOTH && record->state != FLOW_FIN_ACK_0 &&
+		record->state != FLOW_FIN_ACK_1)
+		return;
+	record->state = FLOW_TIME_WAIT;
+	flow_age_unfile(shard, position, FLOW_PHASE_CLOSING);
+	flow_age_file(shard, position);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Packets that a NIC forwarded alone, credited to their flow when its counter was read. The record is then as if they
+ * had passed here: but for flags of TCP, of which nothing is known, and the window, which is to be forgotten and is
+ * learned anew. Of the shard's worker, like all that changes a record.
+ */
+
+#include "flow/shard.h"
+
+struct flow_credit {
+	uint64_t packets, bytes;
+	uint8_t from;	  /* the key's end that sent them */
+	uint64_t seen_us; /* the latest that one may have come */
+};
+
+/* A flow that lives. */
+void flow_shard_credit(
+	struct flow_shard *shard, uint32_t position, const struct flow_credit *credit);
+
+/* One that has ended, whose report was held back: that has them, too. */
+void flow_shard_credit_report(
+	struct flow_shard *shard, struct flow_report *report, const struct flow_credit *credit);
+
+/*
+ * A connection that both ends have closed, while packets of it went by the NIC alone, the last of them unseen: these
+ * are taken for the acknowledgements that are missing. Nobody will send them again.
+ */
+void flow_shard_close_unseen(struct flow_shard *shard, uint32_t position);
