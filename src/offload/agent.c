@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "offload/agent_parts.h"
+#include "offload/agent_full.h"
 
 /* Inserts that one worker hands to a port's installer before it has answers; grows while they are fast. */
 #define FIRST_LIMIT 16
@@ -13,6 +13,12 @@
 #define MOST_LIMIT (INSTALLER_UNDER_WAY / 2)
 #define FAST_US 1000
 #define SLOW_US 5000
+/* Between two readings of a counter. */
+#define TELLING UINT64_C(16)
+#define LEAST_COUNT_US 250000
+#define MOST_COUNT_US 4000000
+/* Of all rules of a wire together. */
+#define COUNT_EACH_US 100
 
 int agent_create(struct agent **out, const struct agent_config *config)
 {
@@ -24,6 +30,11 @@ int agent_create(struct agent **out, const struct agent_config *config)
 	for (unsigned i = 0; i < config->n_ports; i++) {
 		agent->port[i].installer = config->installer[i];
 		agent->port[i].limit = FIRST_LIMIT;
+		agent->port[i].room_step = 1;
+		/* each worker has its part; it is not less than one */
+		agent->port[i].budget.per_s =
+			config->rules_per_s / config->n_workers +
+			(config->worker < config->rules_per_s % config->n_workers);
 	}
 	*out = agent;
 	return 0;
@@ -55,15 +66,21 @@ int agent_slots_init(struct agent_wire *wire, const struct agent_config *config,
 	if (ret < 0)
 		return ret;
 	wire->used = calloc(RTE_MAX(wire->slots.n, 1u), sizeof(wire->used[0]));
-	if (wire->used == NULL) {
+	ret = wire->used == NULL ? -ENOMEM : 0;
+	for (unsigned side = 0; ret == 0 && side < OFFLOAD_SIDES; side++)
+		ret = admission_init(&wire->admission[side], wire->slots.n);
+	if (ret == 0 && config->full)
+		ret = agent_full_init(wire);
+	if (ret < 0)
 		agent_slots_fini(wire);
-		return -ENOMEM;
-	}
-	return 0;
+	return ret;
 }
 
 void agent_slots_fini(struct agent_wire *wire)
 {
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
+		admission_fini(&wire->admission[side]);
+	agent_full_fini(wire);
 	slots_fini(&wire->slots);
 	free(wire->used);
 	memset(wire, 0, sizeof(*wire));
@@ -72,174 +89,6 @@ void agent_slots_fini(struct agent_wire *wire)
 void agent_adopt(struct agent *agent, unsigned number, const struct agent_wire *wire)
 {
 	agent->wire[number] = *wire;
-}
-
-void agent_learned(struct agent *agent, uint32_t position, unsigned side, unsigned from)
-{
-	if (agent->config.threshold == 0)
-		agent_want(agent, position, side, from, 1);
-}
-
-void agent_sample(struct agent *agent, uint32_t position, unsigned side, unsigned from)
-{
-	struct flow_record *record = flow_table_record(agent->config.table, position);
-	enum offload_state state = offload_state(record, side);
-	struct meter_result result;
-
-	if (state != OFFLOAD_SOFTWARE && state != OFFLOAD_REFUSED)
-		return;
-	if (agent->config.threshold == 0) {
-		agent_want(agent, position, side, from, 1);
-		return;
-	}
-	if (flow_packets(record, 0) + flow_packets(record, 1) < agent->config.min_packets)
-		return;
-	if (!meter_packet(&agent->meter, record, position, from, side, agent->now_us, &result))
-		return;
-	record->rate = RTE_MIN(result.rate, (uint32_t)UINT16_MAX) & UINT16_MAX;
-	if (result.rate >= agent->config.threshold)
-		agent_want(agent, result.position, result.side, result.from, result.rate);
-}
-
-/* The queue's flow that is handed in next; its record, or NULL when it is no more. */
-static struct flow_record *waiting(
-	struct agent *agent, unsigned port, const struct queue_entry *entry)
-{
-	struct flow_record *record = flow_table_record(agent->config.table, entry->position);
-
-	if (record->state == FLOW_FREE || agent_tag(record) != entry->tag ||
-		offload_state(record, port % 2) != OFFLOAD_QUEUED)
-		return NULL;
-	return record;
-}
-
-/* A slot for the flow, if it has none. */
-static bool give_slot(struct agent *agent, struct flow_record *record, uint32_t position)
-{
-	struct agent_wire *wire = &agent->wire[flow_key_wire(&record->key)];
-
-	if (offload_has_slot(record))
-		return true;
-	uint32_t slot = slots_take(&wire->slots, &record->key, position);
-
-	if (slot == SLOT_NONE)
-		return false;
-	struct slot *entry = slots_slot(&wire->slots, slot);
-
-	entry->position = position;
-	entry->next = wire->n_used;
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
-		entry->side[side].state = (uint8_t)offload_state(record, side);
-		entry->side[side].reason = record->reason[side];
-		/* what the record had for both */
-		entry->side[side].retry_ms = record->slot;
-	}
-	wire->used[wire->n_used++] = (struct agent_used){.slot = slot};
-	record->slot = slot;
-	/* a bit-field: through a word of its own */
-	unsigned offload = (record->offload | OFFLOAD_HAS_SLOT) & ~OFFLOAD_LOST_SLOT;
-
-	record->offload = offload & 0xff;
-	return true;
-}
-
-static bool ask_insert(const struct agent_at *at, unsigned from)
-{
-	const struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->port)];
-	const struct installer_request request = {
-		.key = at->entry->key,
-		.tsc = rte_rdtsc(),
-		.place = slots_place(&wire->slots, at->slot),
-		.mark = slots_mark(&wire->slots, at->slot),
-		.op = INSTALLER_INSERT,
-		.from = (uint8_t)from,
-	};
-
-	return installer_ask(
-		at->agent->port[at->port].installer, at->agent->config.worker, &request);
-}
-
-/* The installer has been asked. */
-static void begin_insert(const struct agent_at *at, uint8_t from)
-{
-	struct agent *agent = at->agent;
-	unsigned side = at->port % 2;
-
-	slots_set_from(&agent->wire[agent_wire_of(at->port)].slots, at->slot, side, from);
-	if (offload_crosses(at->record, side, from)) {
-		unsigned offload = at->record->offload | OFFLOAD_CROSSED;
-
-		at->record->offload = offload & 0xff;
-	}
-	at->side->from = from;
-	at->side->awaited = true;
-	at->side->late = false;
-	at->side->remove = false;
-	at->side->unmarked = 0;
-	at->side->queued_us = at->side->asked_us = agent->now_us;
-	at->side->nic_base = at->side->marked;
-	at->side->nic_due_us = UINT64_MAX;
-	agent->port[at->port].under_way++;
-}
-
-/* Hands in one flow of the queue; false: no more can be handed in now. */
-static bool hand_in(struct agent *agent, unsigned port, const struct queue_entry *entry)
-{
-	struct flow_record *record = waiting(agent, port, entry);
-	struct queue_entry displaced;
-
-	if (record == NULL)
-		return true;
-	struct agent_at at = agent_at_waiting(agent, port % 2, record, entry->from);
-
-	if (!give_slot(agent, record, entry->position)) {
-		agent->port[port].counters.no_slot++;
-		/* else it were asked for, and noted, again and again */
-		agent_back_off(&at);
-		agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_NO_SLOT, 0);
-		return true;
-	}
-	at = agent_at_waiting(agent, port % 2, record, entry->from);
-	/* the other one was queued for the same packets, and was first */
-	if (agent_comes_by_both(&at, entry->from)) {
-		agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_BOTH_SIDES, 0);
-		return true;
-	}
-	if (!ask_insert(&at, entry->from)) {
-		queue_put(&agent->port[port].queue, *entry, &displaced);
-		return false;
-	}
-	begin_insert(&at, entry->from);
-	agent_move(&at, OFFLOAD_INSTALLING, record->reason[port % 2], 0);
-	return true;
-}
-
-/* The port went to software while flows waited. */
-static void send_home(struct agent *agent, unsigned port)
-{
-	struct queue_entry entry;
-
-	while (queue_take(&agent->port[port].queue, &entry)) {
-		struct flow_record *record = waiting(agent, port, &entry);
-
-		if (record == NULL)
-			continue;
-		const struct agent_at at = agent_at_waiting(agent, port % 2, record, entry.from);
-
-		agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_BREAKER, 0);
-	}
-}
-
-void agent_pump(struct agent *agent, unsigned port)
-{
-	struct agent_port *to = &agent->port[port];
-	struct queue_entry entry;
-
-	if (health_state(installer_health(to->installer)) == HEALTH_OPEN)
-		send_home(agent, port);
-	while (to->under_way < to->limit && queue_take(&to->queue, &entry))
-		if (!hand_in(agent, port, &entry))
-			break;
 }
 
 /* Nobody's place is in front of a slow NIC for long: a busier flow that comes later is to overtake it. */
@@ -257,14 +106,23 @@ static void inserted(const struct agent_at *at, const struct installer_answer *a
 	const struct provider_abilities *abilities =
 		installer_abilities(at->agent->port[at->port].installer);
 
+	if (answer->result == -ENOSPC)
+		agent_no_room(at->agent, at->port);
+	else if (answer->result == 0)
+		agent_took(at->agent, at->port);
 	adapt(&at->agent->port[at->port], answer);
 	at->side->awaited = false;
 	if (answer->result < 0) {
+		/* another worker's flows have what the port may have */
+		bool is_limit = answer->reason == OFFLOAD_OUTRANKED;
+
 		at->side->remove = false;
-		agent_move(at, at->record != NULL ? OFFLOAD_REFUSED : OFFLOAD_SOFTWARE,
+		agent_move(at, at->record != NULL && !is_limit ? OFFLOAD_REFUSED : OFFLOAD_SOFTWARE,
 			answer->reason, 0);
-		at->agent->port[at->port].counters.refused++;
-		if (at->record != NULL && answer->result == -EOPNOTSUPP)
+		at->agent->port[at->port].counters.refused += !is_limit;
+		if (agent_is_full(at->side))
+			agent_full_refused(at);
+		if (at->record != NULL && answer->result == -EOPNOTSUPP && !agent_is_full(at->side))
 			offload_set_back_off(at->record, at->port % 2, OFFLOAD_NEVER);
 		else
 			agent_back_off(at);
@@ -272,10 +130,10 @@ static void inserted(const struct agent_at *at, const struct installer_answer *a
 		return;
 	}
 	counter_begin(&at->side->nic, 0);
-	if (abilities->counts && at->agent->config.audit_counters)
+	if (agent_is_full(at->side))
+		agent_full_accepted(at);
+	else if (abilities->counts && at->agent->config.audit_counters)
 		agent_count_soon(at, AGENT_DOUBT_US);
-	at->side->checked_us = at->agent->now_us;
-	at->side->checked = at->record == NULL ? 0 : flow_packets(at->record, at->side->from);
 	agent_move(at, OFFLOAD_ACCEPTED, at->side->reason,
 		(uint32_t)(at->agent->now_us - at->side->queued_us));
 	if (at->record == NULL || at->side->remove)
@@ -290,6 +148,7 @@ static uint8_t reason_after(uint8_t reason)
 	case OFFLOAD_UNMARKED:
 	case OFFLOAD_WRONG_MARK:
 	case OFFLOAD_COUNTER:
+	case OFFLOAD_RETURNED:
 		return OFFLOAD_QUARANTINE;
 	case OFFLOAD_SLOWED:
 		return OFFLOAD_QUIET;
@@ -327,12 +186,19 @@ static void removed(const struct agent_at *at, const struct installer_answer *an
 	if (answer->result < 0) {
 		/* the rule may be there still: asked again by the sweep */
 		at->side->remove = true;
+		if (!at->side->stays)
+			agent_stays(at);
 		delete_failed(at, answer->reason);
 		return;
 	}
 	at->side->remove = false;
+	at->agent->port[at->port].stay_us = 0;
+	if (agent_is_full(at->side))
+		agent_full_removed(at, answer);
 	agent_move(at, OFFLOAD_SOFTWARE, reason_after(at->side->reason), 0);
 	uncross(at);
+	if (agent_is_full(at->side))
+		agent_full_settle(at);
 	agent_release(at->agent, agent_wire_of(at->port), at->slot);
 }
 
@@ -341,6 +207,24 @@ static void learn_age(struct agent_port *port, const struct counter *counter)
 {
 	port->caches |= counter->caches;
 	port->fresh = !port->caches && (port->fresh || counter->fresh >= COUNTER_FRESH);
+}
+
+/*
+ * Until the next reading of a counter, at most: as long as some packets take that it may be held against. What is
+ * known of the rate is one of a few seconds. Of many rules each is read less often, as readings take the installer's time,
+ * too: what goes wrong with all of them is seen of those whose turn it is.
+ */
+static uint64_t longest_us(const struct agent_at *at, uint64_t rate)
+{
+	const uint64_t each_us =
+		(uint64_t)at->agent->wire[agent_wire_of(at->port)].n_used * COUNT_EACH_US;
+	const uint64_t least_us = RTE_MAX((uint64_t)LEAST_COUNT_US, each_us);
+	uint64_t pps = RTE_MAX(rate, (uint64_t)rate_pps(at->side->rate.value));
+	uint64_t us = pps == 0 ? UINT64_MAX : TELLING * CLOCK_US_PER_S / pps;
+
+	if (at->agent->now_us - at->side->queued_us < MOST_COUNT_US)
+		return least_us;
+	return RTE_MAX(RTE_MIN(us, (uint64_t)MOST_COUNT_US), least_us);
 }
 
 /* `rate`: packets a second since the last look at the side. */
@@ -361,7 +245,7 @@ static void watch_counter(const struct agent_at *at, uint64_t raw, uint64_t most
 	if (verdict == COUNTER_AHEAD)
 		at->side->nic_base -= counter->total - (most - AGENT_NIC_AHEAD);
 	/* so that no look of the sweep's is too early for it */
-	uint64_t us = counter_interval_us(counter, rate, AGENT_SECOND_US / 4);
+	uint64_t us = counter_interval_us(counter, rate, longest_us(at, rate));
 
 	learn_age(port, counter);
 	if (verdict == COUNTER_STUCK)
@@ -377,16 +261,22 @@ static void counted(const struct agent_at *at, const struct installer_answer *an
 {
 	struct slot_side *side = at->side;
 	uint64_t now = agent_marked_packets(at) - side->nic_base;
-	uint64_t passed_us = at->agent->now_us - side->checked_us + 1;
+	uint64_t passed_us = at->agent->now_us - side->rate.us + 1;
 	uint64_t rate;
 
 	side->count_awaited = false;
+	if (agent_is_full(side)) {
+		if (side->state >= OFFLOAD_LEAVING)
+			agent_full_counted(at, answer);
+		return;
+	}
 	if (side->state < OFFLOAD_SUSPECT || at->record == NULL)
 		return;
 	side->nic_due_us = UINT64_MAX;
 	if (answer->result == -EOPNOTSUPP)
 		return; /* the port cannot, whatever it said */
-	rate = (flow_packets(at->record, side->from) - side->checked) * AGENT_SECOND_US / passed_us;
+	rate = (flow_packets(at->record, side->from) - side->rate.packets) * AGENT_SECOND_US /
+	       passed_us;
 	if (answer->result < 0) {
 		side->nic_due_us = at->agent->now_us + AGENT_SECOND_US;
 		return;
@@ -438,6 +328,9 @@ void agent_turn(struct agent *agent, uint64_t now_us)
 	uint64_t passed_us = now_us - agent->now_us;
 
 	agent->now_us = now_us;
+	if (agent->bursts > 0)
+		agent->last_bursts = agent->bursts;
+	agent->bursts = 0;
 	for (unsigned port = 0; port < agent->config.n_ports; port++) {
 		if (agent->port[port].installer == NULL ||
 			agent->wire[agent_wire_of(port)].slots.n == 0)
@@ -445,6 +338,8 @@ void agent_turn(struct agent *agent, uint64_t now_us)
 		agent_answers(agent, port);
 		agent_pump(agent, port);
 		tell_health(agent, port);
+		if (agent->config.n_workers > 1)
+			agent_share(agent, port);
 	}
 	agent_sweep(agent, passed_us);
 }

@@ -14,12 +14,13 @@
  *	agent_stranger() a mark that names nobody, or somebody else
  * and the shard about ends by agent_ended(). Everything else happens in agent_turn(), bounded each time.
  *
- * Records are changed here only in `offload`, `reason`, `back_off`, `rate` and `slot`.
+ * Records are changed here only in `offload`, `reason`, `back_off` and `slot`.
  *
- * What makes a flow go to the NIC: its rate in one direction, measured over 10 ms, is the threshold or more
- * (0: every flow, with its first packet). It leaves when its rate over a second is below half of that, when it
- * ends, or when the audit says so. A direction that fell out, was refused, lost its place in the queue or found no
- * slot waits: 0.1 s, doubled each time, up to a minute.
+ * What makes a flow go to the NIC: its rate in one direction (offload/rate.h) is the threshold or more, and the port
+ * has room, or holds a flow that is less busy (offload/admission.h). With threshold 0 all flows are asked in, with
+ * their first packets. It leaves for a busier one, when its rate falls below half of the threshold, when it
+ * ends, or when the audit says so. A direction that fell out, was refused or found no slot waits: 0.1 s,
+ * doubled each time, up to a minute; one that lost its place in the queue 0.1 s.
  *
  * One thread, the worker. No global state; memory is taken at the start.
  */
@@ -29,17 +30,32 @@
 #include <stdint.h>
 
 #include "base/tsc.h"
-#include "flow/report.h"
+#include "flow/credit.h"
 #include "flow/table.h"
+#include "offload/admission.h"
 #include "offload/change.h"
 #include "offload/installer.h"
 #include "offload/meter.h"
 #include "offload/queue.h"
 #include "offload/slots.h"
+#include "offload/tally.h"
 #include "packet/extract.h"
 
 #define AGENT_MAX_PORTS 32
 #define AGENT_SOON 32
+/* Between two samples, at least. */
+#define AGENT_SAMPLE_US 16
+/* A sample passes over no bursts for longer than that. */
+#define AGENT_PASS_US 20000
+
+/* Packets that a NIC forwarded alone, to be credited: flow/credit.h. */
+struct agent_credit {
+	unsigned port;		    /* that they arrived at */
+	uint32_t position;	    /* of the record; FLOW_NONE: it has gone, */
+	struct flow_report *report; /* and this has them; NULL: nobody does */
+	struct flow_credit credit;
+	bool last; /* of this rule */
+};
 
 struct agent_config {
 	unsigned worker, n_workers;
@@ -47,13 +63,22 @@ struct agent_config {
 	struct installer *installer[AGENT_MAX_PORTS]; /* NULL: offload is off on this port */
 	struct flow_table *table;		      /* the shard's; outlives the agent */
 	const struct tsc_clock *clock;
-	uint32_t threshold;   /* packets a second; 0: all flows */
+	uint32_t threshold; /* packets a second; 0: all flows, whoever comes first */
+	uint32_t rules;	    /* at each port, of all workers, at most; 0: as many as it takes */
+	/* asked for and taken away at each port, one for each worker or more; 0: as many as it does */
+	uint32_t rules_per_s;
 	uint32_t slots;	      /* a wire, of all workers */
 	uint32_t min_packets; /* that a flow has had before it is considered; with threshold 0: 1 */
 	bool audit_counters;  /* where a port has counters */
+	bool full; /* where a port can, flows are forwarded without the CPU: the two calls below */
+	bool tcp_strict; /* but none of TCP, as no NIC checks its window */
 	uint64_t random;
 	/* a change was made: for followers; may be NULL */
 	void (*tell)(void *context, const struct offload_change *change);
+	/* the record or report is to have these */
+	void (*credit)(void *context, const struct agent_credit *credit);
+	/* a report that agent_ended() held back */
+	void (*release)(void *context, const struct flow_report *report);
 	void *context;
 };
 
@@ -66,6 +91,8 @@ struct agent_counters {
 	uint64_t stalled;		      /* inserts and deletes whose answer was late */
 	uint64_t strangers;		      /* marked packets that were not whom the mark names */
 	uint64_t ghosts;		      /* of those, marks that this run has not in force */
+	uint64_t forwarded, forwarded_bytes;  /* by the NIC alone, as far as it was told */
+	uint64_t unaccounted;		      /* of these, packets that are in no record */
 	uint64_t fell_out[OFFLOAD_N_REASONS]; /* what the audit took out, by reason */
 	uint64_t flows[OFFLOAD_N_STATES];     /* gauge */
 };
@@ -79,7 +106,8 @@ struct agent_used {
 
 /* A wire's slots of this worker. */
 struct agent_wire {
-	struct slots slots;	 /* zeroed until agent_adopt() */
+	struct slots slots; /* zeroed until agent_adopt() */
+	struct admission admission[OFFLOAD_SIDES];
 	struct agent_used *used; /* in no order; slot.next is the place here */
 	uint32_t n_used;
 	uint32_t sweep; /* place where the next turn looks */
@@ -87,6 +115,9 @@ struct agent_wire {
 	/* slots whose counters are to be read earlier than the sweep comes to them */
 	uint32_t n_soon;
 	uint32_t soon[AGENT_SOON];
+	/* full offload (offload/agent_full.h); NULL without */
+	struct agent_full *full; /* beside each slot */
+	struct agent_fast *fast;
 };
 
 /* Flows of a kind that is out (offload/health.h) which were asked in at that try. */
@@ -100,10 +131,21 @@ struct agent_port {
 	struct queue queue;
 	uint32_t under_way; /* inserts that are not answered */
 	uint32_t limit;	    /* how many may be */
-	bool fresh;	    /* counters tell what they have, */
-	bool caches;	    /* or what they had a while ago; neither: it is not known yet */
+	struct admission_budget budget;
+	uint32_t room_step; /* when it has room for more than was known, so many more are tried */
+	bool grows;	    /* they are being tried */
+	bool claims; /* the busiest that waits has a claim to a place that becomes free, or is to */
+	uint64_t full_us;  /* how long nothing more is tried; 0: it was not full yet */
+	uint64_t again_us; /* when one more is; UINT64_MAX: now */
+	uint32_t n_stay;   /* flows that left, of whose rules the NIC refused to let go */
+	uint64_t
+		stay_us; /* how long nobody gives way after such a refusal; 0: there was none lately */
+	uint64_t exchange_us; /* until then */
+	bool fresh;	      /* counters tell what they have, */
+	bool caches;	      /* or what they had a while ago; neither: it is not known yet */
 	uint64_t ghost_told_us;
 	uint64_t stall_told_us, refusal_told_us;
+	struct tally_port tally; /* of full offload: how wide counters are */
 	struct agent_try tries[PROVIDER_N_KINDS];
 	struct agent_counters counters;
 };
@@ -114,7 +156,11 @@ struct agent {
 	struct agent_port port[AGENT_MAX_PORTS];
 	struct meter meter;
 	struct change_ring changes;
-	uint64_t now_us;
+	uint64_t now_us, sampled_us;
+	uint32_t bursts,
+		last_bursts; /* that might have been sampled in this turn, and in the last that had some */
+	uint32_t pass_over, drawn; /* so many of them before the next sample */
+	uint32_t n_held;	   /* reports that wait for the NIC's last numbers */
 };
 
 /* 0 or -ENOMEM. */
@@ -137,6 +183,27 @@ static inline uint32_t agent_position(const struct agent *agent, unsigned port, 
 	return slots_position(&agent->wire[port / 2].slots, mark);
 }
 
+/* Is a packet of this burst to be sampled? Of some hundred thousand a second not more is learned from more. */
+static inline bool agent_samples(struct agent *agent)
+{
+	if (agent->config.threshold == 0)
+		return true;
+	agent->bursts++;
+	const uint64_t since_us = agent->now_us - agent->sampled_us;
+
+	if (since_us < AGENT_SAMPLE_US)
+		return false;
+	if (agent->pass_over > 0 && since_us < AGENT_PASS_US) {
+		agent->pass_over--;
+		return false;
+	}
+	agent->sampled_us = agent->now_us;
+	/* a turn has one time, and its first burst is always the same port's */
+	agent->drawn += UINT32_C(0x9e3779b1);
+	agent->pass_over = (uint32_t)((uint64_t)agent->drawn * agent->last_bursts >> 32);
+	return true;
+}
+
 void agent_sample(struct agent *agent, uint32_t position, unsigned side, unsigned from);
 void agent_marked(struct agent *agent, uint32_t position, unsigned side, unsigned from);
 /* `info` of the packet: flags that rules do not match, and the direction. */
@@ -150,9 +217,12 @@ void agent_learned(struct agent *agent, uint32_t position, unsigned side, unsign
 
 /*
  * A report leaves the shard, before any packet after it is told here: of an end (the record is gone, or
- * began anew), or an active one (its counters begin anew). Fills the report's part about offload.
+ * began anew), or an active one (its counters begin anew). Fills the report's part about offload. True: it is held
+ * back, until the NIC has told what it forwarded last, or for five seconds: config.release() is called then.
  */
-void agent_ended(struct agent *agent, struct flow_report *report);
+bool agent_ended(struct agent *agent, struct flow_report *report);
+/* Reports that are held back go as they are. */
+void agent_give_up(struct agent *agent);
 
 /*
  * For how long the NIC is not asked for that side of a record, with its slot's entry or NULL; 0: it may be. `record`
@@ -163,6 +233,23 @@ uint64_t agent_waits_us(const struct agent *agent, const struct slot *entry,
 
 /* Every turn of the worker. */
 void agent_turn(struct agent *agent, uint64_t now_us);
+
+/* Where a direction of a flow stands among those that its port may be given. */
+struct agent_rank {
+	uint32_t rate; /* its own, as offload/rate.h has it */
+	uint32_t bar;  /* that it needs to get in; UINT32_MAX: nobody gives way to it now */
+	uint32_t rank; /* 1: no flow in the NIC is busier */
+	uint32_t held; /* flows of this worker that hold a rule, or are on their way in */
+	uint32_t
+		room; /* rules that the port is known to take, or may be asked for; UINT32_MAX: not known */
+	bool has_room;	/* for another */
+	bool has_slots; /* a mark is free for it: else only this worker's places are of use */
+};
+
+/* What any flow needs to get in there: rate and rank stay 0. False: no flow is asked in there. */
+bool agent_bar(struct agent *agent, unsigned port, struct agent_rank *rank);
+/* Of the live record at a position. */
+void agent_rank(struct agent *agent, uint32_t position, unsigned side, struct agent_rank *rank);
 
 /*
  * What the NIC has of a live record; reasons are made exact: of a flow that nobody asked for it says why that

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whether the NIC does what it said, by what the worker's packets show. */
-#include "offload/agent_parts.h"
+#include "offload/agent_full.h"
 
 /* One packet of that end came without the mark of a rule in force, by whatever port: it is not among those with it. */
 static void count_unmarked(struct agent *agent, struct flow_record *record, unsigned from)
@@ -30,6 +30,11 @@ void agent_marked(struct agent *agent, uint32_t position, unsigned side, unsigne
 
 	if (at.entry == NULL || at.side->from != from)
 		return; /* of a rule that is gone, or the other direction's way round */
+	if (agent_is_full(at.side)) {
+		/* of a rule that marked it before */
+		at.side->marked++;
+		return;
+	}
 	at.side->unmarked = 0;
 	switch ((enum offload_state)at.side->state) {
 	case OFFLOAD_ACCEPTED:
@@ -103,9 +108,10 @@ void agent_unmarked(
 	if (at.entry == NULL)
 		return;
 	count_unmarked(agent, record, info->from);
+	agent_full_saw(&at, info);
 	/* the other direction by the same port is no rule's */
 	if (at.side->from == info->from && !is_excluded(info))
-		missed(&at, OFFLOAD_UNMARKED);
+		missed(&at, agent_is_full(at.side) ? OFFLOAD_RETURNED : OFFLOAD_UNMARKED);
 }
 
 /*
@@ -137,14 +143,16 @@ void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t 
 		return;
 	struct flow_record *record = flow_table_record(agent->config.table, position);
 
-	/* all of a flow's packets may come so: its rate is measured nowhere else then */
-	agent_sample(agent, position, port % 2, info->from);
+	/* all of a flow's packets may come so: its rate is measured nowhere else then, but is known of one that waits */
+	if (offload_state(record, port % 2) != OFFLOAD_QUEUED)
+		agent_sample(agent, position, port % 2, info->from);
 
 	const struct agent_at at = agent_at_record(agent, port % 2, record);
 
 	if (at.entry == NULL)
 		return;
 	count_unmarked(agent, record, info->from);
+	agent_full_saw(&at, info);
 	if (at.side->from == info->from && !is_of_older_rule(&at, mark))
-		missed(&at, OFFLOAD_WRONG_MARK);
+		missed(&at, agent_is_full(at.side) ? OFFLOAD_RETURNED : OFFLOAD_WRONG_MARK);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Changes of a flow's state, and what goes with them. */
-#include "offload/agent_parts.h"
+#include "offload/agent_full.h"
 
 #include <string.h>
 
@@ -60,6 +60,18 @@ void agent_tell(struct agent *agent, unsigned port, enum change_kind kind, uint8
 	note(agent, &change);
 }
 
+/* Who has a rule, or is on the way to one, has a rank. */
+static void rank(const struct agent_at *at, enum offload_state after)
+{
+	struct admission *admission =
+		&at->agent->wire[agent_wire_of(at->port)].admission[at->port % 2];
+
+	if (after == OFFLOAD_INSTALLING)
+		admission_hold(admission, at->slot, at->side->rate.value);
+	else if (after < OFFLOAD_SUSPECT)
+		admission_release(admission, at->slot);
+}
+
 void agent_move(
 	const struct agent_at *at, enum offload_state after, uint8_t reason, uint32_t detail)
 {
@@ -76,6 +88,7 @@ void agent_move(
 		.from = at->from & 1,
 		.before = before & 7,
 		.after = after & 7,
+		.full = at->entry != NULL && offload_state_holds(after) && agent_is_full(at->side),
 		.detail = detail,
 	};
 
@@ -85,6 +98,11 @@ void agent_move(
 	if (after != OFFLOAD_SOFTWARE)
 		counters->flows[after]++;
 	if (at->entry != NULL) {
+		rank(at, after);
+		if (at->side->stays && after != OFFLOAD_LEAVING) {
+			at->side->stays = false;
+			at->agent->port[at->port].n_stay--;
+		}
 		at->side->state = (uint8_t)after;
 		at->side->reason = reason;
 		at->side->since_us = at->agent->now_us;
@@ -110,75 +128,6 @@ uint64_t agent_waits_us(const struct agent *agent, const struct slot *entry,
 	return UINT64_C(1000) * left_ms;
 }
 
-/* Flows that are in the NIC, or on their way; not those that a NIC does not let go. */
-static uint64_t there(const struct agent_counters *counters)
-{
-	uint64_t sum = 0;
-
-	for (unsigned state = OFFLOAD_QUEUED; state < OFFLOAD_N_STATES; state++)
-		if (state != OFFLOAD_REFUSED && state != OFFLOAD_LEAVING)
-			sum += counters->flows[state];
-	return sum;
-}
-
-/* Of a kind whose rules never mark some are tried. */
-static bool may_try(const struct agent_port *port, enum provider_kind kind)
-{
-	uint32_t number = health_kind_out(installer_health(port->installer), kind);
-	const struct agent_try *tries = &port->tries[kind];
-
-	return number == 0 || tries->number != number || tries->asked < HEALTH_CANARIES;
-}
-
-/* It is asked in; true: to see whether the NIC keeps its word. */
-static bool count_try(struct agent_port *port, enum provider_kind kind)
-{
-	const struct health *health = installer_health(port->installer);
-	uint32_t number = health_kind_out(health, kind);
-	struct agent_try *tries = &port->tries[kind];
-
-	if (number == 0)
-		return health_state(health) == HEALTH_TRYING;
-	if (tries->number != number)
-		*tries = (struct agent_try){.number = number};
-	tries->asked++;
-	return true;
-}
-
-/* May the flow be asked in now? */
-static bool may_ask(struct agent *agent, const struct agent_at *at)
-{
-	const struct agent_port *port = &agent->port[at->port];
-	unsigned side = at->port % 2;
-	enum offload_state state = offload_state(at->record, side);
-
-	if (port->installer == NULL || agent->wire[agent_wire_of(at->port)].slots.n == 0)
-		return false;
-	if (state != OFFLOAD_SOFTWARE && state != OFFLOAD_REFUSED)
-		return false;
-	/* an answer that is late would be taken for the next rule's */
-	if (at->entry != NULL && (at->side->awaited || at->side->count_awaited || at->side->remove))
-		return false;
-	enum provider_kind kind = provider_kind(&at->record->key);
-
-	if (kind == PROVIDER_N_KINDS || !installer_abilities(port->installer)->kind[kind] ||
-		!may_try(port, kind))
-		return false;
-	if (offload_back_off(at->record, side) == OFFLOAD_NEVER ||
-		agent_waits_us(agent, at->entry, at->record, side) != 0)
-		return false;
-	switch (health_state(installer_health(port->installer))) {
-	case HEALTH_CLOSED:
-		return true;
-	case HEALTH_TRYING:
-		return there(&port->counters) < HEALTH_CANARIES;
-	case HEALTH_OPEN:
-	case HEALTH_N_STATES:
-		break;
-	}
-	return false;
-}
-
 bool agent_comes_by_both(const struct agent_at *at, unsigned from)
 {
 	if (at->entry == NULL)
@@ -188,70 +137,12 @@ bool agent_comes_by_both(const struct agent_at *at, unsigned from)
 	return offload_state_holds((enum offload_state)other->state) && other->from == from;
 }
 
-/* The place that another flow had in the queue is taken. */
-static void displace(struct agent *agent, unsigned port, const struct queue_entry *entry)
-{
-	struct flow_record *record = flow_table_record(agent->config.table, entry->position);
-
-	if (record->state == FLOW_FREE || agent_tag(record) != entry->tag ||
-		offload_state(record, port % 2) != OFFLOAD_QUEUED)
-		return;
-	const struct agent_at at = agent_at_waiting(agent, port % 2, record, entry->from);
-
-	agent->port[port].counters.displaced++;
-	/* else it were queued, and sent home, with each of its packets while the queue is full */
-	agent_back_off(&at);
-	agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_DISPLACED, 0);
-}
-
-/* It is not asked in, for this reason; who was refused keeps what the driver said. */
-static void stay(const struct agent_at *at, uint8_t reason)
-{
-	if (offload_state(at->record, at->port % 2) == OFFLOAD_SOFTWARE)
-		at->record->reason[at->port % 2] = reason;
-}
-
-void agent_want(struct agent *agent, uint32_t position, unsigned side, unsigned from, uint32_t rate)
-{
-	struct flow_record *record = flow_table_record(agent->config.table, position);
-	const struct agent_at at = agent_at_waiting(agent, side, record, from);
-	struct queue_entry entry = {
-		.rate = rate,
-		.position = position,
-		.tag = agent_tag(record),
-		.from = (uint8_t)from,
-	};
-	struct queue_entry displaced;
-
-	if (!may_ask(agent, &at))
-		return;
-	if (agent_comes_by_both(&at, from)) {
-		stay(&at, OFFLOAD_BOTH_SIDES);
-		return;
-	}
-	switch (queue_put(&agent->port[at.port].queue, entry, &displaced)) {
-	case QUEUE_FULL:
-		agent->port[at.port].counters.displaced++;
-		stay(&at, OFFLOAD_DISPLACED);
-		return;
-	case QUEUE_TOOK_PLACE:
-		displace(agent, at.port, &displaced);
-		break;
-	case QUEUE_TAKEN:
-		break;
-	}
-	bool canary = count_try(&agent->port[at.port], provider_kind(&record->key));
-
-	/* with threshold 0 nothing was measured */
-	agent_move(&at, OFFLOAD_QUEUED, canary ? OFFLOAD_CANARY : OFFLOAD_BUSY,
-		agent->config.threshold > 0 ? rate : 0);
-}
-
 uint64_t agent_marked_packets(const struct agent_at *at)
 {
 	const struct slot_side *side = at->side;
 
-	if (at->record == NULL || (side->state != OFFLOAD_PROVEN && side->state != OFFLOAD_SUSPECT))
+	if (at->record == NULL || agent_is_full(side) ||
+		(side->state != OFFLOAD_PROVEN && side->state != OFFLOAD_SUSPECT))
 		return side->marked;
 	return side->marked + flow_packets(at->record, side->from) - side->base;
 }
@@ -259,6 +150,7 @@ uint64_t agent_marked_packets(const struct agent_at *at)
 void agent_remove(const struct agent_at *at)
 {
 	const struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->port)];
+	struct agent_port *port = &at->agent->port[at->port];
 	const struct installer_request request = {
 		.key = at->entry->key,
 		.tsc = rte_rdtsc(),
@@ -268,11 +160,13 @@ void agent_remove(const struct agent_at *at)
 		.from = at->side->from,
 	};
 
-	at->side->awaited = installer_ask(
-		at->agent->port[at->port].installer, at->agent->config.worker, &request);
+	at->side->awaited = admission_affords(&port->budget, at->agent->now_us, 1) &&
+			    installer_ask(port->installer, at->agent->config.worker, &request);
 	at->side->late = false;
 	at->side->asked_us = at->agent->now_us;
 	at->side->remove = !at->side->awaited;
+	if (at->side->awaited)
+		admission_charge(&port->budget);
 }
 
 void agent_leave(const struct agent_at *at, uint8_t reason)
@@ -288,24 +182,41 @@ void agent_leave(const struct agent_at *at, uint8_t reason)
 	agent_remove(at);
 }
 
-void agent_back_off(const struct agent_at *at)
+#define FIRST_WAIT_MS 100
+#define MOST_WAITS 10
+
+/* The side is not asked for before that; `waits`: how often it waited then, in a row. */
+static void wait(const struct agent_at *at, uint32_t wait_ms, unsigned waits)
 {
-	enum { FIRST_MS = 100, MOST_TIMES = 10 };
 	unsigned side = at->port % 2;
-
-	if (at->record == NULL || offload_back_off(at->record, side) == OFFLOAD_NEVER)
-		return;
-	unsigned times = offload_back_off(at->record, side);
-	uint32_t wait_ms = RTE_MIN((uint32_t)FIRST_MS << times, (uint32_t)AGENT_MOST_WAIT_MS);
-
 	uint32_t until_ms = (uint32_t)(at->agent->now_us / 1000) + wait_ms;
 
 	if (at->entry != NULL)
 		at->side->retry_ms = until_ms;
 	else if (!offload_waits(at->record, !side) || (int32_t)(until_ms - at->record->slot) > 0)
 		at->record->slot = until_ms; /* the later one of both */
-	if (times < MOST_TIMES)
-		offload_set_back_off(at->record, side, times + 1);
+	offload_set_back_off(at->record, side, RTE_MIN(waits, (unsigned)MOST_WAITS));
+}
+
+static bool waits_in_vain(const struct agent_at *at)
+{
+	return at->record == NULL || offload_back_off(at->record, at->port % 2) == OFFLOAD_NEVER;
+}
+
+void agent_back_off(const struct agent_at *at)
+{
+	if (waits_in_vain(at))
+		return;
+	unsigned waits = offload_back_off(at->record, at->port % 2);
+
+	wait(at, RTE_MIN((uint32_t)FIRST_WAIT_MS << waits, (uint32_t)AGENT_MOST_WAIT_MS),
+		waits + 1);
+}
+
+void agent_hold_down(const struct agent_at *at)
+{
+	if (!waits_in_vain(at))
+		wait(at, FIRST_WAIT_MS, RTE_MAX(offload_back_off(at->record, at->port % 2), 1u));
 }
 
 void agent_fall_out(const struct agent_at *at, uint8_t reason)
@@ -322,6 +233,8 @@ void agent_fall_out(const struct agent_at *at, uint8_t reason)
 	if (reason != OFFLOAD_UNSEEN || health_kind_out(health, kind) == 0)
 		health_failed(worker, reason);
 	agent_back_off(at);
+	if (agent_is_full(at->side))
+		agent_full_failed(at);
 	agent_leave(at, reason);
 }
 

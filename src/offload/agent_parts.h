@@ -68,9 +68,39 @@ static inline uint32_t agent_tag(const struct flow_record *record)
 void agent_move(
 	const struct agent_at *at, enum offload_state after, uint8_t reason, uint32_t detail);
 
-/* Puts the flow into the queue of the port, if it may be asked in now. */
-void agent_want(
-	struct agent *agent, uint32_t position, unsigned side, unsigned from, uint32_t rate);
+/*
+ * It is about to begin or to end: what is to come is for software to see, and little of it. Not where all flows are
+ * wanted.
+ */
+static inline bool agent_is_passing(const struct agent *agent, const struct flow_record *record)
+{
+	const unsigned handshake = 1u << FLOW_SYN_SENT | 1u << FLOW_SYN_RECEIVED;
+
+	return agent->config.threshold > 0 &&
+	       (handshake >> record->state & 1 ||
+		       flow_phase((enum flow_state)record->state) == FLOW_PHASE_CLOSING);
+}
+
+/* agent_room.c */
+
+/* Another rule would fit, as far as anybody knows: the port's, and the slots. */
+bool agent_has_room(const struct agent *agent, unsigned port);
+/* There is room for a flow of that rate, or somebody who gives way to it. */
+bool agent_gets_in(struct agent *agent, unsigned port, uint32_t rate);
+/* May one of those that wait be handed in? Else somebody is asked to leave for the busiest of them, if it deserves that. */
+bool agent_make_room(struct agent *agent, unsigned port);
+/* Where there are several workers: tells the others how it is here, and makes a place for a flow of another's. */
+void agent_share(struct agent *agent, unsigned port);
+/* The port took a rule, or had no room for it. */
+void agent_took(struct agent *agent, unsigned port);
+void agent_no_room(struct agent *agent, unsigned port);
+/* The NIC refused to take the side's rule out, for the first time: others are not asked to leave for a while. */
+void agent_stays(const struct agent_at *at);
+/* The rate of a side with a rule, and with that its rank, by what its record has counted until then. There is one. */
+void agent_look_at_rate(const struct agent_at *at, uint64_t us);
+
+/* All that wait in the queue stay in software, for this reason. */
+void agent_send_home(struct agent *agent, unsigned port, uint8_t reason);
 
 /*
  * The same end's packets have a rule at the wire's other port: one rule for each direction, so that what came
@@ -90,6 +120,9 @@ void agent_remove(const struct agent_at *at);
 /* The next try of that side no earlier than after 0.1 s, doubled each time up to a minute. */
 void agent_back_off(const struct agent_at *at);
 
+/* The next try no earlier than after 0.1 s, however often that was so before: it has done nothing wrong. */
+void agent_hold_down(const struct agent_at *at);
+
 /* A flow without rules gives its slot away, or one whose record has gone. */
 void agent_release(struct agent *agent, unsigned wire, uint32_t slot);
 
@@ -100,6 +133,8 @@ uint64_t agent_marked_packets(const struct agent_at *at);
 void agent_pump(struct agent *agent, unsigned port);
 void agent_answers(struct agent *agent, unsigned port);
 
+/* The counter of a side is asked for. */
+void agent_ask_count(const struct agent_at *at);
 /* The counter of a side is asked for in so many us; sooner than the sweep does, where there is room for that. */
 void agent_count_soon(const struct agent_at *at, uint64_t us);
 

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whether the NIC does what it said, by a look at each slot twice a second: late answers, rates, counters. */
-#include "offload/agent_parts.h"
+#include "offload/agent_full.h"
 
 /* Slots that one turn looks at, at most. */
 #define SWEEP_MOST 256
+/* And at least, where these are a small part of all: what a turn fetches for the next one is gone from the caches by then. */
+#define SWEEP_LEAST 32
+#define SWEEP_PART 64
 /* From a slot to the one whose record is fetched, and from there to the one that is. */
 #define SWEEP_AHEAD 6
+/* Of fewer slots rates are looked at so often. */
+#define MANY 16384
+#define LOOK_US 250000
 
 /* An answer that is late is counted once, and told with others of that second. */
 static void look_for_late(const struct agent_at *at)
@@ -23,7 +29,7 @@ static void look_for_late(const struct agent_at *at)
 	agent_tell(at->agent, at->port, CHANGE_STALLED, OFFLOAD_STALLED);
 }
 
-static void ask_count(const struct agent_at *at)
+void agent_ask_count(const struct agent_at *at)
 {
 	const struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->port)];
 	const struct installer_request request = {
@@ -43,7 +49,7 @@ static void ask_count(const struct agent_at *at)
 static void ask_count_if_due(const struct agent_at *at)
 {
 	if (at->side->nic_due_us <= at->agent->now_us && !at->side->count_awaited)
-		ask_count(at);
+		agent_ask_count(at);
 }
 
 void agent_count_soon(const struct agent_at *at, uint64_t us)
@@ -72,7 +78,7 @@ static bool count_slot(struct agent *agent, unsigned number, uint32_t slot)
 		bool in_hw = at.side->state == OFFLOAD_ACCEPTED || at.side->state == OFFLOAD_PROVEN;
 
 		/* the slot may be another flow's by now */
-		if (at.record == NULL || !in_hw)
+		if (at.record == NULL || !in_hw || agent_is_full(at.side))
 			continue;
 		ask_count_if_due(&at);
 		any |= at.side->count_awaited ||
@@ -92,23 +98,26 @@ static void count_soon(struct agent *agent, unsigned number)
 	wire->n_soon = kept;
 }
 
+/* How often rates are looked at; where nobody is to be found who deserves less, or there are very many, less often. */
+static uint64_t look_us(const struct agent *agent, unsigned port)
+{
+	return agent->config.threshold == 0 || agent->wire[agent_wire_of(port)].n_used > MANY
+		       ? AGENT_SECOND_US
+		       : LOOK_US;
+}
+
 /* A flow that is in the NIC: does its rate still deserve it? */
-static void look_at_rate(const struct agent_at *at)
+static void look_at_flow(const struct agent_at *at)
 {
 	struct slot_side *side = at->side;
-	uint64_t passed_us = at->agent->now_us - side->checked_us;
+	uint64_t passed_us = at->agent->now_us - side->rate.us;
 
 	if (at->side->state != OFFLOAD_SUSPECT)
 		ask_count_if_due(at);
-	if (passed_us < AGENT_SECOND_US)
+	if (passed_us < look_us(at->agent, at->port))
 		return;
-	uint64_t packets = flow_packets(at->record, side->from);
-	uint64_t rate = (packets - RTE_MIN(packets, side->checked)) * AGENT_SECOND_US / passed_us;
-
-	side->checked = packets;
-	side->checked_us = at->agent->now_us;
-	at->record->rate = RTE_MIN(rate, (uint64_t)UINT16_MAX) & UINT16_MAX;
-	if (2 * rate < at->agent->config.threshold)
+	agent_look_at_rate(at, at->agent->now_us);
+	if (2 * (uint64_t)side->rate.value < rate_of_pps(at->agent->config.threshold))
 		agent_leave(at, OFFLOAD_SLOWED);
 	else if (at->agent->now_us - side->since_us >= 10 * AGENT_SECOND_US)
 		offload_set_back_off(at->record, at->port % 2, 0); /* it has been true for long */
@@ -131,6 +140,7 @@ static void look(struct agent *agent, unsigned port, uint32_t slot)
 		if (at.side->remove && !at.side->awaited)
 			agent_remove(&at);
 		look_for_late(&at);
+		agent_full_look_leaving(&at);
 		break;
 	case OFFLOAD_INSTALLING:
 		look_for_late(&at);
@@ -140,8 +150,8 @@ static void look(struct agent *agent, unsigned port, uint32_t slot)
 	case OFFLOAD_PROVEN:
 		if (health_state(installer_health(agent->port[port].installer)) == HEALTH_OPEN)
 			agent_leave(&at, OFFLOAD_BREAKER);
-		else if (at.record != NULL)
-			look_at_rate(&at);
+		else if (at.record != NULL && !agent_full_look(&at))
+			look_at_flow(&at);
 		break;
 	case OFFLOAD_SOFTWARE:
 	case OFFLOAD_QUEUED:
@@ -151,28 +161,53 @@ static void look(struct agent *agent, unsigned port, uint32_t slot)
 	}
 }
 
-/* A slot is looked at two steps after it is seen here, its record one step after: their lines are on their way. */
-static void look_ahead(const struct agent *agent, unsigned number)
+/* `at`: less than twice as many as there are. */
+static void fetch_slot(const struct agent *agent, const struct agent_wire *wire, uint32_t at)
 {
-	const struct agent_wire *wire = &agent->wire[number];
-	uint32_t far = wire->sweep + 2 * SWEEP_AHEAD, near = wire->sweep + SWEEP_AHEAD;
-	const struct slot *slot;
-
-	if (far < wire->n_used && !rests(&wire->used[far], agent->now_us)) {
-		slot = slots_slot(&wire->slots, wire->used[far].slot);
-		rte_prefetch1(slot);
-		for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
-			rte_prefetch1(&slot->side[side]);
-	}
-	if (near >= wire->n_used || rests(&wire->used[near], agent->now_us))
+	at -= at < wire->n_used ? 0 : wire->n_used;
+	if (at >= wire->n_used || rests(&wire->used[at], agent->now_us))
 		return;
-	slot = slots_slot(&wire->slots, wire->used[near].slot);
+	const struct slot *slot = slots_slot(&wire->slots, wire->used[at].slot);
+
+	rte_prefetch1(slot);
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
+		rte_prefetch1(&slot->side[side]);
+}
+
+static void fetch_record(const struct agent *agent, const struct agent_wire *wire, uint32_t at)
+{
+	at -= at < wire->n_used ? 0 : wire->n_used;
+	if (at >= wire->n_used || rests(&wire->used[at], agent->now_us))
+		return;
+	const struct slot *slot = slots_slot(&wire->slots, wire->used[at].slot);
+
 	if (slot->position != FLOW_NONE)
 		rte_prefetch1(flow_table_record(agent->config.table, slot->position));
 }
 
+/*
+ * A slot is looked at two steps after it is seen here, its record one step after: their lines are on their way. `n` are
+ * left in this turn.
+ */
+static void look_ahead(const struct agent *agent, const struct agent_wire *wire, uint64_t n)
+{
+	if (n > 2 * SWEEP_AHEAD)
+		fetch_slot(agent, wire, wire->sweep + 2 * SWEEP_AHEAD);
+	if (n > SWEEP_AHEAD)
+		fetch_record(agent, wire, wire->sweep + SWEEP_AHEAD);
+}
+
+/* The first of a turn's `n` slots. */
+static void fetch_first(const struct agent *agent, const struct agent_wire *wire, uint64_t n)
+{
+	for (uint32_t i = 0; i < RTE_MIN(n, (uint64_t)2 * SWEEP_AHEAD); i++)
+		fetch_slot(agent, wire, wire->sweep + i);
+	for (uint32_t i = 0; i < RTE_MIN(n, (uint64_t)SWEEP_AHEAD); i++)
+		fetch_record(agent, wire, wire->sweep + i);
+}
+
 /* Until when nothing of a slot is to be looked at, as long as its sides stay in their states; 0: it does not rest. */
-static uint32_t rest_of(const struct slot *slot)
+static uint32_t rest_of(const struct agent *agent, unsigned number, const struct slot *slot)
 {
 	uint64_t until_us = UINT64_MAX;
 
@@ -185,7 +220,7 @@ static uint32_t rest_of(const struct slot *slot)
 			until_us = RTE_MIN(until_us, side->nic_due_us);
 			/* fallthrough */
 		case OFFLOAD_SUSPECT:
-			until_us = RTE_MIN(until_us, side->checked_us + AGENT_SECOND_US);
+			until_us = RTE_MIN(until_us, side->rate.us + look_us(agent, 2 * number));
 			break;
 		case OFFLOAD_INSTALLING:
 		case OFFLOAD_LEAVING:
@@ -210,7 +245,7 @@ static void sweep_slot(struct agent *agent, unsigned number)
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
 		if (agent->port[2 * number + side].installer != NULL)
 			look(agent, 2 * number + side, slot);
-	used->rests_ms = rest_of(slots_slot(&wire->slots, slot));
+	used->rests_ms = rest_of(agent, number, slots_slot(&wire->slots, slot));
 	wire->sweep++;
 	agent_release(agent, number, slot);
 }
@@ -231,11 +266,16 @@ static void sweep_wire(struct agent *agent, unsigned number, uint64_t passed_us)
 	/* nothing rests when rules are to be taken out */
 	const bool any = is_open(agent, 2 * number) || is_open(agent, 2 * number + 1);
 
+	if (n < RTE_MIN(wire->n_used / SWEEP_PART, SWEEP_LEAST)) {
+		wire->due = (uint32_t)due;
+		return;
+	}
 	wire->due = (uint32_t)(due % AGENT_SECOND_US);
+	fetch_first(agent, wire, n);
 	for (; n > 0 && wire->n_used > 0; n--) {
 		if (wire->sweep >= wire->n_used)
 			wire->sweep = 0;
-		look_ahead(agent, number);
+		look_ahead(agent, wire, n);
 		if (!any && rests(&wire->used[wire->sweep], agent->now_us))
 			wire->sweep++;
 		else
@@ -250,6 +290,7 @@ void agent_sweep(struct agent *agent, uint64_t passed_us)
 			continue;
 		slots_turn(&agent->wire[number].slots, agent->now_us);
 		count_soon(agent, number);
+		agent_full_turn(agent, number);
 		sweep_wire(agent, number, passed_us);
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is told of a flow, living or ended. */
-#include "offload/agent_parts.h"
+#include "offload/agent_full.h"
 
 /* Of a kind whose rules never mark hardly any flow is asked in, whatever was before. */
 static bool is_out(const struct agent *agent, const struct flow_record *record, unsigned side)
@@ -21,24 +21,13 @@ static uint8_t reason_of_quiet(
 
 	if (installer == NULL)
 		return OFFLOAD_OFF;
-	if (!installer_ready(installer))
-		return OFFLOAD_TRIAL;
-	const struct provider_abilities *abilities = installer_abilities(installer);
-	enum provider_kind kind = provider_kind(&record->key);
+	uint8_t reason = installer_reason(installer, provider_kind(&record->key));
 
-	if (kind != PROVIDER_N_KINDS && abilities->trying[kind])
-		return OFFLOAD_TRIAL;
-	if (abilities->unable[0] != '\0')
-		return OFFLOAD_NO_NIC;
-	if (kind == PROVIDER_N_KINDS || !abilities->kind[kind])
-		return OFFLOAD_KIND;
-	if (is_out(agent, record, side))
-		return OFFLOAD_MARKLESS;
-	if (health_state(installer_health(installer)) != HEALTH_CLOSED)
-		return OFFLOAD_BREAKER;
+	if (reason != OFFLOAD_QUIET)
+		return reason;
 	if (flow_packets(record, 0) + flow_packets(record, 1) < agent->config.min_packets)
 		return OFFLOAD_SHORT;
-	return OFFLOAD_QUIET;
+	return agent_is_passing(agent, record) ? OFFLOAD_CLOSING : OFFLOAD_QUIET;
 }
 
 /* A reason for being in software that is over: as if nobody had asked. */
@@ -49,11 +38,15 @@ static bool is_over(const struct agent *agent, const struct slot *entry,
 
 	switch (record->reason[side]) {
 	case OFFLOAD_QUIET:
+	case OFFLOAD_CLOSING:
+	case OFFLOAD_PROMOTED:
 		return true;
 	case OFFLOAD_QUARANTINE:
 	case OFFLOAD_DISPLACED:
 	case OFFLOAD_NO_SLOT:
 		return agent_waits_us(agent, entry, record, side) == 0;
+	case OFFLOAD_OUTRANKED:
+		return agent_has_room(agent, agent_port_of(&record->key, side));
 	case OFFLOAD_BREAKER:
 		return installer == NULL ||
 		       health_state(installer_health(installer)) == HEALTH_CLOSED;
@@ -77,9 +70,19 @@ static struct slot *slot_of(const struct agent *agent, const struct flow_record 
 /* Marked packets of one side, by the record's counters as they are in the copy. */
 static uint64_t marked(const struct slot_side *side, const struct flow_record *record)
 {
-	if (side->state != OFFLOAD_PROVEN && side->state != OFFLOAD_SUSPECT)
+	if (agent_is_full(side) ||
+		(side->state != OFFLOAD_PROVEN && side->state != OFFLOAD_SUSPECT))
 		return side->marked;
 	return side->marked + flow_packets(record, side->from) - side->base;
+}
+
+/* Of whom the NIC may have forwarded more than it told. */
+static bool is_estimated(
+	const struct agent *agent, const struct slot *entry, const struct flow_record *record)
+{
+	const struct agent_wire *wire = &agent->wire[flow_key_wire(&record->key)];
+
+	return entry != NULL && wire->full != NULL && wire->full[record->slot].estimated;
 }
 
 void agent_view(
@@ -97,7 +100,10 @@ void agent_view(
 		if (entry == NULL)
 			continue;
 		view->packets += marked(&entry->side[side], record);
+		view->full[side] = agent_is_full(&entry->side[side]) &&
+				   offload_state_holds((enum offload_state)view->state[side]);
 	}
+	view->estimated = is_estimated(agent, entry, record);
 	if (entry != NULL)
 		view->packets -= entry->reported;
 	else if (!offload_has_slot(record) && record->offload & OFFLOAD_LOST_SLOT)
@@ -112,8 +118,8 @@ static void begin_anew(struct slot *entry, const struct flow_record *record, uin
 
 		entry->side[side].marked = marked(at, record);
 		at->base = 0;
-		at->checked = 0;
-		at->checked_us = now_us;
+		at->rate.packets = 0;
+		at->rate.us = now_us;
 	}
 	entry->reported = entry->side[0].marked + entry->side[1].marked;
 }
@@ -151,7 +157,7 @@ static void end_slot(struct agent *agent, unsigned number, uint32_t slot)
 	agent_release(agent, number, slot);
 }
 
-void agent_ended(struct agent *agent, struct flow_report *report)
+bool agent_ended(struct agent *agent, struct flow_report *report)
 {
 	const struct flow_record *record = &report->record;
 	unsigned number = flow_key_wire(&record->key);
@@ -161,10 +167,15 @@ void agent_ended(struct agent *agent, struct flow_report *report)
 	if (report->reason == FLOW_END_ACTIVE) {
 		if (entry != NULL)
 			begin_anew(entry, record, agent->now_us);
-		return;
+		return false;
 	}
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
 		end_side(agent, 2 * number + side, record);
-	if (entry != NULL)
-		end_slot(agent, number, record->slot);
+	if (entry == NULL)
+		return false;
+	const struct agent_at at = agent_at_slot(agent, 2 * number, record->slot);
+	bool holds = agent_full_hold(&at, report);
+
+	end_slot(agent, number, record->slot);
+	return holds;
 }

@@ -59,6 +59,22 @@ void answer_why(struct provider_why *why, int error, const struct rte_flow_error
 	answer_words(why, error, said->message);
 }
 
+int answer_told(int ret, const struct rte_flow_query_count *told, const struct rte_flow_error *said,
+	struct provider_count *count, struct provider_why *why)
+{
+	if (ret < 0) {
+		answer_why(why, -ret, said);
+		return answer_query(-ret);
+	}
+	if (!told->hits_set) {
+		answer_words(why, ENOTSUP, "the counter tells no packets");
+		return -EOPNOTSUPP;
+	}
+	*count = (struct provider_count){
+		.packets = told->hits, .bytes = told->bytes, .has_bytes = told->bytes_set};
+	return 0;
+}
+
 int answer_count(uint16_t port_id, struct rte_flow *flow, struct provider_count *count,
 	struct provider_why *why)
 {
@@ -68,17 +84,7 @@ int answer_count(uint16_t port_id, struct rte_flow *flow, struct provider_count 
 	struct rte_flow_error said = {0};
 	int ret = rte_flow_query(port_id, flow, actions, &told, &said);
 
-	if (ret < 0) {
-		answer_why(why, -ret, &said);
-		return answer_query(-ret);
-	}
-	if (!told.hits_set) {
-		answer_words(why, ENOTSUP, "the counter tells no packets");
-		return -EOPNOTSUPP;
-	}
-	*count = (struct provider_count){
-		.packets = told.hits, .bytes = told.bytes, .has_bytes = told.bytes_set};
-	return 0;
+	return answer_told(ret, &told, &said, count, why);
 }
 
 bool answer_keeps_rules(uint16_t port_id)

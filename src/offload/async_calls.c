@@ -83,7 +83,7 @@ static int make_templates(const struct async *async, struct async_set *set, enum
 	struct shape_items items;
 
 	rte_errno = 0;
-	shape_items(&items, shape, kind, &nobodys);
+	shape_items(&items, shape, kind, &async->port, &nobodys);
 	if (set->pattern == NULL)
 		set->pattern = rte_flow_pattern_template_create(
 			async->port.id, &pattern_attr, items.list, &said);
@@ -138,7 +138,7 @@ struct rte_flow *async_create(const struct async *async, const struct async_set 
 	struct shape_actions actions;
 	struct rte_flow *flow;
 
-	shape_items(&items, shape, kind, rule);
+	shape_items(&items, shape, kind, &async->port, rule);
 	shape_actions(&actions, shape, &async->port, rule);
 	rte_errno = 0;
 	flow = rte_flow_async_create(async->port.id, QUEUE, &postponed, set->table, items.list, 0,

@@ -124,6 +124,14 @@ static int trial_counts(void *context, unsigned number, struct provider_why *why
 	return ret;
 }
 
+static void tell(struct async *async)
+{
+	trial_tell(&async->trial, &async->base.abilities);
+	for (unsigned kind = 0; async->wants_full && kind < PROVIDER_N_KINDS; kind++)
+		answer_words(&async->base.abilities.full_refused[kind], ENOTSUP,
+			"not by templates and queues");
+}
+
 void async_try_again(struct provider *provider, unsigned number)
 {
 	struct async *async = (struct async *)provider;
@@ -132,7 +140,7 @@ void async_try_again(struct provider *provider, unsigned number)
 
 	async->n_silent = 0;
 	trial_again(&async->trial, number, &calls);
-	trial_tell(&async->trial, &provider->abilities);
+	tell(async);
 }
 
 void async_free(struct async *async)
@@ -170,21 +178,24 @@ int provider_open_async(struct provider **provider, const struct provider_config
 	struct provider_abilities *told)
 {
 	struct trial_calls calls = {trial_make, trial_unmake, trial_counts, NULL, config->stop};
+	struct provider_config marks = *config;
 	struct async *async;
 	int ret = create_it(&async, config);
+
+	marks.full = false;
 
 	if (ret < 0)
 		return ret;
 	calls.context = async;
-	if (async->queue_size == 0 || !trial_run(&async->trial, &async->port, config->zone_vlan,
-					      config->trials, &calls)) {
+	if (async->queue_size == 0 || !trial_run(&async->trial, &async->port, &marks, &calls)) {
 		trial_tell(&async->trial, told);
 		async_free(async);
 		return -EOPNOTSUPP;
 	}
 	async->pushed = async->serial;
 	async->base.abilities = *told;
-	trial_tell(&async->trial, &async->base.abilities);
+	async->wants_full = config->full;
+	tell(async);
 	async->base.abilities.back_end = "rte_flow async";
 	*provider = &async->base;
 	return 0;

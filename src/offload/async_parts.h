@@ -53,8 +53,9 @@ struct async {
 	uint32_t serial; /* the last one given */
 	uint32_t pushed; /* the last one that the NIC was told of */
 	uint32_t postponed;
-	bool stuck; /* the last push failed */
-	bool deaf;  /* the last pull failed */
+	bool wants_full; /* who asked for full offload is told that there is none */
+	bool stuck;	 /* the last push failed */
+	bool deaf;	 /* the last pull failed */
 	struct provider_why deaf_why;
 	struct rte_flow **left; /* handles to be given back when the queue has room */
 	uint32_t n_left, queue_size;

@@ -40,7 +40,8 @@ struct offload_change {
 	uint64_t from : 1; /* the key's end that the rule is for */
 	uint64_t before : 3;
 	uint64_t after : 3;
-	uint64_t unused : 17;
+	uint64_t full : 1; /* by a rule that leaves the CPU nothing to do */
+	uint64_t unused : 16;
 	/* queued: packets a second, 0 where they were not measured; in_hw: us since it was queued; kinds */
 	uint64_t detail : 32;
 };

@@ -92,6 +92,7 @@ int installer_create(
 		installer->config.provider.stop = &installer->stopping;
 		pthread_mutex_init(&installer->marks_lock, NULL);
 		health_init(&installer->health, &config->health);
+		share_init(&installer->share, config->room);
 		ret = make_room(installer);
 	}
 	if (ret == 0)
@@ -199,6 +200,11 @@ bool installer_ready(const struct installer *installer)
 struct health *installer_health(struct installer *installer)
 {
 	return &installer->health;
+}
+
+struct share *installer_share(struct installer *installer)
+{
+	return &installer->share;
 }
 
 const struct refusals *installer_refusals(const struct installer *installer)

@@ -12,11 +12,14 @@
  * Answers always find room: at most INSTALLER_UNDER_WAY of a worker are under way, and what is more is
  * not taken.
  *
- * With nothing to do it sleeps, 20 us first and up to 1 ms (160 us while the NIC owes answers).
+ * With nothing to do it sleeps, 20 us first and up to 640 us (160 us while the NIC owes answers).
  *
  * What the NIC has not answered for a second is a stall: counted, told once until it answers in time
  * again, and held against its health. After five seconds the worker is answered -EIO ("no answer"), and what
  * the NIC says later is nobody's: an insert is taken back first, and its place refuses others until then.
+ *
+ * With a limit of rules (`rules`) it is the one who keeps it, as workers know of each other's rules a moment later: an
+ * insert beyond it is answered -EAGAIN with the reason OFFLOAD_OUTRANKED, and the NIC is not asked.
  *
  * It also owns the port's health (offload/health.h): whether rules are to be asked for at all. Inserts that
  * wait when it opens are answered -EAGAIN with the reason OFFLOAD_BREAKER. Before it tries again it restarts
@@ -48,8 +51,9 @@
 #include "offload/histogram.h"
 #include "offload/provider.h"
 #include "offload/refusal.h"
+#include "offload/share.h"
 
-#define INSTALLER_MAX_WORKERS 16
+#define INSTALLER_MAX_WORKERS SHARE_MAX_WORKERS
 #define INSTALLER_UNDER_WAY 1024
 
 enum installer_op {
@@ -66,17 +70,22 @@ struct installer_request {
 	uint32_t mark;
 	uint8_t op; /* enum installer_op */
 	uint8_t from;
-	uint8_t unused[6];
+	uint8_t deed; /* enum provider_deed */
+	uint8_t unused[5];
 };
 
 struct installer_answer {
-	uint64_t packets, bytes; /* INSTALLER_COUNT: as the NIC tells them */
+	/* as the NIC tells them: INSTALLER_COUNT, and what was the last of a rule that counted alone */
+	uint64_t packets, bytes;
 	uint32_t place;
 	int16_t result; /* 0 or an answer of the provider; never -EINPROGRESS */
 	uint8_t op;
 	uint8_t reason;	  /* of a refusal: OFFLOAD_REFUSALS + n; or the installer's own; else 0 */
 	uint32_t took_us; /* from asked to answered */
-	uint32_t unused;
+	bool counted;	  /* there are packets, */
+	bool has_bytes;	  /* and bytes; */
+	bool final;	  /* and no more will come */
+	uint8_t unused;
 };
 
 /* Counted by the thread, read by any. */
@@ -97,6 +106,8 @@ struct installer_histograms {
 struct installer_config {
 	unsigned number; /* of the port: 2 * wire + side */
 	unsigned n_workers;
+	uint32_t rules; /* of all workers, at most; 0: as many as the port takes */
+	uint32_t room;	/* that the port is known to take; 0: not known */
 	const struct tsc_clock *clock;
 	const cpu_set_t *cpus; /* where the thread may run; NULL: where the caller's may */
 	struct provider_config provider;
@@ -145,6 +156,13 @@ uint64_t installer_trial_us(const struct installer *installer);
  */
 uint32_t installer_agree_on_marks(struct installer *installer, uint32_t most);
 struct health *installer_health(struct installer *installer);
+/* Workers' threads: how they share the port's rules. */
+struct share *installer_share(struct installer *installer);
+/*
+ * Why the port is not to be asked for rules of such flows now: its trial, no NIC, the kind, marks that never come, the
+ * breaker. OFFLOAD_QUIET: nothing is in the way. `kind` may be PROVIDER_N_KINDS.
+ */
+uint8_t installer_reason(struct installer *installer, enum provider_kind kind);
 const struct refusals *installer_refusals(const struct installer *installer);
 const struct installer_counters *installer_counters(const struct installer *installer);
 const struct installer_histograms *installer_histograms(const struct installer *installer);

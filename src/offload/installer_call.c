@@ -178,9 +178,12 @@ void installer_end(struct installer *installer, const struct call *call, int res
 		return;
 	/* as it is told: that the table is full is our guess, and no word of the NIC's */
 	count_result(installer, call->op, result != 0 && why->guess ? -EIO : result);
-	if (count) {
+	if (count && result == 0) {
 		answer.packets = count->packets;
 		answer.bytes = count->bytes;
+		answer.counted = true;
+		answer.has_bytes = count->has_bytes;
+		answer.final = count->final;
 	}
 	hand_over(installer, call->worker, call->asked_tsc, &answer);
 }
@@ -194,6 +197,7 @@ static int make_call(struct installer *installer, unsigned worker,
 		.mark = request->mark,
 		.from = request->from,
 		.worker = (uint8_t)worker,
+		.deed = request->deed,
 	};
 
 	if (!installer->provider) {
@@ -208,6 +212,16 @@ static int make_call(struct installer *installer, unsigned worker,
 	default:
 		return provider_query(installer->provider, request->place, count, why);
 	}
+}
+
+/* Does that which has ended come with a number? */
+static bool has_count(struct installer *installer, const struct installer_request *request,
+	int result, struct provider_count *count)
+{
+	if (request->op != INSTALLER_REMOVE)
+		return request->op == INSTALLER_COUNT;
+	return result == 0 && installer->provider &&
+	       provider_last_count(installer->provider, request->place, count);
 }
 
 bool installer_carry_out(
@@ -240,7 +254,8 @@ bool installer_carry_out(
 	if (result == -EINPROGRESS)
 		await_add(installer, &call);
 	else
-		installer_end(installer, &call, result, &why, &count);
+		installer_end(installer, &call, result, &why,
+			has_count(installer, request, result, &count) ? &count : NULL);
 	await_gauge(installer, 0);
 	return true;
 }

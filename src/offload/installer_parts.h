@@ -81,6 +81,7 @@ struct installer {
 	struct desk desk[INSTALLER_MAX_WORKERS];
 	struct mailbox *changes;
 	struct health health;
+	struct share share;
 	struct refusals refusals;
 	struct installer_counters counters;
 	struct installer_histograms histograms;
@@ -108,7 +109,7 @@ bool installer_carry_out(
 /* Without asking the NIC. */
 void installer_answer(struct installer *installer, unsigned worker,
 	const struct installer_request *request, int result, uint8_t reason);
-/* A call has ended. `count` of INSTALLER_COUNT alone. */
+/* A call has ended. `count`: what came with that; NULL: nothing did. */
 void installer_end(struct installer *installer, const struct call *call, int result,
 	const struct provider_why *why, const struct provider_count *count);
 /* The port's health is told of a call that failed, or is late. */

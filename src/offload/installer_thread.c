@@ -10,7 +10,8 @@
 /* Between two looks at the port's health. */
 #define LOOK_US 5000
 #define SLEEP_NS 20000
-#define MOST_SLEEP_NS 1000000
+/* A rule is to be there a millisecond after it was asked for, also where they come one by one. */
+#define MOST_SLEEP_NS 640000
 #define MOST_SLEEP_AWAITING_NS 160000
 
 int installer_restart(struct installer *installer)
@@ -110,6 +111,15 @@ static bool try_to(
 	return false;
 }
 
+/* Has the port as many rules as it may, or will it have them when it has answered? */
+static bool is_at_limit(const struct installer *installer)
+{
+	uint32_t rules = atomic_load_explicit(&installer->counters.rules, memory_order_relaxed);
+
+	return installer->config.rules != 0 &&
+	       rules + installer->n_awaited >= installer->config.rules;
+}
+
 static bool serve(struct installer *installer, unsigned worker)
 {
 	struct desk *desk = &installer->desk[worker];
@@ -120,6 +130,11 @@ static bool serve(struct installer *installer, unsigned worker)
 	if (request.op == INSTALLER_INSERT && health_state(&installer->health) == HEALTH_OPEN) {
 		desk->held_us = 0;
 		installer_answer(installer, worker, &request, -EAGAIN, OFFLOAD_BREAKER);
+		return true;
+	}
+	if (request.op == INSTALLER_INSERT && is_at_limit(installer)) {
+		desk->held_us = 0;
+		installer_answer(installer, worker, &request, -EAGAIN, OFFLOAD_OUTRANKED);
 		return true;
 	}
 	return try_to(installer, worker, &request);

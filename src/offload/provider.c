@@ -142,6 +142,12 @@ int provider_query(struct provider *provider, uint32_t place, struct provider_co
 	return provider->ops->query(provider, place, count, why);
 }
 
+bool provider_last_count(struct provider *provider, uint32_t place, struct provider_count *count)
+{
+	return provider->ops->last_count != NULL &&
+	       provider->ops->last_count(provider, place, count);
+}
+
 unsigned provider_poll(struct provider *provider, struct provider_done *done, unsigned max)
 {
 	return provider->ops->poll(provider, done, max);

@@ -39,12 +39,21 @@
 
 struct provider;
 
-/* A rule: marks packets of one direction of a flow. */
+/* What a rule does with its packets. All but the first is full offload: the CPU sees none of them. */
+enum provider_deed {
+	PROVIDER_MARKS,
+	PROVIDER_FORWARDS, /* sends them out of the port that the configuration names */
+	PROVIDER_DROPS,
+	PROVIDER_N_DEEDS,
+};
+
+/* A rule: of packets of one direction of a flow. */
 struct offload_rule {
 	struct flow_key key;
-	uint32_t mark;
+	uint32_t mark;	/* of one that marks */
 	uint8_t from;	/* the key's end that these packets come from */
 	uint8_t worker; /* whose packets they are: for ports whose rules must name a queue */
+	uint8_t deed;	/* enum provider_deed */
 };
 
 struct provider_why {
@@ -57,6 +66,7 @@ struct provider_why {
 struct provider_count {
 	uint64_t packets, bytes;
 	bool has_bytes;
+	bool final; /* no packet comes after these: provider_last_count() */
 };
 
 enum provider_op {
@@ -102,6 +112,11 @@ struct provider_abilities {
 	bool kind[PROVIDER_N_KINDS];
 	char shape[PROVIDER_N_KINDS][64];	       /* "eth / ipv4 / tcp flags, mark + queue" */
 	struct provider_why refused[PROVIDER_N_KINDS]; /* of kinds that are not granted */
+	/* full offload, by kind: what can be done beside marks; nothing unless it was wanted */
+	bool full[PROVIDER_N_DEEDS][PROVIDER_N_KINDS];
+	bool exact;			       /* of such rules the last packets are told, too */
+	char full_shape[PROVIDER_N_KINDS][96]; /* of one that forwards */
+	struct provider_why full_refused[PROVIDER_N_KINDS]; /* where it does not */
 	/* not granted, for what may be another the next time: provider_try_again() */
 	bool trying[PROVIDER_N_KINDS];
 	/* of "none": it knows rules, and takes none. A full table says anything: it may, another day */
@@ -119,6 +134,8 @@ struct provider_config {
 	bool zone_vlan; /* keys have VLAN numbers in them: struct extract_options */
 	bool metadata;	/* marks were negotiated, or that was not necessary: provider_negotiate() */
 	bool async;	/* provider_prepare() set up queues */
+	bool full; /* full offload is wanted; packets that are forwarded go out of this ethdev */
+	uint16_t forward_to;
 	uint64_t random; /* unlike from run to run */
 	unsigned trials; /* how often this port was tried before */
 	/* once it is true no more of the port is tried: what is not known yet stays so. NULL: nobody stops it */
@@ -164,6 +181,12 @@ int provider_remove(struct provider *provider, uint32_t place, struct provider_w
  */
 int provider_query(struct provider *provider, uint32_t place, struct provider_count *count,
 	struct provider_why *why);
+
+/*
+ * What the counter of a place's rule had when the rule was removed, by provider_remove() or with all others: once,
+ * before the next insert there. False: it is not known, or nobody counted.
+ */
+bool provider_last_count(struct provider *provider, uint32_t place, struct provider_count *count);
 
 /* Pushes what is postponed, and takes at most `max` ends of what was -EINPROGRESS. */
 unsigned provider_poll(struct provider *provider, struct provider_done *done, unsigned max);

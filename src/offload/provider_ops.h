@@ -12,6 +12,8 @@ struct provider_ops {
 	int (*remove)(struct provider *provider, uint32_t place, struct provider_why *why);
 	int (*query)(struct provider *provider, uint32_t place, struct provider_count *count,
 		struct provider_why *why);
+	/* NULL: there is none */
+	bool (*last_count)(struct provider *provider, uint32_t place, struct provider_count *count);
 	unsigned (*poll)(struct provider *provider, struct provider_done *done, unsigned max);
 	bool (*next_shape)(struct provider *provider, enum provider_kind kind);
 	/* NULL: nothing is kept of what was tried, and another is opened instead */

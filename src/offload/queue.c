@@ -35,12 +35,32 @@ enum queue_answer queue_put(
 		queue->n++;
 		return QUEUE_TAKEN;
 	}
-	if (place == 0)
+	/* twice as busy: each change of places costs more than it brings where all are much alike */
+	if (place == 0 || entry.rate / 2 < queue->entry[0].rate)
 		return QUEUE_FULL;
 	*displaced = queue->entry[0];
 	move(queue, 0, 1, place - 1);
 	queue->entry[place - 1] = entry;
 	return QUEUE_TOOK_PLACE;
+}
+
+static bool is_same(const struct queue_entry *a, const struct queue_entry *b)
+{
+	return a->position == b->position && a->tag == b->tag && a->from == b->from;
+}
+
+void queue_raise(struct queue *queue, const struct queue_entry *entry)
+{
+	unsigned at = 0;
+
+	while (at < queue->n && !is_same(&queue->entry[at], entry))
+		at++;
+	if (at == queue->n || queue->entry[at].rate >= entry->rate)
+		return;
+	unsigned place = place_of(queue, entry->rate) - 1;
+
+	move(queue, at, at + 1, place - at);
+	queue->entry[place] = *entry;
 }
 
 bool queue_take(struct queue *queue, struct queue_entry *entry)

@@ -18,6 +18,7 @@ enum offload_reason {
 	OFFLOAD_MARKLESS,   /* rules for this kind of flow are accepted, and never mark */
 	OFFLOAD_SHORT,	    /* it has had too few packets */
 	OFFLOAD_DISPLACED,  /* busier flows took its place in the queue */
+	OFFLOAD_OUTRANKED,  /* the port's rules are with busier flows; also why it leaves */
 	OFFLOAD_BOTH_SIDES, /* its packets come by both ports, and are marked at the other */
 	OFFLOAD_NO_SLOT,    /* no mark is free for it */
 	OFFLOAD_BREAKER,    /* the port was put to software */
@@ -26,11 +27,14 @@ enum offload_reason {
 	OFFLOAD_BUSY,	/* its rate reached the threshold */
 	OFFLOAD_CANARY, /* tried to see whether the NIC keeps its word */
 	/* leaving, and why it was suspect */
+	OFFLOAD_CLOSING,    /* a SYN, FIN or RST came: what follows is to be seen */
+	OFFLOAD_PROMOTED,   /* it was marked, and the NIC can forward it alone */
 	OFFLOAD_SLOWED,	    /* its rate fell below half of the threshold */
 	OFFLOAD_ENDED,	    /* the flow ended, or began anew */
 	OFFLOAD_UNSEEN,	    /* accepted, but packets never came with the mark */
 	OFFLOAD_UNMARKED,   /* packets came without the mark */
 	OFFLOAD_WRONG_MARK, /* packets came with a mark that is not theirs */
+	OFFLOAD_RETURNED,   /* packets came that the NIC was to forward alone */
 	OFFLOAD_COUNTER,    /* the NIC's counter does not move with its packets */
 	OFFLOAD_STALLED,    /* the NIC did not answer in time */
 	OFFLOAD_STOPPING,   /* the engine ends */

@@ -140,6 +140,8 @@ static int insert(struct provider *provider, uint32_t number, const struct offlo
 	assert(number < async->n_places);
 	if (kind == PROVIDER_N_KINDS)
 		return refuse(why, -EOPNOTSUPP, ENOTSUP, "no rules for this protocol");
+	if (rule->deed != PROVIDER_MARKS)
+		return refuse(why, -EOPNOTSUPP, ENOTSUP, "not by templates and queues");
 	ret = check_place(async, place, why);
 	if (ret < 0)
 		return ret;

@@ -9,11 +9,8 @@
 
 #include "base/monotonic.h"
 #include "offload/answer.h"
-#include "offload/provider_ops.h"
-#include "offload/trial.h"
+#include "offload/sync_parts.h"
 
-/* How often a rule that ought to go is asked to. */
-#define REMOVE_TRIES 8
 /* After so many that did not go, one after the other, the NIC is past asking. */
 #define REMOVE_FAILURES 16
 /* From so many on, all that are left at the end go by one call, which NICs may have a quick way for. */
@@ -22,25 +19,6 @@
 /* Where that call is not there: so long they are asked to go, one by one. */
 #define CLOSE_US 5000000
 
-/* Rules of the trial that did not go; what is more is lost. */
-#define LEFT_MAX 64
-
-struct place {
-	struct rte_flow *flow;
-	bool counts;
-};
-
-struct sync {
-	struct provider base;
-	struct shape_port port;
-	struct trial trial;
-	struct rte_flow *hands[TRIAL_HANDS];
-	struct rte_flow *left[LEFT_MAX];
-	unsigned n_left;
-	uint32_t n_places;
-	struct place places[];
-};
-
 static const struct rte_flow_attr ingress = {.ingress = 1};
 
 static struct sync *sync_of(struct provider *provider)
@@ -48,21 +26,25 @@ static struct sync *sync_of(struct provider *provider)
 	return (struct sync *)provider;
 }
 
-static struct rte_flow *create(const struct sync *sync, enum provider_kind kind,
+/* 0, or the driver's errno in `why`, and there is none. */
+static int create(const struct sync *sync, struct sync_rule *made, enum provider_kind kind,
 	const struct shape *shape, const struct offload_rule *rule, struct provider_why *why)
 {
 	struct rte_flow_error said = {0};
 	struct shape_items items;
 	struct shape_actions actions;
-	struct rte_flow *flow;
 
-	shape_items(&items, shape, kind, rule);
+	if (shape->deed != PROVIDER_MARKS)
+		return sync_full_create(sync, made, kind, shape, rule, why);
+	shape_items(&items, shape, kind, &sync->port, rule);
 	shape_actions(&actions, shape, &sync->port, rule);
+	*made = (struct sync_rule){.counts = shape->count};
 	rte_errno = 0;
-	flow = rte_flow_create(sync->port.id, &ingress, items.list, actions.list, &said);
-	if (flow == NULL)
-		answer_why(why, rte_errno, &said);
-	return flow;
+	made->flow = rte_flow_create(sync->port.id, &ingress, items.list, actions.list, &said);
+	if (made->flow != NULL)
+		return 0;
+	answer_why(why, rte_errno, &said);
+	return why->error;
 }
 
 static int destroy(const struct sync *sync, struct rte_flow *flow, struct provider_why *why)
@@ -83,24 +65,34 @@ static bool let_go_left(struct sync *sync, unsigned failures)
 	unsigned n = sync->n_left, failed = 0;
 
 	for (unsigned i = 0; i < n && failed < failures; i++) {
-		struct rte_flow *flow = sync->left[--sync->n_left];
+		struct sync_rule rule = sync->left[--sync->n_left];
 
-		if (destroy(sync, flow, &why) == 0)
+		if (destroy(sync, rule.flow, &why) == 0) {
+			sync_full_let_go(sync, &rule);
 			continue;
+		}
 		/* behind the others */
 		memmove(&sync->left[1], &sync->left[0], sync->n_left * sizeof(sync->left[0]));
-		sync->left[0] = flow;
+		sync->left[0] = rule;
 		sync->n_left++;
 		failed++;
 	}
 	return sync->n_left < n;
 }
 
+static const struct shape *shape_for(
+	struct sync *sync, const struct offload_rule *rule, struct provider_why *why)
+{
+	return rule->deed == PROVIDER_MARKS
+		       ? trial_shape(&sync->trial, provider_kind(&rule->key), rule->key.zone, why)
+		       : trial_full_shape(&sync->trial, rule, why);
+}
+
 static int insert(struct provider *provider, uint32_t number, const struct offload_rule *rule,
 	struct provider_why *why)
 {
 	struct sync *sync = sync_of(provider);
-	struct place *place = &sync->places[number];
+	struct sync_place *place = &sync->places[number];
 	enum provider_kind kind = provider_kind(&rule->key);
 	const struct shape *shape;
 
@@ -109,53 +101,72 @@ static int insert(struct provider *provider, uint32_t number, const struct offlo
 		answer_words(why, ENOTSUP, "no rules for this protocol");
 		return -EOPNOTSUPP;
 	}
-	if (place->flow != NULL) {
+	if (place->rule.flow != NULL) {
 		answer_words(why, EEXIST, "the place has a rule still");
 		return -EAGAIN;
 	}
-	shape = trial_shape(&sync->trial, kind, rule->key.zone, why);
+	shape = shape_for(sync, rule, why);
 	if (shape == NULL)
 		return -EOPNOTSUPP;
-	place->flow = create(sync, kind, shape, rule, why);
-	place->counts = shape->count;
-	if (place->flow != NULL)
+	place->has_last = false;
+	if (create(sync, &place->rule, kind, shape, rule, why) == 0)
 		return 0;
 	/* the trial was such a rule */
 	int ret = answer_insert(why->error, true);
 
 	if (ret != -ENOSPC || !let_go_left(sync, 1))
 		return ret;
-	place->flow = create(sync, kind, shape, rule, why);
-	return place->flow != NULL ? 0 : answer_insert(why->error, true);
+	return create(sync, &place->rule, kind, shape, rule, why) == 0
+		       ? 0
+		       : answer_insert(why->error, true);
 }
 
 static int remove_rule(struct provider *provider, uint32_t number, struct provider_why *why)
 {
 	struct sync *sync = sync_of(provider);
-	struct place *place = &sync->places[number];
+	struct sync_place *place = &sync->places[number];
+	struct sync_rule *rule = &place->rule;
+	struct provider_why unread;
 	int ret;
 
 	assert(number < sync->n_places);
-	if (place->flow == NULL)
+	if (rule->flow == NULL)
 		return 0;
-	ret = destroy(sync, place->flow, why);
-	if (ret == 0)
-		place->flow = NULL;
-	return ret;
+	/* nobody can be asked afterwards: then this is the last that is known */
+	if (rule->full && rule->handle == NULL)
+		place->has_last = sync_full_count(sync, rule, &place->last, &unread) == 0;
+	ret = destroy(sync, rule->flow, why);
+	if (ret != 0)
+		return ret;
+	sync_full_end(sync, place);
+	*rule = (struct sync_rule){0};
+	return 0;
 }
 
 static int query(struct provider *provider, uint32_t number, struct provider_count *count,
 	struct provider_why *why)
 {
 	struct sync *sync = sync_of(provider);
-	const struct place *place = &sync->places[number];
+	const struct sync_rule *rule = &sync->places[number].rule;
 
 	assert(number < sync->n_places);
-	if (place->flow == NULL || !place->counts || !provider->abilities.counts) {
+	if (rule->flow != NULL && rule->full)
+		return sync_full_count(sync, rule, count, why);
+	if (rule->flow == NULL || !rule->counts || !provider->abilities.counts) {
 		*why = (struct provider_why){0};
 		return -EOPNOTSUPP;
 	}
-	return answer_count(sync->port.id, place->flow, count, why);
+	return answer_count(sync->port.id, rule->flow, count, why);
+}
+
+static bool last_count(struct provider *provider, uint32_t number, struct provider_count *count)
+{
+	struct sync_place *place = &sync_of(provider)->places[number];
+	bool has = place->has_last;
+
+	place->has_last = false;
+	*count = place->last;
+	return has;
 }
 
 static unsigned poll(struct provider *provider, struct provider_done *done, unsigned max)
@@ -176,7 +187,7 @@ static uint32_t n_rules(const struct sync *sync)
 	uint32_t n = sync->n_left;
 
 	for (uint32_t i = 0; i < sync->n_places; i++)
-		n += sync->places[i].flow != NULL;
+		n += sync->places[i].rule.flow != NULL;
 	return n;
 }
 
@@ -187,15 +198,15 @@ static void remove_all(struct sync *sync, uint64_t most_us)
 	struct provider_why why;
 	unsigned failures = 0;
 
-	let_go_left(sync, LEFT_MAX);
+	let_go_left(sync, SYNC_LEFT);
 	for (uint32_t i = 0; i < sync->n_places && failures < REMOVE_FAILURES; i++) {
 		int ret = -EIO;
 
-		if (sync->places[i].flow == NULL)
+		if (sync->places[i].rule.flow == NULL)
 			continue;
 		if (monotonic_us() - begin_us >= most_us)
 			return;
-		for (unsigned n = 0; n < REMOVE_TRIES && ret != 0; n++)
+		for (unsigned n = 0; n < SYNC_TRIES && ret != 0; n++)
 			ret = remove_rule(&sync->base, i, &why);
 		failures = ret != 0 ? failures + 1 : 0;
 	}
@@ -207,8 +218,19 @@ static void reset(struct provider *provider)
 
 	if (answer_keeps_rules(sync->port.id))
 		remove_all(sync, UINT64_MAX);
+	for (unsigned i = 0; i < sync->n_left; i++)
+		sync_full_let_go(sync, &sync->left[i]);
 	sync->n_left = 0;
-	memset(sync->places, 0, sync->n_places * sizeof(sync->places[0]));
+	for (uint32_t i = 0; i < sync->n_places; i++) {
+		struct sync_place *place = &sync->places[i];
+
+		if (place->rule.flow == NULL)
+			continue;
+		/* handles live as long as the port does, and tell what their rules had */
+		place->has_last = false;
+		sync_full_end(sync, place);
+		place->rule = (struct sync_rule){0};
+	}
 }
 
 /*
@@ -239,6 +261,8 @@ static uint32_t close_it(struct provider *provider)
 		remove_all(sync, CLOSE_US);
 		left = n_rules(sync);
 	}
+	for (uint32_t i = 0; i < sync->n_places; i++)
+		sync_full_let_go(sync, &sync->places[i].rule);
 	free(sync);
 	return left;
 }
@@ -248,8 +272,9 @@ static int trial_make(void *context, unsigned hand, enum provider_kind kind,
 {
 	struct sync *sync = context;
 
-	sync->hands[hand] = create(sync, kind, shape, rule, why);
-	return sync->hands[hand] != NULL ? 0 : answer_insert(why->error, false);
+	return create(sync, &sync->hands[hand], kind, shape, rule, why) == 0
+		       ? 0
+		       : answer_insert(why->error, false);
 }
 
 static void trial_unmake(void *context, unsigned hand)
@@ -258,9 +283,11 @@ static void trial_unmake(void *context, unsigned hand)
 	struct provider_why why;
 	int ret = -EIO;
 
-	for (unsigned i = 0; i < REMOVE_TRIES && ret != 0; i++)
-		ret = destroy(sync, sync->hands[hand], &why);
-	if (ret != 0 && sync->n_left < LEFT_MAX)
+	for (unsigned i = 0; i < SYNC_TRIES && ret != 0; i++)
+		ret = destroy(sync, sync->hands[hand].flow, &why);
+	if (ret == 0)
+		sync_full_let_go(sync, &sync->hands[hand]);
+	else if (sync->n_left < SYNC_LEFT)
 		sync->left[sync->n_left++] = sync->hands[hand];
 }
 
@@ -270,8 +297,8 @@ static int trial_counts(void *context, unsigned hand, struct provider_why *why)
 	struct provider_count count;
 	int ret = -EAGAIN;
 
-	for (unsigned i = 0; i < REMOVE_TRIES && (ret == -EAGAIN || ret == -EIO); i++)
-		ret = answer_count(sync->port.id, sync->hands[hand], &count, why);
+	for (unsigned i = 0; i < SYNC_TRIES && (ret == -EAGAIN || ret == -EIO); i++)
+		ret = answer_count(sync->port.id, sync->hands[hand].flow, &count, why);
 	return ret;
 }
 
@@ -281,7 +308,7 @@ static void try_again(struct provider *provider, unsigned number)
 	const struct trial_calls calls = {
 		trial_make, trial_unmake, trial_counts, sync, provider->stop};
 
-	let_go_left(sync, LEFT_MAX);
+	let_go_left(sync, SYNC_LEFT);
 	trial_again(&sync->trial, number, &calls);
 	trial_tell(&sync->trial, &provider->abilities);
 }
@@ -289,6 +316,7 @@ static void try_again(struct provider *provider, unsigned number)
 static const struct provider_ops ops = {.insert = insert,
 	.remove = remove_rule,
 	.query = query,
+	.last_count = last_count,
 	.poll = poll,
 	.next_shape = next_shape,
 	.try_again = try_again,
@@ -308,9 +336,9 @@ int provider_open_sync(struct provider **provider, const struct provider_config 
 	sync->base.stop = config->stop;
 	sync->n_places = config->n_places;
 	shape_port_read(&sync->port, config);
-	if (!trial_run(&sync->trial, &sync->port, config->zone_vlan, config->trials, &calls)) {
+	if (!trial_run(&sync->trial, &sync->port, config, &calls)) {
 		trial_tell(&sync->trial, told);
-		let_go_left(sync, LEFT_MAX);
+		let_go_left(sync, SYNC_LEFT);
 		free(sync);
 		return -EOPNOTSUPP;
 	}

@@ -9,6 +9,8 @@
 
 #define NOT_FLAGS (RTE_TCP_SYN_FLAG | RTE_TCP_FIN_FLAG | RTE_TCP_RST_FLAG)
 #define VLAN_ID 0x0fff
+/* More fragments, and the offset. */
+#define NO_FRAGMENT 0x3fff
 
 static bool is_ipv6(enum provider_kind kind)
 {
@@ -27,6 +29,7 @@ void shape_port_read(struct shape_port *port, const struct provider_config *conf
 
 	memset(port, 0, sizeof(*port));
 	port->id = config->port_id;
+	port->forward_to = config->forward_to;
 	port->n_queues = (uint16_t)RTE_MIN(config->n_queues, SHAPE_QUEUES);
 	port->worker_queue = config->worker_queue;
 	for (uint16_t i = 0; i < port->n_queues; i++)
@@ -49,6 +52,26 @@ static void add_item(struct shape_items *items, unsigned *n, enum rte_flow_item_
 	items->list[(*n)++] = (struct rte_flow_item){.type = type, .spec = spec, .mask = mask};
 }
 
+static bool is_full(const struct shape *shape)
+{
+	return shape->deed != PROVIDER_MARKS;
+}
+
+/* Where packets of a transfer rule arrive: else some NICs would take those of all their ports. */
+static void add_port(struct shape_items *items, unsigned *n, const struct shape *shape,
+	const struct shape_port *port)
+{
+	if (shape->port_id) {
+		items->port.port_id.id = port->id;
+		items->port_mask.port_id.id = UINT32_MAX;
+		add_item(items, n, RTE_FLOW_ITEM_TYPE_PORT_ID, &items->port, &items->port_mask);
+		return;
+	}
+	items->port.ethdev.port_id = port->id;
+	items->port_mask.ethdev.port_id = UINT16_MAX;
+	add_item(items, n, RTE_FLOW_ITEM_TYPE_REPRESENTED_PORT, &items->port, &items->port_mask);
+}
+
 static void add_link(struct shape_items *items, unsigned *n, const struct shape *shape,
 	enum provider_kind kind, const struct offload_rule *rule)
 {
@@ -65,8 +88,8 @@ static void add_link(struct shape_items *items, unsigned *n, const struct shape 
 		add_item(items, n, RTE_FLOW_ITEM_TYPE_VLAN, &items->vlan, &items->vlan_mask);
 }
 
-static void add_ip(struct shape_items *items, unsigned *n, enum provider_kind kind,
-	const struct offload_rule *rule)
+static void add_ip(struct shape_items *items, unsigned *n, const struct shape *shape,
+	enum provider_kind kind, const struct offload_rule *rule)
 {
 	const uint8_t *src = rule->key.addr[rule->from], *dst = rule->key.addr[!rule->from];
 
@@ -75,6 +98,7 @@ static void add_ip(struct shape_items *items, unsigned *n, enum provider_kind ki
 		memcpy(&items->ip.ipv6.hdr.dst_addr, dst, 16);
 		memset(&items->ip_mask.ipv6.hdr.src_addr, 0xff, 16);
 		memset(&items->ip_mask.ipv6.hdr.dst_addr, 0xff, 16);
+		items->ip_mask.ipv6.has_frag_ext = is_full(shape);
 		add_item(items, n, RTE_FLOW_ITEM_TYPE_IPV6, &items->ip, &items->ip_mask);
 		return;
 	}
@@ -82,6 +106,8 @@ static void add_ip(struct shape_items *items, unsigned *n, enum provider_kind ki
 	memcpy(&items->ip.ipv4.hdr.dst_addr, dst, 4);
 	items->ip_mask.ipv4.hdr.src_addr = UINT32_MAX;
 	items->ip_mask.ipv4.hdr.dst_addr = UINT32_MAX;
+	if (is_full(shape))
+		items->ip_mask.ipv4.hdr.fragment_offset = RTE_BE16(NO_FRAGMENT);
 	add_item(items, n, RTE_FLOW_ITEM_TYPE_IPV4, &items->ip, &items->ip_mask);
 }
 
@@ -111,13 +137,15 @@ static void add_upper(struct shape_items *items, unsigned *n, const struct shape
 }
 
 void shape_items(struct shape_items *items, const struct shape *shape, enum provider_kind kind,
-	const struct offload_rule *rule)
+	const struct shape_port *port, const struct offload_rule *rule)
 {
 	unsigned n = 0;
 
 	memset(items, 0, sizeof(*items));
+	if (is_full(shape))
+		add_port(items, &n, shape, port);
 	add_link(items, &n, shape, kind, rule);
-	add_ip(items, &n, kind, rule);
+	add_ip(items, &n, shape, kind, rule);
 	add_upper(items, &n, shape, kind, rule);
 	items->list[n].type = RTE_FLOW_ITEM_TYPE_END;
 }
@@ -168,6 +196,28 @@ void shape_actions(struct shape_actions *actions, const struct shape *shape,
 	list_actions(actions, shape);
 }
 
+void shape_full_actions(struct shape_actions *actions, const struct shape *shape,
+	const struct shape_port *port, const struct rte_flow_action_handle *handle)
+{
+	unsigned n = 0;
+
+	memset(actions, 0, sizeof(*actions));
+	if (shape->indirect)
+		add_action(actions, &n, RTE_FLOW_ACTION_TYPE_INDIRECT, handle);
+	else
+		add_action(actions, &n, RTE_FLOW_ACTION_TYPE_COUNT, &actions->count);
+	if (shape->deed == PROVIDER_DROPS) {
+		add_action(actions, &n, RTE_FLOW_ACTION_TYPE_DROP, NULL);
+	} else if (shape->port_id) {
+		actions->port.port_id.id = port->forward_to;
+		add_action(actions, &n, RTE_FLOW_ACTION_TYPE_PORT_ID, &actions->port);
+	} else {
+		actions->port.ethdev.port_id = port->forward_to;
+		add_action(actions, &n, RTE_FLOW_ACTION_TYPE_REPRESENTED_PORT, &actions->port);
+	}
+	actions->list[n].type = RTE_FLOW_ACTION_TYPE_END;
+}
+
 void shape_action_masks(
 	struct shape_actions *masks, const struct shape *shape, const struct shape_port *port)
 {
@@ -176,14 +226,29 @@ void shape_action_masks(
 	list_actions(masks, shape);
 }
 
-void shape_text(char *text, size_t size, const struct shape *shape, enum provider_kind kind)
+void shape_pattern_text(char *text, size_t size, const struct shape *shape, enum provider_kind kind)
 {
 	static const char *const uppers[] = {"tcp", "udp", "sctp", "icmp"};
 	const char *upper = kind == PROVIDER_IPV6_ICMP ? "icmp6" : uppers[upper_of(kind)];
-	static const char *const fates[SHAPE_N_FATES] = {"", " + passthru", " + queue", " + rss"};
 	const char *link = shape->typed ? "eth type / " : shape->eth ? "eth / " : "";
 
-	snprintf(text, size, "%s%s%s / %s%s, mark%s%s", link, shape->vlan ? "vlan / " : "",
-		is_ipv6(kind) ? "ipv6" : "ipv4", upper, shape->no_flags ? " flags" : "",
-		fates[shape->fate], shape->count ? " + count" : "");
+	snprintf(text, size, "%s%s%s%s / %s%s", link, shape->vlan ? "vlan / " : "",
+		is_ipv6(kind) ? "ipv6" : "ipv4", is_full(shape) ? " whole" : "", upper,
+		shape->no_flags ? " flags" : "");
+}
+
+void shape_text(char *text, size_t size, const struct shape *shape, enum provider_kind kind)
+{
+	static const char *const fates[SHAPE_N_FATES] = {"", " + passthru", " + queue", " + rss"};
+	const char *name = shape->port_id ? "port_id" : "represented_port";
+	char pattern[48];
+
+	shape_pattern_text(pattern, sizeof(pattern), shape, kind);
+	if (is_full(shape))
+		snprintf(text, size, "%s / %s, %s + %s", name, pattern,
+			shape->indirect ? "indirect count" : "count",
+			shape->deed == PROVIDER_DROPS ? "drop" : name);
+	else
+		snprintf(text, size, "%s, mark%s%s", pattern, fates[shape->fate],
+			shape->count ? " + count" : "");
 }

@@ -10,6 +10,10 @@
  * (ICMP without any of its fields: all ICMP between two addresses is one flow), so that later fragments,
  * which have none, are never claimed; they belong to whatever flow their first fragment is of.
  *
+ * Full offload is by transfer rules, which name the port that packets arrive at, and take whole packets only (a later
+ * fragment, which has no ports, would come to the CPU, and its first one not) and of TCP only what begins and ends
+ * nothing.
+ *
  * Pure, but for shape_port_read(). What is built points into the struct it was built in.
  */
 
@@ -36,6 +40,10 @@ struct shape {
 	bool no_flags; /* of TCP without SYN, FIN, RST only */
 	bool count;
 	uint8_t fate; /* enum shape_fate */
+	/* of full offload: see shape_full_actions() */
+	uint8_t deed;  /* enum provider_deed */
+	bool port_id;  /* ports are named by PORT_ID, which is older, else by REPRESENTED_PORT */
+	bool indirect; /* the counter is one that outlives the rule */
 };
 
 #define SHAPE_QUEUES 128
@@ -44,6 +52,7 @@ struct shape {
 /* What rules of a port have in common. */
 struct shape_port {
 	uint16_t id;
+	uint16_t forward_to;
 	uint16_t n_queues;
 	const uint8_t *worker_queue; /* NULL: all go to queue 0 */
 	uint64_t rss_types;
@@ -64,13 +73,21 @@ struct shape_items {
 		struct rte_flow_item_udp udp;
 		struct rte_flow_item_sctp sctp;
 	} upper, upper_mask;
-	struct rte_flow_item list[5];
+	union {
+		struct rte_flow_item_ethdev ethdev;
+		struct rte_flow_item_port_id port_id;
+	} port, port_mask;
+	struct rte_flow_item list[6];
 };
 
 struct shape_actions {
 	struct rte_flow_action_mark mark;
 	struct rte_flow_action_count count;
 	struct rte_flow_action_queue queue;
+	union {
+		struct rte_flow_action_ethdev ethdev;
+		struct rte_flow_action_port_id port_id;
+	} port;
 	struct rte_flow_action_rss rss;
 	struct rte_flow_action list[4];
 };
@@ -79,12 +96,18 @@ struct shape_actions {
 void shape_port_read(struct shape_port *port, const struct provider_config *config);
 
 void shape_items(struct shape_items *items, const struct shape *shape, enum provider_kind kind,
-	const struct offload_rule *rule);
+	const struct shape_port *port, const struct offload_rule *rule);
 void shape_actions(struct shape_actions *actions, const struct shape *shape,
 	const struct shape_port *port, const struct offload_rule *rule);
+/* Of full offload; `handle` of the counter where it is indirect. */
+void shape_full_actions(struct shape_actions *actions, const struct shape *shape,
+	const struct shape_port *port, const struct rte_flow_action_handle *handle);
 /* Masks for a template of actions: mark and queue are each rule's own, RSS is the same for all. */
 void shape_action_masks(
 	struct shape_actions *masks, const struct shape *shape, const struct shape_port *port);
 
+/* "eth / ipv4 / tcp flags" */
+void shape_pattern_text(
+	char *text, size_t size, const struct shape *shape, enum provider_kind kind);
 /* "eth / ipv4 / tcp flags, mark + queue + count", cut to `size`. */
 void shape_text(char *text, size_t size, const struct shape *shape, enum provider_kind kind);

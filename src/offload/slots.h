@@ -30,6 +30,7 @@
 
 #include "flow/table.h"
 #include "offload/counter.h"
+#include "offload/rate.h"
 #include "offload/state.h"
 
 #define SLOT_NONE UINT32_MAX
@@ -63,10 +64,10 @@ struct slot_side {
 	bool awaited; /* an answer of the installer: insert or remove */
 	bool late;    /* which was counted as late */
 	bool count_awaited;
-	bool remove;	   /* to be taken out as soon as nothing is awaited */
-	uint64_t since_us; /* in its state; clock of the run */
-	uint64_t checked;  /* packets of that end at the last look, and when that was */
-	uint64_t checked_us;
+	uint8_t deed;	     /* enum provider_deed: what its rule does */
+	bool remove;	     /* to be taken out as soon as nothing is awaited */
+	uint64_t since_us;   /* in its state; clock of the run */
+	struct rate rate;    /* of that direction, as of the last look */
 	uint64_t nic_due_us; /* when its counter is to be asked for next; UINT64_MAX: never */
 	uint64_t asked_us;   /* when the installer was asked for what is awaited */
 	uint32_t unmarked;   /* packets in a row that should have had the mark */
@@ -77,8 +78,9 @@ struct slot_side {
 	uint64_t nic_base;  /* marked packets when the rule was asked for */
 	uint64_t asked;	    /* marked packets of this rule when its counter was asked for */
 	struct counter nic; /* the NIC's own counter */
+	bool stays;	    /* the NIC was asked to take it out, and refused */
 } __attribute__((aligned(64)));
-static_assert(offsetof(struct slot_side, base) == 64, "one line");
+static_assert(offsetof(struct slot_side, queued_us) == 64, "one line");
 
 /* A slot. */
 struct slot {

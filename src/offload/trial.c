@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "offload/trial.h"
+#include "offload/trial_parts.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -12,26 +12,16 @@
 
 #include "base/monotonic.h"
 
-#define TAGGED 1
+#define TAGGED TRIAL_TAGGED
 #define AGAIN 4
 /* A port that fails slowly is not asked again and again in one trial. */
 #define FAIL_US 500000
 #define MARK 0xfe
 
-/* The largest of 32, 24 and 16 bits: some NICs keep the last 16 of them to themselves. */
-static const uint32_t mark_maxima[] = {0xffffffef, 0xffffef, 0xffef};
+const uint32_t trial_marks[TRIAL_N_MARKS] = {0xffffffef, 0xffffef, 0xffef};
 
 static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_ICMP,
 	IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_ICMPV6};
-
-struct trier {
-	struct trial *trial;
-	const struct trial_calls *calls;
-	bool patient; /* ends at an answer that may be another the next time */
-	bool passing; /* there was such an answer, of the kind that is tried */
-	uint64_t begin_us;
-	struct provider_why last; /* what that answer was */
-};
 
 static void note_passing(struct trier *trier, int answer, const struct provider_why *why)
 {
@@ -54,14 +44,14 @@ static bool is_stopped(struct trier *trier)
 }
 
 /* No more is asked for now. */
-static bool is_over(struct trier *trier)
+bool trial_is_over(struct trier *trier)
 {
 	if (is_stopped(trier))
 		return true;
 	return trier->passing && (trier->patient || monotonic_us() - trier->begin_us >= FAIL_US);
 }
 
-static void rule_of(struct offload_rule *rule, enum provider_kind kind, bool tagged, uint32_t mark)
+void trial_rule(struct offload_rule *rule, enum provider_kind kind, bool tagged, uint32_t mark)
 {
 	static const uint8_t ipv4[2][16] = {{192, 0, 2, 1}, {198, 51, 100, 1}};
 	static const uint8_t ipv6[2][16] = {
@@ -90,9 +80,9 @@ static bool make(struct trier *trier, unsigned hand, enum provider_kind kind,
 	int ret = -EAGAIN;
 
 	/* `why` is what ended it */
-	if (is_over(trier))
+	if (trial_is_over(trier))
 		return false;
-	rule_of(&rule, kind, shape->vlan, mark);
+	trial_rule(&rule, kind, shape->vlan, mark);
 	for (unsigned i = 0; i < AGAIN && (ret == -EAGAIN || ret == -EIO); i++) {
 		ret = calls->make(calls->context, hand, kind, shape, &rule, why);
 		if (monotonic_us() - begin_us >= FAIL_US)
@@ -112,6 +102,12 @@ static bool try_it(struct trier *trier, enum provider_kind kind, const struct sh
 	return true;
 }
 
+bool trial_try(struct trier *trier, enum provider_kind kind, const struct shape *shape,
+	struct provider_why *why)
+{
+	return try_it(trier, kind, shape, MARK, why);
+}
+
 /* With and without a counter, all fates. */
 static bool find_actions(
 	struct trier *trier, enum provider_kind kind, struct shape *shape, struct provider_why *why)
@@ -121,7 +117,7 @@ static bool find_actions(
 		shape->fate = trier->trial->order[i % SHAPE_N_FATES];
 		if (try_it(trier, kind, shape, MARK, why))
 			return true;
-		if (is_over(trier))
+		if (trial_is_over(trier))
 			break;
 	}
 	return false;
@@ -145,7 +141,7 @@ static bool find(struct trier *trier, enum provider_kind kind, struct shape from
 			shape->eth = eth != 0;
 			if (find_actions(trier, kind, shape, why))
 				return true;
-			if (is_over(trier))
+			if (trial_is_over(trier))
 				return false;
 		}
 	}
@@ -207,7 +203,7 @@ static bool find_shapes(struct trier *trier, enum provider_kind kind)
 	if (trier->trial->zone_vlan) {
 		result->tagged =
 			find(trier, kind, tagged, &result->shapes[TAGGED], &result->why[TAGGED]);
-		if (is_over(trier))
+		if (trial_is_over(trier))
 			result->why[0] = result->why[TAGGED];
 		else
 			result->plain = find_untagged(trier, kind, result);
@@ -227,9 +223,9 @@ static void try_marks(struct trier *trier, enum provider_kind kind)
 	struct trial *trial = trier->trial;
 	const struct shape *shape = shape_of(&trial->kinds[kind]);
 
-	for (unsigned i = 0; i < RTE_DIM(mark_maxima) && trial->mark_max == 0; i++)
-		if (try_it(trier, kind, shape, mark_maxima[i], &trial->mark_why))
-			trial->mark_max = mark_maxima[i];
+	for (unsigned i = 0; i < TRIAL_N_MARKS && trial->mark_max == 0; i++)
+		if (try_it(trier, kind, shape, trial_marks[i], &trial->mark_why))
+			trial->mark_max = trial_marks[i];
 }
 
 static void try_counter(struct trier *trier, enum provider_kind kind)
@@ -263,6 +259,7 @@ static void try_all_of(struct trier *trier, enum provider_kind kind)
 
 	result->fate = result->first = shape.fate;
 	result->fates = find_fates(trier, kind, shape);
+	trial_try_full(trier, kind);
 }
 
 static bool is_taken(const struct trial *trial, const struct trial_kind *kind)
@@ -316,7 +313,7 @@ static bool try_kind(struct trier *trier, enum provider_kind kind)
 	/* less than what it can, or nothing */
 	if (trier->passing && (trier->patient || !is_taken(trial, result)))
 		put_off(result, &trier->last);
-	return !is_over(trier);
+	return !trial_is_over(trier);
 }
 
 bool trial_again(struct trial *trial, unsigned number, const struct trial_calls *calls)
@@ -339,20 +336,21 @@ bool trial_again(struct trial *trial, unsigned number, const struct trial_calls 
 	return any;
 }
 
-bool trial_run(struct trial *trial, const struct shape_port *port, bool zone_vlan, unsigned number,
-	const struct trial_calls *calls)
+bool trial_run(struct trial *trial, const struct shape_port *port,
+	const struct provider_config *config, const struct trial_calls *calls)
 {
 	bool nobodys = port->n_queues > 1 && port->worker_queue == NULL;
 
 	memset(trial, 0, sizeof(*trial));
-	trial->zone_vlan = zone_vlan;
+	trial->zone_vlan = config->zone_vlan;
+	trial->full = config->full;
 	trial->order[0] = SHAPE_ALONE;
 	trial->order[1] = SHAPE_PASSTHRU;
 	trial->order[2] = nobodys ? SHAPE_RSS : SHAPE_QUEUE;
 	trial->order[3] = nobodys ? SHAPE_QUEUE : SHAPE_RSS;
 	for (unsigned kind = 0; kind < PROVIDER_N_KINDS; kind++)
 		trial->kinds[kind].later = true;
-	return trial_again(trial, number, calls);
+	return trial_again(trial, config->trials, calls);
 }
 
 const struct shape *trial_shape(
@@ -424,6 +422,7 @@ void trial_tell(const struct trial *trial, struct provider_abilities *abilities)
 		abilities->dead &= kind->later &&
 				   (kind->why[0].error == EIO || kind->why[0].error == ETIMEDOUT);
 	}
+	trial_tell_full(trial, abilities);
 	if (any)
 		return;
 	/* what was found out before it ended is found out again */

@@ -11,6 +11,10 @@
  * PASSTHRU, with QUEUE, with RSS (RSS before QUEUE on a port of several queues that are nobody's own).
  * What else it takes of the last four stands in line, should packets come without marks.
  *
+ * Where full offload is wanted, it is tried of each kind whose packets can be marked, by transfer rules of the same
+ * headers: with a counter that outlives the rule before one that does not; with ports named by REPRESENTED_PORT before
+ * PORT_ID. Without a counter there is none, nor of TCP where flags cannot be excluded, nor where fragments cannot.
+ *
  * With zones that are VLANs a kind has two shapes, one that names the tag and one for packets without;
  * where the NIC takes only one of them at a time it is that with the tag.
  *
@@ -41,6 +45,13 @@ static inline bool trial_is_patient(unsigned number)
 /* Rules that are there at once while it tries. */
 #define TRIAL_HANDS 2
 
+/* The largest of 32, 24 and 16 bits: some NICs keep the last 16 of them to themselves. */
+#define TRIAL_N_MARKS 3
+extern const uint32_t trial_marks[TRIAL_N_MARKS];
+
+/* A rule as the trial asks for them: of packets that nobody sends. */
+void trial_rule(struct offload_rule *rule, enum provider_kind kind, bool tagged, uint32_t mark);
+
 struct trial_calls {
 	/* Makes a rule; 0 or an answer of the provider, with what the driver said. */
 	int (*make)(void *context, unsigned hand, enum provider_kind kind,
@@ -62,10 +73,15 @@ struct trial_kind {
 	uint8_t fate;		    /* now in use */
 	uint8_t first;
 	bool later; /* not settled: to be tried again */
+	/* full offload: what is taken, and how; by whether the tag is named */
+	bool does[PROVIDER_N_DEEDS][2];
+	struct shape full[PROVIDER_N_DEEDS][2];
+	struct provider_why full_why; /* forwarding was not taken */
 };
 
 struct trial {
 	bool zone_vlan;
+	bool full; /* that is tried, too */
 	bool counts;
 	bool took;		      /* the last time some rule was taken */
 	uint32_t mark_max;	      /* 0: no marks that are wide enough */
@@ -74,9 +90,9 @@ struct trial {
 	struct trial_kind kinds[PROVIDER_N_KINDS];
 };
 
-/* Tries everything; `number`: how often that was done before. True: some kind is taken. */
-bool trial_run(struct trial *trial, const struct shape_port *port, bool zone_vlan, unsigned number,
-	const struct trial_calls *calls);
+/* Tries everything. True: some kind is taken. */
+bool trial_run(struct trial *trial, const struct shape_port *port,
+	const struct provider_config *config, const struct trial_calls *calls);
 
 /* Once more, those kinds that are not settled. True: some kind is taken. */
 bool trial_again(struct trial *trial, unsigned number, const struct trial_calls *calls);
@@ -85,8 +101,14 @@ bool trial_again(struct trial *trial, unsigned number, const struct trial_calls 
 const struct shape *trial_shape(
 	struct trial *trial, enum provider_kind kind, uint16_t zone, struct provider_why *why);
 
+/* Of what needs no CPU: the shape for a rule; NULL: the port does not do that. */
+const struct shape *trial_full_shape(
+	const struct trial *trial, const struct offload_rule *rule, struct provider_why *why);
+
 /* The next in line; false: there is none left, the first is in use again. */
 bool trial_next(struct trial *trial, enum provider_kind kind);
 
 /* What of it users are told. */
 void trial_tell(const struct trial *trial, struct provider_abilities *abilities);
+/* trial_full.c: the part of trial_tell() about full offload. */
+void trial_tell_full(const struct trial *trial, struct provider_abilities *abilities);

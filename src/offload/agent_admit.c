@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The way into the NIC: who asks, who waits in the queue, who is handed to the installer. */
+#include "offload/agent_full.h"
+#include "offload/agent_parts.h"
+
+/* Flows that are in the NIC, or on their way; not those that a NIC does not let go. */
+static uint64_t there(const struct agent_counters *counters)
+{
+	uint64_t sum = 0;
+
+	for (unsigned state = OFFLOAD_QUEUED; state < OFFLOAD_N_STATES; state++)
+		if (state != OFFLOAD_REFUSED && state != OFFLOAD_LEAVING)
+			sum += counters->flows[state];
+	return sum;
+}
+
+/* Of a kind whose rules never mark some are tried. */
+static bool may_try(const struct agent_port *port, enum provider_kind kind)
+{
+	uint32_t number = health_kind_out(installer_health(port->installer), kind);
+	const struct agent_try *tries = &port->tries[kind];
+
+	return number == 0 || tries->number != number || tries->asked < HEALTH_CANARIES;
+}
+
+/* It is asked in; true: to see whether the NIC keeps its word. */
+static bool count_try(struct agent_port *port, enum provider_kind kind)
+{
+	const struct health *health = installer_health(port->installer);
+	uint32_t number = health_kind_out(health, kind);
+	struct agent_try *tries = &port->tries[kind];
+
+	if (number == 0)
+		return health_state(health) == HEALTH_TRYING;
+	if (tries->number != number)
+		*tries = (struct agent_try){.number = number};
+	tries->asked++;
+	return true;
+}
+
+/* May the flow be asked in now? */
+static bool may_ask(struct agent *agent, const struct agent_at *at)
+{
+	const struct agent_port *port = &agent->port[at->port];
+	unsigned side = at->port % 2;
+	enum offload_state state = offload_state(at->record, side);
+
+	if (port->installer == NULL || agent->wire[agent_wire_of(at->port)].slots.n == 0)
+		return false;
+	if (state != OFFLOAD_SOFTWARE && state != OFFLOAD_REFUSED)
+		return false;
+	/* an answer that is late would be taken for the next rule's */
+	if (at->entry != NULL && (at->side->awaited || at->side->count_awaited || at->side->remove))
+		return false;
+	enum provider_kind kind = provider_kind(&at->record->key);
+
+	if (kind == PROVIDER_N_KINDS || !installer_abilities(port->installer)->kind[kind] ||
+		!may_try(port, kind))
+		return false;
+	if (agent_full_waits(at))
+		return false;
+	if (offload_back_off(at->record, side) == OFFLOAD_NEVER ||
+		agent_waits_us(agent, at->entry, at->record, side) != 0)
+		return false;
+	switch (health_state(installer_health(port->installer))) {
+	case HEALTH_CLOSED:
+		return true;
+	case HEALTH_TRYING:
+		return there(&port->counters) < HEALTH_CANARIES;
+	case HEALTH_OPEN:
+	case HEALTH_N_STATES:
+		break;
+	}
+	return false;
+}
+
+/* The place that another flow had in the queue is taken. */
+static void displace(struct agent *agent, unsigned port, const struct queue_entry *entry)
+{
+	struct flow_record *record = flow_table_record(agent->config.table, entry->position);
+
+	if (record->state == FLOW_FREE || agent_tag(record) != entry->tag ||
+		offload_state(record, port % 2) != OFFLOAD_QUEUED)
+		return;
+	const struct agent_at at = agent_at_waiting(agent, port % 2, record, entry->from);
+
+	agent->port[port].counters.displaced++;
+	/* else it were queued, and sent home, with each of its packets while the queue is full */
+	agent_hold_down(&at);
+	agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_DISPLACED, 0);
+}
+
+/* It is not asked in, for this reason; who was refused keeps what the driver said. */
+static void stay(const struct agent_at *at, uint8_t reason)
+{
+	if (offload_state(at->record, at->port % 2) == OFFLOAD_SOFTWARE)
+		at->record->reason[at->port % 2] = reason;
+}
+
+/* Puts the flow into the queue of the port, if it may be asked in now. */
+static void want(
+	struct agent *agent, uint32_t position, unsigned side, unsigned from, uint32_t rate)
+{
+	struct flow_record *record = flow_table_record(agent->config.table, position);
+	const struct agent_at at = agent_at_waiting(agent, side, record, from);
+	struct queue_entry entry = {
+		.rate = rate,
+		.position = position,
+		.tag = agent_tag(record),
+		.from = (uint8_t)from,
+	};
+	struct queue_entry displaced;
+
+	if (!may_ask(agent, &at))
+		return;
+	if (agent_comes_by_both(&at, from)) {
+		stay(&at, OFFLOAD_BOTH_SIDES);
+		return;
+	}
+	if (!agent_gets_in(agent, at.port, rate)) {
+		stay(&at, OFFLOAD_OUTRANKED);
+		return;
+	}
+	switch (queue_put(&agent->port[at.port].queue, entry, &displaced)) {
+	case QUEUE_FULL:
+		agent->port[at.port].counters.displaced++;
+		stay(&at, OFFLOAD_DISPLACED);
+		return;
+	case QUEUE_TOOK_PLACE:
+		displace(agent, at.port, &displaced);
+		break;
+	case QUEUE_TAKEN:
+		break;
+	}
+	bool canary = count_try(&agent->port[at.port], provider_kind(&record->key));
+
+	/* with threshold 0 nothing was measured */
+	agent_move(&at, OFFLOAD_QUEUED, canary ? OFFLOAD_CANARY : OFFLOAD_BUSY,
+		agent->config.threshold > 0 ? rate_pps(rate) : 0);
+}
+
+void agent_learned(struct agent *agent, uint32_t position, unsigned side, unsigned from)
+{
+	if (agent->config.threshold == 0)
+		want(agent, position, side, from, 1);
+}
+
+/* Who was asked in with its first packets has been taken for less busy than it is. */
+static void look_at_waiting(
+	struct agent *agent, uint32_t position, unsigned side, unsigned from, uint32_t rate)
+{
+	const struct flow_record *record = flow_table_record(agent->config.table, position);
+	const struct queue_entry entry = {
+		.rate = rate,
+		.position = position,
+		.tag = agent_tag(record),
+		.from = (uint8_t)from,
+	};
+
+	queue_raise(&agent->port[agent_port_of(&record->key, side)].queue, &entry);
+}
+
+void agent_sample(struct agent *agent, uint32_t position, unsigned side, unsigned from)
+{
+	struct flow_record *record = flow_table_record(agent->config.table, position);
+	enum offload_state state = offload_state(record, side);
+
+	if (state != OFFLOAD_SOFTWARE && state != OFFLOAD_REFUSED && state != OFFLOAD_QUEUED)
+		return;
+	if (agent->config.threshold == 0) {
+		if (state == OFFLOAD_QUEUED)
+			return;
+		want(agent, position, side, from, 1);
+		return;
+	}
+	if (flow_packets(record, 0) + flow_packets(record, 1) < agent->config.min_packets ||
+		agent_is_passing(agent, record))
+		return;
+	uint32_t rate = meter_packet(&agent->meter, record, position, from, side, agent->now_us);
+
+	if (state == OFFLOAD_QUEUED)
+		look_at_waiting(agent, position, side, from, rate);
+	else if (rate >= rate_of_pps(agent->config.threshold))
+		want(agent, position, side, from, rate);
+}
+
+/* The queue's flow that is handed in next; its record, or NULL when it is no more. */
+static struct flow_record *waiting(
+	struct agent *agent, unsigned port, const struct queue_entry *entry)
+{
+	struct flow_record *record = flow_table_record(agent->config.table, entry->position);
+
+	if (record->state == FLOW_FREE || agent_tag(record) != entry->tag ||
+		offload_state(record, port % 2) != OFFLOAD_QUEUED)
+		return NULL;
+	return record;
+}
+
+/* A slot for the flow, if it has none. */
+static bool give_slot(struct agent *agent, struct flow_record *record, uint32_t position)
+{
+	struct agent_wire *wire = &agent->wire[flow_key_wire(&record->key)];
+
+	if (offload_has_slot(record))
+		return true;
+	uint32_t slot = slots_take(&wire->slots, &record->key, position);
+
+	if (slot == SLOT_NONE)
+		return false;
+	struct slot *entry = slots_slot(&wire->slots, slot);
+
+	agent_full_forget(wire, slot);
+	entry->position = position;
+	entry->next = wire->n_used;
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
+		entry->side[side].state = (uint8_t)offload_state(record, side);
+		entry->side[side].reason = record->reason[side];
+		/* what the record had for both */
+		entry->side[side].retry_ms = record->slot;
+	}
+	wire->used[wire->n_used++] = (struct agent_used){.slot = slot};
+	record->slot = slot;
+	/* a bit-field: through a word of its own */
+	unsigned offload = (record->offload | OFFLOAD_HAS_SLOT) & ~OFFLOAD_LOST_SLOT;
+
+	record->offload = offload & 0xff;
+	return true;
+}
+
+static bool ask_insert(const struct agent_at *at, unsigned from)
+{
+	const struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->port)];
+	const struct installer_request request = {
+		.key = at->entry->key,
+		.tsc = rte_rdtsc(),
+		.place = slots_place(&wire->slots, at->slot),
+		.mark = slots_mark(&wire->slots, at->slot),
+		.op = INSTALLER_INSERT,
+		.from = (uint8_t)from,
+		.deed = at->side->deed,
+	};
+
+	if (!installer_ask(at->agent->port[at->port].installer, at->agent->config.worker, &request))
+		return false;
+	admission_charge(&at->agent->port[at->port].budget);
+	return true;
+}
+
+/* The installer has been asked. */
+static void begin_insert(const struct agent_at *at, const struct queue_entry *entry)
+{
+	struct agent *agent = at->agent;
+	unsigned side = at->port % 2;
+
+	slots_set_from(&agent->wire[agent_wire_of(at->port)].slots, at->slot, side, entry->from);
+	if (offload_crosses(at->record, side, entry->from)) {
+		unsigned offload = at->record->offload | OFFLOAD_CROSSED;
+
+		at->record->offload = offload & 0xff;
+	}
+	at->side->from = entry->from;
+	at->side->awaited = true;
+	at->side->late = false;
+	at->side->remove = false;
+	at->side->unmarked = 0;
+	at->side->queued_us = at->side->asked_us = agent->now_us;
+	at->side->nic_base = at->side->marked;
+	at->side->nic_due_us = UINT64_MAX;
+	at->side->rate = (struct rate){
+		.packets = flow_packets(at->record, entry->from),
+		.us = agent->now_us,
+		.value = entry->rate,
+	};
+	if (agent_is_full(at->side))
+		agent_full_begin(at);
+	agent->port[at->port].under_way++;
+}
+
+/* Hands in one flow of the queue; false: no more can be handed in now. */
+static bool hand_in(struct agent *agent, unsigned port, const struct queue_entry *entry)
+{
+	struct flow_record *record = waiting(agent, port, entry);
+	struct queue_entry displaced;
+
+	if (record == NULL)
+		return true;
+	struct agent_at at = agent_at_waiting(agent, port % 2, record, entry->from);
+
+	if (!give_slot(agent, record, entry->position)) {
+		agent->port[port].counters.no_slot++;
+		/* else it were asked for, and noted, again and again */
+		agent_back_off(&at);
+		agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_NO_SLOT, 0);
+		return true;
+	}
+	at = agent_at_waiting(agent, port % 2, record, entry->from);
+	/* the other one was queued for the same packets, and was first */
+	if (agent_comes_by_both(&at, entry->from)) {
+		agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_BOTH_SIDES, 0);
+		return true;
+	}
+	at.side->deed = (uint8_t)agent_full_choose(&at);
+	if (!ask_insert(&at, entry->from)) {
+		queue_put(&agent->port[port].queue, *entry, &displaced);
+		return false;
+	}
+	agent->port[port].claims = false;
+	begin_insert(&at, entry);
+	agent_move(&at, OFFLOAD_INSTALLING, record->reason[port % 2], 0);
+	return true;
+}
+
+void agent_send_home(struct agent *agent, unsigned port, uint8_t reason)
+{
+	struct queue_entry entry;
+
+	agent->port[port].claims = false;
+	while (queue_take(&agent->port[port].queue, &entry)) {
+		struct flow_record *record = waiting(agent, port, &entry);
+
+		if (record == NULL)
+			continue;
+		const struct agent_at at = agent_at_waiting(agent, port % 2, record, entry.from);
+
+		agent_move(&at, OFFLOAD_SOFTWARE, reason, 0);
+	}
+}
+
+void agent_pump(struct agent *agent, unsigned port)
+{
+	struct agent_port *to = &agent->port[port];
+	struct queue_entry entry;
+
+	if (health_state(installer_health(to->installer)) == HEALTH_OPEN)
+		agent_send_home(agent, port, OFFLOAD_BREAKER);
+	while (to->under_way < to->limit && agent_make_room(agent, port) &&
+		queue_take(&to->queue, &entry))
+		if (!hand_in(agent, port, &entry))
+			break;
+}

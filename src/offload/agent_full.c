@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Flows that the NIC sends on alone: which, and when they come back. */
+#include "offload/agent_full.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mapping.h"
+#include "flow/tcp.h"
+
+/* A connection that was met in the middle may show its other side yet. */
+#define FEW_PACKETS 16
+/* A side that could not be full is marked for so long, doubled each time. */
+#define RETRY_MS 10000
+#define MOST_RETRIES 6
+/* Whose counter cannot be read for so long is not left to the NIC. */
+#define UNREAD_US (2 * UINT64_C(1000000))
+/* One that is marked, and could be full, is asked again no earlier than that. */
+#define PROMOTE_US (10 * UINT64_C(1000000))
+
+int agent_full_init(struct agent_wire *wire)
+{
+	wire->full = mapping_create(
+		wire->slots.n * sizeof(wire->full[0]), MAPPING_HUGE | MAPPING_POPULATE);
+	wire->fast = calloc(1, sizeof(*wire->fast));
+	return wire->full != NULL && wire->fast != NULL ? 0 : -ENOMEM;
+}
+
+void agent_full_fini(struct agent_wire *wire)
+{
+	if (wire->full != NULL)
+		mapping_destroy(wire->full, wire->slots.n * sizeof(wire->full[0]));
+	free(wire->fast);
+}
+
+static struct agent_full_side *side_of(const struct agent_at *at)
+{
+	return &at->agent->wire[agent_wire_of(at->port)].full[at->slot].side[at->port % 2];
+}
+
+void agent_full_forget(const struct agent_wire *wire, uint32_t slot)
+{
+	bool fast;
+
+	if (wire->full == NULL)
+		return;
+	/* it stays in that list until the list is looked at */
+	fast = wire->full[slot].fast;
+	memset(&wire->full[slot], 0, sizeof(wire->full[slot]));
+	wire->full[slot].fast = fast;
+}
+
+/* The port can, and the agent is to. */
+static bool is_possible(const struct agent_at *at)
+{
+	const struct agent *agent = at->agent;
+	const struct installer *installer = agent->port[at->port].installer;
+	enum provider_kind kind = provider_kind(&at->record->key);
+
+	if (!agent->config.full || installer == NULL || kind == PROVIDER_N_KINDS)
+		return false;
+	/* the NIC checks no window */
+	if (at->record->key.proto == IPPROTO_TCP && agent->config.tcp_strict)
+		return false;
+	return installer_abilities(installer)->full[PROVIDER_FORWARDS][kind];
+}
+
+static bool is_retry_over(const struct agent_at *at)
+{
+	return at->entry == NULL || side_of(at)->retry_ms <= at->agent->now_us / 1000;
+}
+
+bool agent_full_waits(const struct agent_at *at)
+{
+	const struct flow_record *record = at->record;
+
+	if (record->key.proto != IPPROTO_TCP || !is_possible(at) || !is_retry_over(at))
+		return false;
+	return record->state == FLOW_SYN_SENT || record->state == FLOW_SYN_RECEIVED ||
+	       (record->state == FLOW_PICKED_UP &&
+		       flow_packets(record, 0) + flow_packets(record, 1) < FEW_PACKETS);
+}
+
+enum provider_deed agent_full_choose(const struct agent_at *at)
+{
+	if (!is_possible(at) || !is_retry_over(at))
+		return PROVIDER_MARKS;
+	if (at->record->key.proto == IPPROTO_TCP && at->record->state != FLOW_ESTABLISHED)
+		return PROVIDER_MARKS;
+	return PROVIDER_FORWARDS;
+}
+
+/* Of whoever has a rule that takes packets unseen: what is known of the window is old by the next one. */
+static void forget_window(const struct agent_at *at)
+{
+	if (at->record != NULL && at->record->key.proto == IPPROTO_TCP)
+		flow_tcp_forget_window(at->record);
+}
+
+void agent_full_begin(const struct agent_at *at)
+{
+	struct agent_full_side *side = side_of(at);
+	unsigned offload = at->record->offload | OFFLOAD_CROSSED;
+
+	/* every packet of the flow that comes is looked at from now on */
+	at->record->offload = offload & 0xff;
+	tally_begin(&side->tally);
+	side->packets = side->bytes = 0;
+	forget_window(at);
+}
+
+void agent_full_failed(const struct agent_at *at)
+{
+	struct agent_full_side *side = side_of(at);
+
+	side->retry_ms = at->agent->now_us / 1000 + ((uint64_t)RETRY_MS << side->failures);
+	if (side->failures < MOST_RETRIES)
+		side->failures++;
+}
+
+void agent_full_refused(const struct agent_at *at)
+{
+	agent_full_failed(at);
+	agent_full_settle(at);
+}
+
+/* What begins or ends a connection. */
+static bool is_ending(const struct packet_info *info)
+{
+	return info->flags & PACKET_TCP && info->tcp.flags & (TCP_SYN | TCP_FIN | TCP_RST);
+}
+
+void agent_full_saw(const struct agent_at *at, const struct packet_info *info)
+{
+	if (!agent_has_full(at->entry))
+		return;
+	forget_window(at);
+	if (!is_ending(info))
+		return;
+	for (unsigned i = 0; i < OFFLOAD_SIDES; i++) {
+		const struct agent_at each =
+			agent_at_slot(at->agent, 2 * agent_wire_of(at->port) + i, at->slot);
+
+		if (agent_is_full(each.side))
+			agent_leave(&each, OFFLOAD_CLOSING);
+	}
+}
+
+/* Does a flow that is marked deserve to be tried again? */
+static bool is_to_promote(const struct agent_at *at)
+{
+	return at->side->state == OFFLOAD_PROVEN &&
+	       at->agent->now_us - at->side->since_us >= PROMOTE_US &&
+	       agent_full_choose(at) == PROVIDER_FORWARDS;
+}
+
+/*
+ * Of a busy flow nothing was counted since it was accepted, nor did anything come here. It may have fallen silent; or
+ * the counter is not to be believed, and the next time it is marked.
+ */
+static bool is_mute(const struct agent_at *at, const struct agent_full_side *side)
+{
+	return at->side->state == OFFLOAD_ACCEPTED && at->agent->config.threshold > 0 &&
+	       side->tally.packets.total == 0 && side->looked_us > at->side->since_us &&
+	       at->agent->now_us - at->side->since_us >= AGENT_SECOND_US;
+}
+
+/* By what was credited when its counter was read last. */
+static void look_at_rate(const struct agent_at *at, struct agent_full_side *side)
+{
+	const struct slot_side *of = at->side;
+
+	if (side->looked_us < of->rate.us || side->looked_us - of->rate.us < AGENT_SECOND_US)
+		return;
+	agent_look_at_rate(at, side->looked_us);
+	if (2 * (uint64_t)of->rate.value < rate_of_pps(at->agent->config.threshold))
+		agent_leave(at, OFFLOAD_SLOWED);
+	else if (at->agent->now_us - of->since_us >= 10 * AGENT_SECOND_US)
+		side->failures = 0;
+}
+
+bool agent_full_look(const struct agent_at *at)
+{
+	struct agent_full_side *side;
+
+	if (!agent_is_full(at->side)) {
+		if (!at->agent->config.full || !is_to_promote(at))
+			return false;
+		agent_leave(at, OFFLOAD_PROMOTED);
+		return true;
+	}
+	side = side_of(at);
+	agent_full_poll(at);
+	if (at->agent->now_us - side->looked_us >= UNREAD_US) {
+		agent_full_failed(at);
+		agent_leave(at, OFFLOAD_COUNTER);
+	} else if (is_mute(at, side)) {
+		agent_full_failed(at);
+		agent_leave(at, OFFLOAD_SLOWED);
+	} else {
+		look_at_rate(at, side);
+	}
+	return true;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The agent's part about full offload: flows whose packets the NIC sends on alone. For the agent's files only.
+ *
+ * A side of a flow goes there instead of being marked where the port can, and the agent may: TCP when the connection
+ * is established. It is proven when its counter moves. It leaves when its rate falls, as others do; when a SYN, FIN or
+ * RST was seen, which come to software always; and when packets come that should not (OFFLOAD_RETURNED). A side that
+ * was refused, or fell out, is marked the next time, for a while.
+ *
+ * What the NIC forwarded is credited to the record each time that its counter was read, and once more when the rule is
+ * gone. A flow that ended before that has its report held back until then, which has the last packets, too. Where they
+ * are not told the flow says that its numbers are estimated.
+ *
+ * While a side is in the NIC so, the window of TCP is forgotten after each packet that is seen: what came in between
+ * was not.
+ */
+
+#include "offload/agent_parts.h"
+#include "offload/tally.h"
+
+/* Of one direction's rule. */
+struct agent_full_side {
+	struct tally tally;
+	uint64_t packets, bytes; /* of these, credited */
+	uint64_t looked_us;	 /* when its counter told something */
+	uint64_t retry_ms;	 /* not asked to be full before; clock of the run */
+	uint8_t failures;
+};
+
+/* Beside a slot. */
+struct agent_full {
+	struct agent_full_side side[OFFLOAD_SIDES];
+	uint64_t held_us; /* since when the report is held */
+	bool held;
+	bool estimated;
+	bool fast; /* it is among those that are read often */
+	struct flow_report report;
+};
+
+/* Slots whose counters are to be read more often than the sweep comes to them. */
+#define AGENT_FAST 2048
+
+struct agent_fast {
+	uint64_t due_us; /* the first of them */
+	uint32_t n;
+	uint32_t slot[AGENT_FAST];
+};
+
+/* Of a wire's slots: 0 or -ENOMEM. */
+int agent_full_init(struct agent_wire *wire);
+void agent_full_fini(struct agent_wire *wire);
+
+static inline bool agent_is_full(const struct slot_side *side)
+{
+	return side->deed != PROVIDER_MARKS;
+}
+
+/* A rule of the slot may be in the NIC that sends packets on alone. */
+static inline bool agent_has_full(const struct slot *entry)
+{
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
+		if (agent_is_full(&entry->side[side]) &&
+			offload_state_holds((enum offload_state)entry->side[side].state))
+			return true;
+	return false;
+}
+
+/* The slot is another flow's from now on. */
+void agent_full_forget(const struct agent_wire *wire, uint32_t slot);
+
+/* The flow could go there soon, and is not to be marked instead. */
+bool agent_full_waits(const struct agent_at *at);
+/* What the rule is to do that is asked for next. */
+enum provider_deed agent_full_choose(const struct agent_at *at);
+
+/* Where the side's deed says so: the rule was asked for; accepted; not accepted. */
+void agent_full_begin(const struct agent_at *at);
+void agent_full_accepted(const struct agent_at *at);
+void agent_full_refused(const struct agent_at *at);
+/* Its counter was read, or not. */
+void agent_full_counted(const struct agent_at *at, const struct installer_answer *answer);
+/* The rule is gone; before the side is in software. */
+void agent_full_removed(const struct agent_at *at, const struct installer_answer *answer);
+/* The side is in software: a report that waited for it can go. */
+void agent_full_settle(const struct agent_at *at);
+/* It was taken out by the audit. */
+void agent_full_failed(const struct agent_at *at);
+
+/* A packet of the flow was seen by software, and counted. */
+void agent_full_saw(const struct agent_at *at, const struct packet_info *info);
+
+/* The sweep's look at a side of either kind, while its record lives. True: it was one of these, or leaves. */
+bool agent_full_look(const struct agent_at *at);
+/* The same of one that leaves. */
+void agent_full_look_leaving(const struct agent_at *at);
+/* Asks for its counter, if that is due. */
+void agent_full_poll(const struct agent_at *at);
+/* Every turn: counters that are read often. */
+void agent_full_turn(struct agent *agent, unsigned wire);
+
+/* The flow ended: is its report held back until the NIC has told the last packets? */
+bool agent_full_hold(const struct agent_at *at, const struct flow_report *report);

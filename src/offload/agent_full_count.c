@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the NIC counted of flows that it sends on alone: read, credited, and waited for at the end. */
+#include <errno.h>
+
+#include "offload/agent_full.h"
+
+/* Between two readings, at most: a flow that fell silent is to end within a second of its time. */
+#define READ_US 250000
+/* The first one: whatever a port carries, no counter comes round in that time. */
+#define FIRST_US 1000
+/* Between looks at those that are read often. */
+#define STEP_US 500
+/* What is read less often than that is the sweep's, but for a few. */
+#define OFTEN_US 100000
+#define FEW 64
+/* A report is not held for longer, whatever the NIC says. */
+#define HOLD_US (5 * UINT64_C(1000000))
+
+static struct agent_wire *wire_of(const struct agent_at *at)
+{
+	return &at->agent->wire[agent_wire_of(at->port)];
+}
+
+static struct agent_full *full_of(const struct agent_at *at)
+{
+	return &wire_of(at)->full[at->slot];
+}
+
+static struct agent_full_side *side_of(const struct agent_at *at)
+{
+	return &full_of(at)->side[at->port % 2];
+}
+
+/* Whose record it is; another may have the place. NULL: it has gone. */
+static const struct flow_record *record_of(const struct agent_at *at)
+{
+	const struct flow_record *record = at->record;
+
+	if (record == NULL || !offload_has_slot(record) || record->slot != at->slot ||
+		!flow_key_equal(&record->key, &at->entry->key))
+		return NULL;
+	return record;
+}
+
+/* Bytes of a packet of that end, so far. */
+static uint32_t size_of(const struct agent_at *at)
+{
+	const struct flow_record *record = record_of(at);
+	uint64_t packets, bytes;
+
+	if (record == NULL && full_of(at)->held)
+		record = &full_of(at)->report.record;
+	packets = record == NULL ? 0 : flow_packets(record, at->side->from);
+	bytes = record == NULL ? 0 : flow_bytes(record, at->side->from);
+	/* an active report may have taken them: any size that is usual */
+	return packets == 0 ? 1024 : (uint32_t)RTE_MAX(bytes / packets, UINT64_C(1));
+}
+
+/* What the tally has, and nobody was told of yet. */
+static uint64_t credit(const struct agent_at *at, bool last)
+{
+	struct agent_full *full = full_of(at);
+	struct agent_full_side *side = side_of(at);
+	struct agent_counters *counters = &at->agent->port[at->port].counters;
+	struct agent_credit credit = {
+		.port = at->port,
+		.position = record_of(at) != NULL ? at->entry->position : FLOW_NONE,
+		.last = last,
+		.credit = {.packets = side->tally.packets.total - side->packets,
+			.bytes = side->tally.bytes.total - side->bytes,
+			.from = at->side->from,
+			.seen_us = at->agent->now_us},
+	};
+	const uint64_t packets = credit.credit.packets;
+
+	/* that the last ones were credited before is news as well */
+	if (packets == 0 && (!last || side->packets == 0))
+		return 0;
+	if (packets == 0)
+		credit.credit.seen_us = 0;
+	if (credit.position == FLOW_NONE && full->held) {
+		credit.report = &full->report;
+		if (full->report.offload.packets != FLOW_OFFLOAD_LOST)
+			full->report.offload.packets += packets;
+	}
+	side->packets += packets;
+	side->bytes += credit.credit.bytes;
+	at->side->marked += packets;
+	counters->forwarded += packets;
+	counters->forwarded_bytes += credit.credit.bytes;
+	if (credit.position == FLOW_NONE && credit.report == NULL)
+		counters->unaccounted += packets;
+	at->agent->config.credit(at->agent->config.context, &credit);
+	return packets;
+}
+
+static void read_counter(const struct agent_at *at, const struct installer_answer *answer)
+{
+	const struct provider_count told = {
+		.packets = answer->packets, .bytes = answer->bytes, .has_bytes = answer->has_bytes};
+
+	if (!tally_read(&side_of(at)->tally, &at->agent->port[at->port].tally, &told, size_of(at)))
+		full_of(at)->estimated = true;
+	/* as users see it */
+	at->side->nic.total = side_of(at)->tally.packets.total;
+}
+
+/* It is among those that are read often, if there is room, or will be. */
+static void read_often(const struct agent_at *at, uint64_t us)
+{
+	struct agent_fast *fast = wire_of(at)->fast;
+	struct agent_full *full = full_of(at);
+
+	agent_wake(at);
+	if (!full->fast) {
+		if (fast->n == AGENT_FAST || (us > OFTEN_US && fast->n >= FEW))
+			return;
+		fast->slot[fast->n++] = at->slot;
+		full->fast = true;
+		if (fast->n == 1)
+			fast->due_us = at->side->nic_due_us;
+	}
+	fast->due_us = RTE_MIN(fast->due_us, at->side->nic_due_us);
+}
+
+/* `most_us`: nobody knows how its rate changes. */
+static void plan(const struct agent_at *at, uint64_t rate, uint64_t most_us)
+{
+	uint64_t us = tally_interval_us(&at->agent->port[at->port].tally, rate, size_of(at),
+		RTE_MIN(most_us, (uint64_t)READ_US));
+
+	at->side->nic_due_us = at->agent->now_us + us;
+	read_often(at, us);
+}
+
+void agent_full_accepted(const struct agent_at *at)
+{
+	struct agent_full_side *side = side_of(at);
+
+	side->looked_us = at->agent->now_us;
+	at->side->rate.us = at->agent->now_us;
+	plan(at, 0, FIRST_US);
+}
+
+/* It is in the NIC, as its counter shows. */
+static void prove(const struct agent_at *at)
+{
+	struct health *health = installer_health(at->agent->port[at->port].installer);
+
+	at->side->unmarked = 0;
+	if (at->side->state == OFFLOAD_ACCEPTED) {
+		health_proven(&health->worker[at->agent->config.worker]);
+		agent_move(at, OFFLOAD_PROVEN, at->side->reason,
+			(uint32_t)(at->agent->now_us - at->side->queued_us));
+	} else if (at->side->state == OFFLOAD_SUSPECT) {
+		agent_move(at, OFFLOAD_PROVEN, OFFLOAD_BUSY, 0);
+	}
+}
+
+void agent_full_counted(const struct agent_at *at, const struct installer_answer *answer)
+{
+	struct agent_full_side *side = side_of(at);
+	uint64_t passed_us = at->agent->now_us - side->looked_us, packets;
+
+	if (answer->result < 0) {
+		/* of a rule that is gone nobody can be asked: its end tells */
+		at->side->nic_due_us = at->agent->now_us + READ_US;
+		return;
+	}
+	read_counter(at, answer);
+	side->looked_us = at->agent->now_us;
+	packets = credit(at, false);
+	if (packets != 0)
+		prove(at);
+	plan(at, packets * AGENT_SECOND_US / RTE_MAX(passed_us, UINT64_C(1)), 4 * passed_us);
+}
+
+void agent_full_removed(const struct agent_at *at, const struct installer_answer *answer)
+{
+	if (answer->counted)
+		read_counter(at, answer);
+	if (!answer->counted || !answer->final)
+		full_of(at)->estimated = true;
+	(void)credit(at, true);
+}
+
+static void release(const struct agent_at *at)
+{
+	struct agent_full *full = full_of(at);
+
+	full->held = false;
+	full->report.offload.estimated = full->estimated;
+	at->agent->n_held--;
+	at->agent->config.release(at->agent->config.context, &full->report);
+}
+
+bool agent_full_hold(const struct agent_at *at, const struct flow_report *report)
+{
+	struct agent_full *full;
+
+	if (wire_of(at)->full == NULL || !agent_has_full(at->entry))
+		return false;
+	full = full_of(at);
+	full->report = *report;
+	full->held = true;
+	full->held_us = at->agent->now_us;
+	at->agent->n_held++;
+	return true;
+}
+
+void agent_full_settle(const struct agent_at *at)
+{
+	if (full_of(at)->held && !agent_has_full(at->entry))
+		release(at);
+}
+
+void agent_full_look_leaving(const struct agent_at *at)
+{
+	struct agent_full *full;
+
+	if (!agent_is_full(at->side))
+		return;
+	full = full_of(at);
+	/* a delete that was refused: it goes on sending them */
+	if (at->side->remove && !at->side->awaited)
+		agent_full_poll(at);
+	if (!full->held || at->agent->now_us - full->held_us < HOLD_US)
+		return;
+	full->estimated = true;
+	release(at);
+}
+
+void agent_full_poll(const struct agent_at *at)
+{
+	if (at->side->nic_due_us <= at->agent->now_us && !at->side->count_awaited)
+		agent_ask_count(at);
+}
+
+/* When a slot's counters are to be looked at next, having asked for those that are due; UINT64_MAX: never. */
+static uint64_t poll_slot(struct agent *agent, unsigned number, uint32_t slot)
+{
+	uint64_t due_us = UINT64_MAX;
+
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
+		const struct agent_at at = agent_at_slot(agent, 2 * number + side, slot);
+
+		if (!agent_is_full(at.side) || at.side->state < OFFLOAD_SUSPECT ||
+			at.entry->position == FLOW_NONE)
+			continue;
+		agent_full_poll(&at);
+		due_us = RTE_MIN(due_us, at.side->nic_due_us);
+	}
+	return due_us;
+}
+
+void agent_full_turn(struct agent *agent, unsigned number)
+{
+	struct agent_wire *wire = &agent->wire[number];
+	struct agent_fast *fast = wire->fast;
+	uint64_t due_us = UINT64_MAX;
+	uint32_t kept = 0;
+
+	if (fast == NULL || fast->n == 0 || agent->now_us < fast->due_us)
+		return;
+	for (uint32_t i = 0; i < fast->n; i++) {
+		uint32_t slot = fast->slot[i];
+		uint64_t next_us = poll_slot(agent, number, slot);
+
+		wire->full[slot].fast = next_us <= agent->now_us + OFTEN_US ||
+					(next_us != UINT64_MAX && kept < FEW);
+		if (!wire->full[slot].fast)
+			continue;
+		fast->slot[kept++] = slot;
+		due_us = RTE_MIN(due_us, next_us);
+	}
+	fast->n = kept;
+	fast->due_us = RTE_MAX(due_us, agent->now_us + STEP_US);
+}
+
+void agent_give_up(struct agent *agent)
+{
+	for (unsigned number = 0; number < agent->config.n_ports / 2; number++) {
+		struct agent_wire *wire = &agent->wire[number];
+
+		for (uint32_t i = 0; wire->full != NULL && i < wire->slots.n; i++) {
+			const struct agent_at at = agent_at_slot(agent, 2 * number, i);
+
+			if (!wire->full[i].held)
+				continue;
+			wire->full[i].estimated = true;
+			release(&at);
+		}
+	}
+}

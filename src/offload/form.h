@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Forms of rules: every pattern that `millrace probe` asks a NIC about, and every set of actions. A form is one of
+ * each. The first patterns are those that the engine's own rules have (offload/shape.h); behind them stand a few that
+ * other programs ask for.
+ *
+ * Pure. What is built points into the struct it was built in.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_ether.h>
+#include <rte_flow.h>
+
+#include "offload/shape.h"
+
+enum form_special {
+	FORM_SHAPE,	/* one of the engine's: offload/shape.h */
+	FORM_ADDRESSES, /* "eth / ipv4": nothing is said of layer 4 */
+	FORM_PREFIX,	/* 24 bits of the source's address */
+	FORM_TO_PORT,	/* the destination's port alone */
+	FORM_MAC,	/* the destination's Ethernet address */
+	FORM_TAG,	/* a VLAN's number */
+	FORM_VXLAN,	/* a tunnel's number */
+};
+
+struct form_pattern {
+	char name[48]; /* "eth / ipv4 / tcp flags" */
+	enum form_special special;
+	enum provider_kind kind; /* of packets that it may match; PROVIDER_N_KINDS: of any */
+	struct shape shape;
+};
+
+enum form_fate {
+	FORM_NONE, /* as the shape has it */
+	FORM_QUEUE,
+	FORM_DROP,
+	FORM_REPRESENTED_PORT, /* sent out of a port */
+	FORM_PORT_ID,	       /* the same in the words of older drivers */
+};
+
+struct form_actions {
+	const char *name; /* "mark + queue + count" */
+	enum form_fate fate;
+	bool mark;
+	bool count;
+	uint8_t marked; /* enum shape_fate, of those that mark */
+};
+
+/* False: there are not so many. */
+bool form_pattern(unsigned i, struct form_pattern *pattern);
+const struct form_actions *form_actions(unsigned i);
+unsigned form_n_patterns(void);
+unsigned form_n_actions(void);
+
+struct form {
+	struct form_pattern pattern;
+	const struct form_actions *actions;
+};
+
+/* What the rule is for, and what is to become of its packets. */
+struct form_aim {
+	struct offload_rule rule;
+	struct rte_ether_addr to; /* the destination's Ethernet address */
+	uint16_t queue;		  /* of QUEUE, and where the shape names one */
+	struct shape_port port;	  /* with the queues of RSS */
+	uint16_t target;	  /* ethdev that packets are sent out of */
+};
+
+struct form_rule {
+	struct rte_flow_attr attr;
+	const struct rte_flow_item *items;
+	const struct rte_flow_action *actions, *masks;
+	/* inside */
+	struct shape_items shape;
+	struct rte_flow_item_vxlan vxlan, vxlan_mask;
+	struct rte_flow_item list[6];
+	struct shape_actions made, made_masks;
+	union {
+		struct rte_flow_action_ethdev ethdev;
+		struct rte_flow_action_port_id port_id;
+	} to, to_mask;
+	uint8_t worker_queue[1];
+	struct shape_port port;
+};
+
+void form_build(struct form_rule *rule, const struct form *form, const struct form_aim *aim);

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "offload/limits.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_byteorder.h>
+#include <rte_common.h>
+#include <rte_pause.h>
+
+#include "base/monotonic.h"
+#include "offload/answer.h"
+#include "offload/cell_parts.h"
+
+/* Rules that are made and destroyed one at a time, and for how long at most. */
+#define SINGLES 1000
+#define SINGLES_US 3000000
+/* Operations that are under way at once. */
+#define MANY 256
+/* So many refusals one after the other: the table is full, or the NIC is past asking. */
+#define REFUSALS 4
+#define FAILURES 16
+/* An answer that does not come by then will not. */
+#define ANSWER_US 2000000
+#define TRIALS 4
+#define STEP_EACH 1024
+/* Deletes one by one where that takes less; else one call for all. */
+#define ONE_BY_ONE_US 2000000
+
+struct measuring {
+	struct limits *limits;
+	const struct limits_config *config;
+	struct provider *provider;
+	struct cell_rule *rules; /* by place, of a form; NULL: the provider has them */
+	uint64_t *times;	 /* SINGLES */
+	uint32_t next;		 /* place */
+	uint32_t end;		 /* behind the last place that has a rule */
+	uint32_t gone;		 /* places that are empty again */
+	uint32_t under_way;
+	unsigned refused, failures; /* one after the other */
+	bool over;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+uint64_t limits_percentile(uint64_t *times, uint32_t n, double share)
+{
+	if (n == 0)
+		return 0;
+	qsort(times, n, sizeof(*times), compare);
+	uint32_t at = (uint32_t)((double)n * share);
+
+	return times[RTE_MIN(at, n - 1)];
+}
+
+void limits_rule(struct offload_rule *rule, enum provider_kind kind, uint32_t i)
+{
+	bool six = kind >= PROVIDER_IPV6_TCP, icmp = kind % PROVIDER_IPV6_TCP == PROVIDER_IPV4_ICMP;
+	static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_ICMP};
+	struct flow_key *key = &rule->key;
+
+	memset(rule, 0, sizeof(*rule));
+	for (unsigned end = 0; end < 2; end++) {
+		static const uint8_t ipv6[16] = {0x20, 0x01, 0x00, 0x02};
+		uint8_t *low = six ? &key->addr[end][12] : key->addr[end];
+
+		if (six)
+			memcpy(key->addr[end], ipv6, sizeof(ipv6));
+		low[0] = 198;
+		low[1] = (uint8_t)(18 + end);
+	}
+	/* both ends differ in all that rules of a kind may differ in */
+	uint8_t *client = six ? &key->addr[0][12] : key->addr[0];
+	uint8_t *server = six ? &key->addr[1][12] : key->addr[1];
+
+	client[2] = (uint8_t)(i >> 8);
+	client[3] = (uint8_t)i;
+	server[2] = (uint8_t)(i >> 16);
+	server[3] = 1;
+	if (!icmp) {
+		key->port[0] = rte_cpu_to_be_16((uint16_t)(1024 + i % 50000));
+		key->port[1] = RTE_BE16(9);
+	}
+	key->proto = six && icmp ? IPPROTO_ICMPV6 : protocols[kind % PROVIDER_IPV6_TCP];
+	key->version_wire = FLOW_KEY_VERSION_WIRE(six ? 6 : 4, 0);
+	rule->mark = 1 + i % 0xff00;
+}
+
+static void step(const struct measuring *measuring, const char *what, unsigned allow_s)
+{
+	const struct limits_config *config = measuring->config;
+
+	if (config->step != NULL)
+		config->step(config->context, what, measuring->limits->rules, allow_s);
+}
+
+/* An insert's answer. */
+static void take_insert(
+	struct measuring *measuring, uint32_t place, int ret, const struct provider_why *why)
+{
+	struct limits *limits = measuring->limits;
+
+	if (ret == 0) {
+		limits->rules++;
+		measuring->end = RTE_MAX(measuring->end, place + 1);
+		measuring->refused = measuring->failures = 0;
+		return;
+	}
+	limits->why = *why;
+	if (ret == -ENOSPC || ret == -EOPNOTSUPP) {
+		measuring->refused++;
+	} else {
+		limits->failed++;
+		measuring->failures++;
+	}
+	if (measuring->refused >= REFUSALS || measuring->failures >= FAILURES) {
+		limits->end = measuring->refused >= REFUSALS ? LIMITS_FULL : LIMITS_FAILED;
+		measuring->over = true;
+	}
+}
+
+/* Completions that came; how many of them. */
+static unsigned poll(struct measuring *measuring, enum provider_op op)
+{
+	struct provider_done done[MANY];
+	unsigned n = provider_poll(measuring->provider, done, MANY);
+
+	for (unsigned i = 0; i < n; i++) {
+		if (done[i].op == PROVIDER_INSERT && op == PROVIDER_INSERT)
+			take_insert(measuring, done[i].place, done[i].result, &done[i].why);
+		else if (done[i].result != 0)
+			measuring->limits->refused_removes++;
+		measuring->under_way -= measuring->under_way > 0;
+	}
+	return n;
+}
+
+/* Until no more than `left` are under way; false: nothing comes any more. */
+static bool await(struct measuring *measuring, enum provider_op op, uint32_t left)
+{
+	uint64_t begin_us = monotonic_us();
+
+	while (measuring->under_way > left) {
+		if (poll(measuring, op) > 0)
+			begin_us = monotonic_us();
+		else if (monotonic_us() - begin_us > ANSWER_US)
+			return false;
+		rte_pause();
+	}
+	return true;
+}
+
+static int insert_form(struct measuring *measuring, uint32_t place, struct provider_why *why)
+{
+	const struct limits_config *config = measuring->config;
+	struct form_aim aim = {.port = config->cells->rss, .target = config->cells->target};
+	struct form_rule built;
+	int ret;
+
+	limits_rule(&aim.rule, measuring->limits->kind, place);
+	/* its marks may be narrower than an engine's are */
+	aim.rule.mark = cell_mark(config->cells);
+	form_build(&built, config->form, &aim);
+	ret = cell_create(config->cells, &built, &measuring->rules[place], why);
+	return ret == 0 ? 0 : answer_insert(why->error, true);
+}
+
+static int insert(struct measuring *measuring, uint32_t place, struct provider_why *why)
+{
+	struct offload_rule rule;
+
+	if (measuring->rules != NULL)
+		return insert_form(measuring, place, why);
+	limits_rule(&rule, measuring->limits->kind, place);
+	return provider_insert(measuring->provider, place, &rule, why);
+}
+
+static int remove_rule(struct measuring *measuring, uint32_t place, struct provider_why *why)
+{
+	struct cell_rule *rule;
+
+	if (measuring->rules == NULL)
+		return provider_remove(measuring->provider, place, why);
+	rule = &measuring->rules[place];
+	if (rule->flow == NULL)
+		return 0;
+	return cell_destroy(measuring->config->cells, rule, why);
+}
+
+static void ask(struct measuring *measuring, enum provider_op op, uint32_t place)
+{
+	struct provider_why why = {0};
+	int ret = -EAGAIN;
+
+	for (unsigned i = 0; i < FAILURES && ret == -EAGAIN; i++) {
+		if (op == PROVIDER_INSERT)
+			ret = insert(measuring, place, &why);
+		else
+			ret = remove_rule(measuring, place, &why);
+		/* a queue that is full */
+		if (ret == -EAGAIN && measuring->under_way > 0)
+			poll(measuring, op);
+	}
+	if (ret == -EINPROGRESS)
+		measuring->under_way++;
+	else if (op == PROVIDER_INSERT)
+		take_insert(measuring, place, ret, &why);
+	else if (ret != 0)
+		measuring->limits->refused_removes++;
+}
+
+static bool is_over(struct measuring *measuring, uint64_t until_us)
+{
+	struct limits *limits = measuring->limits;
+
+	const atomic_bool *stop = measuring->config->provider.stop;
+
+	if (measuring->over)
+		return true;
+	if (stop != NULL && atomic_load_explicit(stop, memory_order_acquire))
+		limits->end = LIMITS_STOPPED;
+	else if (measuring->next == measuring->config->provider.n_places)
+		limits->end = LIMITS_CAP;
+	else if (monotonic_us() >= until_us)
+		limits->end = LIMITS_TIME;
+	else
+		return false;
+	measuring->over = true;
+	return true;
+}
+
+static void tell_latency(
+	struct limits_latency *latency, uint64_t *times, uint32_t n, uint64_t took_ns)
+{
+	latency->times = n;
+	latency->p50_ns = limits_percentile(times, n, 0.5);
+	latency->p99_ns = limits_percentile(times, n, 0.99);
+	if (n > 0 && took_ns > 0)
+		latency->per_s = 1e9 * (double)n / (double)took_ns;
+}
+
+static void fill(struct measuring *measuring, uint64_t until_us)
+{
+	struct limits *limits = measuring->limits;
+	uint64_t begin_ns = now_ns(), single_us = monotonic_us() + SINGLES_US;
+	uint32_t n = 0;
+
+	while (n < SINGLES && monotonic_us() < single_us && !is_over(measuring, until_us)) {
+		uint32_t had = limits->rules;
+		uint64_t begin;
+
+		step(measuring, "insert", 0);
+		begin = now_ns();
+		ask(measuring, PROVIDER_INSERT, measuring->next++);
+		if (!await(measuring, PROVIDER_INSERT, 0))
+			measuring->under_way = 0;
+		if (limits->rules > had)
+			measuring->times[n++] = now_ns() - begin;
+	}
+	tell_latency(&limits->insert, measuring->times, n, now_ns() - begin_ns);
+
+	uint32_t had = limits->rules;
+
+	begin_ns = now_ns();
+	while (!is_over(measuring, until_us)) {
+		if (measuring->next % STEP_EACH == 0)
+			step(measuring, "insert", 0);
+		ask(measuring, PROVIDER_INSERT, measuring->next++);
+		if (!await(measuring, PROVIDER_INSERT, MANY - 1))
+			break;
+	}
+	if (!await(measuring, PROVIDER_INSERT, 0) && limits->end == LIMITS_NONE) {
+		limits->end = LIMITS_FAILED;
+		limits->why =
+			(struct provider_why){.error = ETIMEDOUT, .words = "no completion came"};
+	}
+	/* the better figure where there is one: of many under way */
+	if (limits->rules >= had + MANY)
+		limits->insert.per_s =
+			1e9 * (double)(limits->rules - had) / (double)(now_ns() - begin_ns);
+	if (limits->rules == 0 && limits->end != LIMITS_STOPPED)
+		limits->end = LIMITS_NONE;
+}
+
+/* Rules stand at places from 0 on; where an insert failed there is none, and its remove is done at once. */
+static void empty(struct measuring *measuring)
+{
+	struct limits *limits = measuring->limits;
+	uint64_t begin_ns = now_ns(), single_us = monotonic_us() + SINGLES_US;
+	uint32_t n = 0, place = 0;
+
+	while (n < SINGLES && place < measuring->end && monotonic_us() < single_us) {
+		uint64_t begin;
+
+		step(measuring, "delete", 0);
+		begin = now_ns();
+		ask(measuring, PROVIDER_REMOVE, place++);
+		if (await(measuring, PROVIDER_REMOVE, 0))
+			measuring->times[n++] = now_ns() - begin;
+		measuring->under_way = 0;
+	}
+	tell_latency(&limits->remove, measuring->times, n, now_ns() - begin_ns);
+	measuring->gone = place;
+	/* what is left is for one call, unless that is quick */
+	uint32_t rest = measuring->end - place;
+
+	if (measuring->rules == NULL &&
+		(n == 0 || limits->remove.p50_ns * rest / 1000 > ONE_BY_ONE_US))
+		return;
+	begin_ns = now_ns();
+	for (uint32_t i = 0; i < rest; i++) {
+		if (i % STEP_EACH == 0)
+			step(measuring, "delete", 0);
+		ask(measuring, PROVIDER_REMOVE, place++);
+		if (!await(measuring, PROVIDER_REMOVE, MANY - 1))
+			return;
+	}
+	await(measuring, PROVIDER_REMOVE, 0);
+	measuring->gone = place;
+	if (rest >= MANY)
+		limits->remove.per_s = 1e9 * (double)rest / (double)(now_ns() - begin_ns);
+}
+
+/* The kind that most flows are of, where it is granted. */
+static enum provider_kind choose_kind(const struct provider_abilities *abilities)
+{
+	static const enum provider_kind order[] = {PROVIDER_IPV4_UDP, PROVIDER_IPV4_TCP,
+		PROVIDER_IPV6_UDP, PROVIDER_IPV6_TCP, PROVIDER_IPV4_SCTP, PROVIDER_IPV6_SCTP,
+		PROVIDER_IPV4_ICMP, PROVIDER_IPV6_ICMP};
+
+	for (unsigned i = 0; i < RTE_DIM(order); i++)
+		if (abilities->kind[order[i]])
+			return order[i];
+	return PROVIDER_N_KINDS;
+}
+
+/* Rules of the form, where the port takes none of the engine's. */
+static int turn_to_form(struct measuring *measuring)
+{
+	const struct limits_config *config = measuring->config;
+	struct limits *limits = measuring->limits;
+
+	if (limits->kind != PROVIDER_N_KINDS || config->form == NULL)
+		return 0;
+	measuring->rules = calloc(config->provider.n_places, sizeof(*measuring->rules));
+	if (measuring->rules == NULL)
+		return -ENOMEM;
+	limits->kind = config->form->pattern.kind;
+	limits->by_form = true;
+	return 0;
+}
+
+static int open_it(struct measuring *measuring)
+{
+	struct provider_config config = measuring->config->provider;
+	int ret;
+
+	step(measuring, "trial", 0);
+	ret = provider_open(&measuring->provider, &config);
+	while (ret == 0 && provider_is_trying(provider_abilities(measuring->provider)) &&
+		++config.trials < TRIALS) {
+		step(measuring, "trial", 0);
+		ret = provider_try_again(&measuring->provider, &config);
+	}
+	return ret;
+}
+
+static void close_it(struct measuring *measuring)
+{
+	struct limits *limits = measuring->limits;
+	uint32_t rest = measuring->end - measuring->gone;
+	uint64_t begin_us, each_us = limits->remove.p50_ns / 1000 + 1;
+
+	if (rest > 0)
+		step(measuring, "delete all", (unsigned)(2 * each_us * rest / 1000000 + 30));
+	begin_us = monotonic_us();
+	limits->left = provider_close(measuring->provider);
+	if (rest > 0) {
+		limits->all_away = rest;
+		limits->all_away_us = monotonic_us() - begin_us;
+	}
+}
+
+int limits_measure(struct limits *limits, const struct limits_config *config)
+{
+	struct measuring measuring = {.limits = limits, .config = config};
+	uint64_t now_us = monotonic_us();
+	int ret;
+
+	memset(limits, 0, sizeof(*limits));
+	measuring.times = calloc(SINGLES, sizeof(*measuring.times));
+	if (measuring.times == NULL)
+		return -ENOMEM;
+	ret = open_it(&measuring);
+	if (ret == 0) {
+		limits->abilities = *provider_abilities(measuring.provider);
+		limits->kind = choose_kind(&limits->abilities);
+		ret = turn_to_form(&measuring);
+		if (ret == 0 && limits->kind != PROVIDER_N_KINDS) {
+			/* as long again for what has to go */
+			fill(&measuring, now_us < config->deadline_us
+						 ? now_us + (config->deadline_us - now_us) / 2
+						 : 0);
+			empty(&measuring);
+		}
+		close_it(&measuring);
+	}
+	free(measuring.rules);
+	free(measuring.times);
+	return ret;
+}
