@@ -28,7 +28,7 @@ int answer_add_text(struct answer *answer, const char *text, size_t length)
 
 int answer_add(struct answer *answer, json_t *object)
 {
-	char *line = object ? json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+	char *line = object ? json_dumps(object, ANSWER_JSON) : NULL;
 	int ret = -ENOMEM;
 
 	if (line)

@@ -22,6 +22,9 @@
 #include "control/request.h"
 #include "path/plane.h"
 
+/* How an answer is written: a line, with numbers as they were told. */
+#define ANSWER_JSON (JSON_COMPACT | JSON_REAL_PRECISION(15))
+
 struct answer;
 
 enum answer_turn {

@@ -7,60 +7,11 @@
 #include <string.h>
 
 #include "control/flow_explain.h"
-#include "control/flow_filter.h"
+#include "control/flow_name.h"
 #include "control/parts.h"
 #include "control/verbs.h"
 #include "export/json.h"
 #include "path/plane_offload.h"
-
-enum {
-	SRC,
-	DST,
-	PROTO,
-	SPORT,
-	DPORT,
-	WIRE,
-	ZONE,
-	N_KEYS,
-};
-
-static const struct request_key keys[N_KEYS] = {
-	[SRC] = {.name = "src", .type = REQUEST_TEXT, .needed = true},
-	[DST] = {.name = "dst", .type = REQUEST_TEXT, .needed = true},
-	[PROTO] = {.name = "proto", .type = REQUEST_PROTOCOL, .needed = true},
-	[SPORT] = {.name = "sport", .type = REQUEST_NUMBER, .max = UINT16_MAX},
-	[DPORT] = {.name = "dport", .type = REQUEST_NUMBER, .max = UINT16_MAX},
-	[WIRE] = {.name = "wire", .type = REQUEST_NUMBER, .max = FLOW_MAX_WIRES - 1},
-	[ZONE] = {.name = "zone", .type = REQUEST_NUMBER, .max = UINT16_MAX},
-};
-
-static int make_key(struct flow_key *key, const struct answer *answer,
-	const struct request_value *values, struct error *error)
-{
-	const char *ask = answer->verb->ask;
-	uint8_t src[16], dst[16];
-	unsigned version = flow_filter_address(src, values[SRC].text);
-	unsigned other = flow_filter_address(dst, values[DST].text);
-
-	if (version == 0)
-		return request_bad(error, ask, "src", values[SRC].text, "no IP address");
-	if (other == 0)
-		return request_bad(error, ask, "dst", values[DST].text, "no IP address");
-	if (version != other)
-		return error_set(
-			error, -EINVAL, "%s: src is of IPv%u, dst of IPv%u", ask, version, other);
-	if (flow_filter_check(
-		    ask, "wire", &values[WIRE], plane_config(answer->plane)->n_wires, error) < 0)
-		return -EINVAL;
-	*key = (struct flow_key){
-		.zone = (uint16_t)values[ZONE].number,
-		.proto = (uint8_t)values[PROTO].number,
-		.version_wire = FLOW_KEY_VERSION_WIRE(version, values[WIRE].number),
-	};
-	flow_key_make(key, src, dst, rte_cpu_to_be_16((uint16_t)values[SPORT].number),
-		rte_cpu_to_be_16((uint16_t)values[DPORT].number));
-	return 0;
-}
 
 static int not_had(const struct answer *answer, int code, struct error *error)
 {
@@ -79,7 +30,7 @@ static int add_record(struct answer *answer, const struct plane_flow *flow, cons
 		.offload = flow->offload,
 	};
 	char line[EXPORT_JSON_MAX];
-	char *members = more ? json_dumps(more, JSON_COMPACT) : NULL;
+	char *members = more ? json_dumps(more, ANSWER_JSON) : NULL;
 	int ret = more && !members ? -ENOMEM
 				   : answer_add_text(answer, line, export_json_live(line, &report));
 
@@ -105,7 +56,7 @@ static int explain(struct answer *answer, const struct request_value *values, st
 {
 	struct plane_flow flow;
 	struct flow_key key;
-	int ret = make_key(&key, answer, values, error);
+	int ret = flow_name_key(&key, answer, values, error);
 
 	if (ret < 0)
 		return ret;
@@ -127,7 +78,7 @@ static int end_flow(struct answer *answer, const struct request_value *values, s
 {
 	struct plane_flow flow;
 	struct flow_key key;
-	int ret = make_key(&key, answer, values, error);
+	int ret = flow_name_key(&key, answer, values, error);
 
 	if (ret < 0)
 		return ret;
@@ -143,14 +94,14 @@ static int end_flow(struct answer *answer, const struct request_value *values, s
 
 const struct answer_verb flow_explain = {
 	.ask = "flow explain",
-	.keys = keys,
-	.n_keys = N_KEYS,
+	.keys = flow_name_keys,
+	.n_keys = FLOW_NAME_KEYS,
 	.begin = explain,
 };
 
 const struct answer_verb flow_kill = {
 	.ask = "flow kill",
-	.keys = keys,
-	.n_keys = N_KEYS,
+	.keys = flow_name_keys,
+	.n_keys = FLOW_NAME_KEYS,
 	.begin = end_flow,
 };

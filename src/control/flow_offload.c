@@ -43,6 +43,8 @@ static void because_of(
 		.reason = explained->offload.reason[side],
 		.now_us = explained->flow->now_us,
 		.retry_us = explained->flow->retry_us[side],
+		.rate = explained->flow->rank[side].rank == 0 ? 0
+							      : explained->flow->rank[side].rate,
 	};
 
 	offload_because(sentence, &of);
@@ -100,6 +102,37 @@ static void add_refusal(json_t *object, const struct explained *explained, unsig
 				abilities->refused[kind].error, abilities->refused[kind].words));
 }
 
+static void add_rate(json_t *object, const char *key, uint32_t rate)
+{
+	json_object_set_new(object, key, answer_tenths((double)rate / RATE_ONE));
+}
+
+/* How busy it is, among whom, and what it would have to be. */
+static void add_rank(json_t *object, const struct explained *explained, unsigned side)
+{
+	const struct agent_rank *rank = &explained->flow->rank[side];
+
+	/* nobody asks for it, or for any */
+	if (rank->rank == 0 || plane_config(explained->plane)->offload.threshold == 0)
+		return;
+	add_rate(object, "rate_pps", rank->rate);
+	answer_number(object, "rank", rank->rank);
+	answer_number(object, "ranked", rank->held);
+	if (rank->room != UINT32_MAX)
+		answer_number(object, "room", rank->room);
+	if (rank->bar != UINT32_MAX)
+		add_rate(object, "needs_pps", rank->bar);
+}
+
+/* What the rule does, while there is one. */
+static void add_how(json_t *object, const struct explained *explained, unsigned side)
+{
+	const struct flow_offload *offload = &explained->offload;
+
+	if (offload_state_holds((enum offload_state)offload->state[side]))
+		json_object_set_new(object, "how", offload_how(offload->full[side]));
+}
+
 static json_t *describe_side(const struct explained *explained, unsigned side)
 {
 	const struct flow_record *record = &explained->flow->record;
@@ -112,6 +145,7 @@ static json_t *describe_side(const struct explained *explained, unsigned side)
 	json_object_set_new(object, "port",
 		answer_string(offload_port_name(explained->plane, port_of(explained, side))));
 	json_object_set_new(object, "state", json_string(offload_state_name(state)));
+	add_how(object, explained, side);
 	if (state >= OFFLOAD_ACCEPTED)
 		json_object_set_new(object, "proven", json_boolean(state == OFFLOAD_PROVEN));
 	json_object_set_new(object, "reason",
@@ -121,6 +155,7 @@ static json_t *describe_side(const struct explained *explained, unsigned side)
 	add_refusal(object, explained, side);
 	add_since(object, explained, side, "since", "for_us");
 	answer_number(object, "packets", flow_packets(record, end));
+	add_rank(object, explained, side);
 	if (explained->flow->nic[side] > 0)
 		answer_number(object, "nic_packets", explained->flow->nic[side]);
 	return object;
@@ -184,6 +219,9 @@ void flow_offload_explain(json_t *line, struct plane *plane, const struct plane_
 	json_object_set_new(line, "where",
 		json_string(offload_state_name(
 			(enum offload_state)explained.offload.state[explained.further])));
+	add_how(line, &explained, explained.further);
+	if (explained.offload.estimated)
+		json_object_set_new(line, "estimated", json_true());
 	because_of(sentence, &explained, explained.further);
 	json_object_set_new(line, "where_because", answer_string(sentence));
 	for (unsigned i = 0; i < 2; i++)

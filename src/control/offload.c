@@ -7,6 +7,7 @@
 #include "control/span.h"
 #include "control/verbs.h"
 #include "export/json.h"
+#include "offload/known.h"
 
 #define ASK "offload show"
 /* Two asks within this have the same rates. */
@@ -145,8 +146,25 @@ static json_t *describe_health(
 	return object;
 }
 
+/* Can flows of the kind be forwarded by the NIC alone? */
+static void describe_full(
+	json_t *line, const struct provider_abilities *abilities, enum provider_kind kind)
+{
+	const struct provider_why *refused = &abilities->full_refused[kind];
+	bool granted = abilities->full[PROVIDER_FORWARDS][kind];
+	json_t *full = json_object();
+
+	json_object_set_new(full, "granted", json_boolean(granted));
+	if (granted)
+		json_object_set_new(full, "shape", answer_string(abilities->full_shape[kind]));
+	else if (refused->error != 0)
+		json_object_set_new(
+			full, "refusal", offload_refusal(refused->error, refused->words));
+	json_object_set_new(line, "full", full);
+}
+
 static json_t *describe_kinds(
-	const struct provider_abilities *abilities, const struct health *health)
+	const struct provider_abilities *abilities, const struct health *health, bool full)
 {
 	json_t *kinds = json_object();
 
@@ -164,13 +182,15 @@ static json_t *describe_kinds(
 				kind, "refusal", offload_refusal(refused->error, refused->words));
 		if (health_kind_out(health, (enum provider_kind)i) != 0)
 			json_object_set_new(kind, "markless", json_true());
+		if (full)
+			describe_full(kind, abilities, (enum provider_kind)i);
 		json_object_set_new(kinds, provider_kind_name((enum provider_kind)i), kind);
 	}
 	return kinds;
 }
 
-static void describe_abilities(
-	json_t *line, const struct provider_abilities *abilities, const struct health *health)
+static void describe_abilities(json_t *line, const struct provider_abilities *abilities,
+	const struct health *health, bool full)
 {
 	json_object_set_new(line, "nic", answer_string(abilities->nic));
 	json_object_set_new(line, "back_end", answer_string(abilities->back_end));
@@ -179,7 +199,30 @@ static void describe_abilities(
 	answer_number(line, "mark_bits", abilities->mark_bits);
 	answer_number(line, "mark_max", abilities->mark_max);
 	json_object_set_new(line, "counts", json_boolean(abilities->counts));
-	json_object_set_new(line, "kinds", describe_kinds(abilities, health));
+	if (full)
+		json_object_set_new(line, "exact", json_boolean(abilities->exact));
+	json_object_set_new(line, "kinds", describe_kinds(abilities, health, full));
+}
+
+/* What an earlier `millrace probe` found out of such a card. */
+static void describe_known(json_t *line, const struct known *known)
+{
+	json_t *object;
+
+	if (known == NULL)
+		return;
+	object = json_object();
+	json_object_set_new(object, "time", answer_string(known->time));
+	if (known->sized) {
+		answer_number(object, "rules", known->rules);
+		json_object_set_new(object, "full", json_boolean(known->full));
+		answer_number(object, "inserts_per_s", known->inserts_per_s);
+		answer_number(object, "deletes_per_s", known->deletes_per_s);
+		answer_number(object, "insert_p99_ns", known->insert_p99_ns);
+		answer_number(object, "delete_p99_ns", known->delete_p99_ns);
+	}
+	answer_number(object, "mark_bits", known->mark_bits);
+	json_object_set_new(line, "probed", object);
 }
 
 /* Flows that are in no state but software are not counted by whoever offloads: they are not here. */
@@ -195,6 +238,9 @@ static void describe_flows(json_t *line, const struct agent_counters *counters)
 	}
 	answer_number(flows, "proven", counters->flows[OFFLOAD_PROVEN]);
 	json_object_set_new(line, "flows", flows);
+	answer_number(line, "forwarded", counters->forwarded);
+	answer_number(line, "forwarded_bytes", counters->forwarded_bytes);
+	answer_number(line, "unaccounted", counters->unaccounted);
 	answer_number(line, "refused", counters->refused);
 	answer_number(line, "displaced", counters->displaced);
 	answer_number(line, "no_slot", counters->no_slot);
@@ -222,8 +268,8 @@ static void describe_installer(json_t *line, struct control *control, unsigned p
 
 	json_object_set_new(line, "ready", json_boolean(installer_ready(installer)));
 	if (installer_ready(installer))
-		describe_abilities(
-			line, installer_abilities(installer), installer_health(installer));
+		describe_abilities(line, installer_abilities(installer),
+			installer_health(installer), plane_config(control->plane)->offload.full);
 	if (installer_trial_us(installer) != 0)
 		answer_number(
 			line, "trial_in_us", span_since(installer_trial_us(installer), now_us));
@@ -259,6 +305,7 @@ static int describe(struct answer *answer, unsigned port, json_t *line)
 	json_object_set_new(line, "port", answer_string(plane_config(plane)->port[port]->name));
 	answer_number(line, "wire", port / 2);
 	json_object_set_new(line, "offload", json_boolean(installer != NULL));
+	describe_known(line, plane_config(plane)->offload.known[port]);
 	if (!installer) {
 		describe_none(line, plane, port);
 		return 0;

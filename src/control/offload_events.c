@@ -190,7 +190,7 @@ static int write_line(struct answer *answer, const struct offload_change *change
 	if (!room)
 		return 0;
 	json_t *line = describe(answer->plane, change);
-	size_t length = json_dumpb(line, room, LINE_MAX_BYTES - 1, JSON_COMPACT);
+	size_t length = json_dumpb(line, room, LINE_MAX_BYTES - 1, ANSWER_JSON);
 
 	json_decref(line);
 	if (length == 0 || length >= LINE_MAX_BYTES)

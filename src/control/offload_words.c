@@ -6,6 +6,7 @@
 
 #include "control/answer.h"
 #include "control/span.h"
+#include "offload/rate.h"
 
 const char *offload_errno(char text[24], int error)
 {
@@ -16,6 +17,11 @@ const char *offload_errno(char text[24], int error)
 	else
 		snprintf(text, 24, "%d", error);
 	return text;
+}
+
+json_t *offload_how(bool full)
+{
+	return json_string(full ? "full" : "mark");
 }
 
 json_t *offload_refusal(int error, const char *words)
@@ -165,6 +171,7 @@ static void explain_breaker(char sentence[OFFLOAD_SENTENCE_MAX], const struct of
 static bool explain_number(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of)
 {
 	const struct plane_offload *config = &plane_config(of->plane)->offload;
+	const char *many = config->threshold == 1 ? "" : "s";
 	char threshold[TEXT_NUMBER_MAX], slots[TEXT_NUMBER_MAX];
 
 	text_grouped(threshold, config->threshold);
@@ -174,16 +181,21 @@ static bool explain_number(char sentence[OFFLOAD_SENTENCE_MAX], const struct off
 			text_grouped(slots, config->slots));
 	else if (of->reason == OFFLOAD_BUSY && config->threshold > 0)
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"its rate reached the threshold of %s packets a second", threshold);
+			"its rate reached the threshold of %s packet%s a second", threshold, many);
+	else if (of->reason == OFFLOAD_QUIET && config->threshold > 0 &&
+		 of->rate >= rate_of_pps(config->threshold))
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"it is busy enough, and is asked for when one of its packets is looked at: "
+			"few are");
 	else if (of->reason == OFFLOAD_QUIET && config->threshold > 0)
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"its rate is below the threshold of %s packets a second, or was not "
+			"its rate is below the threshold of %s packet%s a second, or was not "
 			"measured yet",
-			threshold);
+			threshold, many);
 	else if (of->reason == OFFLOAD_SLOWED)
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"its rate fell below half of the threshold of %s packets a second",
-			threshold);
+			"its rate fell below half of the threshold of %s packet%s a second",
+			threshold, many);
 	else
 		return false;
 	return true;
@@ -308,8 +320,10 @@ void offload_describe_change(
 	if (change->kind == CHANGE_FLOW) {
 		json_object_set_new(line, "before", json_string(offload_state_name(before)));
 		json_object_set_new(line, "after", json_string(offload_state_name(after)));
-		if (after >= OFFLOAD_ACCEPTED)
+		if (after >= OFFLOAD_ACCEPTED) {
+			json_object_set_new(line, "how", offload_how(change->full));
 			json_object_set_new(line, "proven", json_boolean(after == OFFLOAD_PROVEN));
+		}
 		json_object_set_new(
 			line, "reason", json_string(offload_reason_name(change->reason)));
 		if (after == OFFLOAD_QUEUED && change->detail > 0)

@@ -4,6 +4,7 @@
 /* What several answers say of offload: reasons as sentences, refusals, and changes. */
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "path/plane_offload.h"
@@ -18,6 +19,7 @@ struct offload_case {
 	uint8_t reason;
 	uint64_t now_us;
 	uint64_t retry_us; /* 0: any time */
+	uint32_t rate;	   /* of the direction, as of offload/rate.h; 0: not known */
 };
 
 /* Why it is so now, with what belongs to it: threshold, errno, times. */
@@ -39,6 +41,9 @@ const char *offload_errno(char text[24], int error);
 
 /* {"errno":"EINVAL","words":"..."}; words are absent where the driver had none. NULL without memory. */
 json_t *offload_refusal(int error, const char *words);
+
+/* What a rule does: "full", or "mark". */
+json_t *offload_how(bool full);
 
 /* The name of a port of the plane, "?" where there is none. */
 const char *offload_port_name(const struct plane *plane, unsigned port);

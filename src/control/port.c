@@ -58,8 +58,8 @@ static void describe_traffic(json_t *line, const struct plane_snapshot *snapshot
 	answer_number(line, "tx_bytes", sum.tx_bytes);
 }
 
-/* Absent where the driver does not count. */
-static void describe_nic(json_t *line, const struct port *port)
+/* Absent where the driver does not count, and while the port is restarted. */
+static void describe_nic(json_t *line, struct port *port)
 {
 	struct rte_eth_stats stats = {0};
 	json_t *nic;

@@ -11,6 +11,7 @@ const struct answer_verb *const answer_verbs[] = {
 	&drop_show,
 	&offload_show,
 	&offload_events,
+	&offload_check,
 	&event_follow,
 	&config_show,
 };

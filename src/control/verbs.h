@@ -17,6 +17,7 @@ extern const struct answer_verb wire_show;
 extern const struct answer_verb drop_show;
 extern const struct answer_verb event_follow;
 extern const struct answer_verb config_show;
-/* offload.c, offload_events.c */
+/* offload.c, offload_events.c, offload_check.c */
 extern const struct answer_verb offload_show;
 extern const struct answer_verb offload_events;
+extern const struct answer_verb offload_check;

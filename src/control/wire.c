@@ -20,6 +20,9 @@ static json_t *describe(
 	answer_number(line, "delivered", counters->delivered);
 	answer_number(line, "dropped", path_counters_dropped(counters));
 	answer_number(line, "held", counters->held);
+	answer_number(line, "nic_forwarded", counters->nic_forwarded);
+	answer_number(line, "nic_forwarded_bytes", counters->nic_forwarded_bytes);
+	answer_number(line, "nic_unaccounted", counters->nic_unaccounted);
 	answer_number(line, "fragments_untied", counters->fragments_untied);
 	answer_number(line, "icmp_untied", counters->icmp_untied);
 	answer_number(line, "flows", snapshot->wire_flows[wire]);

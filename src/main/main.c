@@ -18,6 +18,7 @@
 #include "bench/bench.h"
 #endif
 #include "main/config_check.h"
+#include "main/probe.h"
 #include "main/replay.h"
 #include "main/run.h"
 #include "millrace_version.h"
@@ -57,6 +58,7 @@ static const struct {
 } commands[] = {
 	{"run", run_main, "carry packets between live ports, flow by flow", true},
 	{"replay", replay_main, "run the engine over captures, flow records out", true},
+	{"probe", probe_main, "what a network card does with flow rules, by trial", true},
 #ifdef MILLRACE_BENCH
 	{"bench", bench_main, "measure this machine, side by side with the best known way", true},
 #else

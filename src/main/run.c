@@ -12,6 +12,7 @@
 
 #include "base/mapping.h"
 #include "main/dpdk.h"
+#include "main/known_port.h"
 #include "main/run_parts.h"
 #include "packet/hash.h"
 #include "port/rss.h"
@@ -95,6 +96,8 @@ static int open_ports(struct run *run, struct error *error)
 		ret = port_open(&run->ports[i], &config, run_say, run, error);
 		if (ret == 0 && i % 2 == 1)
 			ret = port_check_wire(run->ports[i - 1], run->ports[i], error);
+		if (ret == 0 && config.offload_places != 0)
+			run->known[i] = known_port_load(run->ports[i], run_say, run);
 	}
 	return ret;
 }
@@ -144,16 +147,21 @@ static struct plane_offload offload_of(const struct run *run)
 	const struct run_config *config = &run->config;
 	struct plane_offload offload = {
 		.on = config->offload.on,
+		.full = config->offload.full,
 		.threshold = config->offload.threshold,
 		.slots = config->offload.slots,
+		.rules = config->offload.rules,
+		.rules_per_s = config->offload.rules_per_s,
 		.verify_one_in = config->offload.verify_one_in,
 		.counters = config->offload.counters,
 		.restart = config->offload.restart,
 	};
 
-	for (unsigned i = 0; i < run_n_ports(run); i++)
+	for (unsigned i = 0; i < run_n_ports(run); i++) {
 		offload.off_port[i] =
 			!run_config_offloads(config, config->wires[i / 2].port[i % 2]);
+		offload.known[i] = run->known[i];
+	}
 	return offload;
 }
 
@@ -233,6 +241,8 @@ static void destroy_all(struct run *run)
 	for (unsigned i = 0; i < run_n_ports(run); i++)
 		port_close(run->ports[i]);
 	plane_destroy(run->plane);
+	for (unsigned i = 0; i < run_n_ports(run); i++)
+		free(run->known[i]);
 	exporter_destroy(run->exporter);
 	if (run->signals >= 0)
 		close(run->signals);

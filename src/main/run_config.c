@@ -22,8 +22,11 @@ const struct option run_options[] = {
 	{"output", required_argument, NULL, RUN_OPTION_OUTPUT},
 	{"socket", required_argument, NULL, RUN_OPTION_SOCKET},
 	{"offload", required_argument, NULL, RUN_OPTION_OFFLOAD},
+	{"offload-mode", required_argument, NULL, RUN_OPTION_OFFLOAD_MODE},
 	{"offload-threshold", required_argument, NULL, RUN_OPTION_OFFLOAD_THRESHOLD},
 	{"offload-slots", required_argument, NULL, RUN_OPTION_OFFLOAD_SLOTS},
+	{"offload-rules", required_argument, NULL, RUN_OPTION_OFFLOAD_RULES},
+	{"offload-rules-per-second", required_argument, NULL, RUN_OPTION_OFFLOAD_RULES_PER_SECOND},
 	{"offload-verify", required_argument, NULL, RUN_OPTION_OFFLOAD_VERIFY},
 	{"offload-counters", required_argument, NULL, RUN_OPTION_OFFLOAD_COUNTERS},
 	{"offload-restart", required_argument, NULL, RUN_OPTION_OFFLOAD_RESTART},
@@ -181,13 +184,20 @@ int run_config_check_except(const struct run_config *config, run_where_fn where,
 	return 0;
 }
 
-int run_config_complete(struct run_config *config, struct error *error)
+int run_config_complete(struct run_config *config, const char *where_rate, struct error *error)
 {
 	const char *directory = getenv("XDG_RUNTIME_DIR");
 
 	/* each worker has numbers of its own */
 	if (config->offload.slots < config->engine.workers)
 		config->offload.slots = config->engine.workers;
+	/* and a part of the limit, which is none where it is 0 */
+	if (config->offload.on && config->offload.rules_per_s != 0 &&
+		config->offload.rules_per_s < config->engine.workers)
+		return error_set(error, -EINVAL,
+			"%s %u: %u workers need one each; %u or more, or 0 for no limit",
+			where_rate, config->offload.rules_per_s, config->engine.workers,
+			config->engine.workers);
 	if (config->socket)
 		return 0;
 	if (asprintf(&config->socket, "%s/millrace.sock",

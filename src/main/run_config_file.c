@@ -158,6 +158,7 @@ int run_config_read_bytes(struct run_config *config, const char *name, const cha
 {
 	struct loading loading = {.config = config, .error = error};
 	struct run_places *places = NULL;
+	char path[RUN_PATH_MAX], where[RUN_WHERE_MAX];
 
 	run_config_init(config);
 	int ret = run_places_read(&places, name, bytes, size, error);
@@ -165,10 +166,14 @@ int run_config_read_bytes(struct run_config *config, const char *name, const cha
 	if (ret == 0) {
 		loading.places = places;
 		ret = load(&loading, bytes, size);
-		run_places_destroy(places);
 	}
-	if (ret == 0)
-		ret = run_config_complete(config, error);
+	if (ret == 0) {
+		snprintf(path, sizeof(path), "offload.%s",
+			run_offload_key(RUN_OFFLOAD_RULES_PER_SECOND));
+		run_places_where(places, path, where);
+		ret = run_config_complete(config, where, error);
+	}
+	run_places_destroy(places);
 	/* -EINVAL is kept for the command line */
 	return ret == -EINVAL ? -EBADMSG : ret;
 }

@@ -73,8 +73,11 @@ static json_t *offload(const struct run_config *config)
 	json_t *object = json_object(), *except = json_array();
 
 	json_object_set_new(object, "enabled", json_boolean(from->on));
+	json_object_set_new(object, "mode", text(from->full ? "full" : "mark"));
 	json_object_set_new(object, "threshold", number(from->threshold));
 	json_object_set_new(object, "slots", number(from->slots));
+	json_object_set_new(object, "rules", number(from->rules));
+	json_object_set_new(object, "rules-per-second", number(from->rules_per_s));
 	json_object_set_new(object, "verify",
 		from->verify_one_in == 1 ? json_string("always")
 					 : json_sprintf("sampled:%u", from->verify_one_in));

@@ -9,14 +9,19 @@
 
 /* More than any wire carries. */
 #define THRESHOLD_MAX 1000000000
+/* More than any card does. */
+#define RULES_PER_S_MAX 1000000000
 #define SAMPLED "sampled:"
 
 const char *run_offload_key(enum run_offload_key key)
 {
 	static const char *const keys[RUN_OFFLOAD_N_KEYS] = {
 		[RUN_OFFLOAD_ENABLED] = "enabled",
+		[RUN_OFFLOAD_MODE] = "mode",
 		[RUN_OFFLOAD_THRESHOLD_KEY] = "threshold",
 		[RUN_OFFLOAD_SLOTS_KEY] = "slots",
+		[RUN_OFFLOAD_RULES] = "rules",
+		[RUN_OFFLOAD_RULES_PER_SECOND] = "rules-per-second",
 		[RUN_OFFLOAD_VERIFY] = "verify",
 		[RUN_OFFLOAD_COUNTERS] = "counters",
 		[RUN_OFFLOAD_RESTART] = "restart",
@@ -35,6 +40,18 @@ void run_offload_init(struct run_offload *offload)
 		.verify_one_in = 1,
 		.counters = true,
 	};
+}
+
+static int set_mode(
+	struct run_offload *offload, const char *where, const char *value, struct error *error)
+{
+	static const char *const modes[] = {"mark", "full"};
+	unsigned mode;
+	int ret = option_word(where, value, modes, sizeof(modes) / sizeof(modes[0]), &mode, error);
+
+	if (ret == 0)
+		offload->full = mode == 1;
+	return ret;
 }
 
 static int set_verify(
@@ -99,12 +116,19 @@ int run_offload_set(struct run_offload *offload, enum run_offload_key key, const
 	switch (key) {
 	case RUN_OFFLOAD_ENABLED:
 		return option_on_off(where, value, &offload->on, error);
+	case RUN_OFFLOAD_MODE:
+		return set_mode(offload, where, value, error);
 	case RUN_OFFLOAD_THRESHOLD_KEY:
 		return option_range(
 			where, value, value, 0, THRESHOLD_MAX, &offload->threshold, error);
 	case RUN_OFFLOAD_SLOTS_KEY:
 		return option_number(
 			where, value, value, RUN_OFFLOAD_SLOTS_MAX, &offload->slots, error);
+	case RUN_OFFLOAD_RULES:
+		return option_range(where, value, value, 0, UINT32_MAX, &offload->rules, error);
+	case RUN_OFFLOAD_RULES_PER_SECOND:
+		return option_range(
+			where, value, value, 0, RULES_PER_S_MAX, &offload->rules_per_s, error);
 	case RUN_OFFLOAD_VERIFY:
 		return set_verify(offload, where, value, error);
 	case RUN_OFFLOAD_COUNTERS:

@@ -13,14 +13,17 @@
 #include "base/error.h"
 #include "path/plane.h"
 
-#define RUN_OFFLOAD_THRESHOLD 1000
+#define RUN_OFFLOAD_THRESHOLD 1
 #define RUN_OFFLOAD_SLOTS 65536
 #define RUN_OFFLOAD_SLOTS_MAX 2097152
 
 struct run_offload {
 	bool on;
-	uint32_t threshold;	/* packets a second; 0: every flow at once */
-	uint32_t slots;		/* a wire */
+	bool full;	      /* flows are forwarded by the NIC alone, where it can; else marked */
+	uint32_t threshold;   /* packets a second; 0: every flow at once */
+	uint32_t slots;	      /* a wire */
+	uint32_t rules;	      /* a port; 0: as many as it takes */
+	uint32_t rules_per_s; /* a port; 0: as many as it does */
 	uint32_t verify_one_in; /* 1: every marked packet */
 	bool counters;
 	bool restart;
@@ -32,8 +35,11 @@ struct run_offload {
 /* The keys with one value, in the order of enum run_option; of the list `except` the items. */
 enum run_offload_key {
 	RUN_OFFLOAD_ENABLED,
+	RUN_OFFLOAD_MODE,
 	RUN_OFFLOAD_THRESHOLD_KEY,
 	RUN_OFFLOAD_SLOTS_KEY,
+	RUN_OFFLOAD_RULES,
+	RUN_OFFLOAD_RULES_PER_SECOND,
 	RUN_OFFLOAD_VERIFY,
 	RUN_OFFLOAD_COUNTERS,
 	RUN_OFFLOAD_RESTART,

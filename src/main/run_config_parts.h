@@ -22,8 +22,11 @@ enum run_option {
 	RUN_OPTION_TELEMETRY,
 	/* in the order of enum run_offload_key */
 	RUN_OPTION_OFFLOAD,
+	RUN_OPTION_OFFLOAD_MODE,
 	RUN_OPTION_OFFLOAD_THRESHOLD,
 	RUN_OPTION_OFFLOAD_SLOTS,
+	RUN_OPTION_OFFLOAD_RULES,
+	RUN_OPTION_OFFLOAD_RULES_PER_SECOND,
 	RUN_OPTION_OFFLOAD_VERIFY,
 	RUN_OPTION_OFFLOAD_COUNTERS,
 	RUN_OPTION_OFFLOAD_RESTART,
@@ -75,8 +78,11 @@ int run_config_check_except(const struct run_config *config, run_where_fn where,
 
 void run_config_init(struct run_config *config);
 
-/* What is left to itself: the default socket. */
-int run_config_complete(struct run_config *config, struct error *error);
+/*
+ * What is left to itself: the default socket; and what depends on more than one value. `where_rate` is
+ * that of the limit of rules a second.
+ */
+int run_config_complete(struct run_config *config, const char *where_rate, struct error *error);
 
 /* Keeps the name of the file that was read. */
 int run_config_name(struct run_config *config, const char *file, struct error *error);

@@ -169,6 +169,9 @@ static void tell_totals(struct run *run, const struct exporter_totals *records)
 		text_grouped(reports, records->records));
 	if (run->config.output != NULL)
 		fprintf(stderr, ", %s lost", text_grouped(lost, n_lost(records)));
+	if (sum.nic_forwarded != 0)
+		fprintf(stderr, "; besides, %s packets sent on by NICs alone",
+			text_grouped(out, sum.nic_forwarded));
 	fprintf(stderr, "\n");
 }
 

@@ -13,6 +13,8 @@
 struct run {
 	struct run_config config;
 	struct port *ports[PLANE_MAX_PORTS]; /* two a wire */
+	struct known
+		*known[PLANE_MAX_PORTS]; /* of their cards, by an earlier probe; NULL: nothing */
 	struct exporter *exporter;
 	struct plane *plane;
 	struct control *control;

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* offload check: would a flow like this one go into the NIC now, at each port of its wire, and if not, why? */
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+
+#include "base/text.h"
+#include "control/flow_name.h"
+#include "control/offload_words.h"
+#include "control/parts.h"
+#include "control/verbs.h"
+#include "offload/rate.h"
+
+#define ASK "offload check"
+/* What is in the way where it is none of the engine's reasons, but a card that is full. */
+#define NO_ROOM "no_room"
+
+/* A port, as asked for one flow. */
+struct checked {
+	struct plane *plane;
+	const struct flow_key *key;
+	const struct plane_flow *flow; /* NULL: there is no such flow */
+	const struct agent_rank *rank; /* by side: what it is, or would be, held against */
+	struct installer *installer;   /* NULL: nobody installs rules there */
+	struct plane_slots slots;
+	unsigned port;
+	uint64_t now_us;
+};
+
+/* What the port says to any flow of this kind; OFFLOAD_QUIET: nothing. */
+static uint8_t reason_of_port(const struct checked *checked)
+{
+	const struct plane_offload *config = &plane_config(checked->plane)->offload;
+
+	if (checked->installer == NULL)
+		return config->on && !config->off_port[checked->port] ? OFFLOAD_NO_NIC
+								      : OFFLOAD_OFF;
+	return installer_reason(checked->installer, provider_kind(checked->key));
+}
+
+static bool is_asked_in(const struct checked *checked)
+{
+	return checked->flow != NULL &&
+	       checked->flow->offload.state[checked->port % 2] != OFFLOAD_SOFTWARE;
+}
+
+/* What marks of a wire are made of waits for both of its ports. */
+static bool is_unsettled(const struct checked *checked)
+{
+	return checked->installer != NULL && installer_ready(checked->installer) &&
+	       checked->slots.n == 0;
+}
+
+/* What is in the way; OFFLOAD_QUIET: nothing. */
+static uint8_t reason_of(const struct checked *checked)
+{
+	uint8_t reason = reason_of_port(checked);
+
+	if (reason != OFFLOAD_QUIET || is_asked_in(checked))
+		return reason;
+	if (is_unsettled(checked))
+		return OFFLOAD_TRIAL;
+	if (checked->flow != NULL && checked->flow->retry_us[checked->port % 2] > checked->now_us)
+		return checked->flow->offload.reason[checked->port % 2];
+	const struct agent_rank *rank = &checked->rank[checked->port % 2];
+	const bool short_of_slots =
+		checked->slots.used >= checked->slots.n || (rank->room != 0 && !rank->has_slots);
+
+	/* with a flow that gives way its slot becomes free, too */
+	const bool gives_way = rank->room != 0 && rank->bar != UINT32_MAX &&
+			       plane_config(checked->plane)->offload.threshold > 0;
+
+	return short_of_slots && !gives_way ? OFFLOAD_NO_SLOT : OFFLOAD_QUIET;
+}
+
+/* All places that the flow's worker may have are taken. */
+static bool is_full(const struct checked *checked)
+{
+	/* without an agent nobody knows of any room */
+	return checked->rank[checked->port % 2].room != 0 &&
+	       !checked->rank[checked->port % 2].has_room && !is_asked_in(checked);
+}
+
+/* Nobody gives way to it: all are wanted, or no flow that is there may be asked to leave now. */
+static bool is_shut(const struct checked *checked)
+{
+	return is_full(checked) && (plane_config(checked->plane)->offload.threshold == 0 ||
+					   checked->rank[checked->port % 2].bar == UINT32_MAX);
+}
+
+static void because_of(
+	char sentence[OFFLOAD_SENTENCE_MAX], const struct checked *checked, uint8_t reason)
+{
+	const struct offload_case of = {
+		.plane = checked->plane,
+		.key = checked->key,
+		.port = checked->port,
+		.reason = reason,
+		.now_us = checked->now_us,
+		.retry_us = checked->flow ? checked->flow->retry_us[checked->port % 2] : 0,
+	};
+
+	offload_because(sentence, &of);
+}
+
+/* What its driver said, where that is the reason. */
+static void add_refusal(json_t *line, const struct checked *checked, uint8_t reason)
+{
+	enum provider_kind kind = provider_kind(checked->key);
+	const struct provider_why *why;
+
+	if (checked->installer == NULL || kind == PROVIDER_N_KINDS ||
+		(reason != OFFLOAD_KIND && reason != OFFLOAD_TRIAL))
+		return;
+	why = &installer_abilities(checked->installer)->refused[kind];
+	if (why->error != 0)
+		json_object_set_new(line, "refusal", offload_refusal(why->error, why->words));
+}
+
+static void say_no(json_t *line, const struct checked *checked, uint8_t reason)
+{
+	char sentence[OFFLOAD_SENTENCE_MAX];
+
+	if (reason == OFFLOAD_TRIAL && is_unsettled(checked))
+		snprintf(sentence, sizeof(sentence),
+			"what marks of the wire are made of is not settled yet");
+	else
+		because_of(sentence, checked, reason);
+	json_object_set_new(line, "would", json_false());
+	json_object_set_new(line, "reason", json_string(offload_reason_name(reason)));
+	json_object_set_new(line, "because", answer_string(sentence));
+	add_refusal(line, checked, reason);
+}
+
+static void say_shut(json_t *line, const struct checked *checked)
+{
+	char sentence[OFFLOAD_SENTENCE_MAX], text[TEXT_NUMBER_MAX];
+
+	snprintf(sentence, sizeof(sentence),
+		"the card has no room for more than %s rules, and no flow in it gives way now",
+		text_grouped(text, checked->rank[checked->port % 2].room));
+	json_object_set_new(line, "would", json_false());
+	json_object_set_new(line, "reason", json_string(NO_ROOM));
+	json_object_set_new(line, "because", answer_string(sentence));
+}
+
+/* When it would go in. */
+static void say_when(char sentence[OFFLOAD_SENTENCE_MAX], const struct checked *checked)
+{
+	const uint32_t threshold = plane_config(checked->plane)->offload.threshold;
+	const uint32_t bar = checked->rank[checked->port % 2].bar;
+	char text[TEXT_NUMBER_MAX];
+
+	if (threshold == 0)
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX, "with its first packet");
+	else if (!is_full(checked))
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"when its packets come by this port at %s a second or more",
+			text_grouped(text, threshold));
+	else
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"when its packets come by this port at %s a second or more, as all "
+			"places are taken: the least busy flow gives way",
+			text_grouped(text, (bar + (uint64_t)RATE_ONE - 1) / RATE_ONE));
+}
+
+static void say_yes(json_t *line, const struct checked *checked)
+{
+	enum provider_kind kind = provider_kind(checked->key);
+	const struct provider_abilities *abilities = installer_abilities(checked->installer);
+	const struct plane_config *config = plane_config(checked->plane);
+	const bool full = config->offload.full && abilities->full[PROVIDER_FORWARDS][kind] &&
+			  !(config->tcp_strict && checked->key->proto == IPPROTO_TCP);
+	char sentence[OFFLOAD_SENTENCE_MAX];
+
+	say_when(sentence, checked);
+	json_object_set_new(line, "would", json_true());
+	json_object_set_new(line, "how", offload_how(full));
+	json_object_set_new(line, "shape",
+		answer_string(full ? abilities->full_shape[kind] : abilities->shape[kind]));
+	json_object_set_new(line, "because", answer_string(sentence));
+}
+
+/* Of a flow that is there: where it is handled now. */
+static void say_now(json_t *line, const struct checked *checked)
+{
+	const struct plane_flow *flow = checked->flow;
+	unsigned side = checked->port % 2;
+	enum offload_state state = (enum offload_state)flow->offload.state[side];
+	char sentence[OFFLOAD_SENTENCE_MAX];
+	json_t *now = json_object();
+
+	/* nobody tells of it where nobody offloads */
+	if (flow->offload.told) {
+		uint8_t reason = flow->offload.reason[side];
+
+		because_of(sentence, checked, reason);
+		json_object_set_new(now, "reason", json_string(offload_reason_name(reason)));
+		json_object_set_new(now, "because", answer_string(sentence));
+	}
+	json_object_set_new(
+		now, "direction", json_string(side == flow->record.side ? "forward" : "reverse"));
+	json_object_set_new(now, "state", json_string(offload_state_name(state)));
+	if (state >= OFFLOAD_ACCEPTED) {
+		json_object_set_new(now, "how", offload_how(flow->offload.full[side]));
+		json_object_set_new(now, "proven", json_boolean(state == OFFLOAD_PROVEN));
+	}
+	json_object_set_new(line, "now", now);
+}
+
+static json_t *describe(const struct checked *checked)
+{
+	uint8_t reason = reason_of(checked);
+	json_t *line = json_object();
+
+	json_object_set_new(
+		line, "port", answer_string(offload_port_name(checked->plane, checked->port)));
+	answer_number(line, "wire", checked->port / 2);
+	json_object_set_new(
+		line, "kind", json_string(provider_kind_name(provider_kind(checked->key))));
+	if (reason != OFFLOAD_QUIET)
+		say_no(line, checked, reason);
+	else if (is_shut(checked))
+		say_shut(line, checked);
+	else
+		say_yes(line, checked);
+	json_object_set_new(line, "live", json_boolean(checked->flow != NULL));
+	if (checked->flow != NULL)
+		say_now(line, checked);
+	return line;
+}
+
+static int check(struct answer *answer, const struct request_value *values, struct error *error)
+{
+	struct plane *plane = answer->plane;
+	struct plane_flow flow = {.worker = 0};
+	struct flow_key key;
+	int ret = flow_name_key(&key, answer, values, error), found;
+
+	if (ret < 0)
+		return ret;
+	struct checked checked = {
+		.plane = plane, .key = &key, .rank = flow.rank, .now_us = plane_now_us(plane)};
+	unsigned wire = flow_key_wire(&key);
+
+	found = plane_flow(plane, &key, &flow);
+	if (found == 0)
+		checked.flow = &flow;
+	else if (found != -ENOENT)
+		ret = found;
+	if (ret == 0)
+		ret = plane_slots(plane, wire, &checked.slots);
+	for (unsigned side = 0; side < 2 && ret == 0; side++) {
+		checked.port = 2 * wire + side;
+		checked.installer = plane_installer(plane, checked.port);
+		ret = answer_add(answer, describe(&checked));
+	}
+	return ret < 0 ? control_silent(error, ret, ASK) : 0;
+}
+
+const struct answer_verb offload_check = {
+	.ask = ASK,
+	.keys = flow_name_keys,
+	.n_keys = FLOW_NAME_KEYS,
+	.begin = check,
+};

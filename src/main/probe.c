@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The parent: starts the process that touches the device, listens to it, and ends it when it is silent too long. */
+#include "main/probe.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/monotonic.h"
+#include "base/text.h"
+#include "main/probe_parts.h"
+#include "offload/known.h"
+
+#define EXIT_MISUSED 2
+/* Children that are started again after one that did not survive a cell. */
+#define CHILDREN 4
+/* What the last of it may take longer than all was to take. */
+#define GRACE_US 10000000
+#define PROGRESS_US 200000
+/* Where nobody sits at a terminal: a line now and then. */
+#define LINE_US 15000000
+#define ERASE "\r\033[K"
+
+struct probe {
+	struct probe_options options;
+	json_t *report;
+	uint64_t begin_us, deadline_us;
+	/* of the child */
+	pid_t child;
+	int pipe;
+	uint64_t heard_us, allow_us;
+	char step[160];
+	bool ended;	 /* it told so */
+	bool hung, late; /* it was killed */
+	unsigned rules;	 /* that were there at the last step */
+	unsigned lost;	 /* that were there when children ended before their time, and may be so */
+	/* what it said, up to the line that is not complete */
+	char *input;
+	size_t n_input, room;
+	uint64_t shown_us;
+	bool terminal, shown;
+};
+
+/* By the first signal the child is asked to end; the second of a kind kills. */
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int number)
+{
+	(void)number;
+	interrupted = 1;
+}
+
+static void catch_signals(void)
+{
+	const struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESETHAND};
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+static size_t n_cells(const struct probe *probe)
+{
+	return json_array_size(json_object_get(probe->report, "cells"));
+}
+
+static void clear_progress(struct probe *probe)
+{
+	if (probe->shown)
+		fputs(ERASE, stderr);
+	probe->shown = false;
+}
+
+static void show_progress(struct probe *probe)
+{
+	uint64_t now_us = monotonic_us();
+	unsigned all = form_n_patterns() * form_n_actions();
+
+	if (now_us - probe->shown_us < (probe->terminal ? PROGRESS_US : LINE_US))
+		return;
+	probe->shown_us = now_us;
+	probe->shown = probe->terminal;
+	fprintf(stderr, "%s%zu of %u forms  %.100s%s",
+		probe->terminal ? ERASE : "probe: ", n_cells(probe), all, probe->step,
+		probe->terminal ? "" : "\n");
+	fflush(stderr);
+}
+
+static void append(struct probe *probe, const char *list, json_t *value)
+{
+	json_t *array = json_object_get(probe->report, list);
+
+	if (array == NULL) {
+		array = json_array();
+		json_object_set_new(probe->report, list, array);
+	}
+	json_array_append(array, value);
+}
+
+static void take_step(struct probe *probe, const json_t *line)
+{
+	const char *step = json_string_value(json_object_get(line, "step"));
+
+	snprintf(probe->step, sizeof(probe->step), "%s", step);
+	probe->rules = (unsigned)json_integer_value(json_object_get(line, "rules"));
+	probe->allow_us = (uint64_t)json_integer_value(json_object_get(line, "allow_s")) * 1000000;
+}
+
+/* A line of the child's; takes the object. */
+static void take_line(struct probe *probe, json_t *line)
+{
+	static const char *const lists[][2] = {
+		{"cell", "cells"}, {"table", "tables"}, {"indirect", "indirect"}};
+	json_t *value;
+
+	if (json_object_get(line, "step") != NULL)
+		take_step(probe, line);
+	value = json_object_get(line, "set");
+	if (value != NULL)
+		json_object_update(probe->report, value);
+	for (unsigned i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+		value = json_object_get(line, lists[i][0]);
+		if (value != NULL)
+			append(probe, lists[i][1], value);
+	}
+	value = json_object_get(line, "failed");
+	if (value != NULL)
+		json_object_set(probe->report, "failed", value);
+	probe->ended |= json_object_get(line, "end") != NULL;
+	json_decref(line);
+}
+
+/* Whole lines of what was read. */
+static void take_lines(struct probe *probe)
+{
+	char *at = probe->input, *end;
+	size_t left = probe->n_input;
+
+	while ((end = memchr(at, '\n', left)) != NULL) {
+		json_t *line = json_loadb(at, (size_t)(end - at), 0, NULL);
+
+		if (line != NULL)
+			take_line(probe, line);
+		left -= (size_t)(end + 1 - at);
+		at = end + 1;
+	}
+	memmove(probe->input, at, left);
+	probe->n_input = left;
+}
+
+/* False: the child has closed its end. */
+static bool read_some(struct probe *probe)
+{
+	ssize_t got;
+
+	if (probe->room - probe->n_input < 4096) {
+		char *more = realloc(probe->input, probe->room + 65536);
+
+		if (more == NULL)
+			return false;
+		probe->input = more;
+		probe->room += 65536;
+	}
+	got = read(probe->pipe, probe->input + probe->n_input, probe->room - probe->n_input);
+	if (got < 0)
+		return errno == EINTR;
+	if (got == 0)
+		return false;
+	probe->heard_us = monotonic_us();
+	probe->n_input += (size_t)got;
+	take_lines(probe);
+	return true;
+}
+
+static bool is_too_long(struct probe *probe)
+{
+	uint64_t now_us = monotonic_us();
+	uint64_t step_us = probe->options.step_s * UINT64_C(1000000);
+
+	probe->hung =
+		now_us - probe->heard_us > (probe->allow_us > step_us ? probe->allow_us : step_us);
+	probe->late = now_us > probe->deadline_us + GRACE_US + probe->allow_us;
+	return probe->hung || probe->late;
+}
+
+/* Until the child ends, or has to be ended. Its status as of wait(). */
+static int listen_to(struct probe *probe)
+{
+	struct pollfd descriptor = {.fd = probe->pipe, .events = POLLIN};
+	int status = 0;
+	bool open = true, told = false;
+
+	probe->hung = probe->late = probe->ended = false;
+	probe->n_input = 0;
+	probe->allow_us = 0;
+	probe->heard_us = monotonic_us();
+	while (open) {
+		if (poll(&descriptor, 1, 200) > 0)
+			open = read_some(probe);
+		if (interrupted && !told) {
+			kill(probe->child, SIGTERM);
+			told = true;
+		}
+		if (open && is_too_long(probe)) {
+			kill(probe->child, SIGKILL);
+			open = false;
+		}
+		if (!probe->ended)
+			show_progress(probe);
+	}
+	close(probe->pipe);
+	while (waitpid(probe->child, &status, 0) < 0 && errno == EINTR)
+		;
+	return status;
+}
+
+static int start_child(struct probe *probe, unsigned first)
+{
+	int ends[2];
+
+	if (pipe(ends) < 0)
+		return -errno;
+	fflush(NULL);
+	probe->child = fork();
+	if (probe->child == 0) {
+		close(ends[0]);
+		/* what drivers print is not part of the answer */
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		_exit(probe_child(&probe->options, ends[1], probe->begin_us, first));
+	}
+	close(ends[1]);
+	probe->pipe = ends[0];
+	return probe->child < 0 ? -errno : 0;
+}
+
+/* What became of a child that did not come to its end; "" where it did. */
+static void tell_end(const struct probe *probe, int status, char *words, size_t size)
+{
+	words[0] = '\0';
+	if (probe->hung)
+		snprintf(words, size, "no answer for %u s", probe->options.step_s);
+	else if (probe->late)
+		snprintf(words, size, "the time of %u s is over", probe->options.timeout_s);
+	else if (WIFSIGNALED(status))
+		snprintf(words, size, "the driver crashed (%s)", strsignal(WTERMSIG(status)));
+	else if (!probe->ended)
+		snprintf(words, size, "the process that tried it ended by itself");
+}
+
+/* Was it at one of the cells when it ended? */
+static bool was_at_cell(const struct probe *probe)
+{
+	const json_t *report = probe->report;
+
+	return json_object_get(report, "packets") != NULL &&
+	       json_object_get(report, "cells_asked") == NULL &&
+	       n_cells(probe) < form_n_patterns() * form_n_actions();
+}
+
+/* Children one after the other, until one came to its end. */
+static void run_children(struct probe *probe)
+{
+	char words[96] = "", text[320];
+	json_t *lost;
+
+	for (unsigned i = 0; i < CHILDREN; i++) {
+		int ret = start_child(probe, (unsigned)n_cells(probe));
+
+		if (ret < 0) {
+			snprintf(words, sizeof(words), "no process: %s", strerror(-ret));
+			break;
+		}
+		tell_end(probe, listen_to(probe), words, sizeof(words));
+		if (words[0] == '\0' || probe->late || interrupted || !was_at_cell(probe))
+			break;
+		/* rules of a vdev are gone with its process, those of a card perhaps not */
+		if (probe->options.device.kind == PORT_DEVICE_PCI)
+			probe->lost += probe->rules;
+		/* the next one goes on behind that cell */
+		lost = probe_json_lost((unsigned)n_cells(probe), words);
+		if (lost != NULL)
+			append(probe, "cells", lost);
+		json_decref(lost);
+	}
+	clear_progress(probe);
+	if (words[0] == '\0')
+		return;
+	snprintf(text, sizeof(text), "%s, at: %s", words, probe->step);
+	json_object_set_new(probe->report, "ended", json_string(text));
+	/* nobody took them away */
+	json_object_set_new(probe->report, "rules_left", json_integer(probe->rules));
+}
+
+/* Every form was tried, and the child came to its end. */
+static void judge_whole(struct probe *probe)
+{
+	const json_t *report = probe->report;
+	json_int_t left = json_integer_value(json_object_get(report, "rules_left"));
+
+	if (probe->lost > 0)
+		json_object_set_new(probe->report, "rules_left", json_integer(left + probe->lost));
+
+	/* behind the forms, where there was more to be found out */
+	if (interrupted && json_object_get(report, "stopped") == NULL)
+		json_object_set_new(probe->report, "stopped", json_string("interrupted"));
+
+	json_int_t asked = json_integer_value(json_object_get(report, "cells_asked"));
+	bool complete = asked > 0 && n_cells(probe) == (size_t)asked && !interrupted &&
+			json_object_get(report, "ended") == NULL &&
+			json_object_get(report, "stopped") == NULL &&
+			json_object_get(report, "failed") == NULL;
+
+	json_object_set_new(probe->report, "complete", json_boolean(complete));
+}
+
+static void add_time(struct probe *probe)
+{
+	time_t now = time(NULL);
+	char text[32];
+	struct tm utc;
+
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+	json_object_set_new(probe->report, "time", json_string(text));
+	json_object_set_new(probe->report, "took_ms",
+		json_integer((json_int_t)((monotonic_us() - probe->begin_us) / 1000)));
+}
+
+/* Half a report would be taken for all that the card can do. */
+static void keep(struct probe *probe)
+{
+	char directory[PATH_MAX];
+	struct error error;
+	int ret;
+
+	if (probe->options.no_store || !json_is_true(json_object_get(probe->report, "complete")) ||
+		json_object_get(probe->report, "failed") != NULL)
+		return;
+	ret = known_directory(directory, sizeof(directory));
+	if (ret < 0)
+		error_set(&error, ret, "no directory: neither XDG_STATE_HOME nor HOME is set");
+	else
+		ret = known_store(probe->report, directory, &error);
+	if (ret < 0)
+		fprintf(stderr, "millrace: what was found is not kept: %s\n", error.text);
+	json_object_set_new(probe->report, "kept", json_boolean(ret == 0));
+}
+
+static int finish_stdout(int code)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return code;
+	perror("millrace: standard output");
+	return EXIT_FAILURE;
+}
+
+static int report(struct probe *probe)
+{
+	const char *failed = json_string_value(json_object_get(probe->report, "failed"));
+	bool complete = json_is_true(json_object_get(probe->report, "complete"));
+	bool left = json_integer_value(json_object_get(probe->report, "rules_left")) > 0;
+
+	if (failed != NULL)
+		fprintf(stderr, "millrace: %s\n", failed);
+	if (probe->options.json) {
+		json_dumpf(probe->report, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
+		putchar('\n');
+	} else if (json_object_get(probe->report, "driver") != NULL) {
+		probe_text(stdout, probe->report);
+	} else if (failed == NULL) {
+		const char *ended = json_string_value(json_object_get(probe->report, "ended"));
+
+		fprintf(stderr, "millrace: probe: %s\n", ended != NULL ? ended : "interrupted");
+	}
+	return finish_stdout(failed != NULL || !complete || left ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+static int probe_run(struct probe *probe)
+{
+	probe->report = json_object();
+	json_object_set_new(probe->report, "device", json_string(probe->options.device.text));
+	probe->terminal = isatty(STDERR_FILENO);
+	probe->begin_us = probe->shown_us = monotonic_us();
+	probe->deadline_us = probe->begin_us + probe->options.timeout_s * UINT64_C(1000000);
+	catch_signals();
+	run_children(probe);
+	judge_whole(probe);
+	add_time(probe);
+	keep(probe);
+	int code = report(probe);
+
+	json_decref(probe->report);
+	free(probe->input);
+	return code;
+}
+
+int probe_main(int argc, char **argv)
+{
+	struct probe probe = {.pipe = -1};
+	struct error error;
+	int ret = probe_options_parse(&probe.options, argc, argv, &error);
+
+	if (ret == PROBE_HELP) {
+		probe_options_help(stdout);
+		return finish_stdout(EXIT_SUCCESS);
+	}
+	if (ret < 0) {
+		fprintf(stderr, "millrace: %s\n", error.text);
+		return EXIT_MISUSED;
+	}
+	return probe_run(&probe);
+}
