@@ -9,31 +9,36 @@
 #include "cli/when.h"
 #include "cli/where.h"
 
-/* Without --top: room for counters, and no first column. Each fits 100 columns with IPv4. */
+/* "255.255.255.255:65535" */
+#define IPV4_END 21
+
+/* Without --top: room for the state, and no first column. Each fits 100 columns with IPv4 and an open flow. */
 static const struct table_column plain[] = {
 	{"where", 8, false},
 	{"wire", 4, true},
 	{"proto", 5, false},
-	{"initiator", 18, false},
-	{"responder", 17, false},
+	{"initiator", IPV4_END, false},
+	{"responder", IPV4_END, false},
 	{"state", 5, false},
 	{"pkts ->", 9, true},
 	{"<-", 9, true},
 	{"age", 8, true},
 };
 
-/* There is no room for the wire: it stands behind the protocol where it is not 0. */
-#define TOP_COLUMNS(title)                \
-	{                                 \
-		{title, 9, true},         \
-		{"where", 8, false},      \
-		{"proto", 5, false},      \
-		{"initiator", 16, false}, \
-		{"responder", 16, false}, \
-		{"state", 5, false},      \
-		{"pkts ->", 8, true},     \
-		{"<-", 8, true},          \
-		{"age", 8, true},         \
+/*
+ * There is no room for state and wire: they stand behind the protocol, the state where it is not open,
+ * the wire where it is not 0.
+ */
+#define TOP_COLUMNS(title)                      \
+	{                                       \
+		{title, 9, true},               \
+		{"where", 8, false},            \
+		{"proto", 5, false},            \
+		{"initiator", IPV4_END, false}, \
+		{"responder", IPV4_END, false}, \
+		{"pkts ->", 10, true},          \
+		{"<-", 10, true},               \
+		{"age", 8, true},               \
 	}
 
 static const struct table_column top_rate[] = TOP_COLUMNS("rate pps");
@@ -71,6 +76,7 @@ static void begin(struct cli_show *show, enum order order)
 	};
 
 	table_init(&show->table, show->out, columns[order]);
+	table_narrow(&show->table);
 	table_titles(&show->table, order == ORDER_NONE ? N_PLAIN : N_TOP);
 }
 
@@ -100,13 +106,15 @@ static const char *wire_text(const json_t *line, char text[FIELD_MAX])
 	return text;
 }
 
-/* "tcp", and "tcp w1", "tcp w0/7" where the wire has no column of its own. */
-static void proto_cell(struct cli_show *show, const json_t *line, bool wire)
+/* With --top: "tcp", "tcp w1", "tcp w0/7", "udp new", "udp new w1". */
+static void proto_cell(struct cli_show *show, const json_t *line)
 {
-	char proto[FIELD_MAX], number[FIELD_MAX], text[2 * FIELD_MAX + 4];
+	char proto[FIELD_MAX], state[FIELD_MAX], number[FIELD_MAX], text[3 * FIELD_MAX + 4];
+	bool wire = field_number(line, "wire") > 0 || field_number(line, "zone") > 0;
+	bool open = strcmp(field_text(line, "state", state), "open") == 0;
 
-	snprintf(text, sizeof(text), "%s%s%s", field_proto(line, proto), wire ? " w" : "",
-		wire ? wire_text(line, number) : "");
+	snprintf(text, sizeof(text), "%s%s%s%s%s", field_proto(line, proto), open ? "" : " ",
+		open ? "" : state, wire ? " w" : "", wire ? wire_text(line, number) : "");
 	table_cell(&show->table, text);
 }
 
@@ -138,14 +146,16 @@ static void list_line(struct cli_show *show, const json_t *line)
 		begin(show, order);
 	order_cell(show, order, line);
 	where_cell(show, line);
-	if (order == ORDER_NONE)
+	if (order == ORDER_NONE) {
 		table_cell(&show->table, wire_text(line, text));
-	proto_cell(show, line,
-		order != ORDER_NONE &&
-			(field_number(line, "wire") > 0 || field_number(line, "zone") > 0));
+		table_cell(&show->table, field_proto(line, text));
+	} else {
+		proto_cell(show, line);
+	}
 	table_cell(&show->table, field_endpoint(line, "src", "sport", text));
 	table_cell(&show->table, field_endpoint(line, "dst", "dport", text));
-	table_cell(&show->table, field_text(line, "state", text));
+	if (order == ORDER_NONE)
+		table_cell(&show->table, field_text(line, "state", text));
 	table_cell(&show->table, field_grouped(line, "packets", text));
 	table_cell(&show->table, field_grouped(line, "reverse_packets", text));
 	age_cell(show, line);

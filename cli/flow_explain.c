@@ -122,6 +122,35 @@ static void print_tcp(FILE *out, const json_t *line)
 	putc('\n', out);
 }
 
+/*
+ * "1,410 packets a second: rank 12 among 7,168 in the NIC, which has room for 7,168; 30.5 needed to get
+ * in". Among none there is no rank.
+ */
+static void print_rank(FILE *out, const json_t *side)
+{
+	char rate[FIELD_MAX], rank[FIELD_MAX], ranked[FIELD_MAX], room[FIELD_MAX],
+		text[5 * FIELD_MAX];
+	bool ranks = field_number(side, "ranked") > 0;
+	int length;
+
+	if (!field_has(side, "rank"))
+		return;
+	length = snprintf(
+		text, sizeof(text), "%s packets a second", field_decimal(side, "rate_pps", rate));
+	if (ranks)
+		length += snprintf(text + length, sizeof(text) - (size_t)length,
+			": rank %s among %s in the NIC", field_grouped(side, "rank", rank),
+			field_grouped(side, "ranked", ranked));
+	if (field_has(side, "room"))
+		length +=
+			snprintf(text + length, sizeof(text) - (size_t)length, "%s has room for %s",
+				ranks ? ", which" : "; the NIC", field_grouped(side, "room", room));
+	if (field_has(side, "needs_pps"))
+		snprintf(text + length, sizeof(text) - (size_t)length, "; %s needed to get in",
+			field_decimal(side, "needs_pps", room));
+	print_wrapped(out, "     ", text, SIDE);
+}
+
 /* "forward in NIC on eth2 since 12 s: " and why */
 static void print_direction(FILE *out, const json_t *side)
 {
@@ -142,10 +171,39 @@ static void print_direction(FILE *out, const json_t *side)
 			when_span(span, field_number(side, "for_us")));
 	snprintf(head + length, sizeof(head) - length, ":");
 	print_wrapped(out, head, field_text(side, "because", because), SIDE);
+	print_rank(out, side);
 	if (field_has(side, "nic_packets"))
 		fprintf(out, "       the NIC counted %s packets in its rule, we %s in all\n",
 			field_grouped(side, "nic_packets", text),
 			field_grouped(side, "packets", because));
+}
+
+static bool is_full(const json_t *line)
+{
+	char text[FIELD_MAX];
+
+	return strcmp(field_text(line, "how", text), "full") == 0;
+}
+
+/* Is there a rule, or was there one as far as is known, by which the NIC sends packets on alone? */
+static bool was_full(const json_t *line)
+{
+	static const char *const lists[] = {"directions", "changes"};
+	const json_t *one;
+	size_t at;
+
+	for (unsigned i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		json_array_foreach(json_object_get(line, lists[i]), at, one)
+		{
+			if (is_full(one))
+				return true;
+		}
+	return is_full(line);
+}
+
+static const char *nic_text(const json_t *line)
+{
+	return is_full(line) ? "by the NIC alone" : "in NIC";
 }
 
 static void print_where(FILE *out, const json_t *line)
@@ -156,21 +214,27 @@ static void print_where(FILE *out, const json_t *line)
 	size_t i;
 
 	if (field_has(line, "where")) {
-		bool nic = strcmp(where_text(line, "where", where), "in NIC") == 0;
+		bool nic = strcmp(field_text(line, "where", where), "in_hw") == 0;
 		bool plain = nic || strcmp(where, "software") == 0;
+
+		where_text(line, "where", where);
 
 		/* on its way to the NIC or back it is in software, too */
 		snprintf(head, sizeof(head),
-			"handled %s%s%s%s because:", nic ? where : "in software", plain ? "" : " (",
-			plain ? "" : where, plain ? "" : ")");
+			"handled %s%s%s%s because:", nic ? nic_text(line) : "in software",
+			plain ? "" : " (", plain ? "" : where, plain ? "" : ")");
 		print_wrapped(out, head, field_text(line, "where_because", because), SENTENCE);
 	}
 	json_array_foreach(sides, i, side) print_direction(out, side);
 	if (json_is_null(json_object_get(line, "marked_packets")))
 		fputs(" marked by the NIC: not known any more\n", out);
 	else if (field_number(line, "marked_packets") > 0)
-		fprintf(out, " marked by the NIC: %s of %s packets\n",
+		fprintf(out, " marked by the NIC%s: %s of %s packets\n",
+			was_full(line) ? ", or sent on by it alone" : "",
 			field_grouped(line, "marked_packets", where), text_grouped(back, all));
+	if (json_is_true(json_object_get(line, "estimated")))
+		fputs(" estimated: the NIC did not tell the last packets that it sent on alone\n",
+			out);
 	if (field_has(line, "verdict"))
 		fprintf(out, " verdict %s -> and %s <-\n", field_text(line, "verdict", where),
 			field_text(line, "reverse_verdict", back));

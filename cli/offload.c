@@ -49,7 +49,7 @@ static void print_head(FILE *out, const json_t *line)
 	putc('\n', out);
 	if (field_has(line, "unable"))
 		print_wrapped(out,
-			field_has(line, "trial_in_us") ? "         not tried yet:"
+			field_has(line, "trial_in_us") ? "         not known yet:"
 						       : "         no offload:",
 			field_text(line, "unable", text), FURTHER);
 }
@@ -110,6 +110,25 @@ static void print_table(FILE *out, const json_t *line)
 		fprintf(out, ", the oldest since %s",
 			when_span(span, field_number(line, "oldest_us")));
 	putc('\n', out);
+}
+
+/* "probed: 7,168 rules, 45,000 inserts a second, 2026-11-23" */
+static void print_known(FILE *out, const json_t *line)
+{
+	const json_t *known = json_object_get(line, "probed");
+	char rules[FIELD_MAX], inserts[FIELD_MAX], bits[FIELD_MAX], time[FIELD_MAX];
+
+	if (!json_is_object(known))
+		return;
+	fputs(INDENT "probed: ", out);
+	if (field_has(known, "rules"))
+		fprintf(out, "%s rules%s, %s inserts a second, ",
+			field_grouped(known, "rules", rules),
+			json_is_false(json_object_get(known, "full")) ? " or more" : "",
+			field_grouped(known, "inserts_per_s", inserts));
+	if (field_number(known, "mark_bits") > 0)
+		fprintf(out, "marks of %s bits, ", field_text(known, "mark_bits", bits));
+	fprintf(out, "%.10s\n", field_text(known, "time", time));
 }
 
 static void print_calls(FILE *out, const json_t *line)
@@ -248,10 +267,39 @@ static void print_latency(FILE *out, const json_t *line)
 	}
 }
 
+/* "not taken: EINVAL no such port", of an object that was not granted, behind `before`. */
+static void print_not_taken(
+	FILE *out, const char *before, const json_t *object, bool trying, int indent)
+{
+	const json_t *refusal = json_object_get(object, "refusal");
+	char head[64 + FIELD_MAX], text[FIELD_MAX], words[FIELD_MAX];
+
+	snprintf(head, sizeof(head), "%.40s%s%s%s", before, trying ? "not known yet" : "not taken",
+		refusal ? ": " : "", refusal ? field_text(refusal, "errno", text) : "");
+	print_wrapped(out, head,
+		refusal && field_has(refusal, "words") ? field_text(refusal, "words", words) : "",
+		indent);
+}
+
+/* Whether such flows are left to the NIC alone, where that was asked for. */
+static void print_full(FILE *out, const json_t *kind, bool trying)
+{
+	const json_t *full = json_object_get(kind, "full");
+	char text[FIELD_MAX];
+
+	if (!json_is_object(full))
+		return;
+	if (json_is_true(json_object_get(full, "granted")))
+		print_wrapped(
+			out, "           NIC only:", field_text(full, "shape", text), FURTHER + 2);
+	else
+		print_not_taken(out, "           NIC only: ", full, trying, FURTHER + 2);
+}
+
 static void print_kinds(FILE *out, const json_t *line)
 {
 	const json_t *kinds = json_object_get(line, "kinds");
-	char name[40], head[64 + FIELD_MAX], text[FIELD_MAX], words[FIELD_MAX], span[WHEN_MAX];
+	char name[40], head[64], text[FIELD_MAX], span[WHEN_MAX];
 	const char *word;
 	json_t *kind;
 
@@ -259,26 +307,24 @@ static void print_kinds(FILE *out, const json_t *line)
 		return;
 	json_object_foreach((json_t *)(uintptr_t)kinds, word, kind)
 	{
-		const json_t *refusal = json_object_get(kind, "refusal");
+		const bool trying = json_is_true(json_object_get(kind, "trying"));
 
 		text_printable(name, sizeof(name), word);
-		if (json_is_true(json_object_get(kind, "granted"))) {
-			snprintf(head, sizeof(head), "         %-10s %s", name,
-				json_is_true(json_object_get(kind, "markless")) ? " never marks:"
-										: "");
-			print_wrapped(out, head, field_text(kind, "shape", text), FURTHER);
+		if (!json_is_true(json_object_get(kind, "granted"))) {
+			snprintf(head, sizeof(head), "         %-10s  ", name);
+			print_not_taken(out, head, kind, trying, FURTHER);
 			continue;
 		}
-		snprintf(head, sizeof(head), "         %-10s  %s%s%s", name,
-			json_is_true(json_object_get(kind, "trying")) ? "not tried yet"
-								      : "not taken",
-			refusal ? ": " : "", refusal ? field_text(refusal, "errno", text) : "");
-		print_wrapped(out, head,
-			refusal && field_has(refusal, "words") ? field_text(refusal, "words", words)
-							       : "",
-			FURTHER);
+		snprintf(head, sizeof(head), "         %-10s %s", name,
+			json_is_true(json_object_get(kind, "markless")) ? " never marks:" : "");
+		print_wrapped(out, head, field_text(kind, "shape", text), FURTHER);
+		print_full(out, kind, trying);
 	}
-	if (field_has(line, "trial_in_us"))
+	if (!field_has(line, "trial_in_us"))
+		return;
+	if (field_number(line, "trial_in_us") == 0)
+		fprintf(out, INDENT "being tried again\n");
+	else
 		fprintf(out, INDENT "tried again in %s\n",
 			when_span(span, field_number(line, "trial_in_us")));
 }
@@ -290,8 +336,10 @@ static void show_line(struct cli_show *show, const json_t *line)
 	print_head(out, line);
 	print_health(out, line);
 	print_table(out, line);
+	print_known(out, line);
 	print_calls(out, line);
 	print_flows(out, line);
+	print_sent_on(out, INDENT "sent on by the NIC alone:", line, "");
 	print_wrong(out, line);
 	print_numbers(out, line, "fell_out", INDENT "fell out: ");
 	print_numbers(out, line, "failures", INDENT "failures: ");

@@ -24,8 +24,13 @@ static void begin_row(struct table *table)
 
 void table_init(struct table *table, FILE *out, const struct table_column *columns)
 {
-	*table = (struct table){.out = out, .columns = columns};
+	*table = (struct table){.out = out, .columns = columns, .gap = GAP};
 	begin_row(table);
+}
+
+void table_narrow(struct table *table)
+{
+	table->gap = 1;
 }
 
 void table_cell(struct table *table, const char *text)
@@ -42,7 +47,7 @@ void table_cell(struct table *table, const char *text)
 		fprintf(table->out, "%*s%s", (int)(begin - table->at), "", text);
 		table->at = begin + width;
 	}
-	table->place += column->width + GAP;
+	table->place += column->width + table->gap;
 }
 
 void table_end(struct table *table)

@@ -19,6 +19,7 @@ struct table_column {
 struct table {
 	FILE *out;
 	const struct table_column *columns;
+	unsigned gap;	/* blanks between two columns when all is well */
 	unsigned next;	/* column of the next cell */
 	unsigned place; /* where it begins when nothing is too long */
 	unsigned at;	/* characters written on this line */
@@ -26,6 +27,8 @@ struct table {
 
 /* The columns stay the caller's. */
 void table_init(struct table *table, FILE *out, const struct table_column *columns);
+/* One blank between columns, where two leave them too little room. Before the titles. */
+void table_narrow(struct table *table);
 /* A line of the first `n` titles. */
 void table_titles(struct table *table, unsigned n);
 void table_cell(struct table *table, const char *text);

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/field.h"
 #include "cli/view.h"
+#include "cli/where.h"
 
 static const struct table_column columns[] = {
 	{"wire", 4, true},
@@ -65,6 +66,7 @@ static void print_more(FILE *out, const json_t *line)
 	fprintf(out, "; not tied: %s fragments, %s ICMP errors\n",
 		field_grouped(line, "fragments_untied", text),
 		field_grouped(line, "icmp_untied", more));
+	print_sent_on(out, "       besides, sent on by the NIC alone:", line, "nic_");
 }
 
 static void wire_line(struct cli_show *show, const json_t *line)

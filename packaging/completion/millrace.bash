@@ -107,7 +107,7 @@ _millrace_candidates() {
 	NAME)
 		_millrace_listed "$help" ""
 		;;
-	NAME,NAME | NAME=DEVICE)
+	NAME,NAME | NAME=DEVICE | DEVICE)
 		[[ $begun != *,* ]] || before=${begun%,*},
 		while IFS= read -r line; do
 			printf '%s%s\n' "$before" "$line"
