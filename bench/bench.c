@@ -53,10 +53,12 @@ void bench_print(struct bench_row *row, bool json)
 	double ours = bench_lower_quartile(row->ours, row->rounds);
 	double theirs = bench_lower_quartile(row->theirs, row->rounds);
 	double far = spread(row->ours, row->rounds);
-	/* what costs nothing, or less by chance, costs a part of what is shown at most */
-	double ratio = row->rate ? ours / theirs : theirs / (ours < LEAST ? LEAST : ours);
+	/* of nothing on both sides none is better; else what costs nothing, or less by chance, costs a part of what is shown */
+	double ratio = ours == 0 && theirs == 0 ? 1
+		       : row->rate		? ours / (theirs < LEAST ? LEAST : theirs)
+						: theirs / (ours < LEAST ? LEAST : ours);
 	/* rates are large numbers */
-	int digits = row->rate && !json ? 0 : 1;
+	int digits = row->rate && !json && strcmp(row->unit, "%") != 0 ? 0 : 1;
 	bool holds = row->goal == 0 || ratio >= row->goal;
 	char flows[TEXT_NUMBER_MAX];
 
@@ -64,16 +66,23 @@ void bench_print(struct bench_row *row, bool json)
 		snprintf(printed[n_printed++], MEASURE_BYTES, "%s", row->measure);
 	if (spread(row->theirs, row->rounds) > far)
 		far = spread(row->theirs, row->rounds);
+	char entries[32] = "";
+
+	if (row->entries != 0)
+		snprintf(entries, sizeof(entries), json ? "\"entries\":%u," : "/%u", row->entries);
 	if (json) {
-		printf("{\"bench\":\"%s\",\"measure\":\"%s\",\"load\":\"%s\",\"flows\":%u,"
+		printf("{\"bench\":\"%s\",\"measure\":\"%s\",\"load\":\"%s\",\"flows\":%u,%s"
 		       "\"unit\":\"%s\",\"ours\":%.1f,\"against\":\"%s\",\"theirs\":%.1f,"
 		       "\"ratio\":%.2f,\"goal\":%.2f,\"holds\":%s,\"rounds\":%u,\"spread\":%.2f}\n",
-			row->bench, row->measure, row->load, row->flows, row->unit, ours,
+			row->bench, row->measure, row->load, row->flows, entries, row->unit, ours,
 			row->against, theirs, ratio, row->goal, holds ? "true" : "false",
 			row->rounds, far);
 	} else {
+		char name[64];
+
+		snprintf(name, sizeof(name), "%s%s", row->measure, entries);
 		printf("%-20s %-8s %11s  %10.*f  %-18s %10.*f  %-7s  %5.2f  %5.2f %-4s %4.0f %%\n",
-			row->measure, row->load, text_grouped(flows, row->flows), digits, ours,
+			name, row->load, text_grouped(flows, row->flows), digits, ours,
 			row->against, digits, theirs, row->unit, ratio, row->goal,
 			holds ? "" : "low", 100 * far);
 	}

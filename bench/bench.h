@@ -23,8 +23,12 @@ struct bench_options {
 	const char *measures;
 	const char *against;
 	const char *loads;
-	bool ablate;	  /* what each trick is worth, and nothing else */
-	const char *plot; /* file for a chart; NULL: none */
+	bool ablate;	      /* what each trick is worth, and nothing else */
+	const char *plot;     /* file for a chart; NULL: none */
+	uint32_t entries[16]; /* admission: sizes of the NIC's table */
+	unsigned n_entries;
+	const char *capture; /* admission: this one instead of its loads; NULL: its loads */
+	unsigned seconds;    /* admission: that are measured; 0: as many as the load asks for */
 };
 
 /*
@@ -36,6 +40,7 @@ struct bench_row {
 	const char *measure;
 	const char *load;
 	uint32_t flows;
+	uint32_t entries; /* of the NIC's table; 0: none is meant */
 	const char *unit;
 	const char *against;
 	double goal; /* the ratio that is wanted; 0 = none */
@@ -81,8 +86,10 @@ extern const char *const bench_panels[BENCH_N_PANELS];
 /* `millrace bench`: argv[0] is "bench". Returns the exit code. */
 int bench_main(int argc, char **argv);
 
-/* `millrace bench flowsim`, `list`, `table`, `wire`. Without sizes each has its own. Return 0 or a negative errno. */
+/* `millrace bench admission`, `flowsim`, `list`, `table`, `wire`. Without sizes each has its own. Return 0 or a negative errno. */
+int bench_admission(const struct bench_options *options);
 int bench_flowsim(const struct bench_options *options);
+int bench_offload(const struct bench_options *options);
 int bench_list(const struct bench_options *options);
 int bench_table(const struct bench_options *options);
 int bench_wire(const struct bench_options *options);

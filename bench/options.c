@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "bench/admission_load.h"
 #include "bench/bench.h"
+#include "bench/offload.h"
 
 #define EXIT_MISUSED 2
 #define MOST_FLOWS 67108864
@@ -27,7 +29,21 @@ static const char *const wire_measures[] = {"wire", "wire_total", "wire_unlisted
 	"two_workers", "two_workers_half", "learn_rate", "json_rate", "attack", "attack_portable",
 	NULL};
 
-enum option { MEASURE, MARK, STAGES, AGAINST, LOAD, ABLATE, PLOT, N_OPTIONS };
+static const char *const admission_measures[] = {"share", "rules", "cost", NULL};
+
+enum option {
+	MEASURE,
+	MARK,
+	STAGES,
+	AGAINST,
+	LOAD,
+	ABLATE,
+	PLOT,
+	ENTRIES,
+	SECONDS,
+	CAPTURE,
+	N_OPTIONS
+};
 
 static const struct {
 	const char *name;
@@ -40,6 +56,9 @@ static const struct {
 	[LOAD] = {"--load", true},
 	[ABLATE] = {"--ablate", false},
 	[PLOT] = {"--plot", true},
+	[ENTRIES] = {"--entries", true},
+	[SECONDS] = {"--seconds", true},
+	[CAPTURE] = {"--capture", true},
 };
 
 #define TAKES(option) (1u << (option))
@@ -51,18 +70,29 @@ static const struct {
 	unsigned most;	/* sizes */
 	unsigned takes; /* options */
 	const char *what;
-	const char *const *measures; /* that --measure may name */
+	const char *const *measures; /* that --measure may name, */
+	const char *const *loads;    /* and --load */
 } benches[] = {
+	{"admission", bench_admission, 64, 0,
+		TAKES(MEASURE) | TAKES(LOAD) | TAKES(ENTRIES) | TAKES(SECONDS) | TAKES(CAPTURE),
+		"which flows a NIC's small table should have: we, who comes first, who knows the "
+		"future",
+		admission_measures, admission_loads},
 	{"flowsim", bench_flowsim, 64, 16, 0,
-		"what marks of the simulated NIC cost, and how many rules it takes a second", NULL},
+		"what marks of the simulated NIC cost, and how many rules it takes a second", NULL,
+		NULL},
+	{"offload", bench_offload, 64, 0, TAKES(LOAD) | TAKES(PLOT),
+		"the same load in software and given to the NIC: cycles, busy %, times", NULL,
+		offload_loads},
 	{"table", bench_table, 64, 16,
 		TAKES(MEASURE) | TAKES(AGAINST) | TAKES(LOAD) | TAKES(ABLATE) | TAKES(PLOT),
-		"the flow table against rte_hash at its best, and others", table_measures},
+		"the flow table against rte_hash at its best, and others", table_measures,
+		table_loads},
 	{"list", bench_list, 64, 1, 0, "a worker whose flows are listed against one left alone",
-		NULL},
+		NULL, NULL},
 	{"wire", bench_wire, 1, 16, TAKES(MEASURE) | TAKES(MARK) | TAKES(STAGES),
 		"the whole path against the founding algorithm and rte_hash at its best",
-		wire_measures},
+		wire_measures, NULL},
 };
 
 #define N_BENCHES (sizeof(benches) / sizeof(benches[0]))
@@ -90,9 +120,19 @@ static void print_help(FILE *stream)
 	      "               8000000,32000000; wire 1,2048,65536,1000000; flowsim\n"
 	      "               16384,1000000; list, which takes one, 1000000)\n"
 	      "  --json       one JSON object a line\n"
-	      "  --measure NAME,NAME  table, wire: only these\n"
+	      "  --measure NAME,NAME  admission, table, wire: only these\n"
 	      "  --mark       wire: only what marks of the NIC are worth\n"
 	      "  --stages     wire: also what each stage of our path costs\n"
+	      "\n"
+	      "Of admission only:\n"
+	      "  --entries N,N        sizes of the NIC's table (default 512,7168,16384)\n"
+	      "  --seconds N          that are measured of each load (default: as the load says)\n"
+	      "  --load NAME          zipf-1.0, zipf-1.1, churn-1.05, churn-1.2, websearch\n"
+	      "  --capture FILE       instead, the packets of a capture, in real time\n"
+	      "\n"
+	      "Of offload only:\n"
+	      "  --load NAME          imix, tcp64, zipf\n"
+	      "  --plot FILE          also a chart of it, as SVG\n"
 	      "\n"
 	      "Of table only:\n"
 	      "  --against NAME,NAME  these contenders\n"
@@ -105,25 +145,24 @@ static void print_help(FILE *stream)
 		stream);
 }
 
-static int misused(const char *format, const char *word)
+static int misused(const char *word, const char *why)
 {
-	fprintf(stderr, "millrace: ");
-	fprintf(stderr, format, word);
-	fprintf(stderr, "; millrace bench --help lists what there is\n");
+	fprintf(stderr, "millrace: bench: %s: %s; millrace bench --help lists what there is\n",
+		word, why);
 	return EXIT_MISUSED;
 }
 
-/* Sizes with commas between, none below `least` and not more than `most` of them. */
-static bool parse_flows(
-	const char *text, uint32_t least, unsigned most, struct bench_options *options)
+/* Numbers with commas between, none below `least` and not more than `most` of them. */
+static bool parse_numbers(
+	const char *text, uint32_t least, unsigned most, uint32_t *numbers, unsigned *n)
 {
-	while (options->n_flows < most) {
+	for (*n = 0; *n < most;) {
 		char *end;
-		unsigned long flows = strtoul(text, &end, 10);
+		unsigned long number = strtoul(text, &end, 10);
 
-		if (end == text || *text == '-' || flows < least || flows > MOST_FLOWS)
+		if (end == text || *text == '-' || number < least || number > MOST_FLOWS)
 			return false;
-		options->flows[options->n_flows++] = (uint32_t)flows;
+		numbers[(*n)++] = (uint32_t)number;
 		if (*end == '\0')
 			return true;
 		if (*end != ',')
@@ -150,10 +189,22 @@ static const char *after_comma(const char *at)
 	return *at == ',' ? at + 1 : NULL;
 }
 
+/* A line: that there is no such word, which one may be meant, and which ones there are. */
+static void tell_words(const char *where, const char *word, const char *const *there, unsigned n)
+{
+	const char *near = suggest(word, there, n);
+
+	fprintf(stderr, "millrace: %s: no '%s'%s%s; there are", where, word,
+		near ? "; did you mean " : "", near ? near : "");
+	for (unsigned i = 0; i < n; i++)
+		fprintf(stderr, "%s %s", i == 0 ? "" : ",", there[i]);
+	fprintf(stderr, "\n");
+}
+
 /* Are all words that an option lists among those that there are? Else a line has them. */
 static bool known(const char *name, const char *option, const char *const *there, const char *list)
 {
-	char word[64];
+	char word[64], where[64];
 	unsigned n = 0;
 
 	while (there != NULL && there[n] != NULL)
@@ -166,13 +217,8 @@ static bool known(const char *name, const char *option, const char *const *there
 			i++;
 		if (i < n)
 			continue;
-		const char *near = suggest(word, there, n);
-
-		fprintf(stderr, "millrace: bench %s: %s: no '%s'%s%s; there are", name, option,
-			word, near ? "; did you mean " : "", near ? near : "");
-		for (i = 0; i < n; i++)
-			fprintf(stderr, "%s %s", i == 0 ? "" : ",", there[i]);
-		fprintf(stderr, "\n");
+		snprintf(where, sizeof(where), "bench %s: %s", name, option);
+		tell_words(where, word, there, n);
 		return false;
 	}
 	return true;
@@ -181,17 +227,17 @@ static bool known(const char *name, const char *option, const char *const *there
 /* Does the bench take this option? Else a line says which ones do. */
 static bool taken(unsigned bench, enum option option)
 {
-	bool first = true;
+	const char *takers[N_BENCHES];
+	unsigned n = 0;
 
 	if (benches[bench].takes & TAKES(option))
 		return true;
+	for (unsigned i = 0; i < N_BENCHES; i++)
+		if (benches[i].takes & TAKES(option))
+			takers[n++] = benches[i].name;
 	fprintf(stderr, "millrace: bench %s: %s is for", benches[bench].name, words[option].name);
-	for (unsigned i = 0; i < N_BENCHES; i++) {
-		if (!(benches[i].takes & TAKES(option)))
-			continue;
-		fprintf(stderr, "%s %s", first ? "" : " and", benches[i].name);
-		first = false;
-	}
+	for (unsigned i = 0; i < n; i++)
+		fprintf(stderr, "%s %s", i == 0 ? "" : (i + 1 < n ? "," : " and"), takers[i]);
 	fprintf(stderr, " only\n");
 	return false;
 }
@@ -209,7 +255,8 @@ static bool draws(const struct asked *asked)
 static bool sensible(unsigned bench, const struct asked *asked)
 {
 	/* the first says already what is measured, against whom, or that nothing is drawn */
-	static const enum option apart[][2] = {{ABLATE, AGAINST}, {ABLATE, PLOT}, {MARK, MEASURE}};
+	static const enum option apart[][2] = {{ABLATE, AGAINST}, {ABLATE, PLOT}, {MARK, MEASURE},
+		{CAPTURE, LOAD}, {CAPTURE, MEASURE}};
 	const char *name = benches[bench].name;
 
 	for (enum option option = 0; option < N_OPTIONS; option++)
@@ -226,7 +273,7 @@ static bool sensible(unsigned bench, const struct asked *asked)
 		    asked->is_given[ABLATE] ? ablate_measures : benches[bench].measures,
 		    asked->value[MEASURE]) ||
 		!known(name, "--against", table_against, asked->value[AGAINST]) ||
-		!known(name, "--load", table_loads, asked->value[LOAD]))
+		!known(name, "--load", benches[bench].loads, asked->value[LOAD]))
 		return false;
 	if (asked->is_given[PLOT] && !draws(asked)) {
 		fprintf(stderr,
@@ -254,6 +301,41 @@ static int tell_missing(const char *name, const char *measures)
 	return EXIT_FAILURE;
 }
 
+/* What is given as numbers; else a line says what is wrong with it. */
+static bool parse_all(unsigned bench, const struct asked *asked, struct bench_options *options)
+{
+	const char *name = benches[bench].name;
+	uint32_t seconds = 0;
+	unsigned n;
+
+	if (asked->flows != NULL && benches[bench].most == 0) {
+		fprintf(stderr, "millrace: bench %s: its loads have their own flows: no --flows\n",
+			name);
+		return false;
+	}
+	if (asked->flows != NULL &&
+		!parse_numbers(asked->flows, benches[bench].least, benches[bench].most,
+			options->flows, &options->n_flows)) {
+		fprintf(stderr, "millrace: bench %s: --flows %s: not %s of %u to %u\n", name,
+			asked->flows, benches[bench].most == 1 ? "a size" : "sizes",
+			benches[bench].least, MOST_FLOWS);
+		return false;
+	}
+	if (asked->is_given[ENTRIES] && !parse_numbers(asked->value[ENTRIES], 1, 16,
+						options->entries, &options->n_entries)) {
+		fprintf(stderr, "millrace: bench %s: --entries %s: not sizes of 1 to %u\n", name,
+			asked->value[ENTRIES], MOST_FLOWS);
+		return false;
+	}
+	if (asked->is_given[SECONDS] && !parse_numbers(asked->value[SECONDS], 1, 1, &seconds, &n)) {
+		fprintf(stderr, "millrace: bench %s: --seconds %s: not a number of seconds\n", name,
+			asked->value[SECONDS]);
+		return false;
+	}
+	options->seconds = seconds;
+	return true;
+}
+
 static int run(const struct asked *asked)
 {
 	struct bench_options options = {
@@ -264,6 +346,7 @@ static int run(const struct asked *asked)
 		.loads = asked->value[LOAD],
 		.ablate = asked->is_given[ABLATE],
 		.plot = asked->value[PLOT],
+		.capture = asked->value[CAPTURE],
 	};
 	const char *names[N_BENCHES];
 
@@ -273,21 +356,13 @@ static int run(const struct asked *asked)
 			continue;
 		if (!sensible(i, asked))
 			return EXIT_MISUSED;
-		if (asked->flows != NULL &&
-			!parse_flows(asked->flows, benches[i].least, benches[i].most, &options)) {
-			fprintf(stderr, "millrace: bench %s: --flows %s: not %s of %u to %u\n",
-				names[i], asked->flows, benches[i].most == 1 ? "a size" : "sizes",
-				benches[i].least, MOST_FLOWS);
+		if (!parse_all(i, asked, &options))
 			return EXIT_MISUSED;
-		}
 		if (benches[i].run(&options) < 0)
 			return EXIT_FAILURE;
 		return tell_missing(names[i], options.measures);
 	}
-	const char *near = suggest(asked->name, names, N_BENCHES);
-
-	fprintf(stderr, "millrace: bench: no '%s'%s%s\n", asked->name,
-		near ? "; did you mean " : "", near ? near : "");
+	tell_words("bench", asked->name, names, N_BENCHES);
 	return EXIT_MISUSED;
 }
 
@@ -307,6 +382,15 @@ static int parse_option(char **argv, int left, struct asked *asked)
 	return 0;
 }
 
+/* Of one that no value follows. */
+static bool wants_value(const char *word)
+{
+	for (enum option option = 0; option < N_OPTIONS; option++)
+		if (words[option].has_value && strcmp(word, words[option].name) == 0)
+			return true;
+	return strcmp(word, "--flows") == 0;
+}
+
 int bench_main(int argc, char **argv)
 {
 	struct asked asked = {0};
@@ -324,7 +408,8 @@ int bench_main(int argc, char **argv)
 		} else if ((taken = parse_option(&argv[i], argc - i, &asked)) > 0) {
 			i += taken - 1;
 		} else if (argv[i][0] == '-' || asked.name != NULL) {
-			return misused("bench: %s: not understood", argv[i]);
+			return misused(
+				argv[i], wants_value(argv[i]) ? "needs a value" : "not understood");
 		} else {
 			asked.name = argv[i];
 		}

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * A chart as SVG: panels of the same kind, in each a line for every series, both axes logarithmic, so
+ * A chart as SVG (bench/picture.h): panels of the same kind, in each a line for every series, both axes logarithmic, so
  * that equal distances are equal ratios. It goes with its page, light or dark.
  *
  * The file is opened when the chart is made, so that a path which cannot be written is refused before

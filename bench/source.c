@@ -42,10 +42,18 @@ static int open_port(struct bench_source *source, unsigned number,
 		.rss_pattern = n_queues > 1 ? rss_pattern(RSS_RANDOM) : 0};
 
 	snprintf(name, sizeof(name), "%s%u", number == 0 ? "left" : "right", config->number);
-	snprintf(device, sizeof(device), "net_flowsim%u,flows=%u,load=%s,side=%s%s%s",
-		2 * config->number + number, config->flows, load_word(config->load),
-		number == 0 || config->same ? "forward" : "reverse",
-		config->words == NULL ? "" : ",", config->words == NULL ? "" : config->words);
+	int length =
+		snprintf(device, sizeof(device), "net_flowsim%u,", 2 * config->number + number);
+
+	if (config->capture[number] != NULL)
+		length += snprintf(device + length, sizeof(device) - length, "capture=%s",
+			config->capture[number]);
+	else
+		length += snprintf(device + length, sizeof(device) - length,
+			"flows=%u,load=%s,side=%s", config->flows, load_word(config->load),
+			number == 0 || config->same ? "forward" : "reverse");
+	if (config->words != NULL)
+		snprintf(device + length, sizeof(device) - length, ",%s", config->words);
 	int ret = port_device_parse(&port.device, device, error);
 
 	return ret < 0 ? ret : port_open(&source->port[number], &port, say, NULL, error);

@@ -28,6 +28,8 @@ struct bench_source_config {
 	enum sequence_load load; /* Zipf's exponent is 1 */
 	bool same;		 /* both bring the forward streams, in the same order */
 	bool alone;		 /* only the first is there */
+	const char *capture
+		[2]; /* files with what either port brings, in place of streams; NULL: streams */
 	const char *words;	 /* more device arguments, as "size=64"; NULL: none */
 	unsigned n_queues;	 /* of each port, among which flows are spread; 0: one */
 	unsigned number;	 /* of several sources in one process: which */

@@ -14,11 +14,12 @@ FILLED = 0.875
 class Ours(Contender):
     name = "millrace"
 
-    def __init__(self, directory, devices, flows):
+    def __init__(self, directory, devices, flows, words=()):
+        """`words`: what else stands on its command line."""
         self.directory, self.flows = directory, flows
         self.connection = None
         command = [MILLRACE, "run", "--wire", "a,b", "--poll", "always", "--workers", "1",
-                   "--flows", round(flows / FILLED), "--socket", directory / "socket"]
+                   "--flows", round(flows / FILLED), "--socket", directory / "socket", *words]
         for name, device in zip("ab", devices):
             command += ["--port", f"{name}={device}"]
         with open(directory / "said", "wb") as said:

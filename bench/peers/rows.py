@@ -7,7 +7,7 @@ HEAD = (f"{'measure':<20} {'load':<8} {'flows':>11}  {'ours':>10}  {'against':<1
         f"  {'unit':<7}  {'ratio':>5}  {'goal':>5} {'':<4} {'spread':>6}")
 # A ratio is of at least so much: what costs nothing, or less by chance.
 LEAST = 0.05
-MOST_SIZES, MOST_FLOWS = 16, 8388608
+MOST_SIZES, MOST_FLOWS, MOST_RULES = 16, 8388608, 65536
 
 
 def lower_quartile(samples):
@@ -58,6 +58,22 @@ def parse_flows(text):
             len(sizes) > MOST_SIZES:
         raise ValueError(f"--flows {text}: not sizes of 1 to {MOST_FLOWS}, at most {MOST_SIZES} of them")
     return [int(size) for size in sizes]
+
+
+def parse_names(option, text, known):
+    """Those of `known` that stand in "one,other", in the order of `known`; ValueError."""
+    names = text.split(",")
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{option} {text}: no {name!r}; there are {', '.join(known)}")
+    return tuple(name for name in known if name in names)
+
+
+def parse_rules(text):
+    """How many rules; ValueError."""
+    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MOST_RULES):
+        raise ValueError(f"--rules {text}: not 1 to {MOST_RULES}")
+    return int(text)
 
 
 def parse_machine(line):

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * millrace bench offload: the founding experiment, anew. The same load in software and with flows given to the NIC, a
+ * simulated ConnectX-5, in turns: what a packet costs at full load, how busy a worker is when packets come at half of what
+ * software could carry, which share of them the NIC named, how long a flow's first packet takes, and how long it is
+ * until the NIC has the flow.
+ *
+ * Everything is one thread's but the NIC's installers; the NIC's own work costs the worker next to nothing.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "bench/bars.h"
+#include "bench/offload.h"
+#include "main/dpdk.h"
+
+#define MEGABYTES 2048
+#define BUSY_US 300000
+#define WARM_US 50000
+#define NEW_FLOWS_A_S 1000
+/* Full load of a round. */
+#define PACKETS (1u << 20)
+
+/* Of IMIX: busy % falls by a third at least. */
+#define GOAL_BUSY 1.5
+/* ... and by nine tenths where the NIC forwards. */
+#define GOAL_BUSY_WHOLE 10
+#define GOAL_FIRST_US 10
+#define GOAL_RULE_US 1000
+
+static const char *const mode_names[N_MODES] = {
+	[IN_SOFTWARE] = "software", [BY_MARK] = "mark", [WHOLE] = "full"};
+
+/* What is measured of a load. */
+struct experiment {
+	const struct bench_options *options;
+	struct offload_load load;
+	struct wire_engine engine[N_MODES];
+	uint64_t pps; /* of each port, at the fixed rate */
+	double cycles[N_MODES][BENCH_ROUNDS];
+	double busy[N_MODES][BENCH_ROUNDS];  /* % */
+	double floor[N_MODES][BENCH_ROUNDS]; /* %, of receiving and sending alone */
+	double cycles_floor[N_MODES][BENCH_ROUNDS];
+	double share[N_MODES];	    /* % */
+	struct offload_times times; /* software's packets, and the NIC's rules */
+};
+
+/* Of the rounds what a row tells, so that rows, table and chart have one figure for one thing. */
+static double told(const double *rounds)
+{
+	double sorted[BENCH_ROUNDS];
+
+	memcpy(sorted, rounds, sizeof(sorted));
+	return bench_lower_quartile(sorted, BENCH_ROUNDS);
+}
+
+static int open_some(struct experiment *experiment, uint64_t pps, unsigned first, unsigned end)
+{
+	int ret = 0;
+
+	for (unsigned mode = first; ret == 0 && mode < end; mode++) {
+		const struct offload_setup setup = {
+			.mode = (enum offload_mode)mode,
+			.number = mode,
+			.threshold = OFFLOAD_THRESHOLD,
+			.pps = pps,
+		};
+
+		ret = offload_open(&experiment->engine[mode], &experiment->load, &setup);
+	}
+	return ret;
+}
+
+static void close_all(struct experiment *experiment)
+{
+	for (unsigned mode = 0; mode < N_MODES; mode++)
+		offload_close(&experiment->engine[mode]);
+}
+
+static int measure_full_load(struct experiment *experiment)
+{
+	/* of what the NIC carries alone a worker has no packets */
+	const unsigned n_modes = WHOLE;
+	int ret = open_some(experiment, 0, 0, n_modes);
+
+	for (unsigned i = 0; ret == 0 && i < BENCH_ROUNDS; i++) {
+		for (unsigned mode = 0; mode < n_modes; mode++) {
+			struct station *station = &experiment->engine[mode].plane->stations[0];
+			uint64_t done, cycles;
+
+			wire_pass(&experiment->engine[mode], PACKETS / WIRE_WARM_SHARE, &done);
+			cycles = wire_pass(&experiment->engine[mode], PACKETS, &done);
+			experiment->cycles_floor[mode][i] = (double)cycles / (double)done;
+			wire_turns(station, PACKETS / WIRE_WARM_SHARE, &done);
+			cycles = wire_turns(station, PACKETS, &done);
+			experiment->cycles[mode][i] = (double)cycles / (double)done;
+		}
+	}
+	close_all(experiment);
+	return ret;
+}
+
+/* The modes from `first` to before `end`, in turns. */
+static int measure_busy(struct experiment *experiment, unsigned first, unsigned end)
+{
+	struct offload_share before[N_MODES] = {{0}};
+	int ret = open_some(experiment, experiment->pps, first, end);
+
+	for (unsigned mode = first; ret == 0 && mode < end; mode++)
+		offload_share(&experiment->engine[mode], &before[mode]);
+	for (unsigned i = 0; ret == 0 && i < BENCH_ROUNDS; i++) {
+		for (unsigned mode = first; mode < end; mode++) {
+			const struct wire_engine *engine = &experiment->engine[mode];
+
+			offload_busy(engine, WARM_US, true);
+			experiment->busy[mode][i] = 100 * offload_busy(engine, BUSY_US, true);
+			if (mode == WHOLE)
+				continue;
+			offload_floor(engine, WARM_US, true);
+			experiment->floor[mode][i] = 100 * offload_floor(engine, BUSY_US, true);
+		}
+	}
+	for (unsigned mode = first; ret == 0 && mode < end; mode++)
+		experiment->share[mode] =
+			100 * offload_share(&experiment->engine[mode], &before[mode]);
+	close_all(experiment);
+	return ret;
+}
+
+/* Who is not turned for a second does not read its counters, and loses the flows that the NIC has alone: it has no turns. */
+static int measure_fixed_rate(struct experiment *experiment)
+{
+	int ret = measure_busy(experiment, IN_SOFTWARE, WHOLE);
+
+	return ret < 0 ? ret : measure_busy(experiment, WHOLE, N_MODES);
+}
+
+/* By engines of their own, from their first packet on. */
+static int measure_times(struct experiment *experiment)
+{
+	struct offload_times marks;
+	const struct offload_setup setups[WHOLE] = {
+		[IN_SOFTWARE] = {.mode = IN_SOFTWARE,
+			.pps = experiment->pps,
+			.times = &experiment->times,
+			.packets = true,
+			.cycles = told(experiment->cycles[IN_SOFTWARE]) -
+				  told(experiment->cycles_floor[IN_SOFTWARE])},
+		/* flows come one after the other, and all are wanted */
+		[BY_MARK] = {.mode = BY_MARK, .pps = NEW_FLOWS_A_S, .times = &marks},
+	};
+	int ret = 0;
+
+	memset(&marks, 0, sizeof(marks));
+	for (unsigned mode = 0; ret == 0 && mode < RTE_DIM(setups); mode++) {
+		ret = offload_open(&experiment->engine[mode], &experiment->load, &setups[mode]);
+		offload_close(&experiment->engine[mode]);
+	}
+	experiment->times.rule = marks.rule;
+	experiment->times.in_hw = marks.in_hw;
+	return ret;
+}
+
+static void print_one(const struct experiment *experiment, const char *measure, const char *unit,
+	double ours, const char *against, double theirs, double goal, bool rate)
+{
+	struct bench_row row = {.bench = "offload",
+		.measure = measure,
+		.load = experiment->load.name,
+		.flows = experiment->load.flows,
+		.unit = unit,
+		.against = against,
+		.goal = goal,
+		.rate = rate,
+		.rounds = 1,
+		.ours = {ours},
+		.theirs = {theirs}};
+
+	bench_print(&row, experiment->options->json);
+}
+
+static void print_rounds(const struct experiment *experiment, const char *measure, const char *unit,
+	const double *ours, const double *theirs, double goal)
+{
+	struct bench_row row = {.bench = "offload",
+		.measure = measure,
+		.load = experiment->load.name,
+		.flows = experiment->load.flows,
+		.unit = unit,
+		.against = mode_names[IN_SOFTWARE],
+		.goal = goal,
+		.rounds = BENCH_ROUNDS};
+
+	memcpy(row.ours, ours, sizeof(row.ours));
+	memcpy(row.theirs, theirs, sizeof(row.theirs));
+	bench_print(&row, experiment->options->json);
+}
+
+static double us_at(const struct histogram *histogram, double share)
+{
+	return (double)histogram_at(histogram, share) / 1000;
+}
+
+static void print_times(const struct experiment *experiment)
+{
+	static const struct {
+		const char *first, *bare, *rule, *in_hw;
+		double share;
+	} names[] = {{"first_packet_p50", "bare_packet_p50", "rule_p50", "in_hw_p50", 0.5},
+		{"first_packet_p99", "bare_packet_p99", "rule_p99", "in_hw_p99", 0.99},
+		{"first_packet_p999", "bare_packet_p999", "rule_p999", "in_hw_p999", 0.999}};
+	const struct offload_times *times = &experiment->times;
+
+	for (unsigned i = 0; i < RTE_DIM(names); i++)
+		if (times->first.times > 0)
+			print_one(experiment, names[i].first, "us",
+				us_at(&times->first, names[i].share), "goal", GOAL_FIRST_US,
+				names[i].share == 0.99, false);
+	for (unsigned i = 0; i < RTE_DIM(names); i++)
+		if (times->bare.times > 0)
+			print_one(experiment, names[i].bare, "us",
+				us_at(&times->bare, names[i].share), "goal", GOAL_FIRST_US, 0,
+				false);
+	for (unsigned i = 0; times->rule.times > 0 && i < RTE_DIM(names); i++)
+		print_one(experiment, names[i].rule, "us", us_at(&times->rule, names[i].share),
+			"goal", GOAL_RULE_US, names[i].share == 0.99, false);
+	for (unsigned i = 0; times->in_hw.times > 0 && i < RTE_DIM(names); i++)
+		print_one(experiment, names[i].in_hw, "us", us_at(&times->in_hw, names[i].share),
+			"goal", GOAL_RULE_US, 0, false);
+}
+
+static void print_cycles(const struct experiment *experiment)
+{
+	double above[WHOLE][BENCH_ROUNDS];
+
+	for (unsigned mode = 0; mode < WHOLE; mode++)
+		for (unsigned i = 0; i < BENCH_ROUNDS; i++)
+			above[mode][i] =
+				experiment->cycles[mode][i] - experiment->cycles_floor[mode][i];
+	print_rounds(experiment, "cycles_mark", "cycles", experiment->cycles[BY_MARK],
+		experiment->cycles[IN_SOFTWARE], 0);
+	print_rounds(
+		experiment, "cycles_mark_above", "cycles", above[BY_MARK], above[IN_SOFTWARE], 0);
+}
+
+static void print_busy(const struct experiment *experiment)
+{
+	const bool imix = strcmp(experiment->load.name, "imix") == 0;
+	const double goals[N_MODES] = {[BY_MARK] = GOAL_BUSY, [WHOLE] = GOAL_BUSY_WHOLE};
+	double above[N_MODES][BENCH_ROUNDS];
+	char name[32];
+
+	for (unsigned mode = 0; mode < N_MODES; mode++)
+		for (unsigned i = 0; i < BENCH_ROUNDS; i++)
+			above[mode][i] = experiment->busy[mode][i] - experiment->floor[mode][i];
+	for (unsigned mode = BY_MARK; mode < N_MODES; mode++) {
+		snprintf(name, sizeof(name), "busy_%s", mode_names[mode]);
+		print_rounds(experiment, name, "%", experiment->busy[mode],
+			experiment->busy[IN_SOFTWARE], imix ? goals[mode] : 0);
+		if (mode != WHOLE)
+			print_rounds(experiment, "busy_mark_above", "%", above[mode],
+				above[IN_SOFTWARE], imix ? goals[mode] : 0);
+		snprintf(name, sizeof(name), "share_%s", mode_names[mode]);
+		print_one(experiment, name, "%", experiment->share[mode], "all", 100, 0, true);
+	}
+}
+
+static void print_rows(const struct experiment *experiment)
+{
+	print_cycles(experiment);
+	print_busy(experiment);
+	print_times(experiment);
+}
+
+/* What the founding experiment's page had, of this machine. */
+static void print_table(const struct experiment *experiment, unsigned n)
+{
+	printf("\n%-58s %-9s %6s %7s  %15s %8s\n", "load", "", "Mpps", "cycles", "busy at Mpps",
+		"in NIC");
+	for (unsigned i = 0; i < n; i++) {
+		for (unsigned mode = 0; mode < N_MODES; mode++) {
+			double cycles = told(experiment[i].cycles[mode]);
+			char full_load[32] = "     -       -";
+
+			/* what the NIC carries alone is not limited by a worker */
+			if (mode != WHOLE)
+				snprintf(full_load, sizeof(full_load), "%6.2f %7.1f",
+					(double)rte_get_tsc_hz() / 1e6 / cycles, cycles);
+			printf("%-58s %-9s %s  %5.1f %% %7.2f %6.1f %%\n",
+				mode == 0 ? experiment[i].load.what : "", mode_names[mode],
+				full_load, told(experiment[i].busy[mode]),
+				2 * (double)experiment[i].pps / 1e6, experiment[i].share[mode]);
+		}
+	}
+	puts("\nfull has no Mpps and cycles: a worker sees none of the packets that the NIC\n"
+	     "carries alone, and so has no limit to measure.");
+}
+
+/* ---- the chart ---- */
+
+enum panel { PANEL_MPPS, PANEL_CYCLES, PANEL_BUSY, PANEL_SHARE, N_PANELS };
+
+static const char *const panels[N_PANELS] = {
+	[PANEL_MPPS] = "millions of packets a second, at full load",
+	[PANEL_CYCLES] = "TSC cycles a packet, at full load",
+	[PANEL_BUSY] = "% that a worker is busy, at half of software's load",
+	[PANEL_SHARE] = "% of packets that the NIC named or carried alone",
+};
+
+static int begin_plot(struct bars **bars, const char *path, struct error *error)
+{
+	const struct bars_names names = {
+		.panels = panels, .n_panels = N_PANELS, .series = mode_names, .n_series = N_MODES};
+
+	*bars = NULL;
+	return path == NULL ? 0 : bars_create(bars, path, &names, error);
+}
+
+static void draw(struct bars *bars, const struct experiment *experiment)
+{
+	bars_group(bars, experiment->load.name);
+	for (unsigned mode = 0; mode < N_MODES; mode++) {
+		double cycles = told(experiment->cycles[mode]);
+
+		/* what the NIC carries alone is not limited by a worker */
+		if (mode != WHOLE) {
+			bars_add(bars, PANEL_MPPS, mode, (double)rte_get_tsc_hz() / 1e6 / cycles);
+			bars_add(bars, PANEL_CYCLES, mode, cycles);
+		}
+		bars_add(bars, PANEL_BUSY, mode, told(experiment->busy[mode]));
+		if (mode != IN_SOFTWARE)
+			bars_add(bars, PANEL_SHARE, mode, experiment->share[mode]);
+	}
+}
+
+/* Of what was measured, also when that came to an early end. */
+static int end_plot(
+	struct bars *bars, const struct experiment *experiments, unsigned n, struct error *error)
+{
+	char machine[512];
+
+	if (bars == NULL)
+		return 0;
+	for (unsigned i = 0; i < n; i++)
+		draw(bars, &experiments[i]);
+	bench_machine(machine, sizeof(machine));
+	return bars_finish(bars, "millrace bench offload", machine, error);
+}
+
+static int run(struct experiment *experiment, const char *name)
+{
+	struct error error;
+	int ret = offload_load_init(&experiment->load, name, &error);
+
+	if (ret < 0)
+		offload_say(error.text);
+	if (ret == 0)
+		ret = measure_full_load(experiment);
+	if (ret == 0) {
+		/* half of what software can carry, by both ports */
+		experiment->pps = (uint64_t)((double)rte_get_tsc_hz() /
+					     told(experiment->cycles[IN_SOFTWARE]) / 4);
+		ret = measure_fixed_rate(experiment);
+	}
+	if (ret == 0)
+		ret = measure_times(experiment);
+	if (ret == 0)
+		print_rows(experiment);
+	offload_load_fini(&experiment->load);
+	return ret;
+}
+
+static int measure_all(
+	struct experiment *experiments, unsigned *n, const struct bench_options *options)
+{
+	int ret = offload_times_init();
+
+	bench_print_head(options->json);
+	for (unsigned i = 0; ret == 0 && i < OFFLOAD_N_LOADS; i++) {
+		if (!bench_asked(options->loads, offload_loads[i]))
+			continue;
+		experiments[*n].options = options;
+		ret = run(&experiments[*n], offload_loads[i]);
+		*n += ret == 0;
+	}
+	if (!options->json && *n > 0)
+		print_table(experiments, *n);
+	return ret;
+}
+
+int bench_offload(const struct bench_options *options)
+{
+	struct experiment experiments[OFFLOAD_N_LOADS];
+	struct error error;
+	struct bars *bars;
+	unsigned n = 0;
+	int ret = begin_plot(&bars, options->plot, &error), drawn;
+
+	memset(experiments, 0, sizeof(experiments));
+	if (ret == 0)
+		ret = dpdk_start(MEGABYTES, &error);
+	if (ret == 0) {
+		ret = measure_all(experiments, &n, options);
+		dpdk_stop();
+	} else {
+		offload_say(error.text);
+	}
+	drawn = end_plot(bars, experiments, n, &error);
+	if (drawn < 0)
+		offload_say(error.text);
+	return ret < 0 ? ret : drawn;
+}
