@@ -40,6 +40,16 @@ def test_wire_rows():
 
 
 @pytest.mark.usefixtures("simulated")
+def test_admission_of_a_capture(captures):
+    """Both directions of a flow are one, and who ends and begins anew is the same."""
+    lines = rows("admission", "--capture", captures / "gnutella.pcap", "--seconds", 10,
+                 "--entries", 64)
+    assert {line["measure"] for line in lines} == {"share", "rules"}
+    assert all((line["load"], line["flows"]) == ("gnutella.pcap", 760) for line in lines)
+    assert all(0 <= line["ours"] <= 100 for line in lines if line["measure"] == "share")
+
+
+@pytest.mark.usefixtures("simulated")
 def test_marking_rows():
     """The bench itself looks at each packet: all are marked as their streams, or none."""
     cost, floor, *rules = rows("flowsim", "--flows", "2000")
@@ -71,7 +81,8 @@ def test_stages_are_told():
 
 
 @pytest.mark.parametrize("args, line", [
-    (["wier"], "no 'wier'; did you mean wire"),
+    (["wier"], "no 'wier'; did you mean wire; there are admission, flowsim, offload, table,"),
+    (["nosuch"], "bench: no 'nosuch'; there are admission, flowsim, offload, table, list, wire"),
     (["wire", "--flows", "0"], "--flows 0: not sizes of 1 to 67108864"),
     (["wire", "--flows", "1,"], "--flows 1,: not sizes of 1 to 67108864"),
     (["--flows", "0", "table"], "bench table: --flows 0: not sizes of 64 to 67108864"),
@@ -79,14 +90,23 @@ def test_stages_are_told():
     (["list", "--flows", "64,65"], "bench list: --flows 64,65: not a size of 64 to 67108864"),
     (["wire", "table"], "bench: table: not understood"),
     (["wire", "--ablate"], "bench wire: --ablate is for table only"),
-    (["wire", "--load", "zipf"], "bench wire: --load is for table only"),
-    (["list", "--measure", "list"], "bench list: --measure is for table and wire only"),
-    (["flowsim", "--measure", "marking"], "bench flowsim: --measure is for table and wire only"),
+    (["wire", "--load", "zipf"], "bench wire: --load is for admission, offload and table only"),
+    (["list", "--measure", "list"],
+     "bench list: --measure is for admission, table and wire only"),
+    (["flowsim", "--measure", "marking"],
+     "bench flowsim: --measure is for admission, table and wire only"),
     (["flowsim", "--stages"], "bench flowsim: --stages is for wire only"),
     (["table", "--stages"], "bench table: --stages is for wire only"),
     (["table", "--mark"], "bench table: --mark is for wire only"),
     (["wire", "--mark", "--measure", "wire"], "bench wire: --mark takes no --measure"),
-    (["table", "--plot"], "bench: --plot: not understood"),
+    (["table", "--plot"], "bench: --plot: needs a value"),
+    (["offload", "--json", "--plot"], "bench: --plot: needs a value"),
+    (["wire", "--flows"], "bench: --flows: needs a value"),
+    (["admission", "--flows", "64"], "bench admission: its loads have their own flows"),
+    (["admission", "--entries", "512,0"], "bench admission: --entries 512,0: not sizes of 1 to"),
+    (["admission", "--seconds", "x"], "bench admission: --seconds x: not a number of seconds"),
+    (["admission", "--load", "churn"], "bench admission: --load: no 'churn'"),
+    (["wire", "--entries", "512"], "bench wire: --entries is for admission only"),
     (["--rounds"], "bench: --rounds: not understood"),
 ])
 def test_misused(args, line):

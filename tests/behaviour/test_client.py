@@ -17,7 +17,7 @@ from fake_engine import END, LIMIT_S, FakeEngine, line
 
 VERBS = [["flow", "list"], ["flow", "explain"], ["flow", "kill"], ["port", "show"],
          ["worker", "show"], ["wire", "show"], ["drop", "show"], ["offload", "show"],
-         ["offload", "events"], ["event", "follow"], ["config", "show"]]
+         ["offload", "events"], ["offload", "check"], ["event", "follow"], ["config", "show"]]
 NOUNS = sorted({noun for noun, _ in VERBS})
 FLOW = ["10.0.0.1:50560", "10.0.0.10:102", "tcp"]
 
@@ -95,6 +95,9 @@ OFFLOAD = {
                            "markless": True},
               "ipv6/sctp": {"granted": False,
                             "refusal": {"errno": "EINVAL", "words": "Not supported pattern"}}},
+    "probed": {"time": "2026-11-23T04:20:00Z", "rules": 7168, "full": True,
+               "inserts_per_s": 45000, "deletes_per_s": 50000, "insert_p99_ns": 31000,
+               "delete_p99_ns": 30000, "mark_bits": 32},
     "rules": 7168, "under_way": 3, "oldest_us": 11000, "inserts": 45000, "inserts_failed": 16,
     "removes": 37832, "removes_failed": 0, "counter_reads": 900, "counter_reads_failed": 0,
     "failures": {"ENOSPC": 14, "EOPNOTSUPP": 2, "EAGAIN": 0, "EIO": 0, "not_answered": 0},
@@ -120,6 +123,11 @@ CHANGE = {"time": "2026-11-20T08:00:00.123456Z", "event": "flow", "port": "eth1"
           "proto": 6, "src": "10.0.0.1", "sport": 50560, "dst": "10.0.0.10", "dport": 102,
           "zone": 0, "before": "software", "after": "queued", "reason": "busy", "rate_pps": 1410,
           "because": "its rate reached the threshold"}
+CHECK = {"port": "eth1", "wire": 0, "kind": "ipv4/tcp", "would": True,
+         "shape": "eth / ipv4 / tcp, mark", "live": True,
+         "because": "when its packets come by this port at 1,000 a second or more",
+         "now": {"direction": "forward", "state": "in_hw", "proven": True, "reason": "busy",
+                 "because": "its rate reached the threshold of 1,000 packets a second"}}
 BREAKER = {"time": "2026-11-20T08:00:01.000000Z", "event": "breaker_open", "port": "eth1",
            "wire": 0, "reason": "unmarked",
            "because": "the port is put to software: packets came without the mark"}
@@ -128,7 +136,7 @@ EVENT = {"time": "2026-11-20T08:00:00.123456Z", "event": "flow_end", "proto": 17
          "zone": 0, "worker": 0, "end_reason": "idle"}
 CONFIG = {"wires": [["eth1", "eth2"]], "workers": 2, "output": None, "poll": "always"}
 ANSWERS = dict(zip(map(tuple, VERBS), [flow(), EXPLAINED, flow(), PORT, WORKER, WIRE, DROP, OFFLOAD,
-                                       CHANGE, EVENT, CONFIG]))
+                                       CHANGE, CHECK, EVENT, CONFIG]))
 
 
 def ask(*args, answer=(END,), stdin=None, **more):
@@ -149,7 +157,7 @@ def shown(*args, answer, **more):
 
 
 def words_of(verb):
-    return [*verb, *(FLOW if verb[1] in ("explain", "kill") else [])]
+    return [*verb, *(FLOW if verb[1] in ("explain", "kill", "check") else [])]
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
@@ -217,8 +225,8 @@ def test_flow_list():
              offload={"packets": 0, "state": "queued", "reason": "busy"}), LIST_END])
     assert lines[0].split() == ["where", "wire", "proto", "initiator", "responder", "state", "pkts",
                                 "->", "<-", "age"]
-    assert re.fullmatch(r" software     0  tcp    10\.0\.0\.1:50560      10\.0\.0\.10:102      open   "
-                        r"9,120,331  4,560,112  00:02:1\d", lines[1])
+    assert re.fullmatch(r" software    0 tcp   10\.0\.0\.1:50560        10\.0\.0\.10:102         open  "
+                        r"9,120,331 4,560,112 00:02:1\d", lines[1])
     assert lines[2].split()[:7] == ["in", "NIC", "0/7", "udp", "[2001:db8::1]:4500",
                                     "[2001:db8::9]:4500", "closing"]
     assert lines[3].split()[:5] == ["queued", "0", "icmp", "10.0.0.1", "10.0.0.10"]
@@ -245,12 +253,31 @@ def test_flow_list_top_has_other_wires():
     assert max(map(len, lines)) <= 100
 
 
+def test_flow_list_top_has_states_that_are_not_open():
+    lines = shown("flow", "list", "--top", "2",
+                  answer=[flow(state="closing"), flow(proto=17, wire=3, state="new"), LIST_END])
+    assert lines[1].split()[2:5] == ["tcp", "closing", "10.0.0.1:50560"]
+    assert lines[2].split()[2:5] == ["udp", "new", "w3"]
+
+
+@pytest.mark.parametrize("top", [[], ["--top", "2"]])
+def test_ipv4_fits_its_columns(top):
+    """The longest ends there are; what follows stands where it does behind short ones."""
+    long = flow(src="255.255.255.254", sport=59385, dst="255.255.255.255", dport=65535)
+    lines = shown("flow", "list", *top, answer=[flow(start=ago(60)),
+                                                {**long, "start": ago(60)}, LIST_END])
+    assert max(map(len, lines)) <= 100
+    assert " 255.255.255.254:59385 255.255.255.255:65535 " in lines[2]
+    for words in "9,120,331 ", "4,560,112 ":
+        assert lines[1].index(words) == lines[2].index(words)
+
+
 def test_addresses_are_never_cut():
     lines = shown("flow", "list", "--top", "1", answer=[
         flow(version=6, src="2001:db8:1111:2222:3333:4444:5555:6666", sport=65535,
              dst="2001:db8:1111:2222:3333:4444:5555:7777", rate_pps=123456789), LIST_END])
     assert "[2001:db8:1111:2222:3333:4444:5555:6666]:65535 [2001:db8:1111:2222:" in lines[1]
-    assert " open 9,120,331 4,560,112 " in lines[1]
+    assert ":102 9,120,331 4,560,112 " in lines[1]
 
 
 def test_flow_list_pages():
@@ -379,18 +406,39 @@ def test_accepted_is_not_proven():
     assert any(text.startswith("   -> in NIC by its word alone, eth1") for text in lines)
 
 
+@pytest.mark.parametrize("keys, words", [
+    ({"ranked": 7168, "room": 7168, "needs_pps": 1024}, [
+        "17,475 packets a second: rank 12 among 7,168 in the NIC, which has room for 7,168; 1,024",
+        "needed to get in"]),
+    ({"ranked": 512, "needs_pps": 30.5}, [
+        "17,475 packets a second: rank 12 among 512 in the NIC; 30.5 needed to get in"]),
+    ({"ranked": 0, "room": 7168}, ["17,475 packets a second; the NIC has room for 7,168"]),
+    ({"ranked": 0}, ["17,475 packets a second"]),
+])
+def test_flow_explain_rank(keys, words):
+    """Rates are grouped as other numbers are; among none there is no rank."""
+    side = {**EXPLAINED["directions"][0], "rate_pps": 17474.8, "rank": 12, **keys}
+    lines = shown("flow", "explain", *FLOW, answer=[{**EXPLAINED, "directions": [side]}, END])
+    first = next(i for i, text in enumerate(lines) if text.startswith("       17,475 "))
+    assert lines[first:first + len(words)] == ["       " + text for text in words]
+    assert lines[first + len(words)].startswith("       the NIC counted")
+    assert max(map(len, lines)) <= 100
+
+
 def test_offload_show():
     none = {"port": "eth2", "wire": 0, "offload": False, "reason": "off",
             "unable": "offload is turned off"}
     later = {"port": "eth3", "wire": 1, "unable": "EIO, \"no answer\"", "trial_in_us": 2_000_000,
              "kinds": {}}
-    assert shown("offload", "show", answer=[OFFLOAD, none, later, END]) == [
+    now = {**later, "port": "eth4", "trial_in_us": 0}
+    assert shown("offload", "show", answer=[OFFLOAD, none, later, now, END]) == [
         " eth1     wire 0, net_i40e, by rte_flow, marks of 32 bits, with counters",
         "          breaker open since 400 ms, opened 2 times, next try in 1.6 s; last: packets came"
         " without",
         "            the mark",
         "          rules 7,168; slots of the wire: 7,171 of 65,536, 12 draining",
         "          under way 3, the oldest since 11 ms",
+        "          probed: 7,168 rules, 45,000 inserts a second, marks of 32 bits, 2026-11-23",
         "          inserts 45,000 (212.4/s), removes 37,832 (198.0/s), counters read 900",
         "          flows: 7,168 in NIC (7,160 proven), 1 suspect, 3 installing, 12 queued, 3 refused",
         "          marked strangers 4, ghosts 1, displaced 5, inserts failed 16",
@@ -407,8 +455,55 @@ def test_offload_show():
         " eth2     wire 0",
         "          no offload: offload is turned off",
         " eth3     wire 1",
-        "          not tried yet: EIO, \"no answer\"",
-        "          tried again in 2 s"]
+        "          not known yet: EIO, \"no answer\"",
+        "          tried again in 2 s",
+        " eth4     wire 1",
+        "          not known yet: EIO, \"no answer\"",
+        "          being tried again"]
+
+
+def test_offload_show_of_what_the_nic_does_alone():
+    kinds = {"ipv4/udp": {"granted": True, "shape": "eth / ipv4 / udp, mark",
+                          "full": {"granted": True, "shape": "eth / ipv4 / udp, count + port"}},
+             "ipv4/tcp": {"granted": True, "shape": "eth / ipv4 / tcp, mark",
+                          "full": {"granted": False, "refusal": {
+                              "errno": "EINVAL", "words": "no such port of this NIC"}}}}
+    line = {**OFFLOAD, "kinds": kinds, "forwarded": 12345, "forwarded_bytes": 1234567,
+            "unaccounted": 3}
+    lines = shown("offload", "show", answer=[line, END])
+    assert ("          sent on by the NIC alone: 12,345 packets, 1.2 MB;"
+            " 3 of these are in no record") in lines
+    assert lines[-4:] == [
+        "          ipv4/udp    eth / ipv4 / udp, mark",
+        "            NIC only: eth / ipv4 / udp, count + port",
+        "          ipv4/tcp    eth / ipv4 / tcp, mark",
+        "            NIC only: not taken: EINVAL no such port of this NIC"]
+
+
+def test_what_was_probed():
+    for probed, said in (
+            ({"rules": 300, "full": False, "inserts_per_s": 9},
+             "300 rules or more, 9 inserts a second, "), ({"mark_bits": 24}, "marks of 24 bits, ")):
+        line_of = {**OFFLOAD, "probed": {"time": "2026-11-23T04:20:00Z", **probed}}
+        lines = shown("offload", "show", answer=[line_of, END])
+        assert f"          probed: {said}2026-11-23" in lines
+
+
+def test_offload_check():
+    no = {"port": "eth2", "wire": 0, "kind": "ipv4/tcp", "would": False, "reason": "kind",
+          "because": "port eth2 takes no rules for ipv4/tcp flows: EINVAL", "live": False,
+          "refusal": {"errno": "EINVAL"}}
+    assert shown("offload", "check", *FLOW, answer=[CHECK, no, END]) == [
+        " a flow of the kind ipv4/tcp",
+        " eth1     would go into the card, when its packets come by this port at 1,000 a second or"
+        " more",
+        "          by a rule of the form eth / ipv4 / tcp, mark",
+        "          now in NIC: its rate reached the threshold of 1,000 packets a second",
+        " eth2     stays in software: port eth2 takes no rules for ipv4/tcp flows: EINVAL"]
+    _, requests = ask("offload", "check", *FLOW, "--wire", 3, answer=[END])
+    assert requests == [{"ask": "offload check", "with": {
+        "src": "10.0.0.1", "sport": 50560, "dst": "10.0.0.10", "dport": 102, "proto": "tcp",
+        "wire": 3}}]
 
 
 def test_offload_events(monkeypatch):

@@ -147,6 +147,7 @@ def test_words_of_other_commands(offered):
         there = {name for name in os.listdir("/sys/class/net")
                  if name != "lo" and os.path.islink(f"/sys/class/net/{name}")}
         assert offered("run", "--wire", "") == there
+        assert offered("probe", "") == offered("probe", "--peer", "") == there
 
 
 @SHELLS

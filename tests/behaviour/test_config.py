@@ -93,7 +93,8 @@ def test_json_round_trip(check):
         zone: vlan
         active: 300
         timeouts: {tcp: 5, udp-new: 1}
-        offload: {enabled: no, threshold: 0, slots: 2097152, verify: "sampled:65536",
+        offload: {enabled: no, mode: full, threshold: 0, slots: 2097152,
+                  rules: 7168, rules-per-second: 45000, verify: "sampled:65536",
                   counters: off, restart: true, except: [5e:00.0, lan]}
         output: "/srv/flöws \\"of\\" \U0001F600.json"
         socket: s
@@ -101,7 +102,8 @@ def test_json_round_trip(check):
     assert first["wires"] == [["lan", "n"], ["5e:00.0", "eth3"]]
     assert first["ports"][2] == {"name": "5e:00.0", "device": "0000:5e:00.0"}
     assert (first["pin"], first["force"], first["telemetry"]) == (False, True, True)
-    assert first["offload"] == {"enabled": False, "threshold": 0, "slots": 2097152,
+    assert first["offload"] == {"enabled": False, "mode": "full", "threshold": 0,
+                                "slots": 2097152, "rules": 7168, "rules-per-second": 45000,
                                 "verify": "sampled:65536", "counters": False, "restart": True,
                                 "except": ["5e:00.0", "lan"]}
     assert first["timeouts"]["tcp-open"] == 5 and first["timeouts"]["udp-open"] == 180
@@ -117,6 +119,8 @@ def test_json_round_trip(check):
     ("offload: off\n", ["f.yaml:1: offload: ", "KEY: VALUE"]),
     ("offload:\n  thresh: 1\n", ["f.yaml:2: offload.thresh: ", "did you mean threshold?"]),
     ("offload:\n  verify: sampled:1\n", ["f.yaml:2: offload.verify: sampled:1: ", "2 to 65,536"]),
+    ("workers: 3\noffload:\n  rules-per-second: 2\n",
+     ["f.yaml:3: offload.rules-per-second: 2: ", "3 workers"]),
     ("offload: {slots: 0}\n", ["f.yaml:1: offload.slots: 0: ", "1 to 2,097,152"]),
     ("offload: {except: lan}\n", ["f.yaml:1: offload.except: ", "list"]),
     ("wires: [[lan, wan]]\noffload:\n  except:\n  - lan\n  - wen\n",

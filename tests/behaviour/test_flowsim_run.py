@@ -110,6 +110,8 @@ def test_a_capture_again_and_again(tmp_path):
     ("profile=tinny", "did you mean tiny?"),
     ("capture=/no/such/file", "/no/such/file"),
     ("port=net_ring7", "net_ring7"),
+    ("port=[net_nul0]", "net_nul0"),
+    ("port=[net_null7,word=1]", "net_null7"),
     ("fault=loose", "loose"),
 ])
 def test_words_that_it_does_not_know(words, said):

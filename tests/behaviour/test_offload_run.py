@@ -116,13 +116,13 @@ def test_below_the_threshold(started):
 
 
 def test_too_short(started):
-    """Three packets each way, and nothing more."""
-    running = started("flows=40,passes=3", "--offload-threshold", 1)
-    running.until(lambda: running.wire()["received"] == 2 * 40 * 3, "all packets")
+    """A packet each way, and nothing more."""
+    running = started("flows=40,passes=1", "--offload-threshold", 1)
+    running.until(lambda: running.wire()["received"] == 2 * 40, "all packets")
     for answer in every_flow(running, 40, lambda answer: all(
             (side["state"], side["reason"]) == ("software", "short")
             for side in answer["directions"])):
-        assert answer["packets"] == answer["reverse_packets"] == 3
+        assert answer["packets"] == answer["reverse_packets"] == 1
     running.stop()
 
 
@@ -208,6 +208,20 @@ def test_the_table_is_full(started):
         assert all(flow["offload"]["state"] == state for flow in flows)
     assert len(listed["in_hw"]) >= 512
     running.stop(idle=False)
+
+
+def test_workers_share_a_card(started):
+    """Whosever they are: the busiest flows of both workers have its rules."""
+    running = started("flows=64,load=zipf,rules=16,pace=20000", "--workers", 2)
+
+    def busiest_are_in():
+        flows = sorted(running.ask("flow list"), key=lambda flow: -flow["packets"])
+        return len(flows) == 64 and all(flow["offload"]["state"] == "in_hw" for flow in flows[:6])
+
+    running.until(busiest_are_in, "the busiest flows are in the NIC")
+    for port in running.ask("offload show"):
+        assert port["rules"] <= 16
+    running.stop()
 
 
 def test_the_breaker_is_open(started):
@@ -492,6 +506,7 @@ def test_questions_that_make_no_sense(started):
 
 @pytest.mark.parametrize("words, said", [
     (("--offload", "maybe"), "maybe"),
+    (("--offload-mode", "whole"), "whole"),
     (("--offload-threshold", "-1"), "threshold"),
     (("--offload-threshold", "1000000001"), "threshold"),
     (("--offload-slots", "0"), "slots"),

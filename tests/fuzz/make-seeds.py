@@ -53,11 +53,17 @@ def write_captures(place, packets):
             writer.write(packet)
 
 
+PAIRS = [
+    "wires: [[a, b]]\nworkers: 4\noffload: {rules-per-second: 3, slots: 2, except: [a]}\n",
+    "wires: [[a, b]]\nworkers: 4\noffload: {rules-per-second: 4, slots: 2, except: [c]}\n",
+]
+
+
 def write_configs(place):
-    """The example file, whole, without its comments and key by key."""
+    """The example file, whole, without its comments and key by key, and what holds or fails as a pair."""
     whole = (ROOT / "packaging" / "millrace.yaml").read_text(encoding="utf-8")
     bare = "".join(line + "\n" for line in whole.splitlines() if not line.startswith("#"))
-    for number, text in enumerate([whole, bare, *bare.split("\n\n")]):
+    for number, text in enumerate([whole, bare, *bare.split("\n\n"), *PAIRS]):
         (place / f"{number:02}").write_text(text, encoding="utf-8")
 
 
@@ -73,7 +79,8 @@ REQUESTS = [
     '{"ask":"flow kill","with":{"src":"10.0.0.2","sport":80,"dst":"10.0.0.1","dport":5,'
     '"proto":"udp"}}',
     '{"ask":"port show"}', '{"ask":"worker show"}', '{"ask":"wire show"}', '{"ask":"drop show"}',
-    '{"ask":"offload show"}', '{"ask":"offload events","with":{"follow":true}}',
+    '{"ask":"offload show"}', '{"ask":"offload check","with":{"src":"::1","dst":"::2","proto":6}}',
+    '{"ask":"offload events","with":{"follow":true}}',
     '{"ask":"flow list","with":{"offload":"in_hw"}}',
     '{"ask":"event follow","with":{"flows":false}}', '{"ask":"config show","with":{}}',
     '{"ask":"flow lst","wyth":[[[1e5,true,null,"\\u00e9"]]]}',

@@ -65,6 +65,7 @@ static struct port *make_port(struct live *live, unsigned side)
 		name, live->in[side], n_queues, live->out[side], n_queues, SOCKET_ID_ANY);
 
 	assert_true(id >= 0);
+	pthread_mutex_init(&port->asked, NULL);
 	snprintf(port->name, sizeof(port->name), "side%u", side);
 	snprintf(port->ethdev, sizeof(port->ethdev), "net_ring_%s", name);
 	port->id = (uint16_t)id;

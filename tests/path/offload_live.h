@@ -47,6 +47,8 @@ struct offload_live_options {
 	uint32_t threshold; /* and so on: as in struct plane_offload */
 	uint32_t verify_one_in;
 	bool counters, restart;
+	/* flows that can be are forwarded by the NIC: nothing of these arrives, and offload_live_finish() is not for it */
+	bool full;
 	bool untried;	 /* it begins though the ports cannot be tried yet */
 	uint32_t idle_s; /* of all protocols and states; 0: as usual */
 };
@@ -63,6 +65,8 @@ struct live_flow {
 	uint64_t marked[2]; /* of these, with any mark */
 	uint64_t out[2];    /* packets that left, by where they had arrived */
 	uint64_t reported[2];
+	uint64_t reported_bytes[2];
+	unsigned estimated;	     /* reports that say so */
 	unsigned ended[FLOW_N_ENDS]; /* reports, by reason */
 	uint64_t told; /* marked packets, as reports have them; UINT64_MAX: one did not know */
 	uint32_t mark; /* the last one */
@@ -120,6 +124,12 @@ void offload_live_run(struct offload_live *live, unsigned ms);
 /* Sets a fault of the NIC at that side, as telemetry does. */
 void offload_live_fault(struct offload_live *live, unsigned side, const char *text);
 
+/* What live records have, by flow. */
+struct live_sums {
+	uint64_t packets[2], bytes[2]; /* by side */
+};
+void offload_live_records(const struct offload_live *live, struct live_sums *sums);
+
 /* No packet is under way any more, and none comes: then every number has to be right, to the packet. */
 void offload_live_check(struct offload_live *live);
 
@@ -127,6 +137,8 @@ void offload_live_check(struct offload_live *live);
 bool offload_live_proven(struct offload_live *live, const struct live_flow *flow);
 bool offload_live_all_proven(struct offload_live *live, void *unused);
 
+/* Whose worker it is: the shard's number. */
+unsigned offload_live_worker(const struct offload_live *live, const struct live_flow *flow);
 /* What the plane says of a flow; it has to be known. */
 void offload_live_ask(
 	struct offload_live *live, const struct live_flow *flow, struct plane_flow *answer);

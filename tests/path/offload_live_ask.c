@@ -13,20 +13,25 @@
 
 #include "traffic/stream.h"
 
-static struct flow_shard *shard_of(
-	const struct offload_live *live, const struct flow_key *key, uint64_t *hash)
+unsigned offload_live_worker(const struct offload_live *live, const struct live_flow *flow)
 {
-	struct packet_info info = {.key = *key};
+	const struct packet_info info = {
+		.key = flow->key, .hash = flow_key_hash(&live->plane->secret, &flow->key)};
 
-	*hash = info.hash = flow_key_hash(&live->plane->secret, key);
-	return plane_shard_station(live->plane, steer_shard(&live->plane->steer, &info))
-		->worker.shard;
+	return steer_shard(&live->plane->steer, &info);
+}
+
+static struct flow_shard *shard_of(
+	const struct offload_live *live, const struct live_flow *flow, uint64_t *hash)
+{
+	*hash = flow_key_hash(&live->plane->secret, &flow->key);
+	return plane_shard_station(live->plane, offload_live_worker(live, flow))->worker.shard;
 }
 
 static struct flow_record *record_of(struct offload_live *live, const struct live_flow *flow)
 {
 	uint64_t hash;
-	struct flow_shard *shard = shard_of(live, &flow->key, &hash);
+	struct flow_shard *shard = shard_of(live, flow, &hash);
 	uint32_t position = flow_table_find(&shard->table, &flow->key, hash);
 
 	return position == FLOW_NONE ? NULL : flow_table_record(&shard->table, position);
@@ -68,7 +73,7 @@ bool offload_live_knows(struct offload_live *live, const struct live_flow *flow)
 void offload_live_kill(struct offload_live *live, const struct live_flow *flow)
 {
 	uint64_t hash;
-	struct flow_shard *shard = shard_of(live, &flow->key, &hash);
+	struct flow_shard *shard = shard_of(live, flow, &hash);
 	uint32_t position = flow_table_find(&shard->table, &flow->key, hash);
 
 	assert_int_not_equal(position, FLOW_NONE);

@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 
 #include "offload/state.h"
+#include "path/turn.h"
 
 static void udp(struct frame *frame, const char *src, const char *dst, unsigned port)
 {
@@ -194,6 +195,27 @@ static void a_datagram_that_cannot_wait_is_not_remembered(void **state)
 	scene_destroy(scene);
 }
 
+/* After a turn that brought few packets the next one is put off for 4 us, which is idle time; after a full one it is not. */
+static void few_packets_are_gathered(void **state)
+{
+	struct station station = {.brought = 128};
+	const uint64_t begin = rte_rdtsc(), least = rte_get_tsc_hz() * 4 / 1000000;
+	uint64_t tsc = begin;
+
+	(void)state;
+	turn_gather(&station, &tsc);
+	assert_int_equal(tsc, begin);
+	assert_int_equal(station.idle_cycles, 0);
+	station.brought = 64;
+	station.more_wait = true;
+	turn_gather(&station, &tsc);
+	assert_int_equal(tsc, begin);
+	station.more_wait = false;
+	turn_gather(&station, &tsc);
+	assert_true(tsc - begin >= least);
+	assert_int_equal(station.idle_cycles, tsc - begin);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +225,7 @@ int main(void)
 		cmocka_unit_test(who_is_held_by_a_nic_goes_last),
 		cmocka_unit_test(an_error_does_not_reach_a_flow_that_is_over),
 		cmocka_unit_test(a_datagram_that_cannot_wait_is_not_remembered),
+		cmocka_unit_test(few_packets_are_gathered),
 	};
 
 	return cmocka_run_group_tests(tests, scene_environment, NULL);

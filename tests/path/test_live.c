@@ -449,6 +449,28 @@ static void ends_wait_for_room(void **state)
 	live_end(live);
 }
 
+/* Where another worker may have to be handed packets a turn has one burst of each queue: does it know that more wait? */
+static void a_turn_tells_what_it_left(void **state)
+{
+	struct live *live = begin(1);
+	const struct station *station = &live->plane->stations[0];
+
+	(void)state;
+	for (unsigned i = 0; i < STATION_BURST + 1; i++) {
+		struct frame frame;
+
+		udp(&frame, i, false);
+		live_send(live, 0, 0, &frame);
+	}
+	assert_true(live_turn(live, 0));
+	assert_int_equal(station->brought, STATION_BURST);
+	assert_true(station->more_wait);
+	assert_true(live_turn(live, 0));
+	assert_int_equal(station->brought, 1);
+	assert_false(station->more_wait);
+	live_end(live);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -460,6 +482,7 @@ int main(void)
 		cmocka_unit_test(what_a_port_does_not_take_is_dropped),
 		cmocka_unit_test(a_full_ring_drops_and_counts),
 		cmocka_unit_test(rss_is_trusted_until_it_errs),
+		cmocka_unit_test(a_turn_tells_what_it_left),
 		cmocka_unit_test(quiet_ports_are_polled_rarely),
 		cmocka_unit_test(silence_ends_flows),
 		cmocka_unit_test(ends_that_come_together_are_paced),

@@ -15,6 +15,7 @@ sys.path[:0] = [str(ROOT / "tests" / name) for name in ("peers", "smoke", "")]
 sys.dont_write_bytecode = True
 
 # pylint: disable=wrong-import-position
+from guest import lacks_guest  # noqa: E402
 from network import Namespace  # noqa: E402
 from ovs import lacks_hugepages, lacks_ovs  # noqa: E402
 from testpmd import Testpmd, lacks_driver  # noqa: E402
@@ -38,10 +39,15 @@ def lacks_root():
     return None if os.geteuid() == 0 else "not root"
 
 
+def lacks_processors():
+    return None if len(os.sched_getaffinity(0)) > 1 else "one for what is measured, one for all else"
+
+
 def lacks(what):
     """Why a test that needs `what` cannot run here; None when it can."""
     special = {"driver": lacks_driver, "namespaces": lacks_namespaces, "ovs": lacks_ovs,
-               "hugepages": lacks_hugepages, "root": lacks_root}
+               "hugepages": lacks_hugepages, "root": lacks_root, "guest": lacks_guest,
+               "two processors": lacks_processors}
     if what in special:
         return special[what]()
     return None if shutil.which(what) else f"not here (Debian: {PROGRAMS[what]})"

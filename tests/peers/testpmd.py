@@ -39,9 +39,12 @@ def eal_directory(runtime, prefix):
     return (pathlib.Path("/var/run") if os.geteuid() == 0 else runtime) / "dpdk" / prefix
 
 
-def ask_telemetry(directory, command):
-    """A command of DPDK's telemetry, by the socket in an EAL directory, and what it answers to it."""
-    path = directory / "dpdk_telemetry.v2"
+def ask_telemetry(directory, command, name="dpdk_telemetry.v2"):
+    """A command of DPDK's telemetry, by the socket in an EAL directory, and what it answers to it.
+
+    `name` is another one where several programs have the same directory.
+    """
+    path = directory / name
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
         client.settimeout(PATIENCE_S)
         client.connect(str(path))

@@ -33,8 +33,15 @@ struct agent_nic {
 	_Atomic int result[INSTALLER_N_OPS]; /* by operation */
 	_Atomic uint64_t counter;	     /* of any rule */
 	_Atomic bool shut;		     /* calls wait until it is not */
+	_Atomic unsigned room;		     /* for rules; 0: for any number */
 	_Atomic unsigned n_rules, n_asked[INSTALLER_N_OPS];
 	_Atomic unsigned n_shapes[PROVIDER_N_KINDS];
+	/* full offload: rules asked for, by what they do; what the counter of one that goes has at last */
+	_Atomic unsigned n_deeds[PROVIDER_N_DEEDS];
+	_Atomic int refuses_full;
+	_Atomic uint64_t last;
+	_Atomic bool tells_no_last;
+	bool last_full; /* what was removed last was such a rule */
 };
 
 struct agent_scene {
@@ -43,9 +50,19 @@ struct agent_scene {
 	struct flow_table table;
 	struct tsc_clock clock;
 	uint64_t now_us;
+	/* full offload: what was credited to whom, and reports that were held back */
+	bool full, tcp_strict;
+	uint32_t threshold;
+	uint32_t limit; /* of rules, that the installer keeps; 0: none */
+	uint64_t to_records, to_reports, to_nobody;
+	unsigned n_last; /* credits to records that were the last ones of their rules */
+	unsigned n_released;
+	struct flow_report released;
 };
 
 static struct agent_nic agent_nics[2];
+/* Of the scene that is on: a test that fails leaves them running. */
+static struct installer *agent_installers[2];
 static const struct hash_secret agent_secret = {.word = {3, 5}};
 
 static struct agent_nic *agent_nic_of(struct provider *provider)
@@ -71,12 +88,24 @@ static int agent_nic_do(struct provider *provider, enum installer_op op, struct 
 static int agent_nic_insert(struct provider *provider, uint32_t place,
 	const struct offload_rule *rule, struct provider_why *why)
 {
+	struct agent_nic *nic = agent_nic_of(provider);
+	int refusal = rule->deed == PROVIDER_MARKS ? 0 : atomic_load(&nic->refuses_full);
 	int result = agent_nic_do(provider, INSTALLER_INSERT, why);
+	unsigned room = atomic_load(&nic->room);
 
 	(void)place;
-	(void)rule;
+	atomic_fetch_add(&nic->n_deeds[rule->deed], 1);
+	if (result == 0 && refusal != 0) {
+		why->error = -refusal;
+		return refusal;
+	}
+	nic->last_full = rule->deed != PROVIDER_MARKS;
+	if (result == 0 && room != 0 && atomic_load(&nic->n_rules) >= room) {
+		why->error = ENOSPC;
+		result = -ENOSPC;
+	}
 	if (result == 0)
-		atomic_fetch_add(&agent_nic_of(provider)->n_rules, 1);
+		atomic_fetch_add(&nic->n_rules, 1);
 	return result;
 }
 
@@ -93,9 +122,25 @@ static int agent_nic_remove(struct provider *provider, uint32_t place, struct pr
 static int agent_nic_query(struct provider *provider, uint32_t place, struct provider_count *count,
 	struct provider_why *why)
 {
+	int result = agent_nic_do(provider, INSTALLER_COUNT, why);
+	uint64_t packets = atomic_load(&agent_nic_of(provider)->counter);
+
 	(void)place;
-	*count = (struct provider_count){.packets = atomic_load(&agent_nic_of(provider)->counter)};
-	return agent_nic_do(provider, INSTALLER_COUNT, why);
+	*count = (struct provider_count){
+		.packets = packets, .bytes = 100 * packets, .has_bytes = true};
+	return result;
+}
+
+static bool agent_nic_last(struct provider *provider, uint32_t place, struct provider_count *count)
+{
+	const struct agent_nic *nic = agent_nic_of(provider);
+
+	(void)place;
+	*count = (struct provider_count){.packets = atomic_load(&nic->last),
+		.bytes = 100 * atomic_load(&nic->last),
+		.has_bytes = true,
+		.final = true};
+	return nic->last_full && !atomic_load(&nic->tells_no_last);
 }
 
 static unsigned agent_nic_poll(struct provider *provider, struct provider_done *done, unsigned max)
@@ -129,6 +174,7 @@ static int agent_nic_open(struct provider **provider, const struct provider_conf
 		.insert = agent_nic_insert,
 		.remove = agent_nic_remove,
 		.query = agent_nic_query,
+		.last_count = agent_nic_last,
 		.poll = agent_nic_poll,
 		.next_shape = agent_nic_next_shape,
 		.reset = agent_nic_leave,
@@ -143,15 +189,50 @@ static int agent_nic_open(struct provider **provider, const struct provider_conf
 		.counts = true,
 		.kind = {[PROVIDER_IPV4_TCP] = true,
 			[PROVIDER_IPV4_UDP] = true,
-			[PROVIDER_IPV4_SCTP] = true}};
+			[PROVIDER_IPV4_SCTP] = true},
+		.full = {[PROVIDER_FORWARDS] = {[PROVIDER_IPV4_TCP] = config->full,
+				 [PROVIDER_IPV4_UDP] = config->full}},
+		.exact = config->full};
 	*provider = &nic->base;
 	return 0;
 }
 
+static void agent_take_credit(void *context, const struct agent_credit *credit)
+{
+	struct agent_scene *scene = context;
+	struct flow_record *record = credit->report != NULL ? &credit->report->record : NULL;
+
+	if (credit->position != FLOW_NONE)
+		record = flow_table_record(&scene->table, credit->position);
+	*(credit->position != FLOW_NONE	 ? &scene->to_records
+		: credit->report != NULL ? &scene->to_reports
+					 : &scene->to_nobody) += credit->credit.packets;
+	if (record == NULL)
+		return;
+	scene->n_last += credit->last;
+	record->packets_low[credit->credit.from] += (uint32_t)credit->credit.packets;
+	record->bytes_low[credit->credit.from] += (uint32_t)credit->credit.bytes;
+}
+
+static void agent_take_report(void *context, const struct flow_report *report)
+{
+	struct agent_scene *scene = context;
+
+	scene->released = *report;
+	scene->n_released++;
+}
+
 /* `slots` of the wire: with fewer than a quarter of them free, those of flows that left are given away. */
-static inline void agent_scene_begin(struct agent_scene *scene, uint32_t slots, bool counters)
+static inline void agent_scene_begin_as(
+	struct agent_scene *scene, uint32_t slots, bool counters, const struct agent_scene *as)
 {
 	struct agent_config config = {.n_workers = 1,
+		.full = as->full,
+		.tcp_strict = as->tcp_strict,
+		.threshold = as->threshold,
+		.credit = agent_take_credit,
+		.release = agent_take_report,
+		.context = scene,
 		.n_ports = 2,
 		.table = &scene->table,
 		.clock = &scene->clock,
@@ -161,6 +242,11 @@ static inline void agent_scene_begin(struct agent_scene *scene, uint32_t slots, 
 	struct agent_wire wire;
 	struct error error;
 
+	for (unsigned i = 0; i < 2; i++) {
+		atomic_store(&agent_nics[i].shut, false);
+		if (agent_installers[i] != NULL)
+			installer_stop(agent_installers[i]);
+	}
 	memset(scene, 0, sizeof(*scene));
 	memset(agent_nics, 0, sizeof(agent_nics));
 	/* without DPDK's environment nobody has measured it: any rate that is about right */
@@ -168,17 +254,21 @@ static inline void agent_scene_begin(struct agent_scene *scene, uint32_t slots, 
 	for (unsigned i = 0; i < 2; i++) {
 		const struct installer_config of_port = {.number = i,
 			.n_workers = 1,
+			.rules = as->limit,
 			.clock = &scene->clock,
-			.provider = {.port_id = (uint16_t)i, .n_places = AGENT_PLACES},
+			.provider = {.port_id = (uint16_t)i,
+				.n_places = RTE_MAX(slots, (uint32_t)AGENT_PLACES),
+				.full = as->full},
 			.open = agent_nic_open,
 			/* flows that fall out within a minute of the test's are of one second here */
 			.health = {.least_failures = UINT32_MAX}};
 
 		assert_int_equal(installer_create(&scene->installer[i], &of_port, &error), 0);
 		assert_int_equal(installer_wait(scene->installer[i], AGENT_WAIT_US / 1000), 0);
-		config.installer[i] = scene->installer[i];
+		config.installer[i] = agent_installers[i] = scene->installer[i];
 	}
-	assert_int_equal(flow_table_init(&scene->table, 512, &agent_secret, 0), 0);
+	assert_int_equal(
+		flow_table_init(&scene->table, RTE_MAX(2 * slots, 512u), &agent_secret, 0), 0);
 	assert_int_equal(agent_create(&scene->agent, &config), 0);
 	assert_int_equal(agent_slots_init(&wire, &config, 0xffffff), 0);
 	agent_adopt(scene->agent, 0, &wire);
@@ -186,13 +276,22 @@ static inline void agent_scene_begin(struct agent_scene *scene, uint32_t slots, 
 	agent_turn(scene->agent, scene->now_us);
 }
 
+static inline void agent_scene_begin(struct agent_scene *scene, uint32_t slots, bool counters)
+{
+	const struct agent_scene as = {.now_us = 0};
+
+	agent_scene_begin_as(scene, slots, counters, &as);
+}
+
 static inline void agent_scene_end(struct agent_scene *scene)
 {
 	for (unsigned i = 0; i < 2; i++)
 		installer_stop(scene->installer[i]);
 	agent_destroy(scene->agent);
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 2; i++) {
 		installer_destroy(scene->installer[i]);
+		agent_installers[i] = NULL;
+	}
 	flow_table_fini(&scene->table);
 }
 

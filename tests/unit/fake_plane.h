@@ -249,8 +249,10 @@ int plane_flow(struct plane *plane, const struct flow_key *key, struct plane_flo
 
 	if (plane->silent)
 		return -ETIMEDOUT;
-	if (!found)
+	if (!found) {
+		memcpy(flow->rank, plane->flow.rank, sizeof(flow->rank));
 		return -ENOENT;
+	}
 	*flow = plane->flow;
 	flow->record = *found;
 	flow->worker = worker;
@@ -381,7 +383,7 @@ unsigned plane_events(struct plane *plane, struct path_event *events, unsigned m
 	return n;
 }
 
-int port_stats(const struct port *port, struct rte_eth_stats *stats)
+int port_stats(struct port *port, struct rte_eth_stats *stats)
 {
 	/* a driver that does not count */
 	if (port->id == UINT16_MAX)

@@ -304,6 +304,17 @@ static inline unsigned fake_calls(void)
 	return n;
 }
 
+static inline unsigned fake_calls_of(unsigned op)
+{
+	unsigned n = 0;
+
+	pthread_mutex_lock(&fake.lock);
+	for (unsigned i = 0; i < fake.n_calls; i++)
+		n += fake.log[i].op == op;
+	pthread_mutex_unlock(&fake.lock);
+	return n;
+}
+
 static inline unsigned fake_pending(void)
 {
 	pthread_mutex_lock(&fake.lock);

@@ -16,6 +16,7 @@
 
 static struct tsc_clock world_clock;
 static struct installer *world;
+static uint32_t world_limit; /* of rules; 0: none */
 static atomic_uint world_restarts;
 static atomic_int world_restart_result;
 
@@ -43,6 +44,7 @@ static void world_make(unsigned n_workers, unsigned times, bool may_restart)
 	struct installer_config config = {
 		.number = 3,
 		.n_workers = n_workers,
+		.rules = world_limit,
 		.clock = &world_clock,
 		.provider = {.n_places = FAKE_PLACES},
 		.open = fake_open,

@@ -30,27 +30,40 @@ static void test_table(void **state)
 		{"much too long", "1234567", "b", ""},
 		{"", "", "", "2"},
 	};
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
-	struct table table;
+	static const char *const drawn[] = {" name       n  word       m\n"
+					    " a          1  b          2\n"
+					    " gr\xc3\xbc\xc3\x9f   12345  123456  1234\n"
+					    " too long   1  b          2\n"
+					    " much too long 1234567 b\n"
+					    "                          2\n",
+		/* with one blank between */
+		" name      n word      m\n"
+		" a         1 b         2\n"
+		" gr\xc3\xbc\xc3\x9f  12345 123456 1234\n"
+		" too long  1 b         2\n"
+		" much too long 1234567 b\n"
+		"                       2\n"};
 
 	(void)state;
-	table_init(&table, out, columns);
-	table_titles(&table, N_OF(columns));
-	for (size_t i = 0; i < N_OF(cells); i++) {
-		for (unsigned j = 0; j < N_OF(columns); j++)
-			table_cell(&table, cells[i][j]);
-		table_end(&table);
+	for (unsigned narrow = 0; narrow < N_OF(drawn); narrow++) {
+		char *text = NULL;
+		size_t size = 0;
+		FILE *out = open_memstream(&text, &size);
+		struct table table;
+
+		table_init(&table, out, columns);
+		if (narrow)
+			table_narrow(&table);
+		table_titles(&table, N_OF(columns));
+		for (size_t i = 0; i < N_OF(cells); i++) {
+			for (unsigned j = 0; j < N_OF(columns); j++)
+				table_cell(&table, cells[i][j]);
+			table_end(&table);
+		}
+		fclose(out);
+		assert_string_equal(text, drawn[narrow]);
+		free(text);
 	}
-	fclose(out);
-	assert_string_equal(text, " name       n  word       m\n"
-				  " a          1  b          2\n"
-				  " gr\xc3\xbc\xc3\x9f   12345  123456  1234\n"
-				  " too long   1  b          2\n"
-				  " much too long 1234567 b\n"
-				  "                          2\n");
-	free(text);
 }
 
 static void test_when_parse(void **state)

@@ -4,6 +4,9 @@
 
 #include "unit/control_scene.h"
 
+#include "control/offload_words.h"
+#include "offload/rate.h"
+
 #define ONE "\"src\":\"10.0.0.7\",\"sport\":33512,\"dst\":\"10.0.0.10\",\"dport\":443"
 #define TURNED "\"dst\":\"10.0.0.7\",\"dport\":33512,\"src\":\"10.0.0.10\",\"sport\":443"
 #define EXPLAIN(with) "{\"ask\":\"flow explain\",\"with\":{" with "}}"
@@ -288,6 +291,24 @@ static void check_changes(const json_t *changes)
 	assert_int_equal(number_of(oldest, "ago_us"), 21000000);
 }
 
+/* What is said of its rate does not contradict what was measured of it. */
+static void test_busy_and_not_asked_for(void **state)
+{
+	struct scene *scene = *state;
+	char sentence[OFFLOAD_SENTENCE_MAX];
+	struct offload_case of = {
+		.plane = &scene->plane, .reason = OFFLOAD_QUIET, .rate = rate_of_pps(1000) - 1};
+
+	scene->plane.config.offload = (struct plane_offload){.on = true, .threshold = 1000};
+	offload_because(sentence, &of);
+	assert_non_null(strstr(sentence, "below the threshold of 1,000"));
+	of.rate++;
+	offload_because(sentence, &of);
+	assert_string_equal(sentence,
+		"it is busy enough, and is asked for when one of its packets is looked at: few "
+		"are");
+}
+
 static void test_offloaded(void **state)
 {
 	struct scene *scene = *state;
@@ -528,6 +549,7 @@ int main(void)
 		SCENE_TEST(test_because),
 		SCENE_TEST(test_clock),
 		SCENE_TEST(test_nobody_offloads),
+		SCENE_TEST(test_busy_and_not_asked_for),
 		SCENE_TEST(test_offloaded),
 		SCENE_TEST(test_reasons),
 		SCENE_TEST(test_other_reasons),

@@ -17,8 +17,8 @@ static const struct {
 	{"{\"ask\":\"moon phase\"}",
 		"\"moon phase\": no such request; known are flow list, flow explain, flow kill, "
 		"port "
-		"show, worker show, wire show, drop show, offload show, offload events, event "
-		"follow, config show"},
+		"show, worker show, wire show, drop show, offload show, offload events, offload "
+		"check, event follow, config show"},
 	{"{\"ask\":\"drop show\",\"with\":{\"wire\":0}}",
 		"drop show: \"wire\": no such key; it takes none"},
 	{"{\"ask\":\"flow list\",\"with\":{\"prot\":\"tcp\"}}",

@@ -174,16 +174,31 @@ static void test_offload(void **state)
 		report.offload = (struct flow_offload){.packets = UINT64_C(1) << 40, .told = true};
 		memcpy(report.offload.state, cases[i].states, 2);
 		memcpy(report.offload.reason, cases[i].reasons, 2);
+		report.offload.full[1] = true;
+		report.offload.estimated = i % 2 != 0;
+		unsigned side = export_json_side(&report.record, &report.offload);
+		bool rule = offload_state_holds((enum offload_state)cases[i].states[side]);
 		json_t *object = parse(&report);
 		const json_t *offload = json_object_get(object, "offload");
 
-		assert_int_equal(json_object_size(offload), 3);
+		assert_int_equal(json_object_size(offload), 3 + rule + i % 2);
+		if (rule)
+			assert_string_equal(string(offload, "how"), side == 1 ? "full" : "mark");
+		assert_true(json_is_true(json_object_get(offload, "estimated")) == (i % 2 != 0));
 		assert_int_equal(number(offload, "packets"), INT64_C(1) << 40);
 		assert_string_equal(string(offload, "state"), cases[i].name);
 		assert_string_equal(string(offload, "reason"), cases[i].reason);
 		json_decref(object);
 	}
-	report.offload.packets = FLOW_OFFLOAD_LOST;
+}
+
+static void test_offload_unknown(void **state)
+{
+	struct flow_report report = example();
+
+	(void)state;
+	report.offload = (struct flow_offload){
+		.packets = FLOW_OFFLOAD_LOST, .estimated = true, .told = true};
 	json_t *object = parse(&report);
 	const json_t *offload = json_object_get(object, "offload");
 
@@ -209,6 +224,7 @@ static void test_extremes(void **state)
 	report.offload = (struct flow_offload){.packets = UINT64_MAX - 1,
 		.state = {OFFLOAD_INSTALLING},
 		.reason = {OFFLOAD_QUARANTINE},
+		.estimated = true,
 		.told = true};
 	report.record.key.version_wire = FLOW_KEY_VERSION_WIRE(6, 15);
 	report.record.key.proto = 6;
@@ -429,6 +445,7 @@ int main(void)
 		cmocka_unit_test(test_line),
 		cmocka_unit_test(test_initiator),
 		cmocka_unit_test(test_offload),
+		cmocka_unit_test(test_offload_unknown),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_states),
 		cmocka_unit_test(test_live),

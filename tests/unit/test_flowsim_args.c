@@ -93,6 +93,10 @@ static void test_streams(void **state)
 	assert_int_equal(good("vlan=50")->streams.vlan_share, 128);
 	assert_int_equal(good("passes=3")->passes, 3);
 	assert_int_equal(good("rate=1000")->rate, 1000);
+	assert_int_equal(good("pace=0")->pace, 0);
+	/* what nobody but the NIC sees comes at the same pace */
+	assert_int_equal(good("pace=5000")->pace, 5000);
+	assert_int_equal(good("pace=5000")->rate, 5000);
 	assert_true(good("cold=1")->cold);
 }
 
@@ -102,6 +106,8 @@ static void test_sources(void **state)
 	good("capture=/some/where.pcap,passes=1");
 	assert_int_equal(args.source, SIM_SOURCE_CAPTURE);
 	assert_string_equal(args.capture, "/some/where.pcap");
+	assert_int_equal(args.written, 0);
+	assert_int_equal(good("capture=a,written=128")->written, 128);
 	good("port=net_ring0,nic_core=0");
 	assert_int_equal(args.source, SIM_SOURCE_PORT);
 	assert_string_equal(args.port, "net_ring0");
@@ -111,6 +117,7 @@ static void test_sources(void **state)
 	assert_int_equal(good("source=none")->source, SIM_SOURCE_NONE);
 	assert_string_equal(good("capture=/a=b/c[1,2].pcap")->capture, "/a=b/c[1,2].pcap");
 	bad("source=streams", "source=none");
+	bad("flows=2,written=128", "written=");
 	bad("flows=2,capture=x", "flows= and capture=");
 	bad("port=a,source=none", "port= and source=");
 	bad("capture=x,seed=1", "seed= says nothing of a port with capture=");
@@ -297,7 +304,7 @@ static void test_help(void **state)
 		if (sim_args_parse(&args, one, &error) < 0)
 			assert_null(strstr(error.text, "no such argument"));
 	}
-	assert_int_equal(n, 45);
+	assert_int_equal(n, 47);
 	free(text);
 }
 

@@ -111,6 +111,30 @@ static void test_forget(void **state)
 	close_scene();
 }
 
+/* As forget, and nobody learns any more what was counted. */
+static void test_reset(void **state)
+{
+	struct rte_flow_query_count count;
+	struct rte_flow *before, *after;
+	struct scene scene;
+
+	(void)state;
+	open_scene(&scene, "");
+	before = create(&scene, 7);
+	assert_int_equal(count_marked(&scene, 64), 64);
+	fault(&scene, "reset");
+	struck(&scene, SIM_FAULT_RESET, 1, 1);
+	assert_int_equal(count_marked(&scene, 64), 0);
+	assert_int_equal(query(&scene, before, &count), -EIO);
+	after = create(&scene, 8);
+	assert_int_equal(count_marked(&scene, 64), 64);
+	assert_int_equal(query(&scene, after, &count), 0);
+	assert_int_equal(count.hits, 64);
+	assert_int_equal(destroy(&scene, before), 0);
+	assert_int_equal(scene.port->n_rules, 1);
+	close_scene();
+}
+
 static void test_evict(void **state)
 {
 	struct rte_flow *rules[4];
@@ -191,6 +215,7 @@ int main(void)
 		cmocka_unit_test(test_count_nothing),
 		cmocka_unit_test(test_wrap),
 		cmocka_unit_test(test_forget),
+		cmocka_unit_test(test_reset),
 		cmocka_unit_test(test_evict),
 		cmocka_unit_test(test_ghosts),
 		cmocka_unit_test(test_ghosts_of_x710),

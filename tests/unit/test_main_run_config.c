@@ -300,6 +300,9 @@ static void test_keys_refused(void **state)
 	static const struct row rows[] = {
 		{"\nwokers: 2\n", "f.yaml:2: wokers: no such key; did you mean workers?"},
 		{"colour: red\n", "f.yaml:1: colour: no such key"},
+		{"workers: 4\noffload:\n  rules-per-second: 3\n",
+			"f.yaml:3: offload.rules-per-second: 3: 4 workers need one each; 4 or "
+			"more, or 0 for no limit"},
 		{"my key: 1\n", "f.yaml:1: my key: no such key"},
 		{"\"a\\nb\": 1\n", "f.yaml:1: a?b: no such key"},
 		{"timeouts:\n  udp: 1\n  udp-nwe: 1\n",

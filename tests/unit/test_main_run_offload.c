@@ -24,8 +24,11 @@ static void check_offload(const char *words, struct run_offload wanted)
 	if (parse(&line, words, &config, &error) != 0)
 		fail_msg("%s", error.text);
 	assert_int_equal(config.offload.on, wanted.on);
+	assert_int_equal(config.offload.full, wanted.full);
 	assert_int_equal(config.offload.threshold, wanted.threshold);
 	assert_int_equal(config.offload.slots, wanted.slots);
+	assert_int_equal(config.offload.rules, wanted.rules);
+	assert_int_equal(config.offload.rules_per_s, wanted.rules_per_s);
 	assert_int_equal(config.offload.verify_one_in, wanted.verify_one_in);
 	assert_int_equal(config.offload.counters, wanted.counters);
 	assert_int_equal(config.offload.restart, wanted.restart);
@@ -37,23 +40,26 @@ static void check_offload(const char *words, struct run_offload wanted)
 
 static void test_offload(void **state)
 {
-	struct run_offload wanted = {.on = true,
-		.threshold = 1000,
-		.slots = 65536,
-		.verify_one_in = 1,
-		.counters = true};
+	struct run_offload wanted = {
+		.on = true, .threshold = 1, .slots = 65536, .verify_one_in = 1, .counters = true};
 
 	(void)state;
 	check_offload("--wire a,b", wanted);
 	check_offload("--wire a,b --offload on --offload-verify always", wanted);
 	check_offload("--wire a,b --offload-except a --offload-except none", wanted);
+	check_offload("--wire a,b --offload-mode mark", wanted);
 	wanted = (struct run_offload){.threshold = 0,
+		.full = true,
 		.slots = 1,
+		.rules = 7168,
+		.rules_per_s = 45000,
 		.verify_one_in = 2,
 		.restart = true,
 		.n_except = 2,
 		.except = {"b", "a"}};
-	check_offload("--wire a,b --offload off --offload-threshold 0 --offload-slots=1 "
+	check_offload("--wire a,b --offload off --offload-mode full --offload-threshold 0 "
+		      "--offload-slots=1 "
+		      "--offload-rules 7168 --offload-rules-per-second 45000 "
 		      "--offload-verify sampled:2 --offload-counters no --offload-restart yes "
 		      "--offload-except b,a",
 		wanted);
@@ -80,11 +86,16 @@ static void test_offload_refused(void **state)
 {
 	static const struct row rows[] = {
 		{"--wire a,b --offload maybe", "--offload maybe: \"on\" or \"off\" is needed"},
+		{"--wire a,b --offload-mode whole",
+			"--offload-mode whole: \"mark\" or \"full\" is needed"},
 		{"--wire a,b --offload-threshold 1000000001",
 			"--offload-threshold 1000000001: a whole number from 0 to 1,000,000,000 is "
 			"needed"},
 		{"--wire a,b --offload-slots 0",
 			"--offload-slots 0: a whole number from 1 to 2,097,152 is needed"},
+		{"--wire a,b --offload-rules-per-second 3 --workers 4",
+			"offload rules-per-second 3: 4 workers need one each; 4 or more, or 0 for "
+			"no limit"},
 		{"--wire a,b --offload-verify often",
 			"--offload-verify often: always, or sampled:N for one burst in N, is "
 			"needed"},

@@ -482,75 +482,63 @@ static void marked_packets_are_told_exactly(void **state)
 	agent_scene_end(&scene);
 }
 
-/* Ten thousand packets a second, all marked, a millisecond long; the NIC's counter may have them. */
-static void flow_on(struct agent_scene *scene, uint32_t flow, bool counts)
+/* A turn has one time: whichever of its bursts a flow's packets are in, and of whichever port, they are looked at. */
+static void every_burst_of_a_turn_has_its_samples(void **state)
 {
-	for (unsigned i = 0; i < 10; i++)
-		agent_packet(scene, flow, 0, 0, true);
-	if (counts)
-		atomic_fetch_add(&agent_nics[0].counter, 10);
-	agent_pass_ms(scene, 1);
-	/* an answer is there in the same millisecond */
-	agent_until(scene, agent_state(scene, flow, 0) != OFFLOAD_PROVEN ||
-				   !scene->agent->wire[0]
-					   .slots.slots[agent_record(scene, flow)->slot]
-					   .side[0]
-					   .count_awaited);
-}
-
-/* Half a second shows that the counter is fresh; then it stands, and is found within a second: by some answers. */
-static void a_counter_that_stands_is_found_within_a_second(void **state)
-{
+	enum { BURSTS = 4, TURNS = 4000 };
+	unsigned samples[BURSTS] = {0};
 	struct agent_scene scene;
 
 	(void)state;
-	for (unsigned i = 0; i < 20; i++) {
-		unsigned asked, ms = 0;
-
-		agent_scene_begin(&scene, 64, true);
-		uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
-
-		agent_prove(&scene, flow, 0, 0);
-		atomic_store(&agent_nics[0].counter, 1);
-		for (unsigned k = 0; k < 500 + 41 * i; k++)
-			flow_on(&scene, flow, true);
-		assert_true(scene.agent->port[0].fresh);
-		asked = atomic_load(&agent_nics[0].n_asked[INSTALLER_COUNT]);
-		while (agent_state(&scene, flow, 0) == OFFLOAD_PROVEN && ms++ < 2000)
-			flow_on(&scene, flow, false);
-		assert_in_range(ms, 200, 950);
-		assert_int_equal(agent_record(&scene, flow)->reason[0], OFFLOAD_COUNTER);
-		asked = atomic_load(&agent_nics[0].n_asked[INSTALLER_COUNT]) - asked;
-		assert_in_range(asked, 3, 12);
-		agent_scene_end(&scene);
+	agent_scene_begin(&scene, 16, false);
+	scene.agent->config.threshold = 1;
+	for (unsigned turn = 0; turn < TURNS; turn++) {
+		agent_pass_ms(&scene, 1);
+		for (unsigned i = 0; i < BURSTS; i++)
+			samples[i] += agent_samples(scene.agent);
 	}
+	for (unsigned i = 0; i < BURSTS; i++)
+		assert_in_range(samples[i], TURNS / BURSTS / 2, TURNS / BURSTS * 2);
+	/* after turns of many, nobody waits for as many turns of one */
+	for (unsigned turn = 0; turn < 24; turn++) {
+		agent_pass_ms(&scene, 1);
+		for (unsigned i = 0; i < (turn < 2 ? 1000 : 1); i++)
+			if (agent_samples(scene.agent))
+				samples[0] = turn;
+	}
+	assert_in_range(samples[0], 2, 24);
+	agent_scene_end(&scene);
 }
 
-/* A driver that answers with what it read up to a second ago. */
-static void a_counter_that_is_read_now_and_then_is_not_stuck(void **state)
+/* What a second may have is shared out to the last rule, and nobody has nothing, which would be no limit. */
+static void workers_share_a_second(void **state)
 {
 	struct agent_scene scene;
-	uint64_t sent = 1;
+	unsigned sum = 0;
 
 	(void)state;
-	agent_scene_begin(&scene, 64, true);
-	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+	agent_scene_begin(&scene, 16, false);
+	for (unsigned i = 0; i < 3; i++) {
+		struct agent_config config = scene.agent->config;
+		struct agent *agent;
 
-	agent_prove(&scene, flow, 0, 0);
-	for (unsigned ms = 0; ms < 20000; ms++) {
-		flow_on(&scene, flow, false);
-		sent += 10;
-		if (ms % 1000 == 777)
-			atomic_store(&agent_nics[0].counter, sent);
-		assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_PROVEN);
+		config.n_workers = 3;
+		config.worker = i;
+		config.rules_per_s = 11;
+		assert_int_equal(agent_create(&agent, &config), 0);
+		assert_in_range(agent->port[0].budget.per_s, 3, 4);
+		sum += agent->port[0].budget.per_s;
+		agent_destroy(agent);
 	}
-	assert_true(scene.agent->port[0].caches && !scene.agent->port[0].fresh);
+	assert_int_equal(sum, 11);
 	agent_scene_end(&scene);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(workers_share_a_second),
+		cmocka_unit_test(every_burst_of_a_turn_has_its_samples),
 		cmocka_unit_test(each_side_waits_for_itself),
 		cmocka_unit_test(never_is_said_by_one_side),
 		cmocka_unit_test(waits_outlive_the_slot),
@@ -562,8 +550,6 @@ int main(void)
 		cmocka_unit_test(changes_tell_the_end),
 		cmocka_unit_test(displaced_ones_tell_the_end),
 		cmocka_unit_test(marked_packets_are_told_exactly),
-		cmocka_unit_test(a_counter_that_stands_is_found_within_a_second),
-		cmocka_unit_test(a_counter_that_is_read_now_and_then_is_not_stuck),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

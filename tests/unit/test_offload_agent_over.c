@@ -223,7 +223,8 @@ static void few_packets_are_not_worth_a_rule(void **state)
 	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
 	struct flow_record *record = agent_record(&scene, flow);
 
-	for (unsigned i = 0; i < 16; i++) {
+	/* two hundred a second, for half a second */
+	for (unsigned i = 0; i < 100; i++) {
 		record->packets_low[0]++;
 		agent_sample(scene.agent, flow, 0, 0);
 		agent_pass_ms(&scene, 5);

@@ -37,14 +37,14 @@ static void a_rule_that_is_well_rests(void **state)
 			used_of(&scene, flows[i])->rests_ms - (uint32_t)(scene.now_us / 1000);
 
 		assert_in_range(left_ms, 400, 1000);
-		first_side(&scene, flows[i])->checked_us = 1;
+		first_side(&scene, flows[i])->rate.us = 1;
 	}
 	agent_pass_ms(&scene, 390);
 	for (unsigned i = 0; i < N; i++)
-		assert_int_equal(first_side(&scene, flows[i])->checked_us, 1);
+		assert_int_equal(first_side(&scene, flows[i])->rate.us, 1);
 	agent_pass_ms(&scene, 1110);
 	for (unsigned i = 0; i < N; i++)
-		assert_true(first_side(&scene, flows[i])->checked_us > CLOCK_US_PER_S);
+		assert_true(first_side(&scene, flows[i])->rate.us > CLOCK_US_PER_S);
 	agent_packet(&scene, flows[0], 0, 0, false);
 	assert_int_equal(agent_state(&scene, flows[0], 0), OFFLOAD_SUSPECT);
 	assert_int_equal(used_of(&scene, flows[0])->rests_ms, 0);
@@ -112,12 +112,105 @@ static void nothing_rests_by_chance(void **state)
 	agent_scene_end(&scene);
 }
 
+/* Ten thousand packets a second, all marked, a millisecond long; the NIC's counter may have them. */
+static void flow_on(struct agent_scene *scene, uint32_t flow, bool counts)
+{
+	for (unsigned i = 0; i < 10; i++)
+		agent_packet(scene, flow, 0, 0, true);
+	if (counts)
+		atomic_fetch_add(&agent_nics[0].counter, 10);
+	agent_pass_ms(scene, 1);
+	/* an answer is there in the same millisecond */
+	agent_until(scene, agent_state(scene, flow, 0) != OFFLOAD_PROVEN ||
+				   !scene->agent->wire[0]
+					   .slots.slots[agent_record(scene, flow)->slot]
+					   .side[0]
+					   .count_awaited);
+}
+
+/* Half a second shows that the counter is fresh; then it stands, and is found within a second: by some answers. */
+static void a_counter_that_stands_is_found_within_a_second(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	for (unsigned i = 0; i < 20; i++) {
+		unsigned asked, ms = 0;
+
+		agent_scene_begin(&scene, 64, true);
+		uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+		agent_prove(&scene, flow, 0, 0);
+		atomic_store(&agent_nics[0].counter, 1);
+		for (unsigned k = 0; k < 500 + 41 * i; k++)
+			flow_on(&scene, flow, true);
+		assert_true(scene.agent->port[0].fresh);
+		asked = atomic_load(&agent_nics[0].n_asked[INSTALLER_COUNT]);
+		while (agent_state(&scene, flow, 0) == OFFLOAD_PROVEN && ms++ < 2000)
+			flow_on(&scene, flow, false);
+		assert_in_range(ms, 200, 950);
+		assert_int_equal(agent_record(&scene, flow)->reason[0], OFFLOAD_COUNTER);
+		asked = atomic_load(&agent_nics[0].n_asked[INSTALLER_COUNT]) - asked;
+		assert_in_range(asked, 3, 12);
+		agent_scene_end(&scene);
+	}
+}
+
+/* A driver that answers with what it read up to a second ago. */
+static void a_counter_that_is_read_now_and_then_is_not_stuck(void **state)
+{
+	struct agent_scene scene;
+	uint64_t sent = 1;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, true);
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+	agent_prove(&scene, flow, 0, 0);
+	for (unsigned ms = 0; ms < 20000; ms++) {
+		flow_on(&scene, flow, false);
+		sent += 10;
+		if (ms % 1000 == 777)
+			atomic_store(&agent_nics[0].counter, sent);
+		assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_PROVEN);
+	}
+	assert_true(scene.agent->port[0].caches && !scene.agent->port[0].fresh);
+	agent_scene_end(&scene);
+}
+
+/* Where there are many they are looked at in handfuls, and still each of them twice a second: once when it is due. */
+static void each_of_many_is_looked_at(void **state)
+{
+	enum { N = 2560 };
+	static uint32_t flows[N];
+	struct agent_scene scene;
+
+	(void)state;
+	agent_scene_begin(&scene, 2 * N, false);
+	for (unsigned i = 0; i < N; i++) {
+		flows[i] = agent_flow(&scene, IPPROTO_UDP, (uint16_t)(i + 1));
+		agent_prove(&scene, flows[i], 0, 0);
+	}
+	for (unsigned ms = 0; ms < 4000; ms++) {
+		agent_pass_ms(&scene, 1);
+		if (ms % 100 != 0 || ms < 2000)
+			continue;
+		for (unsigned i = 0; i < N; i++)
+			assert_in_range(
+				scene.now_us - first_side(&scene, flows[i])->rate.us, 0, 1510000);
+	}
+	agent_scene_end(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_rule_that_is_well_rests),
 		cmocka_unit_test(nothing_rests_by_chance),
 		cmocka_unit_test(a_report_in_between_is_no_slowing),
+		cmocka_unit_test(a_counter_that_stands_is_found_within_a_second),
+		cmocka_unit_test(a_counter_that_is_read_now_and_then_is_not_stuck),
+		cmocka_unit_test(each_of_many_is_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

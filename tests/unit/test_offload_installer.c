@@ -310,6 +310,29 @@ static void workers_are_served_side_by_side(void **state)
 	}
 }
 
+/* Whoever asks: of all workers together no more is there than may be. */
+static void a_limit_is_of_all_workers(void **state)
+{
+	(void)state;
+	world_limit = 3;
+	for (unsigned async = 0; async < 2; async++) {
+		world_begin(async, 2, 1, false);
+		world_do(0, INSTALLER_INSERT, 0, 0);
+		world_do(1, INSTALLER_INSERT, 1, 0);
+		world_do(1, INSTALLER_INSERT, 2, 0);
+		for (unsigned worker = 0; worker < 2; worker++)
+			assert_int_equal(world_do(worker, INSTALLER_INSERT, 3, -EAGAIN).reason,
+				OFFLOAD_OUTRANKED);
+		assert_int_equal(installer_counters(world)->rules, 3);
+		/* where one goes another may come */
+		world_do(1, INSTALLER_REMOVE, 2, 0);
+		world_do(0, INSTALLER_INSERT, 3, 0);
+		assert_int_equal(installer_counters(world)->rules, 3);
+		world_end();
+	}
+	world_limit = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,6 +345,7 @@ int main(void)
 		cmocka_unit_test(answers_that_are_not_taken),
 		cmocka_unit_test(a_full_queue_is_waited_for),
 		cmocka_unit_test(but_not_for_ever),
+		cmocka_unit_test(a_limit_is_of_all_workers),
 		cmocka_unit_test(workers_are_served_side_by_side),
 	};
 

@@ -65,13 +65,34 @@ static void put(struct queue *queue, struct model *model, struct queue_entry ent
 
 	if (model->n < QUEUE_SIZE) {
 		assert_int_equal(answer, QUEUE_TAKEN);
-	} else if (model->entry[model_least(model)].rate >= entry.rate) {
+	} else if (model->entry[model_least(model)].rate >= entry.rate ||
+		   model->entry[model_least(model)].rate > entry.rate / 2) {
 		assert_int_equal(answer, QUEUE_FULL);
 		return;
 	} else {
 		assert_int_equal(answer, QUEUE_TOOK_PLACE);
 		same(displaced, model_drop(model, model_least(model)));
 	}
+	model->entry[model->n++] = entry;
+}
+
+/* Of several that are the same it is the last. */
+static void move_up(struct queue *queue, struct model *model, struct queue_entry entry)
+{
+	unsigned same = model->n;
+
+	queue_raise(queue, &entry);
+	for (unsigned i = 0; i < model->n; i++) {
+		const struct queue_entry *of = &model->entry[i];
+
+		if (of->position == entry.position && of->tag == entry.tag &&
+			of->from == entry.from &&
+			(same == model->n || of->rate <= model->entry[same].rate))
+			same = i;
+	}
+	if (same == model->n || model->entry[same].rate >= entry.rate)
+		return;
+	model_drop(model, same);
 	model->entry[model->n++] = entry;
 }
 
@@ -94,18 +115,20 @@ static void it_does_what_the_model_does(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 400000; i++) {
-		unsigned what = below(&draw, 16), fills = i / 2000 % 2 ? 4 : 12;
+		unsigned what = below(&draw, 20), fills = i / 2000 % 2 ? 4 : 12;
+		const struct queue_entry entry = {
+			.rate = below(&draw, i & 4096 ? 40 : 4000),
+			.position = below(&draw, 300),
+			.tag = below(&draw, 2),
+			.from = below(&draw, 2) & 1,
+		};
 
 		if (what < fills)
-			put(&queue, &model,
-				(struct queue_entry){
-					.rate = below(&draw, i & 4096 ? 40 : 4000),
-					.position = below(&draw, 300),
-					.tag = below(&draw, 2),
-					.from = below(&draw, 2) & 1,
-				});
-		else
+			put(&queue, &model, entry);
+		else if (what < 16)
 			take(&queue, &model);
+		else
+			move_up(&queue, &model, entry);
 		assert_int_equal(queue.n, model.n);
 		full += model.n == QUEUE_SIZE;
 		empty += model.n == 0;

@@ -160,6 +160,14 @@ static int count(void *context, unsigned hand, struct provider_why *why)
 	return 0;
 }
 
+static bool trial_number(struct trial *trial, const struct shape_port *port, unsigned number,
+	const struct trial_calls *calls)
+{
+	const struct provider_config config = {.trials = number};
+
+	return trial_run(trial, port, &config, calls);
+}
+
 /* What fails slowly ends a trial, but not for ever that of the others. */
 static void other_kinds_have_their_turn(void **state)
 {
@@ -169,9 +177,9 @@ static void other_kinds_have_their_turn(void **state)
 
 	(void)state;
 	for (unsigned number = 0; number < TRIAL_PATIENCE; number++)
-		assert_false(trial_run(&trial, &port, false, number, &calls));
+		assert_false(trial_number(&trial, &port, number, &calls));
 	/* the next one that is not patient */
-	assert_true(trial_run(&trial, &port, false, 2 * TRIAL_PATIENCE - 1, &calls));
+	assert_true(trial_number(&trial, &port, 2 * TRIAL_PATIENCE - 1, &calls));
 	for (unsigned kind = 0; kind < PROVIDER_N_KINDS; kind++)
 		assert_int_equal(trial.kinds[kind].later, kind == PROVIDER_IPV4_TCP);
 }
@@ -211,7 +219,7 @@ static void a_trial_ends_with_the_engine(void **state)
 	for (unsigned number = 0; number <= TRIAL_PATIENCE; number += TRIAL_PATIENCE) {
 		n_made = n_unmade = 0;
 		atomic_store(&stop, false);
-		trial_run(&trial, &port, false, number, &calls);
+		trial_number(&trial, &port, number, &calls);
 		assert_int_equal(n_made, 3);
 		assert_int_equal(n_unmade, n_made);
 		trial_tell(&trial, &told);

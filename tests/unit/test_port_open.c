@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -17,6 +19,12 @@
 #include "port/rss.h"
 
 #define PRIVATE 100
+
+struct restarts {
+	struct port *port;
+	atomic_bool done;
+	unsigned n_failed;
+};
 
 static int start_environment(void **state)
 {
@@ -303,6 +311,44 @@ static void test_wire(void **state)
 	assert_non_null(strstr(error.text, "; ip link set eth1 mtu 9000"));
 }
 
+static void *restart_often(void *context)
+{
+	struct restarts *restarts = context;
+
+	for (unsigned i = 0; i < 500; i++)
+		if (port_restart(restarts->port) < 0)
+			restarts->n_failed++;
+	atomic_store(&restarts->done, true);
+	return NULL;
+}
+
+/* By another thread, while this one asks for its link as an engine does: the link is never seen to go. */
+static void test_restart(void **state)
+{
+	struct restarts restarts = {.port = open_port("net_null0", 1)};
+	struct rte_mempool *pool = port_pool_create(
+		"restart", 4096, PRIVATE, port_data_room(restarts.port), SOCKET_ID_ANY, true);
+	struct rte_eth_stats stats;
+	struct error error;
+	pthread_t thread;
+
+	(void)state;
+	assert_non_null(pool);
+	assert_int_equal(port_start(restarts.port, pool, &error), 0);
+	assert_int_equal(pthread_create(&thread, NULL, restart_often, &restarts), 0);
+	while (!atomic_load(&restarts.done)) {
+		assert_false(port_update_link(restarts.port));
+		assert_in_set(port_stats(restarts.port, &stats),
+			((const uintmax_t[]){0, (uintmax_t)-EBUSY}), 2);
+	}
+	pthread_join(thread, NULL);
+	assert_int_equal(restarts.n_failed, 0);
+	assert_int_equal(restarts.port->link, PORT_LINK_UP);
+	assert_int_equal(port_stats(restarts.port, &stats), 0);
+	port_close(restarts.port);
+	rte_mempool_free(pool);
+}
+
 static void test_names(void **state)
 {
 	(void)state;
@@ -322,6 +368,7 @@ int main(void)
 		cmocka_unit_test(test_again),
 		cmocka_unit_test(test_pool),
 		cmocka_unit_test(test_wire),
+		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_names),
 	};
 
