@@ -54,6 +54,9 @@ struct agent_scene {
 	bool full, tcp_strict;
 	uint32_t threshold;
 	uint32_t limit; /* of rules, that the installer keeps; 0: none */
+	/* two workers: 2; the second one has the first one's installers */
+	unsigned n_workers;
+	struct agent_scene *first;
 	uint64_t to_records, to_reports, to_nobody;
 	unsigned n_last; /* credits to records that were the last ones of their rules */
 	unsigned n_released;
@@ -222,11 +225,42 @@ static void agent_take_report(void *context, const struct flow_report *report)
 	scene->n_released++;
 }
 
+/* The ports' NICs and their installers, for so many workers. */
+static inline void agent_scene_open(
+	struct agent_scene *scene, uint32_t slots, const struct agent_scene *as)
+{
+	struct error error;
+
+	for (unsigned i = 0; i < 2; i++) {
+		atomic_store(&agent_nics[i].shut, false);
+		if (agent_installers[i] != NULL)
+			installer_stop(agent_installers[i]);
+	}
+	memset(agent_nics, 0, sizeof(agent_nics));
+	for (unsigned i = 0; i < 2; i++) {
+		const struct installer_config of_port = {.number = i,
+			.n_workers = RTE_MAX(as->n_workers, 1u),
+			.rules = as->limit,
+			.clock = &scene->clock,
+			.provider = {.port_id = (uint16_t)i,
+				.n_places = RTE_MAX(slots, (uint32_t)AGENT_PLACES),
+				.full = as->full},
+			.open = agent_nic_open,
+			/* flows that fall out within a minute of the test's are of one second here */
+			.health = {.least_failures = UINT32_MAX}};
+
+		assert_int_equal(installer_create(&scene->installer[i], &of_port, &error), 0);
+		assert_int_equal(installer_wait(scene->installer[i], AGENT_WAIT_US / 1000), 0);
+		agent_installers[i] = scene->installer[i];
+	}
+}
+
 /* `slots` of the wire: with fewer than a quarter of them free, those of flows that left are given away. */
 static inline void agent_scene_begin_as(
 	struct agent_scene *scene, uint32_t slots, bool counters, const struct agent_scene *as)
 {
-	struct agent_config config = {.n_workers = 1,
+	struct agent_config config = {.n_workers = RTE_MAX(as->n_workers, 1u),
+		.worker = as->first != NULL,
 		.full = as->full,
 		.tcp_strict = as->tcp_strict,
 		.threshold = as->threshold,
@@ -240,33 +274,15 @@ static inline void agent_scene_begin_as(
 		.min_packets = 1,
 		.audit_counters = counters};
 	struct agent_wire wire;
-	struct error error;
 
-	for (unsigned i = 0; i < 2; i++) {
-		atomic_store(&agent_nics[i].shut, false);
-		if (agent_installers[i] != NULL)
-			installer_stop(agent_installers[i]);
-	}
 	memset(scene, 0, sizeof(*scene));
-	memset(agent_nics, 0, sizeof(agent_nics));
 	/* without DPDK's environment nobody has measured it: any rate that is about right */
 	tsc_clock_start_at(&scene->clock, rte_rdtsc(), UINT64_C(2500000000), 0);
-	for (unsigned i = 0; i < 2; i++) {
-		const struct installer_config of_port = {.number = i,
-			.n_workers = 1,
-			.rules = as->limit,
-			.clock = &scene->clock,
-			.provider = {.port_id = (uint16_t)i,
-				.n_places = RTE_MAX(slots, (uint32_t)AGENT_PLACES),
-				.full = as->full},
-			.open = agent_nic_open,
-			/* flows that fall out within a minute of the test's are of one second here */
-			.health = {.least_failures = UINT32_MAX}};
-
-		assert_int_equal(installer_create(&scene->installer[i], &of_port, &error), 0);
-		assert_int_equal(installer_wait(scene->installer[i], AGENT_WAIT_US / 1000), 0);
-		config.installer[i] = agent_installers[i] = scene->installer[i];
-	}
+	if (as->first == NULL)
+		agent_scene_open(scene, slots, as);
+	scene->first = as->first;
+	for (unsigned i = 0; i < 2; i++)
+		config.installer[i] = (as->first != NULL ? as->first : scene)->installer[i];
 	assert_int_equal(
 		flow_table_init(&scene->table, RTE_MAX(2 * slots, 512u), &agent_secret, 0), 0);
 	assert_int_equal(agent_create(&scene->agent, &config), 0);
@@ -283,12 +299,13 @@ static inline void agent_scene_begin(struct agent_scene *scene, uint32_t slots, 
 	agent_scene_begin_as(scene, slots, counters, &as);
 }
 
+/* Of two, the one with the first's installers ends first. */
 static inline void agent_scene_end(struct agent_scene *scene)
 {
 	for (unsigned i = 0; i < 2; i++)
-		installer_stop(scene->installer[i]);
+		installer_stop((scene->first != NULL ? scene->first : scene)->installer[i]);
 	agent_destroy(scene->agent);
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 2 && scene->first == NULL; i++) {
 		installer_destroy(scene->installer[i]);
 		agent_installers[i] = NULL;
 	}
