@@ -114,6 +114,7 @@ struct agent_wire {
 	uint32_t due;	/* millionths of a slot that are to be looked at */
 	/* slots whose counters are to be read earlier than the sweep comes to them */
 	uint32_t n_soon;
+	uint64_t soon_due_us; /* when they are looked at next */
 	uint32_t soon[AGENT_SOON];
 	/* full offload (offload/agent_full.h); NULL without */
 	struct agent_full *full; /* beside each slot */
@@ -205,6 +206,15 @@ static inline bool agent_samples(struct agent *agent)
 }
 
 void agent_sample(struct agent *agent, uint32_t position, unsigned side, unsigned from);
+/*
+ * Rules leave such packets out, or may: fragments, and what begins or ends a TCP connection. They never have a mark, and
+ * by themselves give no reason to ask for one: they are no samples.
+ */
+static inline bool agent_leaves_out(const struct packet_info *info)
+{
+	return info->flags & (PACKET_FRAGMENT | PACKET_CUT) ||
+	       (info->flags & PACKET_TCP && info->tcp.flags & (TCP_SYN | TCP_FIN | TCP_RST));
+}
 void agent_marked(struct agent *agent, uint32_t position, unsigned side, unsigned from);
 /* `info` of the packet: flags that rules do not match, and the direction. */
 void agent_unmarked(

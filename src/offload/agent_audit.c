@@ -91,14 +91,6 @@ static void missed(const struct agent_at *at, uint8_t reason)
 	}
 }
 
-/* Rules are not for these: where the NIC can exclude them they come without a mark. */
-static bool is_excluded(const struct packet_info *info)
-{
-	if (info->flags & (PACKET_FRAGMENT | PACKET_CUT))
-		return true;
-	return info->flags & PACKET_TCP && info->tcp.flags & (TCP_SYN | TCP_FIN | TCP_RST);
-}
-
 void agent_unmarked(
 	struct agent *agent, uint32_t position, unsigned side, const struct packet_info *info)
 {
@@ -110,7 +102,7 @@ void agent_unmarked(
 	count_unmarked(agent, record, info->from);
 	agent_full_saw(&at, info);
 	/* the other direction by the same port is no rule's */
-	if (at.side->from == info->from && !is_excluded(info))
+	if (at.side->from == info->from && !agent_leaves_out(info))
 		missed(&at, agent_is_full(at.side) ? OFFLOAD_RETURNED : OFFLOAD_UNMARKED);
 }
 

@@ -12,6 +12,8 @@
 /* Of fewer slots rates are looked at so often. */
 #define MANY 16384
 #define LOOK_US 250000
+/* Counters that are read early are looked for so often. */
+#define SOON_STEP_US 500
 
 /* An answer that is late is counted once, and told with others of that second. */
 static void look_for_late(const struct agent_at *at)
@@ -66,6 +68,7 @@ void agent_count_soon(const struct agent_at *at, uint64_t us)
 	wire->soon[i] = at->slot;
 	if (i == wire->n_soon)
 		wire->n_soon++;
+	wire->soon_due_us = RTE_MIN(wire->soon_due_us, at->side->nic_due_us);
 }
 
 /* Is there a counter of the slot that is read earlier than the sweep would? Reads it when it is time. */
@@ -92,6 +95,10 @@ static void count_soon(struct agent *agent, unsigned number)
 	struct agent_wire *wire = &agent->wire[number];
 	unsigned kept = 0, n = wire->n_soon;
 
+	/* a look at each in every turn would cost an idle worker most of its time, a busy one a tenth */
+	if (n == 0 || agent->now_us < wire->soon_due_us)
+		return;
+	wire->soon_due_us = agent->now_us + SOON_STEP_US;
 	for (unsigned i = 0; i < n; i++)
 		if (count_slot(agent, number, wire->soon[i]))
 			wire->soon[kept++] = wire->soon[i];
@@ -133,6 +140,11 @@ static bool rests(const struct agent_used *used, uint64_t now_us)
 
 static void look(struct agent *agent, unsigned port, uint32_t slot)
 {
+	const struct slots *slots = &agent->wire[agent_wire_of(port)].slots;
+
+	/* it has no rule there, and is none on its way */
+	if (slots_slot(slots, slot)->side[port % 2].state < OFFLOAD_INSTALLING)
+		return;
 	const struct agent_at at = agent_at_slot(agent, port, slot);
 
 	switch ((enum offload_state)at.side->state) {

@@ -219,7 +219,8 @@ static __rte_noinline void watch_except(struct station *station, struct direct_b
 
 	direct_except(shard, burst, i, record, exceptions);
 	/* of what is not known the worker's walk tells */
-	if (record != NULL)
+	if (record != NULL && (judge_has_mark(burst->packet[i]) ||
+				      offload_is_watched(record, burst->rx->port % 2, info->from)))
 		judge_packet(station->worker.agent, burst->rx->port, burst->packet[i],
 			position_of(shard, record), info);
 }
@@ -427,7 +428,7 @@ static __rte_noinline void sample(struct station *station, const struct direct_b
 
 	worker->sampled++;
 	/* what its mark names is in the NIC */
-	if (burst->marked >> i & 1 || !agent_samples(worker->agent))
+	if (burst->marked >> i & 1 || !agent_samples(worker->agent) || agent_leaves_out(info))
 		return;
 	const struct flow_record *record =
 		find_confirm(&worker->shard->table, &burst->up, burst->info_of[i]);

@@ -251,7 +251,8 @@ static void sample(struct worker *worker, const struct burst *burst)
 		return;
 	const struct packet_meta *meta = packet_meta(burst->packet[i]);
 
-	agent_sample(worker->agent, burst->position[i], meta->side, meta->info.from);
+	if (!agent_leaves_out(&meta->info))
+		agent_sample(worker->agent, burst->position[i], meta->side, meta->info.from);
 }
 
 /* A burst without notes, all of one time. */
