@@ -185,8 +185,8 @@ static bool explain_number(char sentence[OFFLOAD_SENTENCE_MAX], const struct off
 	else if (of->reason == OFFLOAD_QUIET && config->threshold > 0 &&
 		 of->rate >= rate_of_pps(config->threshold))
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"it is busy enough, and is asked for when one of its packets is looked at: "
-			"few are");
+			"it is busy enough, and is asked for when one of its packets that a rule "
+			"could mark is looked at: few are");
 	else if (of->reason == OFFLOAD_QUIET && config->threshold > 0)
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
 			"its rate is below the threshold of %s packet%s a second, or was not "

@@ -3,7 +3,7 @@
  * Flows of all kinds in the NIC, in every shape of the plane: all are proven, every packet is its own flow's.
  * And flows that end, come back, fall out or are evicted while they are there.
  */
-#include "offload_live.h"
+#include "offload_talks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -343,6 +343,75 @@ static void samples_are_taken_at_both_ports(void **state)
 	}
 }
 
+static void syn_frame(struct frame *frame, bool back)
+{
+	frame_start(frame);
+	frame_ipv4(
+		frame, back ? "10.0.0.2" : "10.0.0.1", back ? "10.0.0.1" : "10.0.0.2", IPPROTO_TCP);
+	frame_tcp(frame, &(struct frame_tcp){.src_port = back ? 80 : 1000,
+				 .dst_port = back ? 1000 : 80,
+				 .seq = back ? 500 : 100,
+				 .ack = back ? 101 : 0,
+				 .flags = back ? TCP_SYN | TCP_ACK : TCP_SYN,
+				 .window = 8192});
+	frame_finish(frame);
+}
+
+/*
+ * A connection that was picked up in its middle, by the answer to a SYN, and of which nothing else is ever seen; a
+ * flow of fragments; and one of whole datagrams, which alone goes to the NIC.
+ */
+static void what_rules_leave_out_asks_for_none(void **state)
+{
+	static const struct talk pieces = {"10.0.0.3", "10.0.0.4", IPPROTO_UDP, 1000, 2000, 0};
+	static const struct talk whole = {"10.0.0.5", "10.0.0.6", IPPROTO_UDP, 1000, 2000, 0};
+	struct frame frames[5];
+	const struct live_frame list[] = {
+		{&frames[0], 0, 1},
+		{&frames[1], 0, 0},
+		{&frames[2], 1, 0},
+		{&frames[3], 2, 0},
+		{&frames[4], 2, 1},
+	};
+	struct plane_flow answer;
+
+	(void)state;
+	syn_frame(&frames[0], true);
+	syn_frame(&frames[1], false);
+	talk_fragment(&frames[2], &pieces, false);
+	talk_frame(&frames[3], &whole, false);
+	talk_frame(&frames[4], &whole, true);
+	struct offload_live *live = offload_live_begin(&(struct offload_live_options){.n_flows = 3,
+		.frames = list,
+		.n_frames = RTE_DIM(list),
+		.rate = 40000,
+		.threshold = 100});
+
+	/* the answer is the first that is seen */
+	live->flows[0].muted = true;
+	offload_live_put_frame(live, &frames[0], 1, 0);
+	offload_live_run(live, 5);
+	live->flows[0].muted = false;
+	offload_live_run(live, 500);
+	offload_live_ask(live, &live->flows[0], &answer);
+	assert_int_equal(answer.record.state, FLOW_ESTABLISHED);
+	assert_true(offload_live_proven(live, &live->flows[2]));
+	for (uint32_t i = 0; i < 2; i++)
+		for (unsigned side = 0; side < 2; side++) {
+			offload_live_ask(live, &live->flows[i], &answer);
+			assert_int_equal(answer.offload.state[side], OFFLOAD_SOFTWARE);
+			assert_int_equal(answer.offload.reason[side], OFFLOAD_QUIET);
+		}
+	for (unsigned port = 0; port < 2; port++) {
+		struct agent_counters counters;
+
+		offload_live_counters(live, port, &counters);
+		assert_int_equal(counters.arrows[OFFLOAD_SOFTWARE][OFFLOAD_QUEUED], 1);
+	}
+	offload_live_check(live);
+	offload_live_end(live);
+}
+
 static struct CMUnitTest test_of(const char *name, CMUnitTestFunction function, const void *state)
 {
 	return (struct CMUnitTest){.name = name,
@@ -353,7 +422,7 @@ static struct CMUnitTest test_of(const char *name, CMUnitTestFunction function, 
 
 int main(int argc, char **argv)
 {
-	struct CMUnitTest tests[RTE_DIM(shapes) + RTE_DIM(ways) + 6];
+	struct CMUnitTest tests[RTE_DIM(shapes) + RTE_DIM(ways) + 7];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < RTE_DIM(shapes); i++)
@@ -371,6 +440,8 @@ int main(int argc, char **argv)
 	tests[n++] = test_of("a_counter_goes_with_its_rule", a_counter_goes_with_its_rule, NULL);
 	tests[n++] =
 		test_of("samples_are_taken_at_both_ports", samples_are_taken_at_both_ports, NULL);
+	tests[n++] = test_of(
+		"what_rules_leave_out_asks_for_none", what_rules_leave_out_asks_for_none, NULL);
 	/* one of them alone, for whoever looks for something */
 	cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
 	return _cmocka_run_group_tests("offload_flows", tests, n, offload_live_environment, NULL);

@@ -304,9 +304,9 @@ static void test_busy_and_not_asked_for(void **state)
 	assert_non_null(strstr(sentence, "below the threshold of 1,000"));
 	of.rate++;
 	offload_because(sentence, &of);
-	assert_string_equal(sentence,
-		"it is busy enough, and is asked for when one of its packets is looked at: few "
-		"are");
+	assert_string_equal(sentence, "it is busy enough, and is asked for when one of its packets "
+				      "that a rule could mark "
+				      "is looked at: few are");
 }
 
 static void test_offloaded(void **state)
