@@ -9,6 +9,7 @@
 
 #include <rte_ethdev.h>
 
+#include "offload/answer.h"
 #include "offload/provider_ops.h"
 #include "offload/trial.h"
 
@@ -128,6 +129,10 @@ const struct provider_abilities *provider_abilities(const struct provider *provi
 int provider_insert(struct provider *provider, uint32_t place, const struct offload_rule *rule,
 	struct provider_why *why)
 {
+	if (rule->rewrite != NULL && rule->deed != PROVIDER_FORWARDS) {
+		answer_words(why, ENOTSUP, "only packets that are sent on are rewritten");
+		return -EOPNOTSUPP;
+	}
 	return provider->ops->insert(provider, place, rule, why);
 }
 

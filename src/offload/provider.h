@@ -37,6 +37,7 @@
 #include "base/error.h"
 #include "packet/key.h"
 
+struct offload_rewrite; /* offload/rewrite.h */
 struct provider;
 
 /* What a rule does with its packets. All but the first is full offload: the CPU sees none of them. */
@@ -54,6 +55,8 @@ struct offload_rule {
 	uint8_t from;	/* the key's end that these packets come from */
 	uint8_t worker; /* whose packets they are: for ports whose rules must name a queue */
 	uint8_t deed;	/* enum provider_deed */
+	/* of one that forwards, what changes of its packets first; NULL: nothing. Read within the call */
+	const struct offload_rewrite *rewrite;
 };
 
 struct provider_why {

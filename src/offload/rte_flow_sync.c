@@ -88,6 +88,19 @@ static const struct shape *shape_for(
 		       : trial_full_shape(&sync->trial, rule, why);
 }
 
+/* One of a shape that was granted: the trial was such a rule, but for what is rewritten. 0 or an answer. */
+static int create_granted(struct sync *sync, struct sync_rule *made, enum provider_kind kind,
+	const struct shape *shape, const struct offload_rule *rule, struct provider_why *why)
+{
+	const unsigned bit = 1u << kind;
+
+	if (create(sync, made, kind, shape, rule, why) != 0)
+		return answer_insert(
+			why->error, rule->rewrite == NULL || (sync->rewrites & bit) != 0);
+	sync->rewrites |= rule->rewrite != NULL ? bit : 0;
+	return 0;
+}
+
 static int insert(struct provider *provider, uint32_t number, const struct offload_rule *rule,
 	struct provider_why *why)
 {
@@ -109,16 +122,11 @@ static int insert(struct provider *provider, uint32_t number, const struct offlo
 	if (shape == NULL)
 		return -EOPNOTSUPP;
 	place->has_last = false;
-	if (create(sync, &place->rule, kind, shape, rule, why) == 0)
-		return 0;
-	/* the trial was such a rule */
-	int ret = answer_insert(why->error, true);
+	int ret = create_granted(sync, &place->rule, kind, shape, rule, why);
 
 	if (ret != -ENOSPC || !let_go_left(sync, 1))
 		return ret;
-	return create(sync, &place->rule, kind, shape, rule, why) == 0
-		       ? 0
-		       : answer_insert(why->error, true);
+	return create_granted(sync, &place->rule, kind, shape, rule, why);
 }
 
 static int remove_rule(struct provider *provider, uint32_t number, struct provider_why *why)

@@ -197,7 +197,8 @@ void shape_actions(struct shape_actions *actions, const struct shape *shape,
 }
 
 void shape_full_actions(struct shape_actions *actions, const struct shape *shape,
-	const struct shape_port *port, const struct rte_flow_action_handle *handle)
+	const struct shape_port *port, const struct offload_rule *rule,
+	const struct rte_flow_action_handle *handle)
 {
 	unsigned n = 0;
 
@@ -206,6 +207,9 @@ void shape_full_actions(struct shape_actions *actions, const struct shape *shape
 		add_action(actions, &n, RTE_FLOW_ACTION_TYPE_INDIRECT, handle);
 	else
 		add_action(actions, &n, RTE_FLOW_ACTION_TYPE_COUNT, &actions->count);
+	if (rule->rewrite != NULL)
+		n += rewrite_list(&actions->rewrite, &actions->list[n], rule->rewrite,
+			is_ipv6(provider_kind(&rule->key)));
 	if (shape->deed == PROVIDER_DROPS) {
 		add_action(actions, &n, RTE_FLOW_ACTION_TYPE_DROP, NULL);
 	} else if (shape->port_id) {

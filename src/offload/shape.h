@@ -23,6 +23,7 @@
 #include <rte_flow.h>
 
 #include "offload/provider.h"
+#include "offload/rewrite.h"
 
 /* What becomes of a marked packet: it has to come where it came before. */
 enum shape_fate {
@@ -89,7 +90,9 @@ struct shape_actions {
 		struct rte_flow_action_port_id port_id;
 	} port;
 	struct rte_flow_action_rss rss;
-	struct rte_flow_action list[4];
+	struct rewrite_actions rewrite;
+	/* a counter, what is rewritten, the fate, and the end; marks have no more */
+	struct rte_flow_action list[REWRITE_ACTIONS + 3];
 };
 
 /* Asks the port how it spreads packets. */
@@ -101,7 +104,8 @@ void shape_actions(struct shape_actions *actions, const struct shape *shape,
 	const struct shape_port *port, const struct offload_rule *rule);
 /* Of full offload; `handle` of the counter where it is indirect. */
 void shape_full_actions(struct shape_actions *actions, const struct shape *shape,
-	const struct shape_port *port, const struct rte_flow_action_handle *handle);
+	const struct shape_port *port, const struct offload_rule *rule,
+	const struct rte_flow_action_handle *handle);
 /* Masks for a template of actions: mark and queue are each rule's own, RSS is the same for all. */
 void shape_action_masks(
 	struct shape_actions *masks, const struct shape *shape, const struct shape_port *port);

@@ -44,7 +44,7 @@ int sync_full_create(const struct sync *sync, struct sync_rule *made, enum provi
 	if (shape->indirect && made->handle == NULL)
 		return why->error;
 	shape_items(&items, shape, kind, &sync->port, rule);
-	shape_full_actions(&actions, shape, &sync->port, made->handle);
+	shape_full_actions(&actions, shape, &sync->port, rule, made->handle);
 	rte_errno = 0;
 	made->flow = rte_flow_create(sync->port.id, &transfer, items.list, actions.list, &said);
 	if (made->flow != NULL)

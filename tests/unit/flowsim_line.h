@@ -63,6 +63,17 @@ static inline void line_frame(struct line_frame *frame, unsigned stream)
 	frame->udp.dgram_cksum = udp.dgram_cksum;
 }
 
+/* Checksums of a frame of ours, by DPDK. */
+static inline void line_assert_checksums(const struct rte_ipv4_hdr *ip)
+{
+	_Alignas(8) uint8_t copy[LINE_BYTES];
+	struct rte_ipv4_hdr *header = (void *)copy;
+
+	memcpy(copy, ip, rte_be_to_cpu_16(ip->total_length));
+	assert_int_equal(rte_ipv4_cksum(header), 0);
+	assert_int_equal(rte_ipv4_udptcp_cksum_verify(header, header + 1), 0);
+}
+
 /* The stream of a frame, however it was marked. */
 static inline unsigned line_stream(const struct rte_mbuf *packet)
 {
@@ -135,7 +146,7 @@ static inline void line_configure(const struct line *line)
 static inline void line_open(struct line *line, const char *name, const char *args)
 {
 	static unsigned n_lines; /* net_ring leaves its rings behind: other ones each time */
-	char text[128];
+	char text[160];
 
 	snprintf(line->ring_name, sizeof(line->ring_name), "net_ring_%s%u", name, n_lines++);
 	snprintf(line->nic.name, sizeof(line->nic.name), "net_flowsim_%s", name);

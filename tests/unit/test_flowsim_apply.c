@@ -37,17 +37,6 @@ static void assert_sum(const struct line *line, uint64_t arrived)
 	assert_int_equal(line_counter(line, "rx_port_packets"), arrived);
 }
 
-/* Checksums of a frame of ours, by DPDK. */
-static void assert_checksums(const struct rte_ipv4_hdr *ip)
-{
-	_Alignas(8) uint8_t copy[LINE_BYTES];
-	struct rte_ipv4_hdr *header = (void *)copy;
-
-	memcpy(copy, ip, rte_be_to_cpu_16(ip->total_length));
-	assert_int_equal(rte_ipv4_cksum(header), 0);
-	assert_int_equal(rte_ipv4_udptcp_cksum_verify(header, header + 1), 0);
-}
-
 static void test_marks(void **state)
 {
 	const struct rte_flow_action_mark mark = {.id = 7}, other = {.id = 9};
@@ -131,7 +120,7 @@ static void test_forward(void **state)
 		assert_int_equal(ip->time_to_live, 63);
 		assert_int_equal(ip->dst_addr, address.ipv4_addr);
 		assert_int_equal(ip->src_addr, rte_cpu_to_be_32(0x0a000000 + n % 5));
-		assert_checksums(ip);
+		line_assert_checksums(ip);
 		rte_pktmbuf_free(packet);
 	}
 	assert_int_equal(n, 200);
@@ -215,7 +204,7 @@ static void test_sample(void **state)
 			assert_int_equal(packet->hash.fdir.hi, q == 0 ? 5 : 6);
 			assert_int_equal(frame->udp.dst_port, q == 0 ? second.port : first.port);
 			assert_int_equal(line_stream(packet), number % 7);
-			assert_checksums(&frame->ip);
+			line_assert_checksums(&frame->ip);
 			rte_pktmbuf_free(packet);
 		}
 	}
@@ -385,7 +374,7 @@ static void test_egress(void **state)
 
 		assert_int_equal(stream, n % 2 ? 3 : 1);
 		assert_int_equal(frame->udp.dst_port, stream == 1 ? tp.port : RTE_BE16(80));
-		assert_checksums(&frame->ip);
+		line_assert_checksums(&frame->ip);
 		rte_pktmbuf_free(packet);
 	}
 	assert_int_equal(n, 20);
