@@ -100,6 +100,23 @@ static void stay_alive(struct run *run)
 	service_alive();
 }
 
+/* Once for a wire: nothing else is lost by it. */
+static void say_no_slots(struct run *run)
+{
+	char line[160];
+
+	for (unsigned wire = 0; wire < plane_config(run->plane)->n_wires; wire++) {
+		if (!plane_has_no_slots(run->plane, wire) || run->said_no_slots >> wire & 1)
+			continue;
+		run->said_no_slots |= (uint16_t)(1u << wire);
+		snprintf(line, sizeof(line),
+			"wire %u: no memory for %u offload slots, its flows stay in software; "
+			"offload.slots may be less",
+			wire, plane_config(run->plane)->offload.slots);
+		run_say(run, line);
+	}
+}
+
 /* Links, lost records and the watchdog; a few times a second. */
 static void tend(struct run *run)
 {
@@ -123,6 +140,7 @@ static void tend(struct run *run)
 	if (run->news.lost != 0)
 		control_event_records_lost(run->control, run->news.lost);
 	plane_tend(run->plane);
+	say_no_slots(run);
 	plane_correct_clock(run->plane);
 	stay_alive(run);
 }

@@ -24,6 +24,7 @@ struct run {
 	struct export_news news;
 	uint64_t tended_us; /* clock of the machine */
 	uint64_t alive_us;
+	uint16_t said_no_slots; /* a bit for each wire */
 	bool failed;
 };
 

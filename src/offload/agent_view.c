@@ -25,6 +25,9 @@ static uint8_t reason_of_quiet(
 
 	if (reason != OFFLOAD_QUIET)
 		return reason;
+	/* there is no memory for any, or they are being made */
+	if (agent->wire[flow_key_wire(&record->key)].slots.n == 0)
+		return OFFLOAD_NO_SLOT;
 	if (flow_packets(record, 0) + flow_packets(record, 1) < agent->config.min_packets)
 		return OFFLOAD_SHORT;
 	return agent_is_passing(agent, record) ? OFFLOAD_CLOSING : OFFLOAD_QUIET;

@@ -138,6 +138,8 @@ struct rte_mempool *plane_pool(const struct plane *plane);
  * later. True when nothing is left to do now, and nothing is expected soon.
  */
 bool plane_tend(struct plane *plane);
+/* There was no memory for what flows of a wire have in NICs: those of some worker, or all, stay in software. */
+bool plane_has_no_slots(const struct plane *plane, unsigned wire);
 /* Keeps the run's clock with the system's; every second or so. */
 void plane_correct_clock(struct plane *plane);
 /* Unix time in microseconds of the run's clock 0, and what the clock says now. */

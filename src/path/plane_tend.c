@@ -101,14 +101,20 @@ static void make_slots(struct plane *plane, unsigned wire)
 		int ret = adopt(plane, i, wire, mark_max);
 
 		if (ret == -ENOMEM) {
-			/* these flows stay in software */
+			/* flows of workers that have no part stay in software (no_slot) */
 			plane->tended[wire] = true;
+			plane->no_slots[wire] = true;
 			return;
 		}
 		if (ret == 0)
 			*have |= (uint16_t)(1u << i);
 	}
 	plane->tended[wire] = *have == (1u << plane->config.n_workers) - 1;
+}
+
+bool plane_has_no_slots(const struct plane *plane, unsigned wire)
+{
+	return plane->no_slots[wire];
 }
 
 bool plane_tend(struct plane *plane)

@@ -534,6 +534,31 @@ static void workers_share_a_second(void **state)
 	agent_scene_end(&scene);
 }
 
+/* A wire for whose slots there was no memory: its flows are not quiet, whatever their rate. */
+static void without_slots_it_says_so(void **state)
+{
+	struct flow_offload view;
+	struct agent_scene scene;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+
+	struct agent_wire *wire = &scene.agent->wire[0];
+	const struct slots slots = wire->slots;
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+	agent_record(&scene, flow)->packets_low[0] = 5;
+	agent_view(scene.agent, agent_record(&scene, flow), &view);
+	assert_int_equal(view.reason[0], OFFLOAD_QUIET);
+	wire->slots = (struct slots){.n = 0};
+	agent_sample(scene.agent, flow, 0, 0);
+	assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_SOFTWARE);
+	agent_view(scene.agent, agent_record(&scene, flow), &view);
+	assert_int_equal(view.reason[0], OFFLOAD_NO_SLOT);
+	wire->slots = slots;
+	agent_scene_end(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -550,6 +575,7 @@ int main(void)
 		cmocka_unit_test(changes_tell_the_end),
 		cmocka_unit_test(displaced_ones_tell_the_end),
 		cmocka_unit_test(marked_packets_are_told_exactly),
+		cmocka_unit_test(without_slots_it_says_so),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
