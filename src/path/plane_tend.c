@@ -29,14 +29,15 @@ static enum wire_ports look_at_ports(const struct plane *plane, unsigned wire)
 
 		if (installer == NULL)
 			continue;
+		/* in this order: who becomes ready in between has abilities that were not read */
+		const bool ready = installer_ready(installer);
 		const struct provider_abilities *abilities = installer_abilities(installer);
 
 		if (abilities->mark_max != 0)
 			ports = WIRE_ABLE;
-		else if (!installer_ready(installer) && waits)
+		else if (!ready && waits)
 			return WIRE_WAITS;
-		else if ((!installer_ready(installer) || provider_is_trying(abilities)) &&
-			 ports == WIRE_UNABLE)
+		else if ((!ready || provider_is_trying(abilities)) && ports == WIRE_UNABLE)
 			ports = WIRE_TRIES;
 	}
 	return ports;
