@@ -11,8 +11,8 @@
 #define FIRST_LIMIT 16
 #define LEAST_LIMIT 4
 #define MOST_LIMIT (INSTALLER_UNDER_WAY / 2)
-#define FAST_US 1000
-#define SLOW_US 5000
+#define FAST_US 500
+#define SLOW_US 1000
 /* Between two readings of a counter. */
 #define TELLING UINT64_C(16)
 #define LEAST_COUNT_US 250000

@@ -7,8 +7,8 @@
 static_assert(sizeof(struct rte_flow_action_set_ipv4) == 4, "nothing but the address");
 static_assert(sizeof(struct rte_flow_action_set_ipv6) == 16, "nothing but the address");
 
-static void add(struct rte_flow_action *list, unsigned *n, enum rte_flow_action_type type,
-	const void *conf)
+static void add(
+	struct rte_flow_action *list, unsigned *n, enum rte_flow_action_type type, const void *conf)
 {
 	list[(*n)++] = (struct rte_flow_action){.type = type, .conf = conf};
 }

@@ -20,7 +20,8 @@
 #define REWRITE_MAC (1u << 0)
 #define REWRITE_ADDR (1u << 2)
 #define REWRITE_PORT (1u << 4) /* of TCP and UDP */
-#define REWRITE_TTL (1u << 6)  /* one less; or hop limit. What a NIC does with the last one is its own affair */
+#define REWRITE_TTL \
+	(1u << 6) /* one less; or hop limit. What a NIC does with the last one is its own affair */
 #define REWRITE_ALL 0x7fu
 
 struct offload_rewrite {

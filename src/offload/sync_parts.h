@@ -32,7 +32,8 @@ struct sync {
 	struct sync_rule hands[TRIAL_HANDS];
 	struct sync_rule left[SYNC_LEFT];
 	unsigned n_left;
-	unsigned rewrites; /* a bit for each kind of which a rule was taken that rewrites something */
+	unsigned
+		rewrites; /* a bit for each kind of which a rule was taken that rewrites something */
 	uint32_t n_places;
 	struct sync_place places[];
 };

@@ -34,9 +34,9 @@ struct plane {
 	int pool_socket[PLANE_MAX_SOCKETS];
 	struct installer *installer[PLANE_MAX_PORTS]; /* NULL: offload is off there */
 	struct plane_port restart[PLANE_MAX_PORTS];
-	_Atomic uint32_t paused;     /* a bit for each port that stations leave alone */
-	uint64_t began_us;	     /* when ports began to be tried; clock of the machine */
-	bool tended[FLOW_MAX_WIRES];  /* its slots were made, or cannot be: */
+	_Atomic uint32_t paused;       /* a bit for each port that stations leave alone */
+	uint64_t began_us;	       /* when ports began to be tried; clock of the machine */
+	bool tended[FLOW_MAX_WIRES];   /* its slots were made, or cannot be: */
 	bool no_slots[FLOW_MAX_WIRES]; /* there was no memory for them */
 	uint16_t have_slots[FLOW_MAX_WIRES]; /* a bit for each worker that has its part */
 	uint32_t n_snapshots;

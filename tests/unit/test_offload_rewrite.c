@@ -55,17 +55,16 @@ static void end(struct pair *pair)
 }
 
 /* The rule for packets like this one, from where it comes. */
-static struct offload_rule rule_of(const struct rte_mbuf *packet, const struct offload_rewrite *rewrite)
+static struct offload_rule rule_of(
+	const struct rte_mbuf *packet, const struct offload_rewrite *rewrite)
 {
 	const struct hash_secret secret = {.word = {1, 2}};
 	const struct extract_options options = {.secret = &secret};
 	struct packet_info info;
 
 	assert_int_equal(extract(&options, packet, 0, &info), EXTRACT_IP);
-	return (struct offload_rule){.key = info.key,
-		.from = info.from,
-		.deed = PROVIDER_FORWARDS,
-		.rewrite = rewrite};
+	return (struct offload_rule){
+		.key = info.key, .from = info.from, .deed = PROVIDER_FORWARDS, .rewrite = rewrite};
 }
 
 static int insert(struct pair *pair, uint32_t place, unsigned stream, enum provider_deed deed,
@@ -201,8 +200,7 @@ static void what_a_nic_cannot_rewrite(void **state)
 
 	(void)state;
 	begin(&pair, "profile=cx5,actions=-dec_ttl");
-	assert_int_equal(
-		insert(&pair, 0, 0, PROVIDER_FORWARDS, &rewrite, &why), -EOPNOTSUPP);
+	assert_int_equal(insert(&pair, 0, 0, PROVIDER_FORWARDS, &rewrite, &why), -EOPNOTSUPP);
 	assert_int_equal(why.error, ENOTSUP);
 	assert_string_not_equal(why.words, "");
 	/* all else it can; and the rule that it refused left nothing behind */
