@@ -400,6 +400,7 @@ int bench_offload(const struct bench_options *options)
 	memset(experiments, 0, sizeof(experiments));
 	if (ret == 0)
 		ret = dpdk_start(MEGABYTES, &error);
+	offload_pin();
 	if (ret == 0) {
 		ret = measure_all(experiments, &n, options);
 		dpdk_stop();

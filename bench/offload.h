@@ -48,6 +48,8 @@ struct offload_times {
 };
 /* Before any port is opened: packets are to tell when they came. 0 or a negative errno. */
 int offload_times_init(void);
+/* The thread has a processor for itself, as far as there are others for the threads of the engines and NICs. */
+void offload_pin(void);
 
 /* How an engine is to be. */
 struct offload_setup {

@@ -203,6 +203,9 @@ static uint64_t hash_of(const struct ends *ends)
 }
 
 /* By other bits than those that its place is of. */
+/* Processors, before the bench took one for itself. */
+static cpu_set_t allowed;
+
 static bool is_watched(uint64_t hash)
 {
 	return (hash >> (64 - SEEN_BITS - WATCHED_BITS) & ((1u << WATCHED_BITS) - 1)) == 0;
@@ -388,6 +391,26 @@ static void settle(const struct wire_engine *engine)
 	} while (now_us - quiet_us < QUIET_US && now_us - begin_us < SETTLE_US);
 }
 
+void offload_pin(void)
+{
+	CPU_ZERO(&allowed);
+	sched_getaffinity(0, sizeof(allowed), &allowed);
+	bench_pin();
+}
+
+/* Installers and simulated NICs run elsewhere, as `millrace run` has it. */
+static int open_elsewhere(struct wire_engine *engine, const struct bench_source_config *source,
+	const struct plane_offload *offload, struct error *error)
+{
+	struct wire_schedule mine;
+
+	wire_leave_schedule(&allowed, &mine);
+	int ret = wire_engine_open_as(engine, source, offload, error);
+
+	wire_resume_schedule(&mine);
+	return ret;
+}
+
 int offload_open(struct wire_engine *engine, const struct offload_load *load,
 	const struct offload_setup *setup)
 {
@@ -414,7 +437,7 @@ int offload_open(struct wire_engine *engine, const struct offload_load *load,
 
 	snprintf(words, sizeof(words), "profile=cx5,nic=nic%u,pace=%" PRIu64 "%s", setup->number,
 		setup->pps, load->streams ? "" : ",written=" RTE_STR(WRITTEN));
-	int ret = wire_engine_open_as(engine, &source, &offload, &error);
+	int ret = open_elsewhere(engine, &source, &offload, &error);
 
 	if (ret < 0) {
 		offload_say(error.text);

@@ -89,7 +89,7 @@ struct wire_schedule {
 	struct sched_param param;
 };
 
-void wire_leave_schedule(const struct wire_bench *bench, struct wire_schedule *mine);
+void wire_leave_schedule(const cpu_set_t *allowed, struct wire_schedule *mine);
 void wire_resume_schedule(const struct wire_schedule *mine);
 
 /* A processor that the bench does not use itself; -1: there is none. */

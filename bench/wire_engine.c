@@ -34,17 +34,17 @@ int wire_other_cpu(const struct wire_bench *bench)
 	return -1;
 }
 
-void wire_leave_schedule(const struct wire_bench *bench, struct wire_schedule *mine)
+void wire_leave_schedule(const cpu_set_t *allowed, struct wire_schedule *mine)
 {
 	const struct sched_param usual = {0};
-	cpu_set_t others = bench->allowed;
+	cpu_set_t others = *allowed;
 
 	sched_getaffinity(0, sizeof(mine->cpus), &mine->cpus);
 	mine->policy = sched_getscheduler(0);
 	sched_getparam(0, &mine->param);
 	sched_setscheduler(0, SCHED_OTHER, &usual);
 	CPU_CLR(sched_getcpu(), &others);
-	sched_setaffinity(0, sizeof(others), CPU_COUNT(&others) == 0 ? &bench->allowed : &others);
+	sched_setaffinity(0, sizeof(others), CPU_COUNT(&others) == 0 ? allowed : &others);
 }
 
 void wire_resume_schedule(const struct wire_schedule *mine)

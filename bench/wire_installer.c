@@ -264,7 +264,7 @@ static int measure_variant(struct blocked *blocked, uint32_t flows)
 	double idle[BENCH_ROUNDS], busy[BENCH_ROUNDS];
 	struct wire_schedule mine;
 
-	wire_leave_schedule(blocked->bench, &mine);
+	wire_leave_schedule(&blocked->bench->allowed, &mine);
 	int ret = make_engine(blocked, flows);
 
 	wire_resume_schedule(&mine);

@@ -170,7 +170,7 @@ static int open_engine(struct marks *marks, unsigned which)
 {
 	struct wire_schedule mine;
 
-	wire_leave_schedule(marks->bench, &mine);
+	wire_leave_schedule(&marks->bench->allowed, &mine);
 	int ret = make_engine(marks, which);
 
 	wire_resume_schedule(&mine);

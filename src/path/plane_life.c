@@ -127,24 +127,6 @@ void plane_destroy(struct plane *plane)
 	free(plane);
 }
 
-/* Chooses processors: one each, control's own left alone, as far as there are enough. */
-static void choose_processors(struct plane *plane)
-{
-	cpu_set_t allowed;
-	int cpus[CPU_SETSIZE];
-	unsigned n = 0;
-
-	if (!plane->config.pin || sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
-		return;
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &allowed))
-			cpus[n++] = cpu;
-	if (n < plane->n_stations)
-		return;
-	for (unsigned i = 0; i < plane->n_stations; i++)
-		plane->stations[i].cpu = cpus[n - plane->n_stations + i];
-}
-
 /* Signals are control's: a station's thread starts with all of them blocked. */
 static int start_thread(struct station *station, struct error *error)
 {
@@ -180,7 +162,6 @@ int plane_start(struct plane *plane, struct error *error)
 {
 	int ret = 0;
 
-	choose_processors(plane);
 	for (unsigned i = 0; ret == 0 && i < plane->n_stations; i++)
 		ret = start_thread(&plane->stations[i], error);
 	plane->running = true;

@@ -34,6 +34,7 @@ static int make_installer(struct plane *plane, unsigned number, struct error *er
 		.number = number,
 		.n_workers = plane->config.n_workers,
 		.clock = &plane->clock,
+		.cpus = CPU_COUNT(&plane->others) > 0 ? &plane->others : NULL,
 		.provider =
 			{
 				.port_id = port->id,

@@ -3,6 +3,8 @@
 
 /* The plane's own struct, for the files that make it up: wiring, life, questions. Not for its users. */
 
+#include <sched.h>
+
 #include "path/plane.h"
 #include "path/station.h"
 
@@ -34,6 +36,8 @@ struct plane {
 	int pool_socket[PLANE_MAX_SOCKETS];
 	struct installer *installer[PLANE_MAX_PORTS]; /* NULL: offload is off there */
 	struct plane_port restart[PLANE_MAX_PORTS];
+	cpu_set_t
+		others; /* processors that stations leave to other threads; empty: it makes no difference */
 	_Atomic uint32_t paused;       /* a bit for each port that stations leave alone */
 	uint64_t began_us;	       /* when ports began to be tried; clock of the machine */
 	bool tended[FLOW_MAX_WIRES];   /* its slots were made, or cannot be: */

@@ -262,6 +262,29 @@ unsigned plane_buffers(const struct plane *plane)
 	       (plane->config.tie_fragments ? PLANE_MAX_HELD : 0);
 }
 
+/*
+ * Chooses processors: one each, control's own left alone, as far as there are enough. Installers have those that are
+ * left: a worker turns all the time, and who shares its processor waits, or takes its time.
+ */
+static void choose_processors(struct plane *plane)
+{
+	cpu_set_t allowed;
+	int cpus[CPU_SETSIZE];
+	unsigned n = 0;
+
+	if (!plane->config.pin || sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
+		return;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &allowed))
+			cpus[n++] = cpu;
+	if (n < plane->n_stations)
+		return;
+	for (unsigned i = 0; i < plane->n_stations; i++)
+		plane->stations[i].cpu = cpus[n - plane->n_stations + i];
+	for (unsigned i = 0; i < n - plane->n_stations; i++)
+		CPU_SET(cpus[i], &plane->others);
+}
+
 int plane_wire_up(struct plane *plane, struct error *error)
 {
 	int ret;
@@ -274,6 +297,7 @@ int plane_wire_up(struct plane *plane, struct error *error)
 	plane->n_stations = n_stations(plane);
 	choose_steering(plane);
 	make_stations(plane);
+	choose_processors(plane);
 	for (unsigned i = 0; i < n_ports(plane); i++) {
 		deal_rx(plane, i);
 		deal_tx(plane, i);

@@ -2,6 +2,7 @@
 """What a running engine says of offload: of every flow, of its NICs, and while things go wrong there."""
 import contextlib
 import json
+import os
 import queue
 import subprocess
 import sys
@@ -102,6 +103,32 @@ def shown(running, port):
 
 def in_hw(answer):
     return all(side["state"] == "in_hw" and side["proven"] for side in answer["directions"])
+
+
+def processors(running):
+    """thread's name: where it may run"""
+    allowed = {}
+    for task in (running.proc / "task").iterdir():
+        status = (task / "status").read_text()
+        (line,) = [line for line in status.splitlines() if line.startswith("Cpus_allowed_list")]
+        allowed[(task / "comm").read_text().strip()] = line.split()[-1]
+    return allowed
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) != 2, reason="wants two processors")
+@pytest.mark.parametrize("pin", ["yes", "no"])
+def test_installers_leave_the_worker_alone(started, pin):
+    """A worker turns all the time: who shares its processor takes its time, or waits."""
+    both_of_them = ["0-1", ",".join(str(cpu) for cpu in sorted(os.sched_getaffinity(0)))]
+    running = started("flows=4", "--pin", pin)
+    allowed = processors(running)
+    if pin == "yes":
+        assert allowed["installer-0"] == allowed["installer-1"]
+        assert {allowed["worker-0"], allowed["installer-0"]} == {
+            str(cpu) for cpu in os.sched_getaffinity(0)}
+    else:
+        assert allowed["worker-0"] in both_of_them and allowed["installer-0"] in both_of_them
+    running.stop(idle=False)
 
 
 def test_below_the_threshold(started):
