@@ -100,7 +100,7 @@ static void come_back(struct scene *scene, uint32_t id)
 	way->bytes_next -= served ? LENGTH : 0;
 	place->way = SIM_MAX_EXITS;
 	place->position =
-		sim_round_put(round, (struct sim_place){.stream = id}, id, served, &moved);
+		sim_round_put_back(round, (struct sim_place){.stream = id}, id, served, &moved);
 	note(scene, &moved);
 	begin_entry(round, place->position, id);
 	sim_round_close(round);
@@ -110,7 +110,6 @@ static void every_place_has_a_packet_a_round(void **state)
 {
 	struct scene *scene = calloc(1, sizeof(*scene));
 	struct sim_round *round = &scene->round;
-	struct sim_moved moved;
 	uint64_t total = 0, gone = 0;
 
 	(void)state;
@@ -118,7 +117,7 @@ static void every_place_has_a_packet_a_round(void **state)
 	for (uint32_t id = 0; id < N; id++) {
 		scene->place[id].way = SIM_MAX_EXITS;
 		scene->place[id].position =
-			sim_round_put(round, (struct sim_place){.stream = id}, id, false, &moved);
+			sim_round_add(round, (struct sim_place){.stream = id}, id);
 		begin_entry(round, scene->place[id].position, id);
 	}
 	srandom(7);
@@ -158,10 +157,39 @@ static void every_place_has_a_packet_a_round(void **state)
 	free(scene);
 }
 
+/* A stream's places that come back are not beside one another: it would be a burst in every round. */
+static void who_comes_back_is_spread(void **state)
+{
+	struct scene *scene = calloc(1, sizeof(*scene));
+	struct sim_round *round = &scene->round;
+	unsigned beside = 0;
+
+	(void)state;
+	assert_int_equal(sim_round_create(round, N, true), 0);
+	for (uint32_t id = 0; id < N; id++) {
+		scene->place[id].way = SIM_MAX_EXITS;
+		scene->place[id].position =
+			sim_round_add(round, (struct sim_place){.stream = id}, id);
+		/* in order, the first time */
+		assert_int_equal(scene->place[id].position, id);
+	}
+	for (uint32_t id = 0; id < N / 4; id++)
+		leave(scene, id, 1);
+	for (uint32_t id = 0; id < N / 4; id++)
+		come_back(scene, id);
+	for (uint32_t id = 1; id < N; id++)
+		beside += round->ids[id] < N / 4 && round->ids[id - 1] < N / 4;
+	/* some by chance, nearly all of them if they came back in a row */
+	assert_true(beside < N / 8);
+	sim_round_destroy(round, N);
+	free(scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_place_has_a_packet_a_round),
+		cmocka_unit_test(who_comes_back_is_spread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ static double share_of(const struct sim_round *round)
 
 	for (unsigned i = 0; i < SIM_MAX_EXITS; i++)
 		gone += round->exits[i].n + round->exits[i].n_next;
-	return (double)round->n / (double)(round->n + gone);
+	return gone == 0 ? 1 : (double)round->n / (double)(round->n + gone);
 }
 
 uint16_t sim_pace_due(struct sim_rx_queue *queue, uint16_t n)

@@ -353,9 +353,10 @@ static uint16_t receive(struct sim_rx_queue *queue, struct rte_mbuf **packets, u
 	enum looks looks = looks_of(queue);
 	uint16_t served;
 
-	n = served_now(queue, n);
-	if (n > 0 && unlikely(queue->pace.a_cycle > 0))
+	/* also when nothing is to be served: time passes, and what the NIC keeps is not missed */
+	if (unlikely(queue->pace.a_cycle > 0))
 		n = sim_pace_due(queue, n);
+	n = served_now(queue, n);
 	if (n == 0)
 		return 0;
 	served = n;

@@ -129,7 +129,8 @@ static void enter_round(struct sim_resolver *resolver, uint32_t number, struct s
 	struct sim_moved moved;
 
 	for (uint32_t place = stream->first; place != NO_PLACE; place = resolver->next[place]) {
-		resolver->position[place] = sim_round_put(round, what, place, served > 0, &moved);
+		resolver->position[place] =
+			sim_round_put_back(round, what, place, served > 0, &moved);
 		served -= served > 0;
 		note(resolver, &moved);
 	}
@@ -188,7 +189,6 @@ void sim_streams_hash(struct sim_resolver *resolver)
 static void place_all(struct sim_resolver *resolver)
 {
 	const struct sim_source *source = resolver->source;
-	struct sim_moved moved;
 
 	for (uint32_t number = 0; number < source->n_streams; number++) {
 		struct sim_stream *stream = &resolver->streams[number];
@@ -209,8 +209,8 @@ static void place_all(struct sim_resolver *resolver)
 		resolver->next[id] = stream->first;
 		stream->first = id;
 		stream->n_places++;
-		resolver->position[id] = sim_round_put(
-			&resolver->port->rx[stream->queue].round, what, id, false, &moved);
+		resolver->position[id] =
+			sim_round_add(&resolver->port->rx[stream->queue].round, what, id);
 	}
 }
 

@@ -55,20 +55,40 @@ bool sim_round_take(struct sim_round *round, uint32_t position, struct sim_moved
 	return served;
 }
 
-uint32_t sim_round_put(struct sim_round *round, struct sim_place place, uint32_t id, bool served,
-	struct sim_moved *moved)
+/* A position of `begin` to `end`, each as likely. */
+static uint32_t draw(struct sim_round *round, uint32_t begin, uint32_t end)
 {
-	uint32_t position = round->n++;
+	round->drawn += UINT32_C(0x9e3779b1);
+	return begin + (uint32_t)((uint64_t)round->drawn * (end - begin + 1) >> 32);
+}
 
-	moved->n = 0;
-	if (served) {
-		move(round, round->at, position, moved);
-		position = round->at++;
-	}
+static void set(struct sim_round *round, uint32_t position, struct sim_place place, uint32_t id)
+{
 	round->places[position] = place;
 	round->ids[position] = id;
 	if (round->entries != NULL)
 		round->entries[position] = (struct sim_entry){0};
+}
+
+uint32_t sim_round_add(struct sim_round *round, struct sim_place place, uint32_t id)
+{
+	set(round, round->n, place, id);
+	return round->n++;
+}
+
+uint32_t sim_round_put_back(struct sim_round *round, struct sim_place place, uint32_t id,
+	bool served, struct sim_moved *moved)
+{
+	uint32_t position = round->n++, end = position;
+
+	moved->n = 0;
+	if (served) {
+		move(round, round->at, position, moved);
+		end = round->at++;
+	}
+	position = draw(round, served ? 0 : round->at, end);
+	move(round, position, end, moved);
+	set(round, position, place, id);
 	return position;
 }
 

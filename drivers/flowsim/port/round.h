@@ -54,6 +54,7 @@ struct sim_round {
 	uint32_t at;
 	uint64_t rounds; /* whole ones; written with sim_round_end(), read by anyone */
 	uint64_t settled;
+	uint32_t drawn; /* so far, for positions by chance */
 	struct sim_exit exits[SIM_MAX_EXITS];
 };
 
@@ -77,9 +78,15 @@ struct sim_moved {
 };
 bool sim_round_take(struct sim_round *round, uint32_t position, struct sim_moved *moved);
 
-/* Puts a place in, as one that was served in this round or not, its entry all 0; returns its position. */
-uint32_t sim_round_put(struct sim_round *round, struct sim_place place, uint32_t id, bool served,
-	struct sim_moved *moved);
+/* A place at the end, before the first round has begun, its entry all 0; returns its position. */
+uint32_t sim_round_add(struct sim_round *round, struct sim_place place, uint32_t id);
+
+/*
+ * Puts a place in again, as one that was served in this round or not, its entry all 0; returns its position. That is
+ * anywhere among those: a stream may have many places, and in a row they would be a burst each round.
+ */
+uint32_t sim_round_put_back(struct sim_round *round, struct sim_place place, uint32_t id,
+	bool served, struct sim_moved *moved);
 
 /* Ends the round when the places that were taken out were the last that had to be served. */
 void sim_round_close(struct sim_round *round);
