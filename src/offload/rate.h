@@ -7,7 +7,7 @@
  *
  * How much the new part weighs against the old one: as much as the time that it stands for (RATE_HALF_US halves
  * what was before), and more where it says more. That are many packets, or few where many were expected:
- * a flow of ten thousand packets a second is known for one after some milliseconds, and for a silent one as soon;
+ * a flow of ten thousand packets a second is known for one after some tens of milliseconds, and for a silent one as soon;
  * of one with three a second neither is known before a second has passed.
  *
  * Pure; integers alone.
@@ -21,8 +21,8 @@
 /* Rates have so many bits behind the point: 1 is a sixteenth of a packet a second. */
 #define RATE_FRACTION 4
 #define RATE_ONE (1u << RATE_FRACTION)
-/* Nothing is learned from less time than that. */
-#define RATE_LEAST_US 5000
+/* Nothing is learned from less time than that: a handful of packets in a row would be a rate. */
+#define RATE_LEAST_US 25000
 /* Of a flow that is looked at for the first time: as if it had been silent so long before it began. */
 #define RATE_PRIOR_US 250000
 /* So many packets say as much as all that was known before. */

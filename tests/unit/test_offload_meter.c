@@ -82,8 +82,8 @@ static void what_stopped_is_soon_forgotten(void **state)
 	(void)state;
 	rate_begin(&rate, 0, 0, 1);
 	for (unsigned i = 1; i <= 100; i++) {
-		count(&record, 0, 100);
-		rate_look(&rate, flow_packets(&record, 0), 1 + i * 10000);
+		count(&record, 0, 300);
+		rate_look(&rate, flow_packets(&record, 0), 1 + i * 30000);
 	}
 	assert_about(rate.value, 10000, 2);
 	assert_about(rate_after_silence(&rate, rate.us + RATE_HALF_US), 5000, 2);
