@@ -79,6 +79,22 @@ static bool waits(const struct provider_abilities *told, const struct provider_c
 	return provider_is_trying(told) && trial_is_patient(config->trials);
 }
 
+/*
+ * By the other calls, in place of flow queues where the port has such. Who does not know these calls at all says nothing
+ * of what its queues may take another day.
+ */
+static int open_sync_instead(struct provider **provider, const struct provider_config *config,
+	struct provider_abilities *told)
+{
+	const struct provider_abilities by_queues = *told;
+	int ret = provider_open_sync(provider, config, told);
+
+	if (ret == -EOPNOTSUPP && config->async && !told->perhaps &&
+		(by_queues.perhaps || provider_is_trying(&by_queues)))
+		*told = by_queues;
+	return ret;
+}
+
 int provider_open(struct provider **provider, const struct provider_config *config)
 {
 	struct provider_abilities told;
@@ -93,7 +109,7 @@ int provider_open(struct provider **provider, const struct provider_config *conf
 	if (config->async)
 		ret = provider_open_async(provider, config, &told);
 	if (ret == -EOPNOTSUPP && !waits(&told, config))
-		ret = provider_open_sync(provider, config, &told);
+		ret = open_sync_instead(provider, config, &told);
 	if (ret == -EOPNOTSUPP)
 		ret = provider_open_none(provider, &told);
 	return ret;

@@ -401,6 +401,30 @@ static void closed_in_the_middle(void **state)
 	}
 }
 
+/* A NIC without blocking calls says so when it is asked by them, and is asked by its queues again all the same. */
+static void a_fault_that_outlives_many_trials(void **state)
+{
+	const struct provider_abilities *has;
+	struct provider_scene scene;
+
+	(void)state;
+	scene_port(&scene, "profile=cx6-hws,flows=1,fault=fail:op=create:errno=EIO", true);
+	assert_int_equal(provider_open(&scene.provider, &scene.config), 0);
+	for (scene.config.trials = 1; scene.config.trials < 9; scene.config.trials++) {
+		has = provider_abilities(scene.provider);
+		assert_string_equal(has->back_end, "none");
+		assert_true(provider_is_trying(has) || has->perhaps);
+		assert_int_equal(has->refused[PROVIDER_IPV4_UDP].error, EIO);
+		assert_int_equal(provider_try_again(&scene.provider, &scene.config), 0);
+	}
+	scene_fault(&scene, "fail:off");
+	assert_int_equal(provider_try_again(&scene.provider, &scene.config), 0);
+	has = provider_abilities(scene.provider);
+	assert_string_equal(has->back_end, "rte_flow async");
+	assert_true(has->kind[PROVIDER_IPV4_UDP]);
+	scene_close(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -418,6 +442,7 @@ int main(void)
 		cmocka_unit_test(the_dead_take_nothing),
 		cmocka_unit_test(a_restart_ends_all),
 		cmocka_unit_test(closed_in_the_middle),
+		cmocka_unit_test(a_fault_that_outlives_many_trials),
 	};
 
 	return cmocka_run_group_tests(tests, nic_begin, NULL);
