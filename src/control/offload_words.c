@@ -238,13 +238,29 @@ static bool waits_for(uint8_t reason)
 	       reason == OFFLOAD_DISPLACED || reason == OFFLOAD_NO_SLOT;
 }
 
+/* Who was refused is not asked in again before the port is, if that was put to software meanwhile. */
+static void add_breaker(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of,
+	const struct health *health)
+{
+	size_t length = strlen(sentence);
+	struct offload_case port = *of;
+	char why[OFFLOAD_SENTENCE_MAX];
+
+	port.reason = OFFLOAD_BREAKER;
+	explain_breaker(why, &port, health);
+	snprintf(sentence + length, OFFLOAD_SENTENCE_MAX - length, "; %.300s", why);
+}
+
 void offload_because(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of)
 {
 	struct installer *installer = plane_installer(of->plane, of->port);
 
 	if (!explain_port(sentence, of, installer) && !explain_number(sentence, of))
 		offload_reason_sentence(sentence, of->plane, of->port, of->reason);
-	if (waits_for(of->reason))
+	if (of->reason >= OFFLOAD_REFUSALS && installer &&
+		health_state(installer_health(installer)) != HEALTH_CLOSED)
+		add_breaker(sentence, of, installer_health(installer));
+	else if (waits_for(of->reason))
 		add_retry(sentence, of, of->retry_us);
 }
 

@@ -119,7 +119,7 @@ static void inserted(const struct agent_at *at, const struct installer_answer *a
 		at->side->remove = false;
 		agent_move(at, at->record != NULL && !is_limit ? OFFLOAD_REFUSED : OFFLOAD_SOFTWARE,
 			answer->reason, 0);
-		at->agent->port[at->port].counters.refused += !is_limit;
+		at->agent->port[at->port].counters.refused += answer->reason >= OFFLOAD_REFUSALS;
 		if (agent_is_full(at->side))
 			agent_full_refused(at);
 		if (at->record != NULL && answer->result == -EOPNOTSUPP && !agent_is_full(at->side))

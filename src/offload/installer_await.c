@@ -5,6 +5,10 @@
 
 #include "offload/installer_parts.h"
 
+/* Places that one look for orphans goes through, and between two rounds of all of them. */
+#define ORPHANS_LOOK 4096
+#define ORPHANS_US 500000
+
 void await_init(struct installer *installer, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -103,7 +107,7 @@ static void take_back(struct installer *installer, uint32_t place, uint64_t now_
 	};
 	int ret;
 
-	/* else when the place is asked for again */
+	/* else when the place is asked for again, or it is the next time for all of them */
 	if (installer->n_own == INSTALLER_OWN)
 		return;
 	ret = provider_remove(installer->provider, place, &why);
@@ -120,12 +124,36 @@ static void give_up(struct installer *installer, uint64_t now_us)
 
 	if (!await_take_oldest(installer, &call))
 		return;
+	call.gave_up = true;
 	if (!call.own)
 		installer_end(installer, &call, -EIO, &why, NULL);
 	if (call.op != INSTALLER_INSERT)
 		return;
+	installer->n_orphans += !installer->places[call.place].orphan;
 	installer->places[call.place].orphan = true;
 	take_back(installer, call.place, now_us);
+}
+
+/* Those whose rules could not be taken back at once: nobody else may ever ask for their places again. */
+void await_orphans(struct installer *installer, uint64_t now_us)
+{
+	const uint32_t n = installer->config.provider.n_places;
+
+	if (installer->n_orphans == 0 || now_us < installer->orphans_us ||
+		health_state(&installer->health) == HEALTH_OPEN)
+		return;
+	for (unsigned i = 0; i < ORPHANS_LOOK && i < n; i++) {
+		const uint32_t place = installer->orphan;
+		const struct place_state *state = &installer->places[place];
+
+		installer->orphan = place + 1 < n ? place + 1 : 0;
+		if (state->orphan && state->awaited == AWAIT_NONE)
+			take_back(installer, place, now_us);
+		if (installer->orphan == 0) {
+			installer->orphans_us = now_us + ORPHANS_US;
+			return;
+		}
+	}
 }
 
 bool await_place_is_free(struct installer *installer, const struct installer_request *request)

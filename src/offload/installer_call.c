@@ -112,6 +112,7 @@ static void set_rule(struct installer *installer, uint32_t place, bool rule)
 	if (state->rule != rule)
 		atomic_store_explicit(rules, rule ? n + 1 : n - 1, memory_order_relaxed);
 	state->rule = rule;
+	installer->n_orphans -= state->orphan;
 	state->orphan = state->stays = false;
 }
 
@@ -169,8 +170,11 @@ void installer_end(struct installer *installer, const struct call *call, int res
 	}
 	histogram_add(&installer->histograms.call[call->op],
 		ns_between(installer, call->tsc, rte_rdtsc()));
+	/* no driver has said so: that there was no answer is our own finding */
 	if (result != 0)
-		answer.reason = refusal_note(&installer->refusals, why->error, why->words);
+		answer.reason =
+			call->gave_up ? OFFLOAD_STALLED
+				      : refusal_note(&installer->refusals, why->error, why->words);
 	else if (call->op != INSTALLER_COUNT)
 		set_rule(installer, call->place, call->op == INSTALLER_INSERT);
 	judge(installer, call, result, answer.reason, result != 0 && why->guess);
@@ -292,6 +296,7 @@ void installer_reset(struct installer *installer)
 	for (uint32_t i = 0; i < installer->config.provider.n_places; i++)
 		installer->places[i] =
 			(struct place_state){.awaited = installer->places[i].awaited};
+	installer->n_orphans = 0;
 	atomic_store_explicit(&installer->counters.rules, 0, memory_order_relaxed);
 	while (await_take_oldest(installer, &call)) {
 		/* that is not held against the port which comes up now */

@@ -41,8 +41,9 @@ struct call {
 	uint32_t place;
 	uint8_t op; /* enum installer_op */
 	uint8_t worker;
-	bool own;  /* an insert that was given up is taken back: no worker awaits it */
-	bool late; /* a stall already */
+	bool own;     /* an insert that was given up is taken back: no worker awaits it */
+	bool late;    /* a stall already */
+	bool gave_up; /* and nobody waits for its answer any more */
 };
 
 /* One that the NIC has not answered; in the order in which they began. */
@@ -91,6 +92,8 @@ struct installer {
 	uint32_t free, oldest, newest;
 	uint32_t in_time; /* the first of those under way that is not late yet */
 	uint32_t n_awaited, n_late, n_own;
+	uint32_t n_orphans, orphan; /* places that have one, and where the next look begins */
+	uint64_t orphans_us;	    /* when they are taken back again */
 	bool stalled;
 	bool holds;		    /* begins nothing until nothing is under way, */
 	uint64_t holds_us, hold_us; /* since then, for so long at most */
@@ -140,6 +143,8 @@ bool await_take_oldest(struct installer *installer, struct call *call);
 bool await_place_is_free(struct installer *installer, const struct installer_request *request);
 /* Counts those that are late, and gives up what is hopeless. */
 void await_judge(struct installer *installer, uint64_t now_us);
+/* Rules of inserts that were given up, and that could not be taken back: they are to go. Now and then. */
+void await_orphans(struct installer *installer, uint64_t now_us);
 /* A call took too long, or is under way for too long. */
 void await_stalled(struct installer *installer, const struct call *call);
 /* What any thread may read: `begins_us` of a call that is being made; 0: none is. */

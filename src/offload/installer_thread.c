@@ -58,6 +58,7 @@ static bool look_after(struct installer *installer)
 	if (now_us - installer->looked_us < LOOK_US)
 		return busy;
 	installer->looked_us = now_us;
+	await_orphans(installer, now_us);
 	kinds_look(installer, now_us);
 	installer_look_at_trial(installer, now_us);
 	switch (health_turn(health, now_us)) {

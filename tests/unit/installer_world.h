@@ -27,6 +27,25 @@ static int world_restart(void *context)
 	return atomic_load(&world_restart_result);
 }
 
+/* The fake NIC, for who changes what it does. */
+static inline void lock(void)
+{
+	pthread_mutex_lock(&fake.lock);
+}
+
+static inline void unlock(void)
+{
+	pthread_mutex_unlock(&fake.lock);
+}
+
+/* Answers of it that never come; 0: all do. */
+static inline void lose_one_in(unsigned n)
+{
+	lock();
+	fake.lose_one_in = n;
+	unlock();
+}
+
 /* Waits for something that another thread does. */
 #define world_until(condition)                                                  \
 	do {                                                                    \

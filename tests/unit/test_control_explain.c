@@ -396,10 +396,12 @@ static void test_reasons(void **state)
 		{OFFLOAD_QUARANTINE, "it fell out of the NIC, and waits before the next try; next "
 				     "try in 1.5 s"},
 		{refusal_note(&installer->refusals, EINVAL, "Not supported pattern"),
-			"the NIC's driver refused it: EINVAL, \"Not supported pattern\"; next try "
-			"in 1.5 s"},
+			"the NIC's driver refused it: EINVAL, \"Not supported pattern\"; port left "
+			"was put to software 3.0 s ago: packets came without the mark; next try in "
+			"250 ms"},
 		{refusal_note(&installer->refusals, ENOSPC, NULL),
-			"the NIC's driver refused it: ENOSPC; next try in 1.5 s"},
+			"the NIC's driver refused it: ENOSPC; port left was put to software 3.0 s "
+			"ago: packets came without the mark; next try in 250 ms"},
 		{OFFLOAD_COUNTER, "the NIC's counter does not move with its packets"},
 	};
 

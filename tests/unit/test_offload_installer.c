@@ -333,6 +333,30 @@ static void a_limit_is_of_all_workers(void **state)
 	world_limit = 0;
 }
 
+/* Its rule could not be taken back at once: that is tried again, though nobody asks for its place any more. */
+static void what_was_given_up_goes_in_the_end(void **state)
+{
+	(void)state;
+	world_begin(true, 1, 50, false);
+	lose_one_in(1);
+	assert_true(world_ask(0, INSTALLER_INSERT, 7));
+	world_until(fake_calls() == 1);
+	lose_one_in(0);
+	fake_set_result(PROVIDER_REMOVE, -EIO);
+	assert_int_equal(world_answer(0).result, -EIO);
+	for (unsigned times = 1; times <= 3; times++)
+		world_until(fake_calls_of(PROVIDER_REMOVE) >= times);
+	fake_set_result(PROVIDER_REMOVE, 0);
+	/* one that succeeds is the last one */
+	const unsigned before = fake_calls_of(PROVIDER_REMOVE);
+
+	world_until(fake_calls_of(PROVIDER_REMOVE) > before);
+	world_until(installer_counters(world)->under_way == 0);
+	world_do(0, INSTALLER_INSERT, 7, 0);
+	assert_true(fake_calls_of(PROVIDER_REMOVE) <= before + 2);
+	world_end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -347,6 +371,7 @@ int main(void)
 		cmocka_unit_test(but_not_for_ever),
 		cmocka_unit_test(a_limit_is_of_all_workers),
 		cmocka_unit_test(workers_are_served_side_by_side),
+		cmocka_unit_test(what_was_given_up_goes_in_the_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
