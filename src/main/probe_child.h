@@ -22,6 +22,7 @@ struct child {
 	struct cell_port cells;
 	unsigned n_vdevs;
 	bool spoilt; /* so many rules did not go that what is seen may be theirs */
+	bool failed; /* it takes no rule any more that it took before */
 	/* the first forms that mark, that mark and count, and of all: those that work before others */
 	struct form marks, counts, taken;
 	enum level marks_level, counts_level, taken_level;

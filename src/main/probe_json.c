@@ -103,6 +103,8 @@ json_t *probe_json_lost(unsigned number, const char *words)
 		return NULL;
 	form.actions = form_actions(number % form_n_actions());
 	object = begin_cell(&form, LEVEL_NO);
+	/* nobody knows whether it had been refused */
+	json_object_set_new(object, "level", json_string("lost"));
 	json_object_set_new(object, "lost", json_true());
 	json_object_set_new(object, "because", answer_string(words));
 	return object;

@@ -167,6 +167,29 @@ static bool is_spoilt(struct child *child, const struct cell *cell)
 	return child->spoilt;
 }
 
+/* A form that was taken before is taken still; else nothing that is found out now is true of the card. */
+static bool is_well(struct child *child)
+{
+	struct cell cell;
+
+	if (child->taken_level >= LEVEL_ACCEPTS)
+		cell_try(&child->cells, &child->taken, &cell);
+	else if (child->marks_level >= LEVEL_ACCEPTS)
+		cell_try(&child->cells, &child->marks, &cell);
+	else
+		return true;
+	return cell.level >= LEVEL_ACCEPTS;
+}
+
+static const char *why_stopped(const struct child *child)
+{
+	if (child->spoilt)
+		return "rules do not go again";
+	if (child->failed)
+		return "it takes no rule any more that it took before";
+	return atomic_load(child->stop) ? "interrupted" : "the time is over";
+}
+
 /* Each pattern with each set of actions; half of the time at the most. */
 static void try_cells(struct child *child, unsigned first)
 {
@@ -180,16 +203,16 @@ static void try_cells(struct child *child, unsigned first)
 		form_pattern(i / form_n_actions(), &form.pattern);
 		form.actions = form_actions(i % form_n_actions());
 		cell_try(&child->cells, &form, &cell);
+		child->failed = cell_is_passing(cell.create.error) && !is_well(child);
+		if (child->failed)
+			break;
 		choose(child, &form, cell.level);
 		probe_tell(child, "cell", probe_json_cell(&form, &cell));
 		if (is_spoilt(child, &cell))
 			break;
 	}
-	if (child->spoilt)
-		json_object_set_new(set, "stopped", json_string("rules do not go again"));
-	else if (i < n)
-		json_object_set_new(set, "stopped",
-			json_string(atomic_load(child->stop) ? "interrupted" : "the time is over"));
+	if (child->spoilt || i < n)
+		json_object_set_new(set, "stopped", json_string(why_stopped(child)));
 	answer_number(set, "cells_asked", n);
 	probe_tell(child, "set", set);
 }
@@ -224,13 +247,26 @@ static int measure(struct child *child, bool async, unsigned per_cent)
 	return 0;
 }
 
+/* Behind all that was tried: of a card that failed on the way not everything is true. */
+static void tell_if_failed(struct child *child)
+{
+	json_t *set;
+
+	child->failed = !is_well(child);
+	if (!child->failed)
+		return;
+	set = json_object();
+	json_object_set_new(set, "stopped", json_string(why_stopped(child)));
+	probe_tell(child, "set", set);
+}
+
 int probe_trials(struct child *child, unsigned first, struct error *error)
 {
 	int ret = 0;
 
 	prepare_cells(child);
 	try_cells(child, first);
-	if (child->spoilt || is_enough(child, 95))
+	if (child->spoilt || child->failed || is_enough(child, 95))
 		return 0;
 	try_more(child);
 	/* the back end that an engine would have comes first */
@@ -238,6 +274,8 @@ int probe_trials(struct child *child, unsigned first, struct error *error)
 		ret = measure(child, true, 80);
 	if (ret == 0 && !child->cells.by_templates)
 		ret = measure(child, false, 95);
+	if (ret == 0)
+		tell_if_failed(child);
 	return ret < 0 ? error_set(error, ret, "no memory for %u rules", child->options->max_rules)
 		       : 0;
 }

@@ -17,6 +17,7 @@
  * All of it belongs to one thread.
  */
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -126,6 +127,12 @@ struct cell {
 	struct provider_why destroy;
 	enum provider_kind kind; /* of the flow that was looked at; PROVIDER_N_KINDS: none */
 };
+
+/* An errno of create that may be another the next time: of the device, not of the form. */
+static inline bool cell_is_passing(int error)
+{
+	return error == EIO || error == EAGAIN || error == EBUSY || error == ETIMEDOUT;
+}
 
 /* Fills the cell. */
 void cell_try(struct cell_port *port, const struct form *form, struct cell *cell);

@@ -190,11 +190,18 @@ int cell_create(struct cell_port *port, const struct form_rule *built, struct ce
 	memset(rule, 0, sizeof(*rule));
 	if (port->by_templates)
 		return create_by_template(port, built, rule, why);
-	rte_errno = 0;
-	rule->flow = rte_flow_create(port->id, &built->attr, built->items, built->actions, &said);
-	if (rule->flow != NULL)
-		return 0;
-	answer_why(why, rte_errno, &said);
+	for (unsigned i = 0; i < CELL_AGAIN; i++) {
+		rte_errno = 0;
+		rule->flow = rte_flow_create(
+			port->id, &built->attr, built->items, built->actions, &said);
+		if (rule->flow != NULL) {
+			*why = (struct provider_why){0};
+			return 0;
+		}
+		answer_why(why, rte_errno, &said);
+		if (!cell_is_passing(why->error))
+			break;
+	}
 	if (!port->flow_queues || !has_no_calls(why))
 		return -why->error;
 	port->by_templates = true;

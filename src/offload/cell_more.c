@@ -251,12 +251,15 @@ void cell_indirect(struct cell_port *port, const struct form *form, enum cell_sh
 	};
 	struct rte_flow_error said = {0};
 	struct rte_flow_action_handle *handle;
+	unsigned tries = 0;
 
 	*indirect = (struct cell_indirect){.name = names[shared], .level = LEVEL_NO};
 	if (port->step != NULL)
 		port->step(port->context, "indirect actions", port->n_left);
-	rte_errno = 0;
-	handle = rte_flow_action_handle_create(port->id, &ingress, &actions[shared], &said);
+	do {
+		rte_errno = 0;
+		handle = rte_flow_action_handle_create(port->id, &ingress, &actions[shared], &said);
+	} while (handle == NULL && cell_is_passing(rte_errno) && ++tries < CELL_AGAIN);
 	if (handle == NULL) {
 		answer_why(&indirect->why, rte_errno, &said);
 		return;

@@ -16,6 +16,9 @@ struct cell_rule {
 	struct rte_flow_template_table *table;
 };
 
+/* What fails for a reason of the device's, and not of its own, is asked so often. */
+#define CELL_AGAIN 4
+
 /* 0 or a negative errno of the driver's, with its words. */
 int cell_create(struct cell_port *port, const struct form_rule *built, struct cell_rule *rule,
 	struct provider_why *why);

@@ -410,6 +410,26 @@ def test_a_driver_that_crashes():
     assert len(report["cells"]) == report["cells_asked"]
 
 
+def test_a_card_that_fails_on_the_way(tmp_path):
+    """What it refuses from then on is none of its inabilities: nothing of it is kept."""
+    result = probe("net_flowsim0,profile=tiny,flows=64,fault=dead:after=300", state=tmp_path)
+    assert result.code == 1 and not result["complete"] and "kept" not in result.report
+    assert result["stopped"] == "it takes no rule any more that it took before"
+    assert 0 < len(result["cells"]) < result["cells_asked"]
+    assert "works" in result.levels.values()
+    assert not list(tmp_path.iterdir())
+
+
+def test_failures_now_and_then():
+    """They are another answer the next time, and say nothing of what the card can do."""
+    whole, failing = (
+        probe("--max-rules", 20, f"net_flowsim0,profile=tiny,flows=64{fault}")
+        for fault in ("", ",fault=[fail:op=create:every=2]"))
+    assert failing.levels == whole.levels
+    assert failing["marks"] == whole["marks"] == {"accepted_bits": 32, "seen_bits": 32}
+    assert failing["indirect"] == whole["indirect"]
+
+
 def test_rules_that_do_not_go():
     result = probe("net_flowsim0,flows=8,fault=[fail:op=destroy]")
     assert result.code == 1
