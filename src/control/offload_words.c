@@ -124,7 +124,8 @@ static void explain_trial(char sentence[OFFLOAD_SENTENCE_MAX], const struct offl
 	enum provider_kind kind = provider_kind(of->key);
 	char head[128];
 
-	if (!installer_ready(installer) || kind == PROVIDER_N_KINDS) {
+	/* it is over in a moment where the kind was granted: slots are made */
+	if (!installer_ready(installer) || kind == PROVIDER_N_KINDS || abilities->kind[kind]) {
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
 			"what port %s does with rules is being tried", name);
 		return;

@@ -25,6 +25,7 @@
  * One thread, the worker. No global state; memory is taken at the start.
  */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -162,6 +163,8 @@ struct agent {
 		last_bursts; /* that might have been sampled in this turn, and in the last that had some */
 	uint32_t pass_over, drawn; /* so many of them before the next sample */
 	uint32_t n_held;	   /* reports that wait for the NIC's last numbers */
+	/* a bit for each wire for whose slots there was no memory: by who makes them, of any thread */
+	_Atomic uint16_t without_slots;
 };
 
 /* 0 or -ENOMEM. */

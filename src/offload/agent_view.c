@@ -25,9 +25,13 @@ static uint8_t reason_of_quiet(
 
 	if (reason != OFFLOAD_QUIET)
 		return reason;
-	/* there is no memory for any, or they are being made */
-	if (agent->wire[flow_key_wire(&record->key)].slots.n == 0)
-		return OFFLOAD_NO_SLOT;
+	/* they are made when the trial is over; or there is no memory for any */
+	const unsigned wire = flow_key_wire(&record->key);
+
+	if (agent->wire[wire].slots.n == 0)
+		return atomic_load_explicit(&agent->without_slots, memory_order_relaxed) >> wire & 1
+			       ? OFFLOAD_NO_SLOT
+			       : OFFLOAD_TRIAL;
 	if (flow_packets(record, 0) + flow_packets(record, 1) < agent->config.min_packets)
 		return OFFLOAD_SHORT;
 	return agent_is_passing(agent, record) ? OFFLOAD_CLOSING : OFFLOAD_QUIET;

@@ -90,6 +90,15 @@ static int adopt(struct plane *plane, unsigned worker, unsigned number, uint32_t
 	return 0;
 }
 
+static void tell_no_slots(struct plane *plane, unsigned wire)
+{
+	plane->no_slots[wire] = true;
+	for (unsigned i = 0; i < plane->config.n_workers; i++)
+		atomic_fetch_or_explicit(
+			&plane_shard_station(plane, i)->worker.agent->without_slots,
+			(uint16_t)(1u << wire), memory_order_relaxed);
+}
+
 /* A worker that does not answer now has its part at the next call. */
 static void make_slots(struct plane *plane, unsigned wire)
 {
@@ -102,9 +111,9 @@ static void make_slots(struct plane *plane, unsigned wire)
 		int ret = adopt(plane, i, wire, mark_max);
 
 		if (ret == -ENOMEM) {
-			/* flows of workers that have no part stay in software (no_slot) */
+			/* flows of workers that have no part stay in software */
 			plane->tended[wire] = true;
-			plane->no_slots[wire] = true;
+			tell_no_slots(plane, wire);
 			return;
 		}
 		if (ret == 0)

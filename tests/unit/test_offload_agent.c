@@ -553,6 +553,11 @@ static void without_slots_it_says_so(void **state)
 	wire->slots = (struct slots){.n = 0};
 	agent_sample(scene.agent, flow, 0, 0);
 	assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_SOFTWARE);
+	/* they are being made, */
+	agent_view(scene.agent, agent_record(&scene, flow), &view);
+	assert_int_equal(view.reason[0], OFFLOAD_TRIAL);
+	/* or cannot be */
+	atomic_store(&scene.agent->without_slots, 1);
 	agent_view(scene.agent, agent_record(&scene, flow), &view);
 	assert_int_equal(view.reason[0], OFFLOAD_NO_SLOT);
 	wire->slots = slots;
