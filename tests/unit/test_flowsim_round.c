@@ -106,6 +106,21 @@ static void come_back(struct scene *scene, uint32_t id)
 	sim_round_close(round);
 }
 
+/* All of them are in the round, in order. */
+static void fill(struct scene *scene)
+{
+	struct sim_round *round = &scene->round;
+
+	assert_int_equal(sim_round_create(round, N, true), 0);
+	for (uint32_t id = 0; id < N; id++) {
+		scene->place[id].way = SIM_MAX_EXITS;
+		scene->place[id].position =
+			sim_round_add(round, (struct sim_place){.stream = id}, id);
+		assert_int_equal(scene->place[id].position, id);
+		begin_entry(round, id, id);
+	}
+}
+
 static void every_place_has_a_packet_a_round(void **state)
 {
 	struct scene *scene = calloc(1, sizeof(*scene));
@@ -113,13 +128,7 @@ static void every_place_has_a_packet_a_round(void **state)
 	uint64_t total = 0, gone = 0;
 
 	(void)state;
-	assert_int_equal(sim_round_create(round, N, true), 0);
-	for (uint32_t id = 0; id < N; id++) {
-		scene->place[id].way = SIM_MAX_EXITS;
-		scene->place[id].position =
-			sim_round_add(round, (struct sim_place){.stream = id}, id);
-		begin_entry(round, scene->place[id].position, id);
-	}
+	fill(scene);
 	srandom(7);
 	for (unsigned step = 0; step < 200000; step++) {
 		uint32_t id = (uint32_t)random() % N;
@@ -165,14 +174,7 @@ static void who_comes_back_is_spread(void **state)
 	unsigned beside = 0;
 
 	(void)state;
-	assert_int_equal(sim_round_create(round, N, true), 0);
-	for (uint32_t id = 0; id < N; id++) {
-		scene->place[id].way = SIM_MAX_EXITS;
-		scene->place[id].position =
-			sim_round_add(round, (struct sim_place){.stream = id}, id);
-		/* in order, the first time */
-		assert_int_equal(scene->place[id].position, id);
-	}
+	fill(scene);
 	for (uint32_t id = 0; id < N / 4; id++)
 		leave(scene, id, 1);
 	for (uint32_t id = 0; id < N / 4; id++)
