@@ -6,7 +6,8 @@
  * All values are in network byte order, as they stand in the header. Checksums are the NIC's to mend.
  *
  * As rte_flow actions these are SET_MAC_*, SET_IPV4_* or SET_IPV6_* (by the flow's kind), SET_TP_* and DEC_TTL, in
- * this order. Pure. Whoever asks for the rule owns it, and keeps it until the insert was answered.
+ * this order. Pure. Whoever asks for the rule owns it; it is read within the call that
+ * inserts the rule, and not kept.
  */
 
 #include <stdbool.h>

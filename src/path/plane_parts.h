@@ -38,10 +38,9 @@ struct plane {
 	struct plane_port restart[PLANE_MAX_PORTS];
 	cpu_set_t
 		others; /* processors that stations leave to other threads; empty: it makes no difference */
-	_Atomic uint32_t paused;       /* a bit for each port that stations leave alone */
-	uint64_t began_us;	       /* when ports began to be tried; clock of the machine */
-	bool tended[FLOW_MAX_WIRES];   /* its slots were made, or cannot be: */
-	bool no_slots[FLOW_MAX_WIRES]; /* there was no memory for them */
+	_Atomic uint32_t paused;     /* a bit for each port that stations leave alone */
+	uint64_t began_us;	     /* when ports began to be tried; clock of the machine */
+	bool tended[FLOW_MAX_WIRES]; /* its slots were made, or cannot be */
 	uint16_t have_slots[FLOW_MAX_WIRES]; /* a bit for each worker that has its part */
 	uint32_t n_snapshots;
 	bool running;

@@ -92,7 +92,6 @@ static int adopt(struct plane *plane, unsigned worker, unsigned number, uint32_t
 
 static void tell_no_slots(struct plane *plane, unsigned wire)
 {
-	plane->no_slots[wire] = true;
 	for (unsigned i = 0; i < plane->config.n_workers; i++)
 		atomic_fetch_or_explicit(
 			&plane_shard_station(plane, i)->worker.agent->without_slots,
@@ -124,7 +123,11 @@ static void make_slots(struct plane *plane, unsigned wire)
 
 bool plane_has_no_slots(const struct plane *plane, unsigned wire)
 {
-	return plane->no_slots[wire];
+	const struct agent *agent = plane_shard_station(plane, 0)->worker.agent;
+
+	/* all of them have been told */
+	return agent != NULL &&
+	       atomic_load_explicit(&agent->without_slots, memory_order_relaxed) >> wire & 1;
 }
 
 bool plane_tend(struct plane *plane)
