@@ -46,8 +46,8 @@ static bool is_asked_in(const struct checked *checked)
 	       checked->flow->offload.state[checked->port % 2] != OFFLOAD_SOFTWARE;
 }
 
-/* What marks of a wire are made of waits for both of its ports. */
-static bool is_unsettled(const struct checked *checked)
+/* No flow of the wire can have a slot: they wait for both of its ports, or there was no memory for any. */
+static bool has_no_slots(const struct checked *checked)
 {
 	return checked->installer != NULL && installer_ready(checked->installer) &&
 	       checked->slots.n == 0;
@@ -60,8 +60,9 @@ static uint8_t reason_of(const struct checked *checked)
 
 	if (reason != OFFLOAD_QUIET || is_asked_in(checked))
 		return reason;
-	if (is_unsettled(checked))
-		return OFFLOAD_TRIAL;
+	if (has_no_slots(checked))
+		return plane_has_no_slots(checked->plane, checked->port / 2) ? OFFLOAD_NO_SLOT
+									     : OFFLOAD_TRIAL;
 	if (checked->flow != NULL && checked->flow->retry_us[checked->port % 2] > checked->now_us)
 		return checked->flow->offload.reason[checked->port % 2];
 	const struct agent_rank *rank = &checked->rank[checked->port % 2];
@@ -123,11 +124,7 @@ static void say_no(json_t *line, const struct checked *checked, uint8_t reason)
 {
 	char sentence[OFFLOAD_SENTENCE_MAX];
 
-	if (reason == OFFLOAD_TRIAL && is_unsettled(checked))
-		snprintf(sentence, sizeof(sentence),
-			"what marks of the wire are made of is not settled yet");
-	else
-		because_of(sentence, checked, reason);
+	because_of(sentence, checked, reason);
 	json_object_set_new(line, "would", json_false());
 	json_object_set_new(line, "reason", json_string(offload_reason_name(reason)));
 	json_object_set_new(line, "because", answer_string(sentence));

@@ -124,10 +124,15 @@ static void explain_trial(char sentence[OFFLOAD_SENTENCE_MAX], const struct offl
 	enum provider_kind kind = provider_kind(of->key);
 	char head[128];
 
-	/* it is over in a moment where the kind was granted: slots are made */
-	if (!installer_ready(installer) || kind == PROVIDER_N_KINDS || abilities->kind[kind]) {
+	if (!installer_ready(installer) || kind == PROVIDER_N_KINDS) {
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
 			"what port %s does with rules is being tried", name);
+		return;
+	}
+	if (abilities->kind[kind]) {
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"port %s takes rules for %s flows, and its wire's slots are being made",
+			name, provider_kind_name(kind));
 		return;
 	}
 	snprintf(head, sizeof(head), "port %s could not be tried yet with rules for %s flows", name,
@@ -176,7 +181,11 @@ static bool explain_number(char sentence[OFFLOAD_SENTENCE_MAX], const struct off
 	char threshold[TEXT_NUMBER_MAX], slots[TEXT_NUMBER_MAX];
 
 	text_grouped(threshold, config->threshold);
-	if (of->reason == OFFLOAD_NO_SLOT)
+	if (of->reason == OFFLOAD_NO_SLOT && plane_has_no_slots(of->plane, of->port / 2))
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"there was no memory for %s slots; offload.slots may be less",
+			text_grouped(slots, config->slots));
+	else if (of->reason == OFFLOAD_NO_SLOT)
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
 			"no mark is free for it; a wire may have %s flows in its NICs",
 			text_grouped(slots, config->slots));

@@ -50,6 +50,7 @@ struct plane {
 	struct installer installers[FAKE_PORTS];
 	struct agent_counters offload_counters[FAKE_PORTS];
 	struct plane_slots slots[FAKE_PORTS / 2];
+	bool no_slots;
 	unsigned n_come; /* flows that come into a NIC while its flows are counted */
 	struct fake_changes changes[FAKE_WORKERS];
 	/* told once */
@@ -277,6 +278,12 @@ int plane_offload_counters(struct plane *plane, unsigned port, struct agent_coun
 	plane->slots[port % FAKE_PORTS / 2].used += plane->n_come;
 	atomic_fetch_add(&plane->installers[port % FAKE_PORTS].counters.rules, plane->n_come);
 	return 0;
+}
+
+bool plane_has_no_slots(const struct plane *plane, unsigned wire)
+{
+	(void)wire;
+	return plane->no_slots;
 }
 
 int plane_slots(struct plane *plane, unsigned wire, struct plane_slots *slots)

@@ -69,15 +69,18 @@ static void what_is_in_the_way(void **state)
 	expect(scene, UDP, "trial", "is being tried");
 	installer->not_ready = false;
 	scene->plane.slots[0] = (struct plane_slots){0};
-	expect(scene, UDP, "trial", "not settled yet");
+	expect(scene, UDP, "trial", "slots are being made");
+	scene->plane.no_slots = true;
+	expect(scene, UDP, "no_slot", "no memory for");
+	scene->plane.no_slots = false;
 	scene->plane.slots[0] = (struct plane_slots){.n = 100, .used = 100};
 	expect(scene, UDP, "no_slot", "no mark is free");
 	scene->plane.slots[0].used = 7;
 
+	abilities->kind[PROVIDER_IPV4_UDP] = false;
 	abilities->trying[PROVIDER_IPV4_UDP] = true;
 	expect(scene, UDP, "trial", "could not be tried yet");
 	abilities->trying[PROVIDER_IPV4_UDP] = false;
-	abilities->kind[PROVIDER_IPV4_UDP] = false;
 	abilities->refused[PROVIDER_IPV4_UDP].error = EINVAL;
 	strcpy(abilities->refused[PROVIDER_IPV4_UDP].words, "Not supported");
 	expect(scene, UDP, "kind", "EINVAL, \"Not supported\"");
