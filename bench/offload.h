@@ -46,7 +46,7 @@ struct offload_times {
 	struct histogram rule;	/* from a flow's admission to where the NIC has its rule */
 	struct histogram in_hw; /* the same from the flow's first packet */
 };
-/* Before any port is opened: packets are to tell when they came. 0 or a negative errno. */
+/* Of ports that are opened later, packets that come at a rate tell when they came. 0 or a negative errno. */
 int offload_times_init(void);
 /* The thread has a processor for itself, as far as there are others for the threads of the engines and NICs. */
 void offload_pin(void);

@@ -30,7 +30,7 @@
 #define WATCHED_BITS 6
 
 /* Bytes of a packet that the card writes: more is what a real one costs nobody. */
-#define WRITTEN 128
+#define WRITTEN 64
 #define SEEN_BITS 20
 #define READ 256
 

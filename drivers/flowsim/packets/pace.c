@@ -51,7 +51,7 @@ void sim_pace_take(
 	struct sim_rx_queue *queue, struct rte_mbuf **packets, uint16_t n, uint16_t served)
 {
 	struct sim_pace *pace = &queue->pace;
-	const double cycles = 1 / (pace->a_cycle * share_of(&queue->round));
+	const double cycles = pace->field < 0 ? 0 : 1 / (pace->a_cycle * share_of(&queue->round));
 
 	for (uint16_t i = 0; i < n && pace->field >= 0; i++) {
 		double ago = (pace->waiting - i - 1) * cycles;

@@ -77,8 +77,13 @@ static inline uint16_t write_frame(
 			source->set, number << source->shift | source->side, data);
 	if (source->set != NULL)
 		return stream_write(source->set, number << source->shift | source->side, data);
-	memcpy(data, source->frames + source->frame_at[number],
-		RTE_MIN(source->frame_length[number], source->written));
+	const uint8_t *frame = source->frames + source->frame_at[number];
+
+	/* a line, whatever the frame has of it: frames begin at one, and it takes no call */
+	if (source->written == RTE_CACHE_LINE_SIZE)
+		memcpy(data, frame, RTE_CACHE_LINE_SIZE);
+	else
+		memcpy(data, frame, RTE_MIN(source->frame_length[number], source->written));
 	return source->frame_length[number];
 }
 
