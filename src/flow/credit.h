@@ -24,6 +24,12 @@ void flow_shard_credit_report(
 	struct flow_shard *shard, struct flow_report *report, const struct flow_credit *credit);
 
 /*
+ * Nothing came of a flow that perhaps only the NIC sees: it ends, as idle, when its time is over. The second that its
+ * wheel looks at it in may be long past, as what its packets are credited with is when they were told.
+ */
+void flow_shard_end_silent(struct flow_shard *shard, uint32_t position);
+
+/*
  * A connection that both ends have closed, while packets of it went by the NIC alone, the last of them unseen: these
  * are taken for the acknowledgements that are missing. Nobody will send them again.
  */

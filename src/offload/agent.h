@@ -71,13 +71,15 @@ struct agent_config {
 	uint32_t slots;	      /* a wire, of all workers */
 	uint32_t min_packets; /* that a flow has had before it is considered; with threshold 0: 1 */
 	bool audit_counters;  /* where a port has counters */
-	bool full; /* where a port can, flows are forwarded without the CPU: the two calls below */
+	bool full; /* where a port can, flows are forwarded without the CPU: the three calls below */
 	bool tcp_strict; /* but none of TCP, as no NIC checks its window */
 	uint64_t random;
 	/* a change was made: for followers; may be NULL */
 	void (*tell)(void *context, const struct offload_change *change);
 	/* the record or report is to have these */
 	void (*credit)(void *context, const struct agent_credit *credit);
+	/* the NIC has seen no packet of that record's direction since it was asked before */
+	void (*silent)(void *context, uint32_t position);
 	/* a report that agent_ended() held back */
 	void (*release)(void *context, const struct flow_report *report);
 	void *context;
@@ -111,8 +113,9 @@ struct agent_wire {
 	struct admission admission[OFFLOAD_SIDES];
 	struct agent_used *used; /* in no order; slot.next is the place here */
 	uint32_t n_used;
-	uint32_t sweep; /* place where the next turn looks */
-	uint32_t due;	/* millionths of a slot that are to be looked at */
+	uint32_t sweep;	  /* places that it has still to go through, backwards */
+	uint32_t to_look; /* how many there were when it began */
+	uint32_t due;	  /* millionths of a slot that are to be looked at */
 	/* slots whose counters are to be read earlier than the sweep comes to them */
 	uint32_t n_soon;
 	uint64_t soon_due_us; /* when they are looked at next */

@@ -173,27 +173,34 @@ static void look(struct agent *agent, unsigned port, uint32_t slot)
 	}
 }
 
-/* `at`: less than twice as many as there are. */
-static void fetch_slot(const struct agent *agent, const struct agent_wire *wire, uint32_t at)
+/* The slot that is looked at `ahead` steps after the next one; NULL: it rests, or there are not so many. */
+static const struct slot *slot_ahead(
+	const struct agent *agent, const struct agent_wire *wire, uint32_t ahead)
 {
-	at -= at < wire->n_used ? 0 : wire->n_used;
-	if (at >= wire->n_used || rests(&wire->used[at], agent->now_us))
-		return;
-	const struct slot *slot = slots_slot(&wire->slots, wire->used[at].slot);
+	const uint32_t left = RTE_MIN(wire->sweep, wire->n_used);
+	const uint32_t at = (ahead < left ? left : left + wire->n_used) - 1 - ahead;
 
+	if (at >= wire->n_used || rests(&wire->used[at], agent->now_us))
+		return NULL;
+	return slots_slot(&wire->slots, wire->used[at].slot);
+}
+
+static void fetch_slot(const struct agent *agent, const struct agent_wire *wire, uint32_t ahead)
+{
+	const struct slot *slot = slot_ahead(agent, wire, ahead);
+
+	if (slot == NULL)
+		return;
 	rte_prefetch1(slot);
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
 		rte_prefetch1(&slot->side[side]);
 }
 
-static void fetch_record(const struct agent *agent, const struct agent_wire *wire, uint32_t at)
+static void fetch_record(const struct agent *agent, const struct agent_wire *wire, uint32_t ahead)
 {
-	at -= at < wire->n_used ? 0 : wire->n_used;
-	if (at >= wire->n_used || rests(&wire->used[at], agent->now_us))
-		return;
-	const struct slot *slot = slots_slot(&wire->slots, wire->used[at].slot);
+	const struct slot *slot = slot_ahead(agent, wire, ahead);
 
-	if (slot->position != FLOW_NONE)
+	if (slot != NULL && slot->position != FLOW_NONE)
 		rte_prefetch1(flow_table_record(agent->config.table, slot->position));
 }
 
@@ -204,18 +211,18 @@ static void fetch_record(const struct agent *agent, const struct agent_wire *wir
 static void look_ahead(const struct agent *agent, const struct agent_wire *wire, uint64_t n)
 {
 	if (n > 2 * SWEEP_AHEAD)
-		fetch_slot(agent, wire, wire->sweep + 2 * SWEEP_AHEAD);
+		fetch_slot(agent, wire, 2 * SWEEP_AHEAD);
 	if (n > SWEEP_AHEAD)
-		fetch_record(agent, wire, wire->sweep + SWEEP_AHEAD);
+		fetch_record(agent, wire, SWEEP_AHEAD);
 }
 
 /* The first of a turn's `n` slots. */
 static void fetch_first(const struct agent *agent, const struct agent_wire *wire, uint64_t n)
 {
 	for (uint32_t i = 0; i < RTE_MIN(n, (uint64_t)2 * SWEEP_AHEAD); i++)
-		fetch_slot(agent, wire, wire->sweep + i);
+		fetch_slot(agent, wire, i);
 	for (uint32_t i = 0; i < RTE_MIN(n, (uint64_t)SWEEP_AHEAD); i++)
-		fetch_record(agent, wire, wire->sweep + i);
+		fetch_record(agent, wire, i);
 }
 
 /* Until when nothing of a slot is to be looked at, as long as its sides stay in their states; 0: it does not rest. */
@@ -248,17 +255,16 @@ static uint32_t rest_of(const struct agent *agent, unsigned number, const struct
 	return until_us == UINT64_MAX ? 0 : (uint32_t)(until_us / 1000);
 }
 
-static void sweep_slot(struct agent *agent, unsigned number)
+static void sweep_slot(struct agent *agent, unsigned number, uint32_t at)
 {
 	struct agent_wire *wire = &agent->wire[number];
-	struct agent_used *used = &wire->used[wire->sweep];
+	struct agent_used *used = &wire->used[at];
 	const uint32_t slot = used->slot;
 
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
 		if (agent->port[2 * number + side].installer != NULL)
 			look(agent, 2 * number + side, slot);
 	used->rests_ms = rest_of(agent, number, slots_slot(&wire->slots, slot));
-	wire->sweep++;
 	agent_release(agent, number, slot);
 }
 
@@ -272,8 +278,11 @@ static bool is_open(const struct agent *agent, unsigned port)
 static void sweep_wire(struct agent *agent, unsigned number, uint64_t passed_us)
 {
 	struct agent_wire *wire = &agent->wire[number];
-	/* all of them in half a second */
-	uint64_t due = wire->due + 2 * wire->n_used * RTE_MIN(passed_us, (uint64_t)AGENT_SECOND_US);
+	/* all of them in half a second; in a quarter where they may be flows that nobody else sees fall silent */
+	const unsigned times = wire->full != NULL ? 4 : 2;
+	/* when most of them leave, the others wait no longer for it */
+	const uint64_t many = RTE_MAX(wire->n_used, wire->to_look);
+	uint64_t due = wire->due + times * many * RTE_MIN(passed_us, (uint64_t)AGENT_SECOND_US);
 	uint64_t n = RTE_MIN(due / AGENT_SECOND_US, (uint64_t)RTE_MIN(wire->n_used, SWEEP_MOST));
 	/* nothing rests when rules are to be taken out */
 	const bool any = is_open(agent, 2 * number) || is_open(agent, 2 * number + 1);
@@ -285,13 +294,15 @@ static void sweep_wire(struct agent *agent, unsigned number, uint64_t passed_us)
 	wire->due = (uint32_t)(due % AGENT_SECOND_US);
 	fetch_first(agent, wire, n);
 	for (; n > 0 && wire->n_used > 0; n--) {
-		if (wire->sweep >= wire->n_used)
-			wire->sweep = 0;
+		if (wire->sweep == 0) {
+			wire->sweep = wire->n_used;
+			wire->to_look = wire->n_used;
+		}
 		look_ahead(agent, wire, n);
-		if (!any && rests(&wire->used[wire->sweep], agent->now_us))
-			wire->sweep++;
-		else
-			sweep_slot(agent, number);
+		/* backwards: the last one takes the place of one that leaves, and would be missed */
+		wire->sweep = RTE_MIN(wire->sweep, wire->n_used) - 1;
+		if (any || !rests(&wire->used[wire->sweep], agent->now_us))
+			sweep_slot(agent, number, wire->sweep);
 	}
 }
 

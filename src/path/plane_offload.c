@@ -97,6 +97,7 @@ static int make_agent(struct plane *plane, unsigned worker)
 		.tcp_strict = plane->config.tcp_strict,
 		.tell = tell,
 		.credit = station_credit,
+		.silent = station_end_silent,
 		.release = station_take_held_report,
 		.context = station,
 	};

@@ -58,7 +58,8 @@ struct agent_scene {
 	unsigned n_workers;
 	struct agent_scene *first;
 	uint64_t to_records, to_reports, to_nobody;
-	unsigned n_last; /* credits to records that were the last ones of their rules */
+	unsigned n_last;   /* credits to records that were the last ones of their rules */
+	unsigned n_silent; /* times that nothing had come of a record since it was read */
 	unsigned n_released;
 	struct flow_report released;
 };
@@ -200,6 +201,14 @@ static int agent_nic_open(struct provider **provider, const struct provider_conf
 	return 0;
 }
 
+static void agent_take_silence(void *context, uint32_t position)
+{
+	struct agent_scene *scene = context;
+
+	assert_int_not_equal(position, FLOW_NONE);
+	scene->n_silent++;
+}
+
 static void agent_take_credit(void *context, const struct agent_credit *credit)
 {
 	struct agent_scene *scene = context;
@@ -265,6 +274,7 @@ static inline void agent_scene_begin_as(
 		.tcp_strict = as->tcp_strict,
 		.threshold = as->threshold,
 		.credit = agent_take_credit,
+		.silent = agent_take_silence,
 		.release = agent_take_report,
 		.context = scene,
 		.n_ports = 2,

@@ -104,6 +104,33 @@ static void credit_keeps_a_flow_alive(void **state)
 	flow_shard_destroy(shard);
 }
 
+/* Not by whole seconds: who is told of silence looks at once. */
+static void silence_ends_it(void **state)
+{
+	struct flow_shard *shard = begin();
+	uint32_t position = learn(shard, IPPROTO_UDP);
+	const struct flow_credit credit = {
+		.packets = 1, .bytes = 64, .seen_us = 3 * CLOCK_US_PER_S / 2};
+	const uint64_t over_us = credit.seen_us + IDLE_S * CLOCK_US_PER_S;
+
+	(void)state;
+	flow_shard_advance(shard, credit.seen_us);
+	flow_shard_credit(shard, position, &credit);
+	flow_shard_advance(shard, over_us - 1);
+	flow_shard_end_silent(shard, position);
+	flow_shard_flush(shard);
+	assert_int_equal(n_reports, 0);
+	flow_shard_advance(shard, over_us);
+	flow_shard_flush(shard);
+	assert_int_equal(n_reports, 0);
+	flow_shard_end_silent(shard, position);
+	flow_shard_flush(shard);
+	assert_int_equal(n_reports, 1);
+	assert_int_equal(last.reason, FLOW_END_IDLE);
+	assert_int_equal(last.end_us, credit.seen_us);
+	flow_shard_destroy(shard);
+}
+
 static void windows_are_forgotten(void **state)
 {
 	struct flow_shard *shard = begin();
@@ -154,6 +181,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counters_are_wide),
 		cmocka_unit_test(credit_keeps_a_flow_alive),
+		cmocka_unit_test(silence_ends_it),
 		cmocka_unit_test(windows_are_forgotten),
 		cmocka_unit_test(closed_unseen),
 	};

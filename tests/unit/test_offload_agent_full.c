@@ -102,9 +102,12 @@ static void what_it_counts_is_credited(void **state)
 	assert_false(view_of(&scene, flow).estimated);
 	assert_int_equal(scene.agent->port[0].counters.forwarded, 1000);
 	assert_int_equal(scene.agent->port[0].counters.forwarded_bytes, 100000);
-	/* nothing new: nothing is credited */
+	/* nothing new: nothing is credited, and that is told */
+	const unsigned silent = scene.n_silent;
+
 	count(&scene, 0, 1000);
 	assert_int_equal(scene.to_records, 1000);
+	assert_true(scene.n_silent > silent);
 	assert_int_equal(scene.to_reports + scene.to_nobody, 0);
 	agent_scene_end(&scene);
 }
