@@ -43,6 +43,7 @@ static void because_of(
 		.reason = explained->offload.reason[side],
 		.now_us = explained->flow->now_us,
 		.retry_us = explained->flow->retry_us[side],
+		.older_us = explained->flow->older_us[side],
 		.rate = explained->flow->rank[side].rank == 0 ? 0
 							      : explained->flow->rank[side].rate,
 	};
@@ -124,6 +125,17 @@ static void add_rank(json_t *object, const struct explained *explained, unsigned
 		add_rate(object, "needs_pps", rank->bar);
 }
 
+/* Since when the older rule that it waits behind is to go. */
+static void add_older(json_t *object, const struct explained *explained, unsigned side)
+{
+	const struct plane_flow *flow = explained->flow;
+
+	if (flow->older_us[side] == 0)
+		return;
+	json_object_set_new(object, "older_since", time_of(explained, flow->older_us[side]));
+	answer_number(object, "older_for_us", span_since(flow->now_us, flow->older_us[side]));
+}
+
 /* What the rule does, while there is one. */
 static void add_how(json_t *object, const struct explained *explained, unsigned side)
 {
@@ -154,6 +166,7 @@ static json_t *describe_side(const struct explained *explained, unsigned side)
 	json_object_set_new(object, "because", answer_string(sentence));
 	add_refusal(object, explained, side);
 	add_since(object, explained, side, "since", "for_us");
+	add_older(object, explained, side);
 	answer_number(object, "packets", flow_packets(record, end));
 	add_rank(object, explained, side);
 	if (explained->flow->nic[side] > 0)

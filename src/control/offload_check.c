@@ -101,6 +101,7 @@ static void because_of(
 		.reason = reason,
 		.now_us = checked->now_us,
 		.retry_us = checked->flow ? checked->flow->retry_us[checked->port % 2] : 0,
+		.older_us = checked->flow ? checked->flow->older_us[checked->port % 2] : 0,
 	};
 
 	offload_because(sentence, &of);

@@ -261,11 +261,26 @@ static void add_breaker(char sentence[OFFLOAD_SENTENCE_MAX], const struct offloa
 	snprintf(sentence + length, OFFLOAD_SENTENCE_MAX - length, "; %.300s", why);
 }
 
+/* Since when that rule is to go, where it is known. */
+static bool explain_older(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of)
+{
+	char span[TEXT_NUMBER_MAX];
+
+	if (of->reason != OFFLOAD_OLDER_RULE || of->older_us == 0)
+		return false;
+	snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+		"it waits behind an older rule of the same addresses and ports, which was to go %s "
+		"ago and is not confirmed to be gone",
+		span_text(span, span_since(of->now_us, of->older_us)));
+	return true;
+}
+
 void offload_because(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of)
 {
 	struct installer *installer = plane_installer(of->plane, of->port);
 
-	if (!explain_port(sentence, of, installer) && !explain_number(sentence, of))
+	if (!explain_port(sentence, of, installer) && !explain_number(sentence, of) &&
+		!explain_older(sentence, of))
 		offload_reason_sentence(sentence, of->plane, of->port, of->reason);
 	if (of->reason >= OFFLOAD_REFUSALS && installer &&
 		health_state(installer_health(installer)) != HEALTH_CLOSED)

@@ -19,6 +19,7 @@ struct offload_case {
 	uint8_t reason;
 	uint64_t now_us;
 	uint64_t retry_us; /* 0: any time */
+	uint64_t older_us; /* since when an older rule is to go; 0: not known */
 	uint32_t rate;	   /* of the direction, as of offload/rate.h; 0: not known */
 };
 

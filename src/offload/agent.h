@@ -247,6 +247,13 @@ void agent_give_up(struct agent *agent);
 uint64_t agent_waits_us(const struct agent *agent, const struct slot *entry,
 	const struct flow_record *record, unsigned side);
 
+/*
+ * Whoever had the record's key before ended, and has a rule at that side which is not surely gone: packets may have its
+ * mark. Sets since when it is to go; 0: the NIC has not even answered its insert.
+ */
+bool agent_has_older_rule(const struct agent *agent, const struct flow_record *record,
+	unsigned side, uint64_t *since_us);
+
 /* Every turn of the worker. */
 void agent_turn(struct agent *agent, uint64_t now_us);
 

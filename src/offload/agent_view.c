@@ -62,6 +62,40 @@ static bool is_over(const struct agent *agent, const struct slot *entry,
 	}
 }
 
+/* Rules of those who ended that are looked at for one. */
+#define OLDER_MOST 16
+
+bool agent_has_older_rule(const struct agent *agent, const struct flow_record *record,
+	unsigned side, uint64_t *since_us)
+{
+	const struct slots *slots = &agent->wire[flow_key_wire(&record->key)].slots;
+	uint32_t slot = slots_severed(slots, &record->key, SLOT_NONE);
+
+	for (unsigned i = 0; i < OLDER_MOST && slot != SLOT_NONE; i++) {
+		const struct slot_side *older = &slots_slot(slots, slot)->side[side];
+
+		if (offload_state_holds((enum offload_state)older->state)) {
+			*since_us = older->state == OFFLOAD_LEAVING ? older->since_us : 0;
+			return true;
+		}
+		slot = slots_severed(slots, &record->key, slot);
+	}
+	return false;
+}
+
+/* On its way to a rule that is proven, and an older one is in the way of that. */
+static bool is_behind_older(
+	const struct agent *agent, const struct flow_record *record, unsigned side)
+{
+	enum offload_state state = offload_state(record, side);
+	uint64_t since_us;
+
+	return (state == OFFLOAD_QUEUED || state == OFFLOAD_INSTALLING ||
+		       state == OFFLOAD_ACCEPTED) &&
+	       record->reason[side] == OFFLOAD_BUSY &&
+	       agent_has_older_rule(agent, record, side, &since_us);
+}
+
 /* The slot of a record or of its copy; NULL: it has none any more. */
 static struct slot *slot_of(const struct agent *agent, const struct flow_record *record)
 {
@@ -104,6 +138,8 @@ void agent_view(
 		if (view->state[side] == OFFLOAD_SOFTWARE &&
 			(is_over(agent, entry, record, side) || is_out(agent, record, side)))
 			view->reason[side] = reason_of_quiet(agent, record, side);
+		else if (is_behind_older(agent, record, side))
+			view->reason[side] = OFFLOAD_OLDER_RULE;
 		if (entry == NULL)
 			continue;
 		view->packets += marked(&entry->side[side], record);

@@ -25,6 +25,9 @@ static const struct {
 		"it fell out of the NIC, and waits before the next try"},
 	[OFFLOAD_BUSY] = {"busy", "its rate reached the threshold"},
 	[OFFLOAD_CANARY] = {"canary", "it is tried to see whether the NIC keeps its word"},
+	[OFFLOAD_OLDER_RULE] = {"older_rule",
+		"it waits behind an older rule of the same addresses and ports, which is not "
+		"confirmed to be gone"},
 	[OFFLOAD_CLOSING] = {"closing", "a SYN, FIN or RST came, and what follows is to be seen"},
 	[OFFLOAD_PROMOTED] = {"promoted", "it was marked, and the NIC can forward it alone"},
 	[OFFLOAD_SLOWED] = {"slowed", "its rate fell below half of the threshold"},

@@ -24,8 +24,9 @@ enum offload_reason {
 	OFFLOAD_BREAKER,    /* the port was put to software */
 	OFFLOAD_QUARANTINE, /* it fell out of the NIC, and waits before the next try */
 	/* on its way, and there */
-	OFFLOAD_BUSY,	/* its rate reached the threshold */
-	OFFLOAD_CANARY, /* tried to see whether the NIC keeps its word */
+	OFFLOAD_BUSY,	    /* its rate reached the threshold */
+	OFFLOAD_CANARY,	    /* tried to see whether the NIC keeps its word */
+	OFFLOAD_OLDER_RULE, /* busy, and behind a rule of who had its key, which is not surely gone */
 	/* leaving, and why it was suspect */
 	OFFLOAD_CLOSING,    /* a SYN, FIN or RST came: what follows is to be seen */
 	OFFLOAD_PROMOTED,   /* it was marked, and the NIC can forward it alone */

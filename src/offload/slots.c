@@ -10,9 +10,12 @@
 #include <rte_common.h>
 
 #include "base/mapping.h"
+#include "packet/hash.h"
 
 /* Slots of one position that are in force: more are not given, so that all of them are looked at quickly. */
 #define MOST_OF_POSITION 16
+/* Severed ones of one hash that are looked at for a key. */
+#define MOST_SEVERED 16
 /* Slots that one turn looks at. */
 #define DRAINED_A_TURN 64
 
@@ -93,6 +96,12 @@ static uint32_t begin_of(const struct slots *slots, uint32_t number)
 	return (uint32_t)((x >> 32) * slots->last_generation >> 32);
 }
 
+/* How many hashes there are of severed slots' keys. */
+static size_t severed_of(const struct slots *slots)
+{
+	return slots->n != 0 ? (size_t)1 << bits_for(slots->n) : 0;
+}
+
 static void *map(size_t n, size_t size)
 {
 	return mapping_create(n * size, MAPPING_HUGE | MAPPING_POPULATE);
@@ -108,11 +117,13 @@ static int make(struct slots *slots, bool by_position)
 	slots->generations = map(n, sizeof(*slots->generations));
 	slots->slots = map(slots->n, sizeof(*slots->slots));
 	*other = map(n, sizeof(**other));
-	if (!slots->tags || !slots->generations || !slots->slots || !*other) {
+	slots->severed = map(severed_of(slots), sizeof(*slots->severed));
+	if (!slots->tags || !slots->generations || !slots->slots || !*other || !slots->severed) {
 		slots_fini(slots);
 		return -ENOMEM;
 	}
 	memset(*other, 0xff, n * sizeof(**other));
+	memset(slots->severed, 0xff, severed_of(slots) * sizeof(*slots->severed));
 	return 0;
 }
 
@@ -145,13 +156,14 @@ void slots_fini(struct slots *slots)
 	mapping_destroy(slots->generations, n * sizeof(*slots->generations));
 	mapping_destroy(slots->positions, n * sizeof(*slots->positions));
 	mapping_destroy(slots->newest, n * sizeof(*slots->newest));
+	mapping_destroy(slots->severed, severed_of(slots) * sizeof(*slots->severed));
 	mapping_destroy(slots->slots, slots->n * sizeof(*slots->slots));
 	*slots = (struct slots){0};
 }
 
 size_t slots_memory(const struct slots *slots)
 {
-	return slots->n * sizeof(*slots->slots) +
+	return slots->n * sizeof(*slots->slots) + severed_of(slots) * sizeof(*slots->severed) +
 	       slots->n_numbers * (sizeof(*slots->tags) + sizeof(*slots->generations) +
 					  sizeof(*slots->positions));
 }
@@ -307,10 +319,65 @@ static void clear_tag(struct slots *slots, uint32_t slot)
 		slots->tags[slots->slots[slot].number] = 0;
 }
 
+/* Where a key's severed slots begin; of ports that somebody chose they are not to lie together. */
+static uint32_t *severed_home(const struct slots *slots, const struct flow_key *key)
+{
+	uint64_t words[sizeof(*key) / sizeof(uint64_t)], hash = slots->random;
+
+	memcpy(words, key, sizeof(words));
+	for (unsigned i = 0; i < RTE_DIM(words); i++)
+		hash = hash_fold(hash ^ words[i], UINT64_C(0x9e3779b97f4a7c15)) ^ slots->random;
+	return &slots->severed[hash & (severed_of(slots) - 1)];
+}
+
+static void link_severed(struct slots *slots, uint32_t slot)
+{
+	struct slot *severed = &slots->slots[slot];
+	uint32_t *home = severed_home(slots, &severed->key);
+
+	severed->severed = true;
+	severed->severed_before = SLOT_NONE;
+	severed->severed_after = *home;
+	if (*home != SLOT_NONE)
+		slots->slots[*home].severed_before = slot;
+	*home = slot;
+	slots->n_severed++;
+}
+
+static void unlink_severed(struct slots *slots, uint32_t slot)
+{
+	struct slot *severed = &slots->slots[slot];
+
+	if (severed->severed_before != SLOT_NONE)
+		slots->slots[severed->severed_before].severed_after = severed->severed_after;
+	else
+		*severed_home(slots, &severed->key) = severed->severed_after;
+	if (severed->severed_after != SLOT_NONE)
+		slots->slots[severed->severed_after].severed_before = severed->severed_before;
+	severed->severed = false;
+	slots->n_severed--;
+}
+
+uint32_t slots_severed(const struct slots *slots, const struct flow_key *key, uint32_t slot)
+{
+	if (slots->n_severed == 0)
+		return SLOT_NONE;
+	slot = slot != SLOT_NONE ? slots->slots[slot].severed_after : *severed_home(slots, key);
+	for (unsigned i = 0; slot != SLOT_NONE; i++, slot = slots->slots[slot].severed_after) {
+		if (i == MOST_SEVERED)
+			return SLOT_NONE;
+		if (flow_key_equal(&slots->slots[slot].key, key))
+			break;
+	}
+	return slot;
+}
+
 void slots_sever(struct slots *slots, uint32_t slot)
 {
 	clear_tag(slots, slot);
 	slots->slots[slot].position = FLOW_NONE;
+	if (!slots->slots[slot].severed)
+		link_severed(slots, slot);
 }
 
 void slots_give_back(struct slots *slots, uint32_t slot)
@@ -318,6 +385,8 @@ void slots_give_back(struct slots *slots, uint32_t slot)
 	struct slot *back = &slots->slots[slot];
 
 	clear_tag(slots, slot);
+	if (back->severed)
+		unlink_severed(slots, slot);
 	back->used = false;
 	back->next = SLOT_NONE;
 	back->back_us = slots->now_us;

@@ -96,6 +96,9 @@ struct slot {
 	uint64_t reported;  /* marked packets that active reports have told */
 	uint64_t back_us;   /* when it was given back, */
 	uint64_t back_turn; /* and in which turn */
+	/* slots.c's own: whose mark names nobody any more, of the same hash, the newest first */
+	uint32_t severed_before, severed_after;
+	bool severed;
 };
 
 struct slots {
@@ -108,11 +111,12 @@ struct slots {
 	uint32_t first_number;	  /* in a mark */
 	unsigned number_bits;	  /* of the wire */
 	uint32_t last_generation; /* 1 .. this are in use */
-	uint32_t n_used, n_draining;
+	uint32_t n_used, n_draining, n_severed;
 	/* slots.c's own */
 	uint16_t *generations; /* by number: the last one; 0: it had none yet */
 	uint32_t *
 		newest; /* by number: the slot that had it last, or SLOT_NONE; NULL: a slot is a number */
+	uint32_t *severed;   /* by the key's hash: the newest, or SLOT_NONE */
 	uint32_t n_fresh;    /* never given yet: the last ones */
 	uint32_t head, tail; /* of those given back, first given back first */
 	uint32_t drains;     /* the first of these that drains still; SLOT_NONE: none does */
@@ -148,9 +152,15 @@ void slots_turn(struct slots *slots, uint64_t now_us);
  * or so may be all marks of that position, or sixteen.
  */
 uint32_t slots_take(struct slots *slots, const struct flow_key *key, uint32_t position);
-/* Its mark names nobody any more. */
+/* Its mark names nobody any more; whoever comes with its key may find its rules there until it is given back. */
 void slots_sever(struct slots *slots, uint32_t slot);
 void slots_give_back(struct slots *slots, uint32_t slot);
+
+/*
+ * Of slots that were severed and are not given back, those of a key, the newest first: the one after `slot`, or the
+ * first after SLOT_NONE; SLOT_NONE: there are no more, or not among the sixteen that are looked at.
+ */
+uint32_t slots_severed(const struct slots *slots, const struct flow_key *key, uint32_t slot);
 
 static inline struct slot *slots_slot(const struct slots *slots, uint32_t slot)
 {

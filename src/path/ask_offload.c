@@ -54,6 +54,9 @@ static void slot(const struct agent *agent, struct plane_flow *flow)
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
 		uint64_t waits_us = agent_waits_us(agent, entry, &flow->record, side);
 
+		if (flow->offload.reason[side] == OFFLOAD_OLDER_RULE)
+			(void)agent_has_older_rule(
+				agent, &flow->record, side, &flow->older_us[side]);
 		if (waits_us != 0)
 			flow->retry_us[side] = agent->now_us + waits_us;
 		if (entry == NULL)

@@ -20,6 +20,7 @@ struct plane_flow {
 	uint64_t nic
 		[2]; /* the NIC's own counter of each side's rule; 0: none is read, or there is none */
 	uint64_t since_us[2]; /* in its state, clock of the run; 0: not known, or all the time */
+	uint64_t older_us[2]; /* of OFFLOAD_OLDER_RULE: since when that is to go; 0: not known */
 	struct agent_rank rank[2]; /* of each side, among those that the NIC may be given */
 	uint64_t retry_us[2]; /* of each side, clock of the run: not before that; 0: any time */
 	unsigned n_changes;   /* newest first */

@@ -423,6 +423,43 @@ def test_events_as_they_come(started):
     running.stop(idle=False)
 
 
+@pytest.mark.parametrize("words", ["async=0", "async=1"])
+@pytest.mark.parametrize("fault", [
+    "stall_delete:ms=4000", "late:ms=4000", "fail:op=destroy"])
+def test_a_flow_that_waits_behind_its_older_rule(started, words, fault):
+    """Ended while the NIC has it, and begun anew: what it waits for is told, in words and numbers."""
+    running = started(f"flows=4,hostile=0,{words}", *AT_ONCE)
+    one = every_flow(running, 4, in_hw)[0]
+    telemetry = Telemetry(running)
+    telemetry(f"/flowsim/fault,0:{fault}")
+    name = {key: one[key] for key in ("src", "sport", "dst", "dport", "proto", "wire", "zone")}
+    running.ask("flow kill", **name)
+
+    def waits():
+        (answer,) = running.ask("flow explain", **name)
+        side = at(answer, "a")
+        return answer if side["reason"] == "older_rule" and side["older_for_us"] > 300000 else None
+
+    answer = running.until(waits, "it waits behind the older rule")
+    side = at(answer, "a")
+    assert side["state"] in ("installing", "in_hw") and not side.get("proven"), side
+    assert side["because"].startswith(
+        "it waits behind an older rule of the same addresses and ports, which was to go "), side
+    assert side["because"].endswith(" ago and is not confirmed to be gone"), side
+    # it has waited for that rule since it began
+    (gone,) = [change for change in answer["changes"] if change["port"] == "a" and
+               change["after"] == "leaving" and change["reason"] == "ended"]
+    assert side["older_since"] == gone["time"]
+    (checked,) = [line for line in running.ask("offload check", **name) if line["port"] == "a"]
+    assert checked["now"]["reason"] == "older_rule"
+    assert "waits behind an older rule" in running.client(
+        "flow", "explain", f"{one['src']}:{one['sport']}", f"{one['dst']}:{one['dport']}",
+        str(one["proto"])).replace("\n", " ").replace("  ", "")
+    telemetry(f"/flowsim/fault,0:{fault.split(':')[0]}:off")
+    every_flow(running, 4, lambda answer: in_hw(answer) and at(answer, "a")["reason"] == "busy")
+    running.stop(idle=False)
+
+
 def test_one_flow_falls_out(started):
     """All others stay, and nothing is held against the port."""
     running = started("flows=40,hostile=0", *AT_ONCE)

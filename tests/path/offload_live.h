@@ -142,6 +142,8 @@ unsigned offload_live_worker(const struct offload_live *live, const struct live_
 /* What the plane says of a flow; it has to be known. */
 void offload_live_ask(
 	struct offload_live *live, const struct live_flow *flow, struct plane_flow *answer);
+/* Its record; NULL: there is none. */
+struct flow_record *offload_live_record(struct offload_live *live, const struct live_flow *flow);
 /* Is there a record? */
 bool offload_live_knows(struct offload_live *live, const struct live_flow *flow);
 void offload_live_kill(struct offload_live *live, const struct live_flow *flow);

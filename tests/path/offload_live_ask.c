@@ -28,7 +28,7 @@ static struct flow_shard *shard_of(
 	return plane_shard_station(live->plane, offload_live_worker(live, flow))->worker.shard;
 }
 
-static struct flow_record *record_of(struct offload_live *live, const struct live_flow *flow)
+struct flow_record *offload_live_record(struct offload_live *live, const struct live_flow *flow)
 {
 	uint64_t hash;
 	struct flow_shard *shard = shard_of(live, flow, &hash);
@@ -39,7 +39,7 @@ static struct flow_record *record_of(struct offload_live *live, const struct liv
 
 bool offload_live_proven(struct offload_live *live, const struct live_flow *flow)
 {
-	const struct flow_record *record = record_of(live, flow);
+	const struct flow_record *record = offload_live_record(live, flow);
 
 	for (unsigned side = 0; side < 2; side++)
 		if (flow->comes[side] &&
@@ -67,7 +67,7 @@ void offload_live_ask(
 
 bool offload_live_knows(struct offload_live *live, const struct live_flow *flow)
 {
-	return record_of(live, flow) != NULL;
+	return offload_live_record(live, flow) != NULL;
 }
 
 void offload_live_kill(struct offload_live *live, const struct live_flow *flow)

@@ -84,6 +84,43 @@ static bool changes_lead_here(const struct plane_flow *answer, unsigned port)
 	return true;
 }
 
+/* A slot of that key, other than the flow's own, which has a rule at that side: all slots are looked at. */
+static bool has_older_rule(
+	const struct agent *agent, const struct flow_record *record, unsigned side)
+{
+	const struct agent_wire *wire = &agent->wire[flow_key_wire(&record->key)];
+
+	for (uint32_t i = 0; i < wire->n_used; i++) {
+		const struct slot *slot = slots_slot(&wire->slots, wire->used[i].slot);
+
+		if (slot->position == FLOW_NONE && flow_key_equal(&slot->key, &record->key) &&
+			offload_state_holds((enum offload_state)slot->side[side].state))
+			return true;
+	}
+	return false;
+}
+
+/* The flow says that it waits behind an older rule where, and only where, there is one and it is not proven. */
+static void check_older(struct offload_live *live, uint32_t number)
+{
+	const struct live_flow *flow = &live->flows[number];
+	const unsigned worker = offload_live_worker(live, flow);
+	const struct agent *agent = plane_shard_station(live->plane, worker)->worker.agent;
+	const struct flow_record *record = offload_live_record(live, flow);
+	struct flow_offload view;
+
+	agent_view(agent, record, &view);
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
+		const unsigned waits =
+			1u << OFFLOAD_QUEUED | 1u << OFFLOAD_INSTALLING | 1u << OFFLOAD_ACCEPTED;
+		bool asked = record->reason[side] == OFFLOAD_BUSY &&
+			     waits >> offload_state(record, side) & 1;
+
+		assert_int_equal(view.reason[side] == OFFLOAD_OLDER_RULE,
+			asked && has_older_rule(agent, record, side));
+	}
+}
+
 static void check_flow(struct offload_live *live, uint32_t number)
 {
 	const struct live_flow *flow = &live->flows[number];
@@ -93,6 +130,7 @@ static void check_flow(struct offload_live *live, uint32_t number)
 
 	if (!offload_live_knows(live, flow))
 		return;
+	check_older(live, number);
 	offload_live_ask(live, flow, &answer);
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
 		unsigned state = answer.offload.state[side];

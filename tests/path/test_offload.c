@@ -104,7 +104,7 @@ static const struct scenario scenarios[] = {
 		.stays = true,
 		.because = OFFLOAD_ENDED,
 		.states = STATE(ACCEPTED),
-		.reasons = REASON(BUSY)},
+		.reasons = REASON(OLDER_RULE)},
 	/* the new rule waits for the NIC, which is busy with the old one */
 	{.fault = "stall_delete:ms=1500",
 		.off = "stall_delete:off",
@@ -113,14 +113,14 @@ static const struct scenario scenarios[] = {
 		.stays = true,
 		.because = OFFLOAD_ENDED,
 		.states = STATE(INSTALLING),
-		.reasons = REASON(BUSY)},
+		.reasons = REASON(OLDER_RULE)},
 	{.fault = "late:ms=1500",
 		.off = "late:off",
 		.one = true,
 		.kill = true,
 		.stays = true,
 		.states = STATE(INSTALLING),
-		.reasons = REASON(BUSY)},
+		.reasons = REASON(OLDER_RULE)},
 	{.fault = "drop_completion",
 		.words = "profile=cx6-hws",
 		.off = "drop_completion:off",
@@ -275,6 +275,9 @@ static bool explains(struct offload_live *live, const struct scenario *scenario,
 		return false;
 	uint8_t reason = answer.offload.reason[0];
 
+	/* it was ended when the fault began, and its rule is to go since */
+	if (reason == OFFLOAD_OLDER_RULE)
+		assert_in_range(answer.older_us[0], since_us, answer.now_us);
 	if (scenario->states != 0 && !(scenario->states >> answer.offload.state[0] & 1))
 		return false;
 	if (reason >= OFFLOAD_REFUSALS) {

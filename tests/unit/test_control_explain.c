@@ -426,6 +426,33 @@ static void test_reasons(void **state)
 	}
 }
 
+/* Since when the rule is to go that it waits behind, where that is known. */
+static void test_behind_an_older_rule(void **state)
+{
+	struct scene *scene = *state;
+
+	add_offloaded(scene, OFFLOAD_INSTALLING, OFFLOAD_ACCEPTED);
+	for (unsigned side = 0; side < 2; side++)
+		scene->plane.offload[1][17].reason[side] = OFFLOAD_OLDER_RULE;
+	scene->plane.flow.older_us[0] = CLOCK - 1500000;
+	json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
+	const json_t *forward = direction(json_array_get(lines, 0), 0);
+	const json_t *reverse = direction(json_array_get(lines, 0), 1);
+
+	assert_string_equal(text_of(forward, "reason"), "older_rule");
+	assert_string_equal(text_of(forward, "because"),
+		"it waits behind an older rule of the same addresses and ports, which was to go "
+		"1.5 s ago and is not confirmed to be gone");
+	assert_string_equal(text_of(forward, "older_since"), "2026-11-20T08:01:38.500000Z");
+	assert_int_equal(number_of(forward, "older_for_us"), 1500000);
+	assert_string_equal(text_of(reverse, "because"),
+		"it waits behind an older rule of the same addresses and ports, which is not "
+		"confirmed to be gone");
+	assert_null(json_object_get(reverse, "older_since"));
+	assert_null(json_object_get(reverse, "older_for_us"));
+	json_decref(lines);
+}
+
 /* Threshold 0 is no rate; kinds that no NIC is asked for; a breaker that is being tried. */
 static void test_other_reasons(void **state)
 {
@@ -554,6 +581,7 @@ int main(void)
 		SCENE_TEST(test_busy_and_not_asked_for),
 		SCENE_TEST(test_offloaded),
 		SCENE_TEST(test_reasons),
+		SCENE_TEST(test_behind_an_older_rule),
 		SCENE_TEST(test_other_reasons),
 		SCENE_TEST(test_not_there),
 		SCENE_TEST(test_kill),
