@@ -306,8 +306,8 @@ static void name_kinds(char text[OFFLOAD_SENTENCE_MAX], uint32_t kinds)
 static bool has_why(unsigned kind)
 {
 	return kind == CHANGE_BREAKER_OPEN || kind == CHANGE_DELETE_REFUSED ||
-	       kind == CHANGE_KIND_OUT || kind == CHANGE_KIND_IN || kind == CHANGE_UNTRIED ||
-	       kind == CHANGE_TRIED;
+	       kind == CHANGE_COUNTER_REFUSED || kind == CHANGE_KIND_OUT ||
+	       kind == CHANGE_KIND_IN || kind == CHANGE_UNTRIED || kind == CHANGE_TRIED;
 }
 
 void offload_change_sentence(char sentence[OFFLOAD_SENTENCE_MAX], const struct plane *plane,
@@ -322,6 +322,7 @@ void offload_change_sentence(char sentence[OFFLOAD_SENTENCE_MAX], const struct p
 				 "have left its rules",
 		[CHANGE_STALLED] = "the NIC has not answered an insert or a delete for long",
 		[CHANGE_DELETE_REFUSED] = "a rule stays in the NIC until a later try: ",
+		[CHANGE_COUNTER_REFUSED] = "the NIC's counters cannot be read: ",
 		[CHANGE_RESET] = "the port was stopped and started; its rules are gone",
 		[CHANGE_SHAPE] = "other actions are tried, since those that were accepted did not "
 				 "mark",
@@ -371,7 +372,8 @@ void offload_describe_change(
 			answer_number(line, "rate_pps", change->detail);
 		if (after >= OFFLOAD_ACCEPTED && change->detail > 0)
 			answer_number(line, "took_us", change->detail);
-	} else if (change->kind == CHANGE_BREAKER_OPEN || change->kind == CHANGE_DELETE_REFUSED) {
+	} else if (change->kind == CHANGE_BREAKER_OPEN || change->kind == CHANGE_DELETE_REFUSED ||
+		   change->kind == CHANGE_COUNTER_REFUSED) {
 		json_object_set_new(
 			line, "reason", json_string(offload_reason_name(change->reason)));
 	}

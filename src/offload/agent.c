@@ -257,6 +257,20 @@ static void watch_counter(const struct agent_at *at, uint64_t raw, uint64_t most
 		at->side->nic_due_us = at->agent->now_us + us;
 }
 
+/* It is told once, until one can be read again: what goes wrong with counters from then on nobody would see. */
+static void count_failed(const struct agent_at *at, uint8_t reason)
+{
+	struct agent_port *port = &at->agent->port[at->port];
+	const struct refusal *refusal = refusal_of(installer_refusals(port->installer), reason);
+
+	/* a rule that has no counter, or is gone, is nothing that the NIC refused */
+	if (refusal == NULL || port->unread || !agent_is_new(at->agent, port->unread_told_us))
+		return;
+	port->unread = true;
+	port->unread_told_us = at->agent->now_us;
+	agent_tell(at->agent, at->port, CHANGE_COUNTER_REFUSED, reason);
+}
+
 static void counted(const struct agent_at *at, const struct installer_answer *answer)
 {
 	struct slot_side *side = at->side;
@@ -265,6 +279,10 @@ static void counted(const struct agent_at *at, const struct installer_answer *an
 	uint64_t rate;
 
 	side->count_awaited = false;
+	if (answer->result < 0)
+		count_failed(at, answer->reason);
+	else
+		at->agent->port[at->port].unread = false;
 	if (agent_is_full(side)) {
 		if (side->state >= OFFLOAD_LEAVING)
 			agent_full_counted(at, answer);

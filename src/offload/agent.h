@@ -149,7 +149,8 @@ struct agent_port {
 	bool fresh;	      /* counters tell what they have, */
 	bool caches;	      /* or what they had a while ago; neither: it is not known yet */
 	uint64_t ghost_told_us;
-	uint64_t stall_told_us, refusal_told_us;
+	uint64_t stall_told_us, refusal_told_us, unread_told_us;
+	bool unread; /* counters could not be read when that was tried last, as was told */
 	struct tally_port tally; /* of full offload: how wide counters are */
 	struct agent_try tries[PROVIDER_N_KINDS];
 	struct agent_counters counters;

@@ -9,6 +9,7 @@ static const char *const names[CHANGE_N_KINDS] = {
 	[CHANGE_GHOST] = "ghost",
 	[CHANGE_STALLED] = "stalled",
 	[CHANGE_DELETE_REFUSED] = "delete_refused",
+	[CHANGE_COUNTER_REFUSED] = "counter_refused",
 	[CHANGE_RESET] = "reset",
 	[CHANGE_SHAPE] = "shape",
 	[CHANGE_KIND_OUT] = "kind_out",

@@ -83,6 +83,50 @@ static void rules_are_gone(void **state)
 	}
 }
 
+static bool all_left_it_for_their_counters(struct offload_live *live, void *unused)
+{
+	unsigned n = 0;
+
+	(void)unused;
+	for (unsigned i = 0; i < live->n_events; i++)
+		n += live->events[i].kind == CHANGE_FLOW &&
+		     live->events[i].after == OFFLOAD_LEAVING &&
+		     live->events[i].reason == OFFLOAD_COUNTER;
+	return n >= 2 * FLOWS;
+}
+
+static unsigned n_events(const struct offload_live *live, enum change_kind kind)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < live->n_events; i++)
+		n += live->events[i].kind == kind;
+	return n;
+}
+
+/* Only they tell what was sent on: a NIC whose counters cannot be read does not keep the flows. */
+static void counters_cannot_be_read(void **state)
+{
+	const struct offload_live_options options = {.n_flows = FLOWS, .threshold = 500};
+	struct offload_live *live = full_begin(&options, "profile=cx5," NIC_RATE, 0);
+	uint64_t since_us;
+
+	(void)state;
+	prove_all(live);
+	offload_live_forget(live);
+	since_us = live->now_us;
+	both(live, "fail:op=query");
+	assert_true(offload_live_until(live, all_left_it_for_their_counters, NULL, 5000));
+	assert_in_range(live->now_us, since_us + 1500000, since_us + 4000000);
+	/* each port told it once */
+	assert_int_equal(n_events(live, CHANGE_COUNTER_REFUSED), 2);
+	both(live, "fail:off");
+	prove_all(live);
+	live->options.rate = 0;
+	full_end_all(live);
+	offload_live_leave(live);
+}
+
 /* What records have is at most what there was, and less only where they say so. */
 static uint64_t check_estimates(const struct offload_live *live)
 {
@@ -359,6 +403,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(rules_are_gone, offload_live_tidy),
+		cmocka_unit_test_teardown(counters_cannot_be_read, offload_live_tidy),
 		cmocka_unit_test_teardown(the_table_is_gone, offload_live_tidy),
 		cmocka_unit_test_teardown(the_port_is_restarted, offload_live_tidy),
 		cmocka_unit_test_teardown(flows_are_killed, offload_live_tidy),

@@ -143,6 +143,51 @@ static unsigned n_told(const struct agent_scene *scene, enum change_kind kind, u
 	return n;
 }
 
+/* Ten seconds, in which a counter is read at least twice. */
+static void read_counters(struct agent_scene *scene, uint32_t flow)
+{
+	const struct slot *slot =
+		&scene->agent->wire[0].slots.slots[agent_record(scene, flow)->slot];
+	unsigned before = atomic_load(&agent_nics[0].n_asked[INSTALLER_COUNT]);
+
+	for (unsigned i = 0; i < 10; i++) {
+		agent_pass_ms(scene, 1000);
+		agent_until(scene, !slot->side[0].count_awaited);
+	}
+	assert_true(atomic_load(&agent_nics[0].n_asked[INSTALLER_COUNT]) >= before + 2);
+}
+
+/* That counters cannot be read is told once, until one can be again; the flow stays. */
+static void unread_counters_are_told_once(void **state)
+{
+	struct agent_scene scene;
+	uint8_t reason = 0;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, true);
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+	const struct agent_port *port = &scene.agent->port[0];
+
+	agent_prove(&scene, flow, 0, 0);
+	atomic_store(&agent_nics[0].counter, 1);
+	for (unsigned round = 1; round <= 2; round++) {
+		const struct refusal *refusal;
+
+		atomic_store(&agent_nics[0].result[INSTALLER_COUNT], -EIO);
+		read_counters(&scene, flow);
+		assert_true(port->unread);
+		assert_int_equal(n_told(&scene, CHANGE_COUNTER_REFUSED, &reason), round);
+		refusal = refusal_of(installer_refusals(scene.installer[0]), reason);
+		assert_non_null(refusal);
+		assert_int_equal(refusal->error, EIO);
+		atomic_store(&agent_nics[0].result[INSTALLER_COUNT], 0);
+		read_counters(&scene, flow);
+		assert_false(port->unread);
+		assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_PROVEN);
+	}
+	agent_scene_end(&scene);
+}
+
 /* A NIC that refuses a delete has answered: that is told as what it is, once a second. */
 static void a_refused_delete_is_not_late(void **state)
 {
@@ -243,6 +288,7 @@ int main(void)
 		cmocka_unit_test(a_wait_does_not_come_back_after_weeks),
 		cmocka_unit_test(a_refusal_keeps_its_reason),
 		cmocka_unit_test(a_suspect_that_falls_silent_leaves),
+		cmocka_unit_test(unread_counters_are_told_once),
 		cmocka_unit_test(a_refused_delete_is_not_late),
 		cmocka_unit_test(a_late_answer_counts_once),
 		cmocka_unit_test(few_packets_are_not_worth_a_rule),
