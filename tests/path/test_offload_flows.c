@@ -319,6 +319,54 @@ static void a_counter_goes_with_its_rule(void **state)
 	offload_live_end(live);
 }
 
+/* As it was told last, more than 16 bits have, of both directions. */
+static bool is_counted_far(struct offload_live *live, void *unused)
+{
+	struct plane_flow answer;
+
+	(void)unused;
+	offload_live_ask(live, &live->flows[0], &answer);
+	return answer.nic[0] > UINT16_MAX && answer.nic[1] > UINT16_MAX;
+}
+
+static bool fell_out_by_counters(struct offload_live *live, void *unused)
+{
+	struct agent_counters counters[2];
+
+	(void)unused;
+	for (unsigned port = 0; port < 2; port++)
+		offload_live_counters(live, port, &counters[port]);
+	return counters[0].fell_out[OFFLOAD_COUNTER] > 0 &&
+	       counters[1].fell_out[OFFLOAD_COUNTER] > 0;
+}
+
+/* A counter that told more than it can have by now does not go with its packets; the next rule's width is learned. */
+static void a_counter_becomes_narrower(void **state)
+{
+	struct offload_live *live = offload_live_begin(&(struct offload_live_options){
+		.n_flows = 1, .words = "proto=udp", .counters = true, .rate = 20000});
+	struct agent_counters counters;
+	struct plane_flow answer;
+
+	(void)state;
+	assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
+	assert_true(offload_live_until(live, is_counted_far, NULL, PROVEN_MS));
+	for (unsigned side = 0; side < 2; side++)
+		offload_live_fault(live, side, "wrap:bits=16");
+	assert_true(offload_live_until(live, fell_out_by_counters, NULL, PROVEN_MS));
+	/* what records have is software's own all along */
+	offload_live_check(live);
+	assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
+	assert_true(offload_live_until(live, is_counted_far, NULL, PROVEN_MS));
+	for (unsigned port = 0; port < 2; port++) {
+		offload_live_counters(live, port, &counters);
+		assert_int_equal(counters.fell_out[OFFLOAD_COUNTER], 1);
+	}
+	offload_live_ask(live, &live->flows[0], &answer);
+	assert_true(answer.nic[0] <= live->flows[0].in[0]);
+	offload_live_end(live);
+}
+
 static bool finds_strangers(struct offload_live *live, void *port)
 {
 	struct agent_counters counters;
@@ -422,7 +470,7 @@ static struct CMUnitTest test_of(const char *name, CMUnitTestFunction function, 
 
 int main(int argc, char **argv)
 {
-	struct CMUnitTest tests[RTE_DIM(shapes) + RTE_DIM(ways) + 7];
+	struct CMUnitTest tests[RTE_DIM(shapes) + RTE_DIM(ways) + 8];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < RTE_DIM(shapes); i++)
@@ -438,6 +486,7 @@ int main(int argc, char **argv)
 	tests[n++] = test_of("one_way_traffic_falls_out_and_returns",
 		one_way_traffic_falls_out_and_returns, NULL);
 	tests[n++] = test_of("a_counter_goes_with_its_rule", a_counter_goes_with_its_rule, NULL);
+	tests[n++] = test_of("a_counter_becomes_narrower", a_counter_becomes_narrower, NULL);
 	tests[n++] =
 		test_of("samples_are_taken_at_both_ports", samples_are_taken_at_both_ports, NULL);
 	tests[n++] = test_of(
