@@ -101,10 +101,13 @@ class Namespace:
         shown = json.loads(self.run("ip", "-j", "-d", "link", "show").stdout)
         return {link["ifname"]: link for link in shown if link["ifname"] != "lo"}
 
-    def received(self, name="end"):
+    def received(self, name="end", way="rx"):
         """Packets that the kernel counted as received by an interface."""
         shown = json.loads(self.run("ip", "-j", "-s", "link", "show", name).stdout)
-        return shown[0]["stats64"]["rx"]["packets"]
+        return shown[0]["stats64"][way]["packets"]
+
+    def sent(self, name="end"):
+        return self.received(name, "tx")
 
     def socket(self, *args):
         """A socket that belongs here, whatever thread uses it."""
