@@ -138,6 +138,27 @@ static bool rests(const struct agent_used *used, uint64_t now_us)
 	return used->rests_ms != 0 && left_ms != 0 && left_ms <= AGENT_SECOND_US / 1000;
 }
 
+/*
+ * No rule may stay that was asked for before the port was put to software: also where it was answered so late, or the
+ * port is tried again so soon, that no sweep came by in between. Flows that are tried would wait for its place.
+ */
+static bool is_of_before(const struct agent_at *at)
+{
+	const struct health *health = installer_health(at->agent->port[at->port].installer);
+
+	switch (health_state(health)) {
+	case HEALTH_OPEN:
+		return true;
+	case HEALTH_TRYING:
+		return at->side->queued_us <
+		       atomic_load_explicit(&health->since_us, memory_order_relaxed);
+	case HEALTH_CLOSED:
+	case HEALTH_N_STATES:
+		break;
+	}
+	return false;
+}
+
 static void look(struct agent *agent, unsigned port, uint32_t slot)
 {
 	const struct slots *slots = &agent->wire[agent_wire_of(port)].slots;
@@ -160,7 +181,7 @@ static void look(struct agent *agent, unsigned port, uint32_t slot)
 	case OFFLOAD_SUSPECT:
 	case OFFLOAD_ACCEPTED:
 	case OFFLOAD_PROVEN:
-		if (health_state(installer_health(agent->port[port].installer)) == HEALTH_OPEN)
+		if (is_of_before(&at))
 			agent_leave(&at, OFFLOAD_BREAKER);
 		else if (at.record != NULL && !agent_full_look(&at))
 			look_at_flow(&at);
@@ -268,11 +289,11 @@ static void sweep_slot(struct agent *agent, unsigned number, uint32_t at)
 	agent_release(agent, number, slot);
 }
 
-static bool is_open(const struct agent *agent, unsigned port)
+static bool is_broken(const struct agent *agent, unsigned port)
 {
 	struct installer *installer = agent->port[port].installer;
 
-	return installer != NULL && health_state(installer_health(installer)) == HEALTH_OPEN;
+	return installer != NULL && health_state(installer_health(installer)) != HEALTH_CLOSED;
 }
 
 static void sweep_wire(struct agent *agent, unsigned number, uint64_t passed_us)
@@ -285,7 +306,7 @@ static void sweep_wire(struct agent *agent, unsigned number, uint64_t passed_us)
 	uint64_t due = wire->due + times * many * RTE_MIN(passed_us, (uint64_t)AGENT_SECOND_US);
 	uint64_t n = RTE_MIN(due / AGENT_SECOND_US, (uint64_t)RTE_MIN(wire->n_used, SWEEP_MOST));
 	/* nothing rests when rules are to be taken out */
-	const bool any = is_open(agent, 2 * number) || is_open(agent, 2 * number + 1);
+	const bool any = is_broken(agent, 2 * number) || is_broken(agent, 2 * number + 1);
 
 	if (n < RTE_MIN(wire->n_used / SWEEP_PART, SWEEP_LEAST)) {
 		wire->due = (uint32_t)due;

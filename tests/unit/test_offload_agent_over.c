@@ -37,6 +37,36 @@ static void rules_that_stay_do_not_keep_canaries_away(void **state)
 	agent_scene_end(&scene);
 }
 
+/* Rules of before the port was put to software, as many as canaries: they leave, and canaries come. */
+static void rules_of_before_leave(void **state)
+{
+	struct agent_scene scene;
+	uint32_t flows[HEALTH_CANARIES], canary;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	struct health *health = installer_health(scene.installer[0]);
+
+	for (unsigned i = 0; i < HEALTH_CANARIES; i++) {
+		flows[i] = agent_flow(&scene, IPPROTO_UDP, (uint16_t)(i + 1));
+		agent_prove(&scene, flows[i], 0, 0);
+	}
+	canary = agent_flow(&scene, IPPROTO_UDP, 100);
+	agent_pass_ms(&scene, 10);
+	/* no sweep has come by while it was open */
+	atomic_store(&health->since_us, scene.now_us);
+	atomic_store(&health->state, HEALTH_TRYING);
+	agent_pass_ms(&scene, 510);
+	for (unsigned i = 0; i < HEALTH_CANARIES; i++) {
+		agent_until(&scene, agent_state(&scene, flows[i], 0) == OFFLOAD_SOFTWARE);
+		assert_int_equal(agent_record(&scene, flows[i])->reason[0], OFFLOAD_BREAKER);
+	}
+	agent_prove(&scene, canary, 0, 0);
+	agent_pass_ms(&scene, 510);
+	assert_int_equal(agent_state(&scene, canary, 0), OFFLOAD_PROVEN);
+	agent_scene_end(&scene);
+}
+
 static void a_reason_that_is_over_is_not_told(void **state)
 {
 	struct agent_scene scene;
@@ -284,6 +314,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rules_that_stay_do_not_keep_canaries_away),
+		cmocka_unit_test(rules_of_before_leave),
 		cmocka_unit_test(a_reason_that_is_over_is_not_told),
 		cmocka_unit_test(a_wait_does_not_come_back_after_weeks),
 		cmocka_unit_test(a_refusal_keeps_its_reason),
