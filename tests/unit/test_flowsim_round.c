@@ -21,6 +21,7 @@ struct place_state {
 	uint32_t position;
 	unsigned way; /* SIM_MAX_EXITS: in the round */
 	uint64_t gone_round;
+	uint16_t gone_passed;
 	bool gone_served;
 	uint64_t served; /* in other rounds than this one, and by the NIC */
 };
@@ -64,6 +65,7 @@ static void leave(struct scene *scene, uint32_t id, unsigned way)
 	place->served += round->entries[place->position].hits;
 	place->gone_served = sim_round_take(round, place->position, &moved);
 	note(scene, &moved);
+	place->gone_passed = sim_round_passed(round, 0);
 	place->way = way;
 	round->exits[way].n += !place->gone_served;
 	round->exits[way].bytes += place->gone_served ? 0 : LENGTH;
@@ -80,6 +82,29 @@ static void begin_entry(struct sim_round *round, uint32_t position, uint32_t id)
 	round->entries[position].mark = ~id;
 }
 
+/* Did the place that left pass in the open round by now? Then it is counted. */
+static void look(struct scene *scene, uint32_t id)
+{
+	struct place_state *place = &scene->place[id];
+	struct sim_round *round = &scene->round;
+	struct sim_exit *way = &round->exits[place->way];
+
+	sim_round_settle(round, scene->packets, scene->bytes);
+	if (round->rounds != place->gone_round) {
+		place->served += round->rounds - place->gone_round - place->gone_served;
+		place->gone_round = round->rounds;
+		place->gone_served = false;
+		place->gone_passed = 0;
+	}
+	if (sim_round_pass(round, way, !place->gone_served, LENGTH, sim_round_passed(round, 0),
+		    &place->gone_passed) == 0)
+		return;
+	place->gone_served = true;
+	place->served++;
+	scene->packets[place->way]++;
+	scene->bytes[place->way] += LENGTH;
+}
+
 static void come_back(struct scene *scene, uint32_t id)
 {
 	struct place_state *place = &scene->place[id];
@@ -87,13 +112,9 @@ static void come_back(struct scene *scene, uint32_t id)
 	struct sim_exit *way = &round->exits[place->way];
 	struct sim_moved moved;
 
-	sim_round_settle(round, scene->packets, scene->bytes);
+	look(scene, id);
+	const bool served = place->gone_served;
 
-	uint64_t rounds = round->rounds - place->gone_round;
-	bool served = rounds == 0 && place->gone_served;
-
-	if (rounds > 0)
-		place->served += rounds - place->gone_served;
 	way->n -= !served;
 	way->bytes -= served ? 0 : LENGTH;
 	way->n_next -= served;
@@ -141,6 +162,8 @@ static void every_place_has_a_packet_a_round(void **state)
 			leave(scene, id, (unsigned)random() % SIM_MAX_EXITS);
 		else if (!out && scene->place[id].way != SIM_MAX_EXITS)
 			come_back(scene, id);
+		else if (scene->place[id].way != SIM_MAX_EXITS)
+			look(scene, id);
 	}
 	for (uint32_t id = 0; id < N; id++)
 		if (scene->place[id].way != SIM_MAX_EXITS)
@@ -187,11 +210,61 @@ static void who_comes_back_is_spread(void **state)
 	free(scene);
 }
 
+/* Of `n` that left and have not passed, those that have when so many of the round's were served, and more wait. */
+static uint32_t pass(
+	struct sim_round *round, uint32_t n, uint32_t at, double waiting, uint16_t *since)
+{
+	round->at = at;
+	return sim_round_pass(
+		round, &round->exits[1], n, LENGTH, sim_round_passed(round, waiting), since);
+}
+
+/*
+ * Half of the host's places were served, then four fifths have come: so large a part of those that left has passed,
+ * and what is between stays what it is, read however often.
+ */
+static void those_that_left_pass_as_the_round_does(void **state)
+{
+	enum { GONE = 1000, TRIES = 1000 };
+	struct scene *scene = calloc(1, sizeof(*scene));
+	struct sim_round *round = &scene->round;
+	struct sim_exit *way = &round->exits[1];
+	uint32_t passed = 0, one = 0;
+	uint16_t since = 0;
+
+	(void)state;
+	fill(scene);
+	*way = (struct sim_exit){.n = GONE, .bytes = GONE * LENGTH};
+	assert_int_equal(pass(round, GONE, 0, 0, &since), 0);
+	passed += pass(round, GONE, N / 2, 0, &since);
+	assert_in_range(passed, GONE / 2, GONE / 2 + 1);
+	assert_int_equal(pass(round, GONE - passed, N / 2, 0, &since), 0);
+	assert_int_equal(pass(round, GONE - passed, N / 4, 0, &since), 0);
+	passed += pass(round, GONE - passed, N / 2, N * 3.0 / 10, &since);
+	assert_in_range(passed, GONE * 4 / 5 - 1, GONE * 4 / 5 + 2);
+	assert_int_equal(way->n, GONE - passed);
+	assert_int_equal(way->n_next, passed);
+	assert_int_equal(way->bytes, (GONE - passed) * LENGTH);
+	assert_int_equal(way->bytes_next, passed * LENGTH);
+	/* more wait than there are: the round is not over for that */
+	passed += pass(round, GONE - passed, N / 2, 2 * N, &since);
+	assert_in_range(passed, GONE - 2, GONE);
+	/* of one place a part cannot pass: it has in so many of all cases */
+	for (unsigned i = 0; i < TRIES; i++) {
+		since = 0;
+		one += pass(round, 1, N * 4 / 5, 0, &since);
+	}
+	assert_in_range(one, TRIES * 75 / 100, TRIES * 85 / 100);
+	sim_round_destroy(round, N);
+	free(scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_place_has_a_packet_a_round),
 		cmocka_unit_test(who_comes_back_is_spread),
+		cmocka_unit_test(those_that_left_pass_as_the_round_does),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

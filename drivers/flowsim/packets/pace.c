@@ -28,15 +28,31 @@ static double share_of(const struct sim_round *round)
 	return gone == 0 ? 1 : (double)round->n / (double)(round->n + gone);
 }
 
+/* The same, and those besides that a queue has no descriptors for. */
+static double waiting_at(const struct sim_rx_queue *queue, uint64_t tsc)
+{
+	const struct sim_pace *pace = &queue->pace;
+
+	/* another thread may have read its counter a moment later */
+	if (pace->tsc == 0 || (int64_t)(tsc - pace->tsc) < 0)
+		return pace->waiting;
+	return pace->waiting + (double)(tsc - pace->tsc) * pace->a_cycle * share_of(&queue->round);
+}
+
+double sim_pace_waiting(const struct sim_rx_queue *queue)
+{
+	double waiting = queue->pace.a_cycle > 0 ? waiting_at(queue, rte_rdtsc()) : 0;
+
+	return waiting < queue->descriptors ? waiting : queue->descriptors;
+}
+
 uint16_t sim_pace_due(struct sim_rx_queue *queue, uint16_t n)
 {
 	struct sim_pace *pace = &queue->pace;
 	const uint64_t tsc = rte_rdtsc();
 	const double most = queue->descriptors;
 
-	if (pace->tsc != 0)
-		pace->waiting +=
-			(double)(tsc - pace->tsc) * pace->a_cycle * share_of(&queue->round);
+	pace->waiting = waiting_at(queue, tsc);
 	pace->tsc = tsc;
 	if (pace->waiting > most) {
 		uint64_t missed = (uint64_t)(pace->waiting - most);

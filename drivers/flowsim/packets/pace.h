@@ -20,6 +20,8 @@ struct sim_rx_queue;
 
 /* The port starts. */
 void sim_pace_begin(struct sim_rx_queue *queue);
+/* Packets that have come and were not taken, of this moment; 0 without a pace. */
+double sim_pace_waiting(const struct sim_rx_queue *queue);
 /* How many of `n` places that could be served have come. */
 uint16_t sim_pace_due(struct sim_rx_queue *queue, uint16_t n);
 /* So many places were served; these packets of them are the host's, the oldest first. */

@@ -145,6 +145,7 @@ static void decide_so(struct sim_resolver *resolver, uint32_t number,
 	struct sim_rx_queue *queue = &resolver->port->rx[stream->queue];
 
 	rte_spinlock_lock(&queue->lock);
+	sim_stream_pass(resolver, number);
 	credit(resolver, number);
 	if (way != stream->exit || to != stream->queue) {
 		/* what looks at the entry goes with the stream */
@@ -236,6 +237,21 @@ static bool in_chain(const struct sim_stream *stream, const struct rte_flow *rul
 	return false;
 }
 
+/* Packets that are not yet its rules', up to this moment. */
+static uint64_t hits_now(struct sim_resolver *resolver, uint32_t number)
+{
+	const struct sim_stream *stream = &resolver->streams[number];
+	struct sim_rx_queue *queue = &resolver->port->rx[stream->queue];
+
+	/* whose packets the worker counts is read without holding it up */
+	if (stream->exit != SIM_IN_ROUND) {
+		rte_spinlock_lock(&queue->lock);
+		sim_stream_pass(resolver, number);
+		rte_spinlock_unlock(&queue->lock);
+	}
+	return sim_stream_hits(resolver, number) - stream->base;
+}
+
 struct sim_count sim_resolver_count(struct sim_resolver *resolver, const struct rte_flow *rule)
 {
 	struct sim_count count = {0};
@@ -244,10 +260,8 @@ struct sim_count sim_resolver_count(struct sim_resolver *resolver, const struct 
 	if (resolver == NULL || rule->domain == SIM_EGRESS)
 		return count;
 	while (sim_index_next(rule->sort->index, resolver->source, rule, &number)) {
-		const struct sim_stream *stream = &resolver->streams[number];
-
-		if (in_chain(stream, rule)) {
-			uint64_t more = sim_stream_hits(resolver, number) - stream->base;
+		if (in_chain(&resolver->streams[number], rule)) {
+			uint64_t more = hits_now(resolver, number);
 
 			count.hits += more;
 			count.bytes += more * resolver->source->length(resolver->source, number);

@@ -12,10 +12,10 @@
  * Each stream has a place in the round of one receive queue (several with Zipf's load). A queue hands
  * over its places one after the other, round after round. A stream whose packets never reach the host
  * (dropped or sent on by the NIC) leaves the round: the worker does nothing for it. It is counted as if
- * its place were still there: once a round, to the place. So after whole rounds every place had exactly
- * as many packets as there were rounds, wherever they went. (A stream that a rule moves to another
- * queue joins that queue's round, and the two rounds differ.) When nothing is left in a queue's round,
- * the firmware turns it, at `rate=` packets a second.
+ * its place were still there: once a round, to the place, and as the round passes (port/round.h). So
+ * after whole rounds every place had exactly as many packets as there were rounds, wherever they went.
+ * (A stream that a rule moves to another queue joins that queue's round, and the two rounds differ.) When
+ * nothing is left in a queue's round, the firmware turns it, at `rate=` packets a second.
  *
  * A queue's places, entries and counters are under the queue's lock: taken by receive for a burst, which
  * goes away with nothing when control has it, and by control for each change.

@@ -14,14 +14,19 @@
 struct sim_stream {
 	struct sim_verdict *verdict; /* of several rules, or a program; owned */
 	struct rte_flow *rule;	     /* the one rule that it met, or the first */
-	uint64_t base;		     /* sim_stream_hits() when it was decided so */
-	uint64_t gone_round;	     /* the queue's round in which it left */
-	uint32_t gone_served;	     /* of its places, those served in that round already */
+	uint64_t base; /* sim_stream_hits() less this, by wrapping numbers, is not yet its rules' */
+	/* since it left: the queue's round when it was looked at last, and how much of that had passed */
+	uint64_t gone_round;
+	uint32_t gone_served; /* of its places, those that are done in that round */
 	uint32_t n_places;
 	uint32_t first; /* place */
-	uint16_t queue; /* whose round it is in, or was when it left */
-	uint8_t exit;	/* how its packets leave, or SIM_IN_ROUND */
+	uint16_t gone_passed;
+	uint8_t queue; /* whose round it is in, or was when it left */
+	uint8_t exit;  /* how its packets leave, or SIM_IN_ROUND */
 };
+
+static_assert(sizeof(struct sim_stream) == 48, "there are millions of them");
+static_assert(SIM_MAX_QUEUES <= UINT8_MAX, "a stream has a queue's number");
 
 struct sim_resolver {
 	struct sim_port *port;
@@ -43,12 +48,18 @@ void sim_streams_hash(struct sim_resolver *resolver);
 /* The stream's entry; NULL when it has none, as it is not in a round. */
 struct sim_entry *sim_stream_entry(const struct sim_resolver *resolver, uint32_t number);
 
-/* Packets that matched, or left, since it came into this round, or this exit. */
+/* Packets that matched since it came into this round, or, of one that left, up to the end of the last round. */
 uint64_t sim_stream_hits(const struct sim_resolver *resolver, uint32_t number);
 
 /*
- * Takes a stream out of what it is in, a round or an exit, and into another; its hits were credited and
- * begin at 0. Under the lock of the queue that it is with, and that it comes to.
+ * What has passed of a stream that left, in the round that is open, counts now: sim_stream_hits() less the
+ * base is as of this moment. Under its queue's lock; of one in a round nothing.
+ */
+void sim_stream_pass(struct sim_resolver *resolver, uint32_t number);
+
+/*
+ * Takes a stream out of what it is in, a round or an exit, and into another; what passed of it was counted,
+ * its hits were credited and begin at 0. Under the lock of the queue that it is with, and that it comes to.
  */
 void sim_stream_leave(struct sim_resolver *resolver, uint32_t number);
 void sim_stream_enter(struct sim_resolver *resolver, uint32_t number, uint16_t queue, unsigned way);

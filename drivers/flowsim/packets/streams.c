@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mapping.h"
+#include "drivers/flowsim/packets/pace.h"
 #include "drivers/flowsim/packets/resolve.h"
 #include "drivers/flowsim/packets/resolve_parts.h"
 #include "drivers/flowsim/packets/source.h"
@@ -53,34 +54,81 @@ uint64_t sim_stream_hits(const struct sim_resolver *resolver, uint32_t number)
 	return entry == NULL ? 0 : sim_count_get(&entry->hits);
 }
 
+/* So many packets have left by that exit. */
+static void count_gone(struct sim_rx_queue *queue, const struct sim_resolver *resolver,
+	unsigned way, uint64_t packets, uint64_t bytes)
+{
+	struct sim_rx_counters *counters = &queue->counters;
+
+	if (way != SIM_EXIT_ISOLATED)
+		sim_count_add(&counters->matched, packets);
+	if (way == SIM_EXIT_DROP || way == SIM_EXIT_ISOLATED) {
+		sim_count_add(&counters->rule_dropped, packets);
+		sim_count_add(&counters->rule_dropped_bytes, bytes);
+		return;
+	}
+	if (!sim_nic_sent(resolver->port, resolver->exit_port[way], packets, bytes)) {
+		sim_count_add(&counters->missed, packets);
+		return;
+	}
+	sim_count_add(&counters->forwarded, packets);
+	sim_count_add(&counters->forwarded_bytes, bytes);
+}
+
+/* How much of the queue's round has passed. */
+static uint16_t passed_of(const struct sim_rx_queue *queue)
+{
+	const struct sim_round *round = &queue->round;
+	const uint64_t passes = queue->port->args.passes;
+
+	/* there is no round after the last one */
+	return passes != 0 && round->rounds >= passes
+		       ? 0
+		       : sim_round_passed(round, sim_pace_waiting(queue));
+}
+
 static void settle(struct sim_rx_queue *queue, const struct sim_resolver *resolver)
 {
 	uint64_t packets[SIM_MAX_EXITS] = {0}, bytes[SIM_MAX_EXITS] = {0};
-	struct sim_rx_counters *counters = &queue->counters;
 
 	sim_round_settle(&queue->round, packets, bytes);
-	for (unsigned i = 0; i < SIM_MAX_EXITS; i++) {
-		if (packets[i] == 0)
-			continue;
-		if (i != SIM_EXIT_ISOLATED)
-			sim_count_add(&counters->matched, packets[i]);
-		if (i == SIM_EXIT_DROP || i == SIM_EXIT_ISOLATED) {
-			sim_count_add(&counters->rule_dropped, packets[i]);
-			sim_count_add(&counters->rule_dropped_bytes, bytes[i]);
-			continue;
-		}
-		if (!sim_nic_sent(resolver->port, resolver->exit_port[i], packets[i], bytes[i])) {
-			sim_count_add(&counters->missed, packets[i]);
-			continue;
-		}
-		sim_count_add(&counters->forwarded, packets[i]);
-		sim_count_add(&counters->forwarded_bytes, bytes[i]);
+	for (unsigned i = 0; i < SIM_MAX_EXITS; i++)
+		if (packets[i] != 0)
+			count_gone(queue, resolver, i, packets[i], bytes[i]);
+}
+
+void sim_stream_pass(struct sim_resolver *resolver, uint32_t number)
+{
+	struct sim_stream *stream = &resolver->streams[number];
+	struct sim_rx_queue *queue = &resolver->port->rx[stream->queue];
+	struct sim_round *round = &queue->round;
+	uint32_t passed, length;
+
+	if (stream->exit == SIM_IN_ROUND)
+		return;
+	settle(queue, resolver);
+	if (round->rounds != stream->gone_round) {
+		/* as if it had left when this round began */
+		stream->base -= gone_hits(resolver, stream);
+		stream->gone_round = round->rounds;
+		stream->gone_served = 0;
+		stream->gone_passed = 0;
 	}
+	length = resolver->source->length(resolver->source, number);
+	passed = sim_round_pass(round, &round->exits[stream->exit],
+		stream->n_places - stream->gone_served, length, passed_of(queue),
+		&stream->gone_passed);
+	if (passed == 0)
+		return;
+	stream->gone_served += passed;
+	stream->base -= passed;
+	count_gone(queue, resolver, stream->exit, passed, (uint64_t)length * passed);
 }
 
 static void leave_round(struct sim_resolver *resolver, struct sim_stream *stream, uint32_t number)
 {
-	struct sim_round *round = &resolver->port->rx[stream->queue].round;
+	struct sim_rx_queue *queue = &resolver->port->rx[stream->queue];
+	struct sim_round *round = &queue->round;
 	struct sim_moved moved;
 
 	if (resolver->entries != NULL)
@@ -91,21 +139,20 @@ static void leave_round(struct sim_resolver *resolver, struct sim_stream *stream
 		stream->gone_served += sim_round_take(round, resolver->position[place], &moved);
 		note(resolver, &moved);
 	}
+	stream->gone_passed = passed_of(queue);
 }
 
 static void leave_exit(struct sim_resolver *resolver, struct sim_stream *stream, uint32_t bytes)
 {
 	struct sim_round *round = &resolver->port->rx[stream->queue].round;
 	struct sim_exit *way = &round->exits[stream->exit];
-	uint64_t rounds = round->rounds - stream->gone_round;
-	uint32_t served = rounds == 0 ? stream->gone_served : 0;
+	uint32_t served = stream->gone_served;
 
-	/* the accounts were settled: those of former rounds count in every round by now */
+	/* the accounts were settled, and it was looked at in this round */
 	way->n -= stream->n_places - served;
 	way->bytes -= (uint64_t)bytes * (stream->n_places - served);
 	way->n_next -= served;
 	way->bytes_next -= (uint64_t)bytes * served;
-	stream->gone_served = served;
 }
 
 void sim_stream_leave(struct sim_resolver *resolver, uint32_t number)
@@ -143,7 +190,7 @@ void sim_stream_enter(struct sim_resolver *resolver, uint32_t number, uint16_t t
 	struct sim_round *round = &queue->round;
 
 	settle(queue, resolver);
-	stream->queue = to;
+	stream->queue = (uint8_t)to;
 	stream->exit = (uint8_t)way;
 	stream->gone_round = round->rounds;
 	if (way == SIM_IN_ROUND) {
@@ -196,9 +243,10 @@ static void place_all(struct sim_resolver *resolver)
 		stream->first = NO_PLACE;
 		stream->n_places = 0;
 		stream->exit = SIM_IN_ROUND;
-		stream->queue = sim_rss_queue(resolver->port, resolver->hashes[number]);
-		if (stream->queue >= resolver->port->n_rx)
-			stream->queue = 0;
+
+		uint16_t queue = sim_rss_queue(resolver->port, resolver->hashes[number]);
+
+		stream->queue = (uint8_t)(queue < resolver->port->n_rx ? queue : 0);
 	}
 	for (uint32_t place = 0; place < source->n_places; place++) {
 		uint32_t number = source->places == NULL ? place : source->places[place];

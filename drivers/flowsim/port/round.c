@@ -92,6 +92,37 @@ uint32_t sim_round_put_back(struct sim_round *round, struct sim_place place, uin
 	return position;
 }
 
+/* A number below `n`, each as likely, whatever places were drawn before and after. */
+static uint32_t draw_below(struct sim_round *round, uint32_t n)
+{
+	uint32_t drawn = round->drawn += UINT32_C(0x9e3779b1);
+
+	drawn = (drawn ^ drawn >> 16) * UINT32_C(0x7feb352d);
+	drawn = (drawn ^ drawn >> 15) * UINT32_C(0x846ca68b);
+	drawn ^= drawn >> 16;
+	return (uint32_t)((uint64_t)drawn * n >> 32);
+}
+
+uint32_t sim_round_pass(struct sim_round *round, struct sim_exit *way, uint32_t n, uint32_t length,
+	uint16_t now, uint16_t *since)
+{
+	const uint32_t left = (UINT32_C(1) << 16) - *since;
+
+	/* it seems to go back when places come and go: what has passed stays so */
+	if (now <= *since || n == 0)
+		return 0;
+
+	uint64_t part = (uint64_t)n * (uint32_t)(now - *since);
+	uint32_t passed = (uint32_t)((part + draw_below(round, left)) / left);
+
+	*since = now;
+	way->n -= passed;
+	way->bytes -= (uint64_t)length * passed;
+	way->n_next += passed;
+	way->bytes_next += (uint64_t)length * passed;
+	return passed;
+}
+
 void sim_round_close(struct sim_round *round)
 {
 	if (round->at > 0 && round->at == round->n)

@@ -7,8 +7,15 @@
  * may be read without.
  *
  * [0, at) was served in the round that is open, [at, n) was not. Places leave and come back without any
- * being served twice or left out in a round: one that leaves unserved counts for the NIC at the end of
- * this round, one that was served from the next round on.
+ * being served twice or left out in a round: one that leaves unserved counts for the NIC in this round,
+ * one that was served from the next round on.
+ *
+ * The round passes for those that left as it does for the host: of n places at, and those that have come and
+ * wait to be served. When somebody looks at a stream that left (its rule is read, or it comes back), as
+ * large a part of its places as has passed since counts for its exit at once, as served in this round; what is
+ * between two numbers is by chance. The others count at the end of the round, or are served when the
+ * stream is back. Were all of them served then, its packets of a whole round would come in what is left of
+ * it: a burst, at a pace, whenever a rule goes.
  */
 
 #include <stdbool.h>
@@ -87,6 +94,30 @@ uint32_t sim_round_add(struct sim_round *round, struct sim_place place, uint32_t
  */
 uint32_t sim_round_put_back(struct sim_round *round, struct sim_place place, uint32_t id,
 	bool served, struct sim_moved *moved);
+
+/*
+ * How much of the open round has passed, in 65,536ths, when so many places have come and wait. Of one
+ * without places nothing has: time turns it whole.
+ */
+static inline uint16_t sim_round_passed(const struct sim_round *round, double waiting)
+{
+	const double most = UINT16_MAX;
+	double passed;
+
+	if (round->n == 0)
+		return 0;
+	passed = ((double)round->at + waiting) / (double)round->n * (most + 1);
+	return (uint16_t)(passed < most ? passed : most);
+}
+
+/*
+ * Of `n` places that left by that exit, and count for it in this round, those that have passed from the
+ * moment *since of it to `now` (sim_round_passed()); *since is `now` then. The exit has them from the next round
+ * on; in this one the caller counts them, and says so when he puts them back. The accounts have been
+ * settled.
+ */
+uint32_t sim_round_pass(struct sim_round *round, struct sim_exit *way, uint32_t n, uint32_t length,
+	uint16_t now, uint16_t *since);
 
 /* Ends the round when the places that were taken out were the last that had to be served. */
 void sim_round_close(struct sim_round *round);
