@@ -36,6 +36,7 @@ struct offload_live_options {
 	const struct live_frame *frames;
 	unsigned n_frames;
 	const char *words; /* more arguments of both devices; NULL: none */
+	const char *load;  /* of the streams; NULL: one packet of each a round */
 	bool one_way;	   /* nothing arrives at the second port */
 	uint64_t rate;	   /* packets a second at each port */
 	unsigned n_workers, n_queues;

@@ -64,9 +64,9 @@ char *live_source_device(
 	else if (number == 1 && options->one_way)
 		snprintf(device, PORT_DEVICE_MAX, "net_flowsim1,source=none");
 	else
-		snprintf(device, PORT_DEVICE_MAX, "net_flowsim%u,flows=%u,load=order,side=%s%s%s",
-			number, options->n_flows, number == 0 ? "forward" : "reverse", comma,
-			words);
+		snprintf(device, PORT_DEVICE_MAX, "net_flowsim%u,flows=%u,load=%s,side=%s%s%s",
+			number, options->n_flows, options->load == NULL ? "order" : options->load,
+			number == 0 ? "forward" : "reverse", comma, words);
 	return capture;
 }
 

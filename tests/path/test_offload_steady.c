@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A steady load, and NICs with room for the busiest flows alone, which they forward: once these have their rules, they
+ * keep them. Whoever is without one is measured by packets that come as evenly as those that the NIC counts.
+ */
+#include "offload_full.h"
+
+/* words of the devices, too */
+#define RULES 40
+#define PPS 20000 /* of each port */
+
+enum {
+	FLOWS = 200,
+	SETTLE_MS = 5000,
+	SECONDS = 6,
+	/* a second, of both: some come and go whose rates differ by little */
+	MOST_EXCHANGES = 4,
+	/* a worker that was away for so long measures nothing right */
+	LATE_US = 20000,
+	TRIES = 5,
+};
+
+static uint64_t rules_made(const struct offload_live *live)
+{
+	uint64_t sum = 0;
+
+	for (unsigned port = 0; port < 2; port++)
+		sum += atomic_load_explicit(&installer_counters(plane_installer(live->plane, port))
+						    ->done[INSTALLER_INSERT],
+			memory_order_relaxed);
+	return sum;
+}
+
+static uint64_t received(const struct offload_live *live)
+{
+	return full_xstat(live, 0, "rx_good_packets") + full_xstat(live, 1, "rx_good_packets");
+}
+
+/* Turns for that time; returns the longest that no turn was begun for. */
+static uint64_t turn_for(struct offload_live *live, unsigned ms)
+{
+	const uint64_t end_us = live->now_us + UINT64_C(1000) * ms;
+	uint64_t longest_us = 0;
+
+	while (live->now_us < end_us) {
+		const uint64_t before_us = live->now_us;
+
+		offload_live_turn(live);
+		longest_us = RTE_MAX(longest_us, live->now_us - before_us);
+	}
+	return longest_us;
+}
+
+/* False: the machine had no time for it. */
+static bool the_busiest_kept_their_rules(void)
+{
+	struct offload_live *live = offload_live_begin(&(struct offload_live_options){
+		.n_flows = FLOWS,
+		.words = "nic=n,profile=cx5,rules=" RTE_STR(RULES) ",pace=" RTE_STR(PPS),
+		.load = "zipf",
+		.rate = OFFLOAD_LIVE_FULL,
+		.threshold = 10,
+		.full = true,
+	});
+	uint64_t longest_us = turn_for(live, SETTLE_MS);
+
+	assert_int_equal(offload_live_rules(live, 0), RULES);
+	assert_int_equal(offload_live_rules(live, 1), RULES);
+	const uint64_t made = rules_made(live), forwarded = full_forwarded(live),
+		       came = received(live), settled_us = turn_for(live, SECONDS * 1000);
+	const uint64_t exchanges = rules_made(live) - made,
+		       alone = full_forwarded(live) - forwarded,
+		       all = received(live) - came + alone;
+
+	longest_us = RTE_MAX(longest_us, settled_us);
+	print_message("%" PRIu64 " rules made in %d s, %.1f percent forwarded; no turn for %" PRIu64
+		      " us\n",
+		exchanges, SECONDS, 100 * (double)alone / (double)all, longest_us);
+	offload_live_leave(live);
+	if (exchanges > MOST_EXCHANGES * SECONDS && longest_us >= LATE_US)
+		return false;
+	assert_in_range(exchanges, 0, MOST_EXCHANGES * SECONDS);
+	return true;
+}
+
+static void the_busiest_keep_their_rules(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < TRIES; i++)
+		if (the_busiest_kept_their_rules())
+			return;
+	fail_msg("turns are late again and again");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(the_busiest_keep_their_rules, offload_live_tidy),
+	};
+
+	return cmocka_run_group_tests(tests, offload_live_environment, NULL);
+}
