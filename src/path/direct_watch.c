@@ -147,7 +147,7 @@ static __rte_always_inline uint64_t fetch_marked(const struct slots *slots,
 		if (slots->positions != NULL)
 			rte_prefetch0(&slots->positions[at]);
 		else
-			rte_prefetch1(&records[at]);
+			rte_prefetch0(&records[at]);
 	}
 	burst->bytes += bytes;
 	return marked;
