@@ -49,6 +49,15 @@ static inline uint64_t full_forwarded(const struct offload_live *live)
 	return full_xstat(live, 0, "tx_nic_packets") + full_xstat(live, 1, "tx_nic_packets");
 }
 
+/* A turn; *longest_us becomes the longest time without one, so far. */
+static inline void full_turn(struct offload_live *live, uint64_t *longest_us)
+{
+	const uint64_t before_us = live->now_us;
+
+	offload_live_turn(live);
+	*longest_us = RTE_MAX(*longest_us, live->now_us - before_us);
+}
+
 /* The last round is over: what came and what the NIC sent on is all that there is. */
 static inline bool full_is_silent(struct offload_live *live, void *context)
 {

@@ -42,12 +42,8 @@ static uint64_t turn_for(struct offload_live *live, unsigned ms)
 	const uint64_t end_us = live->now_us + UINT64_C(1000) * ms;
 	uint64_t longest_us = 0;
 
-	while (live->now_us < end_us) {
-		const uint64_t before_us = live->now_us;
-
-		offload_live_turn(live);
-		longest_us = RTE_MAX(longest_us, live->now_us - before_us);
-	}
+	while (live->now_us < end_us)
+		full_turn(live, &longest_us);
 	return longest_us;
 }
 
