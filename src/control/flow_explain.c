@@ -13,7 +13,6 @@
 
 #define SENTENCE_MAX 256
 /* RFC 7323 section 2.3: what an unknown scale is taken for. */
-#define LARGEST_SCALE 14
 
 /* What a state means for the end: said before the time-out, or "" where that says it all. */
 static const char *prelude(const struct flow_record *record)
@@ -90,17 +89,9 @@ static bool is_known(const struct flow_record *record, unsigned end)
 	return record->state == FLOW_SYN_RECEIVED;
 }
 
-static unsigned scale_of(const struct flow_record *record, unsigned end)
-{
-	return record->tcp_scale >> 4 * end & 0x0f;
-}
-
 static uint64_t window_of(const struct flow_record *record, unsigned end)
 {
-	unsigned scale = scale_of(record, end);
-
-	return (uint64_t)record->tcp_window[end]
-	       << (scale == FLOW_SCALE_UNKNOWN ? LARGEST_SCALE : scale);
+	return (uint64_t)record->tcp_window[end] << (record->tcp_scale[end] & FLOW_SCALE_SHIFT);
 }
 
 static json_t *describe_tcp(const struct flow_record *record)
@@ -123,7 +114,7 @@ static json_t *describe_tcp(const struct flow_record *record)
 			if (name == 1)
 				number = window_of(record, end);
 			else if (name == 2)
-				number = scale_of(record, end);
+				number = record->tcp_scale[end];
 			if (name != 2 || number != FLOW_SCALE_UNKNOWN)
 				answer_number(tcp, names[name][way], number);
 		}

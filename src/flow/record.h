@@ -71,8 +71,12 @@ enum flow_end {
 	FLOW_N_ENDS,
 };
 
-/* The window scales of both ends, a nibble each. */
-#define FLOW_SCALE_UNKNOWN 15
+/*
+ * An end's window scale, 0 to 14, or this. What is not known is judged as the largest (RFC 7323 section 2.3): its low
+ * five bits are that, so that either is what a window is shifted by (FLOW_SCALE_SHIFT).
+ */
+#define FLOW_SCALE_UNKNOWN (32 | 14)
+#define FLOW_SCALE_SHIFT 31
 
 struct flow_record {
 	/* line 1 */
@@ -95,15 +99,15 @@ struct flow_record {
 	/* line 2 */
 	uint32_t bytes_high[2];
 	uint64_t start_us : 48;
-	uint64_t unused : 16;
+	uint64_t icmp_errors : 8; /* that quoted this flow; stays at 255 */
+	uint64_t unused : 8;
 	uint16_t packets_high[2];
 	uint16_t verdict[2];	 /* action programs; 0 = forward */
 	uint32_t tcp_end[2];	 /* highest sequence number sent + 1 */
 	uint32_t tcp_max_end[2]; /* highest the other side allows to be sent + 1 */
 	uint16_t tcp_window[2];	 /* largest window seen, in units of 2^scale */
 	uint8_t tcp_flags[2];	 /* all flags seen, or-ed */
-	uint8_t tcp_scale;	 /* of end 0 in the low nibble, end 1 in the high one */
-	uint8_t icmp_errors;	 /* that quoted this flow; stays at 255 */
+	uint8_t tcp_scale[2];	 /* of its windows: 0 to 14, or FLOW_SCALE_UNKNOWN */
 	uint8_t epoch;		 /* of the policy that decided the verdicts */
 	uint8_t back_off;	 /* of offload retries, a nibble a port (offload/state.h) */
 	uint8_t reason[2];	 /* per port: why the offload state is what it is */

@@ -6,7 +6,8 @@ static void begin_with_syn(
 	struct flow_record *record, unsigned from, const struct tcp_segment *segment)
 {
 	record->window_known = 0;
-	record->tcp_scale = FLOW_SCALE_UNKNOWN << 4 | FLOW_SCALE_UNKNOWN;
+	record->tcp_scale[0] = FLOW_SCALE_UNKNOWN;
+	record->tcp_scale[1] = FLOW_SCALE_UNKNOWN;
 	record->tcp_window[!from] = 0;
 	tcp_learn_scale(record, from, segment);
 	record->tcp_window[from] = tcp_offered_units(record, from, segment);
@@ -28,7 +29,8 @@ void flow_tcp_first(struct flow_record *record, unsigned from, const struct tcp_
 	}
 	record->window_known = 0;
 	record->tcp_window[!from] = 0;
-	record->tcp_scale = FLOW_SCALE_UNKNOWN << 4 | FLOW_SCALE_UNKNOWN;
+	record->tcp_scale[0] = FLOW_SCALE_UNKNOWN;
+	record->tcp_scale[1] = FLOW_SCALE_UNKNOWN;
 	if (flags & TCP_SYN)
 		tcp_learn_scale(record, from, segment);
 	tcp_move_window(record, from, segment);

@@ -45,17 +45,10 @@ static inline bool tcp_is_known(const struct flow_record *record, unsigned end)
 	return record->window_known >> end & 1;
 }
 
-static inline unsigned tcp_scale_of(const struct flow_record *record, unsigned end)
-{
-	return record->tcp_scale >> 4 * end & 0x0f;
-}
-
 /* An unknown scale is judged as the largest, 14 (RFC 7323 section 2.3). */
 static inline unsigned tcp_shift_of(const struct flow_record *record, unsigned end)
 {
-	unsigned scale = tcp_scale_of(record, end);
-
-	return scale - (scale == FLOW_SCALE_UNKNOWN);
+	return record->tcp_scale[end] & FLOW_SCALE_SHIFT;
 }
 
 static inline uint32_t tcp_window_bytes(const struct flow_record *record, unsigned end)

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "flow/tcp_parts.h"
 
-static void set_scale(struct flow_record *record, unsigned end, unsigned scale)
-{
-	unsigned others = record->tcp_scale & 0xf0 >> 4 * end;
-
-	record->tcp_scale = (uint8_t)(others | scale << 4 * end);
-}
-
 /* The window of a SYN is never scaled (RFC 7323 section 2.2). */
 static uint32_t offered_bytes(
 	const struct flow_record *record, unsigned from, const struct tcp_segment *segment)
@@ -28,16 +21,17 @@ uint16_t tcp_offered_units(
 void tcp_learn_scale(struct flow_record *record, unsigned from, const struct tcp_segment *segment)
 {
 	if (segment->scale == TCP_SCALE_NONE) {
-		unsigned scale = tcp_scale_of(record, !from);
+		unsigned scale = record->tcp_scale[!from];
 		uint32_t window = record->tcp_window[!from];
 
 		/* what the other end's SYN offered was stored in units that now do not hold */
 		if (scale != FLOW_SCALE_UNKNOWN)
 			window <<= scale;
 		record->tcp_window[!from] = (uint16_t)(window < UINT16_MAX ? window : UINT16_MAX);
-		record->tcp_scale = 0;
-	} else if (tcp_scale_of(record, from) == FLOW_SCALE_UNKNOWN) {
-		set_scale(record, from, segment->scale < 14 ? segment->scale : 14);
+		record->tcp_scale[0] = 0;
+		record->tcp_scale[1] = 0;
+	} else if (record->tcp_scale[from] == FLOW_SCALE_UNKNOWN) {
+		record->tcp_scale[from] = segment->scale < 14 ? segment->scale : 14;
 	}
 }
 

@@ -84,7 +84,7 @@ static void check_others(const struct flow_record *record, const struct flow_rec
 	memcpy(now.tcp_end, before->tcp_end, sizeof(now.tcp_end));
 	memcpy(now.tcp_max_end, before->tcp_max_end, sizeof(now.tcp_max_end));
 	memcpy(now.tcp_window, before->tcp_window, sizeof(now.tcp_window));
-	now.tcp_scale = before->tcp_scale;
+	memcpy(now.tcp_scale, before->tcp_scale, sizeof(now.tcp_scale));
 	check(memcmp(&now, before, sizeof(now)) == 0);
 }
 

@@ -52,8 +52,10 @@ static void draw_record(struct scene *scene, struct draw *draw)
 	record->state = FLOW_ESTABLISHED;
 	record->window_known = 3;
 	offload_set_state(record, 0, OFFLOAD_PROVEN);
-	record->tcp_scale = (uint8_t)draw_next(draw);
 	for (unsigned end = 0; end < 2; end++) {
+		const uint32_t scale = draw_below(draw_next(draw), 16);
+
+		record->tcp_scale[end] = (uint8_t)(scale < 15 ? scale : FLOW_SCALE_UNKNOWN);
 		record->tcp_end[end] = (uint32_t)draw_next(draw);
 		record->tcp_window[end] = (uint16_t)draw_next(draw);
 		record->tcp_max_end[end] = record->tcp_end[end] + (uint32_t)draw_next(draw) % 70000;
