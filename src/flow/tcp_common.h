@@ -21,48 +21,87 @@ static_assert(offsetof(struct flow_record, tcp_max_end) ==
 		      offsetof(struct flow_record, tcp_end) + 2 * sizeof(uint32_t),
 	"four numbers in a row");
 
-/* A segment's sequence number, its acknowledgement, and both again. */
-static inline __attribute__((always_inline)) __m128i tcp_numbers_of(
-	const struct tcp_segment *segment)
-{
-	__m128i numbers = _mm_loadl_epi64((const void *)segment);
+/*
+ * By the end that a segment comes from: where each of its numbers belongs in that row, which is the end of its
+ * sender's numbers, the end of the other's, and the limits of both, or these turned round.
+ */
+struct tcp_places {
+	uint8_t wire[16]; /* sequence number and acknowledgement, as they lie in a header */
+	uint8_t add[16];  /* its length and the window that it offers, in bytes */
+	int32_t sign[4];  /* the sender's end moves on: it is to be behind, the others ahead */
+	uint32_t most[4]; /* and by so much at most */
+} __attribute__((aligned(64)));
 
-	return _mm_unpacklo_epi64(numbers, numbers);
+#define TCP_NEW_MOST ((1 << 30) - 1)
+#define TCP_PLACES_0                                                                     \
+	{                                                                                \
+		.wire = {3, 2, 1, 0, 7, 6, 5, 4, 3, 2, 1, 0, 7, 6, 5, 4},                \
+		.add = {0, 1, 2, 3, 128, 128, 128, 128, 128, 128, 128, 128, 4, 5, 6, 7}, \
+		.sign = {-1, 1, 1, 1},                                                   \
+		.most = {TCP_NEW_MOST, TCP_ACK_LAG, INT32_MAX, UINT32_MAX},              \
+	}
+#define TCP_PLACES_1                                                                     \
+	{                                                                                \
+		.wire = {7, 6, 5, 4, 3, 2, 1, 0, 7, 6, 5, 4, 3, 2, 1, 0},                \
+		.add = {128, 128, 128, 128, 0, 1, 2, 3, 4, 5, 6, 7, 128, 128, 128, 128}, \
+		.sign = {1, -1, 1, 1},                                                   \
+		.most = {TCP_ACK_LAG, TCP_NEW_MOST, UINT32_MAX, INT32_MAX},              \
+	}
+static const struct tcp_places tcp_places[2] = {TCP_PLACES_0, TCP_PLACES_1};
+
+/* A segment's numbers in their places: from 8 bytes of a header, and as they were read. */
+static inline __attribute__((always_inline)) __m128i tcp_numbers_on_wire(
+	const uint8_t *numbers, const struct tcp_places *places)
+{
+	return _mm_shuffle_epi8(
+		_mm_loadl_epi64((const void *)numbers), _mm_load_si128((const void *)places->wire));
+}
+
+static inline __attribute__((always_inline)) __m128i tcp_numbers_of(
+	const struct tcp_segment *segment, unsigned from)
+{
+	static const uint8_t host[2][16] __attribute__((aligned(16))) = {
+		{0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7},
+		{4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3},
+	};
+
+	return _mm_shuffle_epi8(
+		_mm_loadl_epi64((const void *)segment), _mm_load_si128((const void *)host[from]));
+}
+
+static inline __attribute__((always_inline)) bool tcp_any_above(__m128i size, __m128i most)
+{
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX512
+	return _mm_cmpgt_epu32_mask(size, most) != 0;
+#else
+	__m128i odd = _mm_xor_si128(_mm_min_epu32(size, most), size);
+
+	return !_mm_testz_si128(odd, odd);
+#endif
 }
 
 /*
  * Does the segment bring nothing old, and an acknowledgement that is neither ahead nor far behind? Then it is in
  * the window whatever the windows are, and moves all that it moves forwards: that is done. (Below 2^30, as no
- * window is more.) The numbers of the record and what the segment makes of them are, in this order: the end of
- * who sends, the end of the other, the limits of both. What the segment is beyond, it moves; since it is to be
+ * window is more.) `numbers` are in the places of that end. What the segment is beyond, it moves; since it is to be
  * beyond neither the other's end nor its own limit, the sign of each difference says what to keep.
  */
 static inline __attribute__((always_inline)) bool tcp_moves_on(struct flow_record *record,
-	unsigned from, __m128i numbers, uint32_t payload, uint16_t window)
+	uintptr_t from, const struct tcp_places *places, __m128i numbers, uint32_t payload,
+	uint32_t window)
 {
-	/* its own inverse */
-	static const uint8_t order[2][16] __attribute__((aligned(16))) = {
-		{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
-		{4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11},
-	};
-	const __m128i most = _mm_set_epi32(-1, INT32_MAX, TCP_ACK_LAG, (1 << 30) - 1);
-	const uint32_t offered = (uint32_t)window << tcp_shift_of(record, from);
-	uint8_t *at = (uint8_t *)record + offsetof(struct flow_record, tcp_end);
-	const __m128i turn = _mm_load_si128((const void *)order[from]);
-	__m128i known = _mm_shuffle_epi8(_mm_loadu_si128((const void *)at), turn);
-	__m128i next = _mm_add_epi32(
-		numbers, _mm_insert_epi32(_mm_cvtsi32_si128((int)payload), (int)offered, 3));
-	__m128i left = _mm_sub_epi32(known, next);
-	__m128i size = _mm_sign_epi32(left, _mm_set_epi32(1, 1, 1, -1));
+	const uint64_t offered = (uint32_t)(window << (record->tcp_scale[from] & FLOW_SCALE_SHIFT));
+	void *at = (uint8_t *)record + offsetof(struct flow_record, tcp_end);
+	__m128i known = _mm_loadu_si128(at);
+	__m128i add = _mm_shuffle_epi8(_mm_cvtsi64_si128((int64_t)(offered << 32 | payload)),
+		_mm_load_si128((const void *)places->add));
+	__m128i left = _mm_sub_epi32(known, _mm_add_epi32(numbers, add));
+	__m128i size = _mm_sign_epi32(left, _mm_load_si128((const void *)places->sign));
 
-	__m128i odd = _mm_xor_si128(_mm_min_epu32(size, most), size);
-
-	if (__builtin_expect(!_mm_testz_si128(odd, odd), 0) ||
+	if (__builtin_expect(tcp_any_above(size, _mm_load_si128((const void *)places->most)), 0) ||
 		__builtin_expect(window > record->tcp_window[from], 0))
 		return false;
-	next = _mm_castps_si128(_mm_blendv_ps(
-		_mm_castsi128_ps(known), _mm_castsi128_ps(next), _mm_castsi128_ps(left)));
-	_mm_storeu_si128((void *)at, _mm_shuffle_epi8(next, turn));
+	_mm_storeu_si128(at, _mm_sub_epi32(known, _mm_min_epi32(left, _mm_setzero_si128())));
 	return true;
 }
 
@@ -122,8 +161,9 @@ static inline __attribute__((always_inline)) bool tcp_track_settled(
 	if (__builtin_expect((segment->flags & (TCP_UNUSUAL | TCP_ACK)) != TCP_ACK, 0))
 		return false;
 #ifdef TCP_NUMBERS
-	if (__builtin_expect(!tcp_moves_on(record, from, tcp_numbers_of(segment), segment->payload,
-				     segment->window),
+	if (__builtin_expect(
+		    !tcp_moves_on(record, from, &tcp_places[from], tcp_numbers_of(segment, from),
+			    segment->payload, segment->window),
 		    0))
 		return tcp_track_known(record, from, *segment);
 #else

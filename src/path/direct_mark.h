@@ -1,330 +1,67 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/*
- * The common marked packet: TCP or UDP over IPv4 without tags, options or fragments. It is compared with the
- * record that its mark names as it lies in the frame, and no key is made of it. For the short way's watching
- * walk, which is compiled once per SIMD level.
- */
+/* A marked packet that fits the record its mark names is accounted: see direct_form.h. */
 
-#include <netinet/in.h>
-
-#include "flow/account.h"
-#include "offload/slots.h"
-#include "packet/extract_common.h"
-
-#define MARK_IPV4_OFFSET ETHERNET_LENGTH
-#define MARK_UPPER_OFFSET (ETHERNET_LENGTH + IPV4_LENGTH)
-#define MARK_LEAST (MARK_UPPER_OFFSET + TCP_LENGTH)
-
-/*
- * What a mark leads to: its record, and in the bits that are zeros in such an address the form of its packets
- * (offload/slots.h). NULL: nobody.
- */
-typedef const void *mark_named;
-
-#define MARK_FORM_SHIFT 4
-#define MARK_TCP (SLOT_TCP << MARK_FORM_SHIFT)
-static_assert(
-	sizeof(struct flow_record) == 1 << (MARK_FORM_SHIFT + SLOT_FORM_BITS), "no bit is lost");
-static_assert(MARK_TCP == offsetof(struct flow_record, bytes_high),
-	"what is named is in the last line that its packets need: mark_fetch()");
-
-static __rte_always_inline mark_named mark_named_of(
-	const struct flow_record *records, uint32_t position, uint32_t form)
-{
-	return (const uint8_t *)&records[position] + (form << MARK_FORM_SHIFT);
-}
-
-static __rte_always_inline uintptr_t mark_form_of(mark_named named)
-{
-	return (uintptr_t)named & ((1 << SLOT_FORM_BITS) - 1) << MARK_FORM_SHIFT;
-}
-
-/* A record's lines are on their way: the second one, too, where it is TCP. */
-static __rte_always_inline void mark_fetch(
-	const struct flow_record *records, uint32_t position, mark_named named)
-{
-	rte_prefetch0(&records[position]);
-	rte_prefetch0(named);
-}
-
-static __rte_always_inline struct flow_record *mark_record(mark_named named)
-{
-	return (struct flow_record *)RTE_PTR_ALIGN_FLOOR(
-		(uintptr_t)named, sizeof(struct flow_record));
-}
-
-/* What packets of a burst are compared with, beside their records. */
-struct mark_burst {
-	const struct mark_form *forms; /* of the side that they came in by */
-	const void *cares;	       /* the same */
-	unsigned from_shift;	       /* to the end that they come from, in a form */
-	unsigned side;
-	uint64_t now_us; /* 48 bits */
-};
-
-/*
- * A record's status, its highest 16 bits: see struct flow_record. A flow is settled when it is in the phase that it
- * stays in until it ends, and its rule is proven: then a packet of it is nothing but counted.
- */
-#define MARK_STATUS_SHIFT 48
-#define MARK_SETTLED_UDP FLOW_REPLIED
-#define MARK_SETTLED_TCP (FLOW_ESTABLISHED | 3 << 5)
-#define MARK_SETTLED_CARES(side) (15 | 3 << 5 | 7 << (8 + OFFLOAD_STATE_BITS * (side)))
-#define MARK_PROVEN (OFFLOAD_PROVEN << 8 | OFFLOAD_PROVEN << (8 + OFFLOAD_STATE_BITS))
-
-/* Is the packet a common one, and of the protocol that its mark says? */
-static __rte_always_inline bool mark_is_common(const uint8_t *frame, uintptr_t form)
-{
-	uint32_t type = load_be32(frame + 12) >> 8; /* and IP's version and header length */
-	uint32_t fragment = load_be16(frame + 20) & 0x3fff;
-	uint32_t proto = form & MARK_TCP ? IPPROTO_TCP : IPPROTO_UDP;
-
-	return ((type ^ 0x080045) | fragment | (proto ^ frame[MARK_IPV4_OFFSET + 9])) == 0;
-}
-
-/* Of common packets. */
-static __rte_always_inline bool mark_is_settled(
-	const struct mark_burst *burst, const struct flow_record *record, uintptr_t form)
-{
-	unsigned status = (unsigned)(record->status >> MARK_STATUS_SHIFT);
-	unsigned want = form & MARK_TCP ? MARK_SETTLED_TCP : MARK_SETTLED_UDP;
-
-	return ((status ^ (want | MARK_PROVEN)) & MARK_SETTLED_CARES(burst->side)) == 0;
-}
-
-#if SIMD_LEVEL >= SIMD_LEVEL_AVX512
-
-/*
- * A frame's bytes 12 to 43 as a record expects them, by the form of its target: which of the record's words lie
- * where (0-15: of the addresses, 16 and 17: the ports, 18: the zone, 19: protocol and version, 23: the status;
- * 20: zero), and what the others are. What has no place in a header lies where that has what differs from packet to
- * packet: length, identification, checksum.
- */
-struct mark_form {
-	uint16_t take[16];
-	uint16_t want[16];
-} __attribute__((aligned(64)));
-
-/* Words as they are loaded: the first byte is the low one. */
-#define MARK_FORM(proto, settled, from)                                                           \
-	{{20, 20, 18, 19, 20, 20, 23, 8 * (from), 8 * (from) + 1, 8 - 8 * (from), 9 - 8 * (from), \
-		 16 + (from), 17 - (from), 20, 20, 20},                                           \
-		{0x0008, 0x0045, 0, (proto) | 4 << 12, 0, (proto) << 8, (settled) | MARK_PROVEN,  \
-			0, 0, 0, 0, 0, 0, 0, 0, 0}}
-
-/* Of a header: type, version and length, fragment, protocol, addresses and ports. */
-static const uint16_t mark_header[16] __attribute__((aligned(32))) = {0xffff, 0x00ff, 0, 0, 0xff3f,
-	0xff00, 0, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0, 0, 0};
-
-/* And of the record: all but the wire, as a slot is of one, and of the status what is settled or not. */
-#define MARK_CARES(side)                                                                           \
-	{0xffff, 0xffff, 0xffff, 0xf0ff, 0xffff, 0xffff, MARK_SETTLED_CARES(side), 0xffff, 0xffff, \
-		0xffff, 0xffff, 0xffff, 0xffff, 0, 0, 0}
-static const uint16_t mark_cares[OFFLOAD_SIDES][16]
-	__attribute__((aligned(32))) = {MARK_CARES(0), MARK_CARES(1)};
-
-#elif SIMD_LEVEL >= SIMD_LEVEL_AVX2
-
-/*
- * The same by bytes, of a frame's bytes 10 to 41, in halves of 16 that keep to themselves. `take`: of the low half,
- * 0-3: the ports, 4-5: the zone, 6-7: protocol and version, 8-9: the status; of the high half 0-7: what of the
- * addresses is not zeros, 8-11: the ports; 128: zero.
- */
-struct mark_form {
-	uint8_t take[32];
-	uint8_t want[32];
-} __attribute__((aligned(64)));
-
-#define MARK_ZERO 128
-#define MARK_FORM(proto, settled, from)                                                            \
-	{{8, 9, MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO, 4, 5, MARK_ZERO, \
-		 MARK_ZERO, MARK_ZERO, MARK_ZERO, 6, 7, 4 * (from), 4 * (from) + 1,                \
-		 4 * (from) + 2, 4 * (from) + 3, 4 - 4 * (from), 5 - 4 * (from), 6 - 4 * (from),   \
-		 7 - 4 * (from), 8 + 2 * (from), 9 + 2 * (from), 10 - 2 * (from), 11 - 2 * (from), \
-		 MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO},                                      \
-		{((settled) | MARK_PROVEN) & 0xff, ((settled) | MARK_PROVEN) >> 8, 0x08, 0x00,     \
-			0x45, 0, 0, 0, 0, 0, 0, 0, 0, (proto), (proto), 4 << 4}}
-
-/* Of a header: type, version and length, fragment, protocol, addresses and ports. */
-static const uint8_t mark_header[32]
-	__attribute__((aligned(32))) = {0, 0, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0x3f, 0xff, 0, 0xff,
-		0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-
-/* And of the record: all but the wire, as a slot is of one, and of the status what is settled or not. */
-#define MARK_CARES(side)                                                                         \
-	{MARK_SETTLED_CARES(side) & 0xff, MARK_SETTLED_CARES(side) >> 8, 0xff, 0xff, 0xff, 0, 0, \
-		0, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff, 0xf0, 0xff, 0xff, 0xff, 0xff, 0xff,    \
-		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
-static const uint8_t mark_cares[OFFLOAD_SIDES][32]
-	__attribute__((aligned(32))) = {MARK_CARES(0), MARK_CARES(1)};
-
-#endif
-
-#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
-
-/* Forms are the end by side 0, the end by side 1, SLOT_TCP. */
-#define MARK_UDP_FORM(from) MARK_FORM(IPPROTO_UDP, MARK_SETTLED_UDP, from)
-#define MARK_TCP_FORM(from) MARK_FORM(IPPROTO_TCP, MARK_SETTLED_TCP, from)
-
-static const struct mark_form mark_forms[OFFLOAD_SIDES][1 << SLOT_FORM_BITS] = {
-	{MARK_UDP_FORM(0), MARK_UDP_FORM(1), MARK_UDP_FORM(0), MARK_UDP_FORM(1), MARK_TCP_FORM(0),
-		MARK_TCP_FORM(1), MARK_TCP_FORM(0), MARK_TCP_FORM(1)},
-	{MARK_UDP_FORM(0), MARK_UDP_FORM(0), MARK_UDP_FORM(1), MARK_UDP_FORM(1), MARK_TCP_FORM(0),
-		MARK_TCP_FORM(0), MARK_TCP_FORM(1), MARK_TCP_FORM(1)},
-};
-
-#endif
-
-#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
-
-static_assert(sizeof(struct mark_form) == 4 << MARK_FORM_SHIFT, "a form's place, by its bits");
-
-static __rte_always_inline const struct mark_form *mark_expected(
-	const struct mark_burst *burst, uintptr_t form)
-{
-	return (const void *)((const uint8_t *)burst->forms + 4 * form);
-}
-
-#endif
-
-#if SIMD_LEVEL >= SIMD_LEVEL_AVX512
-
-/*
- * Is the packet a common one, and one of the record's flow, from that end, and is the flow settled? The rest of an
- * IPv4 address is zeros. The record is read in the pieces that it is written in.
- */
-static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
-	const struct flow_record *record, const uint8_t *frame, uintptr_t form)
-{
-	const struct mark_form *expected = mark_expected(burst, form);
-	__m256i addresses = _mm256_loadu_si256((const void *)record->key.addr);
-	__m128i rest = _mm_insert_epi16(_mm_loadl_epi64((const void *)record->key.port),
-		(short)(record->status >> MARK_STATUS_SHIFT), 7);
-	__m256i header = _mm256_and_si256(_mm256_loadu_si256((const void *)(frame + 12)),
-		_mm256_load_si256((const void *)mark_header));
-	__m256i key = _mm256_permutex2var_epi16(addresses,
-		_mm256_load_si256((const void *)expected->take), _mm256_castsi128_si256(rest));
-	/* 0x96: the three of them xor-ed */
-	__m256i odd = _mm256_ternarylogic_epi32(
-		header, key, _mm256_load_si256((const void *)expected->want), 0x96);
-
-	return _mm256_testz_si256(odd, _mm256_load_si256((const void *)burst->cares));
-}
-
-#elif SIMD_LEVEL >= SIMD_LEVEL_AVX2
-
-/* The same. */
-static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
-	const struct flow_record *record, const uint8_t *frame, uintptr_t form)
-{
-	const struct mark_form *expected = mark_expected(burst, form);
-	__m128i rest = _mm_loadl_epi64((const void *)record->key.port);
-	__m128i addresses = _mm_insert_epi32(_mm_cvtsi32_si128((int)load_32(record->key.addr[0])),
-		(int)load_32(record->key.addr[1]), 1);
-	__m256i key = _mm256_inserti128_si256(
-		_mm256_castsi128_si256(
-			_mm_insert_epi16(rest, (short)(record->status >> MARK_STATUS_SHIFT), 4)),
-		_mm_unpacklo_epi64(addresses, rest), 1);
-	__m256i header = _mm256_and_si256(_mm256_loadu_si256((const void *)(frame + 10)),
-		_mm256_load_si256((const void *)mark_header));
-	__m256i odd = _mm256_xor_si256(
-		_mm256_xor_si256(header, _mm256_load_si256((const void *)expected->want)),
-		_mm256_shuffle_epi8(key, _mm256_load_si256((const void *)expected->take)));
-
-	return _mm256_testz_si256(odd, _mm256_load_si256((const void *)burst->cares));
-}
-
-#else
-
-static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
-	const struct flow_record *record, const uint8_t *frame, uintptr_t form)
-{
-	const uint8_t *header = frame + MARK_IPV4_OFFSET;
-	const unsigned from = form >> burst->from_shift & 1;
-	uint32_t ports = load_32(header + IPV4_LENGTH);
-	uint32_t turn = from << 4;
-	uint32_t both, tail;
-
-	if (unlikely(!mark_is_common(frame, form)))
-		return false;
-	memcpy(&both, &record->key.port[0], sizeof(both));
-	memcpy(&tail, &record->key.zone, sizeof(tail));
-	ports = ports << turn | ports >> ((32 - turn) & 31);
-
-	/* the rest of an IPv4 address is zeros; a slot is of one wire */
-	const uint32_t rest = (uint32_t)(FLOW_KEY_TAIL_IPV4 >> 32) | (uint32_t)header[9] << 16;
-	uint32_t src = load_32(header + 12) ^ load_32(record->key.addr[from]);
-	uint32_t dst = load_32(header + 16) ^ load_32(record->key.addr[!from]);
-
-	return ((src | dst | (ports ^ both) | ((tail ^ rest) & 0xf0ffffff)) == 0) &
-	       mark_is_settled(burst, record, form);
-}
-
-#endif
-
-static inline struct mark_burst mark_burst_of(unsigned port, uint64_t now_us)
-{
-	return (struct mark_burst){
-#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
-		.forms = mark_forms[port % 2],
-		.cares = mark_cares[port % 2],
-#endif
-		.side = port % 2,
-		.from_shift = MARK_FORM_SHIFT + port % 2,
-		.now_us = now_us & CLOCK_MAX_US,
-	};
-}
+#include "path/direct_form.h"
 
 #ifdef TCP_NUMBERS
 
-/* By itself: it is seldom asked. */
-static __rte_noinline bool mark_track_known(
-	struct flow_record *record, unsigned from, const uint8_t *header, size_t length)
+/* The length of both headers, by the byte that TCP's is in; more than any where it is too short. */
+static __rte_always_inline uint32_t mark_headers(const struct mark_burst *burst, uint8_t words)
 {
-	const struct tcp_segment tcp = tcp_fields(header, length);
-
-	if (!tcp_track_known(record, from, tcp))
-		return false;
-	record->tcp_flags[from] |= tcp.flags;
-	return true;
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
+	return burst->expect->tcp_headers[words];
+#else
+	(void)burst;
+	return words >= TCP_LENGTH << 2 ? IPV4_LENGTH + (words >> 4) * 4u : UINT16_MAX + 1;
+#endif
 }
 
-/* `length` is that of the segment with its header, or less than 0. */
-static __rte_always_inline bool mark_track(
-	struct flow_record *record, unsigned from, const uint8_t *header, int32_t length)
+/*
+ * The common segment, behind an IPv4 header without options. What is left is for account_plain(): to call it from here
+ * would take the registers from all others.
+ */
+static __rte_always_inline bool mark_track(const struct mark_burst *burst,
+	struct flow_record *record, uintptr_t form, const uint8_t *ip, uint32_t length)
 {
-	const __m128i turn = _mm_set_epi8(4, 5, 6, 7, 0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3);
-	/* header length, flags and window */
-	const uint32_t word = load_be32(header + 12);
-	const int32_t payload = length - (int32_t)(word >> 26 & 0x3c);
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
+	const struct tcp_places *places = &mark_expected(burst, form)->places;
+#else
+	const struct tcp_places *places = &tcp_places[mark_from(burst, form)];
+#endif
+	const uintptr_t from = mark_from(burst, form);
+	const uint8_t *header = ip + IPV4_LENGTH;
+	const uint8_t flags = header[13];
+	uint32_t payload;
 
-	if (unlikely(word < TCP_LENGTH << 26 || payload < 0 ||
-		     (word >> 16 & (TCP_UNUSUAL | TCP_ACK)) != TCP_ACK))
+	if (unlikely((flags & (TCP_UNUSUAL | TCP_ACK)) != TCP_ACK) ||
+		unlikely(__builtin_sub_overflow(length, mark_headers(burst, header[12]), &payload)))
 		return false;
 
-	__m128i numbers = _mm_shuffle_epi8(_mm_loadl_epi64((const void *)(header + 4)), turn);
+	__m128i numbers = tcp_numbers_on_wire(header + 4, places);
 
-	if (unlikely(!tcp_moves_on(record, from, numbers, (uint32_t)payload, word & UINT16_MAX)))
-		return mark_track_known(record, from, header, (size_t)length);
-	record->tcp_flags[from] |= header[13];
+	if (unlikely(!tcp_moves_on(record, from, places, numbers, payload, load_be16(header + 14))))
+		return false;
+	record->tcp_flags[from] |= (uint8_t)flags;
 	return true;
 }
 
 #else
 
-static __rte_always_inline bool mark_track(
-	struct flow_record *record, unsigned from, const uint8_t *header, int32_t length)
+static __rte_always_inline bool mark_track(const struct mark_burst *burst,
+	struct flow_record *record, uintptr_t form, const uint8_t *ip, uint32_t length)
 {
-	const int32_t header_length = (int32_t)tcp_header_length(header);
+	const uintptr_t from = mark_from(burst, form);
+	const uint8_t *header = ip + IPV4_LENGTH;
+	const uint32_t header_length = (uint32_t)tcp_header_length(header);
 
-	if (unlikely(header_length < TCP_LENGTH || length < header_length))
+	if (unlikely(header_length < TCP_LENGTH || length < IPV4_LENGTH + header_length))
 		return false;
 
-	const struct tcp_segment tcp = tcp_fields(header, (size_t)length);
+	const struct tcp_segment tcp = tcp_fields(header, (size_t)length - IPV4_LENGTH);
 
-	if (unlikely(!tcp_track_settled(record, from, &tcp)))
+	if (unlikely(!tcp_track_settled(record, (unsigned)from, &tcp)))
 		return false;
 	record->tcp_flags[from] |= tcp.flags;
 	return true;
@@ -339,12 +76,11 @@ static __rte_always_inline bool mark_account(const struct mark_burst *burst,
 	struct flow_record *record, uint32_t bytes, const uint8_t *frame, uintptr_t form)
 {
 	const uint8_t *header = frame + MARK_IPV4_OFFSET;
-	const unsigned from = form >> burst->from_shift & 1;
+	const uintptr_t from = mark_from(burst, form);
 	const uint32_t length = load_be16(header + 2);
 
 	if (form & MARK_TCP) {
-		if (unlikely(!mark_track(
-			    record, from, header + IPV4_LENGTH, (int32_t)length - IPV4_LENGTH)))
+		if (unlikely(!mark_track(burst, record, form, header, length)))
 			return false;
 	} else if (unlikely(length < IPV4_LENGTH + sizeof(uint32_t))) {
 		return false;
@@ -367,13 +103,12 @@ static __rte_always_inline bool mark_account(const struct mark_burst *burst,
  * Accounts a packet whose mark names that record, if it is of the flow and nothing but counted. `trust`: it is
  * not held against the record. Else false, with nothing changed.
  */
-static __rte_always_inline bool mark_packet(const struct mark_burst *burst, mark_named named,
-	const struct rte_mbuf *packet, uint64_t *bytes, bool trust)
+static __rte_always_inline bool mark_packet(
+	const struct mark_burst *burst, mark_named named, const struct rte_mbuf *packet, bool trust)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(packet, const uint8_t *);
 	struct flow_record *record = mark_record(named);
 	const uintptr_t form = mark_form_of(named);
-	const uint32_t length = packet->pkt_len;
 
 	/* frames are 60 bytes at least */
 	if (unlikely(packet->data_len < MARK_LEAST))
@@ -381,8 +116,5 @@ static __rte_always_inline bool mark_packet(const struct mark_burst *burst, mark
 	if (trust ? unlikely(!mark_is_common(frame, form) || !mark_is_settled(burst, record, form))
 		  : unlikely(!mark_fits(burst, record, frame, form)))
 		return false;
-	if (unlikely(!mark_account(burst, record, length, frame, form)))
-		return false;
-	*bytes += length;
-	return true;
+	return likely(mark_account(burst, record, packet->pkt_len, frame, form));
 }

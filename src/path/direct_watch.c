@@ -272,69 +272,70 @@ struct row {
 };
 
 /*
- * Packets with marks up to the first that is more than counted: says where that is, and adds up the bytes of those
- * before it. With a row of packets the loop has every register to itself.
+ * Packets with marks up to the first that is more than counted: says how many are left from there on. With a row of
+ * packets the loop has every register to itself, and it has none to spare.
  */
 static __rte_always_inline unsigned account_each(uint64_t now_us, const struct row *row,
-	unsigned begin, unsigned end, uint64_t *bytes, unsigned side, bool trust)
+	unsigned begin, unsigned end, unsigned side, bool trust)
 {
 	const struct mark_burst marks = mark_burst_of(side, now_us);
-	const struct row of = *row;
-	uint64_t sum = 0;
-	unsigned i;
+	struct rte_mbuf *const *packet = &row->packet[end];
+	const mark_named *named = &row->named[end];
+	ptrdiff_t i;
 
-	for (i = begin; i < end; i++) {
-		if (unlikely(of.named[i] == NULL) ||
-			unlikely(!mark_packet(&marks, of.named[i], of.packet[i], &sum, trust)))
+	for (i = (ptrdiff_t)begin - (ptrdiff_t)end; i != 0; i++) {
+		if (unlikely(named[i] == NULL) ||
+			unlikely(!mark_packet(&marks, named[i], packet[i], trust)))
 			break;
 	}
-	*bytes += sum;
-	return i;
+	return (unsigned)-i;
 }
 
 /* The side is a constant in the loop. */
 static __rte_noinline unsigned account_row_0(
-	uint64_t now_us, const struct row *row, unsigned begin, unsigned end, uint64_t *bytes)
+	uint64_t now_us, const struct row *row, unsigned begin, unsigned end)
 {
-	return account_each(now_us, row, begin, end, bytes, 0, false);
+	return account_each(now_us, row, begin, end, 0, false);
 }
 
 static __rte_noinline unsigned account_row_1(
-	uint64_t now_us, const struct row *row, unsigned begin, unsigned end, uint64_t *bytes)
+	uint64_t now_us, const struct row *row, unsigned begin, unsigned end)
 {
-	return account_each(now_us, row, begin, end, bytes, 1, false);
+	return account_each(now_us, row, begin, end, 1, false);
 }
 
-static __rte_noinline unsigned trust_row(uint64_t now_us, const struct row *row, unsigned begin,
-	unsigned end, uint64_t *bytes, unsigned side)
+static __rte_noinline unsigned trust_row(
+	uint64_t now_us, const struct row *row, unsigned begin, unsigned end, unsigned side)
 {
-	return account_each(now_us, row, begin, end, bytes, side, true);
+	return account_each(now_us, row, begin, end, side, true);
 }
 
 /*
  * A row of packets with marks of this worker's numbers, which may name nobody; says where the first is that is
- * not plain. Adds up the bytes of those before it.
+ * not plain.
  */
 static inline unsigned account_named(struct station *station, struct direct_burst *burst,
-	const struct row *row, unsigned n, uint64_t *bytes, struct direct_exceptions *exceptions)
+	const struct row *row, unsigned n, struct direct_exceptions *exceptions)
 {
 	const uint64_t now_us = station->worker.shard->now_us;
 	const unsigned side = burst->rx->port % 2;
 
 	for (unsigned i = 0; i < n; i++) {
+		unsigned left;
+
 		if (unlikely(burst->trusted))
-			i = trust_row(now_us, row, i, n, bytes, side);
+			left = trust_row(now_us, row, i, n, side);
 		else if (side == 0)
-			i = account_row_0(now_us, row, i, n, bytes);
+			left = account_row_0(now_us, row, i, n);
 		else
-			i = account_row_1(now_us, row, i, n, bytes);
-		if (likely(i == n))
+			left = account_row_1(now_us, row, i, n);
+		if (likely(left == 0))
 			break;
+		i = n - left;
 		const unsigned place = row->place == NULL ? i : row->place[i];
 
 		if (!account_rare(station, burst, place, row->named[i], exceptions))
 			return i;
-		*bytes += row->packet[i]->pkt_len;
 	}
 	return n;
 }
@@ -357,11 +358,12 @@ static inline void account_found(struct station *station, struct direct_burst *b
 	}
 }
 
-/* Packets with marks from the front, as many as there are; their records are on their way. */
+/* Packets with marks from the front, as many as there are; their records are on their way, their bytes added up. */
 static __rte_noinline unsigned fetch_front(const struct slots *of,
 	const struct flow_record *records, struct direct_burst *burst, unsigned n)
 {
 	const struct slots slots = *of;
+	uint64_t bytes = 0;
 	unsigned i;
 
 	for (i = 0; i < n; i++) {
@@ -375,7 +377,9 @@ static __rte_noinline unsigned fetch_front(const struct slots *of,
 		direct_fetch(&packet, 1);
 		burst->named[i] = resolve(&slots, records, number, position, judge_mark(packet));
 		mark_fetch(records, position, burst->named[i]);
+		bytes += packet->pkt_len;
 	}
+	burst->bytes = bytes;
 	burst->marked = i == 0 ? 0 : UINT64_MAX >> (64 - i);
 	return i;
 }
@@ -392,8 +396,11 @@ static unsigned account_front(struct station *station, unsigned n, struct direct
 			station->worker.shard->table.records, burst, n);
 
 	const struct row row = {.packet = burst->packet, .named = burst->named};
+	const unsigned done = account_named(station, burst, &row, fetched, exceptions);
 
-	return account_named(station, burst, &row, fetched, &burst->bytes, exceptions);
+	for (unsigned i = done; i < fetched; i++)
+		burst->bytes -= burst->packet[i]->pkt_len;
+	return done;
 }
 
 /*
@@ -404,8 +411,7 @@ static unsigned account_sorted(struct station *station, struct direct_burst *bur
 	struct direct_exceptions *exceptions)
 {
 	const struct row row = {.packet = burst->row, .named = burst->named, .place = burst->place};
-	uint64_t counted = 0; /* have been when they came */
-	unsigned done = account_named(station, burst, &row, burst->n_row, &counted, exceptions);
+	unsigned done = account_named(station, burst, &row, burst->n_row, exceptions);
 	unsigned n = likely(done == burst->n_row) ? burst->n : burst->place[done];
 	uint64_t others = n == 0 ? 0 : ~burst->marked & UINT64_MAX >> (64 - n);
 	unsigned up = 0;

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The common marked packet: TCP or UDP over IPv4 without tags, options or fragments. It is compared with the
+ * record that its mark names as it lies in the frame, and no key is made of it. Here is what a mark leads to, and the
+ * comparison; direct_mark.h has what follows from it. For the short way's watching walk, which is compiled once per
+ * SIMD level.
+ */
+
+#include <netinet/in.h>
+
+#include "flow/account.h"
+#include "offload/slots.h"
+#include "packet/extract_common.h"
+
+#define MARK_IPV4_OFFSET ETHERNET_LENGTH
+#define MARK_UPPER_OFFSET (ETHERNET_LENGTH + IPV4_LENGTH)
+#define MARK_LEAST (MARK_UPPER_OFFSET + TCP_LENGTH)
+
+/*
+ * What a mark leads to: its record, and in the bits that are zeros in such an address the form of its packets
+ * (offload/slots.h). NULL: nobody.
+ */
+typedef const void *mark_named;
+
+#define MARK_FORM_SHIFT 4
+#define MARK_TCP (SLOT_TCP << MARK_FORM_SHIFT)
+static_assert(
+	sizeof(struct flow_record) == 1 << (MARK_FORM_SHIFT + SLOT_FORM_BITS), "no bit is lost");
+static_assert(MARK_TCP == offsetof(struct flow_record, bytes_high),
+	"what is named is in the last line that its packets need: mark_fetch()");
+
+static __rte_always_inline mark_named mark_named_of(
+	const struct flow_record *records, uint32_t position, uint32_t form)
+{
+	return (const uint8_t *)&records[position] + (form << MARK_FORM_SHIFT);
+}
+
+static __rte_always_inline uintptr_t mark_form_of(mark_named named)
+{
+	return (uintptr_t)named & ((1 << SLOT_FORM_BITS) - 1) << MARK_FORM_SHIFT;
+}
+
+/* A record's lines are on their way: the second one, too, where it is TCP. */
+static __rte_always_inline void mark_fetch(
+	const struct flow_record *records, uint32_t position, mark_named named)
+{
+	rte_prefetch0(&records[position]);
+	rte_prefetch0(named);
+}
+
+static __rte_always_inline struct flow_record *mark_record(mark_named named)
+{
+	return (struct flow_record *)RTE_PTR_ALIGN_FLOOR(
+		(uintptr_t)named, sizeof(struct flow_record));
+}
+
+/* What packets of a burst are compared with, beside their records. */
+struct mark_burst {
+	const struct mark_expect *expect; /* of the side that they came in by */
+	const void *cares;		  /* the same */
+	unsigned from_shift;		  /* to the end that they come from, in a form */
+	unsigned side;
+	uint64_t now_us; /* 48 bits */
+};
+
+/*
+ * A record's status, its highest 16 bits: see struct flow_record. A flow is settled when it is in the phase that it
+ * stays in until it ends, and its rule is proven: then a packet of it is nothing but counted.
+ */
+#define MARK_STATUS_SHIFT 48
+#define MARK_SETTLED_UDP FLOW_REPLIED
+#define MARK_SETTLED_TCP (FLOW_ESTABLISHED | 3 << 5)
+#define MARK_SETTLED_CARES(side) (15 | 3 << 5 | 7 << (8 + OFFLOAD_STATE_BITS * (side)))
+#define MARK_PROVEN (OFFLOAD_PROVEN << 8 | OFFLOAD_PROVEN << (8 + OFFLOAD_STATE_BITS))
+
+/* Is the packet a common one, and of the protocol that its mark says? */
+static __rte_always_inline bool mark_is_common(const uint8_t *frame, uintptr_t form)
+{
+	uint32_t type = load_be32(frame + 12) >> 8; /* and IP's version and header length */
+	uint32_t fragment = load_be16(frame + 20) & 0x3fff;
+	uint32_t proto = form & MARK_TCP ? IPPROTO_TCP : IPPROTO_UDP;
+
+	return ((type ^ 0x080045) | fragment | (proto ^ frame[MARK_IPV4_OFFSET + 9])) == 0;
+}
+
+/* Of common packets. */
+static __rte_always_inline bool mark_is_settled(
+	const struct mark_burst *burst, const struct flow_record *record, uintptr_t form)
+{
+	unsigned status = (unsigned)(record->status >> MARK_STATUS_SHIFT);
+	unsigned want = form & MARK_TCP ? MARK_SETTLED_TCP : MARK_SETTLED_UDP;
+
+	return ((status ^ (want | MARK_PROVEN)) & MARK_SETTLED_CARES(burst->side)) == 0;
+}
+
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX512
+
+/*
+ * A frame's bytes 12 to 43 as a record expects them, by the form of its target: which of the record's words lie
+ * where (0-15: of the addresses, 16 and 17: the ports, 18: the zone, 19: protocol and version, 23: the status;
+ * 20: zero), and what the others are. What has no place in a header lies where that has what differs from packet to
+ * packet: length, identification, checksum.
+ */
+struct mark_form {
+	uint16_t take[16];
+	uint16_t want[15];
+	uint16_t from; /* the end that the packet comes from: nobody cares for it there */
+	struct tcp_places places;
+} __attribute__((aligned(64)));
+
+/* Words as they are loaded: the first byte is the low one. */
+#define MARK_FORM(proto, settled, from)                                                           \
+	{{20, 20, 18, 19, 20, 20, 23, 8 * (from), 8 * (from) + 1, 8 - 8 * (from), 9 - 8 * (from), \
+		 16 + (from), 17 - (from), 20, 20, 20},                                           \
+		{0x0008, 0x0045, 0, (proto) | 4 << 12, 0, (proto) << 8, (settled) | MARK_PROVEN,  \
+			0, 0, 0, 0, 0, 0, 0, 0},                                                  \
+		from, TCP_PLACES_##from}
+
+/* Of a header: type, version and length, fragment, protocol, addresses and ports. */
+static const uint16_t mark_header[16] __attribute__((aligned(32))) = {0xffff, 0x00ff, 0, 0, 0xff3f,
+	0xff00, 0, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0, 0, 0};
+
+/* And of the record: all but the wire, as a slot is of one, and of the status what is settled or not. */
+#define MARK_CARES(side)                                                                           \
+	{0xffff, 0xffff, 0xffff, 0xf0ff, 0xffff, 0xffff, MARK_SETTLED_CARES(side), 0xffff, 0xffff, \
+		0xffff, 0xffff, 0xffff, 0xffff, 0, 0, 0}
+static const uint16_t mark_cares[OFFLOAD_SIDES][16]
+	__attribute__((aligned(32))) = {MARK_CARES(0), MARK_CARES(1)};
+
+#elif SIMD_LEVEL >= SIMD_LEVEL_AVX2
+
+/*
+ * The same by bytes, of a frame's bytes 10 to 41, in halves of 16 that keep to themselves. `take`: of the low half,
+ * 0-3: the ports, 4-5: the zone, 6-7: protocol and version, 8-9: the status; of the high half 0-7: what of the
+ * addresses is not zeros, 8-11: the ports; 128: zero.
+ */
+struct mark_form {
+	uint8_t take[32];
+	uint8_t want[30];
+	uint16_t from; /* the end that the packet comes from: nobody cares for it there */
+	struct tcp_places places;
+} __attribute__((aligned(64)));
+
+#define MARK_ZERO 128
+#define MARK_FORM(proto, settled, from)                                                            \
+	{{8, 9, MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO, 4, 5, MARK_ZERO, \
+		 MARK_ZERO, MARK_ZERO, MARK_ZERO, 6, 7, 4 * (from), 4 * (from) + 1,                \
+		 4 * (from) + 2, 4 * (from) + 3, 4 - 4 * (from), 5 - 4 * (from), 6 - 4 * (from),   \
+		 7 - 4 * (from), 8 + 2 * (from), 9 + 2 * (from), 10 - 2 * (from), 11 - 2 * (from), \
+		 MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO},                                      \
+		{((settled) | MARK_PROVEN) & 0xff, ((settled) | MARK_PROVEN) >> 8, 0x08, 0x00,     \
+			0x45, 0, 0, 0, 0, 0, 0, 0, 0, (proto), (proto), 4 << 4},                   \
+		from, TCP_PLACES_##from}
+
+/* Of a header: type, version and length, fragment, protocol, addresses and ports. */
+static const uint8_t mark_header[32]
+	__attribute__((aligned(32))) = {0, 0, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0x3f, 0xff, 0, 0xff,
+		0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+/* And of the record: all but the wire, as a slot is of one, and of the status what is settled or not. */
+#define MARK_CARES(side)                                                                         \
+	{MARK_SETTLED_CARES(side) & 0xff, MARK_SETTLED_CARES(side) >> 8, 0xff, 0xff, 0xff, 0, 0, \
+		0, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff, 0xf0, 0xff, 0xff, 0xff, 0xff, 0xff,    \
+		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+static const uint8_t mark_cares[OFFLOAD_SIDES][32]
+	__attribute__((aligned(32))) = {MARK_CARES(0), MARK_CARES(1)};
+
+#endif
+
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
+
+/* Forms are the end by side 0, the end by side 1, SLOT_TCP. */
+#define MARK_UDP_FORM(from) MARK_FORM(IPPROTO_UDP, MARK_SETTLED_UDP, from)
+#define MARK_TCP_FORM(from) MARK_FORM(IPPROTO_TCP, MARK_SETTLED_TCP, from)
+
+/* By the byte that a TCP header's length is in: what it takes with that of IPv4; of one too short more than any has. */
+#define MARK_HEADERS(words) [(words) << 4 ...((words) << 4 | 15)] = IPV4_LENGTH + 4 * (words)
+#define MARK_ALL_HEADERS                \
+	{[0 ... 0x4f] = UINT16_MAX + 1, \
+		MARK_HEADERS(5),        \
+		MARK_HEADERS(6),        \
+		MARK_HEADERS(7),        \
+		MARK_HEADERS(8),        \
+		MARK_HEADERS(9),        \
+		MARK_HEADERS(10),       \
+		MARK_HEADERS(11),       \
+		MARK_HEADERS(12),       \
+		MARK_HEADERS(13),       \
+		MARK_HEADERS(14),       \
+		MARK_HEADERS(15)}
+
+/* All that is looked up of a packet, by the side that it came in by: in one place, as each place takes a register. */
+static const struct mark_expect {
+	struct mark_form form[1 << SLOT_FORM_BITS];
+	uint32_t tcp_headers[UINT8_MAX + 1];
+} mark_expects[OFFLOAD_SIDES] = {
+	{{MARK_UDP_FORM(0), MARK_UDP_FORM(1), MARK_UDP_FORM(0), MARK_UDP_FORM(1), MARK_TCP_FORM(0),
+		 MARK_TCP_FORM(1), MARK_TCP_FORM(0), MARK_TCP_FORM(1)},
+		MARK_ALL_HEADERS},
+	{{MARK_UDP_FORM(0), MARK_UDP_FORM(0), MARK_UDP_FORM(1), MARK_UDP_FORM(1), MARK_TCP_FORM(0),
+		 MARK_TCP_FORM(0), MARK_TCP_FORM(1), MARK_TCP_FORM(1)},
+		MARK_ALL_HEADERS},
+};
+
+static_assert(sizeof(struct mark_form) == 8 << MARK_FORM_SHIFT, "a form's place, by its bits");
+
+static __rte_always_inline const struct mark_form *mark_expected(
+	const struct mark_burst *burst, uintptr_t form)
+{
+	return (const void *)((const uint8_t *)burst->expect->form + 8 * form);
+}
+
+#endif
+
+/* The end that packets of a form come from. */
+static __rte_always_inline uintptr_t mark_from(const struct mark_burst *burst, uintptr_t form)
+{
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
+	return mark_expected(burst, form)->from;
+#else
+	return form >> burst->from_shift & 1;
+#endif
+}
+
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX512
+
+/*
+ * Is the packet a common one, and one of the record's flow, from that end, and is the flow settled? The rest of an
+ * IPv4 address is zeros. The record is read in the pieces that it is written in.
+ */
+static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
+	const struct flow_record *record, const uint8_t *frame, uintptr_t form)
+{
+	const struct mark_form *expected = mark_expected(burst, form);
+	__m256i addresses = _mm256_loadu_si256((const void *)record->key.addr);
+	__m128i rest = _mm_insert_epi16(_mm_loadl_epi64((const void *)record->key.port),
+		(short)(record->status >> MARK_STATUS_SHIFT), 7);
+	__m256i header = _mm256_and_si256(_mm256_loadu_si256((const void *)(frame + 12)),
+		_mm256_load_si256((const void *)mark_header));
+	__m256i key = _mm256_permutex2var_epi16(addresses,
+		_mm256_load_si256((const void *)expected->take), _mm256_castsi128_si256(rest));
+	/* 0x96: the three of them xor-ed */
+	__m256i odd = _mm256_ternarylogic_epi32(
+		header, key, _mm256_load_si256((const void *)expected->want), 0x96);
+
+	return _mm256_testz_si256(odd, _mm256_load_si256((const void *)burst->cares));
+}
+
+#elif SIMD_LEVEL >= SIMD_LEVEL_AVX2
+
+/* The same. */
+static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
+	const struct flow_record *record, const uint8_t *frame, uintptr_t form)
+{
+	const struct mark_form *expected = mark_expected(burst, form);
+	__m128i rest = _mm_loadl_epi64((const void *)record->key.port);
+	__m128i addresses = _mm_insert_epi32(_mm_cvtsi32_si128((int)load_32(record->key.addr[0])),
+		(int)load_32(record->key.addr[1]), 1);
+	__m256i key = _mm256_inserti128_si256(
+		_mm256_castsi128_si256(
+			_mm_insert_epi16(rest, (short)(record->status >> MARK_STATUS_SHIFT), 4)),
+		_mm_unpacklo_epi64(addresses, rest), 1);
+	__m256i header = _mm256_and_si256(_mm256_loadu_si256((const void *)(frame + 10)),
+		_mm256_load_si256((const void *)mark_header));
+	__m256i odd = _mm256_xor_si256(
+		_mm256_xor_si256(header, _mm256_load_si256((const void *)expected->want)),
+		_mm256_shuffle_epi8(key, _mm256_load_si256((const void *)expected->take)));
+
+	return _mm256_testz_si256(odd, _mm256_load_si256((const void *)burst->cares));
+}
+
+#else
+
+static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
+	const struct flow_record *record, const uint8_t *frame, uintptr_t form)
+{
+	const uint8_t *header = frame + MARK_IPV4_OFFSET;
+	const uintptr_t from = mark_from(burst, form);
+	uint32_t ports = load_32(header + IPV4_LENGTH);
+	uint32_t turn = (uint32_t)from << 4;
+	uint32_t both, tail;
+
+	if (unlikely(!mark_is_common(frame, form)))
+		return false;
+	memcpy(&both, &record->key.port[0], sizeof(both));
+	memcpy(&tail, &record->key.zone, sizeof(tail));
+	ports = ports << turn | ports >> ((32 - turn) & 31);
+
+	/* the rest of an IPv4 address is zeros; a slot is of one wire */
+	const uint32_t rest = (uint32_t)(FLOW_KEY_TAIL_IPV4 >> 32) | (uint32_t)header[9] << 16;
+	uint32_t src = load_32(header + 12) ^ load_32(record->key.addr[from]);
+	uint32_t dst = load_32(header + 16) ^ load_32(record->key.addr[!from]);
+
+	return ((src | dst | (ports ^ both) | ((tail ^ rest) & 0xf0ffffff)) == 0) &
+	       mark_is_settled(burst, record, form);
+}
+
+#endif
+
+static inline struct mark_burst mark_burst_of(unsigned port, uint64_t now_us)
+{
+	return (struct mark_burst){
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
+		.expect = &mark_expects[port % 2],
+		.cares = mark_cares[port % 2],
+#endif
+		.side = port % 2,
+		.from_shift = MARK_FORM_SHIFT + port % 2,
+		.now_us = now_us & CLOCK_MAX_US,
+	};
+}
