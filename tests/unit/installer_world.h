@@ -126,6 +126,16 @@ static inline struct installer_answer world_do(
 	return answer;
 }
 
+/* Whether a rule got its place; else the place is not known to be empty yet. */
+static inline bool world_is_put(uint32_t place)
+{
+	assert_true(world_ask(0, INSTALLER_INSERT, place));
+	struct installer_answer answer = world_answer(0);
+
+	assert_true(answer.result == 0 || answer.result == -EAGAIN);
+	return answer.result == 0;
+}
+
 static inline void world_change(enum change_kind kind, uint8_t reason)
 {
 	struct offload_change change = {.kind = CHANGE_N_KINDS};

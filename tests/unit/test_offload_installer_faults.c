@@ -97,9 +97,8 @@ static void what_is_never_answered_is_given_up(void **state)
 	assert_int_equal(fake.log[1].op, PROVIDER_REMOVE);
 	assert_int_equal(fake.log[1].place, 7);
 	/* its removal is the installer's own matter */
-	world_until(installer_counters(world)->under_way == 0);
+	world_until(world_is_put(7));
 	assert_int_equal(installer_counters(world)->done[INSTALLER_REMOVE], 0);
-	world_do(0, INSTALLER_INSERT, 7, 0);
 	assert_int_equal(installer_counters(world)->rules, 1);
 	/* what is told now is nobody's */
 	fake_tell(7, PROVIDER_INSERT, -EIO);
@@ -114,16 +113,6 @@ static void what_is_never_answered_is_given_up(void **state)
 }
 
 /* Not even the removal is answered: others are refused the place, until it is. */
-/* Whether a rule got its place; else the place is not known to be empty yet. */
-static bool is_put(uint32_t place)
-{
-	assert_true(world_ask(0, INSTALLER_INSERT, place));
-	struct installer_answer answer = world_answer(0);
-
-	assert_true(answer.result == 0 || answer.result == -EAGAIN);
-	return answer.result == 0;
-}
-
 static void a_place_that_is_not_known_to_be_empty_is_not_given(void **state)
 {
 	(void)state;
@@ -146,7 +135,7 @@ static void a_place_that_is_not_known_to_be_empty_is_not_given(void **state)
 	assert_int_equal(fake.log[2].op, PROVIDER_REMOVE);
 	hold_answers(false);
 	/* where this took long the removal was given up once more, and is asked for again */
-	world_until(is_put(7));
+	world_until(world_is_put(7));
 	world_end();
 }
 
