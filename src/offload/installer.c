@@ -150,12 +150,15 @@ bool installer_ask(
 {
 	struct desk *desk = &installer->desk[worker];
 
-	if (desk->n_out >= INSTALLER_UNDER_WAY || !installer_ready(installer) ||
+	if (desk->n_out >= INSTALLER_UNDER_WAY ||
+		(request->op == INSTALLER_COUNT && desk->n_counts >= INSTALLER_COUNTS) ||
+		!installer_ready(installer) ||
 		atomic_load_explicit(&installer->stopping, memory_order_relaxed))
 		return false;
 	/* each mailbox has room for all that may be under way */
 	mailbox_push(desk->asked[request->op], request, 1);
 	desk->n_out++;
+	desk->n_counts += request->op == INSTALLER_COUNT;
 	return true;
 }
 
@@ -189,7 +192,14 @@ unsigned installer_answers(struct installer *installer, unsigned worker,
 	if (done && n == 0 && desk->n_out > 0)
 		n = answer_the_rest(desk, answers, max);
 	desk->n_out -= n;
+	for (unsigned i = 0; i < n; i++)
+		desk->n_counts -= answers[i].op == INSTALLER_COUNT;
 	return n;
+}
+
+uint32_t installer_count_us(const struct installer *installer)
+{
+	return 1 + atomic_load_explicit(&installer->count_16us, memory_order_relaxed) / 16;
 }
 
 bool installer_ready(const struct installer *installer)

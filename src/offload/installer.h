@@ -55,6 +55,8 @@
 
 #define INSTALLER_MAX_WORKERS SHARE_MAX_WORKERS
 #define INSTALLER_UNDER_WAY 1024
+/* Of these, counters that are asked for: who reads many of them is to keep room for inserts and deletes. */
+#define INSTALLER_COUNTS (INSTALLER_UNDER_WAY / 4 * 3)
 
 enum installer_op {
 	INSTALLER_INSERT,
@@ -145,6 +147,9 @@ unsigned installer_answers(struct installer *installer, unsigned worker,
  * Any thread. Until the port is ready everything of what it does is zero; later trials may grant more kinds of flows,
  * and never take one back. What was told is good for the installer's life, and may be old the next moment.
  */
+/* About how many us the call for a counter takes, rounded up. Any thread. */
+uint32_t installer_count_us(const struct installer *installer);
+
 bool installer_ready(const struct installer *installer);
 const struct provider_abilities *installer_abilities(const struct installer *installer);
 /* When the port is tried again, clock of the run; 0: it is not to be. */

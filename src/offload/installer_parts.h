@@ -61,11 +61,14 @@ struct place_state {
 
 /* Of one worker. The worker hands in and takes out, the thread the other way round. */
 struct desk {
-	_Alignas(128) unsigned n_out; /* the worker's: asked, answer not taken */
+	/* the worker's: asked, answer not taken, and of these how many counters */
+	_Alignas(128) unsigned n_out;
+	unsigned n_counts;
 	_Alignas(128) struct mailbox *asked[INSTALLER_N_OPS];
 	struct mailbox *answered;
 	_Alignas(128) struct installer_request held; /* the thread's: the NIC's queue was full */
 	uint64_t held_us;			     /* since when; 0: none */
+	int64_t counts_us; /* the thread's: for so long counters go before all else */
 };
 
 struct installer {
@@ -92,6 +95,8 @@ struct installer {
 	uint32_t free, oldest, newest;
 	uint32_t in_time; /* the first of those under way that is not late yet */
 	uint32_t n_awaited, n_late, n_own;
+	_Atomic uint32_t
+		count_16us; /* what the call for a counter takes on average, in sixteenths */
 	uint32_t n_orphans, orphan; /* places that have one, and where the next look begins */
 	uint64_t orphans_us;	    /* when they are taken back again */
 	bool stalled;
