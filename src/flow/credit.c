@@ -45,16 +45,19 @@ void flow_shard_credit_report(
 	shard->counters.reported_bytes += credit->bytes;
 }
 
-void flow_shard_end_silent(struct flow_shard *shard, uint32_t position)
+uint64_t flow_shard_end_silent(struct flow_shard *shard, uint32_t position)
 {
 	const struct flow_record *record = flow_table_record(&shard->table, position);
 	uint32_t timeout = flow_idle_timeout(
 		&shard->config.timeouts, (enum flow_state)record->state, record->key.proto);
 
-	if (record->last_seen_us + timeout * CLOCK_US_PER_S > shard->now_us)
-		return;
+	const uint64_t over_us = record->last_seen_us + timeout * CLOCK_US_PER_S;
+
+	if (over_us > shard->now_us)
+		return over_us - shard->now_us;
 	flow_age_unfile(shard, position, flow_record_phase(record));
 	flow_end_record(shard, position, flow_end_reason(record, FLOW_END_IDLE));
+	return 0;
 }
 
 void flow_shard_close_unseen(struct flow_shard *shard, uint32_t position)

@@ -25,9 +25,10 @@ void flow_shard_credit_report(
 
 /*
  * Nothing came of a flow that perhaps only the NIC sees: it ends, as idle, when its time is over. The second that its
- * wheel looks at it in may be long past, as what its packets are credited with is when they were told.
+ * wheel looks at it in may be long past, as what its packets are credited with is when they were told. Says how many us
+ * it has left; 0: it has ended, and its record is gone.
  */
-void flow_shard_end_silent(struct flow_shard *shard, uint32_t position);
+uint64_t flow_shard_end_silent(struct flow_shard *shard, uint32_t position);
 
 /*
  * A connection that both ends have closed, while packets of it went by the NIC alone, the last of them unseen: these

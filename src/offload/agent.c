@@ -31,6 +31,7 @@ int agent_create(struct agent **out, const struct agent_config *config)
 		agent->port[i].installer = config->installer[i];
 		agent->port[i].limit = FIRST_LIMIT;
 		agent->port[i].room_step = 1;
+		agent->port[i].read_us = AGENT_READ_US;
 		/* each worker has its part; it is not less than one */
 		agent->port[i].budget.per_s =
 			config->rules_per_s / config->n_workers +
@@ -303,12 +304,26 @@ static void counted(const struct agent_at *at, const struct installer_answer *an
 	watch_counter(at, answer->packets, now + AGENT_NIC_AHEAD, rate);
 }
 
+/* What answers are about is on its way: of many flows in the NIC each line would be waited for by itself. */
+static void fetch_answered(
+	struct agent *agent, unsigned port, const struct installer_answer *answers, unsigned n)
+{
+	const struct agent_wire *wire = &agent->wire[agent_wire_of(port)];
+
+	for (unsigned i = 0; i < n; i++)
+		agent_fetch_side(wire, answers[i].place - wire->slots.first, port % 2);
+	for (unsigned i = 0; i < n; i++)
+		agent_fetch_record(
+			agent, slots_slot(&wire->slots, answers[i].place - wire->slots.first));
+}
+
 void agent_answers(struct agent *agent, unsigned port)
 {
 	struct installer_answer answers[32];
 	unsigned n = installer_answers(
 		agent->port[port].installer, agent->config.worker, answers, RTE_DIM(answers));
 
+	fetch_answered(agent, port, answers, n);
 	for (unsigned i = 0; i < n; i++) {
 		const struct slots *slots = &agent->wire[agent_wire_of(port)].slots;
 		struct agent_at at = agent_at_slot(agent, port, answers[i].place - slots->first);

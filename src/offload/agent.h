@@ -78,8 +78,11 @@ struct agent_config {
 	void (*tell)(void *context, const struct offload_change *change);
 	/* the record or report is to have these */
 	void (*credit)(void *context, const struct agent_credit *credit);
-	/* the NIC has seen no packet of that record's direction since it was asked before */
-	void (*silent)(void *context, uint32_t position);
+	/*
+	 * The NIC has seen no packet of that record's direction since it was asked before. Says in how many us the flow
+	 * would end of that; 0: it has, and its record is gone
+	 */
+	uint64_t (*silent)(void *context, uint32_t position);
 	/* a report that agent_ended() held back */
 	void (*release)(void *context, const struct flow_report *report);
 	void *context;
@@ -122,7 +125,7 @@ struct agent_wire {
 	uint32_t soon[AGENT_SOON];
 	/* full offload (offload/agent_full.h); NULL without */
 	struct agent_full *full; /* beside each slot */
-	struct agent_fast *fast;
+	struct agent_often *often;
 };
 
 /* Flows of a kind that is out (offload/health.h) which were asked in at that try. */
@@ -151,7 +154,10 @@ struct agent_port {
 	uint64_t ghost_told_us;
 	uint64_t stall_told_us, refusal_told_us, unread_told_us;
 	bool unread; /* counters could not be read when that was tried last, as was told */
-	struct tally_port tally; /* of full offload: how wide counters are */
+	/* of full offload: how wide counters are, and how long at most from one reading of each to the next */
+	struct tally_port tally;
+	uint64_t read_us;
+	uint32_t read_late; /* steps that this is longer by since they are told late */
 	struct agent_try tries[PROVIDER_N_KINDS];
 	struct agent_counters counters;
 };

@@ -16,7 +16,7 @@
 #define RETRY_MS 10000
 #define MOST_RETRIES 6
 /* Whose counter cannot be read for so long is not left to the NIC. */
-#define UNREAD_US (2 * UINT64_C(1000000))
+#define UNREAD_US UINT64_C(1000000)
 /* One that is marked, and could be full, is asked again no earlier than that. */
 #define PROMOTE_US (10 * UINT64_C(1000000))
 
@@ -24,15 +24,15 @@ int agent_full_init(struct agent_wire *wire)
 {
 	wire->full = mapping_create(
 		wire->slots.n * sizeof(wire->full[0]), MAPPING_HUGE | MAPPING_POPULATE);
-	wire->fast = calloc(1, sizeof(*wire->fast));
-	return wire->full != NULL && wire->fast != NULL ? 0 : -ENOMEM;
+	wire->often = calloc(1, sizeof(*wire->often));
+	return wire->full != NULL && wire->often != NULL ? 0 : -ENOMEM;
 }
 
 void agent_full_fini(struct agent_wire *wire)
 {
 	if (wire->full != NULL)
 		mapping_destroy(wire->full, wire->slots.n * sizeof(wire->full[0]));
-	free(wire->fast);
+	free(wire->often);
 }
 
 static struct agent_full_side *side_of(const struct agent_at *at)
@@ -42,14 +42,14 @@ static struct agent_full_side *side_of(const struct agent_at *at)
 
 void agent_full_forget(const struct agent_wire *wire, uint32_t slot)
 {
-	bool fast;
+	uint16_t often;
 
 	if (wire->full == NULL)
 		return;
 	/* it stays in that list until the list is looked at */
-	fast = wire->full[slot].fast;
+	often = wire->full[slot].often;
 	memset(&wire->full[slot], 0, sizeof(wire->full[slot]));
-	wire->full[slot].fast = fast;
+	wire->full[slot].often = often;
 }
 
 /* The port can, and the agent is to. */
@@ -193,7 +193,8 @@ bool agent_full_look(const struct agent_at *at)
 	}
 	side = side_of(at);
 	agent_full_poll(at);
-	if (at->agent->now_us - side->looked_us >= UNREAD_US) {
+	if (at->agent->now_us - side->looked_us >=
+		UNREAD_US + 4 * at->agent->port[at->port].read_us) {
 		agent_full_failed(at);
 		agent_leave(at, OFFLOAD_COUNTER);
 	} else if (is_mute(at, side)) {

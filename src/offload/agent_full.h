@@ -35,22 +35,62 @@ struct agent_full {
 	uint64_t held_us; /* since when the report is held */
 	bool held;
 	bool estimated;
-	bool fast; /* it is among those that are read often */
+	uint16_t
+		often; /* its place among those that are read often, from 1; 0: it is none of them */
 	struct flow_report report;
 };
 
-/* Slots whose counters are to be read more often than the sweep comes to them. */
-#define AGENT_FAST 2048
+/*
+ * Between two readings of a counter, at most, where there are few flows: one that fell silent is to end within a second of
+ * its time. Its last packet is known of by one of them, and that its time is over by another. The sweep that reads most
+ * comes by every 250 ms, or a little sooner.
+ */
+#define AGENT_READ_US 225000
 
-struct agent_fast {
+/* Slots whose counters are to be read more often than the sweep comes to them. */
+#define AGENT_OFTEN 2048
+
+struct agent_often {
 	uint64_t due_us; /* the first of them */
 	uint32_t n;
-	uint32_t slot[AGENT_FAST];
+	/* nothing of a slot is read before it is due */
+	struct agent_due {
+		uint64_t us;
+		uint32_t slot;
+	} due[AGENT_OFTEN];
 };
 
 /* Of a wire's slots: 0 or -ENOMEM. */
 int agent_full_init(struct agent_wire *wire);
 void agent_full_fini(struct agent_wire *wire);
+
+/* The lines of a slot that an answer about one of its sides needs are on their way. */
+static inline void agent_fetch_side(const struct agent_wire *wire, uint32_t slot, unsigned side)
+{
+	const struct slot *of = slots_slot(&wire->slots, slot);
+
+	rte_prefetch0(of);
+	for (size_t at = 0; at < sizeof(of->side[side]); at += RTE_CACHE_LINE_SIZE)
+		rte_prefetch0((const uint8_t *)&of->side[side] + at);
+	if (wire->full == NULL)
+		return;
+	const uint8_t *full = (const uint8_t *)&wire->full[slot].side[side];
+
+	for (size_t at = 0; at < sizeof(struct agent_full_side); at += RTE_CACHE_LINE_SIZE)
+		rte_prefetch0(full + at);
+	rte_prefetch0(full + sizeof(struct agent_full_side) - 1);
+}
+
+/* Both lines of its record. */
+static inline void agent_fetch_record(const struct agent *agent, const struct slot *slot)
+{
+	if (slot->position == FLOW_NONE)
+		return;
+	const struct flow_record *record = flow_table_record(agent->config.table, slot->position);
+
+	rte_prefetch0(record);
+	rte_prefetch0(&record->bytes_high);
+}
 
 static inline bool agent_is_full(const struct slot_side *side)
 {
@@ -97,6 +137,11 @@ bool agent_full_look(const struct agent_at *at);
 void agent_full_look_leaving(const struct agent_at *at);
 /* Asks for its counter, if that is due. */
 void agent_full_poll(const struct agent_at *at);
+
+/* agent_full_often.c */
+
+/* It is among those that are read often, if there is room, or will be: its counter is due in so many us. */
+void agent_full_read_often(const struct agent_at *at, uint64_t us);
 /* Every turn: counters that are read often. */
 void agent_full_turn(struct agent *agent, unsigned wire);
 

@@ -4,19 +4,14 @@
 
 #include "offload/agent_full.h"
 
-/*
- * Between two readings, at most: a flow that fell silent is to end within a second of its time. Its last packet is known
- * of by one of them, and that its time is over by another. The sweep that reads most comes by every 250 ms, or a little
- * sooner.
- */
-#define READ_US 225000
+/* Of many flows: as often as takes so much of an installer's time, which is for rules; ... */
+#define READ_PART 4
+/* ... and the less often, the more of them are told later than that: in so small steps, by so many times at most. */
+#define READ_LATE_US 300000
+#define READ_STEPS 64
+#define READ_MOST 15
 /* The first one: whatever a port carries, no counter comes round in that time. */
 #define FIRST_US 1000
-/* Between looks at those that are read often. */
-#define STEP_US 500
-/* What is read less often than that is the sweep's, but for a few. */
-#define OFTEN_US 100000
-#define FEW 64
 /* A report is not held for longer, whatever the NIC says. */
 #define HOLD_US (5 * UINT64_C(1000000))
 
@@ -109,32 +104,32 @@ static void read_counter(const struct agent_at *at, const struct installer_answe
 	at->side->nic.total = side_of(at)->tally.packets.total;
 }
 
-/* It is among those that are read often, if there is room, or will be. */
-static void read_often(const struct agent_at *at, uint64_t us)
-{
-	struct agent_fast *fast = wire_of(at)->fast;
-	struct agent_full *full = full_of(at);
-
-	agent_wake(at);
-	if (!full->fast) {
-		if (fast->n == AGENT_FAST || (us > OFTEN_US && fast->n >= FEW))
-			return;
-		fast->slot[fast->n++] = at->slot;
-		full->fast = true;
-		if (fast->n == 1)
-			fast->due_us = at->side->nic_due_us;
-	}
-	fast->due_us = RTE_MIN(fast->due_us, at->side->nic_due_us);
-}
-
 /* `most_us`: nobody knows how its rate changes. */
 static void plan(const struct agent_at *at, uint64_t rate, uint64_t most_us)
 {
 	uint64_t us = tally_interval_us(&at->agent->port[at->port].tally, rate, size_of(at),
-		RTE_MIN(most_us, (uint64_t)READ_US));
+		RTE_MIN(most_us, at->agent->port[at->port].read_us));
 
 	at->side->nic_due_us = at->agent->now_us + us;
-	read_often(at, us);
+	agent_wake(at);
+	agent_full_read_often(at, us);
+}
+
+/* How often counters are read follows from how many there are, and from whether they are read when they are to be. */
+static void adapt(struct agent_port *port, uint64_t now_us, uint64_t due_us)
+{
+	const uint64_t flows = port->counters.flows[OFFLOAD_ACCEPTED] +
+			       port->counters.flows[OFFLOAD_PROVEN] +
+			       port->counters.flows[OFFLOAD_SUSPECT];
+	const uint64_t least = RTE_MAX(
+		(uint64_t)AGENT_READ_US, flows * READ_PART * installer_count_us(port->installer));
+
+	if (now_us > due_us && now_us - due_us > READ_LATE_US)
+		port->read_late += 1 + port->read_late / READ_STEPS;
+	else if (port->read_late > 0)
+		port->read_late -= 1 + port->read_late / READ_STEPS;
+	port->read_late = RTE_MIN(port->read_late, READ_STEPS * READ_MOST);
+	port->read_us = least + least * port->read_late / READ_STEPS;
 }
 
 void agent_full_accepted(const struct agent_at *at)
@@ -164,13 +159,15 @@ static void prove(const struct agent_at *at)
 void agent_full_counted(const struct agent_at *at, const struct installer_answer *answer)
 {
 	struct agent_full_side *side = side_of(at);
-	uint64_t passed_us = at->agent->now_us - side->looked_us, packets;
+	struct agent_port *port = &at->agent->port[at->port];
+	uint64_t passed_us = at->agent->now_us - side->looked_us, packets, left_us;
 
 	if (answer->result < 0) {
 		/* of a rule that is gone nobody can be asked: its end tells */
-		at->side->nic_due_us = at->agent->now_us + READ_US;
+		at->side->nic_due_us = at->agent->now_us + AGENT_READ_US;
 		return;
 	}
+	adapt(port, at->agent->now_us, at->side->nic_due_us);
 	read_counter(at, answer);
 	side->looked_us = at->agent->now_us;
 	packets = credit(at, false);
@@ -178,8 +175,13 @@ void agent_full_counted(const struct agent_at *at, const struct installer_answer
 		prove(at);
 	plan(at, packets * AGENT_SECOND_US / RTE_MAX(passed_us, UINT64_C(1)), 4 * passed_us);
 	/* last: the record may be gone then */
-	if (packets == 0 && record_of(at) != NULL)
-		at->agent->config.silent(at->agent->config.context, at->entry->position);
+	if (packets != 0 || record_of(at) == NULL)
+		return;
+	left_us = at->agent->config.silent(at->agent->config.context, at->entry->position);
+	if (left_us != 0 && left_us < at->side->nic_due_us - at->agent->now_us) {
+		at->side->nic_due_us = at->agent->now_us + left_us;
+		agent_full_read_often(at, left_us);
+	}
 }
 
 void agent_full_removed(const struct agent_at *at, const struct installer_answer *answer)
@@ -241,47 +243,6 @@ void agent_full_poll(const struct agent_at *at)
 {
 	if (at->side->nic_due_us <= at->agent->now_us && !at->side->count_awaited)
 		agent_ask_count(at);
-}
-
-/* When a slot's counters are to be looked at next, having asked for those that are due; UINT64_MAX: never. */
-static uint64_t poll_slot(struct agent *agent, unsigned number, uint32_t slot)
-{
-	uint64_t due_us = UINT64_MAX;
-
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
-		const struct agent_at at = agent_at_slot(agent, 2 * number + side, slot);
-
-		if (!agent_is_full(at.side) || at.side->state < OFFLOAD_SUSPECT ||
-			at.entry->position == FLOW_NONE)
-			continue;
-		agent_full_poll(&at);
-		due_us = RTE_MIN(due_us, at.side->nic_due_us);
-	}
-	return due_us;
-}
-
-void agent_full_turn(struct agent *agent, unsigned number)
-{
-	struct agent_wire *wire = &agent->wire[number];
-	struct agent_fast *fast = wire->fast;
-	uint64_t due_us = UINT64_MAX;
-	uint32_t kept = 0;
-
-	if (fast == NULL || fast->n == 0 || agent->now_us < fast->due_us)
-		return;
-	for (uint32_t i = 0; i < fast->n; i++) {
-		uint32_t slot = fast->slot[i];
-		uint64_t next_us = poll_slot(agent, number, slot);
-
-		wire->full[slot].fast = next_us <= agent->now_us + OFTEN_US ||
-					(next_us != UINT64_MAX && kept < FEW);
-		if (!wire->full[slot].fast)
-			continue;
-		fast->slot[kept++] = slot;
-		due_us = RTE_MIN(due_us, next_us);
-	}
-	fast->n = kept;
-	fast->due_us = RTE_MAX(due_us, agent->now_us + STEP_US);
 }
 
 void agent_give_up(struct agent *agent)

@@ -212,6 +212,9 @@ static void fetch_slot(const struct agent *agent, const struct agent_wire *wire,
 
 	if (slot == NULL)
 		return;
+	/* of a rule that marks and is well the first line is all */
+	for (unsigned side = 0; wire->full != NULL && side < OFFLOAD_SIDES; side++)
+		agent_fetch_side(wire, (uint32_t)(slot - wire->slots.slots), side);
 	rte_prefetch1(slot);
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
 		rte_prefetch1(&slot->side[side]);
@@ -221,8 +224,8 @@ static void fetch_record(const struct agent *agent, const struct agent_wire *wir
 {
 	const struct slot *slot = slot_ahead(agent, wire, ahead);
 
-	if (slot != NULL && slot->position != FLOW_NONE)
-		rte_prefetch1(flow_table_record(agent->config.table, slot->position));
+	if (slot != NULL)
+		agent_fetch_record(agent, slot);
 }
 
 /*

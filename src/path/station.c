@@ -81,11 +81,11 @@ void station_take_held_report(void *context, const struct flow_report *report)
 	station->sink(station->sink_context, report, 1);
 }
 
-void station_end_silent(void *context, uint32_t position)
+uint64_t station_end_silent(void *context, uint32_t position)
 {
 	struct station *station = context;
 
-	flow_shard_end_silent(station->worker.shard, position);
+	return flow_shard_end_silent(station->worker.shard, position);
 }
 
 void station_credit(void *context, const struct agent_credit *credit)

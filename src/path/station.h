@@ -118,7 +118,7 @@ void station_take_reports(void *station, const struct flow_report *reports, unsi
 /* For the agent: a report that it held back; and packets that the NIC forwarded alone. */
 void station_take_held_report(void *station, const struct flow_report *report);
 void station_credit(void *station, const struct agent_credit *credit);
-void station_end_silent(void *station, uint32_t position);
+uint64_t station_end_silent(void *station, uint32_t position);
 
 /* Room for reports of the station's shard. */
 unsigned station_room(void *station);

@@ -201,12 +201,13 @@ static int agent_nic_open(struct provider **provider, const struct provider_conf
 	return 0;
 }
 
-static void agent_take_silence(void *context, uint32_t position)
+static uint64_t agent_take_silence(void *context, uint32_t position)
 {
 	struct agent_scene *scene = context;
 
 	assert_int_not_equal(position, FLOW_NONE);
 	scene->n_silent++;
+	return UINT64_MAX;
 }
 
 static void agent_take_credit(void *context, const struct agent_credit *credit)

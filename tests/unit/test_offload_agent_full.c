@@ -112,6 +112,39 @@ static void what_it_counts_is_credited(void **state)
 	agent_scene_end(&scene);
 }
 
+/* Counters that are asked for in so many milliseconds, where each is told at once. */
+static unsigned asked_in_ms(struct agent_scene *scene, unsigned ms)
+{
+	const unsigned before = atomic_load(&agent_nics[0].n_asked[INSTALLER_COUNT]);
+
+	for (unsigned i = 0; i < ms; i++)
+		pass_answered(scene);
+	return atomic_load(&agent_nics[0].n_asked[INSTALLER_COUNT]) - before;
+}
+
+/* The installer has more to do than to read counters; and nobody leaves since it reads them seldom. */
+static void of_many_each_is_read_less_often(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	begin(&scene, 0);
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+	uint64_t *proven = &scene.agent->port[0].counters.flows[OFFLOAD_PROVEN];
+
+	prove(&scene, flow, 0, 0);
+	assert_in_range(asked_in_ms(&scene, 2000), 6, 20);
+	/* a call takes a microsecond at least, of which there are to be four */
+	*proven += 500000;
+	asked_in_ms(&scene, 500);
+	assert_in_range(asked_in_ms(&scene, 12000), 1, 6);
+	assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_PROVEN);
+	*proven -= 500000;
+	asked_in_ms(&scene, 4000);
+	assert_in_range(asked_in_ms(&scene, 2000), 6, 20);
+	agent_scene_end(&scene);
+}
+
 /* A connection has to be established, and nobody may want its window checked. */
 static void connections_are_established_first(void **state)
 {
@@ -364,6 +397,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_it_counts_is_credited),
+		cmocka_unit_test(of_many_each_is_read_less_often),
 		cmocka_unit_test(connections_are_established_first),
 		cmocka_unit_test(what_ends_brings_it_back),
 		cmocka_unit_test(what_comes_nevertheless),
