@@ -372,6 +372,15 @@ static void take_bare_times(const struct wire_engine *engine, double cycles)
 	watch.bare = false;
 }
 
+/* Rules are being made, be it that one alone takes long. */
+static bool is_making(const struct wire_engine *engine)
+{
+	const struct agent *agent = station_of(engine)->worker.agent;
+
+	return agent != NULL && (agent->port[0].counters.flows[OFFLOAD_INSTALLING] != 0 ||
+					agent->port[1].counters.flows[OFFLOAD_INSTALLING] != 0);
+}
+
 /* Until the NIC has the flows that it is to have. */
 static void settle(const struct wire_engine *engine)
 {
@@ -383,7 +392,7 @@ static void settle(const struct wire_engine *engine)
 	do {
 		offload_busy(engine, 10000, false);
 		now_us = monotonic_us();
-		if (rules_of(engine) != rules)
+		if (rules_of(engine) != rules || is_making(engine))
 			quiet_us = now_us;
 		rules = rules_of(engine);
 		if (watch.times != NULL)
