@@ -69,6 +69,7 @@ static inline __attribute__((always_inline)) __m128i tcp_numbers_of(
 		_mm_loadl_epi64((const void *)segment), _mm_load_si128((const void *)host[from]));
 }
 
+/* Is any of the four above its bound? Without signs. */
 static inline __attribute__((always_inline)) bool tcp_any_above(__m128i size, __m128i most)
 {
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX512

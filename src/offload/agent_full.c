@@ -15,7 +15,7 @@
 /* A side that could not be full is marked for so long, doubled each time. */
 #define RETRY_MS 10000
 #define MOST_RETRIES 6
-/* Whose counter cannot be read for so long is not left to the NIC. */
+/* Whose counter cannot be read for so long, and four times what there is between two readings, is not left to the NIC. */
 #define UNREAD_US UINT64_C(1000000)
 /* One that is marked, and could be full, is asked again no earlier than that. */
 #define PROMOTE_US (10 * UINT64_C(1000000))

@@ -104,11 +104,19 @@ static void read_counter(const struct agent_at *at, const struct installer_answe
 	at->side->nic.total = side_of(at)->tally.packets.total;
 }
 
+/* A flow that becomes busy between two readings is not to come round meanwhile: of narrow counters all are read often. */
+static uint64_t read_us(const struct agent_port *port)
+{
+	const unsigned bits = port->tally.packets.bits;
+
+	return bits != 0 && bits < 32 ? AGENT_READ_US : port->read_us;
+}
+
 /* `most_us`: nobody knows how its rate changes. */
 static void plan(const struct agent_at *at, uint64_t rate, uint64_t most_us)
 {
 	uint64_t us = tally_interval_us(&at->agent->port[at->port].tally, rate, size_of(at),
-		RTE_MIN(most_us, at->agent->port[at->port].read_us));
+		RTE_MIN(most_us, read_us(&at->agent->port[at->port])));
 
 	at->side->nic_due_us = at->agent->now_us + us;
 	agent_wake(at);
