@@ -329,6 +329,17 @@ static void print_kinds(FILE *out, const json_t *line)
 			when_span(span, field_number(line, "trial_in_us")));
 }
 
+/* What the NIC does alone, and how soon it is known. */
+static void print_alone(FILE *out, const json_t *line)
+{
+	char span[WHEN_MAX];
+
+	print_sent_on(out, INDENT "sent on by the NIC alone:", line, "");
+	if (field_number(line, "forwarded") > 0 && field_has(line, "read_every_us"))
+		fprintf(out, INDENT "counters of such flows are read every %s\n",
+			when_span(span, field_number(line, "read_every_us")));
+}
+
 static void show_line(struct cli_show *show, const json_t *line)
 {
 	FILE *out = show->out;
@@ -339,7 +350,7 @@ static void show_line(struct cli_show *show, const json_t *line)
 	print_known(out, line);
 	print_calls(out, line);
 	print_flows(out, line);
-	print_sent_on(out, INDENT "sent on by the NIC alone:", line, "");
+	print_alone(out, line);
 	print_wrong(out, line);
 	print_numbers(out, line, "fell_out", INDENT "fell out: ");
 	print_numbers(out, line, "failures", INDENT "failures: ");

@@ -241,6 +241,8 @@ static void describe_flows(json_t *line, const struct agent_counters *counters)
 	answer_number(line, "forwarded", counters->forwarded);
 	answer_number(line, "forwarded_bytes", counters->forwarded_bytes);
 	answer_number(line, "unaccounted", counters->unaccounted);
+	if (counters->read_us != 0)
+		answer_number(line, "read_every_us", counters->read_us);
 	answer_number(line, "refused", counters->refused);
 	answer_number(line, "displaced", counters->displaced);
 	answer_number(line, "no_slot", counters->no_slot);

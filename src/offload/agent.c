@@ -31,7 +31,7 @@ int agent_create(struct agent **out, const struct agent_config *config)
 		agent->port[i].installer = config->installer[i];
 		agent->port[i].limit = FIRST_LIMIT;
 		agent->port[i].room_step = 1;
-		agent->port[i].read_us = AGENT_READ_US;
+		agent->port[i].counters.read_us = config->full ? AGENT_READ_US : 0;
 		/* each worker has its part; it is not less than one */
 		agent->port[i].budget.per_s =
 			config->rules_per_s / config->n_workers +

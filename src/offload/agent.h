@@ -101,6 +101,8 @@ struct agent_counters {
 	uint64_t unaccounted;		      /* of these, packets that are in no record */
 	uint64_t fell_out[OFFLOAD_N_REASONS]; /* what the audit took out, by reason */
 	uint64_t flows[OFFLOAD_N_STATES];     /* gauge */
+	/* gauge: of full offload, at most from one reading of each counter to the next; 0 without */
+	uint64_t read_us;
 };
 
 /* One that is in use. */
@@ -154,10 +156,8 @@ struct agent_port {
 	uint64_t ghost_told_us;
 	uint64_t stall_told_us, refusal_told_us, unread_told_us;
 	bool unread; /* counters could not be read when that was tried last, as was told */
-	/* of full offload: how wide counters are, and how long at most from one reading of each to the next */
-	struct tally_port tally;
-	uint64_t read_us;
-	uint32_t read_late; /* steps that this is longer by since they are told late */
+	struct tally_port tally; /* of full offload: how wide counters are */
+	uint32_t read_late; /* steps that they are read less often by since they are told late */
 	struct agent_try tries[PROVIDER_N_KINDS];
 	struct agent_counters counters;
 };

@@ -194,7 +194,7 @@ bool agent_full_look(const struct agent_at *at)
 	side = side_of(at);
 	agent_full_poll(at);
 	if (at->agent->now_us - side->looked_us >=
-		UNREAD_US + 4 * at->agent->port[at->port].read_us) {
+		UNREAD_US + 4 * at->agent->port[at->port].counters.read_us) {
 		agent_full_failed(at);
 		agent_leave(at, OFFLOAD_COUNTER);
 	} else if (is_mute(at, side)) {

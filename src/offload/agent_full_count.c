@@ -109,7 +109,7 @@ static uint64_t read_us(const struct agent_port *port)
 {
 	const unsigned bits = port->tally.packets.bits;
 
-	return bits != 0 && bits < 32 ? AGENT_READ_US : port->read_us;
+	return bits != 0 && bits < 32 ? AGENT_READ_US : port->counters.read_us;
 }
 
 /* `most_us`: nobody knows how its rate changes. */
@@ -137,7 +137,7 @@ static void adapt(struct agent_port *port, uint64_t now_us, uint64_t due_us)
 	else if (port->read_late > 0)
 		port->read_late -= 1 + port->read_late / READ_STEPS;
 	port->read_late = RTE_MIN(port->read_late, READ_STEPS * READ_MOST);
-	port->read_us = least + least * port->read_late / READ_STEPS;
+	port->counters.read_us = least + least * port->read_late / READ_STEPS;
 }
 
 void agent_full_accepted(const struct agent_at *at)

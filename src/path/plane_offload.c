@@ -171,7 +171,7 @@ static int ask_worker(struct plane *plane, unsigned worker, enum ask_kind kind, 
 
 int plane_offload_counters(struct plane *plane, unsigned port, struct agent_counters *counters)
 {
-	uint64_t *sum = (uint64_t *)counters;
+	uint64_t *sum = (uint64_t *)counters, read_us = 0;
 
 	memset(counters, 0, sizeof(*counters));
 	for (unsigned i = 0; plane->config.offload.on && i < plane->config.n_workers; i++) {
@@ -184,7 +184,10 @@ int plane_offload_counters(struct plane *plane, unsigned port, struct agent_coun
 		/* nothing but counters of 64 bits */
 		for (unsigned j = 0; j < sizeof(*counters) / sizeof(*sum); j++)
 			sum[j] += part[j];
+		read_us = RTE_MAX(read_us, ask->offload.read_us);
 	}
+	/* the longest is what all can be sure of */
+	counters->read_us = read_us;
 	return 0;
 }
 

@@ -208,7 +208,7 @@ static bool receive(struct station *station)
 {
 	unsigned n = 0;
 
-	for (unsigned most = RECEIVE_MOST; most > 0; most -= station->burst)
+	for (unsigned most = 0; most < RECEIVE_MOST; most += station->burst)
 		if (!receive_round(station, &n))
 			break;
 	direct_finish(station);

@@ -469,10 +469,11 @@ def test_offload_show_of_what_the_nic_does_alone():
                           "full": {"granted": False, "refusal": {
                               "errno": "EINVAL", "words": "no such port of this NIC"}}}}
     line = {**OFFLOAD, "kinds": kinds, "forwarded": 12345, "forwarded_bytes": 1234567,
-            "unaccounted": 3}
+            "unaccounted": 3, "read_every_us": 1500000}
     lines = shown("offload", "show", answer=[line, END])
     assert ("          sent on by the NIC alone: 12,345 packets, 1.2 MB;"
             " 3 of these are in no record") in lines
+    assert "          counters of such flows are read every 1.5 s" in lines
     assert lines[-4:] == [
         "          ipv4/udp    eth / ipv4 / udp, mark",
         "            NIC only: eth / ipv4 / udp, count + port",

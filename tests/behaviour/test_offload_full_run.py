@@ -82,6 +82,7 @@ def test_everything_that_is_said(tmp_path, started, proto):
 
     for line in running.ask("offload show"):
         assert line["exact"] and line["forwarded"] > 0 and line["unaccounted"] == 0
+        assert line["read_every_us"] >= 225000
         assert line["kinds"]["ipv4/udp"]["full"] == {
             "granted": True,
             "shape": "represented_port / eth / ipv4 whole / udp, indirect count + represented_port"}
