@@ -176,20 +176,20 @@ static const uint8_t mark_cares[OFFLOAD_SIDES][32]
 #define MARK_TCP_FORM(from) MARK_FORM(IPPROTO_TCP, MARK_SETTLED_TCP, from)
 
 /* By the byte that a TCP header's length is in: what it takes with that of IPv4; of one too short more than any has. */
-#define MARK_HEADERS(words) [(words) << 4 ...((words) << 4 | 15)] = IPV4_LENGTH + 4 * (words)
-#define MARK_ALL_HEADERS                \
-	{[0 ... 0x4f] = UINT16_MAX + 1, \
-		MARK_HEADERS(5),        \
-		MARK_HEADERS(6),        \
-		MARK_HEADERS(7),        \
-		MARK_HEADERS(8),        \
-		MARK_HEADERS(9),        \
-		MARK_HEADERS(10),       \
-		MARK_HEADERS(11),       \
-		MARK_HEADERS(12),       \
-		MARK_HEADERS(13),       \
-		MARK_HEADERS(14),       \
-		MARK_HEADERS(15)}
+#define MARK_BOTH(words) (IPV4_LENGTH + 4 * (words))
+#define MARK_ALL_HEADERS                         \
+	{[0 ... 0x4f] = UINT16_MAX + 1,          \
+		[0x50 ... 0x5f] = MARK_BOTH(5),  \
+		[0x60 ... 0x6f] = MARK_BOTH(6),  \
+		[0x70 ... 0x7f] = MARK_BOTH(7),  \
+		[0x80 ... 0x8f] = MARK_BOTH(8),  \
+		[0x90 ... 0x9f] = MARK_BOTH(9),  \
+		[0xa0 ... 0xaf] = MARK_BOTH(10), \
+		[0xb0 ... 0xbf] = MARK_BOTH(11), \
+		[0xc0 ... 0xcf] = MARK_BOTH(12), \
+		[0xd0 ... 0xdf] = MARK_BOTH(13), \
+		[0xe0 ... 0xef] = MARK_BOTH(14), \
+		[0xf0 ... 0xff] = MARK_BOTH(15)}
 
 /* All that is looked up of a packet, by the side that it came in by: in one place, as each place takes a register. */
 static const struct mark_expect {
