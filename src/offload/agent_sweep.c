@@ -212,12 +212,14 @@ static void fetch_slot(const struct agent *agent, const struct agent_wire *wire,
 
 	if (slot == NULL)
 		return;
-	/* of a rule that marks and is well the first line is all */
-	for (unsigned side = 0; wire->full != NULL && side < OFFLOAD_SIDES; side++)
-		agent_fetch_side(wire, (uint32_t)(slot - wire->slots.slots), side);
 	rte_prefetch1(slot);
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
-		rte_prefetch1(&slot->side[side]);
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
+		/* of a rule that marks and is well the first line is all */
+		if (wire->full == NULL)
+			rte_prefetch1(&slot->side[side]);
+		else
+			agent_fetch_side(wire, (uint32_t)(slot - wire->slots.slots), side);
+	}
 }
 
 static void fetch_record(const struct agent *agent, const struct agent_wire *wire, uint32_t ahead)
