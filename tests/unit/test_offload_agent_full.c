@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Flows that the NIC is to forward alone: which are, how they come back, and who gets what it counted. */
 #include "agent_scene.h"
+#include "offload/agent_full.h"
 
 #define SLOTS 16
 
@@ -147,6 +148,46 @@ static void of_many_each_is_read_less_often(void **state)
 	*proven -= 500000;
 	asked_in_ms(&scene, 4 * every_ms);
 	assert_in_range(asked_in_ms(&scene, 2000), 6, 20);
+	agent_scene_end(&scene);
+}
+
+/* Who is among those that are read often is so at one place, and knows which; how many there are. */
+static uint32_t check_often(const struct agent_scene *scene)
+{
+	const struct agent_wire *wire = &scene->agent->wire[0];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < wire->slots.n; i++) {
+		if (wire->full[i].often == 0)
+			continue;
+		n++;
+		assert_true(wire->full[i].often <= wire->often->n);
+		assert_int_equal(wire->often->due[wire->full[i].often - 1].slot, i);
+	}
+	assert_int_equal(n, wire->often->n);
+	return n;
+}
+
+/* Flows are read often when they are new, all of them; then a few are, and for the others the sweep comes by. */
+static void new_flows_are_read_often(void **state)
+{
+	struct agent_scene scene;
+	uint32_t most = 0;
+
+	(void)state;
+	agent_scene_begin_as(&scene, 128, false, &(struct agent_scene){.full = true});
+	for (uint16_t i = 1; i <= 100; i++) {
+		agent_ask_in(&scene, agent_flow(&scene, IPPROTO_UDP, i), 0, 0);
+		most = RTE_MAX(most, check_often(&scene));
+	}
+	assert_true(most > 64);
+	for (unsigned i = 0; i < 2000; i++) {
+		pass_answered(&scene);
+		(void)check_often(&scene);
+	}
+	assert_in_range(check_often(&scene), 1, 64);
+	/* of 100, four times a second each: not more, as nothing is asked for before it is due */
+	assert_in_range(asked_in_ms(&scene, 2000), 600, 1200);
 	agent_scene_end(&scene);
 }
 
@@ -403,6 +444,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_it_counts_is_credited),
 		cmocka_unit_test(of_many_each_is_read_less_often),
+		cmocka_unit_test(new_flows_are_read_often),
 		cmocka_unit_test(connections_are_established_first),
 		cmocka_unit_test(what_ends_brings_it_back),
 		cmocka_unit_test(what_comes_nevertheless),
