@@ -146,6 +146,8 @@ static inline void agent_wake(const struct agent_at *at)
 
 /* agent_sweep.c: looks at some slots of each wire, all of them in half a second. */
 void agent_sweep(struct agent *agent, uint64_t passed_us);
+/* How often it looks at the rate of a rule of that state, where a wire has so many slots in use. */
+uint64_t agent_look_us(uint32_t n_slots, uint32_t threshold, enum offload_state state);
 
 /* What was told last then, 0 being never, is worth telling again. */
 static inline bool agent_is_new(const struct agent *agent, uint64_t told_us)

@@ -9,9 +9,13 @@
 #define SWEEP_PART 64
 /* From a slot to the one whose record is fetched, and from there to the one that is. */
 #define SWEEP_AHEAD 6
-/* Of fewer slots rates are looked at so often. */
+/* Of fewer slots rates are looked at so often, */
 #define MANY 16384
 #define LOOK_US 250000
+/* and of very many, of so many in a second: a look is some hundred cycles, of lines that are in no cache. */
+#define LOOKS_A_SECOND UINT32_C(65536)
+/* And each at last. */
+#define REST_MOST_US (UINT64_C(60) * AGENT_SECOND_US)
 /* Counters that are read early are looked for so often. */
 #define SOON_STEP_US 500
 
@@ -105,12 +109,23 @@ static void count_soon(struct agent *agent, unsigned number)
 	wire->n_soon = kept;
 }
 
-/* How often rates are looked at; where nobody is to be found who deserves less, or there are very many, less often. */
-static uint64_t look_us(const struct agent *agent, unsigned port)
+/* Where nobody is to be found who deserves less, or there are very many, less often. */
+uint64_t agent_look_us(uint32_t n_slots, uint32_t threshold, enum offload_state state)
 {
-	return agent->config.threshold == 0 || agent->wire[agent_wire_of(port)].n_used > MANY
-		       ? AGENT_SECOND_US
-		       : LOOK_US;
+	if (threshold != 0 && n_slots <= MANY)
+		return LOOK_US;
+	if (state == OFFLOAD_SUSPECT)
+		return AGENT_SECOND_US;
+
+	const uint64_t n = RTE_MAX(n_slots, LOOKS_A_SECOND);
+
+	return RTE_MIN(n * AGENT_SECOND_US / LOOKS_A_SECOND, REST_MOST_US);
+}
+
+static uint64_t look_us(const struct agent *agent, unsigned wire, const struct slot_side *side)
+{
+	return agent_look_us(
+		agent->wire[wire].n_used, agent->config.threshold, (enum offload_state)side->state);
 }
 
 /* A flow that is in the NIC: does its rate still deserve it? */
@@ -121,7 +136,7 @@ static void look_at_flow(const struct agent_at *at)
 
 	if (at->side->state != OFFLOAD_SUSPECT)
 		ask_count_if_due(at);
-	if (passed_us < look_us(at->agent, at->port))
+	if (passed_us < look_us(at->agent, agent_wire_of(at->port), side))
 		return;
 	agent_look_at_rate(at, at->agent->now_us);
 	if (2 * (uint64_t)side->rate.value < rate_of_pps(at->agent->config.threshold))
@@ -130,12 +145,12 @@ static void look_at_flow(const struct agent_at *at)
 		offload_set_back_off(at->record, at->port % 2, 0); /* it has been true for long */
 }
 
-/* Nothing of it is due. Whatever is to be done next is within a second: more than that is a rest long over. */
+/* Nothing of it is due. Nobody rests longer than REST_MOST_US: more than that is a rest long over. */
 static bool rests(const struct agent_used *used, uint64_t now_us)
 {
 	uint32_t left_ms = used->rests_ms - (uint32_t)(now_us / 1000);
 
-	return used->rests_ms != 0 && left_ms != 0 && left_ms <= AGENT_SECOND_US / 1000;
+	return used->rests_ms != 0 && left_ms != 0 && left_ms <= REST_MOST_US / 1000;
 }
 
 /*
@@ -265,7 +280,7 @@ static uint32_t rest_of(const struct agent *agent, unsigned number, const struct
 			until_us = RTE_MIN(until_us, side->nic_due_us);
 			/* fallthrough */
 		case OFFLOAD_SUSPECT:
-			until_us = RTE_MIN(until_us, side->rate.us + look_us(agent, 2 * number));
+			until_us = RTE_MIN(until_us, side->rate.us + look_us(agent, number, side));
 			break;
 		case OFFLOAD_INSTALLING:
 		case OFFLOAD_LEAVING:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The agent's look at each slot twice a second: what rests, what wakes it, and what it measures. */
 #include "agent_scene.h"
+#include "offload/agent_parts.h"
 
 static struct slot *slot_of(struct agent_scene *scene, uint32_t flow)
 {
@@ -202,6 +203,32 @@ static void each_of_many_is_looked_at(void **state)
 	agent_scene_end(&scene);
 }
 
+/* Of very many rules no more than so many a second are looked at; whom the NIC forgot is not kept waiting. */
+static void of_very_many_each_waits_its_turn(void **state)
+{
+	const struct {
+		uint32_t slots, threshold;
+		enum offload_state state;
+		uint64_t us;
+	} cases[] = {
+		{1, 1000, OFFLOAD_PROVEN, 250000},
+		{16384, 1000, OFFLOAD_PROVEN, 250000},
+		{16384, 0, OFFLOAD_PROVEN, 1000000},
+		{16385, 1000, OFFLOAD_PROVEN, 1000000},
+		{65536, 1000, OFFLOAD_PROVEN, 1000000},
+		{131072, 1000, OFFLOAD_PROVEN, 2000000},
+		{131072, 0, OFFLOAD_ACCEPTED, 2000000},
+		{1000000, 1000, OFFLOAD_PROVEN, 15258789},
+		{1000000, 1000, OFFLOAD_SUSPECT, 1000000},
+		{UINT32_MAX, 1000, OFFLOAD_PROVEN, 60000000},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < RTE_DIM(cases); i++)
+		assert_int_equal(agent_look_us(cases[i].slots, cases[i].threshold, cases[i].state),
+			cases[i].us);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -211,6 +238,7 @@ int main(void)
 		cmocka_unit_test(a_counter_that_stands_is_found_within_a_second),
 		cmocka_unit_test(a_counter_that_is_read_now_and_then_is_not_stuck),
 		cmocka_unit_test(each_of_many_is_looked_at),
+		cmocka_unit_test(of_very_many_each_waits_its_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
