@@ -107,13 +107,29 @@ static void *map(size_t n, size_t size)
 	return mapping_create(n * size, MAPPING_HUGE | MAPPING_POPULATE);
 }
 
+/* Tags of all numbers of the wire (slots_tags()), of which only this worker's are ever written. */
+static size_t tags_size(const struct slots *slots)
+{
+	return sizeof(*slots->tags) << slots->number_bits;
+}
+
+static uint16_t *make_tags(const struct slots *slots)
+{
+	uint16_t *all = mapping_create(tags_size(slots), MAPPING_HUGE);
+
+	if (all == NULL)
+		return NULL;
+	/* its own are there before packets need them */
+	return memset(&all[slots->first_number], 0, slots->n_numbers * sizeof(*all));
+}
+
 /* Numbers that are positions lead to slots, those of slots to positions. */
 static int make(struct slots *slots, bool by_position)
 {
 	const uint32_t n = slots->n_numbers;
 	uint32_t **other = by_position ? &slots->newest : &slots->positions;
 
-	slots->tags = map(n, sizeof(*slots->tags));
+	slots->tags = make_tags(slots);
 	slots->generations = map(n, sizeof(*slots->generations));
 	slots->slots = map(slots->n, sizeof(*slots->slots));
 	*other = map(n, sizeof(**other));
@@ -152,7 +168,8 @@ void slots_fini(struct slots *slots)
 {
 	const uint32_t n = slots->n_numbers;
 
-	mapping_destroy(slots->tags, n * sizeof(*slots->tags));
+	if (slots->tags != NULL)
+		mapping_destroy(slots->tags - slots->first_number, tags_size(slots));
 	mapping_destroy(slots->generations, n * sizeof(*slots->generations));
 	mapping_destroy(slots->positions, n * sizeof(*slots->positions));
 	mapping_destroy(slots->newest, n * sizeof(*slots->newest));
@@ -306,7 +323,7 @@ uint32_t slots_take(struct slots *slots, const struct flow_key *key, uint32_t po
 	else
 		slots->positions[number] = position;
 	slots->generations[number] = (uint16_t)generation;
-	slots->tags[number] = (uint16_t)(generation << SLOT_FORM_BITS |
+	slots->tags[number] = (uint16_t)(SLOT_GIVEN | generation << SLOT_FORM_BITS |
 					 (key->proto == IPPROTO_TCP ? SLOT_TCP : 0));
 	slots->n_used++;
 	return slot;

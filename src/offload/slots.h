@@ -42,16 +42,17 @@
 #define SLOT_POSITION_GENERATIONS 7
 
 /*
- * The tag of a number: the generation of the mark that names a flow, and in the lowest bits the form of the flow's
- * packets, which is for each side the end that packets come from, and whether it is TCP. 0: it names nobody, as
- * no mark has generation 0.
+ * The tag of a number: that it was given, the generation of the mark that names a flow, and in the lowest bits the form
+ * of the flow's packets, which is for each side the end that packets come from, and whether it is TCP. 0: it names
+ * nobody.
  */
+#define SLOT_GIVEN 0x8000u
 #define SLOT_FORM_BITS 3
 #define SLOT_TCP 4u
 #define SLOT_FROM(side) (1u << (side))
 #define SLOT_FORM (SLOT_TCP | SLOT_FROM(0) | SLOT_FROM(1))
 /* Generations are 1 to this. */
-#define SLOT_LAST_GENERATION (UINT16_MAX >> SLOT_FORM_BITS)
+#define SLOT_LAST_GENERATION ((SLOT_GIVEN - 1) >> SLOT_FORM_BITS)
 
 /*
  * One direction's rule: of packets that arrive at one port of the wire. Filled by the agent. What its look each
@@ -102,7 +103,7 @@ struct slot {
 };
 
 struct slots {
-	uint16_t *tags;	     /* by number */
+	uint16_t *tags;	     /* by number; see slots_tags() */
 	uint32_t *positions; /* of records, by number; NULL: a number is a position */
 	struct slot *slots;
 	uint32_t n;		  /* of this worker */
@@ -196,10 +197,18 @@ static inline uint32_t slots_number(const struct slots *slots, uint32_t mark)
 	return number < slots->n_numbers && mark > mask ? number : SLOT_NONE;
 }
 
-/* Does a mark with that number and tag name a flow? */
-static inline bool slots_names(const struct slots *slots, uint32_t tag, uint32_t mark)
+/* The tags of all numbers that a mark can have, by the number in it: what is none of this worker's names nobody. */
+static inline const uint16_t *slots_tags(const struct slots *slots)
 {
-	return tag >> SLOT_FORM_BITS == mark >> slots->number_bits;
+	return slots->tags - slots->first_number;
+}
+
+/* The form in the tag of a mark's number; more than SLOT_FORM: the mark names nobody. */
+static inline uint64_t slots_form(const struct slots *slots, uint32_t tag, uint32_t mark)
+{
+	const uint64_t generation = mark >> slots->number_bits;
+
+	return tag ^ ((generation << SLOT_FORM_BITS) + SLOT_GIVEN);
 }
 
 /* The position that belongs to a number, whether it names a flow or not. */
@@ -213,7 +222,7 @@ static inline uint32_t slots_position(const struct slots *slots, uint32_t mark)
 {
 	uint32_t number = slots_number(slots, mark);
 
-	if (number == SLOT_NONE || !slots_names(slots, slots->tags[number], mark))
+	if (number == SLOT_NONE || slots_form(slots, slots->tags[number], mark) > SLOT_FORM)
 		return FLOW_NONE;
 	return slots_position_of(slots, number);
 }

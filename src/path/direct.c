@@ -22,6 +22,8 @@ static const struct direct_walk *const watches[SIMD_N_LEVELS] = {
 #endif
 };
 
+struct flow_record direct_nobody;
+
 int direct_create(struct direct **out, const struct hash_secret *secret, bool watched)
 {
 	struct direct *direct = aligned_alloc(64, RTE_ALIGN_CEIL(sizeof(*direct), 64));

@@ -19,41 +19,24 @@
 #define MARK_LEAST (MARK_UPPER_OFFSET + TCP_LENGTH)
 
 /*
- * What a mark leads to: its record, and in the bits that are zeros in such an address the form of its packets
- * (offload/slots.h). NULL: nobody.
+ * The form of a mark's packets: the bits that offload/slots.h has for it, where they say how far from the first
+ * what is expected of such packets lies (mark_forms()).
  */
-typedef const void *mark_named;
-
-#define MARK_FORM_SHIFT 4
+#define MARK_FORM_SHIFT 7
 #define MARK_TCP (SLOT_TCP << MARK_FORM_SHIFT)
-static_assert(
-	sizeof(struct flow_record) == 1 << (MARK_FORM_SHIFT + SLOT_FORM_BITS), "no bit is lost");
-static_assert(MARK_TCP == offsetof(struct flow_record, bytes_high),
-	"what is named is in the last line that its packets need: mark_fetch()");
 
-static __rte_always_inline mark_named mark_named_of(
-	const struct flow_record *records, uint32_t position, uint32_t form)
+/* A record's lines are on their way: the second one, too, if `both`, then into the second cache if they are `far`. */
+static __rte_always_inline void mark_fetch(const struct flow_record *record, bool both, bool far)
 {
-	return (const uint8_t *)&records[position] + (form << MARK_FORM_SHIFT);
-}
-
-static __rte_always_inline uintptr_t mark_form_of(mark_named named)
-{
-	return (uintptr_t)named & ((1 << SLOT_FORM_BITS) - 1) << MARK_FORM_SHIFT;
-}
-
-/* A record's lines are on their way: the second one, too, where it is TCP. */
-static __rte_always_inline void mark_fetch(
-	const struct flow_record *records, uint32_t position, mark_named named)
-{
-	rte_prefetch0(&records[position]);
-	rte_prefetch0(named);
-}
-
-static __rte_always_inline struct flow_record *mark_record(mark_named named)
-{
-	return (struct flow_record *)RTE_PTR_ALIGN_FLOOR(
-		(uintptr_t)named, sizeof(struct flow_record));
+	if (!both) {
+		rte_prefetch0(record);
+	} else if (far) {
+		rte_prefetch1(record);
+		rte_prefetch1(&record->bytes_high);
+	} else {
+		rte_prefetch0(record);
+		rte_prefetch0(&record->bytes_high);
+	}
 }
 
 /* What packets of a burst are compared with, beside their records. */
@@ -195,7 +178,7 @@ static const uint8_t mark_cares[OFFLOAD_SIDES][32]
 static const struct mark_expect {
 	struct mark_form form[1 << SLOT_FORM_BITS];
 	uint32_t tcp_headers[UINT8_MAX + 1];
-} mark_expects[OFFLOAD_SIDES] = {
+} mark_expects[OFFLOAD_SIDES] __attribute__((aligned(1 << (MARK_FORM_SHIFT + SLOT_FORM_BITS)))) = {
 	{{MARK_UDP_FORM(0), MARK_UDP_FORM(1), MARK_UDP_FORM(0), MARK_UDP_FORM(1), MARK_TCP_FORM(0),
 		 MARK_TCP_FORM(1), MARK_TCP_FORM(0), MARK_TCP_FORM(1)},
 		MARK_ALL_HEADERS},
@@ -204,12 +187,11 @@ static const struct mark_expect {
 		MARK_ALL_HEADERS},
 };
 
-static_assert(sizeof(struct mark_form) == 8 << MARK_FORM_SHIFT, "a form's place, by its bits");
+static_assert(sizeof(struct mark_form) == 1 << MARK_FORM_SHIFT, "a form's place, by its bits");
 
-static __rte_always_inline const struct mark_form *mark_expected(
-	const struct mark_burst *burst, uintptr_t form)
+static __rte_always_inline const struct mark_form *mark_expected(uintptr_t form)
 {
-	return (const void *)((const uint8_t *)burst->expect->form + 8 * form);
+	return (const struct mark_form *)form;
 }
 
 #endif
@@ -218,7 +200,8 @@ static __rte_always_inline const struct mark_form *mark_expected(
 static __rte_always_inline uintptr_t mark_from(const struct mark_burst *burst, uintptr_t form)
 {
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX2
-	return mark_expected(burst, form)->from;
+	(void)burst;
+	return mark_expected(form)->from;
 #else
 	return form >> burst->from_shift & 1;
 #endif
@@ -233,7 +216,7 @@ static __rte_always_inline uintptr_t mark_from(const struct mark_burst *burst, u
 static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 	const struct flow_record *record, const uint8_t *frame, uintptr_t form)
 {
-	const struct mark_form *expected = mark_expected(burst, form);
+	const struct mark_form *expected = mark_expected(form);
 	__m256i addresses = _mm256_loadu_si256((const void *)record->key.addr);
 	__m128i rest = _mm_insert_epi16(_mm_loadl_epi64((const void *)record->key.port),
 		(short)(record->status >> MARK_STATUS_SHIFT), 7);
@@ -254,7 +237,7 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 	const struct flow_record *record, const uint8_t *frame, uintptr_t form)
 {
-	const struct mark_form *expected = mark_expected(burst, form);
+	const struct mark_form *expected = mark_expected(form);
 	__m128i rest = _mm_loadl_epi64((const void *)record->key.port);
 	__m128i addresses = _mm_insert_epi32(_mm_cvtsi32_si128((int)load_32(record->key.addr[0])),
 		(int)load_32(record->key.addr[1]), 1);
@@ -310,4 +293,20 @@ static inline struct mark_burst mark_burst_of(unsigned port, uint64_t now_us)
 		.from_shift = MARK_FORM_SHIFT + port % 2,
 		.now_us = now_us & CLOCK_MAX_US,
 	};
+}
+
+/* The form without bits of packets that come in by a port. */
+static __rte_always_inline uintptr_t mark_forms(unsigned port)
+{
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
+	return (uintptr_t)mark_expects[port % 2].form;
+#else
+	(void)port;
+	return 0;
+#endif
+}
+
+static __rte_always_inline uintptr_t mark_form(uintptr_t forms, uint64_t bits)
+{
+	return forms + (bits << MARK_FORM_SHIFT);
 }

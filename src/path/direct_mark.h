@@ -26,7 +26,7 @@ static __rte_always_inline bool mark_track(const struct mark_burst *burst,
 	struct flow_record *record, uintptr_t form, const uint8_t *ip, uint32_t length)
 {
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX2
-	const struct tcp_places *places = &mark_expected(burst, form)->places;
+	const struct tcp_places *places = &mark_expected(form)->places;
 #else
 	const struct tcp_places *places = &tcp_places[mark_from(burst, form)];
 #endif
@@ -103,12 +103,10 @@ static __rte_always_inline bool mark_account(const struct mark_burst *burst,
  * Accounts a packet whose mark names that record, if it is of the flow and nothing but counted. `trust`: it is
  * not held against the record. Else false, with nothing changed.
  */
-static __rte_always_inline bool mark_packet(
-	const struct mark_burst *burst, mark_named named, const struct rte_mbuf *packet, bool trust)
+static __rte_always_inline bool mark_packet(const struct mark_burst *burst,
+	struct flow_record *record, uintptr_t form, const struct rte_mbuf *packet, bool trust)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(packet, const uint8_t *);
-	struct flow_record *record = mark_record(named);
-	const uintptr_t form = mark_form_of(named);
 
 	/* frames are 60 bytes at least */
 	if (unlikely(packet->data_len < MARK_LEAST))

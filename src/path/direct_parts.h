@@ -19,11 +19,14 @@ struct direct_burst {
 	bool trusted;	 /* its marks are not verified */
 	unsigned n_top;	 /* infos at the end of the row: of marked packets that had to be read */
 	uint32_t mark[STATION_BURST];
+	unsigned front; /* packets with marks from the front, which are fetched at once */
 	/* packets with such marks in a row of their own, and whence they came */
 	unsigned n_row;
 	uint8_t place[STATION_BURST];
 	struct rte_mbuf *row[STATION_BURST];
-	const void *named[STATION_BURST]; /* what the mark leads to: mark_named */
+	/* what the mark leads to: the record, direct_nobody where there is none, and the packets' form (direct_form.h) */
+	struct flow_record *record[STATION_BURST];
+	uintptr_t form[STATION_BURST];
 };
 
 /* The walk, compiled for one SIMD level. */
@@ -51,6 +54,9 @@ extern const struct direct_walk direct_walk_sse42, direct_watch_sse42;
 extern const struct direct_walk direct_walk_avx2, direct_watch_avx2;
 extern const struct direct_walk direct_walk_avx512, direct_watch_avx512;
 #endif
+
+/* The record of whom a mark names that names nobody: no packet fits it. */
+extern struct flow_record direct_nobody;
 
 /* Packets without a record, of one queue: to be learned, in their order. */
 void direct_learn(struct station *station, const struct station_rx *rx, struct rte_mbuf **packets,

@@ -75,6 +75,39 @@ static void a_mark_has_room_for_number_and_generations(void **state)
 }
 
 /* All workers' together are the wire's numbers, each once, and a mark is known by its own worker alone. */
+/* What packets' marks are read by: any number that a mark can have is one of the tags. */
+static bool names(const struct slots *slots, uint32_t mark)
+{
+	const uint32_t number = mark & ((1u << slots->number_bits) - 1);
+
+	return slots_form(slots, slots_tags(slots)[number], mark) <= SLOT_FORM;
+}
+
+/* Whoever made a mark, it names nobody where none was given: none of another generation, nor of none. */
+static void what_was_not_given_names_nobody(void **state)
+{
+	const struct slots_config config = {
+		.n = 100, .n_workers = 2, .worker = 1, .mark_max = UINT32_MAX, .random = 1};
+	struct slots slots;
+
+	(void)state;
+	assert_int_equal(slots_init(&slots, &config), 0);
+	slots_turn(&slots, 1);
+
+	const uint32_t given = mark_of(&slots, slots_take(&slots, &some_key, 7));
+	const uint32_t numbers = 1u << slots.number_bits;
+
+	for (uint32_t number = 0; number < numbers; number++) {
+		for (uint32_t generation = 0; generation <= UINT16_MAX; generation++) {
+			const uint32_t mark = generation * numbers + number;
+
+			assert_int_equal(names(&slots, mark), mark == given);
+		}
+		assert_false(names(&slots, UINT32_MAX - number));
+	}
+	slots_fini(&slots);
+}
+
 static void workers_share_the_numbers(void **state)
 {
 	const unsigned workers = 5;
@@ -107,6 +140,7 @@ static void workers_share_the_numbers(void **state)
 					o == w ? 7 * i : FLOW_NONE);
 				assert_int_equal(
 					slots_of_mark(&slots[o], mark), o == w ? slot : SLOT_NONE);
+				assert_int_equal(names(&slots[o], mark), o == w);
 			}
 		}
 		assert_int_equal(slots_take(&slots[w], &some_key, 1), SLOT_NONE);
@@ -578,6 +612,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_mark_has_room_for_number_and_generations),
+		cmocka_unit_test(what_was_not_given_names_nobody),
 		cmocka_unit_test(workers_share_the_numbers),
 		cmocka_unit_test(a_slot_is_empty_but_for_key_and_position),
 		cmocka_unit_test(a_slot_drains_before_it_is_given_again),

@@ -102,12 +102,12 @@ static void make(struct scene *scene, struct draw *draw, bool tcp, unsigned side
 static bool offer(struct scene *scene, const struct frame *frame, bool trust)
 {
 	const struct mark_burst marks = mark_burst_of(scene->side, NOW_US);
-	const uint32_t form = (scene->tcp ? SLOT_TCP : 0) |
+	const uint32_t bits = (scene->tcp ? SLOT_TCP : 0) |
 			      (scene->from != 0 ? SLOT_FROM(scene->side) : SLOT_FROM(!scene->side));
-	const mark_named named = (const uint8_t *)&scene->record + (form << MARK_FORM_SHIFT);
+	const uintptr_t form = mark_form(mark_forms(scene->side), bits);
 	const struct flow_record before = scene->record;
 	const struct rte_mbuf packet = packet_of(frame);
-	bool taken = mark_packet(&marks, named, &packet, trust);
+	bool taken = mark_packet(&marks, &scene->record, form, &packet, trust);
 
 	if (!taken)
 		assert_memory_equal(&before, &scene->record, sizeof(before));

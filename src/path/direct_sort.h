@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * A burst of which NICs may have marked packets: those with marks, beside the records that they name, and the others,
+ * whose headers are read. What is to be read next is on its way. For the short way's watching walk, which is compiled
+ * once per SIMD level.
+ */
+
+#include "path/direct_common.h"
+#include "path/direct_form.h"
+#include "path/judge.h"
+
+/*
+ * Packets with marks of flows from the front, as many as there are: each beside its record, which is fetched, and their
+ * bytes are added up. `both`: both lines of the records; into the cache behind the nearest where they are `far`, as a
+ * core waits for so few lines at a time that it would stop here for the last ones. A single line is fetched into the
+ * nearest: asked for otherwise it does not come on every processor (AMD Zen 4). `positions`: by number, NULL where
+ * numbers are positions.
+ */
+static __rte_always_inline unsigned fetch_each(const struct slots *of, struct flow_record *first,
+	const uint32_t *positions, struct direct_burst *burst, unsigned n, bool both, bool far)
+{
+	const struct slots slots = *of;
+	const uint16_t *tags = slots_tags(&slots);
+	struct flow_record *records = first - slots.first_number;
+	const uintptr_t forms = mark_forms(burst->rx->port);
+	uint64_t bytes = 0;
+	unsigned i;
+
+	/* else the compiler takes the first number from each again */
+	__asm__("" : "+r"(tags), "+r"(records));
+	for (i = 0; i < n; i++) {
+		const struct rte_mbuf *packet = burst->packet[i];
+		const uint32_t mark = judge_mark(packet);
+		const uint32_t number = mark & ((UINT32_C(1) << slots.number_bits) - 1);
+		const uint64_t bits = slots_form(&slots, tags[number], mark);
+
+		if (unlikely(!judge_has_mark(packet)) || unlikely(bits > SLOT_FORM))
+			break;
+		struct flow_record *record =
+			positions == NULL ? &records[number]
+					  : &first[positions[number - slots.first_number]];
+
+		burst->record[i] = record;
+		burst->form[i] = mark_form(forms, bits);
+		rte_prefetch0(rte_pktmbuf_mtod(packet, const void *));
+		mark_fetch(record, both, far);
+		bytes += packet->pkt_len;
+	}
+	burst->bytes = bytes;
+	burst->marked = i == 0 ? 0 : UINT64_MAX >> (64 - i);
+	return i;
+}
+
+/* Each a loop of its own, as the common ones have no register to spare. */
+static __rte_noinline unsigned fetch_near(const struct slots *slots, struct flow_record *first,
+	struct direct_burst *burst, unsigned n, bool both)
+{
+	return fetch_each(slots, first, NULL, burst, n, both, false);
+}
+
+static __rte_noinline unsigned fetch_far(const struct slots *slots, struct flow_record *first,
+	struct direct_burst *burst, unsigned n, bool both)
+{
+	return fetch_each(slots, first, NULL, burst, n, both, true);
+}
+
+static __rte_noinline unsigned fetch_by_number(const struct slots *slots, struct flow_record *first,
+	struct direct_burst *burst, unsigned n, bool both)
+{
+	return fetch_each(slots, first, slots->positions, burst, n, both, false);
+}
+
+/* Says how many there are: most bursts are of such packets alone, or of none. */
+static inline unsigned fetch_front(
+	const struct station *station, struct direct_burst *burst, unsigned n, bool far)
+{
+	const struct slots *slots = &station->worker.agent->wire[burst->rx->port / 2].slots;
+	struct flow_record *first = station->worker.shard->table.records;
+	const bool both = station->direct->last_form & MARK_TCP;
+	unsigned fetched;
+
+	if (slots->tags == NULL)
+		return 0;
+	if (slots->positions != NULL)
+		fetched = fetch_by_number(slots, first, burst, n, both);
+	else
+		fetched = far ? fetch_far(slots, first, burst, n, both)
+			      : fetch_near(slots, first, burst, n, both);
+	if (fetched != 0)
+		station->direct->last_form = burst->form[fetched - 1];
+	return fetched;
+}
+
+/* A burst that is being sorted. */
+struct sorting {
+	const struct station *station;
+	const struct station_rx *rx;
+	unsigned n;
+	struct direct_burst *burst;
+	uint64_t tcp;  /* by place among those that are looked up */
+	unsigned n_up; /* those */
+};
+
+/*
+ * Puts the marked packets from the `begin`th on into a row, each beside its record, which is fetched: from where it is on
+ * its way to, if it is, into the nearest cache.
+ */
+static __rte_always_inline void resolve_all(
+	struct station *station, struct direct_burst *burst, unsigned begin)
+{
+	const struct slots slots = station->worker.agent->wire[burst->rx->port / 2].slots;
+	struct flow_record *const records = station->worker.shard->table.records;
+	const uintptr_t forms = mark_forms(burst->rx->port);
+	uint64_t left = burst->n == 0 ? 0 : burst->marked & UINT64_MAX >> (64 - burst->n);
+	uintptr_t form = 0;
+	unsigned n = begin;
+
+	if (left >> begin == 0) {
+		burst->n_row = begin;
+		return;
+	}
+	for (left &= UINT64_MAX << begin; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
+		const uint32_t number = slots_number(&slots, burst->mark[i]);
+		const uint64_t bits = slots_form(&slots, slots.tags[number], burst->mark[i]);
+		struct flow_record *record = likely(bits <= SLOT_FORM)
+						     ? &records[slots_position_of(&slots, number)]
+						     : &direct_nobody;
+
+		form = mark_form(forms, bits & SLOT_FORM);
+		burst->record[n] = record;
+		burst->form[n] = form;
+		burst->row[n] = burst->packet[i];
+		burst->place[n++] = (uint8_t)i;
+		mark_fetch(record, form & MARK_TCP, false);
+	}
+	burst->n_row = n;
+	station->direct->last_form = form;
+}
+
+/* A packet without a mark is read: see read_headers() of the other walk. False: it is not plain. */
+static __rte_always_inline bool read_other(struct sorting *sorting, unsigned i, unsigned kinds)
+{
+	const struct station *station = sorting->station;
+	struct direct_burst *burst = sorting->burst;
+	const struct rte_mbuf *packet = burst->packet[i];
+	struct packet_info *info = &burst->info[sorting->n_up];
+	const struct common common = {
+		.wire = sorting->rx->port / 2,
+		.zone_vlan = station->zone_vlan,
+		.flags = sorting->rx->port % 2 != 0 ? PACKET_SIDE : 0,
+	};
+	uint8_t flags = extract_common(&common, packet, info);
+
+	if (unlikely(flags == 0))
+		flags = direct_read_rare(
+			station, packet, sorting->rx->port / 2, common.flags, info);
+	if (unlikely(flags == 0 || (kinds != ALL_KINDS && !(kinds >> rss_kind(&info->key) & 1))))
+		return false;
+	burst->info_of[i] = (uint8_t)sorting->n_up;
+	sorting->tcp |= (uint64_t)((flags & PACKET_TCP) != 0) << sorting->n_up++;
+	return true;
+}
+
+/*
+ * Which of the packets from the `begin`th on have marks; what these name is fetched, and their bytes are added up. No
+ * branch: they come in any order. For others the first number is fetched again, which costs nothing.
+ */
+static __rte_always_inline uint64_t fetch_marked(const struct slots *slots,
+	const struct flow_record *records, struct direct_burst *burst, unsigned begin, unsigned n)
+{
+	uint64_t marked = 0, bytes = 0;
+
+	for (unsigned i = begin; i < n; i++) {
+		const struct rte_mbuf *packet = burst->packet[i];
+		const uint32_t mark = judge_mark(packet), number = slots_number(slots, mark);
+		const bool is = judge_has_mark(packet) & (number != SLOT_NONE);
+		const uint32_t at = is ? number : 0;
+
+		burst->mark[i] = mark;
+		marked |= (uint64_t)is << i;
+		bytes += is ? packet->pkt_len : 0;
+		rte_prefetch0(&slots->tags[at]);
+		if (slots->positions != NULL)
+			rte_prefetch0(&slots->positions[at]);
+		else
+			rte_prefetch0(&records[at]);
+	}
+	burst->bytes += bytes;
+	return marked;
+}
+
+/*
+ * Packets from the `begin`th on, of which some have marks and some have not: those with marks first, then the others, so
+ * that nothing depends on who comes after whom. Says where the first is that is not plain.
+ */
+static __rte_noinline unsigned sort_mixed(struct sorting *sorting, unsigned begin)
+{
+	const struct station *station = sorting->station;
+	const struct slots slots = station->worker.agent->wire[sorting->rx->port / 2].slots;
+	const unsigned kinds =
+		station->worker.steer.n_shards == 1 ? ALL_KINDS : sorting->rx->trusted;
+	struct direct_burst *burst = sorting->burst;
+	const uint64_t all = UINT64_MAX >> (64 - sorting->n) & UINT64_MAX << begin;
+	const uint64_t marked = fetch_marked(
+		&slots, station->worker.shard->table.records, burst, begin, sorting->n);
+
+	for (uint64_t left = all & ~marked; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
+
+		if (likely(read_other(sorting, i, kinds)))
+			continue;
+		/* those that come after it are not ours */
+		for (uint64_t after = marked & UINT64_MAX << i; after != 0; after &= after - 1)
+			burst->bytes -= burst->packet[__builtin_ctzll(after)]->pkt_len;
+		burst->marked |= marked & ~(UINT64_MAX << i);
+		return i;
+	}
+	burst->marked |= marked;
+	station->direct->mixed = marked != all;
+	return sorting->n;
+}
+
+/*
+ * Sorts packets from the `begin`th on, up to the first that is not plain. Returns a bit for each TCP one that is
+ * looked up. What is named by a mark is surely this worker's; whether it is plain is seen when it is read.
+ */
+static inline uint64_t sort(const struct station *station, const struct station_rx *rx,
+	unsigned begin, unsigned n, struct direct_burst *burst)
+{
+	struct sorting sorting = {.station = station, .rx = rx, .n = n, .burst = burst};
+
+	direct_fetch(&burst->packet[begin], n - begin);
+	burst->n = sort_mixed(&sorting, begin);
+	burst->up.n = sorting.n_up;
+	return sorting.tcp;
+}
