@@ -28,6 +28,9 @@ void agent_marked(struct agent *agent, uint32_t position, unsigned side, unsigne
 	struct flow_record *record = flow_table_record(agent->config.table, position);
 	const struct agent_at at = agent_at_record(agent, side, record);
 
+	/* all of its packets may come so, by a rule that was to go and did not: its rate is measured nowhere else then */
+	if (offload_state(record, side) != OFFLOAD_QUEUED)
+		agent_sample(agent, position, side, from);
 	if (at.entry == NULL || at.side->from != from)
 		return; /* of a rule that is gone, or the other direction's way round */
 	if (agent_is_full(at.side)) {

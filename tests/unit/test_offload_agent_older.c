@@ -191,6 +191,34 @@ static void severed_slots_are_found_by_key(void **state)
 	slots_fini(&slots);
 }
 
+/*
+ * The NIC's answer to a remove was never told, and the rule did not go: all of the direction's packets come with the
+ * mark that the other direction's rule has, too. They are looked at, as those without a mark are.
+ */
+static void marks_of_a_rule_that_did_not_go_are_samples(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+	agent_prove(&scene, flow, 0, 0);
+	agent_prove(&scene, flow, 1, 1);
+	agent_lose_marks(&scene, flow, 1, 1);
+	agent_until(&scene, agent_state(&scene, flow, 1) == OFFLOAD_SOFTWARE);
+	/* it waits as others do */
+	agent_packet(&scene, flow, 1, 1, true);
+	assert_int_equal(agent_state(&scene, flow, 1), OFFLOAD_SOFTWARE);
+	agent_pass_ms(&scene, 100);
+	agent_packet(&scene, flow, 1, 1, true);
+	assert_int_equal(agent_state(&scene, flow, 1), OFFLOAD_QUEUED);
+	agent_until(&scene, agent_state(&scene, flow, 1) == OFFLOAD_ACCEPTED);
+	agent_packet(&scene, flow, 1, 1, true);
+	assert_int_equal(agent_state(&scene, flow, 1), OFFLOAD_PROVEN);
+	agent_scene_end(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +226,7 @@ int main(void)
 		cmocka_unit_test(it_is_accepted_beside_one_that_stays),
 		cmocka_unit_test(it_waits_behind_an_insert),
 		cmocka_unit_test(severed_slots_are_found_by_key),
+		cmocka_unit_test(marks_of_a_rule_that_did_not_go_are_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
