@@ -87,8 +87,8 @@ static void note(struct control *control, const struct offload_change *change)
 	char line[LINE_MAX_BYTES], sentence[OFFLOAD_SENTENCE_MAX];
 	unsigned kind = change->kind;
 
-	if (!control->note ||
-		(kind != CHANGE_UNTRIED && kind != CHANGE_TRIED && kind != CHANGE_RESET))
+	if (!control->note || (kind != CHANGE_UNTRIED && kind != CHANGE_TRIED &&
+				      kind != CHANGE_RESET && kind != CHANGE_FLUSHED))
 		return;
 	offload_change_sentence(sentence, control->plane, change);
 	snprintf(line, sizeof(line), "%s: %s", offload_port_name(control->plane, change->port),

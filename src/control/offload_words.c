@@ -324,6 +324,8 @@ void offload_change_sentence(char sentence[OFFLOAD_SENTENCE_MAX], const struct p
 		[CHANGE_DELETE_REFUSED] = "a rule stays in the NIC until a later try: ",
 		[CHANGE_COUNTER_REFUSED] = "the NIC's counters cannot be read: ",
 		[CHANGE_RESET] = "the port was stopped and started; its rules are gone",
+		[CHANGE_FLUSHED] = "all rules of the port were taken out by one call, since one "
+				   "worked on that the NIC had said is gone",
 		[CHANGE_SHAPE] = "other actions are tried, since those that were accepted did not "
 				 "mark",
 		[CHANGE_KIND_OUT] = "no rule ever marked a packet, with whatever actions; hardly "

@@ -197,6 +197,8 @@ static void removed(const struct agent_at *at, const struct installer_answer *an
 	if (agent_is_full(at->side))
 		agent_full_removed(at, answer);
 	agent_move(at, OFFLOAD_SOFTWARE, reason_after(at->side->reason), 0);
+	stale_gone(&at->side->stale, at->agent->now_us,
+		at->agent->wire[agent_wire_of(at->port)].slots.turns);
 	uncross(at);
 	if (agent_is_full(at->side))
 		agent_full_settle(at);

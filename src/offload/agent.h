@@ -154,6 +154,9 @@ struct agent_port {
 	bool fresh;	      /* counters tell what they have, */
 	bool caches;	      /* or what they had a while ago; neither: it is not known yet */
 	uint64_t ghost_told_us;
+	/* a mark of ours that is not in force, and comes with packets of the flow at a position: does its rule work on? */
+	struct stale ghost;
+	uint32_t ghost_mark, ghost_position;
 	uint64_t stall_told_us, refusal_told_us, unread_told_us;
 	bool unread; /* counters could not be read when that was tried last, as was told */
 	struct tally_port tally; /* of full offload: how wide counters are */

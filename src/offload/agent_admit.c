@@ -306,6 +306,7 @@ static bool hand_in(struct agent *agent, unsigned port, const struct queue_entry
 	}
 	agent->port[port].claims = false;
 	begin_insert(&at, entry);
+	stale_forget(&at.side->stale);
 	agent_move(&at, OFFLOAD_INSTALLING, record->reason[port % 2], 0);
 	return true;
 }

@@ -23,6 +23,20 @@ static void tell_proven(const struct agent_at *at)
 	health_proven(worker);
 }
 
+/* A packet has the mark of a rule that the NIC said is gone, where the flow has no other there. */
+static void look_at_stale(const struct agent_at *at, struct stale *stale, unsigned from)
+{
+	const struct stale_packet packet = {
+		.now_us = at->agent->now_us,
+		.turn = at->agent->wire[agent_wire_of(at->port)].slots.turns,
+		.packets = flow_packets(at->record, from),
+	};
+	struct installer *installer = at->agent->port[at->port].installer;
+
+	if (stale_marked(stale, &packet))
+		health_stale(&installer_health(installer)->worker[at->agent->config.worker]);
+}
+
 void agent_marked(struct agent *agent, uint32_t position, unsigned side, unsigned from)
 {
 	struct flow_record *record = flow_table_record(agent->config.table, position);
@@ -58,6 +72,7 @@ void agent_marked(struct agent *agent, uint32_t position, unsigned side, unsigne
 		/* late: of a rule that is gone, or begins to be; another may be in force at the other port */
 		at.side->marked++;
 		count_unmarked(agent, record, from);
+		look_at_stale(&at, &at.side->stale, from);
 		break;
 	case OFFLOAD_PROVEN:
 	case OFFLOAD_N_STATES:
@@ -121,13 +136,41 @@ static bool is_of_older_rule(const struct agent_at *at, uint32_t mark)
 	       flow_key_equal(&slots_slot(slots, slots_of_mark(slots, mark))->key, &at->entry->key);
 }
 
+/* A mark that was ours, and is not in force: of a rule that was to go with a flow of before? */
+static void look_at_ghost(
+	const struct agent_at *at, uint32_t position, uint32_t mark, unsigned from)
+{
+	struct agent_port *port = &at->agent->port[at->port];
+	const struct slots *slots = &at->agent->wire[agent_wire_of(at->port)].slots;
+	const uint64_t now_us = at->agent->now_us;
+	const uint32_t slot = slots_of_mark(slots, mark);
+
+	/* a rule of this flow may put a wrong mark on its packets */
+	if (slot == SLOT_NONE || offload_state_holds(offload_state(at->record, at->port % 2)) ||
+		(at->entry != NULL && now_us - at->side->since_us < STALE_US))
+		return;
+	if (mark != port->ghost_mark || position != port->ghost_position) {
+		/* one at a time, for so long */
+		if (port->ghost.since_us != 0 && now_us - port->ghost.since_us < STALE_MOST_US)
+			return;
+		const struct slot *was = slots_slot(slots, slot);
+
+		port->ghost_mark = mark;
+		port->ghost_position = position;
+		stale_gone(&port->ghost, was->back_us, was->back_turn);
+	}
+	look_at_stale(at, &port->ghost, from);
+}
+
 void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t position,
 	const struct packet_info *info)
 {
 	struct agent_port *at_port = &agent->port[port];
 
+	bool ghost = !slots_is_given(&agent->wire[agent_wire_of(port)].slots, mark);
+
 	at_port->counters.strangers++;
-	if (!slots_is_given(&agent->wire[agent_wire_of(port)].slots, mark)) {
+	if (ghost) {
 		at_port->counters.ghosts++;
 		if (agent_is_new(agent, at_port->ghost_told_us)) {
 			at_port->ghost_told_us = agent->now_us;
@@ -144,6 +187,8 @@ void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t 
 
 	const struct agent_at at = agent_at_record(agent, port % 2, record);
 
+	if (ghost)
+		look_at_ghost(&at, position, mark, info->from);
 	if (at.entry == NULL)
 		return;
 	count_unmarked(agent, record, info->from);

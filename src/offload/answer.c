@@ -6,6 +6,8 @@
 
 #include <rte_ethdev.h>
 
+#define FLUSH_TRIES 8
+
 static bool is_room(int error)
 {
 	return error == ENOSPC || error == ENOBUFS || error == ENOMEM;
@@ -85,6 +87,22 @@ int answer_count(uint16_t port_id, struct rte_flow *flow, struct provider_count 
 	int ret = rte_flow_query(port_id, flow, actions, &told, &said);
 
 	return answer_told(ret, &told, &said, count, why);
+}
+
+int answer_flush(uint16_t port_id, struct provider_why *why)
+{
+	struct rte_flow_error said = {0};
+	int ret = -EIO;
+
+	for (unsigned n = 0; n < FLUSH_TRIES && ret != 0; n++) {
+		ret = rte_flow_flush(port_id, &said);
+		if (ret == 0)
+			return 0;
+		answer_why(why, -ret, &said);
+		if (ret == -ENOSYS || ret == -ENOTSUP || ret == -EOPNOTSUPP)
+			return -EOPNOTSUPP;
+	}
+	return -EIO;
 }
 
 bool answer_keeps_rules(uint16_t port_id)

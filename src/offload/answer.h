@@ -6,7 +6,7 @@
  * please, a full table included (docs/hardware.md, "no room"): where rules of the same shape have been
  * taken before, these mean that there is no room.
  *
- * Pure, but for the last two. `error` is positive; 0, from a driver that failed and left none, counts as EIO.
+ * Pure, but for the last three. `error` is positive; 0, from a driver that failed and left none, counts as EIO.
  */
 
 #include <stdbool.h>
@@ -35,5 +35,10 @@ int answer_told(int ret, const struct rte_flow_query_count *told, const struct r
 /* The counter of a rule: 0 or an answer. */
 int answer_count(uint16_t port_id, struct rte_flow *flow, struct provider_count *count,
 	struct provider_why *why);
+/*
+ * All rules of the port by one call, tried some times. When it fails their handles are no longer valid all the same
+ * (rte_flow.h), and all may be there: -EIO. -EOPNOTSUPP: there is no such call, and handles are as they were.
+ */
+int answer_flush(uint16_t port_id, struct provider_why *why);
 /* Are rules there still when the port was stopped and started? */
 bool answer_keeps_rules(uint16_t port_id);

@@ -11,6 +11,7 @@ static const char *const names[CHANGE_N_KINDS] = {
 	[CHANGE_DELETE_REFUSED] = "delete_refused",
 	[CHANGE_COUNTER_REFUSED] = "counter_refused",
 	[CHANGE_RESET] = "reset",
+	[CHANGE_FLUSHED] = "flushed",
 	[CHANGE_SHAPE] = "shape",
 	[CHANGE_KIND_OUT] = "kind_out",
 	[CHANGE_KIND_IN] = "kind_in",

@@ -24,7 +24,8 @@ enum change_kind {
 	CHANGE_DELETE_REFUSED,	/* a rule stays in the NIC: `reason`, a refusal */
 	CHANGE_COUNTER_REFUSED, /* counters cannot be read, from now on: `reason`, a refusal */
 	CHANGE_RESET,		/* the port was stopped and started */
-	CHANGE_SHAPE,		/* other actions are tried, since those accepted did not mark */
+	CHANGE_FLUSHED, /* all rules were taken out by one call, as some worked on that were to be gone */
+	CHANGE_SHAPE, /* other actions are tried, since those accepted did not mark */
 	CHANGE_KIND_OUT, /* no actions make rules of a kind of flow mark; `detail`: enum provider_kind */
 	CHANGE_KIND_IN, /* they do now */
 	CHANGE_UNTRIED, /* not all could be tried that the port may do: `reason`, a refusal */

@@ -12,6 +12,8 @@
 #define FAILED_OF_A_SECOND 3
 #define STUCK 4
 #define STUCK_US (2 * CLOCK_US_PER_S)
+/* What has their marks yet when rules were taken out has come by then. */
+#define STALE_DRAIN_US (CLOCK_US_PER_S / 10)
 
 static const char *const names[HEALTH_N_STATES] = {
 	[HEALTH_CLOSED] = "closed",
@@ -69,6 +71,17 @@ static bool is_stuck(const struct health *health)
 	       health->now.us - health->stuck_us >= STUCK_US;
 }
 
+bool health_has_stale(const struct health *health)
+{
+	return health->has_stale;
+}
+
+void health_flushed(struct health *health, uint64_t now_us)
+{
+	health->has_stale = false;
+	health->then.us = now_us;
+}
+
 bool health_calls_fail(const struct health *health)
 {
 	return health->calls_fail;
@@ -78,7 +91,7 @@ static void gather(struct health *health, uint64_t now_us)
 {
 	struct health_sums *now = &health->now;
 	struct health_sums *part = &health->part[(health->n_parts - 1) % HEALTH_PARTS];
-	uint64_t proven = 0, failed = 0;
+	uint64_t proven = 0, failed = 0, stale = 0;
 	uint32_t in_hw = 0;
 
 	for (unsigned i = 0; i < HEALTH_MAX_WORKERS; i++) {
@@ -90,10 +103,12 @@ static void gather(struct health *health, uint64_t now_us)
 		health->seen[i] = fell;
 		failed += fell;
 		proven += atomic_load_explicit(&worker->proven, memory_order_relaxed);
+		stale += atomic_load_explicit(&worker->stale, memory_order_relaxed);
 		in_hw += atomic_load_explicit(&worker->in_hw, memory_order_relaxed);
 	}
 	now->proven = proven;
 	now->failed = failed;
+	now->stale = stale;
 	now->in_hw = in_hw;
 	now->us = now_us;
 	if (health->n_parts == 0 || now_us - part->us >= CLOCK_US_PER_S / HEALTH_PARTS) {
@@ -125,6 +140,9 @@ static bool goes_wrong(const struct health *health, uint8_t *why)
 	uint64_t failed = now->failed - then->failed;
 	uint64_t calls_failed = now->calls_failed - then->calls_failed;
 
+	*why = OFFLOAD_STALE;
+	if (now->stale != health->then.stale)
+		return true;
 	*why = health->call_why;
 	if (health->row >= FAILED_IN_A_ROW || is_stuck(health) ||
 		(calls_failed >= FAILED_OF_A_SECOND && now->calls_done == then->calls_done))
@@ -156,6 +174,7 @@ static enum health_decision opens(struct health *health, uint8_t why)
 		health->back_off_ms *= 2;
 	else
 		health->back_off_ms = MOST_BACK_OFF_MS;
+	health->has_stale |= why == OFFLOAD_STALE;
 	atomic_store_explicit(&health->why, why, memory_order_relaxed);
 	atomic_store_explicit(&health->retry_us,
 		health->now.us + (uint64_t)health->back_off_ms * 1000, memory_order_relaxed);
@@ -176,6 +195,7 @@ static enum health_decision tries(struct health *health)
 		health->n_guessed++;
 		health->calls_fail = (health->n_guessed & (health->n_guessed - 1)) == 0;
 	}
+	health->has_stale |= health->now.stale != health->then.stale;
 	health->row = health->guesses = 0;
 	atomic_store_explicit(&health->retry_us, 0, memory_order_relaxed);
 	enter(health, HEALTH_TRYING);
@@ -184,8 +204,13 @@ static enum health_decision tries(struct health *health)
 
 static enum health_decision try_on(struct health *health)
 {
-	const struct health_sums *now = &health->now, *then = &health->then;
+	const struct health_sums *now = &health->now;
+	struct health_sums *then = &health->then;
 
+	if (now->us - then->us < STALE_DRAIN_US)
+		then->stale = now->stale;
+	if (now->stale > then->stale)
+		return opens(health, OFFLOAD_STALE);
 	if (now->calls_failed > then->calls_failed)
 		return opens(health, health->call_why);
 	if (now->failed > then->failed)

@@ -6,13 +6,13 @@
  * tells what became of its calls, and decides:
  *
  *	closed: rules are asked for
- *	  | too much went wrong within a second: see health_turn()
+ *	  | too much went wrong within a second, or a rule works on that is to be gone: see health_turn()
  *	open: no rules; workers take theirs back. After a back-off (1 s, doubled each time up to a minute;
  *	  |	from the beginning when it has been closed for longer than the last one)
  *	  |	the device is restarted first, if that is allowed and its calls fail
  *	trying: each worker may have two canary flows in the NIC
  *	  +-- one was proven and stayed so for a second, and none failed: closed
- *	  +-- one failed: open
+ *	  +-- one failed, or a rule works on that is to be gone: open
  *
  * A kind of flow whose rules were accepted with whatever actions, and never marked one packet, is out: that would
  * open the breaker for all others again and again. Each worker may have two flows of it in the NIC at each of the
@@ -42,8 +42,10 @@ enum health_state {
 struct health_worker {
 	_Atomic uint64_t proven; /* rules whose first marked packet came */
 	_Atomic uint64_t failed; /* flows that the audit took out */
-	_Atomic uint32_t in_hw;	 /* flows that are in_hw now */
-	_Atomic uint8_t why;	 /* the reason of the last failure */
+	_Atomic uint64_t
+		stale; /* times that a rule was seen to work on which the NIC said is gone */
+	_Atomic uint32_t in_hw; /* flows that are in_hw now */
+	_Atomic uint8_t why;	/* the reason of the last failure */
 	/* by kind of flow, for the choice of their rules' actions: proven, and taken out as OFFLOAD_UNSEEN */
 	_Atomic uint32_t proven_of[PROVIDER_N_KINDS], unseen_of[PROVIDER_N_KINDS];
 };
@@ -55,7 +57,7 @@ struct health_config {
 
 /* Of all workers, and of the calls. */
 struct health_sums {
-	uint64_t proven, failed;
+	uint64_t proven, failed, stale;
 	/* failed: with -EIO, or without an answer; without deletes */
 	uint64_t calls_done, calls_failed;
 	uint64_t us;
@@ -91,6 +93,7 @@ struct health {
 	uint32_t back_off_ms;
 	uint8_t flow_why, call_why; /* the last failure's */
 	bool calls_fail;
+	bool has_stale;
 };
 
 /* What health_turn() decided. */
@@ -120,7 +123,7 @@ void health_delete_failed(struct health *health, uint8_t why, bool again);
 /*
  * The installer, now and then: opens when within a second the failures of flows are `least_failures` or more
  * and at least a quarter of the flows in the NIC before, or when 16 calls in a row failed (of 3 to 15 calls that
- * are no deletes: none of a second did well).
+ * are no deletes: none of a second did well), or when a rule works on that the NIC said is gone (offload/stale.h).
  */
 enum health_decision health_turn(struct health *health, uint64_t now_us);
 
@@ -129,6 +132,13 @@ enum health_decision health_turn(struct health *health, uint64_t now_us);
  * guess that they had: the first such time, the second, the fourth, the eighth, and so on, until a call does well.
  */
 bool health_calls_fail(const struct health *health);
+/*
+ * The installer, when it is tried: rules worked on that the NIC said are gone, since it was closed, so that those of
+ * before are to be taken out by other means.
+ */
+bool health_has_stale(const struct health *health);
+/* The installer, when it is being tried: they were, now. What has their marks may be on its way. */
+void health_flushed(struct health *health, uint64_t now_us);
 /* The installer, when it is open or trying: what had to be done first did not succeed. Opens it anew. */
 void health_reopen(struct health *health, uint64_t now_us);
 
@@ -161,6 +171,13 @@ static inline void health_failed(struct health_worker *worker, uint8_t why)
 	atomic_store_explicit(&worker->failed,
 		atomic_load_explicit(&worker->failed, memory_order_relaxed) + 1,
 		memory_order_release);
+}
+
+static inline void health_stale(struct health_worker *worker)
+{
+	atomic_store_explicit(&worker->stale,
+		atomic_load_explicit(&worker->stale, memory_order_relaxed) + 1,
+		memory_order_relaxed);
 }
 
 static inline void health_add(_Atomic uint32_t *counter)

@@ -287,12 +287,11 @@ bool installer_poll(struct installer *installer)
 	return all > 0;
 }
 
-void installer_reset(struct installer *installer)
+/* No rule is there any more, and no answer will come. */
+static void forget_all(struct installer *installer, const struct provider_why *why)
 {
-	const struct provider_why why = {.error = EIO, .words = "the port was restarted"};
 	struct call call;
 
-	provider_reset(installer->provider);
 	for (uint32_t i = 0; i < installer->config.provider.n_places; i++)
 		installer->places[i] =
 			(struct place_state){.awaited = installer->places[i].awaited};
@@ -302,8 +301,37 @@ void installer_reset(struct installer *installer)
 		/* that is not held against the port which comes up now */
 		call.late = true;
 		if (!call.own)
-			installer_end(installer, &call, -EIO, &why, NULL);
+			installer_end(installer, &call, -EIO, why, NULL);
 	}
 	installer->stalled = false;
+}
+
+void installer_reset(struct installer *installer)
+{
+	const struct provider_why why = {.error = EIO, .words = "the port was restarted"};
+
+	provider_reset(installer->provider);
+	forget_all(installer, &why);
 	installer_note(installer, CHANGE_RESET, 0);
+}
+
+int installer_flush(struct installer *installer)
+{
+	const struct provider_why over = {.error = EIO, .words = "all rules were taken out"};
+	struct provider_why why;
+	int ret = provider_flush(installer->provider, &why);
+	const uint64_t now_us = installer_now_us(installer);
+
+	/* also where there is no such call: answers were taken meanwhile */
+	forget_all(installer, &over);
+	if (ret == 0)
+		installer_note(installer, CHANGE_FLUSHED, 0);
+	if (ret != -EIO) {
+		health_flushed(&installer->health, now_us);
+		return 0;
+	}
+	health_call(&installer->health, false,
+		refusal_note(&installer->refusals, why.error, why.words));
+	health_reopen(&installer->health, now_us);
+	return ret;
 }

@@ -126,6 +126,11 @@ void installer_failed(struct installer *installer, const struct call *call, uint
 bool installer_poll(struct installer *installer);
 /* The port was stopped and started. */
 void installer_reset(struct installer *installer);
+/*
+ * All rules go by one call, when the port is being tried: some work on that are to be gone. 0, or it failed, and the
+ * breaker is open again.
+ */
+int installer_flush(struct installer *installer);
 void installer_note(struct installer *installer, enum change_kind kind, uint8_t reason);
 void installer_note_kind(
 	struct installer *installer, enum change_kind change, enum provider_kind kind);

@@ -32,18 +32,25 @@ int installer_restart(struct installer *installer)
 	return ret;
 }
 
+/* What has to be done first. 0, or it failed: the breaker is open again. */
+static int prepare_try(struct installer *installer)
+{
+	if (health_calls_fail(&installer->health) && installer->config.restart)
+		return installer_restart(installer);
+	if (!installer->provider)
+		return 0;
+	kinds_change_actions(installer);
+	return health_has_stale(&installer->health) ? installer_flush(installer) : 0;
+}
+
 static void try_again(struct installer *installer)
 {
 	uint8_t why = atomic_load_explicit(&installer->health.why, memory_order_relaxed);
 
-	if (health_calls_fail(&installer->health) && installer->config.restart) {
-		if (installer_restart(installer) < 0) {
-			why = atomic_load_explicit(&installer->health.why, memory_order_relaxed);
-			installer_note(installer, CHANGE_BREAKER_OPEN, why);
-			return;
-		}
-	} else if (installer->provider) {
-		kinds_change_actions(installer);
+	if (prepare_try(installer) < 0) {
+		why = atomic_load_explicit(&installer->health.why, memory_order_relaxed);
+		installer_note(installer, CHANGE_BREAKER_OPEN, why);
+		return;
 	}
 	installer_note(installer, CHANGE_BREAKER_TRIES, why);
 }

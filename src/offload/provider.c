@@ -179,6 +179,12 @@ bool provider_next_shape(struct provider *provider, enum provider_kind kind)
 	return provider->ops->next_shape(provider, kind);
 }
 
+int provider_flush(struct provider *provider, struct provider_why *why)
+{
+	memset(why, 0, sizeof(*why));
+	return provider->ops->flush == NULL ? 0 : provider->ops->flush(provider, why);
+}
+
 void provider_reset(struct provider *provider)
 {
 	provider->ops->reset(provider);

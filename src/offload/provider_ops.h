@@ -18,6 +18,8 @@ struct provider_ops {
 	bool (*next_shape)(struct provider *provider, enum provider_kind kind);
 	/* NULL: nothing is kept of what was tried, and another is opened instead */
 	void (*try_again)(struct provider *provider, unsigned number);
+	/* NULL: it never has a rule */
+	int (*flush)(struct provider *provider, struct provider_why *why);
 	void (*reset)(struct provider *provider);
 	uint32_t (*close)(struct provider *provider);
 };

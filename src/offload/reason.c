@@ -40,6 +40,7 @@ static const struct {
 	[OFFLOAD_COUNTER] = {"counter", "the NIC's counter does not move with its packets"},
 	[OFFLOAD_STALLED] = {"stalled", "the NIC did not answer in time"},
 	[OFFLOAD_STOPPING] = {"stopping", "the engine ends"},
+	[OFFLOAD_STALE] = {"stale_rule", "a rule works on that the NIC said is gone"},
 };
 
 const char *offload_reason_name(uint8_t reason)

@@ -39,6 +39,8 @@ enum offload_reason {
 	OFFLOAD_COUNTER,    /* the NIC's counter does not move with its packets */
 	OFFLOAD_STALLED,    /* the NIC did not answer in time */
 	OFFLOAD_STOPPING,   /* the engine ends */
+	/* of the breaker alone */
+	OFFLOAD_STALE, /* a rule works on that the NIC said is gone */
 	OFFLOAD_N_REASONS,
 	OFFLOAD_REFUSALS = 128,
 };

@@ -18,6 +18,7 @@
 /* Rules that are left are waited for while some still go. */
 #define CLOSE_US 1000000
 #define RESET_US 500000
+#define FLUSH_US 1000000
 
 static struct async *async_of(struct provider *provider)
 {
@@ -328,6 +329,14 @@ static void remove_all(struct async *async, uint64_t wait_us)
 	remove_heard(async, true, wait_us / 2);
 }
 
+/* No rule is there any more, and nothing is awaited. */
+static void forget_all(struct async *async)
+{
+	for (uint32_t i = 0; i < async->n_places; i++)
+		empty(async, &async->places[i]);
+	async->n_left = 0;
+}
+
 /*
  * The NIC has forgotten all that it was told. What it was not told yet it would be by the next push: that
  * comes now, and goes again.
@@ -346,9 +355,19 @@ static void reset(struct provider *provider)
 	if (!keeps)
 		async->n_left = 0;
 	remove_all(async, RESET_US);
-	for (uint32_t i = 0; i < async->n_places; i++)
-		empty(async, &async->places[i]);
-	async->n_left = 0;
+	forget_all(async);
+}
+
+static int flush(struct provider *provider, struct provider_why *why)
+{
+	struct async *async = async_of(provider);
+
+	remove_all(async, FLUSH_US);
+	int ret = answer_flush(async->port.id, why);
+
+	if (ret != -EOPNOTSUPP)
+		forget_all(async);
+	return ret;
 }
 
 static uint32_t close_it(struct provider *provider)
@@ -369,5 +388,6 @@ const struct provider_ops async_ops = {.insert = insert,
 	.poll = poll,
 	.next_shape = next_shape,
 	.try_again = async_try_again,
+	.flush = flush,
 	.reset = reset,
 	.close = close_it};

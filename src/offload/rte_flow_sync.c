@@ -15,9 +15,10 @@
 #define REMOVE_FAILURES 16
 /* From so many on, all that are left at the end go by one call, which NICs may have a quick way for. */
 #define FLUSH_FROM 16
-#define FLUSH_TRIES 8
 /* Where that call is not there: so long they are asked to go, one by one. */
 #define CLOSE_US 5000000
+/* Where it is, and there is no hurry. */
+#define FLUSH_US 1000000
 
 static const struct rte_flow_attr ingress = {.ingress = 1};
 
@@ -220,12 +221,9 @@ static void remove_all(struct sync *sync, uint64_t most_us)
 	}
 }
 
-static void reset(struct provider *provider)
+/* No rule is there any more. */
+static void forget_all(struct sync *sync)
 {
-	struct sync *sync = sync_of(provider);
-
-	if (answer_keeps_rules(sync->port.id))
-		remove_all(sync, UINT64_MAX);
 	for (unsigned i = 0; i < sync->n_left; i++)
 		sync_full_let_go(sync, &sync->left[i]);
 	sync->n_left = 0;
@@ -241,31 +239,37 @@ static void reset(struct provider *provider)
 	}
 }
 
-/*
- * All rules by one call. When it fails their handles are no longer valid all the same (rte_flow.h), and all may be
- * there. False: there is no such call.
- */
-static bool flush(const struct sync *sync, uint32_t *left)
+static void reset(struct provider *provider)
 {
-	struct rte_flow_error said = {0};
-	int ret = -EIO;
+	struct sync *sync = sync_of(provider);
 
-	for (unsigned n = 0; n < FLUSH_TRIES && ret != 0; n++) {
-		ret = rte_flow_flush(sync->port.id, &said);
-		if (ret == -ENOSYS || ret == -ENOTSUP || ret == -EOPNOTSUPP)
-			return false;
-	}
-	if (ret == 0)
-		*left = 0;
-	return true;
+	if (answer_keeps_rules(sync->port.id))
+		remove_all(sync, UINT64_MAX);
+	forget_all(sync);
+}
+
+static int flush(struct provider *provider, struct provider_why *why)
+{
+	struct sync *sync = sync_of(provider);
+
+	remove_all(sync, FLUSH_US);
+	int ret = answer_flush(sync->port.id, why);
+
+	if (ret != -EOPNOTSUPP)
+		forget_all(sync);
+	return ret;
 }
 
 static uint32_t close_it(struct provider *provider)
 {
 	struct sync *sync = sync_of(provider);
 	uint32_t left = n_rules(sync);
+	struct provider_why why;
+	int ret = left < FLUSH_FROM ? -EOPNOTSUPP : answer_flush(sync->port.id, &why);
 
-	if (left < FLUSH_FROM || !flush(sync, &left)) {
+	if (ret == 0)
+		left = 0;
+	if (ret == -EOPNOTSUPP) {
 		remove_all(sync, CLOSE_US);
 		left = n_rules(sync);
 	}
@@ -328,6 +332,7 @@ static const struct provider_ops ops = {.insert = insert,
 	.poll = poll,
 	.next_shape = next_shape,
 	.try_again = try_again,
+	.flush = flush,
 	.reset = reset,
 	.close = close_it};
 

@@ -31,6 +31,7 @@
 #include "flow/table.h"
 #include "offload/counter.h"
 #include "offload/rate.h"
+#include "offload/stale.h"
 #include "offload/state.h"
 
 #define SLOT_NONE UINT32_MAX
@@ -80,6 +81,7 @@ struct slot_side {
 	uint64_t asked;	    /* marked packets of this rule when its counter was asked for */
 	struct counter nic; /* the NIC's own counter */
 	bool stays;	    /* the NIC was asked to take it out, and refused */
+	struct stale stale; /* whether its last rule works on, after the NIC said that it is gone */
 } __attribute__((aligned(64)));
 static_assert(offsetof(struct slot_side, queued_us) == 64, "one line");
 

@@ -17,7 +17,7 @@ enum soak_kind {
 };
 
 /* Faults that are tried alone, and after the last of them: a random mix of all. */
-#define SOAK_ALONE 20
+#define SOAK_ALONE 21
 #define SOAK_MIX SOAK_ALONE
 
 /* What a fault needs in order to strike. */

@@ -29,6 +29,8 @@ static const struct {
 	{"evict", 0},
 	{"ghost:rules=20", 0},
 	{"wrong_mark:every=3:value=7", 0},
+	/* rules that stay, unheard */
+	{"fail:op=destroy:errno=EIO/drop_completion:every=2", SOAK_COMPLETIONS},
 	[SOAK_MIX] = {"mix", 0},
 };
 

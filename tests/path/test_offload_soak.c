@@ -12,7 +12,7 @@
  *
  * So many seconds: MILLRACE_SOAK_S (6), and until the pair that is under way is done. The seed is printed, and
  * MILLRACE_SOAK_SEED sets it. MILLRACE_SOAK_SETUP and MILLRACE_SOAK_FAULT choose one by its number, from 0, for
- * all pairs.
+ * all pairs: with them and the seed that it printed, a pair that failed is the first one.
  */
 #include "offload_soak.h"
 
@@ -104,6 +104,8 @@ static const struct setup {
 };
 
 #define ANY UINT64_MAX
+/* After so many pairs each fault was tried alone. */
+#define ALL_ONCE (SOAK_ALONE * 3 / 2)
 
 static uint64_t number_of(const char *name, uint64_t usual)
 {
@@ -259,7 +261,7 @@ static void add_counters(struct soak *soak, struct offload_live *live)
 	}
 }
 
-static void one_pair(struct soak *soak, const struct setup *setup, unsigned fault)
+static void one_pair(struct soak *soak, const struct setup *setup, unsigned fault, uint64_t seed)
 {
 	struct offload_live_options options = setup->options;
 	struct offload_live *live;
@@ -270,6 +272,9 @@ static void one_pair(struct soak *soak, const struct setup *setup, unsigned faul
 	options.rate = OFFLOAD_LIVE_FULL;
 	options.idle_s = 1;
 	options.restart |= soak_fault_needs(fault) & SOAK_RESTART;
+	print_message(
+		"%s, %s: MILLRACE_SOAK_SEED=%lu MILLRACE_SOAK_SETUP=%lu MILLRACE_SOAK_FAULT=%u\n",
+		setup->name, soak_fault_name(fault), seed, (unsigned long)(setup - setups), fault);
 	live = offload_live_begin(&options);
 	memset(soak->old, 0, sizeof(soak->old));
 	await(live, PROVEN_MS, "at first");
@@ -306,7 +311,7 @@ static const struct setup *setup_for(unsigned number, unsigned fault)
 /* A fault that never struck was not tried. */
 static void check_strikes(const struct soak *soak)
 {
-	if (soak->rounds[SOAK_FAULTY] < SOAK_ALONE || number_of("MILLRACE_SOAK_FAULT", ANY) != ANY)
+	if (soak->rounds[SOAK_FAULTY] < ALL_ONCE || number_of("MILLRACE_SOAK_FAULT", ANY) != ANY)
 		return;
 	for (unsigned name = 0; name < SIM_N_FAULTS; name++)
 		if (soak->strikes[name] == 0)
@@ -322,6 +327,17 @@ static void check_times(const struct soak *soak)
 			fail_msg("one turn in 10,000 takes %lu ns of CPU time or more",
 				histogram_at(times, 0.9999));
 	}
+}
+
+/* Each alone, and a mix after every two of them; then by chance. */
+static unsigned choose_fault(struct soak *soak, unsigned first, unsigned n)
+{
+	/* drawn in any case: so that a pair can be had again, by its seed and its fault */
+	const bool mix = soak_draw(soak, 2) == 0;
+
+	if (n < ALL_ONCE)
+		return n % 3 == 2 ? SOAK_MIX : (first + n - n / 3) % SOAK_ALONE;
+	return mix ? SOAK_MIX : soak_draw(soak, SOAK_ALONE);
 }
 
 static void truths_hold_whatever_happens(void **state)
@@ -341,19 +357,16 @@ static void truths_hold_whatever_happens(void **state)
 	unsigned first_setup = soak_draw(&soak, RTE_DIM(setups));
 
 	for (unsigned n = 0; monotonic_us() < end_us; n++) {
-		unsigned fault = (first_fault + n) % SOAK_ALONE;
-
 		/* how often the pair before drew is the machine's */
 		soak.random = seed + n;
-		/* each alone, then by chance a mix, or one alone */
-		if (n >= SOAK_ALONE)
-			fault = soak_draw(&soak, 2) == 0 ? SOAK_MIX : soak_draw(&soak, SOAK_ALONE);
+		unsigned fault = choose_fault(&soak, first_fault, n);
+
 		if (only_fault <= SOAK_MIX)
 			fault = (unsigned)only_fault;
 		if (only_setup < RTE_DIM(setups))
-			one_pair(&soak, &setups[only_setup], fault);
+			one_pair(&soak, &setups[only_setup], fault, seed + n);
 		else
-			one_pair(&soak, setup_for(first_setup + n, fault), fault);
+			one_pair(&soak, setup_for(first_setup + n, fault), fault, seed + n);
 	}
 	soak_print(&soak);
 	check_strikes(&soak);

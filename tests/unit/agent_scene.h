@@ -36,6 +36,8 @@ struct agent_nic {
 	_Atomic unsigned room;		     /* for rules; 0: for any number */
 	_Atomic unsigned n_rules, n_asked[INSTALLER_N_OPS];
 	_Atomic unsigned n_shapes[PROVIDER_N_KINDS];
+	_Atomic unsigned n_flushed;
+	_Atomic int flush_result;
 	/* full offload: rules asked for, by what they do; what the counter of one that goes has at last */
 	_Atomic unsigned n_deeds[PROVIDER_N_DEEDS];
 	_Atomic int refuses_full;
@@ -161,6 +163,17 @@ static bool agent_nic_next_shape(struct provider *provider, enum provider_kind k
 	return true;
 }
 
+static int agent_nic_flush(struct provider *provider, struct provider_why *why)
+{
+	struct agent_nic *nic = agent_nic_of(provider);
+	int result = atomic_load(&nic->flush_result);
+
+	atomic_fetch_add(&nic->n_flushed, 1);
+	if (result != 0)
+		why->error = -result;
+	return result;
+}
+
 static void agent_nic_leave(struct provider *provider)
 {
 	(void)provider;
@@ -181,6 +194,7 @@ static int agent_nic_open(struct provider **provider, const struct provider_conf
 		.last_count = agent_nic_last,
 		.poll = agent_nic_poll,
 		.next_shape = agent_nic_next_shape,
+		.flush = agent_nic_flush,
 		.reset = agent_nic_leave,
 		.close = agent_nic_close,
 	};

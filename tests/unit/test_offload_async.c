@@ -371,6 +371,35 @@ static void a_restart_ends_all(void **state)
 	}
 }
 
+/* A delete that fails, and whose completion is lost: who asks again is told that it is done, and the rule is there. */
+static void a_flush_reaches_what_nobody_has(void **state)
+{
+	struct provider_scene scene;
+	struct provider_why why;
+
+	(void)state;
+	open_async(&scene, ",flows=1");
+	for (unsigned k = 0; k < 3; k++)
+		ask_insert(&scene, k);
+	assert_int_equal(await_all(&scene, 3, PROVIDER_INSERT, 0), 3);
+	scene_fault(&scene, "fail:op=destroy:errno=EIO/drop_completion");
+	ask_remove(&scene, 0);
+	expect_silence(&scene, 5000);
+	scene_fault(&scene, "fail:off/drop_completion:off");
+	assert_int_equal(provider_remove(scene.provider, 0, &why), 0);
+	assert_int_equal(scene_count(&scene, "flow_rules"), 3);
+	/* one is on its way out: nothing is heard of it any more */
+	ask_remove(&scene, 1);
+	assert_int_equal(provider_flush(scene.provider, &why), 0);
+	assert_int_equal(scene_count(&scene, "flow_rules"), 0);
+	expect_silence(&scene, 5000);
+	for (unsigned k = 0; k < 3; k++)
+		ask_insert(&scene, k);
+	assert_int_equal(await_all(&scene, 3, PROVIDER_INSERT, 0), 3);
+	assert_int_equal(scene_count(&scene, "flow_rules"), 3);
+	scene_close(&scene);
+}
+
 /* Closing does not leave behind what is on its way. */
 static void closed_in_the_middle(void **state)
 {
@@ -441,6 +470,7 @@ int main(void)
 		cmocka_unit_test(a_push_that_fails),
 		cmocka_unit_test(the_dead_take_nothing),
 		cmocka_unit_test(a_restart_ends_all),
+		cmocka_unit_test(a_flush_reaches_what_nobody_has),
 		cmocka_unit_test(closed_in_the_middle),
 		cmocka_unit_test(a_fault_that_outlives_many_trials),
 	};

@@ -460,6 +460,28 @@ static void many_rules_go_by_one_call(void **state)
 	has_no_flush = false;
 }
 
+/* In the middle: places can be had again, but not where nothing came of it. */
+static void a_flush_empties_all_places(void **state)
+{
+	struct offload_rule rule = scene_idle_rule(1);
+	struct provider_scene scene;
+	struct provider_why why;
+
+	(void)state;
+	begin_with_rules(&scene, "async=0,flows=32,load=order", 8);
+	assert_int_equal(provider_flush(scene.provider, &why), 0);
+	assert_int_equal(scene_count(&scene, "flow_rules"), 0);
+	assert_int_equal(scene_insert(&scene, 0, &rule, &why), 0);
+	scene_fault(&scene, "fail:op=destroy:errno=EIO");
+	assert_int_equal(provider_flush(scene.provider, &why), -EIO);
+	scene_fault(&scene, "fail:off");
+	assert_int_equal(provider_flush(scene.provider, &why), 0);
+	has_no_flush = true;
+	assert_int_equal(provider_flush(scene.provider, &why), -EOPNOTSUPP);
+	has_no_flush = false;
+	scene_close(&scene);
+}
+
 /* Then their handles are no longer valid: they are not asked one by one. */
 static void a_flush_that_fails_leaves_rules(void **state)
 {
@@ -567,6 +589,7 @@ int main(void)
 		cmocka_unit_test(the_largest_mark_works),
 		cmocka_unit_test(trial_under_faults),
 		cmocka_unit_test(many_rules_go_by_one_call),
+		cmocka_unit_test(a_flush_empties_all_places),
 		cmocka_unit_test(a_flush_that_fails_leaves_rules),
 		cmocka_unit_test(a_full_table_says_nothing_of_a_kind),
 		cmocka_unit_test(rules_of_the_trial_go_when_they_can),
