@@ -40,10 +40,14 @@ static uint8_t reason_of_port(const struct checked *checked)
 	return installer_reason(checked->installer, provider_kind(checked->key));
 }
 
+/* It has a rule, or is on its way to one: no longer one that was refused. */
 static bool is_asked_in(const struct checked *checked)
 {
-	return checked->flow != NULL &&
-	       checked->flow->offload.state[checked->port % 2] != OFFLOAD_SOFTWARE;
+	if (checked->flow == NULL)
+		return false;
+	const unsigned state = checked->flow->offload.state[checked->port % 2];
+
+	return state != OFFLOAD_SOFTWARE && state != OFFLOAD_REFUSED;
 }
 
 /* No flow of the wire can have a slot: they wait for both of its ports, or there was no memory for any. */

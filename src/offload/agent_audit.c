@@ -2,6 +2,9 @@
 /* Whether the NIC does what it said, by what the worker's packets show. */
 #include "offload/agent_full.h"
 
+/* So long a mark of ours that is not in force is looked at before another is, if it is not found to be a rule's. */
+#define GHOST_US 10000000
+
 /* One packet of that end came without the mark of a rule in force, by whatever port: it is not among those with it. */
 static void count_unmarked(struct agent *agent, struct flow_record *record, unsigned from)
 {
@@ -151,7 +154,7 @@ static void look_at_ghost(
 		return;
 	if (mark != port->ghost_mark || position != port->ghost_position) {
 		/* one at a time, for so long */
-		if (port->ghost.since_us != 0 && now_us - port->ghost.since_us < STALE_MOST_US)
+		if (port->ghost.since_us != 0 && now_us - port->ghost.since_us < GHOST_US)
 			return;
 		const struct slot *was = slots_slot(slots, slot);
 
@@ -172,7 +175,9 @@ void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t 
 	at_port->counters.strangers++;
 	if (ghost) {
 		at_port->counters.ghosts++;
-		if (agent_is_new(agent, at_port->ghost_told_us)) {
+		/* what this run gave last is looked at below */
+		if (slots_of_mark(&agent->wire[agent_wire_of(port)].slots, mark) == SLOT_NONE &&
+			agent_is_new(agent, at_port->ghost_told_us)) {
 			at_port->ghost_told_us = agent->now_us;
 			agent_tell(agent, port, CHANGE_GHOST, OFFLOAD_WRONG_MARK);
 		}

@@ -41,11 +41,16 @@ unsigned change_of_flow(const struct change_ring *ring, const struct flow_key *k
 	unsigned n = 0;
 
 	*lost = ring->n > CHANGE_RING;
-	for (uint64_t i = ring->n; i-- > oldest(ring) && n < max;) {
+	for (uint64_t i = ring->n; i-- > oldest(ring);) {
 		const struct offload_change *change = &ring->change[i % CHANGE_RING];
 
-		if (change->kind == CHANGE_FLOW && flow_key_equal(&change->key, key))
-			changes[n++] = *change;
+		if (change->kind != CHANGE_FLOW || !flow_key_equal(&change->key, key))
+			continue;
+		if (n == max) {
+			*lost = true;
+			break;
+		}
+		changes[n++] = *change;
 	}
 	return n;
 }

@@ -62,7 +62,7 @@ const char *change_kind_name(enum change_kind kind);
 
 void change_note(struct change_ring *ring, const struct offload_change *change);
 
-/* The newest changes of a flow first, at most `max`; `lost` says whether older ones may be gone. */
+/* The newest changes of a flow first, at most `max`; `lost` says whether there are older ones, or may have been. */
 unsigned change_of_flow(const struct change_ring *ring, const struct flow_key *key,
 	struct offload_change *changes, unsigned max, bool *lost);
 

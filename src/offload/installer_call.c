@@ -287,8 +287,8 @@ bool installer_poll(struct installer *installer)
 	return all > 0;
 }
 
-/* No rule is there any more, and no answer will come. */
-static void forget_all(struct installer *installer, const struct provider_why *why)
+/* No rule is there any more, as far as anybody knows, and no answer will come: deletes end so, all else failed. */
+static void forget_all(struct installer *installer, int removes, const struct provider_why *why)
 {
 	struct call call;
 
@@ -301,7 +301,8 @@ static void forget_all(struct installer *installer, const struct provider_why *w
 		/* that is not held against the port which comes up now */
 		call.late = true;
 		if (!call.own)
-			installer_end(installer, &call, -EIO, why, NULL);
+			installer_end(installer, &call,
+				call.op == INSTALLER_REMOVE ? removes : -EIO, why, NULL);
 	}
 	installer->stalled = false;
 }
@@ -311,19 +312,21 @@ void installer_reset(struct installer *installer)
 	const struct provider_why why = {.error = EIO, .words = "the port was restarted"};
 
 	provider_reset(installer->provider);
-	forget_all(installer, &why);
+	forget_all(installer, -EIO, &why);
 	installer_note(installer, CHANGE_RESET, 0);
 }
 
 int installer_flush(struct installer *installer)
 {
-	const struct provider_why over = {.error = EIO, .words = "all rules were taken out"};
 	struct provider_why why;
 	int ret = provider_flush(installer->provider, &why);
 	const uint64_t now_us = installer_now_us(installer);
 
-	/* also where there is no such call: answers were taken meanwhile */
-	forget_all(installer, &over);
+	if (ret == 0)
+		why = (struct provider_why){.error = EIO, .words = "all rules were taken out"};
+	/* without such a call all is as it was; answers that were taken meanwhile are given up, and asked for again */
+	if (ret != -EOPNOTSUPP)
+		forget_all(installer, ret, &why);
 	if (ret == 0)
 		installer_note(installer, CHANGE_FLUSHED, 0);
 	if (ret != -EIO) {

@@ -35,11 +35,17 @@ int installer_restart(struct installer *installer)
 /* What has to be done first. 0, or it failed: the breaker is open again. */
 static int prepare_try(struct installer *installer)
 {
-	if (health_calls_fail(&installer->health) && installer->config.restart)
-		return installer_restart(installer);
+	if (health_calls_fail(&installer->health) && installer->config.restart) {
+		int ret = installer_restart(installer);
+
+		if (ret < 0)
+			return ret;
+	} else if (installer->provider) {
+		kinds_change_actions(installer);
+	}
 	if (!installer->provider)
 		return 0;
-	kinds_change_actions(installer);
+	/* after a restart, too: there are ports that keep their rules */
 	return health_has_stale(&installer->health) ? installer_flush(installer) : 0;
 }
 

@@ -202,7 +202,7 @@ bool provider_next_shape(struct provider *provider, enum provider_kind kind);
 
 /*
  * Takes out all rules of the port, also such as nobody has a handle of (rte_flow_flush): with those that are left one by
- * one first, for a second at most. 0; -EOPNOTSUPP: there is no such call; -EIO with `why`: rules may be there. As after
+ * one first, until nothing is heard of them for a second. 0; -EOPNOTSUPP: there is no such call; -EIO with `why`: rules may be there. As after
  * provider_reset() no answer will come of what was under way.
  */
 int provider_flush(struct provider *provider, struct provider_why *why);

@@ -5,7 +5,7 @@
  * Whether a rule works on that the NIC said is gone: its mark goes on coming with nearly all packets of its
  * direction. A few such packets prove nothing: they may have been on their way. So nothing counts before STALE_US and
  * STALE_TURNS of the worker have passed since the NIC said so, and then STALE_MARKED with at most a third as many
- * without the mark among them, within STALE_MOST_US.
+ * without the mark among them, within STALE_MOST_US, for as long as which a flow may wait for its next rule.
  *
  * Pure; used by one thread.
  */
@@ -15,7 +15,7 @@
 
 #define STALE_US 50000
 #define STALE_TURNS 64
-#define STALE_MOST_US 1000000
+#define STALE_MOST_US 60000000
 #define STALE_MARKED 32
 
 struct stale {

@@ -153,6 +153,13 @@ static void a_flow_that_is_there(void **state)
 	*offload = (struct flow_offload){.told = true, .reason = {OFFLOAD_QUARANTINE}};
 	scene->plane.flow.retry_us[0] = scene->plane.now_us + 2000000;
 	expect(scene, UDP, "quarantine", "it fell out of the NIC");
+	/* so is one that was refused; then it is held against others as any flow is */
+	*offload = (struct flow_offload){
+		.told = true, .state = {OFFLOAD_REFUSED}, .reason = {OFFLOAD_STALLED}};
+	expect(scene, UDP, "stalled", "did not answer in time");
+	scene->plane.flow.retry_us[0] = 0;
+	scene->plane.flow.rank[0].has_slots = true;
+	expect(scene, UDP, "no_room", "more than 5 rules");
 }
 
 static void nobody_answers(void **state)

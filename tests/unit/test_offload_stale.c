@@ -33,13 +33,15 @@ static void enough_of_its_marks_tell(void **state)
 	const struct come fewer = {.n = STALE_MARKED - 1, .us = 10, .turns = 1};
 	const struct come again = {.n = 3 * STALE_MARKED, .us = 10, .turns = 1};
 	const struct come half = {.n = 10 * STALE_MARKED, .without = 1, .us = 10, .turns = 1};
-	const struct come seldom = {.n = 10 * STALE_MARKED, .us = 50000, .turns = 1};
+	const struct come slow = {.n = STALE_MARKED, .us = 1000000, .turns = 1000};
+	const struct come seldom = {.n = 10 * STALE_MARKED, .us = 2000000, .turns = 2000};
 
 	(void)state;
 	assert_int_equal(found(STALE_US, STALE_TURNS, &all), 1);
 	assert_int_equal(found(STALE_US, STALE_TURNS, &fewer), 0);
 	assert_in_range(found(STALE_US, STALE_TURNS, &again), 2, 3);
 	assert_int_equal(found(STALE_US, STALE_TURNS, &half), 0);
+	assert_int_equal(found(STALE_US, STALE_TURNS, &slow), 1);
 	assert_int_equal(found(STALE_US, STALE_TURNS, &seldom), 0);
 }
 
