@@ -24,7 +24,7 @@ def rows(text, title):
 
 def test_reasons():
     names = re.findall(r"\[OFFLOAD_[A-Z_]+\] = \{\"([a-z_]+)\"", source("reason.c"))
-    assert len(names) == 27
+    assert len(names) == 28
     assert rows(OFFLOAD, "Reasons") == [*names, "refused"]
 
 
@@ -37,7 +37,7 @@ def test_states():
 def test_events():
     names = re.findall(r"\[CHANGE_[A-Z_]+\] = \"([a-z_]+)\"", source("change.c"))
     told = section(CONTROL, "offload events")
-    assert len(names) == 14
+    assert len(names) == 15
     for name in names:
         assert f"`{name}`" in told, name
 
