@@ -148,8 +148,9 @@ static void look_at_ghost(
 	const uint64_t now_us = at->agent->now_us;
 	const uint32_t slot = slots_of_mark(slots, mark);
 
-	/* a rule of this flow may put a wrong mark on its packets */
-	if (slot == SLOT_NONE || offload_state_holds(offload_state(at->record, at->port % 2)) ||
+	/* a port where offload is off has no rule of ours; one of this flow may put a wrong mark on its packets */
+	if (port->installer == NULL || slot == SLOT_NONE ||
+		offload_state_holds(offload_state(at->record, at->port % 2)) ||
 		(at->entry != NULL && now_us - at->side->since_us < STALE_US))
 		return;
 	if (mark != port->ghost_mark || position != port->ghost_position) {
@@ -169,14 +170,14 @@ void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t 
 	const struct packet_info *info)
 {
 	struct agent_port *at_port = &agent->port[port];
-
-	bool ghost = !slots_is_given(&agent->wire[agent_wire_of(port)].slots, mark);
+	const struct slots *slots = &agent->wire[agent_wire_of(port)].slots;
+	const bool ghost = !slots_is_given(slots, mark);
 
 	at_port->counters.strangers++;
 	if (ghost) {
 		at_port->counters.ghosts++;
 		/* what this run gave last is looked at below */
-		if (slots_of_mark(&agent->wire[agent_wire_of(port)].slots, mark) == SLOT_NONE &&
+		if (slots_of_mark(slots, mark) == SLOT_NONE &&
 			agent_is_new(agent, at_port->ghost_told_us)) {
 			at_port->ghost_told_us = agent->now_us;
 			agent_tell(agent, port, CHANGE_GHOST, OFFLOAD_WRONG_MARK);

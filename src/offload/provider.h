@@ -201,9 +201,9 @@ unsigned provider_poll(struct provider *provider, struct provider_done *done, un
 bool provider_next_shape(struct provider *provider, enum provider_kind kind);
 
 /*
- * Takes out all rules of the port, also such as nobody has a handle of (rte_flow_flush): with those that are left one by
- * one first, until nothing is heard of them for a second. 0; -EOPNOTSUPP: there is no such call; -EIO with `why`: rules may be there. As after
- * provider_reset() no answer will come of what was under way.
+ * Takes out all rules of the port, also such as nobody has a handle of (rte_flow_flush); those that are left are asked
+ * to go one by one first, until nothing is heard of them for a second. 0; -EOPNOTSUPP: there is no such call; -EIO with
+ * `why`: rules may be there. As after provider_reset() no answer will come of what was under way.
  */
 int provider_flush(struct provider *provider, struct provider_why *why);
 /* The port was stopped and started: no rule is there any more, no answer will come. */

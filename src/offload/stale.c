@@ -5,7 +5,6 @@ static void look_from(struct stale *stale, const struct stale_packet *packet)
 {
 	stale->since_us = packet->now_us;
 	stale->packets = packet->packets;
-	stale->turn = (uint32_t)packet->turn;
 	stale->marked = 1;
 }
 

@@ -19,11 +19,11 @@
 #define STALE_MARKED 32
 
 struct stale {
-	uint64_t
-		since_us; /* when it was said; 0: nothing was. Or when this look at its packets began, */
-	uint64_t packets; /* what the direction had then, */
-	uint32_t turn;	  /* in which turn, */
-	uint32_t marked;  /* and how many came with the mark since; 0: no look is under way */
+	/* when it was said; 0: nothing was. Or when this look at its packets began */
+	uint64_t since_us;
+	uint64_t packets; /* that the direction had when the look began */
+	uint32_t turn;	  /* in which it was said */
+	uint32_t marked;  /* that came with the mark since the look began; 0: none is under way */
 };
 
 /* When and where a packet comes. */

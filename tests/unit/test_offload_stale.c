@@ -222,6 +222,11 @@ static void a_ghost_of_ours_says_so_too(void **state)
 	for (unsigned i = 0; i < 4; i++)
 		agent_packet_with(&scene, flow, 0, 0, mark);
 	assert_int_equal(n_stale(&scene, 0), 1);
+	/* where offload is off there is nobody to tell */
+	scene.agent->port[0].installer = NULL;
+	for (unsigned i = 0; i < 2 * STALE_MARKED; i++)
+		agent_packet_with(&scene, flow, 0, 0, mark);
+	assert_int_equal(n_stale(&scene, 0), 1);
 	agent_scene_end(&scene);
 }
 
