@@ -55,11 +55,17 @@ def running(request, tmp_path_factory):
     try:
         engine.until(engine.answers, "the socket answers")
         engine.until(lambda: engine.wires()[0]["received"] == 2 * FLOWS, "two million packets")
+        engine.alone = descriptors(engine)
         yield engine
         engine.stop(idle=False)
     finally:
         engine.kill()
         once.unlink()
+
+
+def descriptors(engine):
+    """How many the engine has open; alone: with no client but the one that asks here."""
+    return len(list(engine.proc.joinpath("fd").iterdir()))
 
 
 def traffic_runs(engine):
@@ -179,16 +185,11 @@ def test_thousand_clients(engine):
         for _ in range(times):
             with Connection(engine.socket) as connection:
                 connection.ask("wire show")
-        engine.until(lambda: descriptors() == before, "connections are closed")
-
-    def descriptors():
-        return len(list(proc.joinpath("fd").iterdir()))
+        engine.until(lambda: descriptors(engine) == engine.alone, "connections are closed")
 
     def resident():
-        return int(re.search(r"VmRSS:\s+(\d+)", proc.joinpath("status").read_text())[1])
+        return int(re.search(r"VmRSS:\s+(\d+)", engine.proc.joinpath("status").read_text())[1])
 
-    proc = engine.proc
-    before = descriptors()
     ask(100)
     memory = resident()
     ask(1000)
