@@ -12,6 +12,7 @@
 #include <rte_branch_prediction.h>
 #include <rte_prefetch.h>
 
+#include "flow/fetch.h"
 #include "flow/place.h"
 #include "flow/table.h"
 
@@ -90,21 +91,20 @@ static inline __attribute__((always_inline)) void find_hash(
 		find_fetch(&at, up, i, hash_ready_key(&ready, up->key[i]));
 }
 
-/* The record of the first of the slots found; its first line is fetched, or both are. */
+/* The record of the first of the slots found, which is fetched. */
 static inline __attribute__((always_inline)) struct flow_record *find_first(
-	const struct flow_line *line, struct flow_record *group, uint32_t found, bool both)
+	const struct flow_line *line, struct flow_record *group, uint32_t found, bool both,
+	bool far)
 {
 	struct flow_record *record = &group[line->record[line_first(found)]];
 
-	rte_prefetch0(record);
-	if (both)
-		rte_prefetch0(&record->bytes_high);
+	fetch_record(record, both, far);
 	return record;
 }
 
 /* Keys that are not at home but may be elsewhere: few. */
-static __attribute__((noinline)) void find_elsewhere(
-	const struct flow_table *table, struct flow_look_up *up, uint64_t both, uint64_t elsewhere)
+static __attribute__((noinline)) void find_elsewhere(const struct flow_table *table,
+	struct flow_look_up *up, uint64_t both, uint64_t elsewhere, bool far)
 {
 	for (uint64_t left = elsewhere; left != 0; left &= left - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(left);
@@ -118,17 +118,19 @@ static __attribute__((noinline)) void find_elsewhere(
 		uint32_t found = line_match(up->home[i], line_tag(up->hash[i]));
 
 		if (found != 0)
-			up->record[i] = find_first(up->home[i], up->group[i], found, both >> i & 1);
+			up->record[i] =
+				find_first(up->home[i], up->group[i], found, both >> i & 1, far);
 	}
 }
 
 /*
  * The records that the keys may be: those at home, and of the others those in the other line, which is
  * fetched for all who need it before any of them looks. `both` has a bit for each key of whose record
- * the second line is wanted too.
+ * the second line is wanted too. `far`: of a table that does not lie in the nearest caches, and whoever accounts
+ * them calls fetch_rest().
  */
 static inline __attribute__((always_inline)) void find_candidates(
-	const struct flow_table *table, struct flow_look_up *up, uint64_t both)
+	const struct flow_table *table, struct flow_look_up *up, uint64_t both, bool far)
 {
 	uint64_t elsewhere = 0;
 
@@ -147,11 +149,11 @@ static inline __attribute__((always_inline)) void find_candidates(
 			if (unlikely(home->away != 0))
 				elsewhere |= (uint64_t)line_has_away(home, tag) << i;
 		} else {
-			up->record[i] = find_first(home, up->group[i], found, both >> i & 1);
+			up->record[i] = find_first(home, up->group[i], found, both >> i & 1, far);
 		}
 	}
 	if (__builtin_expect(elsewhere != 0, 0))
-		find_elsewhere(table, up, both, elsewhere);
+		find_elsewhere(table, up, both, elsewhere, far);
 }
 
 /* Where the first tag that fits was a stranger's, or strays have to be asked. */

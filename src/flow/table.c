@@ -165,7 +165,7 @@ void flow_table_prefetch(const struct flow_table *table, const uint64_t *hashes,
 	up.n = n;
 	for (unsigned i = 0; i < n; i++)
 		find_fetch(table, &up, i, hashes[i]);
-	find_candidates(table, &up, 0);
+	find_candidates(table, &up, 0, false);
 }
 
 uint32_t flow_table_touched(const struct flow_table *table, uint32_t position)

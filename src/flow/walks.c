@@ -17,7 +17,7 @@ static void begin(const struct flow_table *table, struct flow_look_up *up)
 
 static void find(const struct flow_table *table, struct flow_look_up *up)
 {
-	find_candidates(table, up, 0);
+	find_candidates(table, up, 0, false);
 }
 
 static inline __attribute__((always_inline)) void confirm(
@@ -48,7 +48,7 @@ static void find_hashed(const struct flow_table *table, const struct flow_key *c
 		up.key[i] = keys[i];
 		find_fetch(&at, &up, i, hashes[i]);
 	}
-	find_candidates(table, &up, 0);
+	find_candidates(table, &up, 0, false);
 	confirm(table, &up, positions);
 }
 
@@ -60,7 +60,7 @@ static void look_up(const struct flow_table *table, const struct flow_key *const
 	up.n = n;
 	memcpy(up.key, keys, n * sizeof(*keys));
 	find_hash(table, &up);
-	find_candidates(table, &up, 0);
+	find_candidates(table, &up, 0, false);
 	confirm(table, &up, positions);
 	memcpy(hashes, up.hash, n * sizeof(*hashes));
 }

@@ -25,20 +25,6 @@
 #define MARK_FORM_SHIFT 7
 #define MARK_TCP (SLOT_TCP << MARK_FORM_SHIFT)
 
-/* A record's lines are on their way: the second one, too, if `both`, then into the second cache if they are `far`. */
-static __rte_always_inline void mark_fetch(const struct flow_record *record, bool both, bool far)
-{
-	if (!both) {
-		rte_prefetch0(record);
-	} else if (far) {
-		rte_prefetch1(record);
-		rte_prefetch1(&record->bytes_high);
-	} else {
-		rte_prefetch0(record);
-		rte_prefetch0(&record->bytes_high);
-	}
-}
-
 /* What packets of a burst are compared with, beside their records. */
 struct mark_burst {
 	const struct mark_expect *expect; /* of the side that they came in by */

@@ -3,6 +3,7 @@
 
 /* A marked packet that fits the record its mark names is accounted: see direct_form.h. */
 
+#include "flow/fetch.h"
 #include "path/direct_form.h"
 
 #ifdef TCP_NUMBERS
@@ -70,10 +71,11 @@ static __rte_always_inline bool mark_track(const struct mark_burst *burst,
 #endif
 
 /*
- * Accounts a packet that fits its record. False, with nothing changed, where there is more to it.
+ * Accounts a packet that fits its record, which was fetched from as `far`. False, with nothing changed, where there is
+ * more to it.
  */
 static __rte_always_inline bool mark_account(const struct mark_burst *burst,
-	struct flow_record *record, uint32_t bytes, const uint8_t *frame, uintptr_t form)
+	struct flow_record *record, uint32_t bytes, const uint8_t *frame, uintptr_t form, bool far)
 {
 	const uint8_t *header = frame + MARK_IPV4_OFFSET;
 	const uintptr_t from = mark_from(burst, form);
@@ -84,6 +86,8 @@ static __rte_always_inline bool mark_account(const struct mark_burst *burst,
 			return false;
 	} else if (unlikely(length < IPV4_LENGTH + sizeof(uint32_t))) {
 		return false;
+	} else {
+		fetch_rest(record, far);
 	}
 	/* a low half overflows once in 2^32 */
 	if (unlikely(++record->packets_low[from] == 0))
@@ -101,10 +105,11 @@ static __rte_always_inline bool mark_account(const struct mark_burst *burst,
 
 /*
  * Accounts a packet whose mark names that record, if it is of the flow and nothing but counted. `trust`: it is
- * not held against the record. Else false, with nothing changed.
+ * not held against the record; `far`: see fetch_record(). Else false, with nothing changed.
  */
 static __rte_always_inline bool mark_packet(const struct mark_burst *burst,
-	struct flow_record *record, uintptr_t form, const struct rte_mbuf *packet, bool trust)
+	struct flow_record *record, uintptr_t form, const struct rte_mbuf *packet, bool trust,
+	bool far)
 {
 	const uint8_t *frame = rte_pktmbuf_mtod(packet, const uint8_t *);
 
@@ -114,5 +119,5 @@ static __rte_always_inline bool mark_packet(const struct mark_burst *burst,
 	if (trust ? unlikely(!mark_is_common(frame, form) || !mark_is_settled(burst, record, form))
 		  : unlikely(!mark_fits(burst, record, frame, form)))
 		return false;
-	return likely(mark_account(burst, record, packet->pkt_len, frame, form));
+	return likely(mark_account(burst, record, packet->pkt_len, frame, form, far));
 }

@@ -7,16 +7,15 @@
  * once per SIMD level.
  */
 
+#include "flow/fetch.h"
 #include "path/direct_common.h"
 #include "path/direct_form.h"
 #include "path/judge.h"
 
 /*
- * Packets with marks of flows from the front, as many as there are: each beside its record, which is fetched, and their
- * bytes are added up. `both`: both lines of the records; into the cache behind the nearest where they are `far`, as a
- * core waits for so few lines at a time that it would stop here for the last ones. A single line is fetched into the
- * nearest: asked for otherwise it does not come on every processor (AMD Zen 4). `positions`: by number, NULL where
- * numbers are positions.
+ * Packets with marks of flows from the front, as many as there are: each beside its record, which is fetched, `both` and
+ * `far` as fetch_record() has them, and their bytes are added up. `positions`: by number, NULL where numbers are
+ * positions.
  */
 static __rte_always_inline unsigned fetch_each(const struct slots *of, struct flow_record *first,
 	const uint32_t *positions, struct direct_burst *burst, unsigned n, bool both, bool far)
@@ -45,7 +44,7 @@ static __rte_always_inline unsigned fetch_each(const struct slots *of, struct fl
 		burst->record[i] = record;
 		burst->form[i] = mark_form(forms, bits);
 		rte_prefetch0(rte_pktmbuf_mtod(packet, const void *));
-		mark_fetch(record, both, far);
+		fetch_record(record, both, far);
 		bytes += packet->pkt_len;
 	}
 	burst->bytes = bytes;
@@ -61,15 +60,15 @@ static __rte_noinline unsigned fetch_near(const struct slots *slots, struct flow
 }
 
 static __rte_noinline unsigned fetch_far(const struct slots *slots, struct flow_record *first,
-	struct direct_burst *burst, unsigned n, bool both)
+	struct direct_burst *burst, unsigned n)
 {
-	return fetch_each(slots, first, NULL, burst, n, both, true);
+	return fetch_each(slots, first, NULL, burst, n, true, true);
 }
 
 static __rte_noinline unsigned fetch_by_number(const struct slots *slots, struct flow_record *first,
-	struct direct_burst *burst, unsigned n, bool both)
+	struct direct_burst *burst, unsigned n, bool both, bool far)
 {
-	return fetch_each(slots, first, slots->positions, burst, n, both, false);
+	return fetch_each(slots, first, slots->positions, burst, n, both, far);
 }
 
 /* Says how many there are: most bursts are of such packets alone, or of none. */
@@ -84,9 +83,9 @@ static inline unsigned fetch_front(
 	if (slots->tags == NULL)
 		return 0;
 	if (slots->positions != NULL)
-		fetched = fetch_by_number(slots, first, burst, n, both);
+		fetched = fetch_by_number(slots, first, burst, n, both, far);
 	else
-		fetched = far ? fetch_far(slots, first, burst, n, both)
+		fetched = far ? fetch_far(slots, first, burst, n)
 			      : fetch_near(slots, first, burst, n, both);
 	if (fetched != 0)
 		station->direct->last_form = burst->form[fetched - 1];
@@ -103,12 +102,9 @@ struct sorting {
 	unsigned n_up; /* those */
 };
 
-/*
- * Puts the marked packets from the `begin`th on into a row, each beside its record, which is fetched: from where it is on
- * its way to, if it is, into the nearest cache.
- */
+/* Puts the marked packets from the `begin`th on into a row, each beside its record, which is fetched. */
 static __rte_always_inline void resolve_all(
-	struct station *station, struct direct_burst *burst, unsigned begin)
+	struct station *station, struct direct_burst *burst, unsigned begin, bool far)
 {
 	const struct slots slots = station->worker.agent->wire[burst->rx->port / 2].slots;
 	struct flow_record *const records = station->worker.shard->table.records;
@@ -134,7 +130,7 @@ static __rte_always_inline void resolve_all(
 		burst->form[n] = form;
 		burst->row[n] = burst->packet[i];
 		burst->place[n++] = (uint8_t)i;
-		mark_fetch(record, form & MARK_TCP, false);
+		fetch_record(record, form & MARK_TCP, far);
 	}
 	burst->n_row = n;
 	station->direct->last_form = form;

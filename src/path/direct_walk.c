@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The short way's walk: compiled once per SIMD level. */
+#include "flow/fetch.h"
 #include "path/direct_common.h"
 
 /*
@@ -38,8 +39,9 @@ static inline uint64_t read_headers(const struct station *station, const struct 
 	return tcp;
 }
 
-static inline void account(
-	struct flow_shard *shard, struct direct_burst *burst, struct direct_exceptions *exceptions)
+/* `far`: see fetch_record(). */
+static __rte_always_inline void account(struct flow_shard *shard, struct direct_burst *burst,
+	struct direct_exceptions *exceptions, bool far)
 {
 	const uint64_t now_us = shard->now_us;
 
@@ -47,19 +49,31 @@ static inline void account(
 	for (unsigned i = 0; i < burst->up.n; i++) {
 		struct flow_record *record = find_confirm(&shard->table, &burst->up, i);
 
-		if (likely(record != NULL && account_plain(record, &burst->info[i], now_us)))
-			continue;
+		if (likely(record != NULL)) {
+			fetch_rest(record, far);
+			if (likely(account_plain(record, &burst->info[i], now_us)))
+				continue;
+		}
 		burst->info[i].hash = burst->up.hash[i];
 		direct_except(shard, burst, i, record, exceptions);
 	}
 	flow_shard_counted(shard, burst->up.n - exceptions->n, burst->bytes - exceptions->bytes);
 }
 
-static void finish_burst(struct station *station, struct direct_burst *burst)
+/* Each by itself: with what comes before it the loop has too few registers. */
+static __rte_noinline void finish_near(struct station *station, struct direct_burst *burst)
 {
 	struct direct_exceptions exceptions;
 
-	account(station->worker.shard, burst, &exceptions);
+	account(station->worker.shard, burst, &exceptions, false);
+	direct_dispatch(station, burst, &exceptions);
+}
+
+static __rte_noinline void finish_far(struct station *station, struct direct_burst *burst)
+{
+	struct direct_exceptions exceptions;
+
+	account(station->worker.shard, burst, &exceptions, true);
 	direct_dispatch(station, burst, &exceptions);
 }
 
@@ -68,7 +82,7 @@ static void finish(struct station *station)
 	struct direct *direct = station->direct;
 
 	direct->waits = false;
-	finish_burst(station, &direct->burst[!direct->turn]);
+	finish_far(station, &direct->burst[!direct->turn]);
 }
 
 static unsigned begin(
@@ -94,13 +108,16 @@ static unsigned begin(
 		finish(station);
 	/* time passes, and flows end, before this burst looks for records */
 	flow_shard_advance(shard, station->now_us);
-	find_candidates(&shard->table, &burst->up, tcp);
-	stage_end(stages, STAGE_LOOK_UP, n);
-	if (n != 0 && flow_look_up_waits(&shard->table)) {
-		direct->turn = !direct->turn;
-		direct->waits = true;
-	} else if (n != 0) {
-		finish_burst(station, burst);
+	if (flow_look_up_waits(&shard->table)) {
+		find_candidates(&shard->table, &burst->up, tcp, true);
+		stage_end(stages, STAGE_LOOK_UP, n);
+		direct->turn ^= n != 0;
+		direct->waits = n != 0;
+	} else {
+		find_candidates(&shard->table, &burst->up, tcp, false);
+		stage_end(stages, STAGE_LOOK_UP, n);
+		if (n != 0)
+			finish_near(station, burst);
 	}
 	return n;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The short way's walk where NICs mark packets: compiled once per SIMD level. */
+#include "flow/fetch.h"
 #include "path/direct_common.h"
 #include "path/direct_mark.h"
 #include "path/direct_sort.h"
@@ -75,7 +76,7 @@ struct row {
  * packets the loop has every register to itself, and it has none to spare.
  */
 static __rte_always_inline unsigned account_each(uint64_t now_us, const struct row *row,
-	unsigned begin, unsigned end, unsigned side, bool trust)
+	unsigned begin, unsigned end, unsigned side, bool trust, bool far)
 {
 	const struct mark_burst marks = mark_burst_of(side, now_us);
 	struct rte_mbuf *const *packet = &row->packet[end];
@@ -84,29 +85,51 @@ static __rte_always_inline unsigned account_each(uint64_t now_us, const struct r
 	ptrdiff_t i;
 
 	for (i = (ptrdiff_t)begin - (ptrdiff_t)end; i != 0; i++) {
-		if (unlikely(!mark_packet(&marks, record[i], form[i], packet[i], trust)))
+		if (unlikely(!mark_packet(&marks, record[i], form[i], packet[i], trust, far)))
 			break;
 	}
 	return (unsigned)-i;
 }
 
-/* The side is a constant in the loop. */
-static __rte_noinline unsigned account_row_0(
+/* The side is a constant in the loop, and how far the records are. */
+static __rte_noinline unsigned near_row_0(
 	uint64_t now_us, const struct row *row, unsigned begin, unsigned end)
 {
-	return account_each(now_us, row, begin, end, 0, false);
+	return account_each(now_us, row, begin, end, 0, false, false);
 }
 
-static __rte_noinline unsigned account_row_1(
+static __rte_noinline unsigned near_row_1(
 	uint64_t now_us, const struct row *row, unsigned begin, unsigned end)
 {
-	return account_each(now_us, row, begin, end, 1, false);
+	return account_each(now_us, row, begin, end, 1, false, false);
 }
 
-static __rte_noinline unsigned trust_row(
-	uint64_t now_us, const struct row *row, unsigned begin, unsigned end, unsigned side)
+static __rte_noinline unsigned far_row_0(
+	uint64_t now_us, const struct row *row, unsigned begin, unsigned end)
 {
-	return account_each(now_us, row, begin, end, side, true);
+	return account_each(now_us, row, begin, end, 0, false, true);
+}
+
+static __rte_noinline unsigned far_row_1(
+	uint64_t now_us, const struct row *row, unsigned begin, unsigned end)
+{
+	return account_each(now_us, row, begin, end, 1, false, true);
+}
+
+static __rte_noinline unsigned trust_row(uint64_t now_us, const struct row *row, unsigned begin,
+	unsigned end, unsigned side, bool far)
+{
+	return account_each(now_us, row, begin, end, side, true, far);
+}
+
+static inline unsigned account_row(uint64_t now_us, const struct row *row, unsigned begin,
+	unsigned end, unsigned side, bool far)
+{
+	if (far)
+		return side == 0 ? far_row_0(now_us, row, begin, end)
+				 : far_row_1(now_us, row, begin, end);
+	return side == 0 ? near_row_0(now_us, row, begin, end)
+			 : near_row_1(now_us, row, begin, end);
 }
 
 /*
@@ -114,20 +137,16 @@ static __rte_noinline unsigned trust_row(
  * not plain.
  */
 static inline unsigned account_named(struct station *station, struct direct_burst *burst,
-	const struct row *row, unsigned n, struct direct_exceptions *exceptions)
+	const struct row *row, unsigned n, bool far, struct direct_exceptions *exceptions)
 {
 	const uint64_t now_us = station->worker.shard->now_us;
 	const unsigned side = burst->rx->port % 2;
 
 	for (unsigned i = 0; i < n; i++) {
-		unsigned left;
+		const unsigned left = unlikely(burst->trusted)
+					      ? trust_row(now_us, row, i, n, side, far)
+					      : account_row(now_us, row, i, n, side, far);
 
-		if (unlikely(burst->trusted))
-			left = trust_row(now_us, row, i, n, side);
-		else if (side == 0)
-			left = account_row_0(now_us, row, i, n);
-		else
-			left = account_row_1(now_us, row, i, n);
 		if (likely(left == 0))
 			break;
 		i = n - left;
@@ -141,12 +160,14 @@ static inline unsigned account_named(struct station *station, struct direct_burs
 
 /* One without a mark of ours; its place among those that were looked up is `up`. */
 static inline void account_found(struct station *station, struct direct_burst *burst, unsigned i,
-	unsigned up, struct direct_exceptions *exceptions)
+	unsigned up, bool far, struct direct_exceptions *exceptions)
 {
 	struct flow_shard *shard = station->worker.shard;
 	struct packet_info *info = &burst->info[up];
 	struct flow_record *record = find_confirm(&shard->table, &burst->up, up);
 
+	if (likely(record != NULL))
+		fetch_rest(record, far);
 	if (unlikely(record == NULL || !account_plain(record, info, shard->now_us))) {
 		info->hash = burst->up.hash[up];
 		watch_except(station, burst, i, record, exceptions);
@@ -159,12 +180,12 @@ static inline void account_found(struct station *station, struct direct_burst *b
 
 /* The packets from the front that are fetched: says where the first is that is not plain. */
 static unsigned account_front(struct station *station, struct direct_burst *burst, unsigned n,
-	struct direct_exceptions *exceptions)
+	bool far, struct direct_exceptions *exceptions)
 {
 	const struct row row = {
 		.packet = burst->packet, .record = burst->record, .form = burst->form};
 
-	return account_named(station, burst, &row, n, exceptions);
+	return account_named(station, burst, &row, n, far, exceptions);
 }
 
 /*
@@ -172,20 +193,21 @@ static unsigned account_front(struct station *station, struct direct_burst *burs
  * all.
  */
 static unsigned account_sorted(struct station *station, struct direct_burst *burst, unsigned begin,
-	struct direct_exceptions *exceptions)
+	bool far, struct direct_exceptions *exceptions)
 {
 	const struct row row = {.packet = burst->row + begin,
 		.record = burst->record + begin,
 		.form = burst->form + begin,
 		.place = burst->place + begin};
 	unsigned n_row = burst->n_row - begin;
-	unsigned done = account_named(station, burst, &row, n_row, exceptions);
+	unsigned done = account_named(station, burst, &row, n_row, far, exceptions);
 	unsigned n = likely(done == n_row) ? burst->n : row.place[done];
 	uint64_t others = n == 0 ? 0 : ~burst->marked & UINT64_MAX >> (64 - n);
 	unsigned up = 0;
 
 	for (others &= UINT64_MAX << begin; others != 0; others &= others - 1)
-		account_found(station, burst, (unsigned)__builtin_ctzll(others), up++, exceptions);
+		account_found(
+			station, burst, (unsigned)__builtin_ctzll(others), up++, far, exceptions);
 	return n;
 }
 
@@ -253,12 +275,12 @@ static void finish_part(struct station *station, struct direct_burst *burst, uns
 }
 
 static void finish_burst(struct station *station, struct direct_burst *burst, unsigned done,
-	struct direct_exceptions *exceptions)
+	bool far, struct direct_exceptions *exceptions)
 {
 	unsigned plain = burst->n;
 
 	if (done < plain)
-		plain = account_sorted(station, burst, done, exceptions);
+		plain = account_sorted(station, burst, done, far, exceptions);
 	finish_part(station, burst, plain, exceptions);
 }
 
@@ -267,11 +289,11 @@ static void finish(struct station *station)
 	struct direct *direct = station->direct;
 	struct direct_burst *burst = &direct->burst[!direct->turn];
 	struct direct_exceptions exceptions = {0};
-	unsigned done = account_front(station, burst, burst->front, &exceptions);
+	unsigned done = account_front(station, burst, burst->front, true, &exceptions);
 
 	direct->waits = false;
 	if (likely(done == burst->front))
-		finish_burst(station, burst, done, &exceptions);
+		finish_burst(station, burst, done, true, &exceptions);
 	else
 		finish_part(station, burst, done, &exceptions);
 }
@@ -300,7 +322,7 @@ static unsigned walk_now(struct station *station, struct direct_burst *burst, un
 
 	pass_time(station);
 	const unsigned fetched = fetch_front(station, burst, n, false);
-	unsigned done = account_front(station, burst, fetched, &exceptions);
+	unsigned done = account_front(station, burst, fetched, false, &exceptions);
 	uint64_t tcp = 0;
 
 	for (unsigned i = done; i < fetched; i++)
@@ -313,13 +335,13 @@ static unsigned walk_now(struct station *station, struct direct_burst *burst, un
 	count_received(station, burst);
 	if (burst->up.n != 0) {
 		find_hash(table, &burst->up);
-		find_candidates(table, &burst->up, tcp);
+		find_candidates(table, &burst->up, tcp, false);
 	}
 	if (done < burst->n)
-		resolve_all(station, burst, done);
+		resolve_all(station, burst, done, false);
 	stage_end(stages, STAGE_LOOK_UP, burst->n);
 	n = burst->n;
-	finish_burst(station, burst, done, &exceptions);
+	finish_burst(station, burst, done, false, &exceptions);
 	return n;
 }
 
@@ -345,9 +367,9 @@ static unsigned walk_carried(struct station *station, struct direct_burst *burst
 		finish(station);
 	pass_time(station);
 	if (burst->up.n != 0)
-		find_candidates(table, &burst->up, tcp);
+		find_candidates(table, &burst->up, tcp, true);
 	if (burst->front < burst->n)
-		resolve_all(station, burst, burst->front);
+		resolve_all(station, burst, burst->front, true);
 	stage_end(stages, STAGE_LOOK_UP, burst->n);
 	if (burst->n != 0) {
 		direct->turn = !direct->turn;
