@@ -21,11 +21,7 @@ void sim_pace_begin(struct sim_rx_queue *queue)
 /* Of the places of the round, those that the host gets. */
 static double share_of(const struct sim_round *round)
 {
-	uint64_t gone = 0;
-
-	for (unsigned i = 0; i < SIM_MAX_EXITS; i++)
-		gone += round->exits[i].n + round->exits[i].n_next;
-	return gone == 0 ? 1 : (double)round->n / (double)(round->n + gone);
+	return round->n_gone == 0 ? 1 : (double)round->n / (double)(round->n + round->n_gone);
 }
 
 /* The same, and those besides that a queue has no descriptors for. */

@@ -25,11 +25,6 @@
 /* Where receive finds what rules left for the streams; nowhere while they left nothing. */
 enum looks { LOOKS_NOWHERE, LOOKS_AT_PLACE, LOOKS_AT_STREAM };
 
-/* Counts of a burst, in one number. */
-#define COUNT_MATCHED UINT64_C(1)
-#define COUNT_MARKED (UINT64_C(1) << 16)
-#define COUNT_FLAGGED (UINT64_C(1) << 32)
-
 /* What a burst writes alike into each mbuf. */
 struct same {
 	uint64_t rearm;
@@ -101,40 +96,37 @@ static inline void chill(const uint8_t *data, uint16_t length)
 	}
 }
 
+static_assert(SIM_ENTRY_FLAG == RTE_MBUF_F_RX_FDIR, "an mbuf's bit");
+static_assert(SIM_ENTRY_MARK == RTE_MBUF_F_RX_FDIR_ID, "an mbuf's bit");
+/* Packets of a burst, at most: each of the flags has room for as many, before the next one begins. */
+#define BURST_MOST (SIM_ENTRY_MARK / SIM_ENTRY_FLAG - 1)
+static_assert(SIM_ENTRY_MATCHED / SIM_ENTRY_MARK > BURST_MOST, "flags are added up");
+
 /*
  * What a rule that marks and counts does to a packet. Without a branch: streams come in any order.
  * Returns what is to be counted, three numbers in one that stays in a register: see tally().
  */
 static inline uint64_t look(struct sim_entry *entry, struct rte_mbuf *packet, uint64_t *ol_flags)
 {
-	static const struct {
-		uint64_t flags, counts;
-	} does[8] = {
-		[SIM_ENTRY_MATCHED] = {0, COUNT_MATCHED},
-		[SIM_ENTRY_MATCHED | SIM_ENTRY_MARK] = {RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID,
-			COUNT_MATCHED | COUNT_MARKED},
-		[SIM_ENTRY_MATCHED |
-			SIM_ENTRY_FLAG] = {RTE_MBUF_F_RX_FDIR, COUNT_MATCHED | COUNT_FLAGGED},
-		[SIM_ENTRY_MATCHED | SIM_ENTRY_MARK |
-			SIM_ENTRY_FLAG] = {RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID,
-			COUNT_MATCHED | COUNT_MARKED},
-	};
-	uint32_t flags = entry->flags & 7;
+	uint32_t flags = entry->flags & (SIM_ENTRY_MATCHED | SIM_ENTRY_MARK | SIM_ENTRY_FLAG);
 
-	*ol_flags = does[flags].flags;
+	*ol_flags = flags & (SIM_ENTRY_MARK | SIM_ENTRY_FLAG);
 	packet->hash.fdir.hi = entry->mark;
 	__atomic_store_n(&entry->hits,
-		__atomic_load_n(&entry->hits, __ATOMIC_RELAXED) + (flags & SIM_ENTRY_MATCHED),
+		__atomic_load_n(&entry->hits, __ATOMIC_RELAXED) + flags / SIM_ENTRY_MATCHED,
 		__ATOMIC_RELAXED);
-	return does[flags].counts;
+	return flags;
 }
 
-/* Of at most 65,535 packets. */
+/* Of a burst. */
 static inline void tally(struct sim_rx_counters *sum, uint64_t counts)
 {
-	sum->matched += counts & UINT16_MAX;
-	sum->marked += counts >> 16 & UINT16_MAX;
-	sum->flagged += counts >> 32;
+	uint64_t flagged = counts / SIM_ENTRY_FLAG & BURST_MOST;
+	uint64_t marked = counts / SIM_ENTRY_MARK & BURST_MOST;
+
+	sum->matched += counts / SIM_ENTRY_MATCHED;
+	sum->marked += marked;
+	sum->flagged += flagged - marked;
 }
 
 /* As fill_burst() for plain streams, four at once (traffic/stream_write.h); returns how many of `n`. */
@@ -233,6 +225,23 @@ static __rte_always_inline void fill_burst(struct sim_rx_queue *queue, struct rt
 	round->at = at;
 	tally(sum, counts);
 	sum->bytes += bytes;
+}
+
+/* The same with nothing left to ask in the loop. */
+static __rte_always_inline void fill_warm(struct sim_rx_queue *queue, struct rte_mbuf **packets,
+	uint16_t n, struct sim_rx_counters *sum, bool plain, enum looks looks)
+{
+	switch (looks) {
+	case LOOKS_NOWHERE:
+		fill_burst(queue, packets, n, sum, plain, LOOKS_NOWHERE, false);
+		break;
+	case LOOKS_AT_PLACE:
+		fill_burst(queue, packets, n, sum, plain, LOOKS_AT_PLACE, false);
+		break;
+	case LOOKS_AT_STREAM:
+		fill_burst(queue, packets, n, sum, plain, LOOKS_AT_STREAM, false);
+		break;
+	}
 }
 
 /* As the application will see it. */
@@ -358,6 +367,8 @@ static uint16_t receive(struct sim_rx_queue *queue, struct rte_mbuf **packets, u
 	enum looks looks = looks_of(queue);
 	uint16_t served;
 
+	if (unlikely(n > BURST_MOST))
+		n = BURST_MOST;
 	/* also when nothing is to be served: time passes, and what the NIC keeps is not missed */
 	if (unlikely(queue->pace.a_cycle > 0))
 		n = sim_pace_due(queue, n);
@@ -371,14 +382,12 @@ static uint16_t receive(struct sim_rx_queue *queue, struct rte_mbuf **packets, u
 	}
 	if (unlikely(queue->slow || queue->n_programs > 0))
 		n = slow_burst(queue, packets, n, &sum, cold);
-	else if (!plain || cold)
-		fill_burst(queue, packets, n, &sum, plain, looks, cold);
-	else if (looks == LOOKS_NOWHERE)
-		fill_burst(queue, packets, n, &sum, true, LOOKS_NOWHERE, false);
-	else if (looks == LOOKS_AT_PLACE)
-		fill_burst(queue, packets, n, &sum, true, LOOKS_AT_PLACE, false);
+	else if (cold)
+		fill_burst(queue, packets, n, &sum, plain, looks, true);
+	else if (plain)
+		fill_warm(queue, packets, n, &sum, true, looks);
 	else
-		fill_burst(queue, packets, n, &sum, true, LOOKS_AT_STREAM, false);
+		fill_warm(queue, packets, n, &sum, false, looks);
 	add(&queue->counters, &sum, n);
 	if (unlikely(queue->pace.a_cycle > 0))
 		sim_pace_take(queue, packets, n, served);

@@ -113,7 +113,8 @@ static struct sim_entry entry_of(const struct sim_verdict *verdict, bool program
 	if (program)
 		entry.flags = SIM_ENTRY_PROGRAM;
 	else if (verdict->n > 0)
-		entry.flags = SIM_ENTRY_MATCHED | (verdict->mark ? SIM_ENTRY_MARK : 0) |
+		entry.flags = SIM_ENTRY_MATCHED |
+			      (verdict->mark ? SIM_ENTRY_MARK | SIM_ENTRY_FLAG : 0) |
 			      (verdict->flag ? SIM_ENTRY_FLAG : 0);
 	return entry;
 }

@@ -148,6 +148,7 @@ static void leave_exit(struct sim_resolver *resolver, struct sim_stream *stream,
 	struct sim_exit *way = &round->exits[stream->exit];
 	uint32_t served = stream->gone_served;
 
+	round->n_gone -= stream->n_places;
 	/* the accounts were settled, and it was looked at in this round */
 	way->n -= stream->n_places - served;
 	way->bytes -= (uint64_t)bytes * (stream->n_places - served);
@@ -199,6 +200,7 @@ void sim_stream_enter(struct sim_resolver *resolver, uint32_t number, uint16_t t
 		uint64_t bytes = resolver->source->length(resolver->source, number);
 		uint32_t not_served = stream->n_places - stream->gone_served;
 
+		round->n_gone += stream->n_places;
 		round->exits[way].n += not_served;
 		round->exits[way].bytes += bytes * not_served;
 		round->exits[way].n_next += stream->gone_served;
@@ -377,21 +379,12 @@ void sim_resolver_settle(struct sim_resolver *resolver)
 	}
 }
 
-static uint64_t gone_places(const struct sim_round *round)
-{
-	uint64_t n = 0;
-
-	for (unsigned i = 0; i < SIM_MAX_EXITS; i++)
-		n += round->exits[i].n + round->exits[i].n_next;
-	return n;
-}
-
 /* The places of a round that time turns; 0: it is none. Under the queue's lock. */
 static uint64_t turned_places(const struct sim_resolver *resolver, const struct sim_round *round)
 {
 	uint64_t passes = resolver->port->args.passes;
 
-	return round->n > 0 || (passes != 0 && round->rounds >= passes) ? 0 : gone_places(round);
+	return round->n > 0 || (passes != 0 && round->rounds >= passes) ? 0 : round->n_gone;
 }
 
 /*

@@ -31,12 +31,16 @@ struct sim_place {
 	uint32_t rss; /* the packet's RSS hash */
 };
 
+/*
+ * Flag and mark are the bits that an mbuf has for them (RTE_MBUF_F_RX_FDIR, .._FDIR_ID), and who is marked is flagged,
+ * too. All three are so far apart that a burst's flags can be added up (packets/receive.c).
+ */
 enum sim_entry_flag {
-	SIM_ENTRY_MATCHED = 1 << 0, /* count it */
-	SIM_ENTRY_MARK = 1 << 1,
-	SIM_ENTRY_FLAG = 1 << 2,
 	SIM_ENTRY_PROGRAM =
-		1 << 3, /* edits, meter, sample: the slow way, with the stream's chain */
+		1 << 0, /* edits, meter, sample: the slow way, with the stream's chain */
+	SIM_ENTRY_FLAG = 1 << 2,
+	SIM_ENTRY_MARK = 1 << 13,
+	SIM_ENTRY_MATCHED = 1 << 24, /* count it */
 };
 
 /* What the NIC does with a stream; 16 bytes, four to a line. */
@@ -63,6 +67,7 @@ struct sim_round {
 	uint64_t settled;
 	uint32_t drawn; /* so far, for positions by chance */
 	struct sim_exit exits[SIM_MAX_EXITS];
+	uint64_t n_gone; /* places of all exits */
 };
 
 /* Memory for `n` places, and their entries if asked for; it is taken as it is used. 0 or -ENOMEM. */
