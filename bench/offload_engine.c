@@ -165,7 +165,7 @@ static double floor_of(const struct wire_engine *engine, uint64_t us, bool gathe
 		tsc = now;
 		/* as turn_gather() does */
 		if (gathers && brought > 0)
-			idle += turn_wait(brought, more_wait, &tsc);
+			idle += turn_wait(more_wait, &tsc);
 	} while (monotonic_us() < end_us);
 	return 1 - (double)idle / (double)(tsc - begin);
 }

@@ -97,10 +97,9 @@ struct station {
 	/* the station's */
 	uint32_t paused;
 	bool receiving;
-	bool leaving;	  /* the thread ends */
-	bool busy;	  /* the turn brought something */
-	unsigned brought; /* packets, this turn */
-	bool more_wait;	  /* a queue or ring had a whole burst, and was left for the next turn */
+	bool leaving;	/* the thread ends */
+	bool busy;	/* the turn brought something */
+	bool more_wait; /* a queue or ring had a whole burst, and was left for the next turn */
 	uint64_t now_us;
 	uint64_t turns;
 	bool fallen_back[PLANE_MAX_PORTS];

@@ -24,16 +24,13 @@ bool turn_station(struct station *station, uint64_t now_us);
 bool turn_timed(struct station *station, uint64_t *tsc);
 
 /*
- * A turn that brought few packets is over: the next one is put off by some microseconds, so that it brings more. A
+ * A turn that took all there was is over: the next one is put off by some microseconds, so that it brings more. A
  * poll costs much the same whatever it brings: polled at once, a worker that has half of the packets that it could carry has
  * no time left. Idle time.
  */
 void turn_gather(struct station *station, uint64_t *tsc);
-/*
- * The same of a turn that brought so many, and left some where they were: the cycles that were waited, from TSC *tsc on,
- * which is moved on.
- */
-uint64_t turn_wait(unsigned brought, bool more_wait, uint64_t *tsc);
+/* The same of a turn that may have left some where they were: the cycles that were waited, from TSC *tsc on, moved on. */
+uint64_t turn_wait(bool more_wait, uint64_t *tsc);
 
 /* Turns until told to leave; the thread of a live station. */
 void *turn_forever(void *station);
