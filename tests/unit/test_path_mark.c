@@ -107,7 +107,9 @@ static bool offer(struct scene *scene, const struct frame *frame, bool trust)
 	const uintptr_t form = mark_form(mark_forms(scene->side), bits);
 	const struct flow_record before = scene->record;
 	const struct rte_mbuf packet = packet_of(frame);
-	bool taken = mark_packet(&marks, &scene->record, form, &packet, trust, scene->side);
+	/* near or far: it is accounted alike */
+	const bool far = scene->side;
+	bool taken = mark_packet(&marks, &scene->record, form, &packet, trust, far);
 
 	if (!taken)
 		assert_memory_equal(&before, &scene->record, sizeof(before));
