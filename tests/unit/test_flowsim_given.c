@@ -3,10 +3,6 @@
 #include "flowsim_port.h"
 
 #include <sched.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include <pcap/pcap.h>
 
 #define FLOWS 100
 
@@ -129,60 +125,6 @@ static void a_copy_comes_beside_its_packet(void **state)
 	nic_close(&nic);
 }
 
-#define FRAME 300
-#define WRITTEN 128
-
-/* A capture of one packet, all bytes of it 0xaa. */
-static void write_capture(const char *path)
-{
-	const struct pcap_pkthdr header = {.caplen = FRAME, .len = FRAME};
-	pcap_t *pcap = pcap_open_dead(DLT_EN10MB, 65535);
-	pcap_dumper_t *dump = pcap_dump_open(pcap, path);
-	u_char frame[FRAME];
-
-	assert_non_null(dump);
-	memset(frame, 0xaa, sizeof(frame));
-	pcap_dump((u_char *)dump, &header, frame);
-	pcap_dump_close(dump);
-	pcap_close(pcap);
-}
-
-/* What buffers have before the card writes. */
-static void paint(struct rte_mempool *mempool, void *context, void *object, unsigned number)
-{
-	struct rte_mbuf *packet = object;
-
-	(void)mempool;
-	(void)context;
-	(void)number;
-	memset(packet->buf_addr, 0x55, packet->buf_len);
-}
-
-static void no_more_is_written_than_was_asked_for(void **state)
-{
-	struct rte_mbuf *packet = NULL;
-	char path[64], words[128];
-	struct nic nic;
-
-	(void)state;
-	snprintf(path, sizeof(path), "flowsim-given-%d.pcap", (int)getpid());
-	write_capture(path);
-	snprintf(words, sizeof(words), "capture=%s,passes=1,written=%u", path, WRITTEN);
-	nic_open(&nic, "net_flowsim0", words);
-	unlink(path);
-	assert_int_equal(rte_mempool_obj_iter(nic.pool, paint, NULL), NIC_POOL);
-	for (unsigned i = 0; i < 10000 && packet == NULL; i++)
-		(void)rte_eth_rx_burst(nic.id, i % NIC_QUEUES, &packet, 1);
-	assert_non_null(packet);
-	assert_int_equal(packet->pkt_len, FRAME);
-	const uint8_t *bytes = rte_pktmbuf_mtod(packet, const uint8_t *);
-
-	for (unsigned i = 0; i < FRAME; i++)
-		assert_int_equal(bytes[i], i < WRITTEN ? 0xaa : 0x55);
-	rte_pktmbuf_free(packet);
-	nic_close(&nic);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,7 +132,6 @@ int main(void)
 		cmocka_unit_test(what_is_sent_is_told_by_the_port_it_left_by),
 		cmocka_unit_test(without_link_nothing_is_sent),
 		cmocka_unit_test(a_copy_comes_beside_its_packet),
-		cmocka_unit_test(no_more_is_written_than_was_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, nic_begin, NULL);

@@ -74,11 +74,7 @@ static inline uint16_t write_frame(
 		return stream_write(source->set, number << source->shift | source->side, data);
 	const uint8_t *frame = source->frames + source->frame_at[number];
 
-	/* a line, whatever the frame has of it: frames begin at one, and it takes no call */
-	if (source->written == RTE_CACHE_LINE_SIZE)
-		memcpy(data, frame, RTE_CACHE_LINE_SIZE);
-	else
-		memcpy(data, frame, RTE_MIN(source->frame_length[number], source->written));
+	memcpy(data, frame, RTE_MIN(source->frame_length[number], source->written));
 	return source->frame_length[number];
 }
 
@@ -103,12 +99,13 @@ static_assert(SIM_ENTRY_MARK == RTE_MBUF_F_RX_FDIR_ID, "an mbuf's bit");
 static_assert(SIM_ENTRY_MATCHED / SIM_ENTRY_MARK > BURST_MOST, "flags are added up");
 
 /*
- * What a rule that marks and counts does to a packet. Without a branch: streams come in any order.
+ * What a rule that marks and counts does to a packet. Without a branch: streams come in any order. Of the flags none
+ * has a program here: a queue with one goes the slow way.
  * Returns what is to be counted, three numbers in one that stays in a register: see tally().
  */
 static inline uint64_t look(struct sim_entry *entry, struct rte_mbuf *packet, uint64_t *ol_flags)
 {
-	uint32_t flags = entry->flags & (SIM_ENTRY_MATCHED | SIM_ENTRY_MARK | SIM_ENTRY_FLAG);
+	uint32_t flags = entry->flags;
 
 	*ol_flags = flags & (SIM_ENTRY_MARK | SIM_ENTRY_FLAG);
 	packet->hash.fdir.hi = entry->mark;
@@ -175,6 +172,57 @@ static __rte_always_inline uint16_t fill_plain(struct sim_rx_queue *queue,
 	tally(sum, counts);
 	sum->bytes += (uint64_t)(n & ~3) * length;
 	return (uint16_t)(n & ~3);
+}
+
+/*
+ * As fill_burst() for a capture of which a line is written of each frame, whatever the frame has of it: frames begin at
+ * one. They lie in the order of places, and the processor fetches them by itself.
+ */
+static __rte_always_inline void fill_lines(struct sim_rx_queue *queue, struct rte_mbuf **packets,
+	uint16_t n, struct sim_rx_counters *sum, bool looks)
+{
+	const struct sim_source *source = queue->port->source;
+	struct sim_round *round = &queue->round;
+	const struct same same = same_of(queue);
+	/* what is written to packets might be any of these, for all that a compiler knows */
+	const struct sim_place *places = round->places;
+	struct sim_entry *entries = round->entries;
+	const uint8_t *frames = source->frames;
+	const uint64_t *frame_at = source->frame_at;
+	const uint16_t *frame_length = source->frame_length;
+	const uint32_t n_places = round->n;
+	struct rte_mbuf *const *packet = packets;
+	uint64_t counts = 0, bytes = 0;
+	uint32_t at = round->at;
+
+	while (n > 0) {
+		const uint32_t part = RTE_MIN((uint32_t)n, n_places - at);
+		const struct sim_place *place = &places[at];
+		struct sim_entry *entry = looks ? &entries[at] : NULL;
+		struct rte_mbuf *const *end = packet + part;
+
+		for (; packet < end; packet++, place++) {
+			const uint32_t stream = place->stream;
+			const uint16_t length = frame_length[stream];
+			uint64_t flags = 0;
+
+			memcpy((uint8_t *)(*packet)->buf_addr + RTE_PKTMBUF_HEADROOM,
+				frames + frame_at[stream], RTE_CACHE_LINE_SIZE);
+			if (looks)
+				counts += look(entry++, *packet, &flags);
+			fill(*packet, &same, flags, length, place->rss);
+			bytes += length;
+		}
+		at += part;
+		n = (uint16_t)(n - part);
+		if (at == n_places) {
+			sim_round_end(round);
+			at = 0;
+		}
+	}
+	round->at = at;
+	tally(sum, counts);
+	sum->bytes += bytes;
 }
 
 /* What rules left for the stream of that place. */
@@ -359,6 +407,13 @@ static enum looks looks_of(const struct sim_rx_queue *queue)
 	return queue->entries == NULL ? LOOKS_AT_PLACE : LOOKS_AT_STREAM;
 }
 
+/* Is fill_lines() for it? */
+static bool writes_lines(const struct sim_source *source, enum looks looks)
+{
+	return source->set == NULL && source->written == RTE_CACHE_LINE_SIZE &&
+	       looks != LOOKS_AT_STREAM;
+}
+
 /* Under the queue's lock. */
 static uint16_t receive(struct sim_rx_queue *queue, struct rte_mbuf **packets, uint16_t n)
 {
@@ -386,6 +441,10 @@ static uint16_t receive(struct sim_rx_queue *queue, struct rte_mbuf **packets, u
 		fill_burst(queue, packets, n, &sum, plain, looks, true);
 	else if (plain)
 		fill_warm(queue, packets, n, &sum, true, looks);
+	else if (writes_lines(queue->port->source, looks) && looks == LOOKS_NOWHERE)
+		fill_lines(queue, packets, n, &sum, false);
+	else if (writes_lines(queue->port->source, looks))
+		fill_lines(queue, packets, n, &sum, true);
 	else
 		fill_warm(queue, packets, n, &sum, false, looks);
 	add(&queue->counters, &sum, n);
