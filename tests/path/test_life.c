@@ -195,11 +195,11 @@ static void a_datagram_that_cannot_wait_is_not_remembered(void **state)
 	scene_destroy(scene);
 }
 
-/* After a turn that took all there was the next one is put off for 4 us, which is idle time; else it is not. */
+/* After a turn that took all there was the next one is put off for 8 us, which is idle time; else it is not. */
 static void few_packets_are_gathered(void **state)
 {
 	struct station station = {.more_wait = true};
-	const uint64_t begin = rte_rdtsc(), least = rte_get_tsc_hz() * 4 / 1000000;
+	const uint64_t begin = rte_rdtsc(), least = rte_get_tsc_hz() * 8 / 1000000;
 	uint64_t tsc = begin;
 
 	(void)state;
