@@ -32,6 +32,9 @@
 /* Bytes of a packet that the card writes: more is what a real one costs nobody. */
 #define WRITTEN 64
 #define SEEN_BITS 20
+/* In a frame of IPv4 without options: its protocol; addresses and ports. */
+#define PROTO_AT (14 + 9)
+#define ENDS_AT (14 + 12)
 #define READ 256
 
 static int timestamp_field = -1;
@@ -185,21 +188,23 @@ int offload_times_init(void)
 /* Of IPv4 without options. */
 static struct ends ends_of(const struct rte_mbuf *packet)
 {
-	const uint8_t *ip = rte_pktmbuf_mtod_offset(packet, const uint8_t *, 14);
+	const uint8_t *frame = rte_pktmbuf_mtod(packet, const uint8_t *);
 	struct ends ends;
 
-	memcpy(&ends, &ip[12], offsetof(struct ends, proto));
-	ends.proto = ip[9];
+	memcpy(&ends, &frame[ENDS_AT], offsetof(struct ends, proto));
+	ends.proto = frame[PROTO_AT];
 	return ends;
 }
 
-static uint64_t hash_of(const struct ends *ends)
+/* Of addresses and ports, as a frame and struct ends have them: flows that differ in their protocol alone are one. */
+static uint64_t hash_of(const void *begin)
 {
-	uint64_t words[2] = {0};
+	uint64_t addresses;
+	uint32_t ports;
 
-	/* two flows that differ in their protocol alone are taken for one */
-	memcpy(words, ends, offsetof(struct ends, proto));
-	return (words[0] ^ words[1] * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
+	memcpy(&addresses, begin, sizeof(addresses));
+	memcpy(&ports, (const uint8_t *)begin + sizeof(addresses), sizeof(ports));
+	return (addresses ^ ports * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
 }
 
 /* By other bits than those that its place is of. */
@@ -242,8 +247,8 @@ static uint16_t leave(
 	for (uint16_t i = 0; i < n; i++) {
 		if ((packets[i]->ol_flags & timestamp_flag) == 0)
 			continue;
-		const struct ends ends = ends_of(packets[i]);
-		const uint64_t hash = hash_of(&ends);
+		const uint64_t hash =
+			hash_of(rte_pktmbuf_mtod_offset(packets[i], const uint8_t *, ENDS_AT));
 
 		if (!is_watched(hash))
 			continue;
@@ -258,7 +263,7 @@ static uint16_t leave(
 		if (is_first(hash))
 			histogram_add(&watch.times->first, ns);
 		if (++watch.left % END_EACH == 0 && watch.n_end < END_MOST)
-			watch.end[watch.n_end++] = ends;
+			watch.end[watch.n_end++] = ends_of(packets[i]);
 	}
 	return n;
 }

@@ -64,12 +64,11 @@ void sim_pace_take(
 {
 	struct sim_pace *pace = &queue->pace;
 	const double cycles = pace->field < 0 ? 0 : 1 / (pace->a_cycle * share_of(&queue->round));
+	double ago = (pace->waiting - 1) * cycles;
 
-	for (uint16_t i = 0; i < n && pace->field >= 0; i++) {
-		double ago = (pace->waiting - i - 1) * cycles;
-
+	for (uint16_t i = 0; i < n && pace->field >= 0; i++, ago -= cycles) {
 		*RTE_MBUF_DYNFIELD(packets[i], pace->field, rte_mbuf_timestamp_t *) =
-			pace->tsc - (ago > 0 ? (uint64_t)ago : 0);
+			pace->tsc - (uint64_t)(int64_t)(ago > 0 ? ago : 0);
 		packets[i]->ol_flags |= pace->flag;
 	}
 	pace->waiting -= served;
