@@ -37,7 +37,9 @@ static int await(struct async *async, uint32_t serial, struct provider_why *why)
 		ret = async_push(async, why);
 	if (ret < 0)
 		return -EPIPE;
-	while (monotonic_us() - begin < patience(async)) {
+	/* once more when that is over: this thread may have been put off meanwhile */
+	for (bool over = false; !over;) {
+		over = monotonic_us() - begin >= patience(async);
 		struct async_result results[PULL_EACH];
 		struct provider_done nobodys;
 		int got = async_pull(async, results, PULL_EACH, why);
