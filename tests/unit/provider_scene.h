@@ -111,6 +111,18 @@ static inline void scene_fault(struct provider_scene *scene, const char *text)
 		fail_msg("%s: %s", text, error.text);
 }
 
+/* How often that fault has struck since it was set. */
+static inline uint64_t scene_strikes(const struct provider_scene *scene, enum sim_fault_name name)
+{
+	struct sim_port *port = sim_port_of(&rte_eth_devices[scene->nic.id]);
+
+	pthread_mutex_lock(&port->lock);
+	uint64_t strikes = sim_fault_look(port, name).strikes;
+
+	pthread_mutex_unlock(&port->lock);
+	return strikes;
+}
+
 static inline void scene_restart(struct provider_scene *scene)
 {
 	assert_int_equal(rte_eth_dev_stop(scene->nic.id), 0);

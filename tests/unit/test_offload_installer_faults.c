@@ -2,8 +2,10 @@
 /* The installer with a NIC that is slow, forgets to answer, fails, or has to be restarted. */
 #include "installer_world.h"
 
-/* The clock runs so fast: a second of it is 20 ms, five are 100. */
-#define FAST 50
+/* The clock runs so fast: a second of it is 200 ms, five are one. A thread may be put off for some tenths of a second. */
+#define FAST 5
+/* Where nothing is due at any time. */
+#define FASTER 50
 
 static void hold_answers(bool hold)
 {
@@ -83,7 +85,7 @@ static void what_is_never_answered_is_given_up(void **state)
 	world_begin(true, 1, FAST, false);
 	lose_one_in(1);
 	assert_true(world_ask(0, INSTALLER_INSERT, 7));
-	world_until(fake_calls() == 1);
+	world_until(fake_calls() >= 1);
 	lose_one_in(0);
 	answer = world_answer(0);
 	assert_int_equal(answer.result, -EIO);
@@ -93,7 +95,7 @@ static void what_is_never_answered_is_given_up(void **state)
 	assert_true(answer.took_us >= 5000000);
 	assert_int_equal(timed_out(), 1);
 	assert_int_equal(installer_counters(world)->by_answer[3], 1);
-	world_until(fake_calls() == 2);
+	world_until(fake_calls() >= 2);
 	assert_int_equal(fake.log[1].op, PROVIDER_REMOVE);
 	assert_int_equal(fake.log[1].place, 7);
 	/* its removal is the installer's own matter */
@@ -120,13 +122,13 @@ static void a_place_that_is_not_known_to_be_empty_is_not_given(void **state)
 	lose_one_in(1);
 	assert_true(world_ask(0, INSTALLER_INSERT, 7));
 	assert_int_equal(world_answer(0).result, -EIO);
-	world_until(fake_calls() == 2);
+	world_until(fake_calls() >= 2);
 	world_do(0, INSTALLER_INSERT, 7, -EAGAIN);
 	assert_int_equal(world_do(0, INSTALLER_REMOVE, 7, -EAGAIN).reason, OFFLOAD_STALLED);
 	/* the removal is given up too; the next who wants the place has it asked for again */
 	world_until(installer_counters(world)->under_way == 0);
-	lose_one_in(0);
 	lock();
+	fake.lose_one_in = 0;
 	fake.holds_answers = true;
 	unlock();
 	world_do(0, INSTALLER_INSERT, 7, -EAGAIN);
@@ -163,7 +165,7 @@ static void ask_all_and_lose_all(uint32_t from)
 static void more_than_can_be_taken_back_waits(void **state)
 {
 	(void)state;
-	world_begin(true, 2, FAST, false);
+	world_begin(true, 2, FASTER, false);
 	fake.no_counters = true;
 	lose_one_in(1);
 	for (unsigned round = 0; round < 2; round++) {
@@ -171,8 +173,8 @@ static void more_than_can_be_taken_back_waits(void **state)
 		/* the number is told after the last answer: it has been when another one is given */
 		assert_true(world_ask(0, INSTALLER_COUNT, 0));
 		world_answer(0);
-		/* half of them */
-		assert_true(installer_counters(world)->under_way <= 1024);
+		/* half of them, and the one that is told just now */
+		assert_true(installer_counters(world)->under_way <= 1024 + 1);
 		assert_true(fake_calls_of(PROVIDER_REMOVE) > 0);
 	}
 	lose_one_in(0);
@@ -213,7 +215,7 @@ static void every_request_is_answered_once(void **state)
 
 	(void)state;
 	memset(answered, 0, sizeof(answered));
-	world_begin(true, 2, FAST, false);
+	world_begin(true, 2, FASTER, false);
 	lose_one_in(20);
 	while (n < FAKE_PLACES) {
 		if (asked < FAKE_PLACES && world_ask(asked % 2, INSTALLER_INSERT, asked))
@@ -508,7 +510,9 @@ static void the_end_answers_everybody(void **state)
 
 	/* the stop has to wait for the call */
 	assert_int_equal(pthread_create(&thread, NULL, stop, NULL), 0);
-	world_until(!world_ask(1, INSTALLER_INSERT, 3999));
+	/* no more of these than the queue has room for */
+	while (world_ask(1, INSTALLER_INSERT, 3999))
+		nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 	atomic_store(&fake.shut, false);
 	pthread_join(thread, NULL);
 	while (installer_answers(world, 0, &answer, 1) == 1) {
@@ -540,7 +544,7 @@ static void the_end_waits_a_second_at_most(void **state)
 	world_begin(true, 1, FAST, false);
 	lose_one_in(1);
 	assert_true(world_ask(0, INSTALLER_INSERT, 1));
-	world_until(fake_calls() == 1);
+	world_until(fake_calls() >= 1);
 	uint64_t begin_us = tsc_clock_us(&world_clock, rte_rdtsc());
 
 	installer_stop(world);

@@ -28,11 +28,11 @@ static void let(bool *what, bool value)
 	pthread_mutex_unlock(&fake.lock);
 }
 
-static void begin(bool async)
+static void begin(bool async, unsigned times)
 {
 	fake_begin(async);
 	fake.trying = true;
-	world_make(1, FAST, false);
+	world_make(1, times, false);
 	assert_int_equal(installer_wait(world, 20000), 0);
 	world_change(CHANGE_UNTRIED, world_refusal(EBUSY));
 }
@@ -44,7 +44,7 @@ static void a_port_is_tried_until_it_grants(void **state)
 	struct offload_change change;
 
 	(void)state;
-	begin(false);
+	begin(false, FAST);
 	then = installer_abilities(world);
 	assert_true(then->trying[LATER] && !then->kind[LATER] && then->kind[AT_ONCE]);
 	assert_true(installer_trial_us(world) > 0);
@@ -71,7 +71,8 @@ static void a_trial_waits_for_answers(void **state)
 	unsigned before;
 
 	(void)state;
-	begin(true);
+	/* five seconds of the clock are long enough for a thread that is put off meanwhile */
+	begin(true, 2);
 	let(&fake.holds_answers, true);
 	assert_true(world_ask(0, INSTALLER_INSERT, 1));
 	world_until(fake_pending() == 1);
@@ -94,11 +95,11 @@ static void a_trial_waits_for_answers(void **state)
 static void a_trial_waits_as_long_as_answers_take(void **state)
 {
 	/* it takes some 300 to be waited for long enough; a pause of this thread ends the test, too */
-	enum { MANY = 64, MOST = 700 };
+	enum { MANY = 64, MOST = FAKE_PLACES };
 	unsigned before = UINT_MAX;
 
 	(void)state;
-	begin(true);
+	begin(true, FAST);
 	/* half a second of the clock: more than is waited for at first */
 	fake.answer_us = 10000;
 	for (uint32_t place = 0; before == UINT_MAX || trials() <= before; place++) {
