@@ -34,7 +34,8 @@ static bool are_proven(struct offload_live *live, void *n)
 static void check_whose_rules_match(
 	const char *words, const struct talk *talks, unsigned n, unsigned n_busy)
 {
-	enum { QUIET = 100, THRESHOLD = 1000 };
+	/* a busy one is half of the threshold only where nobody turned for a second */
+	enum { QUIET = 200, THRESHOLD = 60 };
 	struct offload_live *live = talks_begin(talks, n,
 		&(struct offload_live_options){
 			.words = words, .rate = 5000 * n, .threshold = THRESHOLD});
@@ -153,7 +154,7 @@ static void reuse_a_slot(const char *words)
 		ended++;
 	uint32_t mark = live->flows[ended].mark;
 
-	offload_live_fault(live, 0, "stall_delete:ms=400:times=1");
+	offload_live_fault(live, 0, "stall_delete:ms=2000:times=1");
 	offload_live_kill(live, &live->flows[ended]);
 	for (unsigned i = 0; i < 20; i++) {
 		offload_live_run(live, 10);

@@ -21,7 +21,7 @@
 enum { BUSY = 10, LESSER = 300, TIMES = 32 };
 
 /* How long a call is held up: longer than what is waited for meanwhile, which takes its time under a sanitizer. */
-#ifdef __SANITIZE_THREAD__
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define HELD_MS 40000
 #define WAIT_MS 19000
 #else

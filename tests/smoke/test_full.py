@@ -83,7 +83,8 @@ def test_connections_are_sent_on(tmp_path, network, millrace, captures):
     engine = started(millrace, net, tmp_path, "--offload-mode", "full")
     taken = captures(net)
     for client in (net.left, net.right):
-        run_iperf(net, client)
+        # as fast as who captures can take it, also where others want the processors
+        run_iperf(net, client, "-b", "200M")
     engine.until(lambda: not any(end.space.tcp_under_way() for end in net.ends), "TCP is over")
     engine.until(lambda: nothing_is_there(engine), "all is in software")
     wire = engine.idle()
@@ -226,7 +227,7 @@ def test_the_table_goes(tmp_path, network, millrace, fault):
     engine = started(millrace, net, tmp_path, "--offload-mode", "full")
     with contextlib.closing(traffic.Iperf(net.right)) as iperf:
         iperf.await_server()
-        client = net.left.space.popen("iperf3", "-c", net.right.address, "-t", 4, "--json",
+        client = net.left.space.popen("iperf3", "-c", net.right.address, "-t", 8, "--json",
                                       stdout=-1, text=True)
         engine.until(lambda: [flow for flow in engine.ask("flow list")
                               if flow["offload"].get("how") == "full"

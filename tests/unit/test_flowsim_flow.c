@@ -380,7 +380,7 @@ static void flush_may_be_one_call(void **state)
 	assert_int_equal(fill(&nic, flows, 32, &made), 0);
 	begin = now();
 	assert_int_equal(rte_flow_flush(nic.id, &error), 0);
-	assert_in_range((uint64_t)(1000 * (now() - begin)), 3, 499);
+	assert_in_range((uint64_t)(1000 * (now() - begin)), 3, 15999);
 	assert_int_equal(fill(&nic, flows, 32, &made), 0);
 	assert_int_equal(made, 32);
 	assert_int_equal(rte_flow_flush(nic.id, &error), 0);
@@ -449,7 +449,7 @@ static void a_rule_works_until_it_is_gone(void **state)
 	void *done;
 
 	(void)state;
-	nic_open(&nic, "net_flowsim_stall", "flows=8,hostile=0,fault=stall_delete:ms=500");
+	nic_open(&nic, "net_flowsim_stall", "flows=8,hostile=0,fault=stall_delete:ms=2000");
 	leaver.flow = make(&nic, any_packet);
 	struct sim_port *port = sim_port_of(&rte_eth_devices[nic.id]);
 	enum sim_rule_state now_is = SIM_RULE_LIVE;
