@@ -47,6 +47,12 @@ static uint64_t turn_for(struct offload_live *live, unsigned ms)
 	return longest_us;
 }
 
+/* A flow gives way a moment before the other that takes its place is there. */
+static bool is_full(struct offload_live *live)
+{
+	return offload_live_rules(live, 0) == RULES && offload_live_rules(live, 1) == RULES;
+}
+
 /* False: the machine had no time for it. */
 static bool the_busiest_kept_their_rules(void)
 {
@@ -60,8 +66,10 @@ static bool the_busiest_kept_their_rules(void)
 	});
 	uint64_t longest_us = turn_for(live, SETTLE_MS);
 
-	assert_int_equal(offload_live_rules(live, 0), RULES);
-	assert_int_equal(offload_live_rules(live, 1), RULES);
+	for (const uint64_t end_us = live->now_us + 20000000; !is_full(live);) {
+		assert_true(live->now_us < end_us);
+		full_turn(live, &longest_us);
+	}
 	const uint64_t made = rules_made(live), forwarded = full_forwarded(live),
 		       came = received(live), settled_us = turn_for(live, SECONDS * 1000);
 	const uint64_t exchanges = rules_made(live) - made,
