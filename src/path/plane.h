@@ -60,7 +60,7 @@ struct plane_config {
 	struct port *port[PLANE_MAX_PORTS]; /* two a wire: ports 2w and 2w + 1 are wire w */
 	unsigned n_workers;
 	enum plane_threads threads;
-	bool poll_always; /* never sleep */
+	bool poll_always; /* never sleep, nor wait for packets to gather */
 	bool pin;	  /* each thread to a processor of its own, as far as there are enough */
 	uint32_t flows;	  /* of all workers together */
 	bool tie_fragments;

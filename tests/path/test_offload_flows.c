@@ -297,9 +297,15 @@ static void one_way_traffic_falls_out_and_returns(void **state)
 	assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
 	/* what is left of the wait is told in whole milliseconds */
 	assert_true(live->now_us >= since_us + SECOND_US / 10 - 1000);
-	/* each once */
+	/* each once, and after the first wait, which is the shortest */
 	offload_live_counters(live, 0, &counters);
 	assert_int_equal(counters.fell_out[OFFLOAD_UNMARKED], 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct plane_flow answer;
+
+		offload_live_ask(live, &live->flows[i], &answer);
+		assert_int_equal(offload_back_off(&answer.record, 0), 1);
+	}
 	offload_live_end(live);
 }
 
