@@ -41,7 +41,7 @@ static void events_end(struct cli_show *show, const json_t *end)
 {
 	(void)end;
 	if (show->lines == 0)
-		fputs(" no change is remembered\n", show->out);
+		fputs(" no such change is remembered\n", show->out);
 }
 
 const struct cli_view cli_offload_events = {event_line, events_end};

@@ -72,11 +72,13 @@ const struct cli_option cli_options[CLI_N_OPTIONS] = {
 	[CLI_HELP] = {"help", NULL, "this", NULL, CLI_VALUE_NONE, 0, 0, NULL},
 };
 
+#define FLOW_FIXED_FILTERS                                                                   \
+	(CLI_BIT(CLI_ADDRESS) | CLI_BIT(CLI_PORT) | CLI_BIT(CLI_PROTO) | CLI_BIT(CLI_WIRE) | \
+		CLI_BIT(CLI_ZONE))
 #define FLOW_FILTERS                                                                            \
-	(CLI_BIT(CLI_ADDRESS) | CLI_BIT(CLI_PORT) | CLI_BIT(CLI_PROTO) | CLI_BIT(CLI_STATE) |   \
-		CLI_BIT(CLI_WIRE) | CLI_BIT(CLI_WORKER) | CLI_BIT(CLI_ZONE) |                   \
-		CLI_BIT(CLI_OFFLOAD) | CLI_BIT(CLI_TOP) | CLI_BIT(CLI_BY) | CLI_BIT(CLI_OVER) | \
-		CLI_BIT(CLI_LIMIT) | CLI_BIT(CLI_CURSOR))
+	(FLOW_FIXED_FILTERS | CLI_BIT(CLI_STATE) | CLI_BIT(CLI_WORKER) | CLI_BIT(CLI_OFFLOAD) | \
+		CLI_BIT(CLI_TOP) | CLI_BIT(CLI_BY) | CLI_BIT(CLI_OVER) | CLI_BIT(CLI_LIMIT) |   \
+		CLI_BIT(CLI_CURSOR))
 #define FLOW_NAME_OPTIONS (CLI_BIT(CLI_WIRE) | CLI_BIT(CLI_ZONE))
 
 const struct cli_verb cli_verbs[] = {
@@ -100,8 +102,12 @@ const struct cli_verb cli_verbs[] = {
 		"each port's network card: what it holds, its rates, failures and health", NULL,
 		false, false, 0, &cli_offload_show},
 	{"offload", "events", "what became of flows and network cards, oldest first",
-		"As far as the engine remembers: the last 4,096 changes of each worker.\n", false,
-		false, CLI_BIT(CLI_FOLLOW), &cli_offload_events},
+		"As far as the engine remembers: the last 4,096 changes of each worker. With\n"
+		"--address, --port, --proto or --zone those of flows alone, with --no-flows those "
+		"of\n"
+		"cards alone.\n",
+		false, false, FLOW_FIXED_FILTERS | CLI_BIT(CLI_NO_FLOWS) | CLI_BIT(CLI_FOLLOW),
+		&cli_offload_events},
 	{"offload", "check", "would a flow go into a network card, and if not, why",
 		"It need not be there; of one that is, where it is handled now is told too.\n",
 		true, false, FLOW_NAME_OPTIONS, &cli_offload_check},

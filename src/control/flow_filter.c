@@ -121,30 +121,38 @@ static int number_of(const struct request_value *value)
 	return value->given ? (int)value->number : FLOW_FILTER_ANY;
 }
 
-int flow_filter_init(struct flow_filter *filter, const char *ask,
+int flow_filter_init_fixed(struct flow_filter *filter, const char *ask,
 	const struct request_value *values, const struct plane_config *config, struct error *error)
 {
 	const struct request_value *address = &values[FLOW_FILTER_ADDRESS];
-	const struct request_value *state = &values[FLOW_FILTER_STATE];
 	const struct request_value *wire = &values[FLOW_FILTER_WIRE];
-	const struct request_value *worker = &values[FLOW_FILTER_WORKER];
-	const struct request_value *offload = &values[FLOW_FILTER_OFFLOAD];
 
 	*filter = (struct flow_filter){
 		.port = number_of(&values[FLOW_FILTER_PORT]),
 		.proto = number_of(&values[FLOW_FILTER_PROTO]),
 		.wire = number_of(wire),
-		.worker = number_of(worker),
+		.worker = FLOW_FILTER_ANY,
 		.zone = number_of(&values[FLOW_FILTER_ZONE]),
 		.states = UINT32_MAX,
 		.places = UINT32_MAX,
 	};
-	if (flow_filter_check(ask, "wire", wire, config->n_wires, error) < 0 ||
+	if (flow_filter_check(ask, "wire", wire, config->n_wires, error) < 0)
+		return -EINVAL;
+	return address->given ? take_address(filter, ask, address->text, error) : 0;
+}
+
+int flow_filter_init(struct flow_filter *filter, const char *ask,
+	const struct request_value *values, const struct plane_config *config, struct error *error)
+{
+	const struct request_value *state = &values[FLOW_FILTER_STATE];
+	const struct request_value *worker = &values[FLOW_FILTER_WORKER];
+	const struct request_value *offload = &values[FLOW_FILTER_OFFLOAD];
+
+	if (flow_filter_init_fixed(filter, ask, values, config, error) < 0 ||
 		flow_filter_check(ask, "worker", worker, config->n_workers, error) < 0)
 		return -EINVAL;
+	filter->worker = number_of(worker);
 	if (offload->given && take_offload(filter, ask, offload->text, error) < 0)
-		return -EINVAL;
-	if (address->given && take_address(filter, ask, address->text, error) < 0)
 		return -EINVAL;
 	return state->given ? take_state(filter, ask, state->text, error) : 0;
 }
@@ -162,10 +170,8 @@ static bool allows(int wanted, unsigned number)
 	return wanted == FLOW_FILTER_ANY || (unsigned)wanted == number;
 }
 
-bool flow_filter_key(const struct flow_filter *filter, const struct flow_record *record)
+bool flow_filter_key(const struct flow_filter *filter, const struct flow_key *key)
 {
-	const struct flow_key *key = &record->key;
-
 	if (!allows(filter->proto, key->proto) || !allows(filter->wire, flow_key_wire(key)) ||
 		!allows(filter->zone, key->zone))
 		return false;
@@ -185,5 +191,5 @@ bool flow_filter_match(const struct flow_filter *filter, const struct flow_recor
 				       : OFFLOAD_SOFTWARE;
 
 	return filter->states >> record->state & 1 && filter->places >> place & 1 &&
-	       flow_filter_key(filter, record);
+	       flow_filter_key(filter, &record->key);
 }

@@ -11,29 +11,35 @@
 #include "flow/report.h"
 #include "path/plane.h"
 
-/* The keys of a request that filter, to stand first among a verb's keys, in this order. */
+/*
+ * The keys of a request that filter, to stand first among a verb's keys, in this order: first those of what never
+ * changes of a flow.
+ */
 enum flow_filter_key {
 	FLOW_FILTER_ADDRESS,
 	FLOW_FILTER_PORT,
 	FLOW_FILTER_PROTO,
-	FLOW_FILTER_STATE,
 	FLOW_FILTER_WIRE,
-	FLOW_FILTER_WORKER,
 	FLOW_FILTER_ZONE,
+	FLOW_FILTER_N_FIXED,
+	FLOW_FILTER_STATE = FLOW_FILTER_N_FIXED,
+	FLOW_FILTER_WORKER,
 	FLOW_FILTER_OFFLOAD,
 	FLOW_FILTER_N_KEYS,
 };
 
 /* clang-format off */
-#define FLOW_FILTER_KEYS \
+#define FLOW_FILTER_FIXED_KEYS \
 	[FLOW_FILTER_ADDRESS] = {.name = "address", .type = REQUEST_TEXT}, \
 	[FLOW_FILTER_PORT] = {.name = "port", .type = REQUEST_NUMBER, .max = UINT16_MAX}, \
 	[FLOW_FILTER_PROTO] = {.name = "proto", .type = REQUEST_PROTOCOL}, \
-	[FLOW_FILTER_STATE] = {.name = "state", .type = REQUEST_TEXT}, \
 	[FLOW_FILTER_WIRE] = {.name = "wire", .type = REQUEST_NUMBER, .max = FLOW_MAX_WIRES - 1}, \
+	[FLOW_FILTER_ZONE] = {.name = "zone", .type = REQUEST_NUMBER, .max = UINT16_MAX}
+#define FLOW_FILTER_KEYS \
+	FLOW_FILTER_FIXED_KEYS, \
+	[FLOW_FILTER_STATE] = {.name = "state", .type = REQUEST_TEXT}, \
 	[FLOW_FILTER_WORKER] = {.name = "worker", .type = REQUEST_NUMBER, \
 		.max = PLANE_MAX_WORKERS - 1}, \
-	[FLOW_FILTER_ZONE] = {.name = "zone", .type = REQUEST_NUMBER, .max = UINT16_MAX}, \
 	[FLOW_FILTER_OFFLOAD] = {.name = "offload", .type = REQUEST_TEXT}
 /* clang-format on */
 
@@ -49,12 +55,14 @@ struct flow_filter {
 	uint32_t places; /* bit by enum offload_state */
 };
 
-/* What the values ask for. 0 or -EINVAL with a line. */
+/* What the values ask for; the first: those of the fixed keys alone. 0 or -EINVAL with a line. */
+int flow_filter_init_fixed(struct flow_filter *filter, const char *ask,
+	const struct request_value *values, const struct plane_config *config, struct error *error);
 int flow_filter_init(struct flow_filter *filter, const char *ask,
 	const struct request_value *values, const struct plane_config *config, struct error *error);
 
 /* Does the flow pass, by what never changes of it? And as it is now? */
-bool flow_filter_key(const struct flow_filter *filter, const struct flow_record *record);
+bool flow_filter_key(const struct flow_filter *filter, const struct flow_key *key);
 bool flow_filter_match(const struct flow_filter *filter, const struct flow_record *record,
 	const struct flow_offload *offload);
 

@@ -267,7 +267,7 @@ static int remember_page(struct list *list, struct error *error)
 	const struct plane_page *page = &list->walk.page;
 
 	for (; list->at < page->n; list->at++) {
-		if (!flow_filter_key(&list->filter, &page->record[list->at]))
+		if (!flow_filter_key(&list->filter, &page->record[list->at].key))
 			continue;
 		int ret = flow_rates_remember(list->rates, list->walk.worker,
 			page->position[list->at], &page->record[list->at], page->now_us);

@@ -148,24 +148,31 @@ static void say_shut(json_t *line, const struct checked *checked)
 	json_object_set_new(line, "because", answer_string(sentence));
 }
 
-/* When it would go in. */
-static void say_when(char sentence[OFFLOAD_SENTENCE_MAX], const struct checked *checked)
+/* At how many packets a second by this port it would go in; 0: with its first packet. */
+static uint64_t needs_pps(const struct checked *checked)
 {
 	const uint32_t threshold = plane_config(checked->plane)->offload.threshold;
 	const uint32_t bar = checked->rank[checked->port % 2].bar;
+
+	if (threshold == 0 || !is_full(checked))
+		return threshold;
+	return (bar + (uint64_t)RATE_ONE - 1) / RATE_ONE;
+}
+
+static void say_when(
+	char sentence[OFFLOAD_SENTENCE_MAX], const struct checked *checked, uint64_t needed)
+{
 	char text[TEXT_NUMBER_MAX];
 
-	if (threshold == 0)
+	if (needed == 0)
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX, "with its first packet");
-	else if (!is_full(checked))
-		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"when its packets come by this port at %s a second or more",
-			text_grouped(text, threshold));
 	else
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"when its packets come by this port at %s a second or more, as all "
-			"places are taken: the least busy flow gives way",
-			text_grouped(text, (bar + (uint64_t)RATE_ONE - 1) / RATE_ONE));
+			"when its packets come by this port at %s a second or more%s",
+			text_grouped(text, needed),
+			is_full(checked)
+				? ", as all places are taken: the least busy flow gives way"
+				: "");
 }
 
 static void say_yes(json_t *line, const struct checked *checked)
@@ -177,8 +184,9 @@ static void say_yes(json_t *line, const struct checked *checked)
 			  !(config->tcp_strict && checked->key->proto == IPPROTO_TCP);
 	char sentence[OFFLOAD_SENTENCE_MAX];
 
-	say_when(sentence, checked);
+	say_when(sentence, checked, needs_pps(checked));
 	json_object_set_new(line, "would", json_true());
+	answer_number(line, "needs_pps", needs_pps(checked));
 	json_object_set_new(line, "how", offload_how(full));
 	json_object_set_new(line, "shape",
 		answer_string(full ? abilities->full_shape[kind] : abilities->shape[kind]));

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/flow_filter.h"
 #include "control/offload_words.h"
 #include "control/parts.h"
 #include "control/verbs.h"
@@ -26,13 +27,16 @@
 #define FOLLOW_US UINT64_C(100000)
 #define LINE_MAX_BYTES 2048
 
-static const struct request_key keys[] = {
-	{.name = "follow", .type = REQUEST_FLAG},
-};
-
 enum {
+	FLOWS = FLOW_FILTER_N_FIXED,
 	FOLLOW,
 	N_KEYS,
+};
+
+static const struct request_key keys[N_KEYS] = {
+	FLOW_FILTER_FIXED_KEYS,
+	[FLOWS] = {.name = "flows", .type = REQUEST_FLAG},
+	[FOLLOW] = {.name = "follow", .type = REQUEST_FLAG},
 };
 
 struct entry {
@@ -41,6 +45,8 @@ struct entry {
 };
 
 struct events {
+	struct flow_filter filter;
+	bool flows, ports; /* whose changes are told */
 	bool follow;
 	bool telling;
 	struct plane_changes where;
@@ -49,8 +55,19 @@ struct events {
 	unsigned n, room, at;
 };
 
+static bool is_wanted(const struct events *events, const struct offload_change *change)
+{
+	const int wire = events->filter.wire;
+
+	if (change->kind == CHANGE_FLOW)
+		return events->flows && flow_filter_key(&events->filter, &change->key);
+	return events->ports && (wire == FLOW_FILTER_ANY || wire == change->port / 2);
+}
+
 static int add(struct events *events, const struct offload_change *change)
 {
+	if (!is_wanted(events, change))
+		return 0;
 	if (events->n == events->room) {
 		unsigned room = events->room > 0 ? 2 * events->room : BATCH;
 		struct entry *grown = realloc(events->entries, room * sizeof(*grown));
@@ -241,14 +258,39 @@ static int turn(struct answer *answer, struct error *error)
 	return tell(answer, events, error);
 }
 
+/* What is wanted of flows leaves out what is none. */
+static int choose(struct events *events, const struct request_value *values,
+	const struct plane_config *config, struct error *error)
+{
+	static const enum flow_filter_key of_flows[] = {
+		FLOW_FILTER_ADDRESS, FLOW_FILTER_PORT, FLOW_FILTER_PROTO, FLOW_FILTER_ZONE};
+
+	events->follow = values[FOLLOW].flag;
+	events->flows = !values[FLOWS].given || values[FLOWS].flag;
+	events->ports = true;
+	for (unsigned i = 0; i < RTE_DIM(of_flows); i++) {
+		if (!values[of_flows[i]].given)
+			continue;
+		if (!events->flows)
+			return error_set(error, -EINVAL,
+				ASK ": %s is of flows, which are to be left out",
+				keys[of_flows[i]].name);
+		events->ports = false;
+	}
+	return flow_filter_init_fixed(&events->filter, ASK, values, config, error);
+}
+
 static int begin(struct answer *answer, const struct request_value *values, struct error *error)
 {
 	struct events *events = calloc(1, sizeof(*events));
 
 	if (!events)
 		return error_set(error, -ENOMEM, ASK ": there is not enough memory");
-	events->follow = values[FOLLOW].flag;
 	answer->state = events;
+	int ret = choose(events, values, plane_config(answer->plane), error);
+
+	if (ret < 0)
+		return ret;
 	/* as one that follows events it ends well when the engine does, and stays when nothing happens */
 	answer->endless = events->follow;
 	return 0;

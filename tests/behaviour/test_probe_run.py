@@ -519,6 +519,7 @@ def test_offload_check(tmp_path):
         a, b = running.ask("offload check", **name)
         assert (a["port"], a["would"], a["live"], a["kind"]) == ("a", True, False, "ipv4/udp")
         assert a["shape"] == "eth / ipv4 / udp, mark" and "now" not in a
+        assert a["needs_pps"] == 0 and a["because"] == "with its first packet"
         assert b["would"]
         a, b = running.ask("offload check", src="10.9.9.9", dst="10.9.9.8", proto="icmp")
         assert (a["would"], a["reason"], b["would"]) == (False, "kind", True)
@@ -550,7 +551,8 @@ def test_offload_check_of_a_full_card(tmp_path):
         a, b = running.ask("offload check", **name)
         assert a["would"] and b["would"] and "as all places are taken" not in b["because"]
         needed = int(re.search(r"at ([\d,]+) a second", a["because"])[1].replace(",", ""))
-        assert needed > 100
+        assert a["needs_pps"] == needed > 100
+        assert b["needs_pps"] == running.ask("config show")[0]["offload"]["threshold"]
         running.stop()
     finally:
         running.kill()
