@@ -33,6 +33,7 @@ int direct_create(struct direct **out, const struct hash_secret *secret, bool wa
 	direct->walk = (watched ? watches : walks)[secret->simd];
 	direct->turn = 0;
 	direct->waits = false;
+	direct->unwatched = false;
 	direct->last_form = 0;
 	direct->mixed = false;
 	for (unsigned i = 0; i < RTE_DIM(direct->burst); i++)

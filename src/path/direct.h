@@ -14,7 +14,8 @@
  *
  * The walk is compiled once per SIMD level, without offload (path/direct_walk.c) and with it
  * (path/direct_watch.c): there a packet with a mark that names a flow of this worker's needs no look-up, and the
- * common one is not even read but to be compared with the record's key.
+ * common one is not even read but to be compared with the record's key. Where no flow of a wire has a slot and no packet
+ * of a burst a mark, it goes the way without.
  */
 
 #include <stdbool.h>

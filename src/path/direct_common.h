@@ -5,6 +5,7 @@
 
 #include "flow/account.h"
 #include "flow/find.h"
+#include "offload/agent.h"
 #include "packet/extract_common.h"
 #include "path/direct_parts.h"
 #include "path/send.h"
@@ -71,6 +72,42 @@ static __rte_noinline void direct_except(struct flow_shard *shard, struct direct
 		exceptions->odd |= bit;
 		exceptions->unsent_bytes += info->bytes;
 	}
+}
+
+static inline uint32_t direct_position(
+	const struct flow_shard *shard, const struct flow_record *record)
+{
+	return record == NULL ? FLOW_NONE : (uint32_t)(record - shard->table.records);
+}
+
+/* One packet of the burst, another place each time, for the rate of its flow. */
+static __rte_noinline void direct_sample(struct station *station, const struct direct_burst *burst)
+{
+	struct worker *worker = &station->worker;
+	unsigned i = worker_draw(worker, burst->n);
+	const struct packet_info *info = &burst->info[burst->info_of[i]];
+
+	worker->sampled++;
+	/* what its mark names is in the NIC */
+	if (burst->marked >> i & 1 || !agent_samples(worker->agent) || agent_leaves_out(info))
+		return;
+	const struct flow_record *record =
+		find_confirm(&worker->shard->table, &burst->up, burst->info_of[i]);
+
+	if (record != NULL)
+		agent_sample(worker->agent, direct_position(worker->shard, record),
+			burst->rx->port % 2, info->from);
+}
+
+/*
+ * Time passes, and flows end, before a burst's records are looked for; where there is an agent it hears of those that
+ * have ended.
+ */
+static inline void direct_pass_time(struct station *station)
+{
+	flow_shard_advance(station->worker.shard, station->now_us);
+	if (station->worker.agent != NULL)
+		flow_shard_flush(station->worker.shard);
 }
 
 /* Takes the packets of these bits out of a burst's row; says how many are left. */

@@ -41,7 +41,9 @@ struct direct {
 	/* the worker's */
 	unsigned turn; /* which of the two is begun next */
 	bool waits;    /* the other one is to be finished */
-	/* with offload: what the last packet with a mark was like (direct_mark.h); 0: it is not known */
+	/* with offload: the one that waits went the way without (direct_watch.c) */
+	bool unwatched;
+	/* what the last packet with a mark was like (direct_mark.h); 0: it is not known */
 	uintptr_t last_form;
 	bool mixed; /* the last burst that was sorted had packets with and without marks */
 	struct direct_burst burst[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The short way's walk: compiled once per SIMD level. */
+/* The short way's walk where no NIC marks packets: compiled once per SIMD level. */
 #include "flow/fetch.h"
 #include "path/direct_common.h"
 
@@ -66,6 +66,8 @@ static __rte_noinline void finish_near(struct station *station, struct direct_bu
 	struct direct_exceptions exceptions;
 
 	account(station->worker.shard, burst, &exceptions, false);
+	if (station->worker.agent != NULL)
+		direct_sample(station, burst);
 	direct_dispatch(station, burst, &exceptions);
 }
 
@@ -74,6 +76,8 @@ static __rte_noinline void finish_far(struct station *station, struct direct_bur
 	struct direct_exceptions exceptions;
 
 	account(station->worker.shard, burst, &exceptions, true);
+	if (station->worker.agent != NULL)
+		direct_sample(station, burst);
 	direct_dispatch(station, burst, &exceptions);
 }
 
@@ -106,8 +110,7 @@ static unsigned begin(
 	stage_end(stages, STAGE_TRIAGE, n);
 	if (direct->waits)
 		finish(station);
-	/* time passes, and flows end, before this burst looks for records */
-	flow_shard_advance(shard, station->now_us);
+	direct_pass_time(station);
 	if (flow_look_up_waits(&shard->table)) {
 		find_candidates(&shard->table, &burst->up, tcp, true);
 		stage_end(stages, STAGE_LOOK_UP, n);

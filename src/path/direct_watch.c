@@ -6,11 +6,6 @@
 #include "path/direct_sort.h"
 #include "path/judge.h"
 
-static uint32_t position_of(const struct flow_shard *shard, const struct flow_record *record)
-{
-	return record == NULL ? FLOW_NONE : (uint32_t)(record - shard->table.records);
-}
-
 /* A packet of which more is to be said than that its record counts it. `info` is filled. */
 static __rte_noinline void watch_except(struct station *station, struct direct_burst *burst,
 	unsigned i, const struct flow_record *record, struct direct_exceptions *exceptions)
@@ -23,7 +18,7 @@ static __rte_noinline void watch_except(struct station *station, struct direct_b
 	if (record != NULL && (judge_has_mark(burst->packet[i]) ||
 				      offload_is_watched(record, burst->rx->port % 2, info->from)))
 		judge_packet(station->worker.agent, burst->rx->port, burst->packet[i],
-			position_of(shard, record), info);
+			direct_position(shard, record), info);
 }
 
 /*
@@ -54,7 +49,7 @@ static __rte_noinline bool account_rare(struct station *station, struct direct_b
 	} else if (account_plain(record, info, shard->now_us)) {
 		if (offload_state(record, port % 2) != OFFLOAD_PROVEN)
 			judge_packet(station->worker.agent, port, burst->packet[i],
-				position_of(shard, record), info);
+				direct_position(shard, record), info);
 		return true;
 	}
 	burst->n_top++;
@@ -174,7 +169,7 @@ static inline void account_found(struct station *station, struct direct_burst *b
 	} else if (unlikely(judge_has_mark(burst->packet[i]) ||
 			    offload_is_watched(record, burst->rx->port % 2, info->from))) {
 		judge_packet(station->worker.agent, burst->rx->port, burst->packet[i],
-			position_of(shard, record), info);
+			direct_position(shard, record), info);
 	}
 }
 
@@ -216,25 +211,6 @@ static inline bool trusts(const struct worker *worker)
 	return worker->verify_one_in > 1 && worker_draw(worker, worker->verify_one_in) != 0;
 }
 
-/* One packet of the burst, another place each time, for the rate of its flow. */
-static __rte_noinline void sample(struct station *station, const struct direct_burst *burst)
-{
-	struct worker *worker = &station->worker;
-	unsigned i = worker_draw(worker, burst->n);
-	const struct packet_info *info = &burst->info[burst->info_of[i]];
-
-	worker->sampled++;
-	/* what its mark names is in the NIC */
-	if (burst->marked >> i & 1 || !agent_samples(worker->agent) || agent_leaves_out(info))
-		return;
-	const struct flow_record *record =
-		find_confirm(&worker->shard->table, &burst->up, burst->info_of[i]);
-
-	if (record != NULL)
-		agent_sample(worker->agent, position_of(worker->shard, record), burst->rx->port % 2,
-			info->from);
-}
-
 /* What was not plain after all, and all that came after it, is for triage. */
 static __rte_noinline void give_back(
 	struct station *station, struct direct_burst *burst, unsigned begin, struct rte_mbuf **rest)
@@ -265,7 +241,7 @@ static void finish_part(struct station *station, struct direct_burst *burst, uns
 	flow_shard_counted(
 		station->worker.shard, burst->n - exceptions->n, burst->bytes - exceptions->bytes);
 	if (burst->n != 0) {
-		sample(station, burst);
+		direct_sample(station, burst);
 		direct_dispatch(station, burst, exceptions);
 	}
 	if (unlikely(plain < n)) {
@@ -284,7 +260,7 @@ static void finish_burst(struct station *station, struct direct_burst *burst, un
 	finish_part(station, burst, plain, exceptions);
 }
 
-static void finish(struct station *station)
+static void finish_watched(struct station *station)
 {
 	struct direct *direct = station->direct;
 	struct direct_burst *burst = &direct->burst[!direct->turn];
@@ -306,13 +282,6 @@ static void count_received(struct station *station, struct direct_burst *burst)
 	direct_count(station, burst, burst->n);
 }
 
-/* Time passes, and flows end, before a burst's records are looked for. */
-static void pass_time(struct station *station)
-{
-	flow_shard_advance(station->worker.shard, station->now_us);
-	flow_shard_flush(station->worker.shard);
-}
-
 /* A burst of a small table: all in one go. */
 static unsigned walk_now(struct station *station, struct direct_burst *burst, unsigned n)
 {
@@ -320,7 +289,7 @@ static unsigned walk_now(struct station *station, struct direct_burst *burst, un
 	struct stage_times *stages = &station->worker.stages;
 	struct flow_table *table = &station->worker.shard->table;
 
-	pass_time(station);
+	direct_pass_time(station);
 	const unsigned fetched = fetch_front(station, burst, n, false);
 	unsigned done = account_front(station, burst, fetched, false, &exceptions);
 	uint64_t tcp = 0;
@@ -364,8 +333,8 @@ static unsigned walk_carried(struct station *station, struct direct_burst *burst
 		find_hash(table, &burst->up);
 	stage_end(stages, STAGE_TRIAGE, burst->n);
 	if (direct->waits)
-		finish(station);
-	pass_time(station);
+		finish_watched(station);
+	direct_pass_time(station);
 	if (burst->up.n != 0)
 		find_candidates(table, &burst->up, tcp, true);
 	if (burst->front < burst->n)
@@ -378,10 +347,54 @@ static unsigned walk_carried(struct station *station, struct direct_burst *burst
 	return burst->n;
 }
 
+/* The burst that waits, whichever way it went. */
+static void finish(struct station *station)
+{
+	if (station->direct->unwatched)
+		SIMD_SYMBOL(direct_walk).finish(station);
+	else
+		finish_watched(station);
+}
+
+/*
+ * No flow has a rule at the wire, or is about to, and no packet has a mark: there is nothing to watch, and the burst
+ * goes the way of engines without offload.
+ */
+static bool has_nothing_to_watch(
+	const struct station *station, unsigned wire, struct rte_mbuf *const *packets, unsigned n)
+{
+	bool marked = false;
+
+	if (station->worker.agent->wire[wire].slots.n_used != 0)
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		marked |= judge_has_mark(packets[i]);
+	return !marked;
+}
+
+static unsigned begin_unwatched(
+	struct station *station, const struct station_rx *rx, struct rte_mbuf **packets, unsigned n)
+{
+	struct direct_burst *burst = &station->direct->burst[station->direct->turn];
+
+	burst->marked = 0;
+	for (unsigned i = 0; i < STATION_BURST; i++)
+		burst->info_of[i] = (uint8_t)i;
+	return SIMD_SYMBOL(direct_walk).begin(station, rx, packets, n);
+}
+
 static unsigned begin(
 	struct station *station, const struct station_rx *rx, struct rte_mbuf **packets, unsigned n)
 {
 	struct direct *direct = station->direct;
+	const bool unwatched = has_nothing_to_watch(station, rx->port / 2, packets, n);
+
+	if (direct->waits && direct->unwatched != unwatched)
+		finish(station);
+	direct->unwatched = unwatched;
+	if (unwatched)
+		return begin_unwatched(station, rx, packets, n);
+
 	struct direct_burst *burst = &direct->burst[direct->turn];
 
 	burst->rx = rx;
