@@ -124,13 +124,17 @@ static void print_tcp(FILE *out, const json_t *line)
 
 /*
  * "1,410 packets a second: rank 12 among 7,168 in the NIC, which has room for 7,168; 30.5 needed to get
- * in". Among none there is no rank.
+ * in"; of one that is not there "would be rank 12 beside". Among none there is no rank.
  */
 static void print_rank(FILE *out, const json_t *side)
 {
 	char rate[FIELD_MAX], rank[FIELD_MAX], ranked[FIELD_MAX], room[FIELD_MAX],
 		text[5 * FIELD_MAX];
 	bool ranks = field_number(side, "ranked") > 0;
+	const char *state = field_text(side, "state", room);
+	/* on its way it is counted among them already, and until it has left */
+	bool there = strcmp(state, "software") != 0 && strcmp(state, "queued") != 0 &&
+		     strcmp(state, "refused") != 0;
 	int length;
 
 	if (!field_has(side, "rank"))
@@ -139,7 +143,8 @@ static void print_rank(FILE *out, const json_t *side)
 		text, sizeof(text), "%s packets a second", field_decimal(side, "rate_pps", rate));
 	if (ranks)
 		length += snprintf(text + length, sizeof(text) - (size_t)length,
-			": rank %s among %s in the NIC", field_grouped(side, "rank", rank),
+			": %srank %s %s %s in the NIC", there ? "" : "would be ",
+			field_grouped(side, "rank", rank), there ? "among" : "beside",
 			field_grouped(side, "ranked", ranked));
 	if (field_has(side, "room"))
 		length +=

@@ -6,6 +6,11 @@
 #include "control/span.h"
 #include "export/json.h"
 
+const char *flow_offload_direction(const struct flow_record *record, unsigned end)
+{
+	return end == record->initiator ? "forward" : "reverse";
+}
+
 /* A flow that is being explained, and what is there of its NICs even where nobody offloads. */
 struct explained {
 	struct plane *plane;
@@ -20,12 +25,6 @@ static unsigned port_of(const struct explained *explained, unsigned side)
 	return 2 * explained->wire + side;
 }
 
-/* By the port that its packets arrive at: the initiator's are those that were learned from. */
-static const char *direction(const struct flow_record *record, unsigned side)
-{
-	return side == record->side ? "forward" : "reverse";
-}
-
 static json_t *time_of(const struct explained *explained, uint64_t us)
 {
 	char text[EXPORT_JSON_TIME_MAX];
@@ -33,10 +32,9 @@ static json_t *time_of(const struct explained *explained, uint64_t us)
 	return json_string(export_json_time(text, plane_origin_us(explained->plane) + us));
 }
 
-static void because_of(
-	char sentence[OFFLOAD_SENTENCE_MAX], const struct explained *explained, unsigned side)
+static struct offload_case case_of(const struct explained *explained, unsigned side)
 {
-	const struct offload_case of = {
+	return (struct offload_case){
 		.plane = explained->plane,
 		.key = &explained->flow->record.key,
 		.port = port_of(explained, side),
@@ -44,9 +42,14 @@ static void because_of(
 		.now_us = explained->flow->now_us,
 		.retry_us = explained->flow->retry_us[side],
 		.older_us = explained->flow->older_us[side],
-		.rate = explained->flow->rank[side].rank == 0 ? 0
-							      : explained->flow->rank[side].rate,
+		.rank = &explained->flow->rank[side],
 	};
+}
+
+static void because_of(
+	char sentence[OFFLOAD_SENTENCE_MAX], const struct explained *explained, unsigned side)
+{
+	const struct offload_case of = case_of(explained, side);
 
 	offload_because(sentence, &of);
 }
@@ -145,17 +148,38 @@ static void add_how(json_t *object, const struct explained *explained, unsigned 
 		json_object_set_new(object, "how", offload_how(offload->full[side]));
 }
 
-static json_t *describe_side(const struct explained *explained, unsigned side)
+/* Which direction, and where its packets arrive. */
+static json_t *begin_direction(const struct explained *explained, unsigned end, unsigned side)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "direction",
+		json_string(flow_offload_direction(&explained->flow->record, end)));
+	json_object_set_new(object, "port",
+		answer_string(offload_port_name(explained->plane, port_of(explained, side))));
+	return object;
+}
+
+/* Both directions come by one port, and the other one has the rule that the flow may have there. */
+static json_t *describe_without(const struct explained *explained, unsigned end, unsigned side)
+{
+	json_t *object = begin_direction(explained, end, side);
+
+	json_object_set_new(object, "state", json_string(offload_state_name(OFFLOAD_SOFTWARE)));
+	json_object_set_new(object, "reason", json_string(offload_reason_name(OFFLOAD_OTHER_WAY)));
+	json_object_set_new(
+		object, "because", answer_string(offload_reason_what(OFFLOAD_OTHER_WAY)));
+	answer_number(object, "packets", flow_packets(&explained->flow->record, end));
+	return object;
+}
+
+static json_t *describe_side(const struct explained *explained, unsigned end, unsigned side)
 {
 	const struct flow_record *record = &explained->flow->record;
 	enum offload_state state = (enum offload_state)explained->offload.state[side];
-	unsigned end = side == record->side ? record->initiator : !record->initiator;
 	char sentence[OFFLOAD_SENTENCE_MAX];
-	json_t *object = json_object();
+	json_t *object = begin_direction(explained, end, side);
 
-	json_object_set_new(object, "direction", json_string(direction(record, side)));
-	json_object_set_new(object, "port",
-		answer_string(offload_port_name(explained->plane, port_of(explained, side))));
 	json_object_set_new(object, "state", json_string(offload_state_name(state)));
 	add_how(object, explained, side);
 	if (state >= OFFLOAD_ACCEPTED)
@@ -174,6 +198,19 @@ static json_t *describe_side(const struct explained *explained, unsigned side)
 	return object;
 }
 
+/* The direction of packets from an end: by the port that they come by usually, or where their rule is. */
+static json_t *describe_direction(const struct explained *explained, unsigned end)
+{
+	const struct plane_flow *flow = explained->flow;
+	const unsigned usual =
+		end == flow->record.initiator ? flow->record.side : !flow->record.side;
+
+	if (flow->swapped[!usual])
+		return describe_side(explained, end, !usual);
+	return flow->swapped[usual] ? describe_without(explained, end, usual)
+				    : describe_side(explained, end, usual);
+}
+
 static json_t *describe_change(
 	const struct explained *explained, const struct offload_change *change)
 {
@@ -184,8 +221,7 @@ static json_t *describe_change(
 	json_object_set_new(
 		object, "port", answer_string(offload_port_name(explained->plane, change->port)));
 	json_object_set_new(object, "direction",
-		json_string(
-			change->from == explained->flow->record.initiator ? "forward" : "reverse"));
+		json_string(flow_offload_direction(&explained->flow->record, change->from)));
 	offload_describe_change(object, explained->plane, change);
 	return object;
 }
@@ -238,7 +274,8 @@ void flow_offload_explain(json_t *line, struct plane *plane, const struct plane_
 	because_of(sentence, &explained, explained.further);
 	json_object_set_new(line, "where_because", answer_string(sentence));
 	for (unsigned i = 0; i < 2; i++)
-		json_array_append_new(directions, describe_side(&explained, record->side ^ i));
+		json_array_append_new(
+			directions, describe_direction(&explained, record->initiator ^ i));
 	json_object_set_new(line, "directions", directions);
 	if (explained.offload.packets == FLOW_OFFLOAD_LOST)
 		json_object_set_new(line, "marked_packets", json_null());
@@ -246,7 +283,8 @@ void flow_offload_explain(json_t *line, struct plane *plane, const struct plane_
 		answer_number(line, "marked_packets", explained.offload.packets);
 	if (flow->mark != 0)
 		answer_number(line, "mark", flow->mark);
-	uint64_t retry_us = flow->retry_us[explained.further];
+	const struct offload_case further = case_of(&explained, explained.further);
+	const uint64_t retry_us = offload_retry_us(&further);
 
 	if (retry_us > flow->now_us)
 		answer_number(line, "retry_in_us", retry_us - flow->now_us);

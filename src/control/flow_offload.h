@@ -7,5 +7,8 @@
 
 #include "path/plane_offload.h"
 
+/* "forward": of packets from the end that began the flow; "reverse". */
+const char *flow_offload_direction(const struct flow_record *record, unsigned end);
+
 /* Adds its keys, from `where` to `changes_lost`, to the line. */
 void flow_offload_explain(json_t *line, struct plane *plane, const struct plane_flow *flow);

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "control/flow_name.h"
+#include "control/flow_offload.h"
 #include "control/offload_words.h"
 #include "control/parts.h"
 #include "control/verbs.h"
@@ -57,6 +58,12 @@ static bool has_no_slots(const struct checked *checked)
 	       checked->slots.n == 0;
 }
 
+/* All places of the queue by which flows get there are taken. */
+static bool is_crowded(const struct checked *checked)
+{
+	return checked->rank[checked->port % 2].crowded && !is_asked_in(checked);
+}
+
 /* What is in the way; OFFLOAD_QUIET: nothing. */
 static uint8_t reason_of(const struct checked *checked)
 {
@@ -77,7 +84,12 @@ static uint8_t reason_of(const struct checked *checked)
 	const bool gives_way = rank->room != 0 && rank->bar != UINT32_MAX &&
 			       plane_config(checked->plane)->offload.threshold > 0;
 
-	return short_of_slots && !gives_way ? OFFLOAD_NO_SLOT : OFFLOAD_QUIET;
+	if (short_of_slots && !gives_way)
+		return OFFLOAD_NO_SLOT;
+	/* where all flows are wanted none gives way in the queue */
+	return is_crowded(checked) && plane_config(checked->plane)->offload.threshold == 0
+		       ? OFFLOAD_DISPLACED
+		       : OFFLOAD_QUIET;
 }
 
 /* All places that the flow's worker may have are taken. */
@@ -106,6 +118,7 @@ static void because_of(
 		.now_us = checked->now_us,
 		.retry_us = checked->flow ? checked->flow->retry_us[checked->port % 2] : 0,
 		.older_us = checked->flow ? checked->flow->older_us[checked->port % 2] : 0,
+		.rank = &checked->rank[checked->port % 2],
 	};
 
 	offload_because(sentence, &of);
@@ -154,9 +167,9 @@ static uint64_t needs_pps(const struct checked *checked)
 	const uint32_t threshold = plane_config(checked->plane)->offload.threshold;
 	const uint32_t bar = checked->rank[checked->port % 2].bar;
 
-	if (threshold == 0 || !is_full(checked))
+	if (threshold == 0 || bar == UINT32_MAX || is_asked_in(checked))
 		return threshold;
-	return (bar + (uint64_t)RATE_ONE - 1) / RATE_ONE;
+	return RTE_MAX((uint64_t)threshold, (bar + (uint64_t)RATE_ONE - 1) / RATE_ONE);
 }
 
 static void say_when(
@@ -170,7 +183,9 @@ static void say_when(
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
 			"when its packets come by this port at %s a second or more%s",
 			text_grouped(text, needed),
-			is_full(checked)
+			is_crowded(checked) ? ", as the queue for the card is full: the least busy "
+					      "flow in it gives way"
+			: is_full(checked)
 				? ", as all places are taken: the least busy flow gives way"
 				: "");
 }
@@ -198,6 +213,9 @@ static void say_now(json_t *line, const struct checked *checked)
 {
 	const struct plane_flow *flow = checked->flow;
 	unsigned side = checked->port % 2;
+	/* by the port that a direction comes by usually, or whose rule is there */
+	unsigned end = (side == flow->record.side) != flow->swapped[side] ? flow->record.initiator
+									  : !flow->record.initiator;
 	enum offload_state state = (enum offload_state)flow->offload.state[side];
 	char sentence[OFFLOAD_SENTENCE_MAX];
 	json_t *now = json_object();
@@ -211,7 +229,7 @@ static void say_now(json_t *line, const struct checked *checked)
 		json_object_set_new(now, "because", answer_string(sentence));
 	}
 	json_object_set_new(
-		now, "direction", json_string(side == flow->record.side ? "forward" : "reverse"));
+		now, "direction", json_string(flow_offload_direction(&flow->record, end)));
 	json_object_set_new(now, "state", json_string(offload_state_name(state)));
 	if (state >= OFFLOAD_ACCEPTED) {
 		json_object_set_new(now, "how", offload_how(flow->offload.full[side]));

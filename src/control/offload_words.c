@@ -103,7 +103,8 @@ static void explain_kind(char sentence[OFFLOAD_SENTENCE_MAX], const struct offlo
 
 	if (kind == PROVIDER_N_KINDS) {
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"NICs are given flows of TCP, UDP, SCTP, ICMP and ICMPv6 only");
+			"NICs are given flows of TCP, UDP and SCTP only, of ICMP over IPv4 and of "
+			"ICMPv6 over IPv6");
 		return;
 	}
 	snprintf(head, sizeof(head), "port %s takes no rules for %s flows",
@@ -150,6 +151,28 @@ static void explain_unable(char sentence[OFFLOAD_SENTENCE_MAX], const struct off
 	add_retry(sentence, of, installer_trial_us(installer));
 }
 
+/* After these the flow waits; for others that wait is no reason. */
+static bool waits_for(uint8_t reason)
+{
+	return reason >= OFFLOAD_REFUSALS || reason == OFFLOAD_QUARANTINE ||
+	       reason == OFFLOAD_DISPLACED || reason == OFFLOAD_NO_SLOT ||
+	       reason == OFFLOAD_STALLED;
+}
+
+uint64_t offload_retry_us(const struct offload_case *of)
+{
+	struct installer *installer = plane_installer(of->plane, of->port);
+	const struct health *health = installer != NULL ? installer_health(installer) : NULL;
+
+	if (health != NULL && (waits_for(of->reason) || of->reason == OFFLOAD_BREAKER) &&
+		health_state(health) == HEALTH_OPEN)
+		return RTE_MAX(of->retry_us,
+			atomic_load_explicit(&health->retry_us, memory_order_relaxed));
+	if (installer != NULL && (of->reason == OFFLOAD_TRIAL || of->reason == OFFLOAD_NO_NIC))
+		return installer_trial_us(installer);
+	return of->retry_us;
+}
+
 static void explain_breaker(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of,
 	const struct health *health)
 {
@@ -169,39 +192,61 @@ static void explain_breaker(char sentence[OFFLOAD_SENTENCE_MAX], const struct of
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
 			"port %s was put to software %s ago: %.300s", name, span, why);
 	if (health_state(health) == HEALTH_OPEN)
-		add_retry(sentence, of,
-			atomic_load_explicit(&health->retry_us, memory_order_relaxed));
+		add_retry(sentence, of, offload_retry_us(of));
 }
 
-/* The reasons that have a number of the configuration in their sentence. */
+/* Why nobody asked for a flow. */
+static void explain_quiet(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of)
+{
+	const uint32_t threshold = plane_config(of->plane)->offload.threshold;
+	const uint32_t rate = of->rank != NULL && of->rank->rank != 0 ? of->rank->rate : 0;
+	char text[TEXT_NUMBER_MAX];
+
+	if (threshold == 0 || rate >= rate_of_pps(threshold))
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"%s is asked for when one of its packets that a rule could mark is looked "
+			"at: few are",
+			threshold == 0 ? "it" : "it is busy enough, and");
+	else
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"its rate is below the threshold of %s packet%s a second%s",
+			text_grouped(text, threshold), threshold == 1 ? "" : "s",
+			rate == 0 ? ", or was not measured yet" : "");
+}
+
+static void explain_no_slot(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of)
+{
+	const unsigned wire = of->port / 2;
+	char slots[TEXT_NUMBER_MAX];
+
+	if (plane_has_no_slots(of->plane, wire))
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"there was no memory for %s slots; offload.slots may be less",
+			text_grouped(slots, plane_config(of->plane)->offload.slots));
+	else
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"no mark is free for it; a wire may have %s flows in its NICs",
+			text_grouped(slots, plane_n_slots(of->plane, wire)));
+}
+
+/* The reasons that have a number in their sentence, or depend on how busy others are. */
 static bool explain_number(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of)
 {
 	const struct plane_offload *config = &plane_config(of->plane)->offload;
 	const char *many = config->threshold == 1 ? "" : "s";
-	char threshold[TEXT_NUMBER_MAX], slots[TEXT_NUMBER_MAX];
+	char threshold[TEXT_NUMBER_MAX];
 
 	text_grouped(threshold, config->threshold);
-	if (of->reason == OFFLOAD_NO_SLOT && plane_has_no_slots(of->plane, of->port / 2))
+	if (of->reason == OFFLOAD_NO_SLOT)
+		explain_no_slot(sentence, of);
+	else if (of->reason == OFFLOAD_QUIET)
+		explain_quiet(sentence, of);
+	else if (of->reason == OFFLOAD_DISPLACED && of->rank != NULL && of->rank->crowded)
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"there was no memory for %s slots; offload.slots may be less",
-			text_grouped(slots, config->slots));
-	else if (of->reason == OFFLOAD_NO_SLOT)
-		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"no mark is free for it; a wire may have %s flows in its NICs",
-			text_grouped(slots, config->slots));
+			"the queue for the NIC is full of flows that are more than half as busy");
 	else if (of->reason == OFFLOAD_BUSY && config->threshold > 0)
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
 			"its rate reached the threshold of %s packet%s a second", threshold, many);
-	else if (of->reason == OFFLOAD_QUIET && config->threshold > 0 &&
-		 of->rate >= rate_of_pps(config->threshold))
-		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"it is busy enough, and is asked for when one of its packets that a rule "
-			"could mark is looked at: few are");
-	else if (of->reason == OFFLOAD_QUIET && config->threshold > 0)
-		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"its rate is below the threshold of %s packet%s a second, or was not "
-			"measured yet",
-			threshold, many);
 	else if (of->reason == OFFLOAD_SLOWED)
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
 			"its rate fell below half of the threshold of %s packet%s a second",
@@ -241,14 +286,7 @@ static bool explain_port(char sentence[OFFLOAD_SENTENCE_MAX], const struct offlo
 	return true;
 }
 
-/* After these the flow waits; for others that wait is no reason. */
-static bool waits_for(uint8_t reason)
-{
-	return reason >= OFFLOAD_REFUSALS || reason == OFFLOAD_QUARANTINE ||
-	       reason == OFFLOAD_DISPLACED || reason == OFFLOAD_NO_SLOT;
-}
-
-/* Who was refused is not asked in again before the port is, if that was put to software meanwhile. */
+/* Who waits is not asked in again before the port is, if that was put to software meanwhile. */
 static void add_breaker(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of,
 	const struct health *health)
 {
@@ -282,7 +320,7 @@ void offload_because(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_c
 	if (!explain_port(sentence, of, installer) && !explain_number(sentence, of) &&
 		!explain_older(sentence, of))
 		offload_reason_sentence(sentence, of->plane, of->port, of->reason);
-	if (of->reason >= OFFLOAD_REFUSALS && installer &&
+	if (waits_for(of->reason) && installer &&
 		health_state(installer_health(installer)) != HEALTH_CLOSED)
 		add_breaker(sentence, of, installer_health(installer));
 	else if (waits_for(of->reason))

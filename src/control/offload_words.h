@@ -18,13 +18,16 @@ struct offload_case {
 	unsigned port;
 	uint8_t reason;
 	uint64_t now_us;
-	uint64_t retry_us; /* 0: any time */
-	uint64_t older_us; /* since when an older rule is to go; 0: not known */
-	uint32_t rate;	   /* of the direction, as of offload/rate.h; 0: not known */
+	uint64_t retry_us;	       /* 0: any time */
+	uint64_t older_us;	       /* since when an older rule is to go; 0: not known */
+	const struct agent_rank *rank; /* of the direction; NULL: not known */
 };
 
 /* Why it is so now, with what belongs to it: threshold, errno, times. */
 void offload_because(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of);
+
+/* When it is asked in again, or the port is tried, at the earliest: clock of the run; 0, or the past: at any time. */
+uint64_t offload_retry_us(const struct offload_case *of);
 
 /* Why it became so at some time: the reason alone, of a refusal errno and words. */
 void offload_reason_sentence(char sentence[OFFLOAD_SENTENCE_MAX], const struct plane *plane,

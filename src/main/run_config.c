@@ -184,13 +184,16 @@ int run_config_check_except(const struct run_config *config, run_where_fn where,
 	return 0;
 }
 
-int run_config_complete(struct run_config *config, const char *where_rate, struct error *error)
+int run_config_complete(struct run_config *config, const char *where_slots, const char *where_rate,
+	struct error *error)
 {
 	const char *directory = getenv("XDG_RUNTIME_DIR");
 
 	/* each worker has numbers of its own */
-	if (config->offload.slots < config->engine.workers)
-		config->offload.slots = config->engine.workers;
+	if (config->offload.on && config->offload.slots < config->engine.workers)
+		return error_set(error, -EINVAL, "%s %u: %u workers need one each; %u or more",
+			where_slots, config->offload.slots, config->engine.workers,
+			config->engine.workers);
 	/* and a part of the limit, which is none where it is 0 */
 	if (config->offload.on && config->offload.rules_per_s != 0 &&
 		config->offload.rules_per_s < config->engine.workers)

@@ -153,12 +153,29 @@ static int load(struct loading *loading, const char *bytes, size_t size)
 	return ret;
 }
 
+static void where_offload(
+	const struct run_places *places, enum run_offload_key key, char where[RUN_WHERE_MAX])
+{
+	char path[RUN_PATH_MAX];
+
+	snprintf(path, sizeof(path), "offload.%s", run_offload_key(key));
+	run_places_where(places, path, where);
+}
+
+static int complete(struct run_config *config, const struct run_places *places, struct error *error)
+{
+	char slots[RUN_WHERE_MAX], rate[RUN_WHERE_MAX];
+
+	where_offload(places, RUN_OFFLOAD_SLOTS_KEY, slots);
+	where_offload(places, RUN_OFFLOAD_RULES_PER_SECOND, rate);
+	return run_config_complete(config, slots, rate, error);
+}
+
 int run_config_read_bytes(struct run_config *config, const char *name, const char *bytes,
 	size_t size, struct error *error)
 {
 	struct loading loading = {.config = config, .error = error};
 	struct run_places *places = NULL;
-	char path[RUN_PATH_MAX], where[RUN_WHERE_MAX];
 
 	run_config_init(config);
 	int ret = run_places_read(&places, name, bytes, size, error);
@@ -167,12 +184,8 @@ int run_config_read_bytes(struct run_config *config, const char *name, const cha
 		loading.places = places;
 		ret = load(&loading, bytes, size);
 	}
-	if (ret == 0) {
-		snprintf(path, sizeof(path), "offload.%s",
-			run_offload_key(RUN_OFFLOAD_RULES_PER_SECOND));
-		run_places_where(places, path, where);
-		ret = run_config_complete(config, where, error);
-	}
+	if (ret == 0)
+		ret = complete(config, places, error);
 	run_places_destroy(places);
 	/* -EINVAL is kept for the command line */
 	return ret == -EINVAL ? -EBADMSG : ret;

@@ -79,10 +79,11 @@ int run_config_check_except(const struct run_config *config, run_where_fn where,
 void run_config_init(struct run_config *config);
 
 /*
- * What is left to itself: the default socket; and what depends on more than one value. `where_rate` is
- * that of the limit of rules a second.
+ * What is left to itself: the default socket; and what depends on more than one value. `where_slots` and
+ * `where_rate` are those of the slots, and of the limit of rules a second.
  */
-int run_config_complete(struct run_config *config, const char *where_rate, struct error *error);
+int run_config_complete(struct run_config *config, const char *where_slots, const char *where_rate,
+	struct error *error);
 
 /* Keeps the name of the file that was read. */
 int run_config_name(struct run_config *config, const char *file, struct error *error);

@@ -277,6 +277,7 @@ struct agent_rank {
 		room; /* rules that the port is known to take, or may be asked for; UINT32_MAX: not known */
 	bool has_room;	/* for another */
 	bool has_slots; /* a mark is free for it: else only this worker's places are of use */
+	bool crowded;	/* those that wait for the port have all places of the queue */
 };
 
 /* What any flow needs to get in there: rate and rank stay 0. False: no flow is asked in there. */

@@ -199,6 +199,12 @@ bool agent_bar(struct agent *agent, unsigned port, struct agent_rank *rank)
 	rank->bar = rank->has_room ? 0 : RTE_MIN(own_bar(agent, port), bar_of_others(agent, port));
 	/* who is there stays until it is at half of the threshold */
 	rank->bar = RTE_MAX(rank->bar, rate_of_pps(agent->config.threshold));
+	const uint32_t needs = queue_needs(&agent->port[port].queue);
+
+	rank->crowded = needs != 0;
+	rank->bar = RTE_MAX(rank->bar, needs);
+	if (health_state(installer_health(agent->port[port].installer)) == HEALTH_OPEN)
+		rank->bar = UINT32_MAX;
 	rank->held = admission->n_held;
 	rank->room = room_of(agent, port);
 	return true;

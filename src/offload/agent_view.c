@@ -48,8 +48,10 @@ static bool is_over(const struct agent *agent, const struct slot *entry,
 	case OFFLOAD_CLOSING:
 	case OFFLOAD_PROMOTED:
 		return true;
-	case OFFLOAD_QUARANTINE:
 	case OFFLOAD_DISPLACED:
+		return agent_waits_us(agent, entry, record, side) == 0 &&
+		       queue_needs(&agent->port[agent_port_of(&record->key, side)].queue) == 0;
+	case OFFLOAD_QUARANTINE:
 	case OFFLOAD_NO_SLOT:
 		return agent_waits_us(agent, entry, record, side) == 0;
 	case OFFLOAD_OUTRANKED:

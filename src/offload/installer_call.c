@@ -72,7 +72,13 @@ static void hand_over(struct installer *installer, unsigned worker, uint64_t ask
 	mailbox_push(installer->desk[worker].answered, answer, 1);
 }
 
-static void count_result(struct installer *installer, unsigned op, int result)
+static void count_done(struct installer *installer, unsigned op, int result)
+{
+	add(result == 0 ? &installer->counters.done[op] : &installer->counters.failed[op]);
+}
+
+/* What the NIC answered. */
+static void count_answer(struct installer *installer, int result)
 {
 	static const int answers[] = {
 		[ANSWER_ENOSPC] = -ENOSPC,
@@ -82,7 +88,6 @@ static void count_result(struct installer *installer, unsigned op, int result)
 	};
 	struct installer_counters *counters = &installer->counters;
 
-	add(result == 0 ? &counters->done[op] : &counters->failed[op]);
 	for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
 		if (answers[i] == result)
 			add(&counters->by_answer[i]);
@@ -99,7 +104,8 @@ void installer_answer(struct installer *installer, unsigned worker,
 		.reason = reason,
 	};
 
-	count_result(installer, request->op, result);
+	/* the NIC was not asked */
+	count_done(installer, request->op, result);
 	hand_over(installer, worker, request->tsc, &answer);
 }
 
@@ -181,7 +187,8 @@ void installer_end(struct installer *installer, const struct call *call, int res
 	if (call->own)
 		return;
 	/* as it is told: that the table is full is our guess, and no word of the NIC's */
-	count_result(installer, call->op, result != 0 && why->guess ? -EIO : result);
+	count_done(installer, call->op, result);
+	count_answer(installer, result != 0 && why->guess ? -EIO : result);
 	if (count && result == 0) {
 		answer.packets = count->packets;
 		answer.bytes = count->bytes;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include <rte_common.h>
+
 /* The first entry that is at least so busy: before it a new one goes, behind all its equals in rank. */
 static unsigned place_of(const struct queue *queue, uint32_t rate)
 {
@@ -61,6 +63,13 @@ void queue_raise(struct queue *queue, const struct queue_entry *entry)
 
 	move(queue, at, at + 1, place - at);
 	queue->entry[place] = *entry;
+}
+
+uint32_t queue_needs(const struct queue *queue)
+{
+	if (queue->n < QUEUE_SIZE)
+		return 0;
+	return (uint32_t)RTE_MAX(1u, RTE_MIN(2 * (uint64_t)queue->entry[0].rate, UINT32_MAX));
 }
 
 bool queue_take(struct queue *queue, struct queue_entry *entry)

@@ -36,5 +36,7 @@ enum queue_answer queue_put(
 	struct queue *queue, struct queue_entry entry, struct queue_entry *displaced);
 /* Who waits already (all but the rate is compared) is at least so busy by now, and moves up. */
 void queue_raise(struct queue *queue, const struct queue_entry *entry);
+/* The rate that a flow needs to get a place: 0, while there are some. */
+uint32_t queue_needs(const struct queue *queue);
 /* Takes the busiest one; false: the queue is empty. */
 bool queue_take(struct queue *queue, struct queue_entry *entry);

@@ -18,6 +18,8 @@ static const struct {
 		"busier flows have all rules that the port has room for"},
 	[OFFLOAD_BOTH_SIDES] = {"both_sides",
 		"its packets come by both ports, and are marked at the other"},
+	[OFFLOAD_OTHER_WAY] = {"other_way",
+		"its other direction comes by the same port, and has the rule there"},
 	[OFFLOAD_NO_SLOT] = {"no_slot", "no mark is free for it"},
 	[OFFLOAD_BREAKER] = {"breaker",
 		"too much went wrong at the port, which was put to software"},

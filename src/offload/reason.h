@@ -17,9 +17,10 @@ enum offload_reason {
 	OFFLOAD_KIND,	    /* the port takes no rules for this kind of flow */
 	OFFLOAD_MARKLESS,   /* rules for this kind of flow are accepted, and never mark */
 	OFFLOAD_SHORT,	    /* it has had too few packets */
-	OFFLOAD_DISPLACED,  /* busier flows took its place in the queue */
+	OFFLOAD_DISPLACED,  /* busier flows took its place in the queue, or have all of them */
 	OFFLOAD_OUTRANKED,  /* the port's rules are with busier flows; also why it leaves */
 	OFFLOAD_BOTH_SIDES, /* its packets come by both ports, and are marked at the other */
+	OFFLOAD_OTHER_WAY,  /* its other direction comes by the same port, and has the rule there */
 	OFFLOAD_NO_SLOT,    /* no mark is free for it */
 	OFFLOAD_BREAKER,    /* the port was put to software */
 	OFFLOAD_QUARANTINE, /* it fell out of the NIC, and waits before the next try */

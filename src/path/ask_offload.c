@@ -44,6 +44,14 @@ void ask_view(
 		agent_view(station->worker.agent, record, view);
 }
 
+/* Both directions may come by one port: then its rule may be for the responder's. */
+static bool is_swapped(const struct flow_record *record, const struct slot_side *at, unsigned side)
+{
+	const unsigned usual = side == record->side ? record->initiator : !record->initiator;
+
+	return offload_state_holds((enum offload_state)at->state) && at->from != usual;
+}
+
 /* What the slot of a record has. */
 static void slot(const struct agent *agent, struct plane_flow *flow)
 {
@@ -65,6 +73,7 @@ static void slot(const struct agent *agent, struct plane_flow *flow)
 		if (entry->side[side].state >= OFFLOAD_SUSPECT)
 			flow->nic[side] = entry->side[side].nic.total;
 		flow->since_us[side] = entry->side[side].since_us;
+		flow->swapped[side] = is_swapped(&flow->record, &entry->side[side], side);
 	}
 	if (entry != NULL)
 		flow->mark = slots_mark(slots, flow->record.slot);

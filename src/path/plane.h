@@ -140,6 +140,8 @@ struct rte_mempool *plane_pool(const struct plane *plane);
 bool plane_tend(struct plane *plane);
 /* There was no memory for what flows of a wire have in NICs: those of some worker, or all, stay in software. */
 bool plane_has_no_slots(const struct plane *plane, unsigned wire);
+/* How many flows of a wire may be in NICs: marks may have room for fewer than were wanted. */
+uint32_t plane_n_slots(const struct plane *plane, unsigned wire);
 /* Keeps the run's clock with the system's; every second or so. */
 void plane_correct_clock(struct plane *plane);
 /* Unix time in microseconds of the run's clock 0, and what the clock says now. */

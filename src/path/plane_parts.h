@@ -42,6 +42,7 @@ struct plane {
 	uint64_t began_us;	     /* when ports began to be tried; clock of the machine */
 	bool tended[FLOW_MAX_WIRES]; /* its slots were made, or cannot be */
 	uint16_t have_slots[FLOW_MAX_WIRES]; /* a bit for each worker that has its part */
+	uint32_t n_slots[FLOW_MAX_WIRES];    /* of those */
 	uint32_t n_snapshots;
 	bool running;
 };

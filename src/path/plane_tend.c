@@ -73,8 +73,11 @@ static int adopt(struct plane *plane, unsigned worker, unsigned number, uint32_t
 
 	if (ret < 0)
 		return ret;
+	const uint32_t n = wire.slots.n;
+
 	if (!station->started) {
 		agent_adopt(agent, number, &wire);
+		plane->n_slots[number] += n;
 		return 0;
 	}
 	struct ask *ask = ask_prepare(station, ASK_ADOPT);
@@ -87,6 +90,7 @@ static int adopt(struct plane *plane, unsigned worker, unsigned number, uint32_t
 	ask->wire = wire;
 	/* it is adopted, if late */
 	(void)ask_station(station);
+	plane->n_slots[number] += n;
 	return 0;
 }
 
@@ -128,6 +132,11 @@ bool plane_has_no_slots(const struct plane *plane, unsigned wire)
 	/* all of them have been told */
 	return agent != NULL &&
 	       atomic_load_explicit(&agent->without_slots, memory_order_relaxed) >> wire & 1;
+}
+
+uint32_t plane_n_slots(const struct plane *plane, unsigned wire)
+{
+	return plane->n_slots[wire];
 }
 
 bool plane_tend(struct plane *plane)

@@ -412,6 +412,10 @@ def test_accepted_is_not_proven():
         "needed to get in"]),
     ({"ranked": 512, "needs_pps": 30.5}, [
         "17,475 packets a second: rank 12 among 512 in the NIC; 30.5 needed to get in"]),
+    ({"ranked": 512, "needs_pps": 30.5, "state": "software"}, [
+        "17,475 packets a second: would be rank 12 beside 512 in the NIC; 30.5 needed to get in"]),
+    ({"ranked": 512, "state": "leaving"}, [
+        "17,475 packets a second: rank 12 among 512 in the NIC"]),
     ({"ranked": 0, "room": 7168}, ["17,475 packets a second; the NIC has room for 7,168"]),
     ({"ranked": 0}, ["17,475 packets a second"]),
 ])

@@ -280,6 +280,11 @@ int plane_offload_counters(struct plane *plane, unsigned port, struct agent_coun
 	return 0;
 }
 
+uint32_t plane_n_slots(const struct plane *plane, unsigned wire)
+{
+	return plane->slots[wire].n;
+}
+
 bool plane_has_no_slots(const struct plane *plane, unsigned wire)
 {
 	(void)wire;

@@ -63,7 +63,7 @@ static void what_is_in_the_way(void **state)
 	expect(scene, UDP, NULL, "at 1,000 a second or more");
 	scene->plane.config.offload.threshold = 0;
 	expect(scene, UDP, NULL, "with its first packet");
-	expect(scene, GRE, "kind", "TCP, UDP, SCTP, ICMP and ICMPv6 only");
+	expect(scene, GRE, "kind", "TCP, UDP and SCTP only, of ICMP over IPv4");
 
 	installer->not_ready = true;
 	expect(scene, UDP, "trial", "is being tried");
@@ -120,8 +120,13 @@ static void a_card_that_is_full(void **state)
 	rank->bar = rate_of_pps(4000);
 	expect(scene, UDP, NULL, "at 4,000 a second or more, as all places are taken");
 	rank->has_slots = true;
-	rank->bar = 0;
+	/* nor may there be a place in the queue */
+	rank->has_room = rank->crowded = true;
+	expect(scene, UDP, NULL, "at 4,000 a second or more, as the queue for the card is full");
 	scene->plane.config.offload.threshold = 0;
+	expect(scene, UDP, "displaced", "the queue for the NIC is full");
+	rank->has_room = rank->crowded = false;
+	rank->bar = 0;
 	expect(scene, UDP, "no_room", "no flow in it gives way");
 }
 

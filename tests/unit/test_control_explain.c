@@ -2,26 +2,9 @@
 
 /* flow explain and flow kill. */
 
-#include "unit/control_scene.h"
+#include "unit/control_explain.h"
 
-#include "control/offload_words.h"
-#include "offload/rate.h"
-
-#define ONE "\"src\":\"10.0.0.7\",\"sport\":33512,\"dst\":\"10.0.0.10\",\"dport\":443"
-#define TURNED "\"dst\":\"10.0.0.7\",\"dport\":33512,\"src\":\"10.0.0.10\",\"sport\":443"
-#define EXPLAIN(with) "{\"ask\":\"flow explain\",\"with\":{" with "}}"
 #define KILL(with) "{\"ask\":\"flow kill\",\"with\":{" with "}}"
-#define CLOCK 100000000 /* of the fake plane */
-
-static struct flow_record *add(struct scene *scene, uint8_t proto, enum flow_state state)
-{
-	struct flow_record record = fake_flow("10.0.0.7", 33512, "10.0.0.10", 443, proto);
-
-	record.state = state & 0xf;
-	record.start_us = CLOCK - 40000000;
-	record.last_seen_us = CLOCK - 3000;
-	return fake_add(&scene->plane, 1, 17, &record);
-}
 
 static void test_tcp(void **state)
 {
@@ -186,15 +169,6 @@ static void test_clock(void **state)
 	json_decref(lines);
 }
 
-/* The initiator's direction is the first of two. */
-static const json_t *direction(const json_t *line, unsigned number)
-{
-	const json_t *directions = json_object_get(line, "directions");
-
-	assert_int_equal(json_array_size(directions), 2);
-	return json_array_get(directions, number);
-}
-
 /* Where nobody offloads each port says why that is so. */
 static void test_nobody_offloads(void **state)
 {
@@ -217,25 +191,6 @@ static void test_nobody_offloads(void **state)
 	assert_int_equal(json_array_size(json_object_get(line, "changes")), 0);
 	assert_true(json_is_false(json_object_get(line, "changes_lost")));
 	json_decref(lines);
-}
-
-/* The port "left" is that of the forward direction, "right" that of the reverse. */
-static struct flow_record *add_offloaded(struct scene *scene, uint8_t forward, uint8_t reverse)
-{
-	struct flow_record *record = add(scene, 6, FLOW_ESTABLISHED);
-
-	record->initiator = 1;
-	record->packets_low[1] = 7000;
-	record->packets_low[0] = 5000;
-	scene->plane.config.offload = (struct plane_offload){.on = true, .threshold = 1000};
-	scene->plane.installers[0].there = scene->plane.installers[1].there = true;
-	scene->plane.offload[1][17] = (struct flow_offload){
-		.packets = 6000,
-		.state = {forward, reverse},
-		.reason = {OFFLOAD_BUSY, OFFLOAD_QUIET},
-		.told = true,
-	};
-	return record;
 }
 
 static struct offload_change change_of(const struct flow_record *record, unsigned side,
@@ -293,24 +248,6 @@ static void check_changes(const json_t *changes)
 	assert_int_equal(number_of(oldest, "ago_us"), 21000000);
 }
 
-/* What is said of its rate does not contradict what was measured of it. */
-static void test_busy_and_not_asked_for(void **state)
-{
-	struct scene *scene = *state;
-	char sentence[OFFLOAD_SENTENCE_MAX];
-	struct offload_case of = {
-		.plane = &scene->plane, .reason = OFFLOAD_QUIET, .rate = rate_of_pps(1000) - 1};
-
-	scene->plane.config.offload = (struct plane_offload){.on = true, .threshold = 1000};
-	offload_because(sentence, &of);
-	assert_non_null(strstr(sentence, "below the threshold of 1,000"));
-	of.rate++;
-	offload_because(sentence, &of);
-	assert_string_equal(sentence, "it is busy enough, and is asked for when one of its packets "
-				      "that a rule could mark "
-				      "is looked at: few are");
-}
-
 static void test_offloaded(void **state)
 {
 	struct scene *scene = *state;
@@ -349,169 +286,6 @@ static void test_offloaded(void **state)
 	line = json_array_get(lines, 0);
 	assert_int_equal(number_of(direction(line, 0), "for_us"), 12000000);
 	assert_null(json_object_get(direction(line, 1), "for_us"));
-	json_decref(lines);
-}
-
-/* A flow in software, at a port that has all that reasons speak of. */
-static void add_unlucky(struct scene *scene)
-{
-	struct installer *installer = &scene->plane.installers[0];
-
-	add_offloaded(scene, OFFLOAD_SOFTWARE, OFFLOAD_SOFTWARE);
-	scene->plane.config.offload.slots = 512;
-	scene->plane.flow.retry_us[0] = CLOCK + 1500000;
-	strcpy(installer->abilities.unable, "no marks come");
-	installer->abilities.refused[PROVIDER_IPV4_TCP].error = EINVAL;
-	strcpy(installer->abilities.refused[PROVIDER_IPV4_TCP].words, "no tcp");
-	installer->trial_us = CLOCK + 2000000;
-	installer->health.state = HEALTH_OPEN;
-	installer->health.why = OFFLOAD_UNMARKED;
-	installer->health.since_us = CLOCK - 3000000;
-	installer->health.retry_us = CLOCK + 250000;
-}
-
-/* Every reason has its sentence, with the numbers and words that belong to it. */
-static void test_reasons(void **state)
-{
-	struct scene *scene = *state;
-	struct installer *installer = &scene->plane.installers[0];
-	const struct {
-		uint8_t reason;
-		const char *because;
-	} cases[] = {
-		{OFFLOAD_BUSY, "its rate reached the threshold of 1,000 packets a second"},
-		{OFFLOAD_SLOWED,
-			"its rate fell below half of the threshold of 1,000 packets a second"},
-		{OFFLOAD_SHORT, "it has had too few packets"},
-		{OFFLOAD_DISPLACED, "busier flows took its place in the queue; next try in 1.5 s"},
-		{OFFLOAD_NO_SLOT, "no mark is free for it; a wire may have 512 flows in its NICs; "
-				  "next try in 1.5 s"},
-		{OFFLOAD_NO_NIC, "no NIC is there that takes rules and marks: no marks come; "
-				 "next try in 2.0 s"},
-		{OFFLOAD_TRIAL, "port left could not be tried yet with rules for ipv4/tcp flows: "
-				"EINVAL, \"no tcp\"; next try in 2.0 s"},
-		{OFFLOAD_KIND, "port left takes no rules for ipv4/tcp flows: EINVAL, \"no tcp\""},
-		{OFFLOAD_MARKLESS, "port left accepts rules for ipv4/tcp flows, and none has ever "
-				   "marked a packet"},
-		{OFFLOAD_BREAKER, "port left was put to software 3.0 s ago: packets came without "
-				  "the mark; next try in 250 ms"},
-		{OFFLOAD_QUARANTINE, "it fell out of the NIC, and waits before the next try; next "
-				     "try in 1.5 s"},
-		{refusal_note(&installer->refusals, EINVAL, "Not supported pattern"),
-			"the NIC's driver refused it: EINVAL, \"Not supported pattern\"; port left "
-			"was put to software 3.0 s ago: packets came without the mark; next try in "
-			"250 ms"},
-		{refusal_note(&installer->refusals, ENOSPC, NULL),
-			"the NIC's driver refused it: ENOSPC; port left was put to software 3.0 s "
-			"ago: packets came without the mark; next try in 250 ms"},
-		{OFFLOAD_COUNTER, "the NIC's counter does not move with its packets"},
-	};
-
-	add_unlucky(scene);
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		scene->plane.offload[1][17].reason[0] = cases[i].reason;
-		json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
-		const json_t *line = json_array_get(lines, 0);
-		const json_t *refusal = json_object_get(direction(line, 0), "refusal");
-
-		assert_string_equal(text_of(line, "where_because"), cases[i].because);
-		assert_string_equal(text_of(direction(line, 0), "because"), cases[i].because);
-		assert_string_equal(text_of(direction(line, 0), "reason"),
-			offload_reason_name(cases[i].reason));
-		assert_int_equal(number_of(line, "retry_in_us"), 1500000);
-		assert_int_equal(refusal != NULL, cases[i].reason >= OFFLOAD_REFUSALS ||
-							  cases[i].reason == OFFLOAD_KIND ||
-							  cases[i].reason == OFFLOAD_TRIAL);
-		if (cases[i].reason == OFFLOAD_KIND || cases[i].reason == OFFLOAD_TRIAL)
-			assert_string_equal(text_of(refusal, "words"), "no tcp");
-		json_decref(lines);
-	}
-}
-
-/* Since when the rule is to go that it waits behind, where that is known. */
-static void test_behind_an_older_rule(void **state)
-{
-	struct scene *scene = *state;
-
-	add_offloaded(scene, OFFLOAD_INSTALLING, OFFLOAD_ACCEPTED);
-	for (unsigned side = 0; side < 2; side++)
-		scene->plane.offload[1][17].reason[side] = OFFLOAD_OLDER_RULE;
-	scene->plane.flow.older_us[0] = CLOCK - 1500000;
-	json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
-	const json_t *forward = direction(json_array_get(lines, 0), 0);
-	const json_t *reverse = direction(json_array_get(lines, 0), 1);
-
-	assert_string_equal(text_of(forward, "reason"), "older_rule");
-	assert_string_equal(text_of(forward, "because"),
-		"it waits behind an older rule of the same addresses and ports, which was to go "
-		"1.5 s ago and is not confirmed to be gone");
-	assert_string_equal(text_of(forward, "older_since"), "2026-11-20T08:01:38.500000Z");
-	assert_int_equal(number_of(forward, "older_for_us"), 1500000);
-	assert_string_equal(text_of(reverse, "because"),
-		"it waits behind an older rule of the same addresses and ports, which is not "
-		"confirmed to be gone");
-	assert_null(json_object_get(reverse, "older_since"));
-	assert_null(json_object_get(reverse, "older_for_us"));
-	json_decref(lines);
-}
-
-/* Threshold 0 is no rate; kinds that no NIC is asked for; a breaker that is being tried. */
-static void test_other_reasons(void **state)
-{
-	struct scene *scene = *state;
-	struct flow_record *record = add_offloaded(scene, OFFLOAD_PROVEN, OFFLOAD_SOFTWARE);
-	struct health *health = &scene->plane.installers[0].health;
-
-	scene->plane.config.offload.threshold = 0;
-	scene->plane.offload[1][17].packets = FLOW_OFFLOAD_LOST;
-	json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
-
-	assert_string_equal(text_of(json_array_get(lines, 0), "where_because"),
-		"every flow is given to the NIC, since the threshold is 0");
-	assert_true(json_is_null(json_object_get(json_array_get(lines, 0), "marked_packets")));
-	assert_null(json_object_get(direction(json_array_get(lines, 0), 0), "since"));
-	json_decref(lines);
-	/* nor was it when it was queued */
-	struct offload_change *change = scene->plane.flow.changes;
-
-	scene->plane.flow.n_changes = 1;
-	*change = (struct offload_change){.key = record->key,
-		.kind = CHANGE_FLOW,
-		.after = OFFLOAD_QUEUED,
-		.reason = OFFLOAD_BUSY};
-	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
-	const json_t *told =
-		json_array_get(json_object_get(json_array_get(lines, 0), "changes"), 0);
-
-	assert_string_equal(text_of(told, "because"),
-		"every flow is given to the NIC, since the threshold is 0");
-	assert_null(json_object_get(told, "rate_pps"));
-	json_decref(lines);
-	scene->plane.flow.n_changes = 0;
-	scene->plane.offload[1][17].reason[0] = OFFLOAD_BREAKER;
-	health->state = HEALTH_TRYING;
-	health->why = OFFLOAD_COUNTER;
-	health->since_us = CLOCK - 900000;
-	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
-	assert_string_equal(text_of(json_array_get(lines, 0), "where_because"),
-		"port left was put to software (the NIC's counter does not move with its packets), "
-		"and is tried with a few flows since 900 ms");
-	json_decref(lines);
-	/* learned from the other port: that one's direction is the initiator's */
-	record->side = 1;
-	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
-	assert_string_equal(text_of(direction(json_array_get(lines, 0), 0), "port"), "right");
-	assert_string_equal(
-		text_of(direction(json_array_get(lines, 0), 0), "direction"), "forward");
-	assert_int_equal(number_of(direction(json_array_get(lines, 0), 0), "packets"), 7000);
-	assert_string_equal(text_of(direction(json_array_get(lines, 0), 1), "port"), "left");
-	json_decref(lines);
-	record->side = 0;
-	record->key.proto = 47;
-	scene->plane.offload[1][17].reason[0] = OFFLOAD_KIND;
-	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":47"), 1);
-	assert_string_equal(text_of(json_array_get(lines, 0), "where_because"),
-		"NICs are given flows of TCP, UDP, SCTP, ICMP and ICMPv6 only");
 	json_decref(lines);
 }
 
@@ -580,11 +354,7 @@ int main(void)
 		SCENE_TEST(test_because),
 		SCENE_TEST(test_clock),
 		SCENE_TEST(test_nobody_offloads),
-		SCENE_TEST(test_busy_and_not_asked_for),
 		SCENE_TEST(test_offloaded),
-		SCENE_TEST(test_reasons),
-		SCENE_TEST(test_behind_an_older_rule),
-		SCENE_TEST(test_other_reasons),
 		SCENE_TEST(test_not_there),
 		SCENE_TEST(test_kill),
 		SCENE_TEST(test_ipv6),

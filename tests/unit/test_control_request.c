@@ -24,9 +24,8 @@ static const struct {
 	{"{\"ask\":\"flow list\",\"with\":{\"prot\":\"tcp\"}}",
 		"flow list: \"prot\": no such key; did you mean port?"},
 	{"{\"ask\":\"flow list\",\"with\":{\"colour\":1}}",
-		"flow list: \"colour\": no such key; known are address, port, proto, state, wire, "
-		"worker, "
-		"zone, offload, top, by, over_ms, limit, cursor"},
+		"flow list: \"colour\": no such key; known are address, port, proto, wire, zone, "
+		"state, worker, offload, top, by, over_ms, limit, cursor"},
 	{"{\"ask\":\"flow list\",\"with\":{\"proto\":\"tpc\"}}",
 		"flow list: proto \"tpc\": no such protocol; did you mean tcp?"},
 	{"{\"ask\":\"flow list\",\"with\":{\"proto\":\"256\"}}",

@@ -303,6 +303,8 @@ static void test_keys_refused(void **state)
 		{"workers: 4\noffload:\n  rules-per-second: 3\n",
 			"f.yaml:3: offload.rules-per-second: 3: 4 workers need one each; 4 or "
 			"more, or 0 for no limit"},
+		{"workers: 4\noffload:\n  slots: 3\n",
+			"f.yaml:3: offload.slots: 3: 4 workers need one each; 4 or more"},
 		{"my key: 1\n", "f.yaml:1: my key: no such key"},
 		{"\"a\\nb\": 1\n", "f.yaml:1: a?b: no such key"},
 		{"timeouts:\n  udp: 1\n  udp-nwe: 1\n",

@@ -93,6 +93,8 @@ static void test_offload_refused(void **state)
 			"needed"},
 		{"--wire a,b --offload-slots 0",
 			"--offload-slots 0: a whole number from 1 to 2,097,152 is needed"},
+		{"--wire a,b --offload-slots 3 --workers 4",
+			"offload slots 3: 4 workers need one each; 4 or more"},
 		{"--wire a,b --offload-rules-per-second 3 --workers 4",
 			"offload rules-per-second 3: 4 workers need one each; 4 or more, or 0 for "
 			"no limit"},

@@ -203,6 +203,43 @@ static void ranks_are_told(void **state)
 	crowd_end(&crowd);
 }
 
+/* Where the queue is full as well a flow says so, and what it would take, as long as that is so. */
+static void no_place_in_the_queue(void **state)
+{
+	struct agent_scene scene;
+	struct flow_offload view;
+	struct agent_rank rank;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	scene.agent->config.threshold = 0;
+	for (uint16_t i = 1; i <= QUEUE_SIZE; i++)
+		agent_sample(scene.agent, agent_flow(&scene, IPPROTO_UDP, i), 0, 1);
+	uint32_t flow = agent_flow(&scene, IPPROTO_TCP, 1);
+
+	agent_sample(scene.agent, flow, 0, 0);
+	agent_view(scene.agent, agent_record(&scene, flow), &view);
+	assert_int_equal(view.state[0], OFFLOAD_SOFTWARE);
+	assert_int_equal(view.reason[0], OFFLOAD_DISPLACED);
+	agent_rank(scene.agent, flow, 0, &rank);
+	assert_true(rank.crowded);
+	assert_int_equal(rank.bar, queue_needs(&scene.agent->port[0].queue));
+	/* of nobody's getting in while the port is given no flows */
+	struct health *health = installer_health(scene.agent->port[0].installer);
+
+	atomic_store(&health->state, HEALTH_OPEN);
+	agent_rank(scene.agent, flow, 0, &rank);
+	assert_int_equal(rank.bar, UINT32_MAX);
+	atomic_store(&health->state, HEALTH_CLOSED);
+	/* one of those that wait has gone */
+	scene.agent->port[0].queue.n--;
+	agent_view(scene.agent, agent_record(&scene, flow), &view);
+	assert_int_not_equal(view.reason[0], OFFLOAD_DISPLACED);
+	agent_rank(scene.agent, flow, 0, &rank);
+	assert_false(rank.crowded);
+	agent_scene_end(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +251,7 @@ int main(void)
 		cmocka_unit_test(no_second_has_more_rules_than_it_may),
 		cmocka_unit_test(more_room_is_found),
 		cmocka_unit_test(ranks_are_told),
+		cmocka_unit_test(no_place_in_the_queue),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,11 @@ static void same(struct queue_entry a, struct queue_entry b)
 static void put(struct queue *queue, struct model *model, struct queue_entry entry)
 {
 	struct queue_entry displaced;
+	const uint32_t needs = queue_needs(queue);
 	enum queue_answer answer = queue_put(queue, entry, &displaced);
+
+	assert_int_equal(answer != QUEUE_FULL, entry.rate >= needs);
+	assert_int_equal(answer == QUEUE_TAKEN, needs == 0);
 
 	if (model->n < QUEUE_SIZE) {
 		assert_int_equal(answer, QUEUE_TAKEN);
