@@ -73,6 +73,31 @@ static int check_up(const struct port_opening *opening, struct error *error)
 	return 0;
 }
 
+/* 0, or -EBUSY with a line: one engine has it. */
+static int claim(struct port *port, const char *name, unsigned index, struct error *error)
+{
+	if (probe_has_interface(index))
+		return error_set(error, -EBUSY, "%s is a port already", name);
+	port->claim = claim_interface(index);
+	if (port->claim == -EBUSY)
+		return error_set(error, -EBUSY, "%s: another millrace has this interface", name);
+	return 0;
+}
+
+int port_check_tap(struct port *port, struct error *error)
+{
+	char driver[PORT_DEVICE_MAX], interface[PORT_DEVICE_MAX];
+
+	device_name(port->device.text, driver, sizeof(driver));
+	if (!device_is(driver, "tap") ||
+		!device_argument(port->device.text, "iface", interface, sizeof(interface)))
+		return 0;
+	/* the driver makes it, unless it is there: then it would join whoever has it, and take it down at the end */
+	unsigned index = if_nametoindex(interface);
+
+	return index == 0 ? 0 : claim(port, interface, index, error);
+}
+
 int port_check_interface(struct port_opening *opening, struct error *error)
 {
 	struct port *port = opening->port;
@@ -91,12 +116,9 @@ int port_check_interface(struct port_opening *opening, struct error *error)
 			"%s: no permission: run as root, or give the program CAP_NET_RAW and "
 			"CAP_NET_ADMIN",
 			name);
-	if (probe_has_interface(opening->interface.index))
-		return error_set(error, -EBUSY, "%s is a port already", name);
-	port->claim = claim_interface(opening->interface.index);
-	if (port->claim == -EBUSY)
-		return error_set(error, -EBUSY, "%s: another millrace has this interface", name);
-	ret = check_needed(opening, error);
+	ret = claim(port, name, opening->interface.index, error);
+	if (ret == 0)
+		ret = check_needed(opening, error);
 	if (ret == 0)
 		ret = check_up(opening, error);
 	if (ret < 0)

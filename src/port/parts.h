@@ -25,6 +25,8 @@ void port_warn(const struct port_opening *opening, const char *format, ...)
 
 /* Is the interface there, usable, and not needed by this machine? Sets it up and promiscuous. */
 int port_check_interface(struct port_opening *opening, struct error *error);
+/* The same of the interface that a tap is to have, if it is there already; of other devices nothing. */
+int port_check_tap(struct port *port, struct error *error);
 /* After the driver is known: what the interface does to packets that a wire would rather it did not. */
 void port_check_offloads(const struct port_opening *opening);
 

@@ -9,6 +9,7 @@
 
 #include <rte_mbuf.h>
 
+#include "port/claim.h"
 #include "port/device.h"
 #include "port/parts.h"
 #include "port/probe.h"
@@ -41,6 +42,13 @@ static void take_descriptors(struct port *port)
 	port->tx_descriptors = tx;
 }
 
+static void take_tap(struct port *port, unsigned index)
+{
+	port->tap = kernel_tap(index);
+	if (port->claim < 0)
+		port->claim = claim_interface(index);
+}
+
 static int take_device(struct port *port, unsigned wanted, struct error *error)
 {
 	struct rte_eth_dev_info info;
@@ -60,7 +68,7 @@ static int take_device(struct port *port, unsigned wanted, struct error *error)
 		return error_set(
 			error, -EINVAL, "%s: %s cannot receive and send", port->name, port->ethdev);
 	if (device_is(port->ethdev, "tap"))
-		port->tap = kernel_tap(info.if_index);
+		take_tap(port, info.if_index);
 	take_descriptors(port);
 	port->socket = rte_eth_dev_socket_id(port->id);
 	port->software = port->device.kind != PORT_DEVICE_PCI;
@@ -85,10 +93,9 @@ static void take_note(struct port *port)
 static int open_device(struct port_opening *opening, struct error *error)
 {
 	struct port *port = opening->port;
-	int ret = 0;
+	int ret = port->device.interface[0] != '\0' ? port_check_interface(opening, error)
+						    : port_check_tap(port, error);
 
-	if (port->device.interface[0] != '\0')
-		ret = port_check_interface(opening, error);
 	if (ret < 0)
 		return ret;
 	/* libxdp would want a file system for several programs on one interface */

@@ -76,6 +76,27 @@ def test_second_engine(tmp_path, network, millrace, first, second):
     millrace(*second, network=net, joined=False, directory="next").stop()
 
 
+@pytest.mark.needs("tap")
+def test_a_tap_of_another_engine(tmp_path, network, millrace):
+    """Its driver would join it, and take it down at the end. One of our own twice neither."""
+    net = network(AF_PACKET)
+    engine = millrace("--port", "a=net_tap0,iface=ta", "--port", "b=net_tap1,iface=tb",
+                      "--wire", "a,b", network=net, joined=False)
+    before = net.middle.links()
+    code, line = refused(
+        tmp_path, "--port", "a=net_tap2,iface=ta", "--port", "b=net_tap3,iface=tc",
+        "--wire", "a,b", "--socket", tmp_path / "other.sock", network=net)
+    assert code == 1 and "ta: another millrace has this interface" in line
+    probed = net.middle.run(MILLRACE, "probe", "--no-store", "net_tap0,iface=ta", check=False)
+    assert probed.returncode == 1 and "ta: another millrace has this interface" in probed.stderr
+    assert net.middle.links() == before and set(before) >= {"ta", "tb"}
+    engine.stop()
+    code, line = refused(
+        tmp_path, "--port", "a=net_tap0,iface=ta", "--port", "b=net_tap1,iface=ta",
+        "--wire", "a,b", "--socket", tmp_path / "other.sock", network=net)
+    assert code == 1 and line == "millrace: ta is a port already"
+
+
 @pytest.mark.parametrize("has, said", [
     (["addr add 192.0.2.1/24 dev va"], "192.0.2.1/24"),
     (["addr add 192.0.2.1/24 dev va", "route add default via 192.0.2.2"], "the default route"),
