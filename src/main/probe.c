@@ -14,6 +14,7 @@
 
 #include "base/monotonic.h"
 #include "base/text.h"
+#include "control/answer.h"
 #include "main/probe_parts.h"
 #include "offload/known.h"
 
@@ -330,6 +331,16 @@ static void add_time(struct probe *probe)
 		json_integer((json_int_t)((monotonic_us() - probe->begin_us) / 1000)));
 }
 
+static void tell_place(struct probe *probe, const char *directory)
+{
+	struct known_key key;
+	char path[PATH_MAX];
+
+	if (known_key_of(&key, probe->report) == 0 &&
+		known_path(path, sizeof(path), directory, &key) == 0)
+		json_object_set_new(probe->report, "kept_in", answer_string(path));
+}
+
 /* Half a report would be taken for all that the card can do. */
 static void keep(struct probe *probe)
 {
@@ -348,6 +359,8 @@ static void keep(struct probe *probe)
 	if (ret < 0)
 		fprintf(stderr, "millrace: what was found is not kept: %s\n", error.text);
 	json_object_set_new(probe->report, "kept", json_boolean(ret == 0));
+	if (ret == 0)
+		tell_place(probe, directory);
 }
 
 static int finish_stdout(int code)

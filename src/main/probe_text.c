@@ -313,6 +313,19 @@ static void print_async(FILE *out, const json_t *report)
 		most == UINT32_MAX ? "no limit of" : text_grouped(counters, most));
 }
 
+/* "1,400 forms of rules tried in 14 s, no rule is left; kept in /var/lib/millrace/..." */
+static void print_end(FILE *out, const json_t *report)
+{
+	char cells[TEXT_NUMBER_MAX];
+	size_t n = json_array_size(json_object_get(report, "cells"));
+
+	fprintf(out, "\n%s forms of rules tried in %.0f s%s\n", text_grouped(cells, n),
+		(double)number_of(report, "took_ms") / 1000,
+		number_of(report, "rules_left") == 0 ? ", and no rule is left" : "");
+	if (json_object_get(report, "kept_in") != NULL)
+		fprintf(out, "kept in %s\n", text_of(report, "kept_in"));
+}
+
 void probe_text(FILE *out, const json_t *report)
 {
 	print_head(out, report);
@@ -329,6 +342,7 @@ void probe_text(FILE *out, const json_t *report)
 		fprintf(out, "\nNo more was tried: %s\n", text_of(report, "stopped"));
 	if (json_object_get(report, "ended") != NULL)
 		fprintf(out, "\nNot complete: %s\n", text_of(report, "ended"));
+	print_end(out, report);
 	if (number_of(report, "rules_left") > 0)
 		fprintf(out, "\nrules that may be in the card still: %u\n",
 			(unsigned)number_of(report, "rules_left"));

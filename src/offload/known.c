@@ -15,6 +15,17 @@
 #define ROOT_DIRECTORY "/var/lib/millrace"
 #define NAME "millrace"
 
+#define HASH_BEGIN UINT64_C(0xcbf29ce484222325)
+
+/* FNV-1a, with the zero that ends each text: they only have to be told apart. */
+static uint64_t mix(uint64_t hash, const char *text)
+{
+	do
+		hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
+	while (*text++ != '\0');
+	return hash;
+}
+
 int known_key(struct known_key *key, uint16_t port_id, const char *arguments)
 {
 	struct rte_eth_dev_info info;
@@ -25,7 +36,10 @@ int known_key(struct known_key *key, uint16_t port_id, const char *arguments)
 		return ret;
 	snprintf(key->driver, sizeof(key->driver), "%s", info.driver_name);
 	snprintf(key->dpdk, sizeof(key->dpdk), "%s", rte_version());
-	snprintf(key->arguments, sizeof(key->arguments), "%s", arguments);
+	if (snprintf(key->arguments, sizeof(key->arguments), "%s", arguments) >=
+		(int)sizeof(key->arguments))
+		snprintf(key->arguments, sizeof(key->arguments), "%.200s #%016llx", arguments,
+			(unsigned long long)mix(HASH_BEGIN, arguments));
 	if (rte_eth_dev_fw_version_get(port_id, key->firmware, sizeof(key->firmware)) != 0)
 		key->firmware[0] = '\0';
 	key->firmware[sizeof(key->firmware) - 1] = '\0';
@@ -70,18 +84,9 @@ int known_directory(char *path, size_t size)
 	return length < (int)size ? 0 : -ENAMETOOLONG;
 }
 
-/* FNV-1a, with the zero that ends each text: they only have to be told apart. */
-static uint64_t mix(uint64_t hash, const char *text)
-{
-	do
-		hash = (hash ^ (uint8_t)*text) * UINT64_C(0x100000001b3);
-	while (*text++ != '\0');
-	return hash;
-}
-
 int known_path(char *path, size_t size, const char *directory, const struct known_key *key)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = HASH_BEGIN;
 	char driver[sizeof(key->driver)];
 	int length;
 
@@ -168,14 +173,18 @@ int known_load(struct known *known, const char *directory, const struct known_ke
 {
 	json_error_t said;
 	char path[PATH_MAX];
+	struct stat file;
 	struct known_key its;
 	json_t *report;
 	int ret = known_path(path, sizeof(path), directory, key);
 
 	if (ret < 0)
 		return error_set(error, ret, "%s: too long", directory);
-	if (access(path, F_OK) < 0)
+	if (stat(path, &file) < 0)
 		return -ENOENT;
+	/* whoever reads from anything else may wait for ever */
+	if (!S_ISREG(file.st_mode))
+		return error_set(error, -EINVAL, "%s: no file", path);
 	report = json_load_file(path, 0, &said);
 	if (report == NULL)
 		return error_set(error, -EINVAL, "%s: %s", path, said.text);

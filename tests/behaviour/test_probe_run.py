@@ -490,6 +490,37 @@ def test_what_is_found_is_kept_and_known(tmp_path):
         running.kill()
 
 
+def test_bonding_ports_are_what_they_are_made_of(tmp_path):
+    """Their own arguments are the same. The report says where it is kept, also who reads the text."""
+    def keep(profile):
+        member = f"profile={profile},create_ns=0,destroy_ns=0,source=none"
+        with start("--listen", 1, "--max-rules", 8, "--vdev", f"net_flowsim0,{member}",
+                   "--vdev", f"net_flowsim1,{member}",
+                   "net_bonding0,mode=1,slave=net_flowsim0,slave=net_flowsim1",
+                   state=tmp_path, json_too=False) as process:
+            output, errors = process.communicate(timeout=60 * SLOWER)
+        assert process.returncode == 0, errors
+        tried, kept = output.splitlines()[-2:]
+        assert re.fullmatch(r"495 forms of rules tried in \d+ s, and no rule is left", tried)
+        return pathlib.Path(kept.removeprefix("kept in "))
+
+    one, other, again = keep("x710"), keep("e810"), keep("x710")
+    assert one == again != other
+    assert sorted((tmp_path / "millrace").iterdir()) == sorted([one, other])
+    assert "profile=x710" in json.loads(one.read_text())["arguments"]
+
+
+def test_deletes_that_were_none_have_no_times():
+    """Of a NIC that fails one call in three: a place without a rule goes at once, and a refusal is no delete."""
+    result = probe("--max-rules", 300, "net_flowsim0,profile=x710,flows=64,fault=fail:every=3:errno=EIO")
+    table = result.table()
+    assert table["inserts_failed"] > 0 and table["deletes_failed"] > 0
+    assert table["delete"]["times"] == table["rules"] - table["deletes_failed"]
+    # an X710 takes 45 us
+    assert table["delete"]["p50_ns"] >= 40000
+    assert table["delete"]["per_s"] <= 25000
+
+
 def test_nothing_is_kept(tmp_path):
     """Neither where that was asked for, nor half a report."""
     done = run("probe", "--no-store", "--json", "net_null0")

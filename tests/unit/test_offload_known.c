@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -166,6 +167,22 @@ static void damage_is_told(void **state)
 	}
 }
 
+/* Whoever read from it would wait for a writer. */
+static void what_is_no_file_is_told(void **state)
+{
+	struct place *place = *state;
+	char path[PATH_MAX];
+	struct known known;
+	struct error error;
+
+	assert_int_equal(known_store(place->report, place->directory, &error), 0);
+	assert_int_equal(known_path(path, sizeof(path), place->directory, &key), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(known_load(&known, place->directory, &key, &error), -EINVAL);
+	assert_non_null(strstr(error.text, path));
+}
+
 /* Members of other types, or none at all, are what is not known. */
 static void a_report_may_lack_anything(void **state)
 {
@@ -230,6 +247,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(
 			a_newer_report_replaces_the_older, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(damage_is_told, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_is_no_file_is_told, set_up, tear_down),
 		cmocka_unit_test(a_report_may_lack_anything),
 		cmocka_unit_test_setup_teardown(
 			a_directory_that_cannot_be_made_is_told, set_up, tear_down),
