@@ -167,7 +167,7 @@ static void print_share(const struct contest *contest, const struct table *table
 	struct bench_row row = {.bench = "admission",
 		.measure = "share",
 		.load = contest->name,
-		.flows = contest->n_flows,
+		.flows = admission_load_begun(contest->load),
 		.entries = table->entries,
 		.unit = "%",
 		.against = against,
@@ -196,7 +196,7 @@ static void print_rows(const struct contest *contest, const struct table *table)
 	struct bench_row rules = {.bench = "admission",
 		.measure = "rules",
 		.load = contest->name,
-		.flows = contest->n_flows,
+		.flows = admission_load_begun(contest->load),
 		.entries = table->entries,
 		.unit = "rules/s",
 		.against = "nic",
@@ -276,6 +276,11 @@ static int run(struct contest *contest)
 		ret = open_tables(contest);
 	if (ret == 0)
 		ret = play_all(contest);
+	if (ret == 0 && contest->packets == 0) {
+		snprintf(line, sizeof(line), "%.100s: no packet of a flow came", contest->name);
+		admission_say(line);
+		ret = -EIO;
+	}
 	for (unsigned t = 0; ret == 0 && t < contest->n_tables; t++)
 		print_rows(contest, &contest->table[t]);
 	if (ret == 0 && contest->late_us > MOST_LATE_US) {

@@ -230,6 +230,11 @@ uint32_t admission_load_flows(const struct admission_load *load, unsigned second
 				  : (uint32_t)(1.1e6 * load->new_a_us * (seconds + 1)) + 1000;
 }
 
+uint32_t admission_load_begun(const struct admission_load *load)
+{
+	return load->kind == ZIPF ? ZIPF_FLOWS : load->n_flows;
+}
+
 unsigned admission_load_seconds(const struct admission_load *load)
 {
 	return load->kind == CAPTURE ? (unsigned)(load->all[load->n_all - 1].us / 1000000) + 1 : 0;
