@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <rte_common.h>
 #include <rte_cycles.h>
@@ -23,6 +24,8 @@
 #define PACKETS_BEFORE 4
 #define BEFORE_MAX_US 1000000
 #define SILENT_TIMES 4
+/* And so many times as long where others have the processor. */
+#define UNRUN_TIMES 4
 /* Flows that are tried until packets of one come all the time. */
 #define FLOWS 3
 /* Counters that drivers read once a second have moved by then. */
@@ -211,6 +214,15 @@ static bool rests_on_silence(const struct form_actions *actions, const struct ce
 	       (cell->effect == CELL_SEEN && is_gone(actions->fate) && cell->counter == CELL_STUCK);
 }
 
+/* Of this thread's, of its processor's time. */
+static uint64_t ran_us(void)
+{
+	struct timespec ran;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
+	return (uint64_t)ran.tv_sec * 1000000 + (uint64_t)ran.tv_nsec / 1000;
+}
+
 /* Watches the flow; one that is looked at with care for longer where nothing is seen of it. */
 static void watch(struct trying *trying, uint64_t queues)
 {
@@ -226,9 +238,14 @@ static void watch(struct trying *trying, uint64_t queues)
 	/* that nothing comes is what a drop is for, but not that nothing is counted */
 	if (actions->fate == FORM_DROP && !actions->count)
 		silent_us = 0;
-	/* all of the last look lies behind that time, whoever was not run meanwhile */
+	const uint64_t begin_ran_us = ran_us();
+
+	/* all of the last look lies behind that time; packets that wait for who is not run are not kept for ever */
 	do {
-		is_over = monotonic_us() - begin_us >= silent_us;
+		const uint64_t us = monotonic_us() - begin_us;
+
+		is_over = us >= silent_us &&
+			  (ran_us() - begin_ran_us >= silent_us || us >= silent_us * UNRUN_TIMES);
 		cell_watch(trying, queues, PACKETS, is_gone(actions->fate), seen);
 		seen->elsewhere += eyes->forwarded(eyes->context) - forwarded;
 	} while (seen->packets == 0 && seen->sent == 0 && seen->elsewhere == 0 && !is_over);
