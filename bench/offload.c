@@ -79,6 +79,16 @@ static void close_all(struct experiment *experiment)
 		offload_close(&experiment->engine[mode]);
 }
 
+static void print_stages(const struct experiment *experiment, unsigned n_modes)
+{
+	char what[64];
+
+	for (unsigned mode = 0; mode < n_modes; mode++) {
+		snprintf(what, sizeof(what), ", %s, %s", experiment->load.name, mode_names[mode]);
+		wire_print_stages(&experiment->engine[mode].plane->stations[0], what);
+	}
+}
+
 static int measure_full_load(struct experiment *experiment)
 {
 	/* of what the NIC carries alone a worker has no packets */
@@ -98,6 +108,8 @@ static int measure_full_load(struct experiment *experiment)
 			experiment->cycles[mode][i] = (double)cycles / (double)done;
 		}
 	}
+	if (ret == 0 && experiment->options->stages)
+		print_stages(experiment, n_modes);
 	close_all(experiment);
 	return ret;
 }

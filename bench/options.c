@@ -81,7 +81,7 @@ static const struct {
 	{"flowsim", bench_flowsim, 64, 16, 0,
 		"what marks of the simulated NIC cost, and how many rules it takes a second", NULL,
 		NULL},
-	{"offload", bench_offload, 64, 0, TAKES(LOAD) | TAKES(PLOT),
+	{"offload", bench_offload, 64, 0, TAKES(LOAD) | TAKES(PLOT) | TAKES(STAGES),
 		"the same load in software and given to the NIC: cycles, busy %, times", NULL,
 		offload_loads},
 	{"table", bench_table, 64, 16,
@@ -122,7 +122,7 @@ static void print_help(FILE *stream)
 	      "  --json       one JSON object a line\n"
 	      "  --measure NAME,NAME  admission, table, wire: only these\n"
 	      "  --mark       wire: only what marks of the NIC are worth\n"
-	      "  --stages     wire: also what each stage of our path costs\n"
+	      "  --stages     wire, offload: also what each stage of our path costs\n"
 	      "\n"
 	      "Of admission only:\n"
 	      "  --entries N,N        sizes of the NIC's table (default 512,7168,16384)\n"
