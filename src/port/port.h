@@ -120,7 +120,7 @@ uint16_t port_data_room(const struct port *port);
 
 /*
  * A pool of `n` mbufs, each with `priv_size` private and `data_room` bytes, on a NUMA node, packed as
- * without hugepages only software ports may have it (docs/design.md). NULL and rte_errno.
+ * without hugepages only software ports may have it, in memory of its own. NULL and rte_errno.
  */
 struct rte_mempool *port_pool_create(const char *name, unsigned n, uint16_t priv_size,
 	uint16_t data_room, int socket, bool all_software);
