@@ -79,11 +79,11 @@ static void close_all(struct experiment *experiment)
 		offload_close(&experiment->engine[mode]);
 }
 
-static void print_stages(const struct experiment *experiment, unsigned n_modes)
+static void print_stages(const struct experiment *experiment)
 {
 	char what[64];
 
-	for (unsigned mode = 0; mode < n_modes; mode++) {
+	for (unsigned mode = 0; mode < WHOLE; mode++) {
 		snprintf(what, sizeof(what), ", %s, %s", experiment->load.name, mode_names[mode]);
 		wire_print_stages(&experiment->engine[mode].plane->stations[0], what);
 	}
@@ -109,7 +109,7 @@ static int measure_full_load(struct experiment *experiment)
 		}
 	}
 	if (ret == 0 && experiment->options->stages)
-		print_stages(experiment, n_modes);
+		print_stages(experiment);
 	close_all(experiment);
 	return ret;
 }
