@@ -146,6 +146,15 @@ static void a_newer_report_replaces_the_older(void **state)
 	assert_string_equal(known.time, "2027-01-01T00:00:00Z");
 }
 
+/* Stores the report, and says where it is. */
+static void store(const struct place *place, char path[PATH_MAX])
+{
+	struct error error;
+
+	assert_int_equal(known_store(place->report, place->directory, &error), 0);
+	assert_int_equal(known_path(path, PATH_MAX, place->directory, &key), 0);
+}
+
 static void damage_is_told(void **state)
 {
 	static const char *const texts[] = {"", "{", "[]", "7", "{\"driver\":7}", "\xff\xfe"};
@@ -154,8 +163,7 @@ static void damage_is_told(void **state)
 	struct known known;
 	struct error error;
 
-	assert_int_equal(known_store(place->report, place->directory, &error), 0);
-	assert_int_equal(known_path(path, sizeof(path), place->directory, &key), 0);
+	store(place, path);
 	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		FILE *file = fopen(path, "w");
 
@@ -175,8 +183,7 @@ static void what_is_no_file_is_told(void **state)
 	struct known known;
 	struct error error;
 
-	assert_int_equal(known_store(place->report, place->directory, &error), 0);
-	assert_int_equal(known_path(path, sizeof(path), place->directory, &key), 0);
+	store(place, path);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	assert_int_equal(known_load(&known, place->directory, &key, &error), -EINVAL);
