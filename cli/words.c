@@ -103,9 +103,8 @@ const struct cli_verb cli_verbs[] = {
 		false, false, 0, &cli_offload_show},
 	{"offload", "events", "what became of flows and network cards, oldest first",
 		"As far as the engine remembers: the last 4,096 changes of each worker. With\n"
-		"--address, --port, --proto or --zone those of flows alone, with --no-flows those "
-		"of\n"
-		"cards alone.\n",
+		"--address, --port, --proto or --zone only those of flows, with --no-flows only\n"
+		"those of cards.\n",
 		false, false, FLOW_FIXED_FILTERS | CLI_BIT(CLI_NO_FLOWS) | CLI_BIT(CLI_FOLLOW),
 		&cli_offload_events},
 	{"offload", "check", "would a flow go into a network card, and if not, why",

@@ -21,8 +21,8 @@ struct known_key {
 	char driver[64];
 	char firmware[128]; /* "": the driver does not tell */
 	char dpdk[64];
-	char arguments
-		[256]; /* of the device, behind its name; where there are more, a hash of all of them */
+	/* of the device, behind its name; where these are longer, a hash of all of it */
+	char arguments[256];
 };
 
 struct known {

@@ -19,8 +19,8 @@ struct plane_flow {
 	uint32_t mark; /* that its rules give; 0: it has no slot */
 	uint64_t nic
 		[2]; /* the NIC's own counter of each side's rule; 0: none is read, or there is none */
-	bool swapped
-		[2]; /* the rule of that side is for the direction that comes by the other one usually */
+	/* the rule of that side is for the direction that usually comes by the other one */
+	bool swapped[2];
 	uint64_t since_us[2]; /* in its state, clock of the run; 0: not known, or all the time */
 	uint64_t older_us[2]; /* of OFFLOAD_OLDER_RULE: since when that is to go; 0: not known */
 	struct agent_rank rank[2]; /* of each side, among those that the NIC may be given */

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Why flows of a running engine wait for a card, or are not asked in: what explain and check say is so."""
+import sys
+
+import pytest
+
+from conftest import ROOT
+from simulated import ports
+
+sys.path.append(str(ROOT / "tests" / "smoke"))
+
+import engine  # pylint: disable=wrong-import-position
+
+pytestmark = pytest.mark.usefixtures("simulated_nic")
+
+NAME = ("proto", "src", "sport", "dst", "dport", "zone", "wire")
+
+
+@pytest.fixture(name="started")
+def start(tmp_path):
+    """started(words, *more, b=...): an engine between two such NICs."""
+    engines = []
+
+    def begin(words, *more, b="source=none"):
+        engines.append(engine.Millrace(tmp_path / "engine", *ports(words, b), *more))
+        return engines[-1]
+
+    yield begin
+    for running in engines:
+        running.kill()
+
+
+def ask(running, request, flow):
+    return running.ask(request, **{key: flow[key] for key in NAME})
+
+
+def directions(running):
+    """Of each flow, the forward one first."""
+    return [(flow, ask(running, "flow explain", flow)[0]["directions"]) for flow in running.flows()]
+
+
+def test_both_directions_by_one_port(started):
+    """The port has one rule of each flow: whose it is, and that the other way is in software for that."""
+    running = started("flows=8,hostile=0,side=both", "--offload-threshold", 0)
+    running.until(lambda: len(running.ask("flow list", offload="in_hw")) == 8, "all are in the card")
+    explained = directions(running)
+    assert len(explained) == 8
+    for _, (forward, reverse) in explained:
+        assert (forward["direction"], reverse["direction"]) == ("forward", "reverse")
+        in_card = [side for side in (forward, reverse) if side["state"] == "in_hw"]
+        assert [side["port"] for side in in_card] == ["a"]
+        if reverse["state"] == "in_hw":
+            assert (forward["port"], forward["state"], forward["reason"]) == ("a", "software", "other_way")
+    running.stop(idle=False)
+
+
+def test_no_place_in_the_queue(started):
+    """A card of 11 ms a rule, and more flows than the queue for it has places."""
+    running = started("flows=1500,side=forward,pace=60000,profile=x710-stock")
+
+    def displaced():
+        return [flow for flow in running.flows() if flow["offload"]["reason"] == "displaced"]
+
+    running.until(lambda: len(displaced()) > 100, "flows find the queue full")
+    told = [(side, check) for flow in displaced()[:50]
+            for side in [ask(running, "flow explain", flow)[0]["directions"][0]]
+            for check in [ask(running, "offload check", flow)[0]]
+            if side["reason"] == check.get("now", {}).get("reason") == "displaced"]
+    assert told
+    for side, check in told:
+        assert "next try in" in side["because"] or side["needs_pps"] > 1
+        assert not check["would"] or check["needs_pps"] > 1
+        assert "below the threshold" not in check["now"]["because"]
+    running.stop(idle=False)
+
+
+def test_slots_are_those_that_marks_have_room_for(started):
+    running = started("flows=5000,side=forward,mark_bits=16,hostile=0", "--offload-threshold", 0,
+                      b="source=none,mark_bits=16")
+    slots = running.until(lambda: running.ask("offload show")[0].get("slots"), "the wire has slots")
+    assert slots < 65536
+
+    def without():
+        return [flow for flow in running.flows() if flow["offload"]["reason"] == "no_slot"]
+
+    running.until(without, "a flow without a slot")
+    running.until(lambda: any(
+        f"a wire may have {slots:,} flows in its NICs" in side["because"]
+        for flow in without()[:50]
+        for side in ask(running, "flow explain", flow)[0]["directions"]), "it says how many there are")
+    running.stop(idle=False)
