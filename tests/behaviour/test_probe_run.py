@@ -512,13 +512,13 @@ def test_bonding_ports_are_what_they_are_made_of(tmp_path):
 
 def test_deletes_that_were_none_have_no_times():
     """Of a NIC that fails one call in three: a place without a rule goes at once, and a refusal is no delete."""
-    result = probe("--max-rules", 300, "net_flowsim0,profile=x710,flows=64,fault=fail:every=3:errno=EIO")
+    device = "net_flowsim0,profile=x710,destroy_ns=400000,flows=64,fault=fail:every=3:errno=EIO"
+    result = probe("--max-rules", 300, device)
     table = result.table()
     assert table["inserts_failed"] > 0 and table["deletes_failed"] > 0
     assert table["delete"]["times"] == table["rules"] - table["deletes_failed"]
-    # an X710 takes 45 us
-    assert table["delete"]["p50_ns"] >= 40000
-    assert table["delete"]["per_s"] <= 25000
+    assert table["delete"]["p50_ns"] >= 400000
+    assert table["delete"]["per_s"] <= 2500
 
 
 def test_nothing_is_kept(tmp_path):
