@@ -55,7 +55,7 @@ static const char usage[] =
 	"                       that a mark never credits a stranger\n"
 	"  --offload-counters yes|no\n"
 	"                       the card's counters are read, and held against ours, where it\n"
-	"                       has any (default yes)\n"
+	"                       has any (default yes); no: marks are asked for without\n"
 	"  --offload-restart yes|no\n"
 	"                       a port whose card fails may be stopped and started, which costs\n"
 	"                       packets (default no)\n"

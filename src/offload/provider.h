@@ -139,6 +139,7 @@ struct provider_config {
 	bool async;	/* provider_prepare() set up queues */
 	bool full; /* full offload is wanted; packets that are forwarded go out of this ethdev */
 	uint16_t forward_to;
+	bool uncounted;	 /* nobody reads the counters of marks: their rules are to have none */
 	uint64_t random; /* unlike from run to run */
 	unsigned trials; /* how often this port was tried before */
 	/* once it is true no more of the port is tried: what is not known yet stays so. NULL: nobody stops it */

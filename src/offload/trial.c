@@ -108,11 +108,11 @@ bool trial_try(struct trier *trier, enum provider_kind kind, const struct shape 
 	return try_it(trier, kind, shape, MARK, why);
 }
 
-/* With and without a counter, all fates. */
+/* With a counter, if anybody reads it, and without; all fates. */
 static bool find_actions(
 	struct trier *trier, enum provider_kind kind, struct shape *shape, struct provider_why *why)
 {
-	for (unsigned i = 0; i < 2 * SHAPE_N_FATES; i++) {
+	for (unsigned i = trier->trial->uncounted ? SHAPE_N_FATES : 0; i < 2 * SHAPE_N_FATES; i++) {
 		shape->count = i < SHAPE_N_FATES;
 		shape->fate = trier->trial->order[i % SHAPE_N_FATES];
 		if (try_it(trier, kind, shape, MARK, why))
@@ -344,6 +344,7 @@ bool trial_run(struct trial *trial, const struct shape_port *port,
 	memset(trial, 0, sizeof(*trial));
 	trial->zone_vlan = config->zone_vlan;
 	trial->full = config->full;
+	trial->uncounted = config->uncounted;
 	trial->order[0] = SHAPE_ALONE;
 	trial->order[1] = SHAPE_PASSTHRU;
 	trial->order[2] = nobodys ? SHAPE_RSS : SHAPE_QUEUE;

@@ -81,7 +81,8 @@ struct trial_kind {
 
 struct trial {
 	bool zone_vlan;
-	bool full; /* that is tried, too */
+	bool full;	/* that is tried, too */
+	bool uncounted; /* struct provider_config */
 	bool counts;
 	bool took;		      /* the last time some rule was taken */
 	uint32_t mark_max;	      /* 0: no marks that are wide enough */

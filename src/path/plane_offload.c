@@ -46,6 +46,7 @@ static int make_installer(struct plane *plane, unsigned number, struct error *er
 				.metadata = port->marks,
 				.async = port->flow_queues,
 				.full = plane->config.offload.full,
+				.uncounted = !plane->config.offload.counters,
 				.forward_to = plane->config.port[number ^ 1u]->id,
 				.random = rte_rand(),
 			},

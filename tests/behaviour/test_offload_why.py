@@ -96,3 +96,16 @@ def test_slots_are_those_that_marks_have_room_for(started):
         for flow in without()[:50]
         for side in ask(running, "flow explain", flow)[0]["directions"]), "it says how many there are")
     running.stop(idle=False)
+
+
+@pytest.mark.parametrize("read", ["yes", "no"])
+def test_counters_that_nobody_reads(started, read):
+    """A card may have few: who does not read them does not ask for them, and marks come all the same."""
+    running = started("flows=40,profile=cx5", "--offload-threshold", 0, "--offload-counters", read)
+    running.until(lambda: any(port["flows"]["proven"] > 0 for port in running.ask("offload show")),
+                  "marks come")
+    for port in running.ask("offload show"):
+        assert port["counts"] == (read == "yes")
+        shapes = [kind["shape"] for kind in port["kinds"].values() if kind["granted"]]
+        assert shapes and all(("count" in shape) == (read == "yes") for shape in shapes)
+    running.stop(idle=False)

@@ -185,6 +185,42 @@ static void other_kinds_have_their_turn(void **state)
 		assert_int_equal(trial.kinds[kind].later, kind == PROVIDER_IPV4_TCP);
 }
 
+static unsigned n_counted, n_uncounted;
+
+static int make_any(void *context, unsigned hand, enum provider_kind kind,
+	const struct shape *shape, const struct offload_rule *rule, struct provider_why *why)
+{
+	(void)context;
+	(void)hand;
+	(void)kind;
+	(void)rule;
+	(void)why;
+	if (shape->count)
+		n_counted++;
+	else
+		n_uncounted++;
+	return 0;
+}
+
+/* Who does not read them takes none of a NIC's counters: it may have few. */
+static void counters_that_nobody_reads_are_not_asked_for(void **state)
+{
+	const struct trial_calls calls = {make_any, unmake, count, NULL, NULL};
+	const struct shape_port port = {.n_queues = 1};
+	struct trial trial;
+
+	(void)state;
+	for (unsigned uncounted = 0; uncounted < 2; uncounted++) {
+		const struct provider_config config = {.uncounted = uncounted != 0};
+
+		n_counted = n_uncounted = 0;
+		assert_true(trial_run(&trial, &port, &config, &calls));
+		assert_int_equal(trial.counts, !uncounted);
+		assert_int_equal(uncounted ? n_counted : n_uncounted, 0);
+		assert_int_not_equal(uncounted ? n_uncounted : n_counted, 0);
+	}
+}
+
 static atomic_bool stop;
 static unsigned n_made, n_unmade;
 
@@ -266,6 +302,7 @@ int main(void)
 		cmocka_unit_test(a_trial_waits_as_long_as_answers_take),
 		cmocka_unit_test(only_a_port_that_fails_throughout_is_restarted),
 		cmocka_unit_test(other_kinds_have_their_turn),
+		cmocka_unit_test(counters_that_nobody_reads_are_not_asked_for),
 		cmocka_unit_test(a_trial_ends_with_the_engine),
 		cmocka_unit_test(marks_that_are_too_wide_are_refused),
 	};
