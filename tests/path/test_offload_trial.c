@@ -94,7 +94,8 @@ static void check_reason(struct offload_live *live, const struct live_flow *flow
 /* As a port that was well from the start. */
 static void check_abilities(const struct provider_abilities *now, const char *words)
 {
-	struct offload_live_options options = {.n_flows = FLOWS, .rate = 1000, .words = words};
+	struct offload_live_options options = {
+		.n_flows = FLOWS, .rate = 1000, .words = words, .counters = true};
 	char well[64];
 
 	/* without the fault */
@@ -122,6 +123,7 @@ static struct offload_live *begin(const struct scenario *scenario, uint32_t flow
 		.n_flows = flows,
 		.rate = 10000,
 		.words = scenario->words,
+		.counters = true,
 		.restart = scenario->restart,
 		.untried = true,
 	};
