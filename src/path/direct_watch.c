@@ -14,9 +14,10 @@ static __rte_noinline void watch_except(struct station *station, struct direct_b
 	const struct packet_info *info = &burst->info[burst->info_of[i]];
 
 	direct_except(shard, burst, i, record, exceptions);
-	/* of what is not known the worker's walk tells */
-	if (record != NULL && (judge_has_mark(burst->packet[i]) ||
-				      offload_is_watched(record, burst->rx->port % 2, info->from)))
+	/* of what is not known the worker's walk tells, and what is dropped is in no record */
+	if (record != NULL && (exceptions->odd >> i & 1) == 0 &&
+		(judge_has_mark(burst->packet[i]) ||
+			offload_is_watched(record, burst->rx->port % 2, info->from)))
 		judge_packet(station->worker.agent, burst->rx->port, burst->packet[i],
 			direct_position(shard, record), info);
 }

@@ -90,9 +90,10 @@ static void account(struct worker *worker, struct burst *burst, unsigned i)
 		worker->follow ? account_followed(worker, burst->position[i], info)
 			       : flow_shard_account(worker->shard, burst->position[i], info);
 
+	/* what is dropped is in no record: nor is it among those that came without a mark */
 	if (account == FLOW_ACCOUNT_TCP_ODD)
 		burst->drop[i] = DROP_TCP_WINDOW;
-	if (worker->agent != NULL)
+	else if (worker->agent != NULL)
 		judge_packet(
 			worker->agent, port_of(meta), burst->packet[i], burst->position[i], info);
 }

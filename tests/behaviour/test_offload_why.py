@@ -4,8 +4,12 @@ import sys
 
 import pytest
 
+from scapy.layers.inet import IP, TCP
+from scapy.layers.l2 import Ether
+from scapy.utils import wrpcap
+
 from conftest import ROOT
-from simulated import ports
+from simulated import Telemetry, ports
 
 sys.path.append(str(ROOT / "tests" / "smoke"))
 
@@ -108,4 +112,31 @@ def test_counters_that_nobody_reads(started, read):
         assert port["counts"] == (read == "yes")
         shapes = [kind["shape"] for kind in port["kinds"].values() if kind["granted"]]
         assert shapes and all(("count" in shape) == (read == "yes") for shape in shapes)
+    running.stop(idle=False)
+
+
+def test_what_strict_tcp_drops_was_not_unmarked(tmp_path, started):
+    """Resets that miss the window come without a mark, and go nowhere: marked packets are as many as the card marked."""
+    there = Ether() / IP(src="192.0.2.1", dst="198.51.100.1", ttl=64)
+    back = Ether() / IP(src="198.51.100.1", dst="192.0.2.1", ttl=64)
+    data = [there / TCP(sport=4000, dport=80, seq=1000, ack=5000, flags="A", window=1000)]
+    forged = [there / TCP(sport=4000, dport=80, seq=3_000_000_000, ack=5000, flags="RA")] * 12
+    answer = [back / TCP(sport=80, dport=4000, seq=5000, ack=1000, flags="A", window=1000)]
+    # both have spoken before the first of them
+    wrpcap(str(tmp_path / "a.pcap"), 2000 * data + forged)
+    wrpcap(str(tmp_path / "b.pcap"), 2000 * answer)
+    running = started(f"profile=cx5,passes=8000,capture={tmp_path}/a.pcap", "--telemetry",
+                      "--offload-threshold", 0, "--tcp", "strict",
+                      b=f"profile=cx5,passes=8000,capture={tmp_path}/b.pcap")
+    running.until(lambda: all(port["flows"]["proven"] for port in running.ask("offload show")),
+                  "both directions have marks")
+    dropped = running.wire()["dropped"]
+    packets = 8000 * (2 * 2000 + 12)
+    running.until(lambda: running.wire()["received"] >= packets, f"{packets} packets")
+    assert running.wire()["dropped"] > dropped
+    assert set(running.drops()) == {"tcp_window"}
+    (flow,) = running.ask("flow list")
+    telemetry = Telemetry(running)
+    marked = sum(telemetry(f"/ethdev/xstats,{port}")["rx_marked"] for port in (0, 1))
+    assert flow["offload"]["packets"] == marked > 0
     running.stop(idle=False)
