@@ -3,6 +3,10 @@
 
 /* What the agent's files share. Nobody else includes this. */
 
+#include <string.h>
+
+#include <rte_common.h>
+
 #include "base/clock.h"
 #include "offload/agent.h"
 
@@ -57,11 +61,18 @@ static inline unsigned agent_port_of(const struct flow_key *key, unsigned side)
 	return 2u * flow_key_wire(key) + side;
 }
 
-/* Tells a flow at a position from the one that had it before. */
+/*
+ * Tells a flow at a position from the one that had it before. Of its key alone: all else changes while it lives, as its
+ * start does with each active report.
+ */
 static inline uint32_t agent_tag(const struct flow_record *record)
 {
-	return (uint32_t)record->start_us ^ record->key.port[0] ^
-	       (uint32_t)record->key.port[1] << 16;
+	uint64_t word[sizeof(record->key) / sizeof(uint64_t)], tag = 0;
+
+	memcpy(word, &record->key, sizeof(word));
+	for (unsigned i = 0; i < RTE_DIM(word); i++)
+		tag = (tag ^ word[i]) * UINT64_C(0x9e3779b97f4a7c15);
+	return (uint32_t)(tag >> 32);
 }
 
 /* The last change of a side; everything that changes a state goes through here. */

@@ -310,6 +310,22 @@ static void few_packets_are_not_worth_a_rule(void **state)
 	agent_scene_end(&scene);
 }
 
+/* A report while it goes on begins the flow's counters anew, and its start; who waited waits on. */
+static void an_active_report_does_not_end_a_wait(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+	agent_sample(scene.agent, flow, 0, 0);
+	assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_QUEUED);
+	agent_record(&scene, flow)->start_us += CLOCK_US_PER_S;
+	agent_until(&scene, agent_state(&scene, flow, 0) == OFFLOAD_ACCEPTED);
+	agent_scene_end(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +339,7 @@ int main(void)
 		cmocka_unit_test(a_refused_delete_is_not_late),
 		cmocka_unit_test(a_late_answer_counts_once),
 		cmocka_unit_test(few_packets_are_not_worth_a_rule),
+		cmocka_unit_test(an_active_report_does_not_end_a_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
