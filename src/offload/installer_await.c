@@ -34,6 +34,7 @@ void await_add(struct installer *installer, const struct call *call)
 		installer->in_time = i;
 	installer->places[call->place].awaited = i;
 	installer->n_awaited++;
+	installer->n_inserts += call->op == INSTALLER_INSERT;
 	installer->n_own += call->own;
 }
 
@@ -54,6 +55,7 @@ static void take(struct installer *installer, uint32_t i, struct call *call)
 		installer->in_time = awaited->after;
 	installer->places[call->place].awaited = AWAIT_NONE;
 	installer->n_awaited--;
+	installer->n_inserts -= call->op == INSTALLER_INSERT;
 	installer->n_late -= call->late;
 	installer->n_own -= call->own;
 	awaited->after = installer->free;

@@ -21,6 +21,7 @@ int installer_restart(struct installer *installer)
 	int ret = installer->config.restart(installer->config.restart_context);
 	uint64_t now_us = installer_now_us(installer);
 
+	installer->down = ret != 0;
 	if (ret == 0) {
 		installer_reset(installer);
 		return 0;
@@ -35,7 +36,9 @@ int installer_restart(struct installer *installer)
 /* What has to be done first. 0, or it failed: the breaker is open again. */
 static int prepare_try(struct installer *installer)
 {
-	if (health_calls_fail(&installer->health) && installer->config.restart) {
+	/* of a port that is down calls may do well: its rules are gone */
+	if (installer->config.restart &&
+		(installer->down || health_calls_fail(&installer->health))) {
 		int ret = installer_restart(installer);
 
 		if (ret < 0)
@@ -132,13 +135,13 @@ static bool try_to(
 	return false;
 }
 
-/* Has the port as many rules as it may, or will it have them when it has answered? */
+/* Has the port as many rules as it may, or will it have them when it has answered? What leaves it is still there. */
 static bool is_at_limit(const struct installer *installer)
 {
 	uint32_t rules = atomic_load_explicit(&installer->counters.rules, memory_order_relaxed);
 
 	return installer->config.rules != 0 &&
-	       rules + installer->n_awaited >= installer->config.rules;
+	       rules + installer->n_inserts >= installer->config.rules;
 }
 
 /* What a request took is for counters to have, or they have had it. */

@@ -136,9 +136,10 @@ void installer_open(struct installer *installer)
  */
 static bool is_to_restart(const struct installer *installer)
 {
-	return installer->config.restart != NULL && installer->provider != NULL &&
-	       provider_abilities(installer->provider)->dead &&
-	       (installer->n_trials & (installer->n_trials - 1)) == 0;
+	if (installer->config.restart == NULL || installer->provider == NULL)
+		return false;
+	return installer->down || (provider_abilities(installer->provider)->dead &&
+					  (installer->n_trials & (installer->n_trials - 1)) == 0);
 }
 
 static void try_again(struct installer *installer)

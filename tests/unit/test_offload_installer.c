@@ -328,6 +328,20 @@ static void a_limit_is_of_all_workers(void **state)
 		world_do(1, INSTALLER_REMOVE, 2, 0);
 		world_do(0, INSTALLER_INSERT, 3, 0);
 		assert_int_equal(installer_counters(world)->rules, 3);
+		/* what is about to leave is there once, not twice: two may come for two that go */
+		world_do(0, INSTALLER_REMOVE, 3, 0);
+		lock();
+		fake.holds_answers = true;
+		unlock();
+		assert_true(world_ask(0, INSTALLER_REMOVE, 0));
+		world_until(fake_calls() == 7);
+		assert_true(world_ask(0, INSTALLER_INSERT, 3));
+		world_until(fake_calls() == 8);
+		lock();
+		fake.holds_answers = false;
+		unlock();
+		assert_int_equal(world_answer(0).result, 0);
+		assert_int_equal(world_answer(0).result, 0);
 		world_end();
 	}
 	world_limit = 0;

@@ -132,6 +132,44 @@ static void only_a_port_that_fails_throughout_is_restarted(void **state)
 	}
 }
 
+static unsigned n_resets(void)
+{
+	lock();
+	const unsigned n = fake.n_resets;
+
+	unlock();
+	return n;
+}
+
+/* Of one that did not come up again deletes do well, as its rules are gone: it is down for all that. */
+static void a_port_that_is_down_is_restarted_until_it_is_up(void **state)
+{
+	enum { RULES = 2000 };
+	uint32_t place = 0;
+
+	(void)state;
+	world_begin(false, 1, FAST, true);
+	for (uint32_t i = 0; i < RULES; i++)
+		world_do(0, INSTALLER_INSERT, i, 0);
+	atomic_store(&world_restart_result, -ENODEV);
+	fake_set_result(PROVIDER_REMOVE, -EIO);
+	for (uint32_t i = 0; i < 16; i++)
+		world_do(0, INSTALLER_REMOVE, i, -EIO);
+	world_until(atomic_load(&world_restarts) != 0);
+	fake_set_result(PROVIDER_REMOVE, 0);
+	world_do(0, INSTALLER_REMOVE, place++, 0);
+	atomic_store(&world_restart_result, 0);
+	while (n_resets() == 0) {
+		struct installer_answer answer;
+
+		assert_int_not_equal(place, RULES);
+		if (installer_answers(world, 0, &answer, 1) == 0)
+			(void)world_ask(0, INSTALLER_REMOVE, place++);
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+	world_end();
+}
+
 /* One that fails for TCP, and takes its time for that. */
 static int make_slowly(void *context, unsigned hand, enum provider_kind kind,
 	const struct shape *shape, const struct offload_rule *rule, struct provider_why *why)
@@ -301,6 +339,7 @@ int main(void)
 		cmocka_unit_test(a_trial_waits_for_answers),
 		cmocka_unit_test(a_trial_waits_as_long_as_answers_take),
 		cmocka_unit_test(only_a_port_that_fails_throughout_is_restarted),
+		cmocka_unit_test(a_port_that_is_down_is_restarted_until_it_is_up),
 		cmocka_unit_test(other_kinds_have_their_turn),
 		cmocka_unit_test(counters_that_nobody_reads_are_not_asked_for),
 		cmocka_unit_test(a_trial_ends_with_the_engine),
