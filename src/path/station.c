@@ -83,9 +83,13 @@ void station_take_held_report(void *context, const struct flow_report *report)
 
 uint64_t station_end_silent(void *context, uint32_t position)
 {
-	struct station *station = context;
+	struct flow_shard *shard = ((struct station *)context)->worker.shard;
+	uint64_t left_us = flow_shard_end_silent(shard, position);
 
-	return flow_shard_end_silent(station->worker.shard, position);
+	/* the agent hears of it before it looks at anything else: the record is nobody's */
+	if (left_us == 0)
+		flow_shard_flush(shard);
+	return left_us;
 }
 
 void station_credit(void *context, const struct agent_credit *credit)
