@@ -53,6 +53,7 @@ struct events {
 	uint64_t port_changes; /* of control's own, taken so far */
 	struct entry *entries;
 	unsigned n, room, at;
+	unsigned read; /* since the last lines, wanted or not */
 };
 
 static bool is_wanted(const struct events *events, const struct offload_change *change)
@@ -113,15 +114,20 @@ static void note(struct control *control, const struct offload_change *change)
 	control->note(control->note_context, line);
 }
 
+/* A port tells its changes once, to whoever asks first. */
+static void keep_port(struct control *control, const struct offload_change *change)
+{
+	keep(&control->port_changes, change);
+	note(control, change);
+}
+
 void offload_events_keep(struct control *control)
 {
 	struct offload_change changes[BATCH];
 	unsigned n = plane_port_changes(control->plane, changes, BATCH);
 
-	for (unsigned i = 0; i < n; i++) {
-		keep(&control->port_changes, &changes[i]);
-		note(control, &changes[i]);
-	}
+	for (unsigned i = 0; i < n; i++)
+		keep_port(control, &changes[i]);
 }
 
 static int take_kept(struct events *events, const struct control_changes *kept)
@@ -155,12 +161,13 @@ static int read_batch(struct answer *answer, struct events *events, bool *all)
 	/* ports' are told once, also to who cannot be told of flows now */
 	for (unsigned i = 0; i < n; i++) {
 		if (changes[i].kind != CHANGE_FLOW)
-			keep(kept, &changes[i]);
+			keep_port(answer->control, &changes[i]);
 		else if (ret == 0)
 			ret = add(events, &changes[i]);
 	}
 	/* then no worker had as many as it tells at a time, and all were asked */
-	*all = n < FEW || events->n >= MAX_CHANGES;
+	events->read += n;
+	*all = n < FEW || events->read >= MAX_CHANGES;
 	if (ret == 0 && *all)
 		ret = take_kept(events, kept);
 	return ret;
@@ -232,7 +239,7 @@ static int tell(struct answer *answer, struct events *events, struct error *erro
 	}
 	if (!events->follow)
 		return ANSWER_END;
-	events->n = events->at = 0;
+	events->n = events->at = events->read = 0;
 	events->telling = false;
 	answer->wake_us = answer->control->now_us + FOLLOW_US;
 	return ANSWER_WAIT;

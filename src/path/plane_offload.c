@@ -221,11 +221,15 @@ int plane_changes(struct plane *plane, struct plane_changes *where, struct offlo
 	unsigned max, unsigned *n)
 {
 	*n = plane_port_changes(plane, changes, max);
-	for (unsigned i = 0; plane->config.offload.on && i < plane->config.n_workers; i++) {
+	for (unsigned asked = 0; plane->config.offload.on && asked < plane->config.n_workers;
+		asked++) {
+		const unsigned i = where->next;
 		struct ask *ask;
 
 		if (*n + ASK_CHANGES_MOST > max)
 			break;
+		/* who comes last has a turn too, however much the others tell */
+		where->next = (i + 1) % plane->config.n_workers;
 		if (ask_worker(plane, i, ASK_CHANGES, where->worker[i], &ask) < 0)
 			return -ETIMEDOUT;
 		memcpy(&changes[*n], ask->changes, ask->n_changes * sizeof(changes[0]));

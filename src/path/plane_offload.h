@@ -53,6 +53,7 @@ int plane_slots(struct plane *plane, unsigned wire, struct plane_slots *slots);
 /* Where a reader of changes is, in each ring. Zeroed: at the oldest that are left. */
 struct plane_changes {
 	uint64_t worker[PLANE_MAX_WORKERS];
+	unsigned next; /* worker, to be asked first */
 };
 
 /* Those of ports alone, at most `max`; each is told once. Waits for nobody. */

@@ -53,6 +53,7 @@ struct plane {
 	bool no_slots;
 	unsigned n_come; /* flows that come into a NIC while its flows are counted */
 	struct fake_changes changes[FAKE_WORKERS];
+	bool flood; /* of one worker's flows there are more changes, however many were read */
 	/* told once */
 	struct fake_changes port_changes;
 	struct plane_flow flow; /* what is said of any flow beside its record */
@@ -322,6 +323,9 @@ int plane_changes(struct plane *plane, struct plane_changes *where, struct offlo
 	*n = plane_port_changes(plane, changes, max);
 	if (plane->silent)
 		return -ETIMEDOUT;
+	while (plane->flood && *n < max)
+		changes[(*n)++] = (struct offload_change){
+			.kind = CHANGE_FLOW, .key.version_wire = FLOW_KEY_VERSION_WIRE(4, 0)};
 	for (unsigned worker = 0; worker < FAKE_WORKERS; worker++) {
 		const struct fake_changes *ring = &plane->changes[worker];
 

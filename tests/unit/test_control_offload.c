@@ -314,6 +314,7 @@ static void test_events(void **state)
 	static const int sports[] = {1, 2, 3, 0, 4, 5};
 	struct scene *scene = *state;
 
+	scene_settle(scene);
 	add_change(&scene->plane.changes[0], 10, CHANGE_FLOW, 1);
 	add_change(&scene->plane.changes[0], 30, CHANGE_FLOW, 3);
 	add_change(&scene->plane.changes[0], 40, CHANGE_FLOW, 4);
@@ -333,6 +334,9 @@ static void test_events(void **state)
 		}
 		json_decref(lines);
 	}
+	/* whoever takes it: it is for the log, too */
+	assert_string_equal(
+		scene->note, "right: the port was stopped and started; its rules are gone");
 	/* what is told once is not lost to who asks while a worker does not answer */
 	add_change(&scene->plane.port_changes, 90, CHANGE_GHOST, 0);
 	scene->plane.silent = true;
@@ -474,6 +478,17 @@ static void test_many(void **state)
 	json_decref(lines);
 }
 
+/* Changes that are not wanted, however many come meanwhile, keep nobody waiting. */
+static void test_flood(void **state)
+{
+	struct scene *scene = *state;
+
+	add_change(&scene->plane.port_changes, 35, CHANGE_RESET, 0);
+	scene->plane.flood = true;
+	json_decref(
+		expect_lines(scene, "{\"ask\":\"offload events\",\"with\":{\"flows\":false}}", 1));
+}
+
 static void expect_sport(struct scene *scene, struct talker *talker, int sport)
 {
 	json_t *line = talker_line(scene, talker);
@@ -563,6 +578,7 @@ int main(void)
 		SCENE_TEST(test_event_line),
 		SCENE_TEST(test_told_once),
 		SCENE_TEST(test_many),
+		SCENE_TEST(test_flood),
 		SCENE_TEST(test_follow),
 		SCENE_TEST(test_filter),
 	};
