@@ -48,7 +48,7 @@ static int get_info(struct rte_eth_dev *dev, struct rte_eth_dev_info *info)
 	info->default_txportconf = info->default_rxportconf;
 	/* queues are not started and stopped one by one; what ethdev says of itself stays */
 	info->dev_capa = RTE_ETH_DEV_CAPA_FLOW_SHARED_OBJECT_KEEP;
-	if (port->args.profile.keeps_rules)
+	if (port->args.profile.keeps_rules == 1)
 		info->dev_capa |= RTE_ETH_DEV_CAPA_FLOW_RULE_KEEP;
 	info->switch_info.name = port->args.nic[0] != '\0' ? port->args.nic : port->name;
 	info->switch_info.domain_id = sim_nic_domain(port);

@@ -345,6 +345,7 @@ static void reset(struct provider *provider)
 {
 	struct async *async = async_of(provider);
 	bool keeps = answer_keeps_rules(async->port.id);
+	struct provider_why why;
 
 	for (uint32_t i = 0; i < async->n_places && !keeps; i++) {
 		struct place *place = &async->places[i];
@@ -355,6 +356,9 @@ static void reset(struct provider *provider)
 	if (!keeps)
 		async->n_left = 0;
 	remove_all(async, RESET_US);
+	/* it may keep them all the same: reset() of rte_flow_sync.c */
+	if (!keeps)
+		answer_flush(async->port.id, &why);
 	forget_all(async);
 }
 

@@ -242,9 +242,16 @@ static void forget_all(struct sync *sync)
 static void reset(struct provider *provider)
 {
 	struct sync *sync = sync_of(provider);
+	struct provider_why why;
 
+	/*
+	 * Who does not say that it keeps rules may have them all the same: an X710's driver brings back what was not
+	 * destroyed before the port was stopped (i40e_fdir.c, i40e_fdir_filter_restore()).
+	 */
 	if (answer_keeps_rules(sync->port.id))
 		remove_all(sync, UINT64_MAX);
+	else
+		answer_flush(sync->port.id, &why);
 	forget_all(sync);
 }
 

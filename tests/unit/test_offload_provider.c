@@ -287,15 +287,16 @@ static void dead_until_it_is_started_anew(void **state)
 	}
 }
 
-/* Rules that outlive a stop are taken away: nobody has a handle for them afterwards. */
+/* Rules that outlive a stop, as the port says or not, are taken away: nobody has a handle for them afterwards. */
 static void rules_that_stay_are_taken_away(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		struct provider_scene scene;
 		struct provider_why why;
 
-		open_case(&scene, &cases[i], ",flows=1,keep_rules=1");
+		open_case(&scene, &cases[i % 2],
+			i < 2 ? ",flows=1,keep_rules=1" : ",flows=1,keep_rules=2");
 		for (unsigned k = 0; k < 10; k++) {
 			struct offload_rule rule = scene_idle_rule(k);
 

@@ -253,7 +253,7 @@ static const struct word words[] = {
 	{"sync", OF_NIC, NUMBER(profile.sync, 0, 1)},
 	{"ranges", OF_NIC, NUMBER(profile.ranges, 0, 1)},
 	{"fate_needed", OF_NIC, NUMBER(profile.fate_needed, 0, 1)},
-	{"keep_rules", OF_NIC, NUMBER(profile.keeps_rules, 0, 1)},
+	{"keep_rules", OF_NIC, NUMBER(profile.keeps_rules, 0, 2)},
 	{"input_set", OF_NIC, take_input_set, 0, 0, 0, 0},
 	{"actions", OF_NIC, take_actions, 0, 0, 0, 0},
 	{"items", OF_NIC, take_items, 0, 0, 0, 0},

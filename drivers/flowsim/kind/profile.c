@@ -85,6 +85,7 @@ static const struct sim_profile profiles[] = {
 		.unsupported = EINVAL,
 		.quirks = SIM_QUIRK_FULL_ERRNO | SIM_QUIRK_BLAME | SIM_QUIRK_PACKET_TYPE,
 		.full_errno = ENOBUFS,
+		.keeps_rules = 2,
 	},
 	{
 		.name = "x710",
@@ -104,6 +105,7 @@ static const struct sim_profile profiles[] = {
 		.unsupported = EINVAL,
 		.quirks = SIM_QUIRK_FULL_ERRNO | SIM_QUIRK_BLAME | SIM_QUIRK_PACKET_TYPE,
 		.full_errno = ENOBUFS,
+		.keeps_rules = 2,
 	},
 	{
 		.name = "tiny",

@@ -67,7 +67,7 @@ struct sim_profile {
 	uint32_t quirks;
 	int full_errno;	  /* positive */
 	bool thread_safe; /* RTE_ETH_DEV_FLOW_OPS_THREAD_SAFE */
-	bool keeps_rules; /* RTE_ETH_DEV_CAPA_FLOW_RULE_KEEP over a restart */
+	uint8_t keeps_rules; /* over a restart; 1: RTE_ETH_DEV_CAPA_FLOW_RULE_KEEP says so, 2: nobody does */
 };
 
 /* NULL when there is no such profile; "ideal" is always there. Names: sim_profile_name(i), NULL ends. */
