@@ -137,8 +137,9 @@ static void inserted(const struct agent_at *at, const struct installer_answer *a
 		agent_count_soon(at, AGENT_DOUBT_US);
 	agent_move(at, OFFLOAD_ACCEPTED, at->side->reason,
 		(uint32_t)(at->agent->now_us - at->side->queued_us));
+	/* what lives on was seen to close meanwhile: agent_full_saw() */
 	if (at->record == NULL || at->side->remove)
-		agent_leave(at, OFFLOAD_ENDED);
+		agent_leave(at, at->record == NULL ? OFFLOAD_ENDED : OFFLOAD_CLOSING);
 }
 
 /* What a flow is told to have in software, after it left for this reason. */

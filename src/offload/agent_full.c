@@ -175,10 +175,12 @@ static void look_at_rate(const struct agent_at *at, struct agent_full_side *side
 	if (side->looked_us < of->rate.us || side->looked_us - of->rate.us < AGENT_SECOND_US)
 		return;
 	agent_look_at_rate(at, side->looked_us);
-	if (2 * (uint64_t)of->rate.value < rate_of_pps(at->agent->config.threshold))
+	if (2 * (uint64_t)of->rate.value < rate_of_pps(at->agent->config.threshold)) {
 		agent_leave(at, OFFLOAD_SLOWED);
-	else if (at->agent->now_us - of->since_us >= 10 * AGENT_SECOND_US)
+	} else if (at->agent->now_us - of->since_us >= 10 * AGENT_SECOND_US) {
 		side->failures = 0;
+		offload_set_back_off(at->record, at->port % 2, 0);
+	}
 }
 
 bool agent_full_look(const struct agent_at *at)

@@ -192,6 +192,7 @@ static void look(struct agent *agent, unsigned port, uint32_t slot)
 		break;
 	case OFFLOAD_INSTALLING:
 		look_for_late(&at);
+		agent_full_look_leaving(&at);
 		break;
 	case OFFLOAD_SUSPECT:
 	case OFFLOAD_ACCEPTED:

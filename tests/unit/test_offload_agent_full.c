@@ -224,6 +224,66 @@ static void connections_are_established_first(void **state)
 	agent_scene_end(&scene);
 }
 
+/* A FIN while the rule is on its way: it leaves for that, and the flow, which lives on, says so. */
+static void a_fin_meanwhile_is_why_it_leaves(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	begin(&scene, 0);
+	uint32_t flow = agent_flow(&scene, IPPROTO_TCP, 1);
+
+	agent_record(&scene, flow)->state = FLOW_ESTABLISHED;
+	atomic_store(&agent_nics[0].shut, true);
+	agent_sample(scene.agent, flow, 0, 0);
+	agent_until(&scene, agent_state(&scene, flow, 0) == OFFLOAD_INSTALLING);
+	segment(&scene, flow, 0, TCP_FIN | TCP_ACK);
+	assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_INSTALLING);
+	atomic_store(&agent_nics[0].shut, false);
+	agent_until(&scene, agent_state(&scene, flow, 0) == OFFLOAD_SOFTWARE);
+	assert_int_equal(agent_record(&scene, flow)->reason[0], OFFLOAD_CLOSING);
+	agent_scene_end(&scene);
+}
+
+/* The report of a flow that ended while its rule was on its way waits for that, but not for ever. */
+static void a_report_does_not_wait_for_a_driver_that_hangs(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	begin(&scene, 0);
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+	atomic_store(&agent_nics[0].shut, true);
+	agent_sample(scene.agent, flow, 0, 0);
+	agent_until(&scene, agent_state(&scene, flow, 0) == OFFLOAD_INSTALLING);
+	agent_end(&scene, flow);
+	assert_int_equal(scene.agent->n_held, 1);
+	agent_pass_ms(&scene, 6000);
+	assert_int_equal(scene.n_released, 1);
+	assert_true(scene.released.offload.estimated);
+	atomic_store(&agent_nics[0].shut, false);
+	agent_until(&scene, scene.agent->wire[0].slots.n_used == 0);
+	agent_scene_end(&scene);
+}
+
+/* Who was whole in the NIC for long waits no longer than anybody else when it falls out. */
+static void long_stays_forget_refusals(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	begin(&scene, 0);
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+	prove(&scene, flow, 0, 0);
+	offload_set_back_off(agent_record(&scene, flow), 0, 8);
+	for (unsigned i = 1; i <= 40; i++)
+		count(&scene, 0, 1000 * i);
+	assert_int_equal(offload_back_off(agent_record(&scene, flow), 0), 0);
+	agent_scene_end(&scene);
+}
+
 /* A FIN at one side: both leave, and the flow is not asked in as a whole again. */
 static void what_ends_brings_it_back(void **state)
 {
@@ -442,6 +502,9 @@ static void slow_flows_leave(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_report_does_not_wait_for_a_driver_that_hangs),
+		cmocka_unit_test(long_stays_forget_refusals),
+		cmocka_unit_test(a_fin_meanwhile_is_why_it_leaves),
 		cmocka_unit_test(what_it_counts_is_credited),
 		cmocka_unit_test(of_many_each_is_read_less_often),
 		cmocka_unit_test(new_flows_are_read_often),
