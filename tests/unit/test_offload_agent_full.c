@@ -284,6 +284,30 @@ static void long_stays_forget_refusals(void **state)
 	agent_scene_end(&scene);
 }
 
+/* What a limit of ours sends back the card has not refused: as a whole it is asked for again. */
+static void a_limit_is_no_refusal(void **state)
+{
+	const struct agent_scene as = {.full = true, .limit = 1};
+	struct agent_scene scene;
+
+	(void)state;
+	agent_scene_begin_as(&scene, SLOTS, false, &as);
+	uint32_t first = agent_flow(&scene, IPPROTO_UDP, 1);
+	uint32_t second = agent_flow(&scene, IPPROTO_UDP, 2);
+
+	prove(&scene, first, 0, 0);
+	agent_ask_in(&scene, second, 0, 0);
+	assert_int_equal(agent_state(&scene, second, 0), OFFLOAD_SOFTWARE);
+	agent_end(&scene, first);
+	agent_until(&scene, atomic_load(&agent_nics[0].n_rules) == 0);
+	agent_pass_ms(&scene, 1000);
+	agent_ask_in(&scene, second, 0, 0);
+	assert_int_equal(agent_state(&scene, second, 0), OFFLOAD_ACCEPTED);
+	assert_int_equal(asked(0, PROVIDER_FORWARDS), 2);
+	assert_int_equal(asked(0, PROVIDER_MARKS), 0);
+	agent_scene_end(&scene);
+}
+
 /* A FIN at one side: both leave, and the flow is not asked in as a whole again. */
 static void what_ends_brings_it_back(void **state)
 {
@@ -502,6 +526,7 @@ static void slow_flows_leave(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_limit_is_no_refusal),
 		cmocka_unit_test(a_report_does_not_wait_for_a_driver_that_hangs),
 		cmocka_unit_test(long_stays_forget_refusals),
 		cmocka_unit_test(a_fin_meanwhile_is_why_it_leaves),
