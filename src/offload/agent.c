@@ -121,12 +121,8 @@ static void inserted(const struct agent_at *at, const struct installer_answer *a
 		agent_move(at, at->record != NULL && !is_limit ? OFFLOAD_REFUSED : OFFLOAD_SOFTWARE,
 			answer->reason, 0);
 		at->agent->port[at->port].counters.refused += answer->reason >= OFFLOAD_REFUSALS;
-		/* what the installer says by itself is nothing that the card cannot */
-		if (agent_is_full(at->side) &&
-			(answer->reason >= OFFLOAD_REFUSALS || answer->result == -EOPNOTSUPP))
-			agent_full_refused(at);
-		else if (agent_is_full(at->side))
-			agent_full_settle(at);
+		if (agent_is_full(at->side))
+			agent_full_refused(at, answer);
 		if (at->record != NULL && answer->result == -EOPNOTSUPP && !agent_is_full(at->side))
 			offload_set_back_off(at->record, at->port % 2, OFFLOAD_NEVER);
 		else

@@ -120,9 +120,11 @@ void agent_full_failed(const struct agent_at *at)
 		side->failures++;
 }
 
-void agent_full_refused(const struct agent_at *at)
+void agent_full_refused(const struct agent_at *at, const struct installer_answer *answer)
 {
-	agent_full_failed(at);
+	/* what the installer says by itself is nothing that the card cannot */
+	if (answer->reason >= OFFLOAD_REFUSALS || answer->result == -EOPNOTSUPP)
+		agent_full_failed(at);
 	agent_full_settle(at);
 }
 

@@ -118,7 +118,7 @@ enum provider_deed agent_full_choose(const struct agent_at *at);
 /* Where the side's deed says so: the rule was asked for; accepted; not accepted. */
 void agent_full_begin(const struct agent_at *at);
 void agent_full_accepted(const struct agent_at *at);
-void agent_full_refused(const struct agent_at *at);
+void agent_full_refused(const struct agent_at *at, const struct installer_answer *answer);
 /* Its counter was read, or not. */
 void agent_full_counted(const struct agent_at *at, const struct installer_answer *answer);
 /* The rule is gone; before the side is in software. */

@@ -101,9 +101,11 @@ struct installer {
 	uint32_t n_orphans, orphan; /* places that have one, and where the next look begins */
 	uint64_t orphans_us;	    /* when they are taken back again */
 	bool stalled;
-	bool down;  /* a restart failed: nothing comes by the port until one does not */
-	bool holds; /* begins nothing until nothing is under way, */
-	uint64_t holds_us, hold_us;			    /* since then, for so long at most */
+	bool down; /* a restart failed: nothing comes by the port until one does not */
+
+	bool holds;		    /* begins nothing until nothing is under way, */
+	uint64_t holds_us, hold_us; /* since then, for so long at most */
+
 	struct provider_abilities told[INSTALLER_TOLD + 1]; /* the last one is never told */
 	unsigned n_told, n_trials;
 	uint64_t looked_us;

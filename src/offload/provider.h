@@ -207,5 +207,5 @@ bool provider_next_shape(struct provider *provider, enum provider_kind kind);
  * `why`: rules may be there. As after provider_reset() no answer will come of what was under way.
  */
 int provider_flush(struct provider *provider, struct provider_why *why);
-/* The port was stopped and started: no rule is there any more, no answer will come. */
+/* The port was stopped and started: what it kept of rules goes, and no answer will come. */
 void provider_reset(struct provider *provider);
