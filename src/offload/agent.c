@@ -27,6 +27,7 @@ int agent_create(struct agent **out, const struct agent_config *config)
 	if (agent == NULL)
 		return -ENOMEM;
 	agent->config = *config;
+	agent->next = agent;
 	for (unsigned i = 0; i < config->n_ports; i++) {
 		agent->port[i].installer = config->installer[i];
 		agent->port[i].limit = FIRST_LIMIT;
@@ -39,6 +40,12 @@ int agent_create(struct agent **out, const struct agent_config *config)
 	}
 	*out = agent;
 	return 0;
+}
+
+void agent_introduce(struct agent *const *agents, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		agents[i]->next = agents[(i + 1) % n];
 }
 
 void agent_destroy(struct agent *agent)
@@ -90,6 +97,8 @@ void agent_slots_fini(struct agent_wire *wire)
 void agent_adopt(struct agent *agent, unsigned number, const struct agent_wire *wire)
 {
 	agent->wire[number] = *wire;
+	atomic_store_explicit(
+		&agent->adopted[number], &agent->wire[number].slots, memory_order_release);
 }
 
 /* Nobody's place is in front of a slow NIC for long: a busier flow that comes later is to overtake it. */

@@ -94,9 +94,10 @@ struct agent_counters {
 	uint64_t refused;				     /* by the driver */
 	uint64_t displaced;				     /* out of the queue */
 	uint64_t no_slot;
-	uint64_t stalled;		      /* inserts and deletes whose answer was late */
-	uint64_t strangers;		      /* marked packets that were not whom the mark names */
-	uint64_t ghosts;		      /* of those, marks that this run has not in force */
+	uint64_t stalled;   /* inserts and deletes whose answer was late */
+	uint64_t strangers; /* marked packets that were not whom the mark names */
+	uint64_t
+		ghosts; /* of those, marks that this worker has not in force, and no other gave last */
 	uint64_t forwarded, forwarded_bytes;  /* by the NIC alone, as far as it was told */
 	uint64_t unaccounted;		      /* of these, packets that are in no record */
 	uint64_t fell_out[OFFLOAD_N_REASONS]; /* what the audit took out, by reason */
@@ -178,10 +179,15 @@ struct agent {
 	uint32_t n_held;	   /* reports that wait for the NIC's last numbers */
 	/* a bit for each wire for whose slots there was no memory: by who makes them, of any thread */
 	_Atomic uint16_t without_slots;
+	/* the next worker's, round and round; of those others nothing is read but `adopted` and what it leads to */
+	const struct agent *next;
+	_Atomic(const struct slots *) adopted[AGENT_MAX_PORTS / 2]; /* NULL: not yet */
 };
 
 /* 0 or -ENOMEM. */
 int agent_create(struct agent **agent, const struct agent_config *config);
+/* They are of one plane's workers: a mark that one gave is no ghost to the others. Before any of them runs. */
+void agent_introduce(struct agent *const *agents, unsigned n);
 /*
  * Makes the slots of a wire, with marks that its ports take: with a thread of the caller's, while the worker
  * goes on. agent_adopt() hands them to the agent, on the worker's thread; from then on flows go to the NIC.
@@ -191,7 +197,7 @@ int agent_slots_init(struct agent_wire *wire, const struct agent_config *config,
 void agent_slots_fini(struct agent_wire *wire);
 void agent_adopt(struct agent *agent, unsigned number, const struct agent_wire *wire);
 
-/* Accepts NULL. The installers have stopped, or were never asked. */
+/* Accepts NULL. The installers have stopped, or were never asked; so has every worker that it was introduced to. */
 void agent_destroy(struct agent *agent);
 
 /* The record of a marked packet that arrived at `port`; FLOW_NONE: the mark names nobody. To be verified. */

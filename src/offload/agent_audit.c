@@ -166,12 +166,25 @@ static void look_at_ghost(
 	look_at_stale(at, &port->ghost, from);
 }
 
+/* A mark of another worker's flow, or of one that it had until lately. */
+static bool is_of_other(const struct agent *agent, unsigned port, uint32_t mark)
+{
+	for (const struct agent *other = agent->next; other != agent; other = other->next) {
+		const struct slots *slots = atomic_load_explicit(
+			&other->adopted[agent_wire_of(port)], memory_order_acquire);
+
+		if (slots != NULL && slots_gave(slots, mark))
+			return true;
+	}
+	return false;
+}
+
 void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t position,
 	const struct packet_info *info)
 {
 	struct agent_port *at_port = &agent->port[port];
 	const struct slots *slots = &agent->wire[agent_wire_of(port)].slots;
-	const bool ghost = !slots_is_given(slots, mark);
+	const bool ghost = !slots_is_given(slots, mark) && !is_of_other(agent, port, mark);
 
 	at_port->counters.strangers++;
 	if (ghost) {

@@ -322,7 +322,8 @@ uint32_t slots_take(struct slots *slots, const struct flow_key *key, uint32_t po
 		slots->newest[number] = slot;
 	else
 		slots->positions[number] = position;
-	slots->generations[number] = (uint16_t)generation;
+	/* read by others: slots_gave() */
+	__atomic_store_n(&slots->generations[number], (uint16_t)generation, __ATOMIC_RELAXED);
 	slots->tags[number] = (uint16_t)(SLOT_GIVEN | generation << SLOT_FORM_BITS |
 					 (key->proto == IPPROTO_TCP ? SLOT_TCP : 0));
 	slots->n_used++;
@@ -438,4 +439,12 @@ bool slots_is_given(const struct slots *slots, uint32_t mark)
 	uint32_t slot = slots_of_mark(slots, mark);
 
 	return slot != SLOT_NONE && is_in_force(slots, &slots->slots[slot]);
+}
+
+bool slots_gave(const struct slots *slots, uint32_t mark)
+{
+	const uint32_t number = slots_number(slots, mark);
+
+	return number != SLOT_NONE && __atomic_load_n(&slots->generations[number],
+					      __ATOMIC_RELAXED) == mark >> slots->number_bits;
 }

@@ -20,7 +20,7 @@
  * What a marked packet reads is two bytes, on lines of their own that change only here. Nothing here knows
  * states; of struct slot the agent fills what is not slots.c's own.
  *
- * One thread, the worker. No global state.
+ * One thread, the worker, but for slots_gave(). No global state.
  */
 
 #include <assert.h>
@@ -180,6 +180,12 @@ static inline uint32_t slots_mark(const struct slots *slots, uint32_t slot)
 
 /* Whether packets may have that mark from this run's rules: from slots_take() until it has drained. */
 bool slots_is_given(const struct slots *slots, uint32_t mark);
+
+/*
+ * Whether it is the mark that its number, one of this worker's, was given last. May be asked by any thread, from when it
+ * is told of these slots until they are gone.
+ */
+bool slots_gave(const struct slots *slots, uint32_t mark);
 
 /* The number that rules are kept under by the provider (their place), the same for all of the wire. */
 static inline uint32_t slots_place(const struct slots *slots, uint32_t slot)

@@ -109,6 +109,15 @@ static int make_agent(struct plane *plane, unsigned worker)
 	return agent_create(&station->worker.agent, &config);
 }
 
+static void introduce_agents(struct plane *plane)
+{
+	struct agent *agents[PLANE_MAX_WORKERS];
+
+	for (unsigned i = 0; i < plane->config.n_workers; i++)
+		agents[i] = plane_shard_station(plane, i)->worker.agent;
+	agent_introduce(agents, plane->config.n_workers);
+}
+
 int plane_offload_make(struct plane *plane, struct error *error)
 {
 	int ret = 0;
@@ -129,7 +138,10 @@ int plane_offload_make(struct plane *plane, struct error *error)
 		return ret;
 	for (unsigned i = 0; ret == 0 && i < plane->config.n_workers; i++)
 		ret = make_agent(plane, i);
-	return ret == 0 ? 0 : error_set(error, ret, "no memory for what is offloaded");
+	if (ret < 0)
+		return error_set(error, ret, "no memory for what is offloaded");
+	introduce_agents(plane);
+	return 0;
 }
 
 void plane_offload_stop(struct plane *plane)

@@ -32,6 +32,15 @@ static inline struct agent_scene *crowd_scene(struct crowd *crowd, unsigned flow
 	return &crowd->scene[flow % crowd->n_workers];
 }
 
+static inline void crowd_introduce(struct crowd *crowd)
+{
+	struct agent *agents[CROWD_MAX_WORKERS];
+
+	for (unsigned i = 0; i < crowd->n_workers; i++)
+		agents[i] = crowd->scene[i].agent;
+	agent_introduce(agents, crowd->n_workers);
+}
+
 /* A hundred packets a second, two hundred, ... */
 static inline void crowd_begin(struct crowd *crowd, unsigned n_workers, unsigned room)
 {
@@ -44,6 +53,7 @@ static inline void crowd_begin(struct crowd *crowd, unsigned n_workers, unsigned
 		crowd->scene[i].agent->config.threshold = 1;
 		crowd->scene[i].agent->config.min_packets = 4;
 	}
+	crowd_introduce(crowd);
 	atomic_store(&crowd_nic()->room, room);
 	for (unsigned i = 0; i < CROWD_FLOWS; i++) {
 		struct agent_scene *scene = crowd_scene(crowd, i);

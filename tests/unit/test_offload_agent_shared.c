@@ -124,6 +124,43 @@ static void nobody_waits_for_what_stays(void **state)
 	crowd_end(&crowd);
 }
 
+/* So many strangers came to the first worker, and so many of them were ghosts. */
+static void assert_strangers(struct crowd *crowd, unsigned strangers, unsigned ghosts)
+{
+	const struct agent_counters *counters = &crowd->scene[0].agent->port[0].counters;
+
+	assert_int_equal(counters->strangers, strangers);
+	assert_int_equal(counters->ghosts, ghosts);
+}
+
+/* A wrong mark that the second worker gave comes to the first: whoever gave it is of this run. */
+static void marks_of_the_other_are_no_ghosts(void **state)
+{
+	struct crowd crowd;
+
+	(void)state;
+	crowd_begin(&crowd, WORKERS, CROWD_FLOWS);
+	struct agent_scene *first = &crowd.scene[0], *second = &crowd.scene[1];
+	const uint32_t generation = UINT32_C(1) << first->agent->wire[0].slots.number_bits;
+
+	/* all flows are asked in at once */
+	second->agent->config.threshold = 0;
+	second->agent->config.min_packets = 1;
+	agent_prove(second, crowd.flow[1], 0, 0);
+	const uint32_t mark = agent_mark(second, crowd.flow[1]);
+
+	agent_packet_with(first, crowd.flow[0], 0, 0, mark);
+	assert_strangers(&crowd, 1, 0);
+	/* one that nobody gave */
+	agent_packet_with(first, crowd.flow[0], 0, 0, mark + generation);
+	assert_strangers(&crowd, 2, 1);
+	/* its rule may be at work for a while after its flow */
+	agent_end(second, crowd.flow[1]);
+	agent_packet_with(first, crowd.flow[0], 0, 0, mark);
+	assert_strangers(&crowd, 3, 1);
+	crowd_end(&crowd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +168,7 @@ int main(void)
 		cmocka_unit_test(both_have_their_busiest),
 		cmocka_unit_test(one_place_is_made_for_one),
 		cmocka_unit_test(nobody_waits_for_what_stays),
+		cmocka_unit_test(marks_of_the_other_are_no_ghosts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
