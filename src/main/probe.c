@@ -280,8 +280,10 @@ static void run_children(struct probe *probe)
 		if (words[0] == '\0' || probe->late || interrupted || !was_at_cell(probe))
 			break;
 		/* rules of a vdev are gone with its process, those of a card perhaps not */
-		if (probe->options.device.kind == PORT_DEVICE_PCI)
+		if (probe->options.device.kind == PORT_DEVICE_PCI) {
 			probe->lost += probe->rules;
+			probe->rules = 0;
+		}
 		/* the next one goes on behind that cell */
 		lost = probe_json_lost((unsigned)n_cells(probe), words);
 		if (lost != NULL)
