@@ -34,7 +34,7 @@ int direct_create(struct direct **out, const struct hash_secret *secret, bool wa
 	direct->turn = 0;
 	direct->waits = false;
 	direct->unwatched = false;
-	direct->last_form = 0;
+	direct->last_tcp = false;
 	direct->mixed = false;
 	for (unsigned i = 0; i < RTE_DIM(direct->burst); i++)
 		for (unsigned j = 0; j < STATION_BURST; j++) {

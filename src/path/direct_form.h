@@ -19,17 +19,24 @@
 #define MARK_LEAST (MARK_UPPER_OFFSET + TCP_LENGTH)
 
 /*
- * The form of a mark's packets: the bits that offload/slots.h has for it, where they say how far from the first
- * what is expected of such packets lies (mark_forms()).
+ * What a mark leads to, in one word: a record, and in the lowest bits of its address, which are zeros, the form of its
+ * packets (SLOT_FORM).
  */
-#define MARK_FORM_SHIFT 7
-#define MARK_TCP (SLOT_TCP << MARK_FORM_SHIFT)
+static __rte_always_inline uintptr_t mark_target(const struct flow_record *record, uint64_t form)
+{
+	static_assert(_Alignof(struct flow_record) > SLOT_FORM, "there are such bits");
+	return (uintptr_t)record + form;
+}
+
+static __rte_always_inline struct flow_record *mark_record(uintptr_t target)
+{
+	return (struct flow_record *)(target & ~(uintptr_t)SLOT_FORM);
+}
 
 /* What packets of a burst are compared with, beside their records. */
 struct mark_burst {
 	const struct mark_expect *expect; /* of the side that they came in by */
 	const void *cares;		  /* the same */
-	unsigned from_shift;		  /* to the end that they come from, in a form */
 	unsigned side;
 	uint64_t now_us; /* 48 bits */
 };
@@ -45,21 +52,21 @@ struct mark_burst {
 #define MARK_PROVEN (OFFLOAD_PROVEN << 8 | OFFLOAD_PROVEN << (8 + OFFLOAD_STATE_BITS))
 
 /* Is the packet a common one, and of the protocol that its mark says? */
-static __rte_always_inline bool mark_is_common(const uint8_t *frame, uintptr_t form)
+static __rte_always_inline bool mark_is_common(const uint8_t *frame, uintptr_t target)
 {
 	uint32_t type = load_be32(frame + 12) >> 8; /* and IP's version and header length */
 	uint32_t fragment = load_be16(frame + 20) & 0x3fff;
-	uint32_t proto = form & MARK_TCP ? IPPROTO_TCP : IPPROTO_UDP;
+	uint32_t proto = target & SLOT_TCP ? IPPROTO_TCP : IPPROTO_UDP;
 
 	return ((type ^ 0x080045) | fragment | (proto ^ frame[MARK_IPV4_OFFSET + 9])) == 0;
 }
 
 /* Of common packets. */
 static __rte_always_inline bool mark_is_settled(
-	const struct mark_burst *burst, const struct flow_record *record, uintptr_t form)
+	const struct mark_burst *burst, const struct flow_record *record, uintptr_t target)
 {
 	unsigned status = (unsigned)(record->status >> MARK_STATUS_SHIFT);
-	unsigned want = form & MARK_TCP ? MARK_SETTLED_TCP : MARK_SETTLED_UDP;
+	unsigned want = target & SLOT_TCP ? MARK_SETTLED_TCP : MARK_SETTLED_UDP;
 
 	return ((status ^ (want | MARK_PROVEN)) & MARK_SETTLED_CARES(burst->side)) == 0;
 }
@@ -74,8 +81,7 @@ static __rte_always_inline bool mark_is_settled(
  */
 struct mark_form {
 	uint16_t take[16];
-	uint16_t want[15];
-	uint16_t from; /* the end that the packet comes from: nobody cares for it there */
+	uint16_t want[16];
 	struct tcp_places places;
 } __attribute__((aligned(64)));
 
@@ -85,7 +91,7 @@ struct mark_form {
 		 16 + (from), 17 - (from), 20, 20, 20},                                           \
 		{0x0008, 0x0045, 0, (proto) | 4 << 12, 0, (proto) << 8, (settled) | MARK_PROVEN,  \
 			0, 0, 0, 0, 0, 0, 0, 0},                                                  \
-		from, TCP_PLACES_##from}
+		TCP_PLACES_##from}
 
 /* Of a header: type, version and length, fragment, protocol, addresses and ports. */
 static const uint16_t mark_header[16] __attribute__((aligned(32))) = {0xffff, 0x00ff, 0, 0, 0xff3f,
@@ -107,8 +113,7 @@ static const uint16_t mark_cares[OFFLOAD_SIDES][16]
  */
 struct mark_form {
 	uint8_t take[32];
-	uint8_t want[30];
-	uint16_t from; /* the end that the packet comes from: nobody cares for it there */
+	uint8_t want[32];
 	struct tcp_places places;
 } __attribute__((aligned(64)));
 
@@ -121,7 +126,7 @@ struct mark_form {
 		 MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO},                                      \
 		{((settled) | MARK_PROVEN) & 0xff, ((settled) | MARK_PROVEN) >> 8, 0x08, 0x00,     \
 			0x45, 0, 0, 0, 0, 0, 0, 0, 0, (proto), (proto), 4 << 4},                   \
-		from, TCP_PLACES_##from}
+		TCP_PLACES_##from}
 
 /* Of a header: type, version and length, fragment, protocol, addresses and ports. */
 static const uint8_t mark_header[32]
@@ -164,7 +169,7 @@ static const uint8_t mark_cares[OFFLOAD_SIDES][32]
 static const struct mark_expect {
 	struct mark_form form[1 << SLOT_FORM_BITS];
 	uint32_t tcp_headers[UINT8_MAX + 1];
-} mark_expects[OFFLOAD_SIDES] __attribute__((aligned(1 << (MARK_FORM_SHIFT + SLOT_FORM_BITS)))) = {
+} mark_expects[OFFLOAD_SIDES] = {
 	{{MARK_UDP_FORM(0), MARK_UDP_FORM(1), MARK_UDP_FORM(0), MARK_UDP_FORM(1), MARK_TCP_FORM(0),
 		 MARK_TCP_FORM(1), MARK_TCP_FORM(0), MARK_TCP_FORM(1)},
 		MARK_ALL_HEADERS},
@@ -173,24 +178,18 @@ static const struct mark_expect {
 		MARK_ALL_HEADERS},
 };
 
-static_assert(sizeof(struct mark_form) == 1 << MARK_FORM_SHIFT, "a form's place, by its bits");
-
-static __rte_always_inline const struct mark_form *mark_expected(uintptr_t form)
+static __rte_always_inline const struct mark_form *mark_expected(
+	const struct mark_burst *burst, uintptr_t target)
 {
-	return (const struct mark_form *)form;
+	return &burst->expect->form[target & SLOT_FORM];
 }
 
 #endif
 
-/* The end that packets of a form come from. */
-static __rte_always_inline uintptr_t mark_from(const struct mark_burst *burst, uintptr_t form)
+/* The end that packets of a target come from. */
+static __rte_always_inline uintptr_t mark_from(const struct mark_burst *burst, uintptr_t target)
 {
-#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
-	(void)burst;
-	return mark_expected(form)->from;
-#else
-	return form >> burst->from_shift & 1;
-#endif
+	return target >> burst->side & 1;
 }
 
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX512
@@ -200,9 +199,9 @@ static __rte_always_inline uintptr_t mark_from(const struct mark_burst *burst, u
  * IPv4 address is zeros. The record is read in the pieces that it is written in.
  */
 static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
-	const struct flow_record *record, const uint8_t *frame, uintptr_t form)
+	const struct flow_record *record, const uint8_t *frame, uintptr_t target)
 {
-	const struct mark_form *expected = mark_expected(form);
+	const struct mark_form *expected = mark_expected(burst, target);
 	__m256i addresses = _mm256_loadu_si256((const void *)record->key.addr);
 	__m128i rest = _mm_insert_epi16(_mm_loadl_epi64((const void *)record->key.port),
 		(short)(record->status >> MARK_STATUS_SHIFT), 7);
@@ -221,9 +220,9 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 
 /* The same. */
 static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
-	const struct flow_record *record, const uint8_t *frame, uintptr_t form)
+	const struct flow_record *record, const uint8_t *frame, uintptr_t target)
 {
-	const struct mark_form *expected = mark_expected(form);
+	const struct mark_form *expected = mark_expected(burst, target);
 	__m128i rest = _mm_loadl_epi64((const void *)record->key.port);
 	__m128i addresses = _mm_insert_epi32(_mm_cvtsi32_si128((int)load_32(record->key.addr[0])),
 		(int)load_32(record->key.addr[1]), 1);
@@ -243,15 +242,15 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 #else
 
 static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
-	const struct flow_record *record, const uint8_t *frame, uintptr_t form)
+	const struct flow_record *record, const uint8_t *frame, uintptr_t target)
 {
 	const uint8_t *header = frame + MARK_IPV4_OFFSET;
-	const uintptr_t from = mark_from(burst, form);
+	const uintptr_t from = mark_from(burst, target);
 	uint32_t ports = load_32(header + IPV4_LENGTH);
 	uint32_t turn = (uint32_t)from << 4;
 	uint32_t both, tail;
 
-	if (unlikely(!mark_is_common(frame, form)))
+	if (unlikely(!mark_is_common(frame, target)))
 		return false;
 	memcpy(&both, &record->key.port[0], sizeof(both));
 	memcpy(&tail, &record->key.zone, sizeof(tail));
@@ -263,7 +262,7 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 	uint32_t dst = load_32(header + 16) ^ load_32(record->key.addr[!from]);
 
 	return ((src | dst | (ports ^ both) | ((tail ^ rest) & 0xf0ffffff)) == 0) &
-	       mark_is_settled(burst, record, form);
+	       mark_is_settled(burst, record, target);
 }
 
 #endif
@@ -276,23 +275,6 @@ static inline struct mark_burst mark_burst_of(unsigned port, uint64_t now_us)
 		.cares = mark_cares[port % 2],
 #endif
 		.side = port % 2,
-		.from_shift = MARK_FORM_SHIFT + port % 2,
 		.now_us = now_us & CLOCK_MAX_US,
 	};
-}
-
-/* The form without bits of packets that come in by a port. */
-static __rte_always_inline uintptr_t mark_forms(unsigned port)
-{
-#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
-	return (uintptr_t)mark_expects[port % 2].form;
-#else
-	(void)port;
-	return 0;
-#endif
-}
-
-static __rte_always_inline uintptr_t mark_form(uintptr_t forms, uint64_t bits)
-{
-	return forms + (bits << MARK_FORM_SHIFT);
 }

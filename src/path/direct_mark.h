@@ -24,14 +24,14 @@ static __rte_always_inline uint32_t mark_headers(const struct mark_burst *burst,
  * would take the registers from all others.
  */
 static __rte_always_inline bool mark_track(const struct mark_burst *burst,
-	struct flow_record *record, uintptr_t form, const uint8_t *ip, uint32_t length)
+	struct flow_record *record, uintptr_t target, const uint8_t *ip, uint32_t length)
 {
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX2
-	const struct tcp_places *places = &mark_expected(form)->places;
+	const struct tcp_places *places = &mark_expected(burst, target)->places;
 #else
-	const struct tcp_places *places = &tcp_places[mark_from(burst, form)];
+	const struct tcp_places *places = &tcp_places[mark_from(burst, target)];
 #endif
-	const uintptr_t from = mark_from(burst, form);
+	const uintptr_t from = mark_from(burst, target);
 	const uint8_t *header = ip + IPV4_LENGTH;
 	const uint8_t flags = header[13];
 	uint32_t payload;
@@ -51,9 +51,9 @@ static __rte_always_inline bool mark_track(const struct mark_burst *burst,
 #else
 
 static __rte_always_inline bool mark_track(const struct mark_burst *burst,
-	struct flow_record *record, uintptr_t form, const uint8_t *ip, uint32_t length)
+	struct flow_record *record, uintptr_t target, const uint8_t *ip, uint32_t length)
 {
-	const uintptr_t from = mark_from(burst, form);
+	const uintptr_t from = mark_from(burst, target);
 	const uint8_t *header = ip + IPV4_LENGTH;
 	const uint32_t header_length = (uint32_t)tcp_header_length(header);
 
@@ -75,14 +75,15 @@ static __rte_always_inline bool mark_track(const struct mark_burst *burst,
  * more to it.
  */
 static __rte_always_inline bool mark_account(const struct mark_burst *burst,
-	struct flow_record *record, uint32_t bytes, const uint8_t *frame, uintptr_t form, bool far)
+	struct flow_record *record, uint32_t bytes, const uint8_t *frame, uintptr_t target,
+	bool far)
 {
 	const uint8_t *header = frame + MARK_IPV4_OFFSET;
-	const uintptr_t from = mark_from(burst, form);
+	const uintptr_t from = mark_from(burst, target);
 	const uint32_t length = load_be16(header + 2);
 
-	if (form & MARK_TCP) {
-		if (unlikely(!mark_track(burst, record, form, header, length)))
+	if (target & SLOT_TCP) {
+		if (unlikely(!mark_track(burst, record, target, header, length)))
 			return false;
 	} else if (unlikely(length < IPV4_LENGTH + sizeof(uint32_t))) {
 		return false;
@@ -104,20 +105,21 @@ static __rte_always_inline bool mark_account(const struct mark_burst *burst,
 }
 
 /*
- * Accounts a packet whose mark names that record, if it is of the flow and nothing but counted. `trust`: it is
+ * Accounts a packet whose mark leads to that target, if it is of the flow and nothing but counted. `trust`: it is
  * not held against the record; `far`: see fetch_record(). Else false, with nothing changed.
  */
-static __rte_always_inline bool mark_packet(const struct mark_burst *burst,
-	struct flow_record *record, uintptr_t form, const struct rte_mbuf *packet, bool trust,
-	bool far)
+static __rte_always_inline bool mark_packet(const struct mark_burst *burst, uintptr_t target,
+	const struct rte_mbuf *packet, bool trust, bool far)
 {
+	struct flow_record *record = mark_record(target);
 	const uint8_t *frame = rte_pktmbuf_mtod(packet, const uint8_t *);
 
 	/* frames are 60 bytes at least */
 	if (unlikely(packet->data_len < MARK_LEAST))
 		return false;
-	if (trust ? unlikely(!mark_is_common(frame, form) || !mark_is_settled(burst, record, form))
-		  : unlikely(!mark_fits(burst, record, frame, form)))
+	if (trust ? unlikely(!mark_is_common(frame, target) ||
+			     !mark_is_settled(burst, record, target))
+		  : unlikely(!mark_fits(burst, record, frame, target)))
 		return false;
-	return likely(mark_account(burst, record, packet->pkt_len, frame, form, far));
+	return likely(mark_account(burst, record, packet->pkt_len, frame, target, far));
 }

@@ -24,9 +24,8 @@ struct direct_burst {
 	unsigned n_row;
 	uint8_t place[STATION_BURST];
 	struct rte_mbuf *row[STATION_BURST];
-	/* what the mark leads to: the record, direct_nobody where there is none, and the packets' form (direct_form.h) */
-	struct flow_record *record[STATION_BURST];
-	uintptr_t form[STATION_BURST];
+	/* what the mark leads to (direct_form.h); direct_nobody where there is no record */
+	uintptr_t target[STATION_BURST];
 };
 
 /* The walk, compiled for one SIMD level. */
@@ -43,9 +42,8 @@ struct direct {
 	bool waits;    /* the other one is to be finished */
 	/* with offload: the one that waits went the way without (direct_watch.c) */
 	bool unwatched;
-	/* what the last packet with a mark was like (direct_mark.h); 0: it is not known */
-	uintptr_t last_form;
-	bool mixed; /* the last burst that was sorted had packets with and without marks */
+	bool last_tcp; /* the last packet with a mark was of TCP, as the next ones may be */
+	bool mixed;    /* the last burst that was sorted had packets with and without marks */
 	struct direct_burst burst[2];
 };
 

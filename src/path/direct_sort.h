@@ -23,7 +23,6 @@ static __rte_always_inline unsigned fetch_each(const struct slots *of, struct fl
 	const struct slots slots = *of;
 	const uint16_t *tags = slots_tags(&slots);
 	struct flow_record *records = first - slots.first_number;
-	const uintptr_t forms = mark_forms(burst->rx->port);
 	uint64_t bytes = 0;
 	unsigned i;
 
@@ -33,16 +32,15 @@ static __rte_always_inline unsigned fetch_each(const struct slots *of, struct fl
 		const struct rte_mbuf *packet = burst->packet[i];
 		const uint32_t mark = judge_mark(packet);
 		const uint32_t number = mark & ((UINT32_C(1) << slots.number_bits) - 1);
-		const uint64_t bits = slots_form(&slots, tags[number], mark);
+		const uint64_t form = slots_form(&slots, tags[number], mark);
 
-		if (unlikely(!judge_has_mark(packet)) || unlikely(bits > SLOT_FORM))
+		if (unlikely(!judge_has_mark(packet)) || unlikely(form > SLOT_FORM))
 			break;
 		struct flow_record *record =
 			positions == NULL ? &records[number]
 					  : &first[positions[number - slots.first_number]];
 
-		burst->record[i] = record;
-		burst->form[i] = mark_form(forms, bits);
+		burst->target[i] = mark_target(record, form);
 		rte_prefetch0(rte_pktmbuf_mtod(packet, const void *));
 		fetch_record(record, both, far);
 		bytes += packet->pkt_len;
@@ -77,7 +75,7 @@ static inline unsigned fetch_front(
 {
 	const struct slots *slots = &station->worker.agent->wire[burst->rx->port / 2].slots;
 	struct flow_record *first = station->worker.shard->table.records;
-	const bool both = station->direct->last_form & MARK_TCP;
+	const bool both = station->direct->last_tcp;
 	unsigned fetched;
 
 	if (slots->tags == NULL)
@@ -88,7 +86,7 @@ static inline unsigned fetch_front(
 		fetched = far ? fetch_far(slots, first, burst, n)
 			      : fetch_near(slots, first, burst, n, both);
 	if (fetched != 0)
-		station->direct->last_form = burst->form[fetched - 1];
+		station->direct->last_tcp = burst->target[fetched - 1] & SLOT_TCP;
 	return fetched;
 }
 
@@ -108,9 +106,8 @@ static __rte_always_inline void resolve_all(
 {
 	const struct slots slots = station->worker.agent->wire[burst->rx->port / 2].slots;
 	struct flow_record *const records = station->worker.shard->table.records;
-	const uintptr_t forms = mark_forms(burst->rx->port);
 	uint64_t left = burst->n == 0 ? 0 : burst->marked & UINT64_MAX >> (64 - burst->n);
-	uintptr_t form = 0;
+	uintptr_t target = 0;
 	unsigned n = begin;
 
 	if (left >> begin == 0) {
@@ -120,20 +117,19 @@ static __rte_always_inline void resolve_all(
 	for (left &= UINT64_MAX << begin; left != 0; left &= left - 1) {
 		const unsigned i = (unsigned)__builtin_ctzll(left);
 		const uint32_t number = slots_number(&slots, burst->mark[i]);
-		const uint64_t bits = slots_form(&slots, slots.tags[number], burst->mark[i]);
-		struct flow_record *record = likely(bits <= SLOT_FORM)
+		const uint64_t form = slots_form(&slots, slots.tags[number], burst->mark[i]);
+		struct flow_record *record = likely(form <= SLOT_FORM)
 						     ? &records[slots_position_of(&slots, number)]
 						     : &direct_nobody;
 
-		form = mark_form(forms, bits & SLOT_FORM);
-		burst->record[n] = record;
-		burst->form[n] = form;
+		target = mark_target(record, form & SLOT_FORM);
+		burst->target[n] = target;
 		burst->row[n] = burst->packet[i];
 		burst->place[n++] = (uint8_t)i;
-		fetch_record(record, form & MARK_TCP, far);
+		fetch_record(record, target & SLOT_TCP, far);
 	}
 	burst->n_row = n;
-	station->direct->last_form = form;
+	station->direct->last_tcp = target & SLOT_TCP;
 }
 
 /* A packet without a mark is read: see read_headers() of the other walk. False: it is not plain. */

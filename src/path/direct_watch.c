@@ -62,8 +62,7 @@ static __rte_noinline bool account_rare(struct station *station, struct direct_b
 /* Packets with marks, in a row, and what their marks lead to. */
 struct row {
 	struct rte_mbuf *const *packet;
-	struct flow_record *const *record;
-	const uintptr_t *form;
+	const uintptr_t *target;
 	const uint8_t *place; /* in the burst; NULL: the same as here */
 };
 
@@ -76,12 +75,11 @@ static __rte_always_inline unsigned account_each(uint64_t now_us, const struct r
 {
 	const struct mark_burst marks = mark_burst_of(side, now_us);
 	struct rte_mbuf *const *packet = &row->packet[end];
-	struct flow_record *const *record = &row->record[end];
-	const uintptr_t *form = &row->form[end];
+	const uintptr_t *target = &row->target[end];
 	ptrdiff_t i;
 
 	for (i = (ptrdiff_t)begin - (ptrdiff_t)end; i != 0; i++) {
-		if (unlikely(!mark_packet(&marks, record[i], form[i], packet[i], trust, far)))
+		if (unlikely(!mark_packet(&marks, target[i], packet[i], trust, far)))
 			break;
 	}
 	return (unsigned)-i;
@@ -148,7 +146,7 @@ static inline unsigned account_named(struct station *station, struct direct_burs
 		i = n - left;
 		const unsigned place = row->place == NULL ? i : row->place[i];
 
-		if (!account_rare(station, burst, place, row->record[i], exceptions))
+		if (!account_rare(station, burst, place, mark_record(row->target[i]), exceptions))
 			return i;
 	}
 	return n;
@@ -178,8 +176,7 @@ static inline void account_found(struct station *station, struct direct_burst *b
 static unsigned account_front(struct station *station, struct direct_burst *burst, unsigned n,
 	bool far, struct direct_exceptions *exceptions)
 {
-	const struct row row = {
-		.packet = burst->packet, .record = burst->record, .form = burst->form};
+	const struct row row = {.packet = burst->packet, .target = burst->target};
 
 	return account_named(station, burst, &row, n, far, exceptions);
 }
@@ -192,8 +189,7 @@ static unsigned account_sorted(struct station *station, struct direct_burst *bur
 	bool far, struct direct_exceptions *exceptions)
 {
 	const struct row row = {.packet = burst->row + begin,
-		.record = burst->record + begin,
-		.form = burst->form + begin,
+		.target = burst->target + begin,
 		.place = burst->place + begin};
 	unsigned n_row = burst->n_row - begin;
 	unsigned done = account_named(station, burst, &row, n_row, far, exceptions);

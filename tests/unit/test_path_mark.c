@@ -102,14 +102,13 @@ static void make(struct scene *scene, struct draw *draw, bool tcp, unsigned side
 static bool offer(struct scene *scene, const struct frame *frame, bool trust)
 {
 	const struct mark_burst marks = mark_burst_of(scene->side, NOW_US);
-	const uint32_t bits = (scene->tcp ? SLOT_TCP : 0) |
+	const uint32_t form = (scene->tcp ? SLOT_TCP : 0) |
 			      (scene->from != 0 ? SLOT_FROM(scene->side) : SLOT_FROM(!scene->side));
-	const uintptr_t form = mark_form(mark_forms(scene->side), bits);
 	const struct flow_record before = scene->record;
 	const struct rte_mbuf packet = packet_of(frame);
 	/* near or far: it is accounted alike */
 	const bool far = scene->side;
-	bool taken = mark_packet(&marks, &scene->record, form, &packet, trust, far);
+	bool taken = mark_packet(&marks, mark_target(&scene->record, form), &packet, trust, far);
 
 	if (!taken)
 		assert_memory_equal(&before, &scene->record, sizeof(before));

@@ -158,8 +158,7 @@ static bool is_next(const struct flow_record *record, unsigned from, const struc
 static void check_marked(struct scene *scene, unsigned from)
 {
 	const struct mark_burst marks = mark_burst_of(0, NOW_US);
-	const uint32_t bits = SLOT_TCP | (from != 0 ? SLOT_FROM(0) : SLOT_FROM(1));
-	const uintptr_t form = mark_form(mark_forms(0), bits);
+	const uint32_t form = SLOT_TCP | (from != 0 ? SLOT_FROM(0) : SLOT_FROM(1));
 	const struct rte_mbuf packet = packet_of(scene);
 	const struct tcp_segment *tcp = &scene->info.tcp;
 
@@ -169,7 +168,7 @@ static void check_marked(struct scene *scene, unsigned from)
 	bool next = is_next(&scene->record, from, tcp);
 	bool fits = scene->whole && USUAL(tcp->flags) &&
 		    flow_tcp_track(&known, from, tcp, true) == TCP_IN_WINDOW;
-	bool taken = mark_packet(&marks, &scene->record, form, &packet, false, false);
+	bool taken = mark_packet(&marks, mark_target(&scene->record, form), &packet, false, false);
 
 	assert_true(taken ? fits : !(fits && next));
 	scene->n_next += taken && next;
