@@ -59,10 +59,16 @@ bool direct_may(const struct station *station, const struct station_rx *rx)
 	       (worker->steer.n_shards == 1 || rx->trusted != 0);
 }
 
-unsigned direct_begin(
-	struct station *station, const struct station_rx *rx, struct rte_mbuf **packets, unsigned n)
+struct rte_mbuf **direct_room(struct station *station)
 {
-	return station->direct->walk->begin(station, rx, packets, n);
+	struct direct *direct = station->direct;
+
+	return direct->burst[direct->turn].packet;
+}
+
+unsigned direct_begin(struct station *station, const struct station_rx *rx, unsigned n)
+{
+	return station->direct->walk->begin(station, rx, n);
 }
 
 void direct_finish(struct station *station)

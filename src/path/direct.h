@@ -30,12 +30,14 @@ void direct_destroy(struct direct *direct);
 /* Whether packets of that queue may go this way now. */
 bool direct_may(const struct station *station, const struct station_rx *rx);
 
+/* Where the packets of the next burst are to be received, STATION_BURST at most: nobody copies them. */
+struct rte_mbuf **direct_room(struct station *station);
+
 /*
- * Takes packets from the front of a burst, and says how many: received and counted, they are the
- * station's no longer, and wait for direct_finish(). The rest is for triage, after direct_finish().
+ * Takes packets from the front of the burst in direct_room(), and says how many: received and counted, they are the
+ * station's no longer, and wait for direct_finish(). The rest stays there for triage, after direct_finish().
  */
-unsigned direct_begin(struct station *station, const struct station_rx *rx,
-	struct rte_mbuf **packets, unsigned n);
+unsigned direct_begin(struct station *station, const struct station_rx *rx, unsigned n);
 
 /* Finishes the burst that waits, if any. */
 void direct_finish(struct station *station);

@@ -30,8 +30,7 @@ struct direct_burst {
 
 /* The walk, compiled for one SIMD level. */
 struct direct_walk {
-	unsigned (*begin)(struct station *station, const struct station_rx *rx,
-		struct rte_mbuf **packets, unsigned n);
+	unsigned (*begin)(struct station *station, const struct station_rx *rx, unsigned n);
 	void (*finish)(struct station *station);
 };
 

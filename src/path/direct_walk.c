@@ -8,7 +8,7 @@
  * were read; returns a bit for each that is TCP.
  */
 static inline uint64_t read_headers(const struct station *station, const struct station_rx *rx,
-	struct rte_mbuf **packets, unsigned n, struct direct_burst *burst)
+	unsigned n, struct direct_burst *burst)
 {
 	const struct common common = {
 		.wire = rx->port / 2,
@@ -21,11 +21,11 @@ static inline uint64_t read_headers(const struct station *station, const struct 
 
 	for (i = 0; i < n; i++) {
 		struct packet_info *info = &burst->info[i];
-		uint8_t flags = extract_common(&common, packets[i], info);
+		uint8_t flags = extract_common(&common, burst->packet[i], info);
 
 		if (unlikely(flags == 0)) {
 			flags = direct_read_rare(
-				station, packets[i], rx->port / 2, common.flags, info);
+				station, burst->packet[i], rx->port / 2, common.flags, info);
 			if (flags == 0)
 				break;
 		}
@@ -33,7 +33,6 @@ static inline uint64_t read_headers(const struct station *station, const struct 
 			break;
 		tcp |= (uint64_t)((flags & PACKET_TCP) != 0) << i;
 	}
-	memcpy(burst->packet, packets, i * sizeof(packets[0]));
 	burst->up.n = i;
 	burst->n = i;
 	return tcp;
@@ -89,16 +88,15 @@ static void finish(struct station *station)
 	finish_far(station, &direct->burst[!direct->turn]);
 }
 
-static unsigned begin(
-	struct station *station, const struct station_rx *rx, struct rte_mbuf **packets, unsigned n)
+static unsigned begin(struct station *station, const struct station_rx *rx, unsigned n)
 {
 	struct direct *direct = station->direct;
 	struct direct_burst *burst = &direct->burst[direct->turn];
 	struct stage_times *stages = &station->worker.stages;
 	struct flow_shard *shard = station->worker.shard;
 
-	direct_fetch(packets, n);
-	const uint64_t tcp = read_headers(station, rx, packets, n, burst);
+	direct_fetch(burst->packet, n);
+	const uint64_t tcp = read_headers(station, rx, n, burst);
 
 	n = burst->up.n;
 	burst->rx = rx;

@@ -358,48 +358,42 @@ static void finish(struct station *station)
  * goes the way of engines without offload.
  */
 static bool has_nothing_to_watch(
-	const struct station *station, unsigned wire, struct rte_mbuf *const *packets, unsigned n)
+	const struct station *station, unsigned wire, const struct direct_burst *burst, unsigned n)
 {
 	bool marked = false;
 
 	if (station->worker.agent->wire[wire].slots.n_used != 0)
 		return false;
 	for (unsigned i = 0; i < n; i++)
-		marked |= judge_has_mark(packets[i]);
+		marked |= judge_has_mark(burst->packet[i]);
 	return !marked;
 }
 
-static unsigned begin_unwatched(
-	struct station *station, const struct station_rx *rx, struct rte_mbuf **packets, unsigned n)
+static unsigned begin_unwatched(struct station *station, const struct station_rx *rx,
+	struct direct_burst *burst, unsigned n)
 {
-	struct direct_burst *burst = &station->direct->burst[station->direct->turn];
-
 	burst->marked = 0;
 	for (unsigned i = 0; i < STATION_BURST; i++)
 		burst->info_of[i] = (uint8_t)i;
-	return SIMD_SYMBOL(direct_walk).begin(station, rx, packets, n);
+	return SIMD_SYMBOL(direct_walk).begin(station, rx, n);
 }
 
-static unsigned begin(
-	struct station *station, const struct station_rx *rx, struct rte_mbuf **packets, unsigned n)
+static unsigned begin(struct station *station, const struct station_rx *rx, unsigned n)
 {
 	struct direct *direct = station->direct;
-	const bool unwatched = has_nothing_to_watch(station, rx->port / 2, packets, n);
+	struct direct_burst *burst = &direct->burst[direct->turn];
+	const bool unwatched = has_nothing_to_watch(station, rx->port / 2, burst, n);
 
 	if (direct->waits && direct->unwatched != unwatched)
 		finish(station);
 	direct->unwatched = unwatched;
 	if (unwatched)
-		return begin_unwatched(station, rx, packets, n);
-
-	struct direct_burst *burst = &direct->burst[direct->turn];
-
+		return begin_unwatched(station, rx, burst, n);
 	burst->rx = rx;
 	burst->marked = 0;
 	burst->bytes = 0;
 	burst->n_top = 0;
 	burst->trusted = trusts(&station->worker);
-	memcpy(burst->packet, packets, n * sizeof(packets[0]));
 	return flow_look_up_waits(&station->worker.shard->table) ? walk_carried(station, burst, n)
 								 : walk_now(station, burst, n);
 }

@@ -146,7 +146,8 @@ static unsigned receive_queue(struct station *station, struct station_rx *rx)
 {
 	struct plane_port_counters *counters = &station->ports[rx->port];
 	struct stage_times *stages = &station->worker.stages;
-	struct rte_mbuf *packets[STATION_BURST];
+	const bool directly = direct_may(station, rx);
+	struct rte_mbuf *room[STATION_BURST], **packets = directly ? direct_room(station) : room;
 	const struct triage_from from = {
 		.wire = rx->port / 2,
 		.side = rx->port % 2,
@@ -166,8 +167,8 @@ static unsigned receive_queue(struct station *station, struct station_rx *rx)
 	counters->rx_packets += n;
 	if (rx->checksums_to_look_at > 0)
 		look_at_checksums(station, rx, packets, n);
-	if (direct_may(station, rx))
-		direct = direct_begin(station, rx, packets, n);
+	if (directly)
+		direct = direct_begin(station, rx, n);
 	if (direct == n)
 		return n;
 	count_and_fetch(counters, packets + direct, n - direct);
