@@ -396,7 +396,9 @@ static void mute_all(struct offload_live *live, bool muted)
 static bool is_empty(struct offload_live *live, void *unused)
 {
 	(void)unused;
-	return offload_live_rules(live, 0) == 0 && offload_live_rules(live, 1) == 0;
+	/* and the engine has been told so: an answer that the fault swallowed would leave an older rule behind */
+	return offload_live_rules(live, 0) == 0 && offload_live_rules(live, 1) == 0 &&
+	       live->plane->stations[0].worker.agent->wire[0].slots.n_used == 0;
 }
 
 /* Nobody is known any more, nor is a rule left. */
