@@ -27,7 +27,6 @@ int agent_create(struct agent **out, const struct agent_config *config)
 	if (agent == NULL)
 		return -ENOMEM;
 	agent->config = *config;
-	agent->next = agent;
 	for (unsigned i = 0; i < config->n_ports; i++) {
 		agent->port[i].installer = config->installer[i];
 		agent->port[i].limit = FIRST_LIMIT;
@@ -45,7 +44,8 @@ int agent_create(struct agent **out, const struct agent_config *config)
 void agent_introduce(struct agent *const *agents, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		agents[i]->next = agents[(i + 1) % n];
+		for (unsigned j = 0; j < n; j++)
+			agents[i]->workers[j] = agents[j];
 }
 
 void agent_destroy(struct agent *agent)

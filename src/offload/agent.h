@@ -179,14 +179,17 @@ struct agent {
 	uint32_t n_held;	   /* reports that wait for the NIC's last numbers */
 	/* a bit for each wire for whose slots there was no memory: by who makes them, of any thread */
 	_Atomic uint16_t without_slots;
-	/* the next worker's, round and round; of those others nothing is read but `adopted` and what it leads to */
-	const struct agent *next;
+	/* all workers', by number; of others nothing is read but `adopted`, and what it leads to */
+	const struct agent *workers[INSTALLER_MAX_WORKERS];
 	_Atomic(const struct slots *) adopted[AGENT_MAX_PORTS / 2]; /* NULL: not yet */
 };
 
 /* 0 or -ENOMEM. */
 int agent_create(struct agent **agent, const struct agent_config *config);
-/* They are of one plane's workers: a mark that one gave is no ghost to the others. Before any of them runs. */
+/*
+ * They are of one plane's workers, all of them, by number: a mark that one gave is no ghost to the others. Before any of
+ * them runs.
+ */
 void agent_introduce(struct agent *const *agents, unsigned n);
 /*
  * Makes the slots of a wire, with marks that its ports take: with a thread of the caller's, while the worker

@@ -166,17 +166,19 @@ static void look_at_ghost(
 	look_at_stale(at, &port->ghost, from);
 }
 
-/* A mark of another worker's flow, or of one that it had until lately. */
+/* A mark that another worker gave, and no other of that number after it. */
 static bool is_of_other(const struct agent *agent, unsigned port, uint32_t mark)
 {
-	for (const struct agent *other = agent->next; other != agent; other = other->next) {
-		const struct slots *slots = atomic_load_explicit(
-			&other->adopted[agent_wire_of(port)], memory_order_acquire);
+	const unsigned wire = agent_wire_of(port);
+	const unsigned worker = slots_worker(&agent->wire[wire].slots, mark);
 
-		if (slots != NULL && slots_gave(slots, mark))
-			return true;
-	}
-	return false;
+	if (worker == agent->config.worker || worker >= agent->config.n_workers ||
+		agent->workers[worker] == NULL)
+		return false;
+	const struct slots *slots =
+		atomic_load_explicit(&agent->workers[worker]->adopted[wire], memory_order_acquire);
+
+	return slots != NULL && slots_gave(slots, mark);
 }
 
 void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t position,

@@ -24,6 +24,7 @@
  */
 
 #include <assert.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -203,6 +204,14 @@ static inline uint32_t slots_number(const struct slots *slots, uint32_t mark)
 	uint32_t number = (mark & mask) - slots->first_number;
 
 	return number < slots->n_numbers && mark > mask ? number : SLOT_NONE;
+}
+
+/* Whose the number in a mark is, if anybody's: all workers have as many. */
+static inline unsigned slots_worker(const struct slots *slots, uint32_t mark)
+{
+	const uint32_t number = mark & ((UINT32_C(1) << slots->number_bits) - 1);
+
+	return slots->n_numbers != 0 ? number / slots->n_numbers : UINT_MAX;
 }
 
 /* The tags of all numbers that a mark can have, by the number in it: what is none of this worker's names nobody. */
