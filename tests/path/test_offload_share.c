@@ -71,6 +71,22 @@ static bool all_have_their_places(struct offload_live *live, void *context)
 	return n >= RULES - 1 && hot_have_rules(live, context);
 }
 
+/* A mark that one worker gave, and the other finds where it is wrong, is of this run. */
+static void assert_marks_are_known(struct offload_live *live)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		const struct agent_wire *wire =
+			&plane_shard_station(live->plane, i)->worker.agent->wire[0];
+		struct agent *other = plane_shard_station(live->plane, !i)->worker.agent;
+		const uint64_t ghosts = other->port[0].counters.ghosts;
+
+		assert_true(wire->n_used > 0);
+		agent_stranger(
+			other, 0, slots_mark(&wire->slots, wire->used[0].slot), FLOW_NONE, NULL);
+		assert_int_equal(other->port[0].counters.ghosts, ghosts);
+	}
+}
+
 static void change_over(const char *words, enum plane_threads threads, unsigned cold)
 {
 	struct roles roles;
@@ -93,6 +109,7 @@ static void change_over(const char *words, enum plane_threads threads, unsigned 
 	if (cold != BOTH)
 		assert_in_range(roles.least_rules, RULES - 3, RULES);
 	assert_true(offload_live_until(live, all_have_their_places, &roles, PATIENCE_MS));
+	assert_marks_are_known(live);
 	offload_live_end(live);
 }
 
