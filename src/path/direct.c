@@ -50,15 +50,6 @@ void direct_destroy(struct direct *direct)
 	free(direct);
 }
 
-bool direct_may(const struct station *station, const struct station_rx *rx)
-{
-	const struct worker *worker = &station->worker;
-
-	/* who follows hears of each change of phase: worker_walk() tells */
-	return station->direct != NULL && !worker->follow && station->tx[rx->port ^ 1u].own &&
-	       (worker->steer.n_shards == 1 || rx->trusted != 0);
-}
-
 struct rte_mbuf **direct_room(struct station *station)
 {
 	struct direct *direct = station->direct;

@@ -28,7 +28,14 @@ int direct_create(struct direct **direct, const struct hash_secret *secret, bool
 void direct_destroy(struct direct *direct);
 
 /* Whether packets of that queue may go this way now. */
-bool direct_may(const struct station *station, const struct station_rx *rx);
+static inline bool direct_may(const struct station *station, const struct station_rx *rx)
+{
+	const struct worker *worker = &station->worker;
+
+	/* who follows hears of each change of phase: worker_walk() tells */
+	return station->direct != NULL && !worker->follow && station->tx[rx->port ^ 1u].own &&
+	       (worker->steer.n_shards == 1 || rx->trusted != 0);
+}
 
 /* Where the packets of the next burst are to be received, STATION_BURST at most: nobody copies them. */
 struct rte_mbuf **direct_room(struct station *station);

@@ -105,9 +105,14 @@ static __rte_noinline void direct_sample(struct station *station, const struct d
  */
 static inline void direct_pass_time(struct station *station)
 {
-	flow_shard_advance(station->worker.shard, station->now_us);
+	struct flow_shard *shard = station->worker.shard;
+
+	/* all bursts of a turn have one time */
+	if (likely(station->now_us <= shard->now_us && !shard->behind && shard->n_reports == 0))
+		return;
+	flow_shard_advance(shard, station->now_us);
 	if (station->worker.agent != NULL)
-		flow_shard_flush(station->worker.shard);
+		flow_shard_flush(shard);
 }
 
 /* Takes the packets of these bits out of a burst's row; says how many are left. */

@@ -63,37 +63,67 @@ static uint64_t bytes_of(struct rte_mbuf *const *packets, unsigned n)
 	return bytes;
 }
 
-/* `bytes` are those of all packets: what has gone can no longer be asked. */
-static void send_port(struct station *station, unsigned port, struct rte_mbuf **packets, unsigned n,
-	uint64_t bytes)
+/*
+ * Offers packets to their port: says how many it took. `bytes`: those of all before, those of what is left after; what
+ * has gone can no longer be asked.
+ */
+static inline unsigned offer(struct station *station, unsigned port, struct rte_mbuf **packets,
+	unsigned n, uint64_t *bytes)
 {
 	const struct station_tx *tx = &station->tx[port];
+	const unsigned done = rte_eth_tx_burst(tx->port_id, tx->queue, packets, (uint16_t)n);
+	const uint64_t left = likely(done == n) ? 0 : bytes_of(&packets[done], n - done);
 
-	for (unsigned tries = unlikely(station->paused >> port & 1) ? SEND_TRIES : 0;
-		n != 0 && tries < SEND_TRIES; tries++) {
-		unsigned done = rte_eth_tx_burst(tx->port_id, tx->queue, packets, (uint16_t)n);
-		uint64_t left = bytes_of(&packets[done], n - done);
+	count_sent(station, port, done, *bytes - left);
+	*bytes = left;
+	return done;
+}
 
-		count_sent(station, port, done, bytes - left);
+/* What the port did not take at once. */
+static __rte_noinline void send_rest(struct station *station, unsigned port,
+	struct rte_mbuf **packets, unsigned n, uint64_t bytes, unsigned tries)
+{
+	while (n != 0 && tries-- > 0) {
+		const unsigned done = offer(station, port, packets, n, &bytes);
+
 		packets += done;
 		n -= done;
-		bytes = left;
 	}
 	for (unsigned i = 0; i < n; i++)
 		worker_drop_of(&station->worker, port / 2, packets[i], DROP_OUTPUT);
 }
 
-static void flush(struct station *station, unsigned port)
+/* `bytes` are those of all packets. */
+static inline void send_port(struct station *station, unsigned port, struct rte_mbuf **packets,
+	unsigned n, uint64_t bytes)
+{
+	if (unlikely(n == 0))
+		return;
+	if (unlikely(station->paused >> port & 1)) {
+		send_rest(station, port, packets, n, bytes, 0);
+		return;
+	}
+	const unsigned done = offer(station, port, packets, n, &bytes);
+
+	if (unlikely(done != n))
+		send_rest(station, port, packets + done, n - done, bytes, SEND_TRIES - 1);
+}
+
+static __rte_noinline void flush_some(struct station *station, unsigned port)
 {
 	struct station_tx *tx = &station->tx[port];
 
-	if (tx->n == 0)
-		return;
 	if (tx->own)
 		send_port(station, port, tx->packets, tx->n, bytes_of(tx->packets, tx->n));
 	else
 		send_to_station(station, tx->via, tx->packets, tx->n);
 	tx->n = 0;
+}
+
+static inline void flush(struct station *station, unsigned port)
+{
+	if (station->tx[port].n != 0)
+		flush_some(station, port);
 }
 
 void send_burst(struct station *station, unsigned port, struct rte_mbuf **packets, unsigned n,

@@ -142,17 +142,27 @@ static void count_and_fetch(
 	}
 }
 
-static unsigned receive_queue(struct station *station, struct station_rx *rx)
+/* What does not go the short way, or not all of a burst that began there. */
+static __rte_noinline void go_by_triage(
+	struct station *station, const struct station_rx *rx, struct rte_mbuf **packets, unsigned n)
 {
-	struct plane_port_counters *counters = &station->ports[rx->port];
-	struct stage_times *stages = &station->worker.stages;
-	const bool directly = direct_may(station, rx);
-	struct rte_mbuf *room[STATION_BURST], **packets = directly ? direct_room(station) : room;
 	const struct triage_from from = {
 		.wire = rx->port / 2,
 		.side = rx->port % 2,
 		.trusted = rx->trusted,
 	};
+
+	count_and_fetch(&station->ports[rx->port], packets, n);
+	direct_finish(station);
+	triage_burst(station->triage, from, station->now_us, packets, n);
+	stage_end(&station->worker.stages, STAGE_TRIAGE, n);
+	triage_flush(station->triage);
+}
+
+static unsigned receive_queue(struct station *station, struct station_rx *rx, bool directly)
+{
+	struct stage_times *stages = &station->worker.stages;
+	struct rte_mbuf *room[STATION_BURST], **packets = directly ? direct_room(station) : room;
 	unsigned n, direct = 0;
 
 	stage_begin(stages);
@@ -164,18 +174,13 @@ static unsigned receive_queue(struct station *station, struct station_rx *rx)
 	stage_burst(stages);
 	stage_end(stages, STAGE_RX, n);
 	rx->quiet = 0;
-	counters->rx_packets += n;
-	if (rx->checksums_to_look_at > 0)
+	station->ports[rx->port].rx_packets += n;
+	if (unlikely(rx->checksums_to_look_at > 0))
 		look_at_checksums(station, rx, packets, n);
 	if (directly)
 		direct = direct_begin(station, rx, n);
-	if (direct == n)
-		return n;
-	count_and_fetch(counters, packets + direct, n - direct);
-	direct_finish(station);
-	triage_burst(station->triage, from, station->now_us, packets + direct, n - direct);
-	stage_end(stages, STAGE_TRIAGE, n - direct);
-	triage_flush(station->triage);
+	if (unlikely(direct != n))
+		go_by_triage(station, rx, packets + direct, n - direct);
 	return n;
 }
 
@@ -190,14 +195,15 @@ static bool receive_round(struct station *station, unsigned *sum)
 
 		if (!due(station, rx))
 			continue;
-		unsigned got = receive_queue(station, rx);
+		const bool directly = direct_may(station, rx);
+		const unsigned got = receive_queue(station, rx, directly);
 
 		station->bursts += got != 0;
 		station->idle_polls += got == 0;
 		if (got == station->burst) {
 			station->more_wait = true;
 			/* what others have to be handed may be too much for their rings */
-			whole |= direct_may(station, rx);
+			whole |= directly;
 		}
 		*sum += got;
 	}
