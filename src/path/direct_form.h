@@ -33,10 +33,9 @@ static __rte_always_inline struct flow_record *mark_record(uintptr_t target)
 	return (struct flow_record *)(target & ~(uintptr_t)SLOT_FORM);
 }
 
-/* What packets of a burst are compared with, beside their records. */
+/* What all packets of a burst share. */
 struct mark_burst {
-	const struct mark_expect *expect; /* of the side that they came in by */
-	const void *cares;		  /* the same */
+	const void *cares; /* mark_cares of the side that they came in by */
 	unsigned side;
 	uint64_t now_us; /* 48 bits */
 };
@@ -52,21 +51,21 @@ struct mark_burst {
 #define MARK_PROVEN (OFFLOAD_PROVEN << 8 | OFFLOAD_PROVEN << (8 + OFFLOAD_STATE_BITS))
 
 /* Is the packet a common one, and of the protocol that its mark says? */
-static __rte_always_inline bool mark_is_common(const uint8_t *frame, uintptr_t target)
+static __rte_always_inline bool mark_is_common(const uint8_t *frame, bool tcp)
 {
 	uint32_t type = load_be32(frame + 12) >> 8; /* and IP's version and header length */
 	uint32_t fragment = load_be16(frame + 20) & 0x3fff;
-	uint32_t proto = target & SLOT_TCP ? IPPROTO_TCP : IPPROTO_UDP;
+	uint32_t proto = tcp ? IPPROTO_TCP : IPPROTO_UDP;
 
 	return ((type ^ 0x080045) | fragment | (proto ^ frame[MARK_IPV4_OFFSET + 9])) == 0;
 }
 
 /* Of common packets. */
 static __rte_always_inline bool mark_is_settled(
-	const struct mark_burst *burst, const struct flow_record *record, uintptr_t target)
+	const struct mark_burst *burst, const struct flow_record *record, bool tcp)
 {
 	unsigned status = (unsigned)(record->status >> MARK_STATUS_SHIFT);
-	unsigned want = target & SLOT_TCP ? MARK_SETTLED_TCP : MARK_SETTLED_UDP;
+	unsigned want = tcp ? MARK_SETTLED_TCP : MARK_SETTLED_UDP;
 
 	return ((status ^ (want | MARK_PROVEN)) & MARK_SETTLED_CARES(burst->side)) == 0;
 }
@@ -74,80 +73,69 @@ static __rte_always_inline bool mark_is_settled(
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX512
 
 /*
- * A frame's bytes 12 to 43 as a record expects them, by the form of its target: which of the record's words lie
- * where (0-15: of the addresses, 16 and 17: the ports, 18: the zone, 19: protocol and version, 23: the status;
- * 20: zero), and what the others are. What has no place in a header lies where that has what differs from packet to
- * packet: length, identification, checksum.
+ * A frame's bytes 12 to 43 as a record expects them. MARK_TAKE: by the end that they come from, which of the record's
+ * words lie where (0-15: of the addresses, 16 and 17: the ports, 18: the zone, 19: protocol and version, 23: the
+ * status; 20: zero). MARK_WANT: by protocol, what the others are. What has no place in a header lies where that has
+ * what differs from packet to packet: length, identification, checksum.
  */
-struct mark_form {
-	uint16_t take[16];
-	uint16_t want[16];
-	struct tcp_places places;
-} __attribute__((aligned(64)));
+typedef uint16_t mark_words[16] __attribute__((aligned(32)));
+
+#define MARK_TAKE(from)                                                                          \
+	{20, 20, 18, 19, 20, 20, 23, 8 * (from), 8 * (from) + 1, 8 - 8 * (from), 9 - 8 * (from), \
+		16 + (from), 17 - (from), 20, 20, 20}
 
 /* Words as they are loaded: the first byte is the low one. */
-#define MARK_FORM(proto, settled, from)                                                           \
-	{{20, 20, 18, 19, 20, 20, 23, 8 * (from), 8 * (from) + 1, 8 - 8 * (from), 9 - 8 * (from), \
-		 16 + (from), 17 - (from), 20, 20, 20},                                           \
-		{0x0008, 0x0045, 0, (proto) | 4 << 12, 0, (proto) << 8, (settled) | MARK_PROVEN,  \
-			0, 0, 0, 0, 0, 0, 0, 0},                                                  \
-		TCP_PLACES_##from}
+#define MARK_WANT(proto, settled)                                                                 \
+	{0x0008, 0x0045, 0, (proto) | 4 << 12, 0, (proto) << 8, (settled) | MARK_PROVEN, 0, 0, 0, \
+		0, 0, 0, 0, 0, 0}
 
 /* Of a header: type, version and length, fragment, protocol, addresses and ports. */
-static const uint16_t mark_header[16] __attribute__((aligned(32))) = {0xffff, 0x00ff, 0, 0, 0xff3f,
-	0xff00, 0, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0xffff, 0, 0, 0};
+static const mark_words mark_header = {0xffff, 0x00ff, 0, 0, 0xff3f, 0xff00, 0, 0xffff, 0xffff,
+	0xffff, 0xffff, 0xffff, 0xffff, 0, 0, 0};
 
 /* And of the record: all but the wire, as a slot is of one, and of the status what is settled or not. */
 #define MARK_CARES(side)                                                                           \
 	{0xffff, 0xffff, 0xffff, 0xf0ff, 0xffff, 0xffff, MARK_SETTLED_CARES(side), 0xffff, 0xffff, \
 		0xffff, 0xffff, 0xffff, 0xffff, 0, 0, 0}
-static const uint16_t mark_cares[OFFLOAD_SIDES][16]
-	__attribute__((aligned(32))) = {MARK_CARES(0), MARK_CARES(1)};
 
 #elif SIMD_LEVEL >= SIMD_LEVEL_AVX2
 
 /*
- * The same by bytes, of a frame's bytes 10 to 41, in halves of 16 that keep to themselves. `take`: of the low half,
+ * The same by bytes, of a frame's bytes 10 to 41, in halves of 16 that keep to themselves. MARK_TAKE: of the low half,
  * 0-3: the ports, 4-5: the zone, 6-7: protocol and version, 8-9: the status; of the high half 0-7: what of the
  * addresses is not zeros, 8-11: the ports; 128: zero.
  */
-struct mark_form {
-	uint8_t take[32];
-	uint8_t want[32];
-	struct tcp_places places;
-} __attribute__((aligned(64)));
+typedef uint8_t mark_words[32] __attribute__((aligned(32)));
 
 #define MARK_ZERO 128
-#define MARK_FORM(proto, settled, from)                                                            \
-	{{8, 9, MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO, 4, 5, MARK_ZERO, \
-		 MARK_ZERO, MARK_ZERO, MARK_ZERO, 6, 7, 4 * (from), 4 * (from) + 1,                \
-		 4 * (from) + 2, 4 * (from) + 3, 4 - 4 * (from), 5 - 4 * (from), 6 - 4 * (from),   \
-		 7 - 4 * (from), 8 + 2 * (from), 9 + 2 * (from), 10 - 2 * (from), 11 - 2 * (from), \
-		 MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO},                                      \
-		{((settled) | MARK_PROVEN) & 0xff, ((settled) | MARK_PROVEN) >> 8, 0x08, 0x00,     \
-			0x45, 0, 0, 0, 0, 0, 0, 0, 0, (proto), (proto), 4 << 4},                   \
-		TCP_PLACES_##from}
+#define MARK_TAKE(from)                                                                            \
+	{8, 9, MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO, MARK_ZERO, 4, 5, MARK_ZERO,  \
+		MARK_ZERO, MARK_ZERO, MARK_ZERO, 6, 7, 4 * (from), 4 * (from) + 1, 4 * (from) + 2, \
+		4 * (from) + 3, 4 - 4 * (from), 5 - 4 * (from), 6 - 4 * (from), 7 - 4 * (from),    \
+		8 + 2 * (from), 9 + 2 * (from), 10 - 2 * (from), 11 - 2 * (from), MARK_ZERO,       \
+		MARK_ZERO, MARK_ZERO, MARK_ZERO}
+
+#define MARK_WANT(proto, settled)                                                                  \
+	{((settled) | MARK_PROVEN) & 0xff, ((settled) | MARK_PROVEN) >> 8, 0x08, 0x00, 0x45, 0, 0, \
+		0, 0, 0, 0, 0, 0, (proto), (proto), 4 << 4}
 
 /* Of a header: type, version and length, fragment, protocol, addresses and ports. */
-static const uint8_t mark_header[32]
-	__attribute__((aligned(32))) = {0, 0, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0x3f, 0xff, 0, 0xff,
-		0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+static const mark_words mark_header = {0, 0, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0x3f, 0xff, 0, 0xff,
+	0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
 /* And of the record: all but the wire, as a slot is of one, and of the status what is settled or not. */
 #define MARK_CARES(side)                                                                         \
 	{MARK_SETTLED_CARES(side) & 0xff, MARK_SETTLED_CARES(side) >> 8, 0xff, 0xff, 0xff, 0, 0, \
 		0, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff, 0xf0, 0xff, 0xff, 0xff, 0xff, 0xff,    \
 		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
-static const uint8_t mark_cares[OFFLOAD_SIDES][32]
-	__attribute__((aligned(32))) = {MARK_CARES(0), MARK_CARES(1)};
 
 #endif
 
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX2
 
-/* Forms are the end by side 0, the end by side 1, SLOT_TCP. */
-#define MARK_UDP_FORM(from) MARK_FORM(IPPROTO_UDP, MARK_SETTLED_UDP, from)
-#define MARK_TCP_FORM(from) MARK_FORM(IPPROTO_TCP, MARK_SETTLED_TCP, from)
+static const mark_words mark_cares[OFFLOAD_SIDES] = {MARK_CARES(0), MARK_CARES(1)};
+static const mark_words mark_want[2] = {
+	MARK_WANT(IPPROTO_UDP, MARK_SETTLED_UDP), MARK_WANT(IPPROTO_TCP, MARK_SETTLED_TCP)};
 
 /* By the byte that a TCP header's length is in: what it takes with that of IPv4; of one too short more than any has. */
 #define MARK_BOTH(words) (IPV4_LENGTH + 4 * (words))
@@ -165,24 +153,17 @@ static const uint8_t mark_cares[OFFLOAD_SIDES][32]
 		[0xe0 ... 0xef] = MARK_BOTH(14), \
 		[0xf0 ... 0xff] = MARK_BOTH(15)}
 
-/* All that is looked up of a packet, by the side that it came in by: in one place, as each place takes a register. */
+/* All that is looked up of a packet: in one place, as each place takes a register. */
 static const struct mark_expect {
-	struct mark_form form[1 << SLOT_FORM_BITS];
+	struct mark_end {
+		mark_words take;
+		struct tcp_places places;
+	} end[2];
 	uint32_t tcp_headers[UINT8_MAX + 1];
-} mark_expects[OFFLOAD_SIDES] = {
-	{{MARK_UDP_FORM(0), MARK_UDP_FORM(1), MARK_UDP_FORM(0), MARK_UDP_FORM(1), MARK_TCP_FORM(0),
-		 MARK_TCP_FORM(1), MARK_TCP_FORM(0), MARK_TCP_FORM(1)},
-		MARK_ALL_HEADERS},
-	{{MARK_UDP_FORM(0), MARK_UDP_FORM(0), MARK_UDP_FORM(1), MARK_UDP_FORM(1), MARK_TCP_FORM(0),
-		 MARK_TCP_FORM(0), MARK_TCP_FORM(1), MARK_TCP_FORM(1)},
-		MARK_ALL_HEADERS},
+} mark_expect = {
+	{{MARK_TAKE(0), TCP_PLACES_0}, {MARK_TAKE(1), TCP_PLACES_1}},
+	MARK_ALL_HEADERS,
 };
-
-static __rte_always_inline const struct mark_form *mark_expected(
-	const struct mark_burst *burst, uintptr_t target)
-{
-	return &burst->expect->form[target & SLOT_FORM];
-}
 
 #endif
 
@@ -195,23 +176,23 @@ static __rte_always_inline uintptr_t mark_from(const struct mark_burst *burst, u
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX512
 
 /*
- * Is the packet a common one, and one of the record's flow, from that end, and is the flow settled? The rest of an
- * IPv4 address is zeros. The record is read in the pieces that it is written in.
+ * Is the packet a common one of that protocol, and one of the record's flow, from that end, and is the flow settled?
+ * The rest of an IPv4 address is zeros. The record is read in the pieces that it is written in.
  */
 static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
-	const struct flow_record *record, const uint8_t *frame, uintptr_t target)
+	const struct flow_record *record, const uint8_t *frame, uintptr_t target, bool tcp)
 {
-	const struct mark_form *expected = mark_expected(burst, target);
+	const struct mark_end *end = &mark_expect.end[mark_from(burst, target)];
 	__m256i addresses = _mm256_loadu_si256((const void *)record->key.addr);
 	__m128i rest = _mm_insert_epi16(_mm_loadl_epi64((const void *)record->key.port),
 		(short)(record->status >> MARK_STATUS_SHIFT), 7);
 	__m256i header = _mm256_and_si256(_mm256_loadu_si256((const void *)(frame + 12)),
 		_mm256_load_si256((const void *)mark_header));
 	__m256i key = _mm256_permutex2var_epi16(addresses,
-		_mm256_load_si256((const void *)expected->take), _mm256_castsi128_si256(rest));
+		_mm256_load_si256((const void *)end->take), _mm256_castsi128_si256(rest));
 	/* 0x96: the three of them xor-ed */
 	__m256i odd = _mm256_ternarylogic_epi32(
-		header, key, _mm256_load_si256((const void *)expected->want), 0x96);
+		header, key, _mm256_load_si256((const void *)mark_want[tcp]), 0x96);
 
 	return _mm256_testz_si256(odd, _mm256_load_si256((const void *)burst->cares));
 }
@@ -220,9 +201,9 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 
 /* The same. */
 static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
-	const struct flow_record *record, const uint8_t *frame, uintptr_t target)
+	const struct flow_record *record, const uint8_t *frame, uintptr_t target, bool tcp)
 {
-	const struct mark_form *expected = mark_expected(burst, target);
+	const struct mark_end *end = &mark_expect.end[mark_from(burst, target)];
 	__m128i rest = _mm_loadl_epi64((const void *)record->key.port);
 	__m128i addresses = _mm_insert_epi32(_mm_cvtsi32_si128((int)load_32(record->key.addr[0])),
 		(int)load_32(record->key.addr[1]), 1);
@@ -233,8 +214,8 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 	__m256i header = _mm256_and_si256(_mm256_loadu_si256((const void *)(frame + 10)),
 		_mm256_load_si256((const void *)mark_header));
 	__m256i odd = _mm256_xor_si256(
-		_mm256_xor_si256(header, _mm256_load_si256((const void *)expected->want)),
-		_mm256_shuffle_epi8(key, _mm256_load_si256((const void *)expected->take)));
+		_mm256_xor_si256(header, _mm256_load_si256((const void *)mark_want[tcp])),
+		_mm256_shuffle_epi8(key, _mm256_load_si256((const void *)end->take)));
 
 	return _mm256_testz_si256(odd, _mm256_load_si256((const void *)burst->cares));
 }
@@ -242,7 +223,7 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 #else
 
 static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
-	const struct flow_record *record, const uint8_t *frame, uintptr_t target)
+	const struct flow_record *record, const uint8_t *frame, uintptr_t target, bool tcp)
 {
 	const uint8_t *header = frame + MARK_IPV4_OFFSET;
 	const uintptr_t from = mark_from(burst, target);
@@ -250,7 +231,7 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 	uint32_t turn = (uint32_t)from << 4;
 	uint32_t both, tail;
 
-	if (unlikely(!mark_is_common(frame, target)))
+	if (unlikely(!mark_is_common(frame, tcp)))
 		return false;
 	memcpy(&both, &record->key.port[0], sizeof(both));
 	memcpy(&tail, &record->key.zone, sizeof(tail));
@@ -262,7 +243,7 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 	uint32_t dst = load_32(header + 16) ^ load_32(record->key.addr[!from]);
 
 	return ((src | dst | (ports ^ both) | ((tail ^ rest) & 0xf0ffffff)) == 0) &
-	       mark_is_settled(burst, record, target);
+	       mark_is_settled(burst, record, tcp);
 }
 
 #endif
@@ -271,7 +252,6 @@ static inline struct mark_burst mark_burst_of(unsigned port, uint64_t now_us)
 {
 	return (struct mark_burst){
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX2
-		.expect = &mark_expects[port % 2],
 		.cares = mark_cares[port % 2],
 #endif
 		.side = port % 2,

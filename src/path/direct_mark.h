@@ -9,12 +9,11 @@
 #ifdef TCP_NUMBERS
 
 /* The length of both headers, by the byte that TCP's is in; more than any where it is too short. */
-static __rte_always_inline uint32_t mark_headers(const struct mark_burst *burst, uint8_t words)
+static __rte_always_inline uint32_t mark_headers(uint8_t words)
 {
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX2
-	return burst->expect->tcp_headers[words];
+	return mark_expect.tcp_headers[words];
 #else
-	(void)burst;
 	return words >= TCP_LENGTH << 2 ? IPV4_LENGTH + (words >> 4) * 4u : UINT16_MAX + 1;
 #endif
 }
@@ -26,18 +25,18 @@ static __rte_always_inline uint32_t mark_headers(const struct mark_burst *burst,
 static __rte_always_inline bool mark_track(const struct mark_burst *burst,
 	struct flow_record *record, uintptr_t target, const uint8_t *ip, uint32_t length)
 {
-#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
-	const struct tcp_places *places = &mark_expected(burst, target)->places;
-#else
-	const struct tcp_places *places = &tcp_places[mark_from(burst, target)];
-#endif
 	const uintptr_t from = mark_from(burst, target);
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
+	const struct tcp_places *places = &mark_expect.end[from].places;
+#else
+	const struct tcp_places *places = &tcp_places[from];
+#endif
 	const uint8_t *header = ip + IPV4_LENGTH;
 	const uint8_t flags = header[13];
 	uint32_t payload;
 
 	if (unlikely((flags & (TCP_UNUSUAL | TCP_ACK)) != TCP_ACK) ||
-		unlikely(__builtin_sub_overflow(length, mark_headers(burst, header[12]), &payload)))
+		unlikely(__builtin_sub_overflow(length, mark_headers(header[12]), &payload)))
 		return false;
 
 	__m128i numbers = tcp_numbers_on_wire(header + 4, places);
@@ -76,13 +75,13 @@ static __rte_always_inline bool mark_track(const struct mark_burst *burst,
  */
 static __rte_always_inline bool mark_account(const struct mark_burst *burst,
 	struct flow_record *record, uint32_t bytes, const uint8_t *frame, uintptr_t target,
-	bool far)
+	bool tcp, bool far)
 {
 	const uint8_t *header = frame + MARK_IPV4_OFFSET;
 	const uintptr_t from = mark_from(burst, target);
 	const uint32_t length = load_be16(header + 2);
 
-	if (target & SLOT_TCP) {
+	if (tcp) {
 		if (unlikely(!mark_track(burst, record, target, header, length)))
 			return false;
 	} else if (unlikely(length < IPV4_LENGTH + sizeof(uint32_t))) {
@@ -105,21 +104,20 @@ static __rte_always_inline bool mark_account(const struct mark_burst *burst,
 }
 
 /*
- * Accounts a packet whose mark leads to that target, if it is of the flow and nothing but counted. `trust`: it is
- * not held against the record; `far`: see fetch_record(). Else false, with nothing changed.
+ * Accounts a packet whose mark leads to that target, if it is of the flow and nothing but counted. `frame`: its first
+ * byte; `tcp`: what the target says; `trust`: it is not held against the record; `far`: see fetch_record(). Else false,
+ * with nothing changed.
  */
 static __rte_always_inline bool mark_packet(const struct mark_burst *burst, uintptr_t target,
-	const struct rte_mbuf *packet, bool trust, bool far)
+	const struct rte_mbuf *packet, const uint8_t *frame, bool tcp, bool trust, bool far)
 {
 	struct flow_record *record = mark_record(target);
-	const uint8_t *frame = rte_pktmbuf_mtod(packet, const uint8_t *);
 
 	/* frames are 60 bytes at least */
 	if (unlikely(packet->data_len < MARK_LEAST))
 		return false;
-	if (trust ? unlikely(!mark_is_common(frame, target) ||
-			     !mark_is_settled(burst, record, target))
-		  : unlikely(!mark_fits(burst, record, frame, target)))
+	if (trust ? unlikely(!mark_is_common(frame, tcp) || !mark_is_settled(burst, record, tcp))
+		  : unlikely(!mark_fits(burst, record, frame, target, tcp)))
 		return false;
-	return likely(mark_account(burst, record, packet->pkt_len, frame, target, far));
+	return likely(mark_account(burst, record, packet->pkt_len, frame, target, tcp, far));
 }

@@ -26,6 +26,7 @@ struct direct_burst {
 	struct rte_mbuf *row[STATION_BURST];
 	/* what the mark leads to (direct_form.h); direct_nobody where there is no record */
 	uintptr_t target[STATION_BURST];
+	const uint8_t *frame[STATION_BURST]; /* the first byte of each of these packets */
 };
 
 /* The walk, compiled for one SIMD level. */

@@ -41,7 +41,8 @@ static __rte_always_inline unsigned fetch_each(const struct slots *of, struct fl
 					  : &first[positions[number - slots.first_number]];
 
 		burst->target[i] = mark_target(record, form);
-		rte_prefetch0(rte_pktmbuf_mtod(packet, const void *));
+		burst->frame[i] = rte_pktmbuf_mtod(packet, const uint8_t *);
+		rte_prefetch0(burst->frame[i]);
 		fetch_record(record, both, far);
 		bytes += packet->pkt_len;
 	}
@@ -125,6 +126,7 @@ static __rte_always_inline void resolve_all(
 		target = mark_target(record, form & SLOT_FORM);
 		burst->target[n] = target;
 		burst->row[n] = burst->packet[i];
+		burst->frame[n] = rte_pktmbuf_mtod(burst->packet[i], const uint8_t *);
 		burst->place[n++] = (uint8_t)i;
 		fetch_record(record, target & SLOT_TCP, far);
 	}

@@ -63,25 +63,40 @@ static __rte_noinline bool account_rare(struct station *station, struct direct_b
 struct row {
 	struct rte_mbuf *const *packet;
 	const uintptr_t *target;
+	const uint8_t *const *frame;
 	const uint8_t *place; /* in the burst; NULL: the same as here */
 };
 
 /*
- * Packets with marks up to the first that is more than counted: says how many are left from there on. With a row of
- * packets the loop has every register to itself, and it has none to spare.
+ * Packets of one protocol, from place `i` of the row, counted from its end, up to the first of the other one, or that is
+ * more than counted: says where that is. A loop of its own for each, as what is asked of TCP takes all registers.
  */
+static __rte_always_inline ptrdiff_t account_run(const struct mark_burst *marks,
+	const struct row *end, ptrdiff_t i, bool tcp, bool trust, bool far)
+{
+	do {
+		if (unlikely(!mark_packet(
+			    marks, end->target[i], end->packet[i], end->frame[i], tcp, trust, far)))
+			break;
+	} while (++i != 0 && ((end->target[i] & SLOT_TCP) != 0) == tcp);
+	return i;
+}
+
+/* Packets with marks up to the first that is more than counted: says how many are left from there on. */
 static __rte_always_inline unsigned account_each(uint64_t now_us, const struct row *row,
-	unsigned begin, unsigned end, unsigned side, bool trust, bool far)
+	unsigned begin, unsigned n, unsigned side, bool trust, bool far)
 {
 	const struct mark_burst marks = mark_burst_of(side, now_us);
-	struct rte_mbuf *const *packet = &row->packet[end];
-	const uintptr_t *target = &row->target[end];
-	ptrdiff_t i;
+	const struct row end = {
+		.packet = &row->packet[n], .target = &row->target[n], .frame = &row->frame[n]};
+	ptrdiff_t i = (ptrdiff_t)begin - (ptrdiff_t)n, from;
 
-	for (i = (ptrdiff_t)begin - (ptrdiff_t)end; i != 0; i++) {
-		if (unlikely(!mark_packet(&marks, target[i], packet[i], trust, far)))
-			break;
-	}
+	/* one that is more than counted is the first of its run the second time */
+	do {
+		from = i;
+		i = end.target[i] & SLOT_TCP ? account_run(&marks, &end, i, true, trust, far)
+					     : account_run(&marks, &end, i, false, trust, far);
+	} while (i != from && i != 0);
 	return (unsigned)-i;
 }
 
@@ -176,7 +191,8 @@ static inline void account_found(struct station *station, struct direct_burst *b
 static unsigned account_front(struct station *station, struct direct_burst *burst, unsigned n,
 	bool far, struct direct_exceptions *exceptions)
 {
-	const struct row row = {.packet = burst->packet, .target = burst->target};
+	const struct row row = {
+		.packet = burst->packet, .target = burst->target, .frame = burst->frame};
 
 	return account_named(station, burst, &row, n, far, exceptions);
 }
@@ -190,6 +206,7 @@ static unsigned account_sorted(struct station *station, struct direct_burst *bur
 {
 	const struct row row = {.packet = burst->row + begin,
 		.target = burst->target + begin,
+		.frame = burst->frame + begin,
 		.place = burst->place + begin};
 	unsigned n_row = burst->n_row - begin;
 	unsigned done = account_named(station, burst, &row, n_row, far, exceptions);
@@ -228,8 +245,6 @@ static void finish_part(struct station *station, struct direct_burst *burst, uns
 	struct direct_exceptions *exceptions)
 {
 	const struct station_rx *rx = burst->rx;
-	const struct triage_from from = {
-		.wire = rx->port / 2, .side = rx->port % 2, .trusted = rx->trusted};
 	struct rte_mbuf *rest[STATION_BURST];
 	unsigned n = burst->n;
 
@@ -242,6 +257,9 @@ static void finish_part(struct station *station, struct direct_burst *burst, uns
 		direct_dispatch(station, burst, exceptions);
 	}
 	if (unlikely(plain < n)) {
+		const struct triage_from from = {
+			.wire = rx->port / 2, .side = rx->port % 2, .trusted = rx->trusted};
+
 		triage_burst(station->triage, from, station->now_us, rest, n - plain);
 		triage_flush(station->triage);
 	}

@@ -108,7 +108,8 @@ static bool offer(struct scene *scene, const struct frame *frame, bool trust)
 	const struct rte_mbuf packet = packet_of(frame);
 	/* near or far: it is accounted alike */
 	const bool far = scene->side;
-	bool taken = mark_packet(&marks, mark_target(&scene->record, form), &packet, trust, far);
+	bool taken = mark_packet(&marks, mark_target(&scene->record, form), &packet, frame->bytes,
+		scene->tcp, trust, far);
 
 	if (!taken)
 		assert_memory_equal(&before, &scene->record, sizeof(before));

@@ -168,7 +168,8 @@ static void check_marked(struct scene *scene, unsigned from)
 	bool next = is_next(&scene->record, from, tcp);
 	bool fits = scene->whole && USUAL(tcp->flags) &&
 		    flow_tcp_track(&known, from, tcp, true) == TCP_IN_WINDOW;
-	bool taken = mark_packet(&marks, mark_target(&scene->record, form), &packet, false, false);
+	bool taken = mark_packet(&marks, mark_target(&scene->record, form), &packet,
+		packet.buf_addr, true, false, false);
 
 	assert_true(taken ? fits : !(fits && next));
 	scene->n_next += taken && next;
