@@ -82,7 +82,9 @@ static __rte_always_inline ptrdiff_t account_run(const struct mark_burst *marks,
 	return i;
 }
 
-/* Packets with marks up to the first that is more than counted: says how many are left from there on. */
+/*
+ * Packets with marks, one at least, up to the first that is more than counted: says how many are left from there on.
+ */
 static __rte_always_inline unsigned account_each(uint64_t now_us, const struct row *row,
 	unsigned begin, unsigned n, unsigned side, bool trust, bool far)
 {

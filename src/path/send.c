@@ -79,7 +79,7 @@ static inline unsigned offer(struct station *station, unsigned port, struct rte_
 	return done;
 }
 
-/* What the port did not take at once. */
+/* What the port did not take at once, or with no tries is not to be offered. */
 static __rte_noinline void send_rest(struct station *station, unsigned port,
 	struct rte_mbuf **packets, unsigned n, uint64_t bytes, unsigned tries)
 {
