@@ -78,7 +78,8 @@ static __rte_always_inline ptrdiff_t account_run(const struct mark_burst *marks,
 		if (unlikely(!mark_packet(
 			    marks, end->target[i], end->packet[i], end->frame[i], tcp, trust, far)))
 			break;
-	} while (++i != 0 && ((end->target[i] & SLOT_TCP) != 0) == tcp);
+		i++;
+	} while (i != 0 && ((end->target[i] & SLOT_TCP) != 0) == tcp);
 	return i;
 }
 
