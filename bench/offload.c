@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text.h"
 #include "bench/bars.h"
 #include "bench/offload.h"
 #include "main/dpdk.h"
@@ -43,8 +42,9 @@ struct experiment {
 	double busy[N_MODES][BENCH_ROUNDS];  /* % */
 	double floor[N_MODES][BENCH_ROUNDS]; /* %, of receiving and sending alone */
 	double cycles_floor[N_MODES][BENCH_ROUNDS];
-	double share[N_MODES];	    /* % */
-	struct offload_times times; /* software's packets, and the NIC's rules */
+	double share[N_MODES]; /* % */
+	/* packets' by mode, and rules' in that of marks */
+	struct offload_times times[N_MODES];
 };
 
 /* Of the rounds what a row tells, so that rows, table and chart have one figure for one thing. */
@@ -130,8 +130,8 @@ static int measure_busy(struct experiment *experiment, unsigned first, unsigned 
 			experiment->busy[mode][i] = 100 * offload_busy(engine, BUSY_US, true);
 			if (mode == WHOLE)
 				continue;
-			offload_floor(engine, WARM_US, true);
-			experiment->floor[mode][i] = 100 * offload_floor(engine, BUSY_US, true);
+			offload_floor(engine, WARM_US, true, 0);
+			experiment->floor[mode][i] = 100 * offload_floor(engine, BUSY_US, true, 0);
 		}
 	}
 	for (unsigned mode = first; ret == 0 && mode < end; mode++)
@@ -149,29 +149,45 @@ static int measure_fixed_rate(struct experiment *experiment)
 	return ret < 0 ? ret : measure_busy(experiment, WHOLE, N_MODES);
 }
 
-/* By engines of their own, from their first packet on. */
+/* By an engine of its own, from its first packet on. */
+static int watch(struct experiment *experiment, const struct offload_setup *setup)
+{
+	struct wire_engine *engine = &experiment->engine[setup->mode];
+	int ret = offload_open(engine, &experiment->load, setup);
+
+	offload_close(engine);
+	return ret;
+}
+
 static int measure_times(struct experiment *experiment)
 {
-	struct offload_times marks;
-	const struct offload_setup setups[WHOLE] = {
-		[IN_SOFTWARE] = {.mode = IN_SOFTWARE,
-			.pps = experiment->pps,
-			.times = &experiment->times,
-			.packets = true,
-			.cycles = told(experiment->cycles[IN_SOFTWARE]) -
-				  told(experiment->cycles_floor[IN_SOFTWARE])},
-		/* flows come one after the other, and all are wanted */
-		[BY_MARK] = {.mode = BY_MARK, .pps = NEW_FLOWS_A_S, .times = &marks},
-	};
+	struct offload_times *times = experiment->times;
+	struct offload_times rules = {0};
 	int ret = 0;
 
-	memset(&marks, 0, sizeof(marks));
-	for (unsigned mode = 0; ret == 0 && mode < RTE_DIM(setups); mode++) {
-		ret = offload_open(&experiment->engine[mode], &experiment->load, &setups[mode]);
-		offload_close(&experiment->engine[mode]);
+	for (unsigned mode = 0; ret == 0 && mode < N_MODES; mode++) {
+		const struct offload_setup setup = {
+			.mode = (enum offload_mode)mode,
+			.threshold = OFFLOAD_THRESHOLD,
+			.pps = experiment->pps,
+			.times = &times[mode],
+			.packets = true,
+			/* who is not turned for a second loses what the NIC has alone */
+			.cycles = mode == WHOLE ? 0
+						: told(experiment->cycles[mode]) -
+							  told(experiment->cycles_floor[mode]),
+		};
+
+		ret = watch(experiment, &setup);
 	}
-	experiment->times.rule = marks.rule;
-	experiment->times.in_hw = marks.in_hw;
+	/* flows come one after the other, and all are wanted */
+	const struct offload_setup new_flows = {
+		.mode = BY_MARK, .pps = NEW_FLOWS_A_S, .times = &rules};
+
+	if (ret == 0)
+		ret = watch(experiment, &new_flows);
+	times[BY_MARK].rule = rules.rule;
+	times[BY_MARK].in_hw = rules.in_hw;
 	return ret;
 }
 
@@ -242,32 +258,39 @@ static double us_at(const struct histogram *histogram, double share)
 	return (double)histogram_at(histogram, share) / 1000;
 }
 
+static const struct {
+	const char *name;
+	double share;
+} percentiles[] = {{"p50", 0.5}, {"p99", 0.99}, {"p999", 0.999}};
+
+/* `held`: its p99 is held to the goal, which the others are only shown beside. */
+static void print_time(const struct experiment *experiment, const char *measure,
+	const struct histogram *histogram, double goal_us, bool held)
+{
+	char name[32];
+
+	for (unsigned i = 0; histogram->times > 0 && i < RTE_DIM(percentiles); i++) {
+		snprintf(name, sizeof(name), "%s_%s", measure, percentiles[i].name);
+		print_one(experiment, name, "us", us_at(histogram, percentiles[i].share), "goal",
+			goal_us, held && percentiles[i].share == 0.99, false);
+	}
+}
+
 static void print_times(const struct experiment *experiment)
 {
-	static const struct {
-		const char *first, *bare, *rule, *in_hw;
-		double share;
-	} names[] = {{"first_packet_p50", "bare_packet_p50", "rule_p50", "in_hw_p50", 0.5},
-		{"first_packet_p99", "bare_packet_p99", "rule_p99", "in_hw_p99", 0.99},
-		{"first_packet_p999", "bare_packet_p999", "rule_p999", "in_hw_p999", 0.999}};
-	const struct offload_times *times = &experiment->times;
+	static const char *const names[N_MODES][2] = {
+		[IN_SOFTWARE] = {"first_packet", "bare_packet"},
+		[BY_MARK] = {"first_mark", "bare_mark"},
+		[WHOLE] = {"first_full", NULL},
+	};
+	const struct offload_times *times = experiment->times;
 
-	for (unsigned i = 0; i < RTE_DIM(names); i++)
-		if (times->first.times > 0)
-			print_one(experiment, names[i].first, "us",
-				us_at(&times->first, names[i].share), "goal", GOAL_FIRST_US,
-				names[i].share == 0.99, false);
-	for (unsigned i = 0; i < RTE_DIM(names); i++)
-		if (times->bare.times > 0)
-			print_one(experiment, names[i].bare, "us",
-				us_at(&times->bare, names[i].share), "goal", GOAL_FIRST_US, 0,
-				false);
-	for (unsigned i = 0; times->rule.times > 0 && i < RTE_DIM(names); i++)
-		print_one(experiment, names[i].rule, "us", us_at(&times->rule, names[i].share),
-			"goal", GOAL_RULE_US, names[i].share == 0.99, false);
-	for (unsigned i = 0; times->in_hw.times > 0 && i < RTE_DIM(names); i++)
-		print_one(experiment, names[i].in_hw, "us", us_at(&times->in_hw, names[i].share),
-			"goal", GOAL_RULE_US, 0, false);
+	for (unsigned mode = 0; mode < N_MODES; mode++) {
+		print_time(experiment, names[mode][0], &times[mode].first, GOAL_FIRST_US, true);
+		print_time(experiment, names[mode][1], &times[mode].bare, GOAL_FIRST_US, false);
+	}
+	print_time(experiment, "rule", &times[BY_MARK].rule, GOAL_RULE_US, true);
+	print_time(experiment, "in_hw", &times[BY_MARK].in_hw, GOAL_RULE_US, false);
 }
 
 static void print_cycles(const struct experiment *experiment)
@@ -307,25 +330,32 @@ static void print_busy(const struct experiment *experiment)
 	}
 }
 
+static void print_mode(const struct experiment *experiment, enum offload_mode mode)
+{
+	const struct histogram *first = &experiment->times[mode].first;
+	const double cycles = told(experiment->cycles[mode]);
+	char full_load[32] = "     -       -", times[32] = "      -       -";
+
+	/* what the NIC carries alone is not limited by a worker */
+	if (mode != WHOLE)
+		snprintf(full_load, sizeof(full_load), "%6.2f %7.1f", mpps_of(cycles), cycles);
+	if (first->times > 0)
+		snprintf(
+			times, sizeof(times), "%7.1f %7.1f", us_at(first, 0.5), us_at(first, 0.99));
+	printf("  %-9s %s   %5.1f %% %7.2f  %6.1f %%   %s\n", mode_names[mode], full_load,
+		told(experiment->busy[mode]), 2 * (double)experiment->pps / 1e6,
+		experiment->share[mode], times);
+}
+
 /* What the founding experiment's page had, of this machine. */
 static void print_table(const struct experiment *experiment, unsigned n)
 {
-	printf("\n%-58s %-9s %6s %7s  %15s %8s\n", "load", "", "Mpps", "cycles", "busy at Mpps",
-		"in NIC");
+	printf("\n%-11s %6s %7s   %15s  %8s   %s\n", "load", "Mpps", "cycles", "busy at Mpps",
+		"in NIC", "first packet p50, p99 us");
 	for (unsigned i = 0; i < n; i++) {
-		for (unsigned mode = 0; mode < N_MODES; mode++) {
-			double cycles = told(experiment[i].cycles[mode]);
-			char full_load[32] = "     -       -";
-
-			/* what the NIC carries alone is not limited by a worker */
-			if (mode != WHOLE)
-				snprintf(full_load, sizeof(full_load), "%6.2f %7.1f",
-					mpps_of(cycles), cycles);
-			printf("%-58s %-9s %s  %5.1f %% %7.2f %6.1f %%\n",
-				mode == 0 ? experiment[i].load.what : "", mode_names[mode],
-				full_load, told(experiment[i].busy[mode]),
-				2 * (double)experiment[i].pps / 1e6, experiment[i].share[mode]);
-		}
+		printf("%s\n", experiment[i].load.what);
+		for (unsigned mode = 0; mode < N_MODES; mode++)
+			print_mode(&experiment[i], (enum offload_mode)mode);
 	}
 	puts("\nfull is not measured at full load: what the NIC carries alone (the last column)\n"
 	     "never comes to a worker, and what comes to one costs about what it costs in "

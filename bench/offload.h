@@ -60,13 +60,13 @@ struct offload_setup {
 	uint64_t pps; /* of each port; 0: packets come whenever it asks */
 	struct offload_times *
 		times; /* it is watched, from its first packet on; one engine at a time. NULL: it is not */
-	bool packets;  /* that is, also its packets' times, when the load is steady */
-	double cycles; /* that the engine takes for a packet, above what receiving and sending do */
+	bool packets; /* that is, also its packets' times, when the load is steady */
+	double cycles; /* that the engine takes for a packet, above what receiving and sending do; 0: no bare times */
 };
 
 /*
  * An engine with this load. The rules that it wants are there when this returns, or ten seconds have passed; where times
- * of packets are taken, four more. 0 or a negative errno after a line.
+ * of packets are taken, up to five more. 0 or a negative errno after a line.
  */
 int offload_open(struct wire_engine *engine, const struct offload_load *load,
 	const struct offload_setup *setup);
@@ -81,7 +81,7 @@ double offload_share(const struct wire_engine *engine, struct offload_share *las
 
 /* Turns for so long; which share of that time was spent on packets. `gathers`: as with `poll: adaptive`. */
 double offload_busy(const struct wire_engine *engine, uint64_t us, bool gathers);
-/* The same of nothing but receiving and sending. */
-double offload_floor(const struct wire_engine *engine, uint64_t us, bool gathers);
+/* The same of nothing but receiving and sending, where so many cycles are spent on each packet besides. */
+double offload_floor(const struct wire_engine *engine, uint64_t us, bool gathers, double cycles);
 
 void offload_say(const char *line);
