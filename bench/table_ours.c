@@ -87,8 +87,8 @@ static inline void count(struct ours *ours, uint32_t position, uint64_t now)
 {
 	struct flow_record *record = flow_table_record(&ours->table, position);
 
-	record->packets_low[0]++;
-	record->bytes_low[0] += TABLE_PACKET_BYTES;
+	record->count[0].packets_low++;
+	record->count[0].bytes_low += TABLE_PACKET_BYTES;
 	record->last_seen_us = now & UINT64_C(0xffffffffffff);
 }
 

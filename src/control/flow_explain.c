@@ -91,7 +91,8 @@ static bool is_known(const struct flow_record *record, unsigned end)
 
 static uint64_t window_of(const struct flow_record *record, unsigned end)
 {
-	return (uint64_t)record->tcp_window[end] << (record->tcp_scale[end] & FLOW_SCALE_SHIFT);
+	return (uint64_t)record->end[end].tcp_window
+	       << (record->end[end].tcp_scale & FLOW_SCALE_SHIFT);
 }
 
 static json_t *describe_tcp(const struct flow_record *record)
@@ -114,7 +115,7 @@ static json_t *describe_tcp(const struct flow_record *record)
 			if (name == 1)
 				number = window_of(record, end);
 			else if (name == 2)
-				number = record->tcp_scale[end];
+				number = record->end[end].tcp_scale;
 			if (name != 2 || number != FLOW_SCALE_UNKNOWN)
 				answer_number(tcp, names[name][way], number);
 		}

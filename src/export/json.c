@@ -210,9 +210,9 @@ static char *write_members(char *out, const struct flow_report *report, bool liv
 	out = write_key(out, &record->key, from);
 	out = write_counters(out, record, from);
 	out = write_life(out, report, live);
-	out = write_number(TEXT(out, ",\"tcp_flags\":"), tcp ? record->tcp_flags[from] : 0);
+	out = write_number(TEXT(out, ",\"tcp_flags\":"), tcp ? record->end[from].tcp_flags : 0);
 	out = write_number(
-		TEXT(out, ",\"reverse_tcp_flags\":"), tcp ? record->tcp_flags[!from] : 0);
+		TEXT(out, ",\"reverse_tcp_flags\":"), tcp ? record->end[!from].tcp_flags : 0);
 	out = write_number(TEXT(out, ",\"icmp_errors\":"), record->icmp_errors);
 	return write_offload(out, report);
 }

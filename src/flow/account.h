@@ -28,22 +28,22 @@ static inline __attribute__((always_inline)) bool account_plain(
 	struct flow_record *record, const struct packet_info *info, uint64_t now_us)
 {
 	unsigned from = info->from;
-	uint32_t packets = record->packets_low[from] + 1;
-	uint32_t bytes = record->bytes_low[from] + info->bytes;
+	uint64_t both;
 
-	/* a low half overflows once in 2^32 */
-	if (__builtin_expect((packets == 0) | (bytes < info->bytes), 0))
+	/* bytes overflow once in 2^32 */
+	if (__builtin_expect(__builtin_add_overflow(
+				     record->count[from].both, flow_count_of(info->bytes), &both),
+		    0))
 		return false;
 	if (info->flags & PACKET_TCP) {
 		if (info->flags & PACKET_FIRST_FRAGMENT ||
 			!tcp_track_common(record, from, &info->tcp))
 			return false;
-		record->tcp_flags[from] |= info->tcp.flags;
+		record->end[from].tcp_flags |= info->tcp.flags;
 	} else if (__builtin_expect(!account_is_settled(record, from), 0)) {
 		return false;
 	}
-	record->packets_low[from] = packets;
-	record->bytes_low[from] = bytes;
+	record->count[from].both = both;
 	record->last_seen_us = now_us & CLOCK_MAX_US;
 	return true;
 }

@@ -69,11 +69,8 @@ static void report_active(struct flow_shard *shard, struct flow_record *record)
 {
 	flow_report(shard, record, FLOW_END_ACTIVE);
 	for (unsigned i = 0; i < 2; i++) {
-		record->packets_low[i] = 0;
-		record->packets_high[i] = 0;
-		record->bytes_low[i] = 0;
-		record->bytes_high[i] = 0;
-		record->tcp_flags[i] = 0;
+		flow_set_counts(record, i, 0, 0);
+		record->end[i].tcp_flags = 0;
 	}
 	record->icmp_errors = 0;
 	record->start_us = shard->tick * CLOCK_US_PER_S & CLOCK_MAX_US;

@@ -10,13 +10,9 @@
 static void add(struct flow_record *record, const struct flow_credit *credit)
 {
 	unsigned from = credit->from;
-	uint64_t packets = flow_packets(record, from) + credit->packets;
-	uint64_t bytes = flow_bytes(record, from) + credit->bytes;
 
-	record->packets_low[from] = (uint32_t)packets;
-	record->packets_high[from] = (uint16_t)(packets >> 32);
-	record->bytes_low[from] = (uint32_t)bytes;
-	record->bytes_high[from] = (uint32_t)(bytes >> 32);
+	flow_set_counts(record, from, flow_packets(record, from) + credit->packets,
+		flow_bytes(record, from) + credit->bytes);
 }
 
 void flow_shard_credit(

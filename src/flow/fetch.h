@@ -24,12 +24,12 @@ static inline __attribute__((always_inline)) void fetch_record(
 {
 	if (far) {
 		rte_prefetch1(record);
-		rte_prefetch1(&record->bytes_high);
+		rte_prefetch1(&record->end);
 		return;
 	}
 	rte_prefetch0(record);
 	if (both)
-		rte_prefetch0(&record->bytes_high);
+		rte_prefetch0(&record->end);
 }
 
 /* The record's first line is being read, and nothing of the second will be. */
@@ -37,5 +37,5 @@ static inline __attribute__((always_inline)) void fetch_rest(
 	const struct flow_record *record, bool far)
 {
 	if (far)
-		rte_prefetch0(&record->bytes_high);
+		rte_prefetch0(&record->end);
 }

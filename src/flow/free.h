@@ -26,7 +26,7 @@ static inline struct free_block *free_block_of(
 	const struct flow_table *table, uint32_t group, uint32_t number)
 {
 	return (struct free_block *)&table->records[(size_t)group * table->group_records + number]
-		.bytes_high;
+		.end;
 }
 
 static inline bool free_has(const struct flow_table *table, uint32_t group)
@@ -71,7 +71,7 @@ static inline uint32_t free_take(struct flow_table *table, uint32_t group)
 			&table->records[(size_t)group * table->group_records + later];
 
 		rte_prefetch0(record);
-		rte_prefetch0(&record->bytes_high);
+		rte_prefetch0(&record->end);
 	}
 	return number;
 }

@@ -71,14 +71,10 @@ static void count(
 {
 	unsigned from = info->from;
 
-	if (++record->packets_low[from] == 0)
-		record->packets_high[from]++;
-	record->bytes_low[from] += info->bytes;
-	if (record->bytes_low[from] < info->bytes)
-		record->bytes_high[from]++;
+	flow_count_packet(record, from, info->bytes);
 	record->last_seen_us = shard->now_us & CLOCK_MAX_US;
 	if (info->flags & PACKET_TCP)
-		record->tcp_flags[from] |= info->tcp.flags;
+		record->end[from].tcp_flags |= info->tcp.flags;
 	shard->counters.packets++;
 	shard->counters.bytes += info->bytes;
 }
@@ -93,11 +89,10 @@ static void start(struct flow_shard *shard, uint32_t position, const struct pack
 	record->start_us = now_us & CLOCK_MAX_US;
 	record->status =
 		flow_status(now_us, state, info->from != 0, (info->flags & PACKET_SIDE) != 0);
-	record->packets_low[info->from] = 1;
-	record->bytes_low[info->from] = info->bytes;
+	flow_count_packet(record, info->from, info->bytes);
 	if (info->flags & PACKET_TCP) {
 		flow_tcp_first(record, info->from, &info->tcp);
-		record->tcp_flags[info->from] = info->tcp.flags;
+		record->end[info->from].tcp_flags = info->tcp.flags;
 		state = (enum flow_state)record->state;
 	}
 	flow_shard_counted(shard, 1, info->bytes);

@@ -23,38 +23,52 @@ static_assert(offsetof(struct flow_record, tcp_max_end) ==
 
 /*
  * By the end that a segment comes from: where each of its numbers belongs in that row, which is the end of its
- * sender's numbers, the end of the other's, and the limits of both, or these turned round.
+ * sender's numbers, the end of the other's, and the limits of both, or these turned round; and how far the record may be
+ * from them.
  */
 struct tcp_places {
-	uint8_t wire[16]; /* sequence number and acknowledgement, as they lie in a header */
-	uint8_t add[16];  /* its length and the window that it offers, in bytes */
-	int32_t sign[4];  /* the sender's end moves on: it is to be behind, the others ahead */
-	uint32_t most[4]; /* and by so much at most */
-} __attribute__((aligned(64)));
+	struct {
+		uint8_t wire[16]; /* sequence number and acknowledgement, as they lie in a header */
+		uint8_t add[16];  /* its length and the window that it offers, in bytes */
+	} where[2];
+	struct {
+		/* the sender's end moves on: it is to be behind, the others ahead */
+		int32_t sign[4];
+		uint32_t most[4]; /* and by so much at most */
+	} bounds[2];
+} __attribute__((aligned(32)));
 
 #define TCP_NEW_MOST ((1 << 30) - 1)
-#define TCP_PLACES_0                                                                     \
-	{                                                                                \
-		.wire = {3, 2, 1, 0, 7, 6, 5, 4, 3, 2, 1, 0, 7, 6, 5, 4},                \
-		.add = {0, 1, 2, 3, 128, 128, 128, 128, 128, 128, 128, 128, 4, 5, 6, 7}, \
-		.sign = {-1, 1, 1, 1},                                                   \
-		.most = {TCP_NEW_MOST, TCP_ACK_LAG, INT32_MAX, UINT32_MAX},              \
+#define TCP_PLACES                                                                              \
+	{                                                                                       \
+		.where = {{{3, 2, 1, 0, 7, 6, 5, 4, 3, 2, 1, 0, 7, 6, 5, 4},                    \
+				  {0, 1, 2, 3, 128, 128, 128, 128, 128, 128, 128, 128, 4, 5, 6, \
+					  7}},                                                  \
+			{{7, 6, 5, 4, 3, 2, 1, 0, 7, 6, 5, 4, 3, 2, 1, 0},                      \
+				{128, 128, 128, 128, 0, 1, 2, 3, 4, 5, 6, 7, 128, 128, 128,     \
+					128}}},                                                 \
+		.bounds = {{{-1, 1, 1, 1}, {TCP_NEW_MOST, TCP_ACK_LAG, INT32_MAX, UINT32_MAX}}, \
+			{{1, -1, 1, 1}, {TCP_ACK_LAG, TCP_NEW_MOST, UINT32_MAX, INT32_MAX}}},   \
 	}
-#define TCP_PLACES_1                                                                     \
-	{                                                                                \
-		.wire = {7, 6, 5, 4, 3, 2, 1, 0, 7, 6, 5, 4, 3, 2, 1, 0},                \
-		.add = {128, 128, 128, 128, 0, 1, 2, 3, 4, 5, 6, 7, 128, 128, 128, 128}, \
-		.sign = {1, -1, 1, 1},                                                   \
-		.most = {TCP_ACK_LAG, TCP_NEW_MOST, UINT32_MAX, INT32_MAX},              \
-	}
-static const struct tcp_places tcp_places[2] = {TCP_PLACES_0, TCP_PLACES_1};
+static const struct tcp_places tcp_places = TCP_PLACES;
 
-/* A segment's numbers in their places: from 8 bytes of a header, and as they were read. */
+/* What is an end's own lies so far behind what is end 0's: from there on the first of each pair is that end's. */
+#define TCP_PLACES_AN_END 32
+
+static inline const struct tcp_places *tcp_places_of(size_t from)
+{
+	static_assert(sizeof(tcp_places.where[0]) == TCP_PLACES_AN_END &&
+			      sizeof(tcp_places.bounds[0]) == TCP_PLACES_AN_END,
+		"of both");
+	return (const void *)((const uint8_t *)&tcp_places + from * TCP_PLACES_AN_END);
+}
+
+/* A segment's numbers in their places: from 8 bytes of a header, and as they were read. `places`: of the end. */
 static inline __attribute__((always_inline)) __m128i tcp_numbers_on_wire(
 	const uint8_t *numbers, const struct tcp_places *places)
 {
-	return _mm_shuffle_epi8(
-		_mm_loadl_epi64((const void *)numbers), _mm_load_si128((const void *)places->wire));
+	return _mm_shuffle_epi8(_mm_loadl_epi64((const void *)numbers),
+		_mm_load_si128((const void *)places->where[0].wire));
 }
 
 static inline __attribute__((always_inline)) __m128i tcp_numbers_of(
@@ -84,23 +98,25 @@ static inline __attribute__((always_inline)) bool tcp_any_above(__m128i size, __
 /*
  * Does the segment bring nothing old, and an acknowledgement that is neither ahead nor far behind? Then it is in
  * the window whatever the windows are, and moves all that it moves forwards: that is done. (Below 2^30, as no
- * window is more.) `numbers` are in the places of that end. What the segment is beyond, it moves; since it is to be
- * beyond neither the other's end nor its own limit, the sign of each difference says what to keep.
+ * window is more.) `end` is the record's of the end that it comes from, so are `places`, and `numbers` are in these.
+ * What the segment is beyond, it moves; since it is to be beyond neither the other's end nor its own limit, the sign of
+ * each difference says what to keep.
  */
 static inline __attribute__((always_inline)) bool tcp_moves_on(struct flow_record *record,
-	uintptr_t from, const struct tcp_places *places, __m128i numbers, uint32_t payload,
-	uint32_t window)
+	const struct flow_end_state *end, const struct tcp_places *places, __m128i numbers,
+	uint32_t payload, uint32_t window)
 {
-	const uint64_t offered = (uint32_t)(window << (record->tcp_scale[from] & FLOW_SCALE_SHIFT));
+	const uint64_t offered = (uint32_t)(window << (end->tcp_scale & FLOW_SCALE_SHIFT));
 	void *at = (uint8_t *)record + offsetof(struct flow_record, tcp_end);
 	__m128i known = _mm_loadu_si128(at);
 	__m128i add = _mm_shuffle_epi8(_mm_cvtsi64_si128((int64_t)(offered << 32 | payload)),
-		_mm_load_si128((const void *)places->add));
+		_mm_load_si128((const void *)places->where[0].add));
 	__m128i left = _mm_sub_epi32(known, _mm_add_epi32(numbers, add));
-	__m128i size = _mm_sign_epi32(left, _mm_load_si128((const void *)places->sign));
+	__m128i size = _mm_sign_epi32(left, _mm_load_si128((const void *)places->bounds[0].sign));
 
-	if (__builtin_expect(tcp_any_above(size, _mm_load_si128((const void *)places->most)), 0) ||
-		__builtin_expect(window > record->tcp_window[from], 0))
+	if (__builtin_expect(
+		    tcp_any_above(size, _mm_load_si128((const void *)places->bounds[0].most)), 0) ||
+		__builtin_expect(window > end->tcp_window, 0))
 		return false;
 	_mm_storeu_si128(at, _mm_sub_epi32(known, _mm_min_epi32(left, _mm_setzero_si128())));
 	return true;
@@ -120,7 +136,7 @@ static inline __attribute__((always_inline)) bool tcp_is_next(const struct flow_
 	return tcp_beyond(record->tcp_max_end[from], segment->seq) >= 0 &&
 	       end - record->tcp_end[from] < UINT32_C(1) << 30 &&
 	       (lag <= TCP_ACK_LAG || lag <= tcp_window_bytes(record, from)) &&
-	       segment->window <= record->tcp_window[from];
+	       segment->window <= record->end[from].tcp_window;
 }
 
 /*
@@ -148,8 +164,8 @@ static __attribute__((noinline, unused)) bool tcp_track_known(
 		return false;
 	record->tcp_end[from] = tcp_later(record->tcp_end[from], end);
 	record->tcp_max_end[to] = tcp_later(record->tcp_max_end[to], limit);
-	if (segment.window > record->tcp_window[from])
-		record->tcp_window[from] = segment.window;
+	if (segment.window > record->end[from].tcp_window)
+		record->end[from].tcp_window = segment.window;
 	return true;
 }
 
@@ -163,8 +179,8 @@ static inline __attribute__((always_inline)) bool tcp_track_settled(
 		return false;
 #ifdef TCP_NUMBERS
 	if (__builtin_expect(
-		    !tcp_moves_on(record, from, &tcp_places[from], tcp_numbers_of(segment, from),
-			    segment->payload, segment->window),
+		    !tcp_moves_on(record, &record->end[from], tcp_places_of(from),
+			    tcp_numbers_of(segment, from), segment->payload, segment->window),
 		    0))
 		return tcp_track_known(record, from, *segment);
 #else

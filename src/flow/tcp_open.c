@@ -6,11 +6,11 @@ static void begin_with_syn(
 	struct flow_record *record, unsigned from, const struct tcp_segment *segment)
 {
 	record->window_known = 0;
-	record->tcp_scale[0] = FLOW_SCALE_UNKNOWN;
-	record->tcp_scale[1] = FLOW_SCALE_UNKNOWN;
-	record->tcp_window[!from] = 0;
+	record->end[0].tcp_scale = FLOW_SCALE_UNKNOWN;
+	record->end[1].tcp_scale = FLOW_SCALE_UNKNOWN;
+	record->end[!from].tcp_window = 0;
 	tcp_learn_scale(record, from, segment);
-	record->tcp_window[from] = tcp_offered_units(record, from, segment);
+	record->end[from].tcp_window = tcp_offered_units(record, from, segment);
 	record->tcp_end[from] = tcp_segment_end(segment);
 	record->tcp_max_end[from] = segment->seq + 1;
 	record->tcp_end[!from] = 0;
@@ -28,9 +28,9 @@ void flow_tcp_first(struct flow_record *record, unsigned from, const struct tcp_
 		return;
 	}
 	record->window_known = 0;
-	record->tcp_window[!from] = 0;
-	record->tcp_scale[0] = FLOW_SCALE_UNKNOWN;
-	record->tcp_scale[1] = FLOW_SCALE_UNKNOWN;
+	record->end[!from].tcp_window = 0;
+	record->end[0].tcp_scale = FLOW_SCALE_UNKNOWN;
+	record->end[1].tcp_scale = FLOW_SCALE_UNKNOWN;
 	if (flags & TCP_SYN)
 		tcp_learn_scale(record, from, segment);
 	tcp_move_window(record, from, segment);
@@ -47,7 +47,7 @@ void tcp_answer_syn(struct flow_record *record, unsigned from, const struct tcp_
 	unsigned initiator = !from;
 
 	tcp_learn_scale(record, from, segment);
-	record->tcp_window[from] = tcp_offered_units(record, from, segment);
+	record->end[from].tcp_window = tcp_offered_units(record, from, segment);
 	record->tcp_end[from] = tcp_segment_end(segment);
 	record->tcp_max_end[from] = segment->seq + 1 + tcp_window_bytes(record, initiator);
 	record->window_known = (1u << initiator) & 3;
@@ -145,7 +145,7 @@ enum tcp_verdict tcp_track_late_syn(
 	if (tcp_is_known(record, to) && !tcp_is_known(record, from) &&
 		tcp_between(record->tcp_end[from], segment->seq + 1, end)) {
 		tcp_learn_scale(record, from, segment);
-		record->tcp_window[from] = tcp_offered_units(record, from, segment);
+		record->end[from].tcp_window = tcp_offered_units(record, from, segment);
 		record->tcp_end[from] = end;
 		record->tcp_max_end[to] = record->tcp_end[to] + segment->window;
 		record->window_known = 3;

@@ -48,12 +48,12 @@ static inline bool tcp_is_known(const struct flow_record *record, unsigned end)
 /* An unknown scale is judged as the largest, 14 (RFC 7323 section 2.3). */
 static inline unsigned tcp_shift_of(const struct flow_record *record, unsigned end)
 {
-	return record->tcp_scale[end] & FLOW_SCALE_SHIFT;
+	return record->end[end].tcp_scale & FLOW_SCALE_SHIFT;
 }
 
 static inline uint32_t tcp_window_bytes(const struct flow_record *record, unsigned end)
 {
-	return (uint32_t)record->tcp_window[end] << tcp_shift_of(record, end);
+	return (uint32_t)record->end[end].tcp_window << tcp_shift_of(record, end);
 }
 
 /* Sequence numbers that a segment takes (RFC 9293 section 3.4). */

@@ -21,17 +21,18 @@ uint16_t tcp_offered_units(
 void tcp_learn_scale(struct flow_record *record, unsigned from, const struct tcp_segment *segment)
 {
 	if (segment->scale == TCP_SCALE_NONE) {
-		unsigned scale = record->tcp_scale[!from];
-		uint32_t window = record->tcp_window[!from];
+		unsigned scale = record->end[!from].tcp_scale;
+		uint32_t window = record->end[!from].tcp_window;
 
 		/* what the other end's SYN offered was stored in units that now do not hold */
 		if (scale != FLOW_SCALE_UNKNOWN)
 			window <<= scale;
-		record->tcp_window[!from] = (uint16_t)(window < UINT16_MAX ? window : UINT16_MAX);
-		record->tcp_scale[0] = 0;
-		record->tcp_scale[1] = 0;
-	} else if (record->tcp_scale[from] == FLOW_SCALE_UNKNOWN) {
-		record->tcp_scale[from] = segment->scale < 14 ? segment->scale : 14;
+		record->end[!from].tcp_window =
+			(uint16_t)(window < UINT16_MAX ? window : UINT16_MAX);
+		record->end[0].tcp_scale = 0;
+		record->end[1].tcp_scale = 0;
+	} else if (record->end[from].tcp_scale == FLOW_SCALE_UNKNOWN) {
+		record->end[from].tcp_scale = segment->scale < 14 ? segment->scale : 14;
 	}
 }
 
@@ -82,8 +83,8 @@ void tcp_move_window(struct flow_record *record, unsigned from, const struct tcp
 		record->tcp_end[to] = tcp_later(record->tcp_end[to], segment->ack);
 		record->tcp_max_end[to] = tcp_later(record->tcp_max_end[to], limit);
 	}
-	if (!tcp_is_known(record, from) || units > record->tcp_window[from])
-		record->tcp_window[from] = units;
+	if (!tcp_is_known(record, from) || units > record->end[from].tcp_window)
+		record->end[from].tcp_window = units;
 	record->window_known = (record->window_known | 1u << from) & 3;
 }
 

@@ -97,7 +97,7 @@ static inline struct flow_record *take(struct flow_table *table, struct change *
 	record = &table->records[(size_t)change->group[i] * table->group_records +
 				 change->number[i]];
 	rte_prefetch0(record);
-	rte_prefetch0(&record->bytes_high);
+	rte_prefetch0(&record->end);
 	return record;
 }
 

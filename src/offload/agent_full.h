@@ -89,7 +89,7 @@ static inline void agent_fetch_record(const struct agent *agent, const struct sl
 	const struct flow_record *record = flow_table_record(agent->config.table, slot->position);
 
 	rte_prefetch0(record);
-	rte_prefetch0(&record->bytes_high);
+	rte_prefetch0(&record->end);
 }
 
 static inline bool agent_is_full(const struct slot_side *side)

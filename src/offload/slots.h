@@ -45,14 +45,14 @@
 
 /*
  * The tag of a number: that it was given, the generation of the mark that names a flow, and in the lowest bits the form
- * of the flow's packets, which is for each side the end that packets come from, and whether it is TCP. 0: it names
- * nobody.
+ * of the flow's packets, which is whether it is TCP, and the end that packets come from at side 0; at side 1 they come
+ * from the other one, as no end has rules at both. 0: it names nobody.
  */
 #define SLOT_GIVEN 0x8000u
 #define SLOT_FORM_BITS 3
-#define SLOT_TCP 4u
-#define SLOT_FROM(side) (1u << (side))
-#define SLOT_FORM (SLOT_TCP | SLOT_FROM(0) | SLOT_FROM(1))
+#define SLOT_TCP 1u
+#define SLOT_FROM 4u
+#define SLOT_FORM ((1u << SLOT_FORM_BITS) - 1)
 /* Generations are 1 to this. */
 #define SLOT_LAST_GENERATION ((SLOT_GIVEN - 1) >> SLOT_FORM_BITS)
 
@@ -220,12 +220,16 @@ static inline const uint16_t *slots_tags(const struct slots *slots)
 	return slots->tags - slots->first_number;
 }
 
-/* The form in the tag of a mark's number; more than SLOT_FORM: the mark names nobody. */
-static inline uint64_t slots_form(const struct slots *slots, uint32_t tag, uint32_t mark)
+/*
+ * The form in the tag of a mark's number, of packets that come in at that side; more than SLOT_FORM: the mark names
+ * nobody.
+ */
+static inline uint64_t slots_form(
+	const struct slots *slots, uint32_t tag, uint64_t mark, unsigned side)
 {
 	const uint64_t generation = mark >> slots->number_bits;
 
-	return tag ^ ((generation << SLOT_FORM_BITS) + SLOT_GIVEN);
+	return tag ^ ((generation << SLOT_FORM_BITS) + SLOT_GIVEN + (side != 0 ? SLOT_FROM : 0));
 }
 
 /* The position that belongs to a number, whether it names a flow or not. */
@@ -239,16 +243,15 @@ static inline uint32_t slots_position(const struct slots *slots, uint32_t mark)
 {
 	uint32_t number = slots_number(slots, mark);
 
-	if (number == SLOT_NONE || slots_form(slots, slots->tags[number], mark) > SLOT_FORM)
+	if (number == SLOT_NONE || slots_form(slots, slots->tags[number], mark, 0) > SLOT_FORM)
 		return FLOW_NONE;
 	return slots_position_of(slots, number);
 }
 
-/* Of a slot whose mark names its flow. */
+/* Of a slot whose mark names its flow: packets of that end are to have it at that side. */
 static inline void slots_set_from(struct slots *slots, uint32_t slot, unsigned side, unsigned from)
 {
 	uint16_t *tag = &slots->tags[slots->slots[slot].number];
-	unsigned bit = SLOT_FROM(side);
 
-	*tag = (uint16_t)(from != 0 ? *tag | bit : *tag & ~bit);
+	*tag = (uint16_t)(from != side ? *tag | SLOT_FROM : *tag & ~SLOT_FROM);
 }

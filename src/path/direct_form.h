@@ -20,22 +20,72 @@
 
 /*
  * What a mark leads to, in one word: a record, and in the lowest bits of its address, which are zeros, the form of its
- * packets (SLOT_FORM).
+ * packets. The end that they come from stands there as the distance of what is that end's own from what is end 0's:
+ * whoever reads that need not work it out.
  */
+#define MARK_TCP 2
+#define MARK_FROM 8
+#define MARK_FORM 15
+
 static __rte_always_inline uintptr_t mark_target(const struct flow_record *record, uint64_t form)
 {
-	static_assert(_Alignof(struct flow_record) > SLOT_FORM, "there are such bits");
-	return (uintptr_t)record + form;
+	static_assert(MARK_TCP == 2 * SLOT_TCP && MARK_FROM == 2 * SLOT_FROM, "twice the form");
+	static_assert(_Alignof(struct flow_record) > MARK_FORM, "there are such bits");
+	return (uintptr_t)record + 2 * form;
 }
 
 static __rte_always_inline struct flow_record *mark_record(uintptr_t target)
 {
-	return (struct flow_record *)(target & ~(uintptr_t)SLOT_FORM);
+	return (struct flow_record *)(target & ~(uintptr_t)MARK_FORM);
+}
+
+/* The number in a mark: slots_number() of one that is somebody's. */
+static __rte_always_inline uint64_t mark_number(uint64_t mark, unsigned bits)
+{
+#ifdef __BMI2__
+	/* else the compiler keeps a mask, and copies it each time */
+	return _bzhi_u64(mark, bits);
+#else
+	return mark & ((UINT64_C(1) << bits) - 1);
+#endif
+}
+
+/* The end that packets of a target come from, as that distance, and as its number. */
+static __rte_always_inline uintptr_t mark_offset(uintptr_t target)
+{
+	return target & MARK_FROM;
+}
+
+static __rte_always_inline uintptr_t mark_from(uintptr_t target)
+{
+	return mark_offset(target) / MARK_FROM;
+}
+
+/* A record as it lies from that distance on: where end 0's was is what is the end's own. */
+struct mark_own {
+	struct flow_key key;
+	union flow_count count, other_count;
+	uint64_t status;
+	struct flow_end_state end;
+} __attribute__((may_alias));
+
+static_assert(offsetof(struct mark_own, count) == offsetof(struct flow_record, count) &&
+		      offsetof(struct mark_own, end) == offsetof(struct flow_record, end),
+	"as in the record");
+static_assert(sizeof(union flow_count) == MARK_FROM && sizeof(struct flow_end_state) == MARK_FROM,
+	"that is the distance");
+
+/* `tcp`: what the target says. */
+static __rte_always_inline struct mark_own *mark_own(uintptr_t target, bool tcp)
+{
+	return (struct mark_own *)(target - (tcp ? MARK_TCP : 0));
 }
 
 /* What all packets of a burst share. */
 struct mark_burst {
-	const void *cares; /* mark_cares of the side that they came in by */
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
+	__m256i cares; /* mark_cares of the side that they came in by */
+#endif
 	unsigned side;
 	uint64_t now_us; /* 48 bits */
 };
@@ -74,15 +124,15 @@ static __rte_always_inline bool mark_is_settled(
 
 /*
  * A frame's bytes 12 to 43 as a record expects them. MARK_TAKE: by the end that they come from, which of the record's
- * words lie where (0-15: of the addresses, 16 and 17: the ports, 18: the zone, 19: protocol and version, 23: the
- * status; 20: zero). MARK_WANT: by protocol, what the others are. What has no place in a header lies where that has
+ * words lie where (16-31: of the addresses, 0 and 1: the ports, 2: the zone, 3: protocol and version, 7: the status;
+ * 4: zero). MARK_WANT: by protocol, what the others are. What has no place in a header lies where that has
  * what differs from packet to packet: length, identification, checksum.
  */
 typedef uint16_t mark_words[16] __attribute__((aligned(32)));
 
-#define MARK_TAKE(from)                                                                          \
-	{20, 20, 18, 19, 20, 20, 23, 8 * (from), 8 * (from) + 1, 8 - 8 * (from), 9 - 8 * (from), \
-		16 + (from), 17 - (from), 20, 20, 20}
+#define MARK_TAKE(from)                                                                           \
+	{4, 4, 2, 3, 4, 4, 7, 16 + 8 * (from), 17 + 8 * (from), 24 - 8 * (from), 25 - 8 * (from), \
+		(from), 1 - (from), 4, 4, 4}
 
 /* Words as they are loaded: the first byte is the low one. */
 #define MARK_WANT(proto, settled)                                                                 \
@@ -155,23 +205,24 @@ static const mark_words mark_want[2] = {
 
 /* All that is looked up of a packet: in one place, as each place takes a register. */
 static const struct mark_expect {
-	struct mark_end {
-		mark_words take;
-		struct tcp_places places;
-	} end[2];
+	mark_words take[2];
+	struct tcp_places places;
 	uint32_t tcp_headers[UINT8_MAX + 1];
 } mark_expect = {
-	{{MARK_TAKE(0), TCP_PLACES_0}, {MARK_TAKE(1), TCP_PLACES_1}},
+	{MARK_TAKE(0), MARK_TAKE(1)},
+	TCP_PLACES,
 	MARK_ALL_HEADERS,
 };
 
-#endif
-
-/* The end that packets of a target come from. */
-static __rte_always_inline uintptr_t mark_from(const struct mark_burst *burst, uintptr_t target)
+/* The same from where the first of each pair is of the end that packets of a target come from. */
+static __rte_always_inline const struct mark_expect *mark_expect_of(uintptr_t target)
 {
-	return target >> burst->side & 1;
+	static_assert(sizeof(mark_words) == TCP_PLACES_AN_END, "one distance for all");
+	return (const void *)((const uint8_t *)&mark_expect +
+			      mark_offset(target) * (TCP_PLACES_AN_END / MARK_FROM));
 }
+
+#endif
 
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX512
 
@@ -182,19 +233,18 @@ static __rte_always_inline uintptr_t mark_from(const struct mark_burst *burst, u
 static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 	const struct flow_record *record, const uint8_t *frame, uintptr_t target, bool tcp)
 {
-	const struct mark_end *end = &mark_expect.end[mark_from(burst, target)];
 	__m256i addresses = _mm256_loadu_si256((const void *)record->key.addr);
 	__m128i rest = _mm_insert_epi16(_mm_loadl_epi64((const void *)record->key.port),
 		(short)(record->status >> MARK_STATUS_SHIFT), 7);
 	__m256i header = _mm256_and_si256(_mm256_loadu_si256((const void *)(frame + 12)),
 		_mm256_load_si256((const void *)mark_header));
-	__m256i key = _mm256_permutex2var_epi16(addresses,
-		_mm256_load_si256((const void *)end->take), _mm256_castsi128_si256(rest));
+	__m256i key = _mm256_permutex2var_epi16(_mm256_castsi128_si256(rest),
+		_mm256_load_si256((const void *)mark_expect_of(target)->take[0]), addresses);
 	/* 0x96: the three of them xor-ed */
 	__m256i odd = _mm256_ternarylogic_epi32(
 		header, key, _mm256_load_si256((const void *)mark_want[tcp]), 0x96);
 
-	return _mm256_testz_si256(odd, _mm256_load_si256((const void *)burst->cares));
+	return _mm256_testz_si256(odd, burst->cares);
 }
 
 #elif SIMD_LEVEL >= SIMD_LEVEL_AVX2
@@ -203,7 +253,6 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 	const struct flow_record *record, const uint8_t *frame, uintptr_t target, bool tcp)
 {
-	const struct mark_end *end = &mark_expect.end[mark_from(burst, target)];
 	__m128i rest = _mm_loadl_epi64((const void *)record->key.port);
 	__m128i addresses = _mm_insert_epi32(_mm_cvtsi32_si128((int)load_32(record->key.addr[0])),
 		(int)load_32(record->key.addr[1]), 1);
@@ -215,9 +264,10 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 		_mm256_load_si256((const void *)mark_header));
 	__m256i odd = _mm256_xor_si256(
 		_mm256_xor_si256(header, _mm256_load_si256((const void *)mark_want[tcp])),
-		_mm256_shuffle_epi8(key, _mm256_load_si256((const void *)end->take)));
+		_mm256_shuffle_epi8(
+			key, _mm256_load_si256((const void *)mark_expect_of(target)->take[0])));
 
-	return _mm256_testz_si256(odd, _mm256_load_si256((const void *)burst->cares));
+	return _mm256_testz_si256(odd, burst->cares);
 }
 
 #else
@@ -226,7 +276,7 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 	const struct flow_record *record, const uint8_t *frame, uintptr_t target, bool tcp)
 {
 	const uint8_t *header = frame + MARK_IPV4_OFFSET;
-	const uintptr_t from = mark_from(burst, target);
+	const uintptr_t from = mark_from(target);
 	uint32_t ports = load_32(header + IPV4_LENGTH);
 	uint32_t turn = (uint32_t)from << 4;
 	uint32_t both, tail;
@@ -252,7 +302,7 @@ static inline struct mark_burst mark_burst_of(unsigned port, uint64_t now_us)
 {
 	return (struct mark_burst){
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX2
-		.cares = mark_cares[port % 2],
+		.cares = _mm256_load_si256((const void *)mark_cares[port % 2]),
 #endif
 		.side = port % 2,
 		.now_us = now_us & CLOCK_MAX_US,

@@ -22,14 +22,14 @@ static __rte_always_inline uint32_t mark_headers(uint8_t words)
  * The common segment, behind an IPv4 header without options. What is left is for account_plain(): to call it from here
  * would take the registers from all others.
  */
-static __rte_always_inline bool mark_track(const struct mark_burst *burst,
+static __rte_always_inline bool mark_track(
 	struct flow_record *record, uintptr_t target, const uint8_t *ip, uint32_t length)
 {
-	const uintptr_t from = mark_from(burst, target);
+	struct flow_end_state *const end = &mark_own(target, true)->end;
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX2
-	const struct tcp_places *places = &mark_expect.end[from].places;
+	const struct tcp_places *places = &mark_expect_of(target)->places;
 #else
-	const struct tcp_places *places = &tcp_places[from];
+	const struct tcp_places *places = tcp_places_of(mark_from(target));
 #endif
 	const uint8_t *header = ip + IPV4_LENGTH;
 	const uint8_t flags = header[13];
@@ -41,18 +41,18 @@ static __rte_always_inline bool mark_track(const struct mark_burst *burst,
 
 	__m128i numbers = tcp_numbers_on_wire(header + 4, places);
 
-	if (unlikely(!tcp_moves_on(record, from, places, numbers, payload, load_be16(header + 14))))
+	if (unlikely(!tcp_moves_on(record, end, places, numbers, payload, load_be16(header + 14))))
 		return false;
-	record->tcp_flags[from] |= (uint8_t)flags;
+	end->tcp_flags |= (uint8_t)flags;
 	return true;
 }
 
 #else
 
-static __rte_always_inline bool mark_track(const struct mark_burst *burst,
+static __rte_always_inline bool mark_track(
 	struct flow_record *record, uintptr_t target, const uint8_t *ip, uint32_t length)
 {
-	const uintptr_t from = mark_from(burst, target);
+	const uintptr_t from = mark_from(target);
 	const uint8_t *header = ip + IPV4_LENGTH;
 	const uint32_t header_length = (uint32_t)tcp_header_length(header);
 
@@ -63,7 +63,7 @@ static __rte_always_inline bool mark_track(const struct mark_burst *burst,
 
 	if (unlikely(!tcp_track_settled(record, (unsigned)from, &tcp)))
 		return false;
-	record->tcp_flags[from] |= tcp.flags;
+	record->end[from].tcp_flags |= tcp.flags;
 	return true;
 }
 
@@ -78,22 +78,20 @@ static __rte_always_inline bool mark_account(const struct mark_burst *burst,
 	bool tcp, bool far)
 {
 	const uint8_t *header = frame + MARK_IPV4_OFFSET;
-	const uintptr_t from = mark_from(burst, target);
+	struct mark_own *const own = mark_own(target, tcp);
 	const uint32_t length = load_be16(header + 2);
 
 	if (tcp) {
-		if (unlikely(!mark_track(burst, record, target, header, length)))
+		if (unlikely(!mark_track(record, target, header, length)))
 			return false;
 	} else if (unlikely(length < IPV4_LENGTH + sizeof(uint32_t))) {
 		return false;
 	} else {
 		fetch_rest(record, far);
 	}
-	/* a low half overflows once in 2^32 */
-	if (unlikely(++record->packets_low[from] == 0))
-		record->packets_high[from]++;
-	if (unlikely((record->bytes_low[from] += bytes) < bytes))
-		record->bytes_high[from]++;
+	if (unlikely(__builtin_add_overflow(
+		    own->count.both, flow_count_of(bytes), &own->count.both)))
+		flow_carry(record, (unsigned)mark_from(target));
 	/* around what is read when the next packet is held against it */
 	uint32_t low = (uint32_t)burst->now_us;
 	uint16_t high = (uint16_t)(burst->now_us >> 32);
@@ -111,13 +109,23 @@ static __rte_always_inline bool mark_account(const struct mark_burst *burst,
 static __rte_always_inline bool mark_packet(const struct mark_burst *burst, uintptr_t target,
 	const struct rte_mbuf *packet, const uint8_t *frame, bool tcp, bool trust, bool far)
 {
-	struct flow_record *record = mark_record(target);
+	/* mark_record(), of a target whose lowest bits are known but for the end */
+	struct flow_record *record =
+		(struct flow_record *)(target - mark_offset(target) - (tcp ? MARK_TCP : 0));
 
+	uint64_t lengths;
+
+	/* all of the packet's and its first piece's, at once */
+	static_assert(offsetof(struct rte_mbuf, data_len) ==
+			      offsetof(struct rte_mbuf, pkt_len) + sizeof(uint32_t),
+		"side by side");
+	memcpy(&lengths, (const uint8_t *)packet + offsetof(struct rte_mbuf, pkt_len),
+		sizeof(lengths));
 	/* frames are 60 bytes at least */
-	if (unlikely(packet->data_len < MARK_LEAST))
+	if (unlikely((uint16_t)(lengths >> 32) < MARK_LEAST))
 		return false;
 	if (trust ? unlikely(!mark_is_common(frame, tcp) || !mark_is_settled(burst, record, tcp))
 		  : unlikely(!mark_fits(burst, record, frame, target, tcp)))
 		return false;
-	return likely(mark_account(burst, record, packet->pkt_len, frame, target, tcp, far));
+	return likely(mark_account(burst, record, (uint32_t)lengths, frame, target, tcp, far));
 }

@@ -24,9 +24,11 @@ struct direct_burst {
 	unsigned n_row;
 	uint8_t place[STATION_BURST];
 	struct rte_mbuf *row[STATION_BURST];
-	/* what the mark leads to (direct_form.h); direct_nobody where there is no record */
-	uintptr_t target[STATION_BURST];
-	const uint8_t *frame[STATION_BURST]; /* the first byte of each of these packets */
+	/*
+	 * What the mark leads to (direct_form.h), direct_nobody where there is no record; and behind all of these the
+	 * first byte of each of the packets. In one row, as each takes a register of those who read both.
+	 */
+	uintptr_t target[2 * STATION_BURST];
 };
 
 /* The walk, compiled for one SIMD level. */

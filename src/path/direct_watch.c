@@ -63,7 +63,6 @@ static __rte_noinline bool account_rare(struct station *station, struct direct_b
 struct row {
 	struct rte_mbuf *const *packet;
 	const uintptr_t *target;
-	const uint8_t *const *frame;
 	const uint8_t *place; /* in the burst; NULL: the same as here */
 };
 
@@ -75,11 +74,13 @@ static __rte_always_inline ptrdiff_t account_run(const struct mark_burst *marks,
 	const struct row *end, ptrdiff_t i, bool tcp, bool trust, bool far)
 {
 	do {
+		const uint8_t *frame = (const uint8_t *)end->target[STATION_BURST + i];
+
 		if (unlikely(!mark_packet(
-			    marks, end->target[i], end->packet[i], end->frame[i], tcp, trust, far)))
+			    marks, end->target[i], end->packet[i], frame, tcp, trust, far)))
 			break;
 		i++;
-	} while (i != 0 && ((end->target[i] & SLOT_TCP) != 0) == tcp);
+	} while (i != 0 && ((end->target[i] & MARK_TCP) != 0) == tcp);
 	return i;
 }
 
@@ -90,58 +91,41 @@ static __rte_always_inline unsigned account_each(uint64_t now_us, const struct r
 	unsigned begin, unsigned n, unsigned side, bool trust, bool far)
 {
 	const struct mark_burst marks = mark_burst_of(side, now_us);
-	const struct row end = {
-		.packet = &row->packet[n], .target = &row->target[n], .frame = &row->frame[n]};
+	const struct row end = {.packet = &row->packet[n], .target = &row->target[n]};
 	ptrdiff_t i = (ptrdiff_t)begin - (ptrdiff_t)n, from;
 
 	/* one that is more than counted is the first of its run the second time */
 	do {
 		from = i;
-		i = end.target[i] & SLOT_TCP ? account_run(&marks, &end, i, true, trust, far)
+		i = end.target[i] & MARK_TCP ? account_run(&marks, &end, i, true, trust, far)
 					     : account_run(&marks, &end, i, false, trust, far);
 	} while (i != from && i != 0);
 	return (unsigned)-i;
 }
 
-/* The side is a constant in the loop, and how far the records are. */
-static __rte_noinline unsigned near_row_0(
-	uint64_t now_us, const struct row *row, unsigned begin, unsigned end)
+/* How far the records are is a constant in the loop. */
+static __rte_noinline unsigned near_row(
+	uint64_t now_us, const struct row *row, unsigned begin, unsigned n, unsigned side)
 {
-	return account_each(now_us, row, begin, end, 0, false, false);
+	return account_each(now_us, row, begin, n, side, false, false);
 }
 
-static __rte_noinline unsigned near_row_1(
-	uint64_t now_us, const struct row *row, unsigned begin, unsigned end)
+static __rte_noinline unsigned far_row(
+	uint64_t now_us, const struct row *row, unsigned begin, unsigned n, unsigned side)
 {
-	return account_each(now_us, row, begin, end, 1, false, false);
+	return account_each(now_us, row, begin, n, side, false, true);
 }
 
-static __rte_noinline unsigned far_row_0(
-	uint64_t now_us, const struct row *row, unsigned begin, unsigned end)
+static __rte_noinline unsigned trust_row(
+	uint64_t now_us, const struct row *row, unsigned begin, unsigned n, unsigned side, bool far)
 {
-	return account_each(now_us, row, begin, end, 0, false, true);
+	return account_each(now_us, row, begin, n, side, true, far);
 }
 
-static __rte_noinline unsigned far_row_1(
-	uint64_t now_us, const struct row *row, unsigned begin, unsigned end)
+static inline unsigned account_row(
+	uint64_t now_us, const struct row *row, unsigned begin, unsigned n, unsigned side, bool far)
 {
-	return account_each(now_us, row, begin, end, 1, false, true);
-}
-
-static __rte_noinline unsigned trust_row(uint64_t now_us, const struct row *row, unsigned begin,
-	unsigned end, unsigned side, bool far)
-{
-	return account_each(now_us, row, begin, end, side, true, far);
-}
-
-static inline unsigned account_row(uint64_t now_us, const struct row *row, unsigned begin,
-	unsigned end, unsigned side, bool far)
-{
-	if (far)
-		return side == 0 ? far_row_0(now_us, row, begin, end)
-				 : far_row_1(now_us, row, begin, end);
-	return side == 0 ? near_row_0(now_us, row, begin, end)
-			 : near_row_1(now_us, row, begin, end);
+	return far ? far_row(now_us, row, begin, n, side) : near_row(now_us, row, begin, n, side);
 }
 
 /*
@@ -194,8 +178,7 @@ static inline void account_found(struct station *station, struct direct_burst *b
 static unsigned account_front(struct station *station, struct direct_burst *burst, unsigned n,
 	bool far, struct direct_exceptions *exceptions)
 {
-	const struct row row = {
-		.packet = burst->packet, .target = burst->target, .frame = burst->frame};
+	const struct row row = {.packet = burst->packet, .target = burst->target};
 
 	return account_named(station, burst, &row, n, far, exceptions);
 }
@@ -209,7 +192,6 @@ static unsigned account_sorted(struct station *station, struct direct_burst *bur
 {
 	const struct row row = {.packet = burst->row + begin,
 		.target = burst->target + begin,
-		.frame = burst->frame + begin,
 		.place = burst->place + begin};
 	unsigned n_row = burst->n_row - begin;
 	unsigned done = account_named(station, burst, &row, n_row, far, exceptions);

@@ -55,8 +55,8 @@ static void fetch_second_lines(const struct worker *worker, const struct burst *
 	for (unsigned i = 0; i < burst->n; i++) {
 		if (burst->position[i] != FLOW_NONE &&
 			packet_meta(burst->packet[i])->info.flags & PACKET_TCP)
-			rte_prefetch0(&flow_table_record(&worker->shard->table, burst->position[i])
-					->bytes_high);
+			rte_prefetch0(
+				&flow_table_record(&worker->shard->table, burst->position[i])->end);
 	}
 }
 

@@ -34,7 +34,7 @@ static uint32_t near(const struct flow_record *record, unsigned end, uint8_t bas
 	case 4:
 		return record->tcp_max_end[end] + by;
 	case 5:
-		return record->tcp_end[end] - ((uint32_t)record->tcp_window[!end] << (by & 15));
+		return record->tcp_end[end] - ((uint32_t)record->end[!end].tcp_window << (by & 15));
 	case 6:
 		return record->tcp_end[end] + (by << 18);
 	default:

@@ -60,10 +60,10 @@ static void an_active_report_tells_of_its_own_time(void **state)
 	assert_non_null(first);
 	assert_non_null(second);
 	assert_int_equal(first->icmp_errors, 1);
-	assert_int_equal(first->tcp_flags[first->initiator], TCP_SYN | TCP_ACK);
+	assert_int_equal(first->end[first->initiator].tcp_flags, TCP_SYN | TCP_ACK);
 	assert_int_equal(second->icmp_errors, 0);
-	assert_int_equal(second->tcp_flags[second->initiator], 0);
-	assert_int_equal(second->tcp_flags[!second->initiator], TCP_ACK);
+	assert_int_equal(second->end[second->initiator].tcp_flags, 0);
+	assert_int_equal(second->end[!second->initiator].tcp_flags, TCP_ACK);
 	scene_destroy(scene);
 }
 

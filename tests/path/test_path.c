@@ -422,8 +422,7 @@ static void counters_carry_past_32_bits(void **state)
 	struct flow_record *record =
 		flow_table_record(&shard->table, flow_table_next(&shard->table, 0));
 
-	record->packets_low[0] = UINT32_MAX - 1;
-	record->bytes_low[0] = UINT32_MAX - 150;
+	flow_set_counts(record, 0, UINT32_MAX - 1, UINT32_MAX - 150);
 	shard->counters.packets += UINT32_MAX - 2;
 	shard->counters.bytes += UINT32_MAX - 250;
 	scene->worker[0].counters[0].out += UINT32_MAX - 2;

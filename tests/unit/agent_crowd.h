@@ -83,7 +83,7 @@ static inline void crowd_send(struct crowd *crowd, unsigned i)
 	if (crowd_is_held(crowd, i)) {
 		agent_packet(scene, crowd->flow[i], 0, 0, true);
 	} else {
-		agent_record(scene, crowd->flow[i])->packets_low[0]++;
+		agent_record(scene, crowd->flow[i])->count[0].packets_low++;
 		agent_sample(scene->agent, crowd->flow[i], 0, 0);
 	}
 }

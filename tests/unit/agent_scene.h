@@ -237,8 +237,8 @@ static void agent_take_credit(void *context, const struct agent_credit *credit)
 	if (record == NULL)
 		return;
 	scene->n_last += credit->last;
-	record->packets_low[credit->credit.from] += (uint32_t)credit->credit.packets;
-	record->bytes_low[credit->credit.from] += (uint32_t)credit->credit.bytes;
+	record->count[credit->credit.from].packets_low += (uint32_t)credit->credit.packets;
+	record->count[credit->credit.from].bytes_low += (uint32_t)credit->credit.bytes;
 }
 
 static void agent_take_report(void *context, const struct flow_report *report)
@@ -399,7 +399,7 @@ static inline void agent_packet_with(
 	struct packet_info info = {.key = record->key, .from = (uint8_t)from};
 	struct rte_mbuf packet = {.nb_segs = 1};
 
-	record->packets_low[from]++;
+	record->count[from].packets_low++;
 	if (mark != 0) {
 		packet.ol_flags = RTE_MBUF_F_RX_FDIR_ID;
 		packet.hash.fdir.hi = mark;

@@ -111,8 +111,8 @@ static inline struct flow_record fake_flow(
 	record.key.proto = proto;
 	record.key.version_wire = FLOW_KEY_VERSION_WIRE(strchr(src, ':') ? 6 : 4, 0);
 	record.initiator = 1 & flow_key_make(&record.key, a, b, htons(sport), htons(dport));
-	record.packets_low[record.initiator] = 1;
-	record.bytes_low[record.initiator] = 100;
+	record.count[record.initiator].packets_low = 1;
+	record.count[record.initiator].bytes_low = 100;
 	record.state = proto == 6 ? FLOW_ESTABLISHED : FLOW_REPLIED;
 	return record;
 }
@@ -133,7 +133,7 @@ static inline struct flow_record fake_made_up(unsigned worker, uint32_t position
 	uint32_t host = htonl(10u << 24 | position);
 
 	memcpy(record.key.addr[0], &host, sizeof(host));
-	record.packets_low[0] = position;
+	record.count[0].packets_low = position;
 	return record;
 }
 

@@ -16,10 +16,10 @@ static void test_tcp(void **state)
 	record->window_known = 3;
 	record->tcp_end[0] = 4000000001;
 	record->tcp_end[1] = 12;
-	record->tcp_window[0] = 65535;
-	record->tcp_window[1] = 100;
-	record->tcp_scale[0] = 7;
-	record->tcp_scale[1] = 0;
+	record->end[0].tcp_window = 65535;
+	record->end[1].tcp_window = 100;
+	record->end[0].tcp_scale = 7;
+	record->end[1].tcp_scale = 0;
 	for (unsigned turned = 0; turned < 2; turned++) {
 		json_t *lines = expect_lines(scene,
 			turned ? EXPLAIN(TURNED ",\"proto\":6") : EXPLAIN(ONE ",\"proto\":\"tcp\""),
@@ -68,8 +68,8 @@ static void test_half_known(void **state)
 	record->initiator = 0;
 	record->side = 1;
 	record->tcp_end[0] = 1001;
-	record->tcp_scale[0] = 7;
-	record->tcp_scale[1] = FLOW_SCALE_UNKNOWN;
+	record->end[0].tcp_scale = 7;
+	record->end[1].tcp_scale = FLOW_SCALE_UNKNOWN;
 	json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
 	const json_t *line = json_array_get(lines, 0);
 	const json_t *tcp = json_object_get(line, "tcp");

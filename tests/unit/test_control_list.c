@@ -273,9 +273,9 @@ static void test_top_bytes(void **state)
 			add(scene, i % 2, i, "10.0.0.1", (uint16_t)(1000 + i), "10.0.0.2", 80, 17);
 
 		/* both directions count, past 2^32 */
-		record->bytes_low[0] = 100 * (i * 7 % 50);
-		record->bytes_low[1] = 5;
-		record->bytes_high[1] = 1;
+		record->count[0].bytes_low = 100 * (i * 7 % 50);
+		record->count[1].bytes_low = 5;
+		record->end[1].bytes_high = 1;
 	}
 	json_t *lines = expect_lines(scene, LIST("\"top\":5,\"by\":\"bytes\""), 5);
 
@@ -306,15 +306,15 @@ static void test_rate(void **state)
 	struct flow_record *busy, *wrapped, *again, *reported;
 
 	/* many packets, but long ago */
-	add(scene, 0, 1, "10.0.0.1", 1, "10.0.0.2", 80, 17)->packets_low[0] = 4000000000;
+	add(scene, 0, 1, "10.0.0.1", 1, "10.0.0.2", 80, 17)->count[0].packets_low = 2000000000;
 	busy = add(scene, 0, 2, "10.0.0.1", 2, "10.0.0.2", 80, 17);
 	wrapped = add(scene, 1, 4000, "10.0.0.1", 3, "10.0.0.2", 80, 17);
-	wrapped->packets_low[1] = UINT32_MAX - 10;
+	flow_set_counts(wrapped, 1, UINT32_MAX - 10, 0);
 	/* this one ends, and another takes its place */
 	again = add(scene, 1, 5, "10.0.0.1", 4, "10.0.0.2", 80, 17);
-	again->packets_low[0] = 7000;
+	again->count[0].packets_low = 7000;
 	reported = add(scene, 1, 6, "10.0.0.1", 5, "10.0.0.2", 80, 17);
-	reported->packets_low[0] = 9000;
+	reported->count[0].packets_low = 9000;
 
 	talker_ask(talker, LIST("\"top\":10,\"over_ms\":500"));
 	scene_settle(scene);
@@ -331,16 +331,15 @@ static void test_rate(void **state)
 	/* half a second has passed on the plane's clock, too */
 	plane->now_us += 500000;
 	scene_now_us += 1;
-	busy->packets_low[0] += 1000;
-	busy->packets_low[1] += 500;
-	wrapped->packets_low[1] += 111; /* past 2^32 */
-	wrapped->packets_high[1] = 1;
+	busy->count[0].packets_low += 1000;
+	busy->count[1].packets_low += 500;
+	flow_set_counts(wrapped, 1, flow_packets(wrapped, 1) + 111, 0); /* past 2^32 */
 	*again = fake_flow("10.0.0.1", 44, "10.0.0.2", 80, 17);
 	again->start_us = (plane->now_us - 1000) & ((UINT64_C(1) << 48) - 1);
-	again->packets_low[again->initiator] = 20;
+	again->count[again->initiator].packets_low = 20;
 	reported->start_us = (plane->now_us - 400000) & ((UINT64_C(1) << 48) - 1);
-	reported->packets_low[0] = 300;
-	add(scene, 0, 0, "10.0.0.1", 6, "10.0.0.2", 80, 17)->packets_low[0] = 35;
+	reported->count[0].packets_low = 300;
+	add(scene, 0, 0, "10.0.0.1", 6, "10.0.0.2", 80, 17)->count[0].packets_low = 35;
 
 	json_t *lines = talker_answer(scene, talker);
 

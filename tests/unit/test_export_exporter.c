@@ -29,8 +29,8 @@ static struct flow_report flow(unsigned worker, uint32_t number)
 	report.record.key.proto = protocols[number % 6];
 	memcpy(report.record.key.addr[1], &number, sizeof(number));
 	report.record.key.zone = (uint16_t)worker;
-	report.record.packets_low[0] = 2;
-	report.record.bytes_low[1] = 100 + number;
+	report.record.count[0].packets_low = 2;
+	report.record.count[1].bytes_low = 100 + number;
 	report.reason = (uint8_t)(number % FLOW_N_ENDS);
 	report.worker = (uint8_t)worker;
 	report.run = worker;
@@ -154,7 +154,8 @@ static void test_workers(void **state)
 
 	assert_int_equal(n, 5);
 	for (unsigned i = 0; i < 5; i++)
-		assert_int_equal(top[i].record.bytes_low[1], 100 + N_REPORTS - 1 - i / N_WORKERS);
+		assert_int_equal(
+			top[i].record.count[1].bytes_low, 100 + N_REPORTS - 1 - i / N_WORKERS);
 	exporter_destroy(exporter);
 	check_file(path);
 	unlink(path);

@@ -40,10 +40,9 @@ static struct flow_report example(void)
 						.proto = 6,
 						.version_wire = FLOW_KEY_VERSION_WIRE(4, 0),
 					},
-				.packets_low = {7, 6},
-				.bytes_low = {4210, 812},
+				.count = {{{7, 4210}}, {{6, 812}}},
 				.start_us = 5,
-				.tcp_flags = {27, 26},
+				.end = {{.tcp_flags = 27}, {.tcp_flags = 26}},
 				.state = FLOW_ESTABLISHED,
 			},
 		.origin_us = START_S * 1000000,
@@ -230,12 +229,12 @@ static void test_extremes(void **state)
 	report.record.key.proto = 6;
 	report.record.initiator = 0;
 	report.reason = FLOW_END_SHUTDOWN;
-	report.record.bytes_high[0] = 0x7fffffff;
+	report.record.end[0].bytes_high = 0x7fffffff;
 	char *line = line_of(&report, NULL);
 
 	assert_non_null(strstr(line, "\"bytes\":9223372036854775807,"));
 	assert_non_null(strstr(line, "\"reverse_bytes\":18446744073709551615,"));
-	assert_non_null(strstr(line, "\"packets\":281474976710655,"));
+	assert_non_null(strstr(line, "\"packets\":140739635838975,"));
 	assert_non_null(strstr(line, "\"src\":\"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff\","));
 	free(line);
 }

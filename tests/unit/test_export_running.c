@@ -24,8 +24,8 @@ static struct flow_report flow(unsigned worker, uint32_t number)
 	report.record.key.version_wire = FLOW_KEY_VERSION_WIRE(4, 0);
 	report.record.key.proto = 17;
 	report.record.key.zone = (uint16_t)worker;
-	report.record.packets_low[0] = 1;
-	report.record.bytes_low[0] = number;
+	report.record.count[0].packets_low = 1;
+	report.record.count[0].bytes_low = number;
 	report.reason = number % 2 ? FLOW_END_IDLE : FLOW_END_ACTIVE;
 	report.worker = (uint8_t)worker;
 	return report;

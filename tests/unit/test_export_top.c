@@ -17,8 +17,8 @@ static struct flow_report flow(uint32_t number, uint64_t bytes)
 	report.record.key.version_wire = FLOW_KEY_VERSION_WIRE(4, 0);
 	memcpy(report.record.key.addr[0], &number, sizeof(number));
 	/* split between the directions, and over the low and high halves */
-	report.record.bytes_low[0] = (uint32_t)bytes;
-	report.record.bytes_high[1] = (uint32_t)(bytes >> 32);
+	report.record.count[0].bytes_low = (uint32_t)bytes;
+	report.record.end[1].bytes_high = (uint32_t)(bytes >> 32);
 	return report;
 }
 

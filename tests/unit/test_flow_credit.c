@@ -76,6 +76,51 @@ static void counters_are_wide(void **state)
 	flow_shard_destroy(shard);
 }
 
+/* Packets one by one, where one counter is about to overflow, or the other, or both. */
+static void packets_are_carried_on(void **state)
+{
+	const uint64_t edges[] = {
+		0, UINT64_C(1) << 31, UINT64_C(1) << 32, UINT64_C(3) << 31, UINT64_C(1) << 46};
+	const uint32_t sizes[] = {1, 60, 1518, UINT16_MAX, UINT32_MAX};
+
+	(void)state;
+	for (unsigned i = 0; i < RTE_DIM(edges) * RTE_DIM(edges) * RTE_DIM(sizes); i++) {
+		uint64_t packets = edges[i % RTE_DIM(edges)] - 3;
+		uint64_t bytes = edges[i / RTE_DIM(edges) % RTE_DIM(edges)] - 3;
+		const uint32_t size = sizes[i / RTE_DIM(edges) / RTE_DIM(edges)];
+		const unsigned end = i & 1;
+		struct flow_record record = {0};
+
+		if (edges[i % RTE_DIM(edges)] == 0)
+			packets = 0;
+		flow_set_counts(&record, end, packets, bytes);
+		for (unsigned j = 0; j < 8; j++) {
+			flow_count_packet(&record, end, size);
+			packets++;
+			bytes += size;
+			assert_int_equal(flow_packets(&record, end), packets);
+			assert_int_equal(flow_bytes(&record, end), bytes);
+			assert_int_equal(flow_packets(&record, !end), 0);
+			assert_int_equal(flow_bytes(&record, !end), 0);
+		}
+	}
+}
+
+/* As many as may come before bytes overflow find room: half of it is free after each time. */
+static void packets_never_reach_the_bytes(void **state)
+{
+	struct flow_record record = {0};
+	const uint32_t most = FLOW_PACKETS_CARRY - 1 + UINT32_MAX / 60;
+
+	(void)state;
+	record.count[0].packets_low = most;
+	record.count[0].bytes_low = UINT32_MAX;
+	flow_count_packet(&record, 0, 60);
+	assert_int_equal(flow_packets(&record, 0), UINT64_C(1) + most);
+	assert_int_equal(flow_bytes(&record, 0), UINT64_C(60) + UINT32_MAX);
+	assert_true(record.count[0].packets_low < FLOW_PACKETS_CARRY);
+}
+
 /* It ends when the last that may have come is old enough. */
 static void credit_keeps_a_flow_alive(void **state)
 {
@@ -180,6 +225,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counters_are_wide),
+		cmocka_unit_test(packets_are_carried_on),
+		cmocka_unit_test(packets_never_reach_the_bytes),
 		cmocka_unit_test(credit_keeps_a_flow_alive),
 		cmocka_unit_test(silence_ends_it),
 		cmocka_unit_test(windows_are_forgotten),

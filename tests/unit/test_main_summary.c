@@ -180,10 +180,10 @@ static struct flow_report flow(unsigned version, uint8_t proto, uint8_t byte, ui
 			record->key.port[end] = htons((uint16_t)(80 + 60000 * end));
 	}
 	record->initiator = 1;
-	record->bytes_low[0] = (uint32_t)bytes;
-	record->bytes_high[0] = (uint32_t)(bytes >> 32);
-	record->packets_low[1] = (uint32_t)(bytes / 1000);
-	record->packets_low[0] = 7;
+	record->count[0].bytes_low = (uint32_t)bytes;
+	record->end[0].bytes_high = (uint32_t)(bytes >> 32);
+	record->count[1].packets_low = (uint32_t)(bytes / 1000);
+	record->count[0].packets_low = 7;
 	return report;
 }
 

@@ -547,7 +547,7 @@ static void without_slots_it_says_so(void **state)
 	const struct slots slots = wire->slots;
 	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
 
-	agent_record(&scene, flow)->packets_low[0] = 5;
+	agent_record(&scene, flow)->count[0].packets_low = 5;
 	agent_view(scene.agent, agent_record(&scene, flow), &view);
 	assert_int_equal(view.reason[0], OFFLOAD_QUIET);
 	wire->slots = (struct slots){.n = 0};

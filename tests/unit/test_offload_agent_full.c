@@ -80,7 +80,7 @@ static void segment(struct agent_scene *scene, uint32_t flow, unsigned side, uin
 		.tcp = {.flags = flags}};
 	struct rte_mbuf packet = {.nb_segs = 1};
 
-	record->packets_low[side]++;
+	record->count[side].packets_low++;
 	judge_packet(scene->agent, side, &packet, flow, &info);
 }
 
@@ -92,7 +92,7 @@ static void what_it_counts_is_credited(void **state)
 	begin(&scene, 0);
 	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
 
-	agent_record(&scene, flow)->packets_low[0] = 5;
+	agent_record(&scene, flow)->count[0].packets_low = 5;
 	prove(&scene, flow, 0, 0);
 	assert_int_equal(asked(0, PROVIDER_FORWARDS), 1);
 	assert_int_equal(asked(0, PROVIDER_MARKS), 0);
@@ -481,7 +481,7 @@ static void active_reports_add_up(void **state)
 	report = (struct flow_report){.record = *record, .reason = FLOW_END_ACTIVE};
 	assert_false(agent_ended(scene.agent, &report));
 	assert_int_equal(report.offload.packets, 100);
-	record->packets_low[0] = record->bytes_low[0] = 0;
+	record->count[0].packets_low = record->count[0].bytes_low = 0;
 	count(&scene, 0, 150);
 	assert_int_equal(flow_packets(record, 0), 50);
 	assert_int_equal(view_of(&scene, flow).packets, 50);
@@ -504,7 +504,7 @@ static void slow_flows_leave(void **state)
 			agent_packet(&scene, flow, 0, 0, false);
 			agent_sample(scene.agent, flow, 0, 0);
 			agent_pass_ms(&scene, 1);
-			agent_record(&scene, flow)->packets_low[0] += 9;
+			agent_record(&scene, flow)->count[0].packets_low += 9;
 		}
 		agent_until(&scene, agent_state(&scene, flow, 0) >= OFFLOAD_ACCEPTED);
 		for (unsigned i = 1; i <= 12 && !mute; i++) {

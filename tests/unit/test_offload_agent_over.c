@@ -300,10 +300,10 @@ static void few_packets_are_not_worth_a_rule(void **state)
 
 	/* two hundred a second, for half a second */
 	for (unsigned i = 0; i < 100; i++) {
-		record->packets_low[0]++;
+		record->count[0].packets_low++;
 		agent_sample(scene.agent, flow, 0, 0);
 		agent_pass_ms(&scene, 5);
-		if (record->packets_low[0] < 8)
+		if (record->count[0].packets_low < 8)
 			assert_string_equal(reason_told(&scene, flow), "short");
 	}
 	agent_until(&scene, agent_state(&scene, flow, 0) == OFFLOAD_ACCEPTED);

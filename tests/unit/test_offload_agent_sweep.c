@@ -77,7 +77,7 @@ static void report_at(unsigned at_ms)
 		if (ms == at_ms) {
 			report.record = *agent_record(&scene, flow);
 			agent_ended(scene.agent, &report);
-			agent_record(&scene, flow)->packets_low[0] = 0;
+			agent_record(&scene, flow)->count[0].packets_low = 0;
 		}
 		agent_pass_ms(&scene, 10);
 		assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_PROVEN);

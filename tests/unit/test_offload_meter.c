@@ -26,9 +26,7 @@ static struct flow_record record_of(uint32_t flow, uint64_t start_us)
 
 static void count(struct flow_record *record, unsigned end, uint64_t packets)
 {
-	packets += flow_packets(record, end);
-	record->packets_low[end] = (uint32_t)packets;
-	record->packets_high[end] = (uint16_t)(packets >> 32);
+	flow_set_counts(record, end, packets + flow_packets(record, end), 0);
 }
 
 static void assert_about(uint32_t value, uint64_t pps, unsigned per_cent)

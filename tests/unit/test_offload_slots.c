@@ -51,7 +51,8 @@ static bool names(const struct slots *slots, uint32_t mark)
 {
 	const uint32_t number = mark & ((1u << slots->number_bits) - 1);
 
-	return slots_form(slots, slots_tags(slots)[number], mark) <= SLOT_FORM;
+	return slots_form(slots, slots_tags(slots)[number], mark, 0) <= SLOT_FORM &&
+	       slots_form(slots, slots_tags(slots)[number], mark, 1) <= SLOT_FORM;
 }
 
 /* Whoever made a mark, it names nobody where none was given: none of another generation, nor of none. */

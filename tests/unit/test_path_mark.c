@@ -94,7 +94,7 @@ static void make(struct scene *scene, struct draw *draw, bool tcp, unsigned side
 	for (unsigned end = 0; end < 2; end++) {
 		scene->record.tcp_end[end] = end == info.from ? SEQ : ACK;
 		scene->record.tcp_max_end[end] = scene->record.tcp_end[end] + 65535;
-		scene->record.tcp_window[end] = 65535;
+		scene->record.end[end].tcp_window = 65535;
 	}
 }
 
@@ -102,8 +102,7 @@ static void make(struct scene *scene, struct draw *draw, bool tcp, unsigned side
 static bool offer(struct scene *scene, const struct frame *frame, bool trust)
 {
 	const struct mark_burst marks = mark_burst_of(scene->side, NOW_US);
-	const uint32_t form = (scene->tcp ? SLOT_TCP : 0) |
-			      (scene->from != 0 ? SLOT_FROM(scene->side) : SLOT_FROM(!scene->side));
+	const uint32_t form = (scene->tcp ? SLOT_TCP : 0) | (scene->from != 0 ? SLOT_FROM : 0);
 	const struct flow_record before = scene->record;
 	const struct rte_mbuf packet = packet_of(frame);
 	/* near or far: it is accounted alike */
@@ -141,10 +140,9 @@ static void check_counts(struct scene *scene)
 	assert_int_equal(flow_packets(record, !from), 0);
 	assert_int_equal(record->last_seen_us, NOW_US);
 	assert_int_equal(record->status >> MARK_STATUS_SHIFT, high);
-	assert_int_equal(record->tcp_flags[from], scene->tcp ? TCP_ACK : 0);
+	assert_int_equal(record->end[from].tcp_flags, scene->tcp ? TCP_ACK : 0);
 
-	record->packets_low[from] = UINT32_MAX;
-	record->bytes_low[from] = UINT32_MAX;
+	flow_set_counts(record, from, UINT32_MAX, UINT32_MAX);
 	assert_true(offer(scene, &scene->frame, true));
 	assert_int_equal(flow_packets(record, from), UINT64_C(1) << 32);
 	assert_int_equal(flow_bytes(record, from), UINT32_MAX + (uint64_t)scene->frame.length);

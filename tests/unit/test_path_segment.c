@@ -55,9 +55,9 @@ static void draw_record(struct scene *scene, struct draw *draw)
 	for (unsigned end = 0; end < 2; end++) {
 		const uint32_t scale = draw_below(draw_next(draw), 16);
 
-		record->tcp_scale[end] = (uint8_t)(scale < 15 ? scale : FLOW_SCALE_UNKNOWN);
+		record->end[end].tcp_scale = (uint8_t)(scale < 15 ? scale : FLOW_SCALE_UNKNOWN);
 		record->tcp_end[end] = (uint32_t)draw_next(draw);
-		record->tcp_window[end] = (uint16_t)draw_next(draw);
+		record->end[end].tcp_window = (uint16_t)draw_next(draw);
 		record->tcp_max_end[end] = record->tcp_end[end] + (uint32_t)draw_next(draw) % 70000;
 	}
 }
@@ -75,8 +75,8 @@ static void draw_frame(struct scene *scene, struct draw *draw, unsigned from)
 	const struct flow_record *record = &scene->record;
 	const uint32_t header_length = 20 + 4 * draw_below(draw_next(draw), 11);
 	const uint32_t payload = draw_below(draw_next(draw), 4) * 1460;
-	const uint16_t windows[] = {record->tcp_window[from], record->tcp_window[from], 0,
-		(uint16_t)(record->tcp_window[from] + 1), (uint16_t)draw_next(draw)};
+	const uint16_t windows[] = {record->end[from].tcp_window, record->end[from].tcp_window, 0,
+		(uint16_t)(record->end[from].tcp_window + 1), (uint16_t)draw_next(draw)};
 	uint32_t ours = tcp_window_bytes(record, from), theirs = tcp_window_bytes(record, !from);
 	uint8_t *ip = scene->frame + MARK_IPV4_OFFSET, *tcp = scene->frame + MARK_UPPER_OFFSET;
 
@@ -148,7 +148,7 @@ static bool is_next(const struct flow_record *record, unsigned from, const struc
 	return tcp->seq + tcp->payload - record->tcp_end[from] < UINT32_C(1) << 30 &&
 	       (int32_t)(record->tcp_max_end[from] - tcp->seq) >= 0 &&
 	       record->tcp_end[!from] - tcp->ack <= TCP_ACK_LAG &&
-	       tcp->window <= record->tcp_window[from];
+	       tcp->window <= record->end[from].tcp_window;
 }
 
 /*
@@ -158,7 +158,7 @@ static bool is_next(const struct flow_record *record, unsigned from, const struc
 static void check_marked(struct scene *scene, unsigned from)
 {
 	const struct mark_burst marks = mark_burst_of(0, NOW_US);
-	const uint32_t form = SLOT_TCP | (from != 0 ? SLOT_FROM(0) : SLOT_FROM(1));
+	const uint32_t form = SLOT_TCP | (from != 0 ? SLOT_FROM : 0);
 	const struct rte_mbuf packet = packet_of(scene);
 	const struct tcp_segment *tcp = &scene->info.tcp;
 
@@ -176,9 +176,9 @@ static void check_marked(struct scene *scene, unsigned from)
 	if (!taken)
 		known = scene->record;
 	if (taken) {
-		known.packets_low[from] = 1;
-		known.bytes_low[from] = (uint32_t)scene->length;
-		known.tcp_flags[from] = tcp->flags;
+		known.count[from].packets_low = 1;
+		known.count[from].bytes_low = (uint32_t)scene->length;
+		known.end[from].tcp_flags = tcp->flags;
 		known.last_seen_us = NOW_US;
 	}
 	assert_memory_equal(&scene->record, &known, sizeof(known));
