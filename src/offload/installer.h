@@ -12,7 +12,8 @@
  * Answers always find room: at most INSTALLER_UNDER_WAY of a worker are under way, and what is more is
  * not taken.
  *
- * With nothing to do it sleeps, 20 us first and up to 640 us (160 us while the NIC owes answers).
+ * With nothing to do it sleeps, 20 us first, longer the longer nothing comes, and 640 us at most (160 us while the NIC
+ * owes answers).
  *
  * What the NIC has not answered for a second is a stall: counted, told once until it answers in time
  * again, and held against its health. After five seconds the worker is answered -EIO ("no answer"), and what
