@@ -5,13 +5,13 @@
  * The record of a flow: 128 bytes, two adjacent cache lines, one for both directions.
  *
  * Line 1 is what every packet touches: the key, the low halves of the counters, the time last seen
- * and the state. Line 2 is touched when a low half overflows, by TCP, at learning and at the end.
+ * and the state. Line 2 is touched when bytes overflow their low half, by TCP, at learning and at the end.
  *
  * Pairs are indexed by the key's end (0 or 1) that a packet comes from; which end is the initiator
  * is a bit of the state. "Forward" is the initiator's direction.
  *
  * Times are microseconds since the start of the run, 48 bits (8.9 years; see base/clock.h for what
- * happens beyond). Packets are counted to 48 bits, bytes to 64.
+ * happens beyond). Packets are counted to 47 bits, bytes to 64.
  *
  * A record belongs to one shard and is written by that shard's worker alone. It never moves while
  * its flow lives.

@@ -49,10 +49,11 @@
  * from the other one, as no end has rules at both. 0: it names nobody.
  */
 #define SLOT_GIVEN 0x8000u
-#define SLOT_FORM_BITS 3
+#define SLOT_FORM_BITS 2
 #define SLOT_TCP 1u
-#define SLOT_FROM 4u
-#define SLOT_FORM ((1u << SLOT_FORM_BITS) - 1)
+#define SLOT_FROM 2u
+#define SLOT_FORM (SLOT_TCP | SLOT_FROM)
+static_assert(SLOT_FORM == (1u << SLOT_FORM_BITS) - 1, "no bit is left over");
 /* Generations are 1 to this. */
 #define SLOT_LAST_GENERATION ((SLOT_GIVEN - 1) >> SLOT_FORM_BITS)
 

@@ -23,15 +23,16 @@
  * packets. The end that they come from stands there as the distance of what is that end's own from what is end 0's:
  * whoever reads that need not work it out.
  */
-#define MARK_TCP 2
+#define MARK_TCP 4
 #define MARK_FROM 8
-#define MARK_FORM 15
+#define MARK_FORM (MARK_TCP | MARK_FROM)
 
 static __rte_always_inline uintptr_t mark_target(const struct flow_record *record, uint64_t form)
 {
-	static_assert(MARK_TCP == 2 * SLOT_TCP && MARK_FROM == 2 * SLOT_FROM, "twice the form");
+	static_assert(
+		MARK_TCP == 4 * SLOT_TCP && MARK_FROM == 4 * SLOT_FROM, "four times the form");
 	static_assert(_Alignof(struct flow_record) > MARK_FORM, "there are such bits");
-	return (uintptr_t)record + 2 * form;
+	return (uintptr_t)record + 4 * form;
 }
 
 static __rte_always_inline struct flow_record *mark_record(uintptr_t target)

@@ -80,6 +80,37 @@ static void what_was_not_given_names_nobody(void **state)
 	slots_fini(&slots);
 }
 
+/* Of each protocol and end, for packets of both sides. */
+static void the_form_says_from_which_end(void **state)
+{
+	const struct slots_config config = {
+		.n = 10, .n_workers = 1, .mark_max = UINT32_MAX, .random = 1};
+	const struct flow_key keys[] = {{.proto = 17}, {.proto = 6}};
+	struct slots slots;
+
+	(void)state;
+	assert_int_equal(slots_init(&slots, &config), 0);
+	slots_turn(&slots, 1);
+	for (unsigned i = 0; i < 8; i++) {
+		const unsigned tcp = i & 1, side = i >> 1 & 1, from = i >> 2;
+		const uint32_t slot = slots_take(&slots, &keys[tcp], i);
+		const uint32_t mark = mark_of(&slots, slot);
+		const uint16_t *tag = &slots_tags(&slots)[mark & ((1u << slots.number_bits) - 1)];
+
+		for (unsigned again = 0; again < 2; again++) {
+			const unsigned end = from ^ again;
+
+			slots_set_from(&slots, slot, side, end);
+			assert_int_equal(slots_form(&slots, *tag, mark, side),
+				tcp * SLOT_TCP + end * SLOT_FROM);
+			/* no end has rules at both sides */
+			assert_int_equal(slots_form(&slots, *tag, mark, !side),
+				tcp * SLOT_TCP + !end * SLOT_FROM);
+		}
+	}
+	slots_fini(&slots);
+}
+
 /* All workers' together are the wire's numbers, each once, and a mark is known by its own worker alone. */
 static void workers_share_the_numbers(void **state)
 {
@@ -329,6 +360,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_mark_has_room_for_number_and_generations),
 		cmocka_unit_test(what_was_not_given_names_nobody),
+		cmocka_unit_test(the_form_says_from_which_end),
 		cmocka_unit_test(workers_share_the_numbers),
 		cmocka_unit_test(a_slot_is_empty_but_for_key_and_position),
 		cmocka_unit_test(a_slot_drains_before_it_is_given_again),
