@@ -182,6 +182,7 @@ static inline uint64_t flow_count_of(uint32_t bytes)
 	return (uint64_t)bytes << 32 | 1;
 }
 
+/* From here on the record has a packet more of that end. */
 static inline void flow_count_packet(struct flow_record *record, unsigned end, uint32_t bytes)
 {
 	uint64_t *both = &record->count[end].both;
@@ -190,6 +191,7 @@ static inline void flow_count_packet(struct flow_record *record, unsigned end, u
 		flow_carry(record, end);
 }
 
+/* Whatever was counted of that end before is forgotten. */
 static inline void flow_set_counts(
 	struct flow_record *record, unsigned end, uint64_t packets, uint64_t bytes)
 {

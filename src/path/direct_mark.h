@@ -112,7 +112,6 @@ static __rte_always_inline bool mark_packet(const struct mark_burst *burst, uint
 	/* mark_record(), of a target whose lowest bits are known but for the end */
 	struct flow_record *record =
 		(struct flow_record *)(target - mark_offset(target) - (tcp ? MARK_TCP : 0));
-
 	uint64_t lengths;
 
 	/* all of the packet's and its first piece's, at once */

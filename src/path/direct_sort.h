@@ -24,7 +24,7 @@ static __rte_always_inline unsigned fetch_each(const struct slots *of, struct fl
 	const unsigned side = burst->rx->port % 2;
 	const uint16_t *tags = slots_tags(&slots);
 	struct flow_record *records = first - slots.first_number;
-	uint32_t bytes = 0; /* of some dozen packets, and in half the instructions */
+	uint32_t bytes = 0; /* room for a burst's, and a length is added as it lies in memory */
 	unsigned i;
 
 	/* else the compiler takes the first number from each again */
