@@ -60,7 +60,8 @@ static void check_pattern(const struct sim_pattern *pattern)
 		check((pattern->value[i] & ~pattern->mask[i]) == 0, "value under the mask");
 		if (pattern->mask[i] == 0)
 			continue;
-		check(word < pattern->n_words && pattern->words[word++] == i, "words");
+		check(word < pattern->n_words && pattern->words[word] == i, "words");
+		word++;
 	}
 	check(word == pattern->n_words, "number of words");
 	check(pattern->mask[offsetof(struct sim_view, layers) / 8] == 0, "layers in the mask");

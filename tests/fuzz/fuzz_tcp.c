@@ -83,8 +83,10 @@ static void check_others(const struct flow_record *record, const struct flow_rec
 	now.window_known = before->window_known;
 	memcpy(now.tcp_end, before->tcp_end, sizeof(now.tcp_end));
 	memcpy(now.tcp_max_end, before->tcp_max_end, sizeof(now.tcp_max_end));
-	memcpy(now.tcp_window, before->tcp_window, sizeof(now.tcp_window));
-	memcpy(now.tcp_scale, before->tcp_scale, sizeof(now.tcp_scale));
+	for (unsigned end = 0; end < 2; end++) {
+		now.end[end].tcp_window = before->end[end].tcp_window;
+		now.end[end].tcp_scale = before->end[end].tcp_scale;
+	}
 	check(memcmp(&now, before, sizeof(now)) == 0);
 }
 
