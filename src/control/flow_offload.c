@@ -38,6 +38,7 @@ static struct offload_case case_of(const struct explained *explained, unsigned s
 		.plane = explained->plane,
 		.key = &explained->flow->record.key,
 		.port = port_of(explained, side),
+		.state = explained->offload.state[side],
 		.reason = explained->offload.reason[side],
 		.now_us = explained->flow->now_us,
 		.retry_us = explained->flow->retry_us[side],

@@ -214,6 +214,35 @@ static void explain_quiet(char sentence[OFFLOAD_SENTENCE_MAX], const struct offl
 			rate == 0 ? ", or was not measured yet" : "");
 }
 
+/*
+ * Why a flow in software has none of the port's rules, all of which are in use. False: those that have them are busier,
+ * which is what the reason says, or nothing is known of that.
+ */
+static bool explain_outranked(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of)
+{
+	const struct agent_rank *rank = of->rank;
+
+	if (of->reason != OFFLOAD_OUTRANKED || of->state != OFFLOAD_SOFTWARE || rank == NULL ||
+		rank->rank == 0)
+		return false;
+	const bool gets_in = rank->bar != UINT32_MAX && rank->rate >= rank->bar;
+
+	if (!gets_in && rank->rank > rank->held)
+		return false;
+	if (gets_in)
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"it is busy enough by now for another to give way, and is asked for when "
+			"one of its packets that a rule could mark is looked at: few are");
+	else if (rank->bar == UINT32_MAX)
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"not all flows in the NIC are busier, and none of them gives way now");
+	else
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
+			"not all flows in the NIC are busier, but none gives way to one that is "
+			"not busier by a fourth to a half");
+	return true;
+}
+
 static void explain_no_slot(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of)
 {
 	const unsigned wire = of->port / 2;
@@ -318,7 +347,7 @@ void offload_because(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_c
 	struct installer *installer = plane_installer(of->plane, of->port);
 
 	if (!explain_port(sentence, of, installer) && !explain_number(sentence, of) &&
-		!explain_older(sentence, of))
+		!explain_outranked(sentence, of) && !explain_older(sentence, of))
 		offload_reason_sentence(sentence, of->plane, of->port, of->reason);
 	if (waits_for(of->reason) && installer &&
 		health_state(installer_health(installer)) != HEALTH_CLOSED)

@@ -16,6 +16,7 @@ struct offload_case {
 	const struct plane *plane;
 	const struct flow_key *key; /* of reasons that are about a flow */
 	unsigned port;
+	uint8_t state; /* enum offload_state */
 	uint8_t reason;
 	uint64_t now_us;
 	uint64_t retry_us;	       /* 0: any time */

@@ -44,6 +44,59 @@ static void test_busy_and_not_asked_for(void **state)
 	assert_string_equal(sentence, "busier flows took its place in the queue");
 }
 
+/* It is not said that all who have rules are busier where some are not. */
+static void test_outranked(void **state)
+{
+	static const char outranked[] = "busier flows have all rules that the port has room for";
+	struct scene *scene = *state;
+	char sentence[OFFLOAD_SENTENCE_MAX];
+	struct agent_rank rank = {.rate = 1200, .bar = 1201, .rank = 65, .held = 64};
+	struct offload_case of = {.plane = &scene->plane,
+		.state = OFFLOAD_SOFTWARE,
+		.reason = OFFLOAD_OUTRANKED,
+		.rank = &rank};
+
+	offload_because(sentence, &of);
+	assert_string_equal(sentence, outranked);
+	rank.rank = 64;
+	offload_because(sentence, &of);
+	assert_string_equal(sentence, "not all flows in the NIC are busier, but none gives way to "
+				      "one that is not busier by a fourth to a half");
+	/* by a place of another worker's, or its own */
+	rank.bar = 1200;
+	rank.rank = 65;
+	offload_because(sentence, &of);
+	assert_string_equal(sentence, "it is busy enough by now for another to give way, and is "
+				      "asked for when one of its packets that a rule could mark is "
+				      "looked at: few are");
+	rank.rank = 64;
+	rank.bar = UINT32_MAX;
+	offload_because(sentence, &of);
+	assert_string_equal(
+		sentence, "not all flows in the NIC are busier, and none of them gives way now");
+	/* of a port where no flow is asked in no rank is known, and who leaves was outranked then */
+	rank.rank = 0;
+	offload_because(sentence, &of);
+	assert_string_equal(sentence, outranked);
+	rank.rank = 64;
+	of.state = OFFLOAD_LEAVING;
+	offload_because(sentence, &of);
+	assert_string_equal(sentence, outranked);
+	of.state = OFFLOAD_SOFTWARE;
+	of.rank = NULL;
+	offload_because(sentence, &of);
+	assert_string_equal(sentence, outranked);
+	/* and of a flow itself */
+	scene->plane.flow.rank[0] = rank;
+	add_offloaded(scene, OFFLOAD_SOFTWARE, OFFLOAD_SOFTWARE);
+	scene->plane.offload[1][17].reason[0] = OFFLOAD_OUTRANKED;
+	json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
+
+	assert_string_equal(text_of(direction(json_array_get(lines, 0), 0), "because"),
+		"not all flows in the NIC are busier, and none of them gives way now");
+	json_decref(lines);
+}
+
 /* A flow in software, at a port that has all that reasons speak of. */
 static void add_unlucky(struct scene *scene)
 {
@@ -285,6 +338,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SCENE_TEST(test_busy_and_not_asked_for),
+		SCENE_TEST(test_outranked),
 		SCENE_TEST(test_reasons),
 		SCENE_TEST(test_waits),
 		SCENE_TEST(test_both_by_one_port),
