@@ -32,14 +32,36 @@ static unsigned distance(const char *a, size_t a_length, const char *b, size_t b
 	return cost[a_length][b_length];
 }
 
+/* The one candidate whose last part the word is, as "verify" is of "offload-verify"; NULL where none is, or several. */
+static const char *ends_in(
+	const char *word, size_t length, const char *const *candidates, unsigned n)
+{
+	const char *only = NULL;
+
+	for (unsigned i = 0; i < n; i++) {
+		size_t whole = strlen(candidates[i]);
+
+		if (whole <= length + 1 || candidates[i][whole - length - 1] != '-' ||
+			strcmp(candidates[i] + whole - length, word) != 0)
+			continue;
+		if (only)
+			return NULL;
+		only = candidates[i];
+	}
+	return only;
+}
+
 const char *suggest(const char *word, const char *const *candidates, unsigned n)
 {
 	size_t length = strlen(word);
-	const char *best = NULL;
 	unsigned best_distance = 0;
 
 	if (length == 0 || length > LONGEST)
 		return NULL;
+	const char *best = ends_in(word, length, candidates, n);
+
+	if (best)
+		return best;
 	for (unsigned i = 0; i < n; i++) {
 		size_t candidate_length = strlen(candidates[i]);
 

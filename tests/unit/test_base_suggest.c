@@ -10,7 +10,9 @@
 
 static void test_suggest(void **state)
 {
-	static const char *const known[] = {"replay", "run", "bench", "flow", "offload"};
+	static const char *const known[] = {"replay", "run", "bench", "flow", "offload",
+		"offload-verify", "offload-rules", "offload-rules-per-second", "flow-table-size",
+		"offload-size", "verity"};
 	static const struct {
 		const char *word, *meant;
 	} rows[] = {
@@ -27,12 +29,17 @@ static void test_suggest(void **state)
 		{"", NULL},
 		{"play", "replay"},
 		{"configuration", NULL},
+		{"verify", "offload-verify"},
+		{"rules", "offload-rules"},
+		{"table-size", "flow-table-size"},
+		{"size", NULL},
+		{"ify", NULL},
 		{"a-word-that-is-longer-than-any-known-one", NULL},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const char *meant = suggest(rows[i].word, known, 5);
+		const char *meant = suggest(rows[i].word, known, sizeof(known) / sizeof(known[0]));
 
 		if (rows[i].meant)
 			assert_string_equal(meant ? meant : "", rows[i].meant);
