@@ -26,13 +26,6 @@ static __rte_noinline uint8_t direct_read_rare(const struct station *station,
 	return info->flags | PACKET_SIDE;
 }
 
-/* Headers that are about to be read, on their way. */
-static inline void direct_fetch(struct rte_mbuf *const *packets, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		rte_prefetch0(rte_pktmbuf_mtod(packets[i], const void *));
-}
-
 /* So many packets of a burst were taken, and `burst->bytes` are theirs. */
 static inline void direct_count(
 	struct station *station, const struct direct_burst *burst, unsigned n)

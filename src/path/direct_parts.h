@@ -18,8 +18,7 @@ struct direct_burst {
 	uint64_t marked; /* a bit for each packet whose mark would name a slot of this worker */
 	bool trusted;	 /* its marks are not verified */
 	unsigned n_top;	 /* infos at the end of the row: of marked packets that had to be read */
-	uint32_t mark[STATION_BURST];
-	unsigned front; /* packets with marks from the front, which are fetched at once */
+	unsigned front;	 /* packets with marks from the front, which are fetched at once */
 	/* packets with such marks in a row of their own, and whence they came */
 	unsigned n_row;
 	uint8_t place[STATION_BURST];

@@ -92,6 +92,118 @@ static inline unsigned fetch_front(
 	return fetched;
 }
 
+/*
+ * Of packets with and without marks those from the `begin`th on that have one of this worker's numbers go into a row,
+ * what these name is on its way, and their bytes are added up; says which they are. `positions` as above. No branch: they
+ * come in any order. Any other is written where the next of them will be, and what the first number names is fetched
+ * again, which costs nothing.
+ */
+static __rte_always_inline uint64_t mixed_each(const struct slots *of, struct flow_record *first,
+	const uint32_t *positions, struct direct_burst *burst, unsigned begin, unsigned n, bool far)
+{
+	const struct slots slots = *of;
+	uint64_t marked = 0, bytes = 0;
+	size_t n_row = begin;
+
+	for (size_t i = begin; i < n; i++) {
+		struct rte_mbuf *packet = burst->packet[i];
+		const uint64_t mark = judge_mark(packet), generation = mark >> slots.number_bits;
+		const uint64_t number = mark_number(mark, slots.number_bits) - slots.first_number;
+		uint64_t is =
+			judge_has_mark(packet) & (generation != 0) & (number < slots.n_numbers);
+
+		/* else the compiler makes branches of it */
+		__asm__("" : "+r"(is));
+		const uint64_t at = number & -is;
+		const uintptr_t frame = rte_pktmbuf_mtod(packet, uintptr_t);
+
+		rte_prefetch0((const void *)frame);
+		rte_prefetch0(&slots.tags[at]);
+		if (positions == NULL)
+			fetch_record(&first[at], false, far);
+		else
+			rte_prefetch0(&positions[at]);
+		burst->row[n_row] = packet;
+		burst->place[n_row] = (uint8_t)i;
+		burst->target[STATION_BURST + n_row] = frame;
+		n_row += is;
+		marked |= is << i;
+		bytes += packet->pkt_len & -is;
+	}
+	burst->bytes += bytes;
+	burst->n_row = (unsigned)n_row;
+	return marked;
+}
+
+static __rte_noinline uint64_t mixed_near(const struct slots *slots, struct flow_record *first,
+	struct direct_burst *burst, unsigned begin, unsigned n)
+{
+	return mixed_each(slots, first, NULL, burst, begin, n, false);
+}
+
+static __rte_noinline uint64_t mixed_far(const struct slots *slots, struct flow_record *first,
+	struct direct_burst *burst, unsigned begin, unsigned n)
+{
+	return mixed_each(slots, first, NULL, burst, begin, n, true);
+}
+
+static __rte_noinline uint64_t mixed_by_number(const struct slots *slots, struct flow_record *first,
+	struct direct_burst *burst, unsigned begin, unsigned n)
+{
+	return mixed_each(slots, first, slots->positions, burst, begin, n, false);
+}
+
+static inline uint64_t fetch_mixed(const struct station *station, struct direct_burst *burst,
+	unsigned begin, unsigned n, bool far)
+{
+	const struct slots *slots = &station->worker.agent->wire[burst->rx->port / 2].slots;
+	struct flow_record *first = station->worker.shard->table.records;
+
+	if (slots->positions != NULL)
+		return mixed_by_number(slots, first, burst, begin, n);
+	return far ? mixed_far(slots, first, burst, begin, n)
+		   : mixed_near(slots, first, burst, begin, n);
+}
+
+/* What those in the row lead to, of which what is read here is there by now. */
+static __rte_always_inline void resolve_each(const struct slots *of, struct flow_record *first,
+	const uint32_t *positions, struct direct_burst *burst, unsigned begin, bool far)
+{
+	const struct slots slots = *of;
+	const unsigned side = burst->rx->port % 2, n = burst->n_row;
+
+	for (unsigned i = begin; i < n; i++) {
+		const uint64_t mark = judge_mark(burst->row[i]);
+		const uint64_t at = mark_number(mark, slots.number_bits) - slots.first_number;
+		const uint64_t form = slots_form(&slots, slots.tags[at], mark, side);
+		struct flow_record *record = &first[positions == NULL ? at : positions[at]];
+
+		if (positions != NULL)
+			fetch_record(record, false, far);
+		/* its second line, if it is TCP's, else the first again */
+		if (!far)
+			rte_prefetch0((const uint8_t *)record +
+				      (form & SLOT_TCP) * offsetof(struct flow_record, end));
+		burst->target[i] = mark_target(
+			likely(form <= SLOT_FORM) ? record : &direct_nobody, form & SLOT_FORM);
+	}
+}
+
+static __rte_always_inline void resolve_all(
+	struct station *station, struct direct_burst *burst, unsigned begin, bool far)
+{
+	const struct slots *slots = &station->worker.agent->wire[burst->rx->port / 2].slots;
+	struct flow_record *first = station->worker.shard->table.records;
+
+	if (burst->n_row == begin)
+		return;
+	if (slots->positions == NULL)
+		resolve_each(slots, first, NULL, burst, begin, far);
+	else
+		resolve_each(slots, first, slots->positions, burst, begin, far);
+	station->direct->last_tcp = burst->target[burst->n_row - 1] & MARK_TCP;
+}
+
 /* A burst that is being sorted. */
 struct sorting {
 	const struct station *station;
@@ -101,40 +213,6 @@ struct sorting {
 	uint64_t tcp;  /* by place among those that are looked up */
 	unsigned n_up; /* those */
 };
-
-/* Puts the marked packets from the `begin`th on into a row, each beside its record, which is fetched. */
-static __rte_always_inline void resolve_all(
-	struct station *station, struct direct_burst *burst, unsigned begin, bool far)
-{
-	const struct slots slots = station->worker.agent->wire[burst->rx->port / 2].slots;
-	struct flow_record *const records = station->worker.shard->table.records;
-	const unsigned side = burst->rx->port % 2;
-	uint64_t left = burst->n == 0 ? 0 : burst->marked & UINT64_MAX >> (64 - burst->n);
-	uintptr_t target = 0;
-	unsigned n = begin;
-
-	if (left >> begin == 0) {
-		burst->n_row = begin;
-		return;
-	}
-	for (left &= UINT64_MAX << begin; left != 0; left &= left - 1) {
-		const unsigned i = (unsigned)__builtin_ctzll(left);
-		const uint32_t number = slots_number(&slots, burst->mark[i]);
-		const uint64_t form = slots_form(&slots, slots.tags[number], burst->mark[i], side);
-		struct flow_record *record = likely(form <= SLOT_FORM)
-						     ? &records[slots_position_of(&slots, number)]
-						     : &direct_nobody;
-
-		target = mark_target(record, form & SLOT_FORM);
-		burst->target[n] = target;
-		burst->row[n] = burst->packet[i];
-		burst->target[STATION_BURST + n] = rte_pktmbuf_mtod(burst->packet[i], uintptr_t);
-		burst->place[n++] = (uint8_t)i;
-		fetch_record(record, target & MARK_TCP, far);
-	}
-	burst->n_row = n;
-	station->direct->last_tcp = target & MARK_TCP;
-}
 
 /* A packet without a mark is read: see read_headers() of the other walk. False: it is not plain. */
 static __rte_always_inline bool read_other(struct sorting *sorting, unsigned i, unsigned kinds)
@@ -161,47 +239,17 @@ static __rte_always_inline bool read_other(struct sorting *sorting, unsigned i, 
 }
 
 /*
- * Which of the packets from the `begin`th on have marks; what these name is fetched, and their bytes are added up. No
- * branch: they come in any order. For others the first number is fetched again, which costs nothing.
- */
-static __rte_always_inline uint64_t fetch_marked(const struct slots *slots,
-	const struct flow_record *records, struct direct_burst *burst, unsigned begin, unsigned n)
-{
-	uint64_t marked = 0, bytes = 0;
-
-	for (unsigned i = begin; i < n; i++) {
-		const struct rte_mbuf *packet = burst->packet[i];
-		const uint32_t mark = judge_mark(packet), number = slots_number(slots, mark);
-		const bool is = judge_has_mark(packet) & (number != SLOT_NONE);
-		const uint32_t at = is ? number : 0;
-
-		burst->mark[i] = mark;
-		marked |= (uint64_t)is << i;
-		bytes += is ? packet->pkt_len : 0;
-		rte_prefetch0(&slots->tags[at]);
-		if (slots->positions != NULL)
-			rte_prefetch0(&slots->positions[at]);
-		else
-			rte_prefetch0(&records[at]);
-	}
-	burst->bytes += bytes;
-	return marked;
-}
-
-/*
  * Packets from the `begin`th on, of which some have marks and some have not: those with marks first, then the others, so
  * that nothing depends on who comes after whom. Says where the first is that is not plain.
  */
-static __rte_noinline unsigned sort_mixed(struct sorting *sorting, unsigned begin)
+static __rte_noinline unsigned sort_mixed(struct sorting *sorting, unsigned begin, bool far)
 {
 	const struct station *station = sorting->station;
-	const struct slots slots = station->worker.agent->wire[sorting->rx->port / 2].slots;
 	const unsigned kinds =
 		station->worker.steer.n_shards == 1 ? ALL_KINDS : sorting->rx->trusted;
 	struct direct_burst *burst = sorting->burst;
 	const uint64_t all = UINT64_MAX >> (64 - sorting->n) & UINT64_MAX << begin;
-	const uint64_t marked = fetch_marked(
-		&slots, station->worker.shard->table.records, burst, begin, sorting->n);
+	const uint64_t marked = fetch_mixed(station, burst, begin, sorting->n, far);
 
 	for (uint64_t left = all & ~marked; left != 0; left &= left - 1) {
 		const unsigned i = (unsigned)__builtin_ctzll(left);
@@ -210,7 +258,7 @@ static __rte_noinline unsigned sort_mixed(struct sorting *sorting, unsigned begi
 			continue;
 		/* those that come after it are not ours */
 		for (uint64_t after = marked & UINT64_MAX << i; after != 0; after &= after - 1)
-			burst->bytes -= burst->packet[__builtin_ctzll(after)]->pkt_len;
+			burst->bytes -= burst->row[--burst->n_row]->pkt_len;
 		burst->marked |= marked & ~(UINT64_MAX << i);
 		return i;
 	}
@@ -224,12 +272,11 @@ static __rte_noinline unsigned sort_mixed(struct sorting *sorting, unsigned begi
  * looked up. What is named by a mark is surely this worker's; whether it is plain is seen when it is read.
  */
 static inline uint64_t sort(const struct station *station, const struct station_rx *rx,
-	unsigned begin, unsigned n, struct direct_burst *burst)
+	unsigned begin, unsigned n, struct direct_burst *burst, bool far)
 {
 	struct sorting sorting = {.station = station, .rx = rx, .n = n, .burst = burst};
 
-	direct_fetch(&burst->packet[begin], n - begin);
-	burst->n = sort_mixed(&sorting, begin);
+	burst->n = sort_mixed(&sorting, begin, far);
 	burst->up.n = sorting.n_up;
 	return sorting.tcp;
 }

@@ -3,6 +3,13 @@
 #include "flow/fetch.h"
 #include "path/direct_common.h"
 
+/* Headers that are about to be read, on their way. */
+static inline void fetch_headers(struct rte_mbuf *const *packets, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(packets[i], const void *));
+}
+
 /*
  * Reads headers up to the first packet that is not plain: whole, and surely for this worker. Sets how many
  * were read; returns a bit for each that is TCP.
@@ -95,7 +102,7 @@ static unsigned begin(struct station *station, const struct station_rx *rx, unsi
 	struct stage_times *stages = &station->worker.stages;
 	struct flow_shard *shard = station->worker.shard;
 
-	direct_fetch(burst->packet, n);
+	fetch_headers(burst->packet, n);
 	const uint64_t tcp = read_headers(station, rx, n, burst);
 
 	n = burst->up.n;

@@ -300,7 +300,7 @@ static unsigned walk_now(struct station *station, struct direct_burst *burst, un
 	burst->n = done;
 	burst->up.n = 0;
 	if (done < n)
-		tcp = sort(station, burst->rx, done, n, burst);
+		tcp = sort(station, burst->rx, done, n, burst, false);
 	count_received(station, burst);
 	if (burst->up.n != 0) {
 		find_hash(table, &burst->up);
@@ -327,7 +327,7 @@ static unsigned walk_carried(struct station *station, struct direct_burst *burst
 	burst->n = burst->front;
 	burst->up.n = 0;
 	if (burst->front < n)
-		tcp = sort(station, burst->rx, burst->front, n, burst);
+		tcp = sort(station, burst->rx, burst->front, n, burst, true);
 	count_received(station, burst);
 	if (burst->up.n != 0)
 		find_hash(table, &burst->up);
