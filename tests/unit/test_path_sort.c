@@ -145,7 +145,7 @@ static uint32_t mark_of(const struct scene *scene, enum kind kind, unsigned flow
 	return mark;
 }
 
-/* `most`: how many of five packets have marks of flows; `odd`: that one is not plain. */
+/* Of some bursts nearly all packets have marks of flows; `odd`: that one is not plain, if it is one of them. */
 static void draw_burst(struct scene *scene, struct direct_burst *burst, unsigned n, unsigned odd)
 {
 	unsigned named = draw(scene, 5);
