@@ -195,6 +195,9 @@ static void explain_breaker(char sentence[OFFLOAD_SENTENCE_MAX], const struct of
 		add_retry(sentence, of, offload_retry_us(of));
 }
 
+#define ASKED_FOR \
+	"is asked for when one of its packets that a rule could mark is looked at: few are"
+
 /* Why nobody asked for a flow. */
 static void explain_quiet(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of)
 {
@@ -203,9 +206,7 @@ static void explain_quiet(char sentence[OFFLOAD_SENTENCE_MAX], const struct offl
 	char text[TEXT_NUMBER_MAX];
 
 	if (threshold == 0 || rate >= rate_of_pps(threshold))
-		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"%s is asked for when one of its packets that a rule could mark is looked "
-			"at: few are",
+		snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%s " ASKED_FOR,
 			threshold == 0 ? "it" : "it is busy enough, and");
 	else
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
@@ -231,8 +232,7 @@ static bool explain_outranked(char sentence[OFFLOAD_SENTENCE_MAX], const struct 
 		return false;
 	if (gets_in)
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"it is busy enough by now for another to give way, and is asked for when "
-			"one of its packets that a rule could mark is looked at: few are");
+			"it is busy enough by now for another to give way, and " ASKED_FOR);
 	else if (rank->bar == UINT32_MAX)
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
 			"not all flows in the NIC are busier, and none of them gives way now");

@@ -112,7 +112,7 @@ static __rte_always_inline uint64_t mixed_each(const struct slots *of, struct fl
 		uint64_t is =
 			judge_has_mark(packet) & (generation != 0) & (number < slots.n_numbers);
 
-		/* else the compiler makes branches of it */
+		/* what slots_number() says, of which the compiler makes branches, as it would here */
 		__asm__("" : "+r"(is));
 		const uint64_t at = number & -is;
 		const uintptr_t frame = rte_pktmbuf_mtod(packet, uintptr_t);

@@ -21,11 +21,11 @@
 
 /* What a packet has. */
 enum kind {
-	NO_MARK,  /* though what lies there would be one */
-	NAMES,	  /* a mark of a flow */
-	SEVERED,  /* one that names nobody any more */
-	FOREIGN,  /* one of another worker's */
-	NO_GIVEN, /* a number of this worker's, in a mark that nobody was ever given */
+	NO_MARK,   /* though what lies there would be one */
+	NAMES,	   /* a mark of a flow */
+	SEVERED,   /* one that names nobody any more */
+	FOREIGN,   /* one of another worker's */
+	NOT_GIVEN, /* a number of this worker's, in a mark that nobody was ever given */
 	N_KINDS
 };
 
@@ -135,7 +135,7 @@ static uint32_t mark_of(const struct scene *scene, enum kind kind, unsigned flow
 		return slots_mark(slots, scene->severed[flow]);
 	case FOREIGN:
 		return slots_mark(&scene->others, scene->foreign[flow]);
-	case NO_GIVEN:
+	case NOT_GIVEN:
 		return mark & ((UINT32_C(1) << slots->number_bits) - 1);
 	case NO_MARK:
 	case NAMES:
