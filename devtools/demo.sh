@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-3-Clause
-# The demo after the build: a capture made, replayed and shown; then a wire between two simulated NICs.
+# The demo after the build: a capture is made, replayed and shown, then a wire runs between two simulated NICs.
 set -euo pipefail
 . devtools/lib.sh
 
@@ -59,21 +59,8 @@ wire() {
 	printf '\n'
 }
 
-# What a card that takes flows brings, on this machine: the table of the founding experiment.
-founding() {
-	say "the same packets in software, marked by a simulated card, and carried by it alone (two or three minutes)"
-	build/millrace bench offload 2>/dev/null | sed -n '/^load/,$p' || die "the measurement failed"
-	cat <<'TEXT'
-
-Mpps and cycles are at full load, the busy share of a worker at half of what software carries alone;
-the packets of this card cost the worker their writing (docs/benchmarks.md).
-
-TEXT
-}
-
 if [[ -e build/drivers/flowsim/librte_net_flowsim.so ]]; then
 	wire
-	founding
 else
 	say "no wire is shown: the simulated NIC was not built, for want of DPDK's driver headers"
 fi
@@ -86,6 +73,8 @@ What to do next:
   build/millrace run --wire eth1,eth2    between two interfaces, as root; docs/ports.md
   build/millrace run --help              what can be set; docs/hardware.md has the simulated NICs
   less build/demo/office.json            all records of the demo
+  ./dev bench offload                    what a NIC that takes flows brings, measured on this machine:
+                                         in software, marked, carried by the NIC (some five minutes)
   ./dev test                             the tests
   docs/design.md                         how it works
 

@@ -43,6 +43,7 @@ captures=${MILLRACE_CAPTURES-../shared/captures}
 seeds_of() {
 	case $1 in
 	capture*) echo captures ;;
+	blocks) echo blocks ;;
 	config) echo configs ;;
 	control) echo requests ;;
 	*) echo frames ;;

@@ -13,12 +13,14 @@ PYTHON=/usr/bin/python3
 # The packages, by what needs them.
 declare -A PACKAGES=(
 	[build]="gcc libc6-dev meson ninja-build pkg-config xz-utils
-		libdpdk-dev libpcap-dev libjansson-dev libcyaml-dev libyaml-dev
+		libdpdk-dev libpcap-dev libjansson-dev libcyaml-dev libyaml-dev libmnl-dev
 		libsystemd-dev python3-scapy"
-	[test]="libcmocka-dev python3-pytest python3-scapy dpdk-dev"
+	[test]="libcmocka-dev python3-pytest python3-pytest-xdist python3-scapy dpdk-dev
+		iproute2 procps"
 	[peers]="openvswitch-switch-dpdk"
 	[smoke]="iproute2 iputils-ping procps iperf3 curl ethtool tcpdump"
 	[lint]="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev codespell shellcheck"
+	[bare]="debootstrap"
 	[cover]="gcovr"
 	[arm64]="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
 )
@@ -31,6 +33,29 @@ say() {
 die() {
 	printf 'dev: %s\n' "$*" >&2
 	exit 1
+}
+
+# in_view WHAT COMMAND...: runs the command and says every 10 s how far it is, by the last line that it
+# printed. When it fails all that it printed is shown. On a terminal it prints for itself.
+in_view() {
+	local what=$1 log pid code=0 started=$SECONDS
+	shift
+	say "$what"
+	if [[ -t 2 ]]; then
+		"$@" >&2
+		return
+	fi
+	log=$(mktemp)
+	"$@" >"$log" 2>&1 </dev/null &
+	pid=$!
+	while timeout 10 tail --pid="$pid" -s 0.1 -f /dev/null || (($? == 124)); do
+		kill -0 "$pid" 2>/dev/null || break
+		say "$what: $((SECONDS - started)) s, $(tail -n 1 "$log" | tr -d '\r' | cut -c 1-90)"
+	done
+	wait "$pid" || code=$?
+	((code == 0)) || cat "$log" >&2
+	rm -f "$log"
+	return "$code"
 }
 
 # Prints those of the named packages that are not installed.
@@ -79,7 +104,8 @@ Then start this again: with the packages there it needs neither root nor the net
 # Runs the line of apt-get, by sudo where $2 says so; its output goes to stderr.
 install_packages() {
 	local started=$SECONDS
-	${2-} env DEBIAN_FRONTEND=noninteractive sh -c "$1" >&2 </dev/null ||
+	# shellcheck disable=SC2086 # nothing where root needs no sudo
+	in_view "installing" ${2-} env DEBIAN_FRONTEND=noninteractive sh -c "$1" ||
 		die "installing failed; the line was: $1"
 	say "installed in $((SECONDS - started)) s"
 }
@@ -109,11 +135,17 @@ driver_headers() {
 	devtools/driver-headers "$@" || true
 }
 
-# build_in DIRECTORY [meson option...]: sets up once, and anew where the set-up broke (another
-# compiler, another DPDK) or the options are others; then compiles.
+# build_in DIRECTORY [meson option...] [-- target...]: sets up once, and anew where the set-up broke (another
+# compiler, another DPDK) or the options are others; then compiles all, or the targets.
 build_in() {
-	local dir=$1 quiet=()
+	local dir=$1 options=()
 	shift
+	while [[ $# -gt 0 && $1 != -- ]]; do
+		options+=("$1")
+		shift
+	done
+	local targets=("${@:2}")
+	set -- "${options[@]}"
 	# said also where it is the default, so that headers which come later are noticed
 	set -- "$@" "-Ddriver_headers=$(devtools/driver-headers --where)"
 	if [[ ! -f $dir/build.ninja ]]; then
@@ -124,9 +156,7 @@ build_in() {
 		rm -rf "$dir"/{build.ninja,meson-info,meson-private}
 		setup_build "$dir" "$@"
 	fi
-	[[ -t 2 ]] || quiet=(--quiet)
-	say "building in $dir"
-	ninja -C "$dir" "${quiet[@]}" >&2 || die "the build in $dir failed"
+	in_view "building in $dir" ninja -C "$dir" "${targets[@]}" || die "the build in $dir failed"
 }
 
 setup_build() {
@@ -144,4 +174,13 @@ build_default() {
 	local tests=false
 	! pkg-config --exists cmocka || tests=true
 	build_in build "-Dtests=$tests"
+}
+
+# What the demo shows, and nothing else. A build that is there already keeps its options.
+build_demo() {
+	local options=(-Dtests=false -Dbench=false) targets=(millrace)
+	[[ ! -f build/dev-options ]] ||
+		read -ra options < <(sed 's/ *-Ddriver_headers=.*//' build/dev-options)
+	[[ ! $(devtools/driver-headers --where) ]] || targets+=(drivers/flowsim/librte_net_flowsim.so)
+	build_in build "${options[@]}" -- "${targets[@]}"
 }

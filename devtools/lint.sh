@@ -4,7 +4,7 @@
 set -euo pipefail
 . devtools/lib.sh
 
-all=(layers size headers words commits format tidy spelling shell)
+all=(layers topology size commands headers words commits format tidy spelling shell)
 [[ $# -gt 0 ]] || set -- "${all[@]}"
 
 mapfile -t c_files < <(find src cli bench drivers tests -name '*.[ch]' 2>/dev/null | sort)
@@ -15,8 +15,15 @@ in_git() {
 check_layers() {
 	devtools/check-layers --self-test && devtools/check-layers
 }
+check_topology() {
+	devtools/check-topology --self-test && devtools/check-topology
+}
 check_size() {
 	devtools/check-size
+}
+check_commands() {
+	in_git || return 0
+	devtools/check-commands --self-test && devtools/check-commands
 }
 check_headers() {
 	devtools/check-headers build
