@@ -41,7 +41,7 @@ static bool add(struct reading *reading, uint64_t us, uint64_t hash)
 static int read_all(struct reading *reading, struct capture *capture, struct error *error)
 {
 	struct hash_secret secret;
-	const struct extract_options options = {.secret = &secret};
+	const struct extract_options options = {.secret = &secret, .wire_is_link = true};
 	struct capture_packet packet;
 	struct packet_info info;
 	int ret = hash_secret_init(&secret);
@@ -55,7 +55,7 @@ static int read_all(struct reading *reading, struct capture *capture, struct err
 			.pkt_len = length,
 			.nb_segs = 1};
 
-		if (extract(&options, &frame, 0, &info) == EXTRACT_IP &&
+		if (extract(&options, &frame, packet.link, &info) == EXTRACT_IP &&
 			!add(reading, packet.time_us, info.hash))
 			return error_set(error, -ENOMEM, "no memory for its packets");
 	}

@@ -88,7 +88,7 @@ int admission_cost(const struct bench_options *options)
 		.words = "profile=x710",
 		.offload_places = SLOTS};
 	const struct plane_offload offload = {
-		.on = true, .threshold = ADMISSION_THRESHOLD, .slots = SLOTS, .verify_one_in = 1};
+		.on = true, .threshold = ADMISSION_THRESHOLD, .slots = SLOTS};
 	struct wire_engine engine = {.plane = NULL};
 	struct error error;
 	int ret = wire_engine_open_as(&engine, &source, &offload, &error);

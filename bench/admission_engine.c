@@ -31,7 +31,7 @@ static struct worker *worker_of(const struct admission_engine *engine)
 static int make_plane(struct admission_engine *engine, uint32_t slots, struct error *error)
 {
 	struct plane_config config = {
-		.n_wires = 1,
+		.topology = topology_of_wires(1),
 		.port = {engine->source.port[0], engine->source.port[1]},
 		.n_workers = 1,
 		.poll_always = true,
@@ -42,8 +42,7 @@ static int make_plane(struct admission_engine *engine, uint32_t slots, struct er
 		.offload = {.on = true,
 			.off_port = {[1] = true},
 			.threshold = ADMISSION_THRESHOLD,
-			.slots = slots,
-			.verify_one_in = 1},
+			.slots = slots},
 		.mapping = MAPPING_HUGE | MAPPING_POPULATE,
 		.sink = ignore,
 	};
@@ -168,11 +167,4 @@ uint64_t admission_engine_rules(const struct admission_engine *engine)
 		       &histograms->call[INSTALLER_INSERT].times, memory_order_relaxed) +
 	       atomic_load_explicit(
 		       &histograms->call[INSTALLER_REMOVE].times, memory_order_relaxed);
-}
-
-uint64_t admission_engine_held(const struct admission_engine *engine)
-{
-	const uint64_t *flows = worker_of(engine)->agent->port[0].counters.flows;
-
-	return flows[OFFLOAD_ACCEPTED] + flows[OFFLOAD_PROVEN];
 }

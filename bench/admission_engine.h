@@ -38,5 +38,3 @@ void admission_engine_turn(struct admission_engine *engine);
 
 /* Rules that the NIC was asked to make and to take away, so far. */
 uint64_t admission_engine_rules(const struct admission_engine *engine);
-/* Flows whose rule is there. */
-uint64_t admission_engine_held(const struct admission_engine *engine);

@@ -240,11 +240,6 @@ unsigned admission_load_seconds(const struct admission_load *load)
 	return load->kind == CAPTURE ? (unsigned)(load->all[load->n_all - 1].us / 1000000) + 1 : 0;
 }
 
-bool admission_load_churns(const struct admission_load *load)
-{
-	return load->kind != ZIPF;
-}
-
 static double draw_size(struct admission_load *load)
 {
 	double drawn = uniform(load), size;

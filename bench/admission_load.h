@@ -43,7 +43,6 @@ void admission_load_destroy(struct admission_load *load);
 uint32_t admission_load_flows(const struct admission_load *load, unsigned seconds);
 /* How many it has, or had so far. */
 uint32_t admission_load_begun(const struct admission_load *load);
-bool admission_load_churns(const struct admission_load *load);
 /* How long a capture is, in whole seconds; of other loads 0: they never end. */
 unsigned admission_load_seconds(const struct admission_load *load);
 

@@ -226,13 +226,3 @@ uint32_t founding_flows(const struct founding *founding)
 {
 	return founding->n;
 }
-
-uint64_t founding_packets(const struct founding *founding)
-{
-	uint64_t packets = founding->unrecorded;
-
-	for (uint32_t i = 0; i < founding->n; i++)
-		packets +=
-			founding->records[i].side[0].packets + founding->records[i].side[1].packets;
-	return packets;
-}

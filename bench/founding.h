@@ -35,6 +35,5 @@ void founding_destroy(struct founding *founding);
 void founding_burst(struct founding *founding, struct rte_mbuf **packets, unsigned n, uint64_t now,
 	bool listed);
 
-/* Flows that have a record, and packets that all records have counted. */
+/* Flows that have a record. */
 uint32_t founding_flows(const struct founding *founding);
-uint64_t founding_packets(const struct founding *founding);

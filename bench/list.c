@@ -131,7 +131,7 @@ static void ignore(void *context, const struct flow_report *reports, unsigned n)
 static int create_plane(struct listing *listing, uint32_t flows, struct error *error)
 {
 	const struct plane_config config = {
-		.n_wires = 1,
+		.topology = topology_of_wires(1),
 		.port = {listing->port[0], listing->port[1]},
 		.n_workers = 1,
 		.poll_always = true,

@@ -201,7 +201,6 @@ int offload_open(struct wire_engine *engine, const struct offload_load *load,
 		.on = on,
 		.threshold = setup->threshold,
 		.slots = SLOTS,
-		.verify_one_in = 1,
 		.counters = true,
 		.full = setup->mode == WHOLE,
 	};

@@ -157,13 +157,3 @@ uint32_t stateless_flows(const struct stateless *stateless)
 {
 	return stateless->n;
 }
-
-uint64_t stateless_packets(const struct stateless *stateless)
-{
-	uint64_t packets = 0;
-
-	for (uint32_t i = 0; i < stateless->n; i++)
-		packets += stateless->records[i].side[0].packets +
-			   stateless->records[i].side[1].packets;
-	return packets;
-}

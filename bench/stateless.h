@@ -27,6 +27,5 @@ void stateless_destroy(struct stateless *stateless);
 void stateless_burst(
 	struct stateless *stateless, struct rte_mbuf **packets, unsigned n, uint64_t now);
 
-/* Flows that have a record, and packets that all records have counted. */
+/* Flows that have a record. */
 uint32_t stateless_flows(const struct stateless *stateless);
-uint64_t stateless_packets(const struct stateless *stateless);

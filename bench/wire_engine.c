@@ -72,7 +72,7 @@ int wire_engine_open_as(struct wire_engine *engine, const struct bench_source_co
 	const struct plane_offload *offload, struct error *error)
 {
 	struct plane_config config = {
-		.n_wires = 1,
+		.topology = topology_of_wires(1),
 		.n_workers = RTE_MAX(source->n_queues, 1u),
 		.poll_always = true,
 		.flows = RTE_MAX((uint32_t)(source->flows / 0.875), 1024u),

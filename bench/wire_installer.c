@@ -209,8 +209,7 @@ static int make_engine(struct blocked *blocked, uint32_t flows)
 		.load = SEQUENCE_UNIFORM,
 		.words = blocked->variant->words,
 		.offload_places = SLOTS};
-	const struct plane_offload offload = {
-		.on = true, .threshold = THRESHOLD, .slots = SLOTS, .verify_one_in = 1};
+	const struct plane_offload offload = {.on = true, .threshold = THRESHOLD, .slots = SLOTS};
 	uint64_t end_us = monotonic_us() + READY_US;
 	struct error error;
 	int ret = wire_engine_open_as(&blocked->engine, &source, &offload, &error);

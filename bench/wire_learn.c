@@ -150,7 +150,7 @@ static int create_plane(struct learning *learning, struct error *error)
 	uint32_t flows = learning->idle_s == IDLE_S ? (uint32_t)(learning->flows / 0.875)
 						    : 2 * learning->flows;
 	struct plane_config config = {
-		.n_wires = 1,
+		.topology = topology_of_wires(1),
 		.port = {learning->port[0], learning->port[1]},
 		.n_workers = 1,
 		.poll_always = true,
@@ -293,7 +293,8 @@ static int measure_json(const struct learning *learning, double rates[BENCH_ROUN
 			const struct flow_report *report =
 				&learning->reports[i % learning->n_reports];
 
-			export_output_write(output, json, export_json_line(json, report, NULL));
+			export_output_write(
+				output, json, export_json_line(json, report, NULL, false));
 		}
 		export_output_flush(output);
 		rates[round] = JSON_RECORDS / (wire_cpu_time() - begin);

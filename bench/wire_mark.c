@@ -8,8 +8,6 @@
  * directions; no packet may be a stranger. Cycles are told above each engine's own floor, which is receiving
  * and sending alone: that of the second has in it what its simulated NIC spends on marks.
  *
- * What verification costs: the second engine again, holding the marks of one burst in 1,024 against their records
- * (verify: sampled:1024) instead of all.
  *
  * The same again with packets as cold as DMA leaves them (cold=1): measures that end with _cold.
  */
@@ -37,7 +35,6 @@
 #define VERY_MANY 1000000
 
 #define INSTALL_US UINT64_C(120000000)
-#define VERIFY_ONE_IN 1024
 
 enum { SOFTWARE, MARK, N_ENGINES };
 
@@ -59,7 +56,6 @@ struct marks {
 	struct founding *founding;
 	double floor[N_ENGINES][BENCH_ROUNDS];
 	double total[N_ENGINES][BENCH_ROUNDS];
-	double sampled[BENCH_ROUNDS]; /* MARK's total, hardly verified */
 	double theirs[BENCH_ROUNDS];
 };
 
@@ -150,8 +146,7 @@ static int make_engine(struct marks *marks, unsigned which)
 		.words = words,
 		.number = which,
 		.offload_places = which == MARK ? slots : 0};
-	const struct plane_offload offload = {
-		.on = which == MARK, .threshold = 0, .slots = slots, .verify_one_in = 1};
+	const struct plane_offload offload = {.on = which == MARK, .threshold = 0, .slots = slots};
 	struct error error;
 
 	snprintf(words, sizeof(words), "proto=%s,cold=%u", marks->variant->tcp ? "tcp" : "udp",
@@ -200,18 +195,6 @@ static uint64_t founding_pass(const struct marks *marks, uint64_t packets, uint6
 	return rte_rdtsc_precise() - begin;
 }
 
-static void measure_sampled(struct marks *marks, unsigned round, uint64_t packets)
-{
-	struct station *station = &marks->engine[MARK].plane->stations[0];
-	uint64_t done, cycles;
-
-	station->worker.verify_one_in = VERIFY_ONE_IN;
-	wire_turns(station, packets / WIRE_WARM_SHARE, &done);
-	cycles = wire_turns(station, packets, &done);
-	marks->sampled[round] = (double)cycles / (double)done;
-	station->worker.verify_one_in = 1;
-}
-
 static void measure_round(struct marks *marks, unsigned round)
 {
 	uint64_t packets = wire_round(marks->flows), done, cycles;
@@ -226,7 +209,6 @@ static void measure_round(struct marks *marks, unsigned round)
 		cycles = wire_turns(station, packets, &done);
 		marks->total[i][round] = (double)cycles / (double)done;
 	}
-	measure_sampled(marks, round, packets);
 	founding_pass(marks, packets / WIRE_WARM_SHARE, &done);
 	cycles = founding_pass(marks, packets, &done);
 	marks->theirs[round] = (double)cycles / (double)done;
@@ -279,7 +261,6 @@ static void print_rows(const struct marks *marks)
 	if (flows != 0 && flows <= FEW)
 		print_row(marks, "mark", "goal", 1, above[MARK], goal);
 	print_row(marks, "mark_total", "software", 0, marks->total[MARK], marks->total[SOFTWARE]);
-	print_row(marks, "mark_total", "sampled", 0, marks->total[MARK], marks->sampled);
 	print_row(marks, "mark_total", "founding",
 		by_size(flows, GOAL_FOUNDING, GOAL_FOUNDING_MANY), marks->total[MARK],
 		marks->theirs);

@@ -65,7 +65,7 @@ static void event_line(struct cli_show *show, const json_t *line)
 	char text[FIELD_MAX];
 
 	print_time(show->out, line);
-	fprintf(show->out, "  %-12s  ", field_text(line, "event", text));
+	fprintf(show->out, "  %-17s  ", field_text(line, "event", text));
 	if (field_has(line, "src") && field_has(line, "dst"))
 		print_flow(show->out, line);
 	else

@@ -20,12 +20,16 @@ static const struct {
 static void print_link(FILE *out, const json_t *line)
 {
 	char port[FIELD_MAX], link[FIELD_MAX], wire[FIELD_MAX], speed[FIELD_MAX], mtu[FIELD_MAX];
+	const uint64_t far_mtu = field_number(line, "far_mtu");
 
 	fprintf(out, " %-8s wire %s, link %s", field_text(line, "port", port),
 		field_text(line, "wire", wire), field_text(line, "link", link));
 	if (field_number(line, "speed_mbps") > 0)
 		fprintf(out, ", %s Mb/s", field_grouped(line, "speed_mbps", speed));
 	fprintf(out, ", mtu %s", field_grouped(line, "mtu", mtu));
+	/* what the other end takes in full needs no word */
+	if (far_mtu > 0 && far_mtu < field_number(line, "mtu"))
+		fprintf(out, ", mtu %s at its other end", field_grouped(line, "far_mtu", mtu));
 	putc('\n', out);
 }
 

@@ -66,6 +66,9 @@ static void print_more(FILE *out, const json_t *line)
 	fprintf(out, "; not tied: %s fragments, %s ICMP errors\n",
 		field_grouped(line, "fragments_untied", text),
 		field_grouped(line, "icmp_untied", more));
+	if (field_number(line, "one_sided") != 0)
+		fprintf(out, "       one-sided: %s packets that opened no flow\n",
+			field_grouped(line, "one_sided", text));
 	print_sent_on(out, "       besides, sent on by the NIC alone:", line, "nic_");
 }
 

@@ -59,6 +59,19 @@ static void print_packets(FILE *out, const json_t *line)
 	putc('\n', out);
 }
 
+/* Silent as long as it was never so. */
+static void print_crowded(FILE *out, const json_t *line)
+{
+	char flows[FIELD_MAX], packets[FIELD_MAX];
+
+	if (field_number(line, "crowded_flows_s") == 0 &&
+		field_number(line, "crowded_packets_s") == 0)
+		return;
+	fprintf(out, "   far more than its share of new flows for %s s, of packets for %s s\n",
+		field_grouped(line, "crowded_flows_s", flows),
+		field_grouped(line, "crowded_packets_s", packets));
+}
+
 static void print_time(FILE *out, const json_t *line)
 {
 	const json_t *stages = json_object_get(line, "stages"), *value;
@@ -111,6 +124,7 @@ static void worker_line(struct cli_show *show, const json_t *line)
 {
 	print_head(show->out, line);
 	print_packets(show->out, line);
+	print_crowded(show->out, line);
 	print_time(show->out, line);
 	print_ports(show, json_object_get(line, "ports"));
 }

@@ -33,7 +33,7 @@ struct mailbox *mailbox_create(const char *name, size_t element_size, unsigned c
 		RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL((size_t)size, (size_t)RTE_CACHE_LINE_SIZE));
 	if (!mailbox->ring)
 		goto err_free;
-	memset(mailbox->ring, 0, sizeof(*mailbox->ring));
+	memset(mailbox->ring, 0, (size_t)size); /* all of it is taken now */
 
 	/* a longer name is an error to the ring; here it is a comment */
 	char short_name[RTE_RING_NAMESIZE] = "";

@@ -7,6 +7,19 @@
 #include <unistd.h>
 
 #define HUGE_PAGE ((size_t)2 << 20)
+/* Taken at a time, in a fraction of a second. */
+#define PIECE ((size_t)64 << 20)
+
+static _Thread_local struct {
+	bool (*stop)(void *context);
+	void *context;
+} asking;
+
+void mapping_ask(bool (*stop)(void *context), void *context)
+{
+	asking.stop = stop;
+	asking.context = context;
+}
 
 static size_t round_up(size_t size)
 {
@@ -46,7 +59,7 @@ static void *map_aligned(size_t size)
 }
 
 /* After the advice, not by MAP_POPULATE: that would take small pages before the kernel is told. */
-static int populate(void *mapping, size_t size)
+static int populate_piece(void *mapping, size_t size)
 {
 #ifdef MADV_POPULATE_WRITE
 	if (madvise(mapping, size, MADV_POPULATE_WRITE) == 0)
@@ -59,6 +72,20 @@ static int populate(void *mapping, size_t size)
 
 	for (size_t at = 0; at < size; at += page)
 		((volatile char *)mapping)[at] = 0;
+	return 0;
+}
+
+static int populate(void *mapping, size_t size)
+{
+	for (size_t at = 0; at < size; at += PIECE) {
+		if (asking.stop != NULL && asking.stop(asking.context)) {
+			errno = EINTR;
+			return -1;
+		}
+		if (populate_piece((char *)mapping + at, size - at < PIECE ? size - at : PIECE) !=
+			0)
+			return -1;
+	}
 	return 0;
 }
 

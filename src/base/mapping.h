@@ -6,6 +6,7 @@
  * pages are asked for), given back whole.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum mapping_flag {
@@ -15,7 +16,16 @@ enum mapping_flag {
 				   before the first, which then only aligns */
 };
 
-/* Returns NULL and sets errno: EINVAL for size 0, ENOMEM when the memory is not there. */
+/*
+ * Returns NULL and sets errno: EINVAL for size 0, ENOMEM when the memory is not there, EINTR when it was not to be
+ * waited for.
+ */
 void *mapping_create(size_t size, unsigned flags);
+
+/*
+ * Tens of gigabytes take as many seconds. While pages are taken (MAPPING_POPULATE) `stop` is asked a few times a
+ * second whether that is still wanted. NULL, as at the start: it is. Of a thread, for mappings that it makes.
+ */
+void mapping_ask(bool (*stop)(void *context), void *context);
 /* `size` as it was asked for. Accepts NULL. */
 void mapping_destroy(void *mapping, size_t size);

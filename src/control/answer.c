@@ -8,9 +8,12 @@
 
 #include "base/suggest.h"
 #include "base/text.h"
+#include "control/parts.h"
 #include "export/json.h"
 
 #define MAX_VERBS 16
+/* How often a thread that does not answer is asked. */
+#define AGAIN_US UINT64_C(10000)
 #define CODE_FAILED 1
 #define CODE_MISUSED 2
 
@@ -125,6 +128,40 @@ static int begin_verb(struct answer *answer, const struct request *request, stru
 	return verb->begin(answer, values, error);
 }
 
+/* The packet path did not answer: is it to be asked again, at wake_us? */
+static bool waits_for_path(struct answer *answer, int ret)
+{
+	const uint64_t now_us = answer->control->now_us;
+
+	if (ret != -ETIMEDOUT) {
+		/* the time to wake at was for this */
+		if (answer->silent_us != 0)
+			answer->wake_us = UINT64_MAX;
+		answer->silent_us = 0;
+		return false;
+	}
+	if (answer->silent_us == 0)
+		answer->silent_us = now_us != 0 ? now_us : 1;
+	answer->wake_us = now_us + AGAIN_US;
+	return now_us - answer->silent_us < ANSWER_PATIENCE_US;
+}
+
+/* As if it had not begun. */
+static void begin_again(struct answer *answer)
+{
+	if (answer->verb && answer->verb->end)
+		answer->verb->end(answer);
+	free(answer->text);
+	*answer = (struct answer){
+		.control = answer->control,
+		.plane = answer->plane,
+		.output = answer->output,
+		.wake_us = answer->wake_us,
+		.silent_us = answer->silent_us,
+		.again = true,
+	};
+}
+
 int answer_begin(struct answer *answer, const char *line, size_t length)
 {
 	struct request request;
@@ -134,6 +171,10 @@ int answer_begin(struct answer *answer, const char *line, size_t length)
 	if (ret == 0)
 		ret = begin_verb(answer, &request, &error);
 	request_fini(&request);
+	if (waits_for_path(answer, ret)) {
+		begin_again(answer);
+		return 0;
+	}
 	return ret < 0 ? make_end(answer, ret, error.text) : 0;
 }
 
@@ -179,6 +220,12 @@ int answer_turn(struct answer *answer)
 		return ANSWER_END;
 	if (answer->verb->turn)
 		ret = answer->verb->turn(answer, &error);
+	if (ret == -ETIMEDOUT) {
+		if (waits_for_path(answer, ret))
+			return ANSWER_WAIT;
+	} else {
+		answer->silent_us = 0;
+	}
 	if (ret == ANSWER_GO || ret == ANSWER_WAIT)
 		return ret;
 	if (make_end(answer, ret, ret < 0 ? error.text : NULL) < 0)

@@ -61,8 +61,10 @@ struct answer {
 	struct plane *plane;
 	const struct answer_verb *verb; /* NULL: no such request */
 	struct output *output;
-	void *state;	  /* the verb's */
-	uint64_t wake_us; /* by control's clock; UINT64_MAX: not by time */
+	void *state;	    /* the verb's */
+	uint64_t wake_us;   /* by control's clock; UINT64_MAX: not by time */
+	uint64_t silent_us; /* since when a thread of the packet path does not answer; 0: it does */
+	bool again; /* for that reason it has not begun yet: answer_begin() is to be called again */
 	struct follower follower;
 	bool endless; /* goes on until the client goes: the engine's end is no error */
 	bool ended;   /* the last line is made */
@@ -71,7 +73,13 @@ struct answer {
 	size_t text_length, text_sent;
 };
 
-/* Looks at the request and begins; errors become the answer. -ENOMEM: not even that. */
+/* So long an answer waits for a thread of the packet path, asking again and again. Others are answered meanwhile. */
+#define ANSWER_PATIENCE_US UINT64_C(5000000)
+
+/*
+ * Looks at the request and begins; errors become the answer. -ENOMEM: not even that. With `again` set it is to be
+ * called once more at wake_us, with the same line.
+ */
 int answer_begin(struct answer *answer, const char *line, size_t length);
 /* The answer is this error. -ENOMEM: not even that. */
 int answer_refuse(struct answer *answer, const struct error *error);

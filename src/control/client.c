@@ -104,6 +104,7 @@ static void prepare_answer(struct client *client, struct control *control)
 		.plane = control->plane,
 		.output = &client->output,
 		.wake_us = UINT64_MAX,
+		.silent_us = client->answer.silent_us, /* of one that begins again */
 	};
 }
 
@@ -123,6 +124,11 @@ static bool take_request(struct client *client, struct control *control)
 		return answer_refuse(&client->answer, &error) == 0 && go_on(client);
 	}
 	int ret = answer_begin(&client->answer, client->input, (size_t)length);
+
+	if (client->answer.again) {
+		client->waiting = true;
+		return true;
+	}
 	size_t used = (size_t)length < client->n_input ? (size_t)length + 1 : client->n_input;
 
 	client->n_input -= used;
@@ -140,7 +146,10 @@ bool client_turn(struct client *client, struct control *control, uint32_t ready)
 	client->turned_us = control->now_us;
 	if (!send_output(client))
 		return false;
-	if (client->answering) {
+	if (client->answering && client->answer.again) {
+		if (!client->waiting && !take_request(client, control))
+			return false;
+	} else if (client->answering) {
 		if (!client->waiting && !go_on(client))
 			return false;
 	} else if (!client->closing) {

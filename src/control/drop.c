@@ -23,7 +23,7 @@ static json_t *describe(const struct plane_snapshot *snapshot, unsigned n_wires,
 
 static int show(struct answer *answer, const struct request_value *values, struct error *error)
 {
-	unsigned n_wires = plane_config(answer->plane)->n_wires;
+	unsigned n_wires = plane_config(answer->plane)->topology.n_domains;
 	int ret = control_snapshot(answer->control, "drop show", error);
 
 	(void)values;

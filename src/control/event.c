@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "control/offload_words.h"
@@ -34,25 +35,68 @@ enum {
 	N_KEYS,
 };
 
-static const char *port_event_what(enum path_event_kind kind)
+#define WHAT_MAX 320
+
+/* What an operator types for a port's interface. */
+static const char *interface_of(const struct control *control, unsigned number)
 {
-	if (kind == PATH_EVENT_SHARDING_FALLBACK)
-		return "it does not spread packets over its queues as it said; workers hand them "
-		       "over to one another, which costs speed";
-	return "frames with unfinished checksums come in, which other machines will drop; switch "
-	       "checksum offload off where they are sent: ethtool -K INTERFACE tx off";
+	const struct plane_config *config = plane_config(control->plane);
+
+	if (number >= config->topology.n_ports || config->port[number]->device.interface[0] == '\0')
+		return "INTERFACE";
+	return config->port[number]->device.interface;
+}
+
+/* Without line breaks and quotes. */
+static const char *port_event_what(
+	const struct control *control, const struct path_event *event, char text[WHAT_MAX])
+{
+	const char *own = interface_of(control, event->port);
+	const char *other =
+		interface_of(control, plane_config(control->plane)->topology.peer[event->port]);
+
+	if (event->kind == PATH_EVENT_SHARDING_FALLBACK)
+		return "it does not spread packets over its queues as it said; for a while workers "
+		       "hand them over to one another, which costs speed";
+	if (event->kind == PATH_EVENT_SHARDING_RETRY)
+		return "it is trusted again to spread packets over its queues as it said";
+	if (event->kind == PATH_EVENT_CHECKSUM_OFFLOAD)
+		return "frames with unfinished checksums come in, which other machines will drop; "
+		       "switch checksum offload off where they are sent: ethtool -K INTERFACE tx "
+		       "off";
+	if (event->kind == PATH_EVENT_FRAMES_REFUSED)
+		return "the kernel does not send some frames by it, and they are dropped (output); "
+		       "perhaps the MTU is less at its other end";
+	if (event->kind == PATH_EVENT_FRAMES_CUT)
+		snprintf(text, WHAT_MAX,
+			"frames come in that are longer than it has room for, and are dropped "
+			"(cut); "
+			"if they were joined: ethtool -K %s gro off lro off, and gso off where "
+			"they "
+			"are sent; if the MTU was raised, start the engine anew",
+			own);
+	else
+		snprintf(text, WHAT_MAX,
+			"frames that are longer than it, or its other end, takes are dropped "
+			"(too_long); if they were joined: ethtool -K %s gro off lro off, and gso "
+			"off "
+			"where they are sent; else the same MTU everywhere: ip link set %s mtu N",
+			other, own);
+	return text;
 }
 
 static bool is_port_event(enum path_event_kind kind)
 {
-	return kind == PATH_EVENT_SHARDING_FALLBACK || kind == PATH_EVENT_CHECKSUM_OFFLOAD;
+	return kind == PATH_EVENT_SHARDING_FALLBACK || kind == PATH_EVENT_SHARDING_RETRY ||
+	       kind == PATH_EVENT_CHECKSUM_OFFLOAD || kind == PATH_EVENT_FRAMES_CUT ||
+	       kind == PATH_EVENT_FRAMES_TOO_LONG || kind == PATH_EVENT_FRAMES_REFUSED;
 }
 
 static const char *port_name(const struct control *control, unsigned number)
 {
 	const struct plane_config *config = plane_config(control->plane);
 
-	return number < 2 * config->n_wires ? config->port[number]->name : "?";
+	return number < config->topology.n_ports ? config->port[number]->name : "?";
 }
 
 /* {"time":...,"event":NAME, then what the format says, and its newline. Returns the length. */
@@ -124,10 +168,27 @@ static size_t write_port(
 	char line[LINE_MAX_BYTES], const struct control *control, const struct path_event *event)
 {
 	enum path_event_kind kind = (enum path_event_kind)event->kind;
+	char what[WHAT_MAX];
 
 	return write_line(line, control, event->time_us, path_event_name(kind),
 		",\"port\":\"%s\",\"what\":\"%s\"}\n", port_name(control, event->port),
-		port_event_what(kind));
+		port_event_what(control, event, what));
+}
+
+static const char *crowded_what(const struct path_event *event)
+{
+	if (event->reason == BALANCE_PACKETS)
+		return "it has far more than its share of the packets";
+	return "it has far more than its share of the new flows; where somebody aims them at it, "
+	       "sharding: software spreads them by a secret";
+}
+
+static size_t write_crowded(
+	char line[LINE_MAX_BYTES], const struct control *control, const struct path_event *event)
+{
+	return write_line(line, control, event->time_us,
+		path_event_name((enum path_event_kind)event->kind),
+		",\"worker\":%u,\"what\":\"%s\"}\n", event->worker, crowded_what(event));
 }
 
 /* First of all says what is missing here. False as long as there is no room for that. */
@@ -212,7 +273,7 @@ int events_wanted(struct control *control)
 static void note_port(struct control *control, const struct path_event *event)
 {
 	enum path_event_kind kind = (enum path_event_kind)event->kind;
-	char line[LINE_MAX_BYTES];
+	char line[LINE_MAX_BYTES], what[WHAT_MAX];
 
 	if (event->port >= PLANE_MAX_PORTS || control->noted[kind][event->port])
 		return;
@@ -220,7 +281,22 @@ static void note_port(struct control *control, const struct path_event *event)
 	if (!control->note)
 		return;
 	snprintf(line, sizeof(line), "%s: %s", port_name(control, event->port),
-		port_event_what(kind));
+		port_event_what(control, event, what));
+	control->note(control->note_context, line);
+}
+
+/* Whoever runs the engine hears of a worker's new flows once: packets may be those of one busy flow. */
+static void note_crowded(struct control *control, const struct path_event *event)
+{
+	char line[LINE_MAX_BYTES];
+
+	if (event->reason != BALANCE_FLOWS || event->worker >= PLANE_MAX_WORKERS ||
+		control->noted[PATH_EVENT_CROWDED][event->worker])
+		return;
+	control->noted[PATH_EVENT_CROWDED][event->worker] = true;
+	if (!control->note)
+		return;
+	snprintf(line, sizeof(line), "worker %u: %s", event->worker, crowded_what(event));
 	control->note(control->note_context, line);
 }
 
@@ -230,6 +306,11 @@ static void take_event(struct control *control, const struct path_event *event)
 
 	if (event->kind >= PATH_EVENT_N_KINDS)
 		return;
+	if (event->kind == PATH_EVENT_CROWDED) {
+		note_crowded(control, event);
+		give_all(control, false, line, write_crowded(line, control, event));
+		return;
+	}
 	bool of_port = is_port_event((enum path_event_kind)event->kind);
 
 	if (of_port)
@@ -349,7 +430,7 @@ void events_poll(struct control *control)
 		return;
 	bool more = take_batch(control);
 
-	for (unsigned i = 0; i < 2 * plane_config(control->plane)->n_wires; i++)
+	for (unsigned i = 0; i < plane_config(control->plane)->topology.n_ports; i++)
 		look_at_health(control, i);
 	/* whether anybody asks or not: ports keep a few only, and the oldest */
 	offload_events_keep(control);
@@ -377,6 +458,34 @@ void control_event_link(struct control *control, const struct port *port)
 		",\"port\":\"%s\",\"link\":\"%s\"}\n", port->name, port_link_name(port->link));
 
 	give_all(control, false, line, length);
+}
+
+void control_event_mtu(struct control *control, const struct port *port)
+{
+	char line[LINE_MAX_BYTES], far[40] = "";
+
+	if (port->far_mtu != 0)
+		snprintf(far, sizeof(far), ",\"far_mtu\":%u", port->far_mtu);
+	size_t length = write_line(line, control, plane_now_us(control->plane), "mtu",
+		",\"port\":\"%s\",\"mtu\":%u%s}\n", port->name, port->mtu, far);
+
+	give_all(control, false, line, length);
+}
+
+void control_event_renamed(struct control *control, const struct port *port)
+{
+	/* the kernel lets nearly every character stand in a name */
+	char *now = export_json_string(port->interface);
+	char *before = export_json_string(port->interface_before);
+	char line[LINE_MAX_BYTES];
+
+	if (now != NULL && before != NULL)
+		give_all(control, false, line,
+			write_line(line, control, plane_now_us(control->plane), "renamed",
+				",\"port\":\"%s\",\"interface\":%s,\"before\":%s}\n", port->name,
+				now, before));
+	free(now);
+	free(before);
 }
 
 void control_event_records_lost(struct control *control, uint64_t records)

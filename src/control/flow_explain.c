@@ -127,7 +127,7 @@ json_t *flow_explain_record(struct plane *plane, const struct plane_flow *flow, 
 {
 	const struct plane_config *config = plane_config(plane);
 	const struct flow_record *record = &flow->record;
-	unsigned port = 2u * flow_key_wire(&record->key) + record->side;
+	unsigned port = topology_port(&config->topology, flow_key_wire(&record->key), record->side);
 	json_t *line = json_object();
 
 	if (!line)

@@ -136,7 +136,7 @@ int flow_filter_init_fixed(struct flow_filter *filter, const char *ask,
 		.states = UINT32_MAX,
 		.places = UINT32_MAX,
 	};
-	if (flow_filter_check(ask, "wire", wire, config->n_wires, error) < 0)
+	if (flow_filter_check(ask, "wire", wire, config->topology.n_domains, error) < 0)
 		return -EINVAL;
 	return address->given ? take_address(filter, ask, address->text, error) : 0;
 }

@@ -24,6 +24,8 @@
 #define ASK "flow list"
 #define MAX_TOP 1000
 #define DEFAULT_OVER_MS 1000
+/* How often it is looked whether the list that is being measured is done. */
+#define QUEUE_US UINT64_C(20000)
 /* A line: the record, a rate, the end. */
 #define LINE_ROOM (EXPORT_JSON_MAX + 64)
 
@@ -56,6 +58,7 @@ static const char *const by_names[N_BYS] = {"rate", "packets", "bytes"};
 
 enum step {
 	STEP_LIST,     /* as they come */
+	STEP_QUEUE,    /* another list is being measured */
 	STEP_REMEMBER, /* the first look of two */
 	STEP_PAUSE,
 	STEP_RANK,
@@ -73,7 +76,6 @@ struct list {
 	uint64_t matched, flows;
 	unsigned at; /* in the page, or in the top list */
 	char cursor[32];
-	struct flow_rates *rates;
 	struct flow_top *top;
 	const struct flow_top_entry *sorted;
 	unsigned n_sorted;
@@ -158,10 +160,32 @@ static int prepare_top(struct answer *answer, struct list *list, unsigned top, s
 			CONTROL_MAX_RATES);
 	control->n_rates++;
 	list->counted = true;
-	list->step = STEP_REMEMBER;
+	list->step = STEP_QUEUE;
+	return 0;
+}
+
+/* The one memory of rates, when nobody has it. */
+static int begin_to_measure(struct answer *answer, struct list *list)
+{
+	struct control *control = answer->control;
+
+	if (control->measured != NULL) {
+		answer->wake_us = control->now_us + QUEUE_US;
+		return ANSWER_WAIT;
+	}
+	control->measured = list;
+	flow_rates_begin(control->flow_rates, plane_now_us(answer->plane));
 	list->begun_us = control->now_us;
-	list->rates = flow_rates_create(plane_now_us(answer->plane));
-	return list->rates ? 0 : no_memory(error);
+	list->step = STEP_REMEMBER;
+	return ANSWER_GO;
+}
+
+static void end_to_measure(struct control *control, struct list *list)
+{
+	if (control->measured == list)
+		control->measured = NULL;
+	control->n_rates -= list->counted;
+	list->counted = false;
 }
 
 static void begin_walk(struct answer *answer, struct list *list, unsigned worker, uint32_t position)
@@ -262,14 +286,14 @@ static int list_page(struct answer *answer, struct list *list, struct error *err
 	return ANSWER_GO;
 }
 
-static int remember_page(struct list *list, struct error *error)
+static int remember_page(struct answer *answer, struct list *list, struct error *error)
 {
 	const struct plane_page *page = &list->walk.page;
 
 	for (; list->at < page->n; list->at++) {
 		if (!flow_filter_key(&list->filter, &page->record[list->at].key))
 			continue;
-		int ret = flow_rates_remember(list->rates, list->walk.worker,
+		int ret = flow_rates_remember(answer->control->flow_rates, list->walk.worker,
 			page->position[list->at], &page->record[list->at], page->now_us);
 
 		if (ret < 0)
@@ -278,7 +302,7 @@ static int remember_page(struct list *list, struct error *error)
 	return ANSWER_GO;
 }
 
-static uint64_t value_of(const struct list *list, unsigned i)
+static uint64_t value_of(const struct control *control, const struct list *list, unsigned i)
 {
 	const struct plane_page *page = &list->walk.page;
 	const struct flow_record *record = &page->record[i];
@@ -293,10 +317,10 @@ static uint64_t value_of(const struct list *list, unsigned i)
 		break;
 	}
 	return flow_rates_of(
-		list->rates, list->walk.worker, page->position[i], record, page->now_us);
+		control->flow_rates, list->walk.worker, page->position[i], record, page->now_us);
 }
 
-static int rank_page(struct list *list)
+static int rank_page(struct answer *answer, struct list *list)
 {
 	const struct plane_page *page = &list->walk.page;
 
@@ -304,7 +328,7 @@ static int rank_page(struct list *list)
 		if (flow_filter_match(
 			    &list->filter, &page->record[list->at], &page->offload[list->at]))
 			flow_top_add(list->top, &page->record[list->at], &page->offload[list->at],
-				list->walk.worker, value_of(list, list->at));
+				list->walk.worker, value_of(answer->control, list, list->at));
 	return ANSWER_GO;
 }
 
@@ -312,7 +336,8 @@ static int use_page(struct answer *answer, struct list *list, struct error *erro
 {
 	if (list->step == STEP_LIST)
 		return list_page(answer, list, error);
-	return list->step == STEP_REMEMBER ? remember_page(list, error) : rank_page(list);
+	return list->step == STEP_REMEMBER ? remember_page(answer, list, error)
+					   : rank_page(answer, list);
 }
 
 /* What follows when all flows have passed by. */
@@ -325,6 +350,7 @@ static int walk_is_over(struct answer *answer, struct list *list, struct error *
 		answer->wake_us = list->begun_us + (uint64_t)list->over_ms * 1000;
 		return ANSWER_WAIT;
 	}
+	end_to_measure(answer->control, list);
 	list->sorted = flow_top_sorted(list->top, &list->n_sorted);
 	list->step = STEP_TELL;
 	list->at = 0;
@@ -350,6 +376,8 @@ static int turn(struct answer *answer, struct error *error)
 
 	if (list->step == STEP_TELL)
 		return tell_page(answer, list, error);
+	if (list->step == STEP_QUEUE)
+		return begin_to_measure(answer, list);
 	if (list->step == STEP_PAUSE) {
 		begin_walk(answer, list, 0, 0);
 		list->step = STEP_RANK;
@@ -382,9 +410,7 @@ static void end(struct answer *answer)
 
 	if (!list)
 		return;
-	if (list->counted)
-		answer->control->n_rates--;
-	flow_rates_destroy(list->rates);
+	end_to_measure(answer->control, list);
 	flow_top_destroy(list->top);
 	free(list);
 }

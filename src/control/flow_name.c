@@ -44,8 +44,8 @@ int flow_name_key(struct flow_key *key, const struct answer *answer,
 	if (version != other)
 		return error_set(
 			error, -EINVAL, "%s: src is of IPv%u, dst of IPv%u", ask, version, other);
-	if (flow_filter_check(
-		    ask, "wire", &values[WIRE], plane_config(answer->plane)->n_wires, error) < 0)
+	if (flow_filter_check(ask, "wire", &values[WIRE],
+		    plane_config(answer->plane)->topology.n_domains, error) < 0)
 		return -EINVAL;
 	*key = (struct flow_key){
 		.zone = (uint16_t)values[ZONE].number,

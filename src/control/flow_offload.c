@@ -22,7 +22,7 @@ struct explained {
 
 static unsigned port_of(const struct explained *explained, unsigned side)
 {
-	return 2 * explained->wire + side;
+	return topology_port(&plane_config(explained->plane)->topology, explained->wire, side);
 }
 
 static json_t *time_of(const struct explained *explained, uint64_t us)
@@ -242,10 +242,11 @@ static void add_changes(json_t *line, const struct explained *explained)
 static struct flow_offload nobody(const struct plane *plane, unsigned wire)
 {
 	const struct plane_offload *config = &plane_config(plane)->offload;
+	const struct topology *topology = &plane_config(plane)->topology;
 	struct flow_offload offload = {.packets = 0};
 
 	for (unsigned side = 0; side < 2; side++) {
-		bool off = !config->on || config->off_port[2 * wire + side];
+		bool off = !config->on || config->off_port[topology_port(topology, wire, side)];
 
 		offload.reason[side] = off ? OFFLOAD_OFF : OFFLOAD_NO_NIC;
 	}

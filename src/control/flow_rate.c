@@ -3,13 +3,15 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
+#include "base/mapping.h"
 #include "path/plane.h"
 
-#define CHUNK 16384
-/* Tables have some more positions than flows; twice the largest is far beyond. */
-#define MAX_CHUNKS (2 * FLOW_MAX_CAPACITY / CHUNK)
+/* Times are kept in units of 16 us: four minutes come around, far more than lie between two looks. */
+#define UNIT_SHIFT 4
+#define UNIT_BITS 24
 
 /*
  * The low halves of each number: within the 10 seconds between two looks none comes around. A flow
@@ -18,24 +20,47 @@
 struct entry {
 	uint32_t packets;
 	uint32_t start_us;
-	uint32_t now_us; /* of the look; 0: there was no flow */
+	uint32_t when : UNIT_BITS; /* of the look */
+	uint32_t epoch : 8;	   /* of another one: nothing is remembered */
 };
 
 struct flow_rates {
 	uint64_t begin_us; /* before the first look */
-	struct {
-		unsigned n;
-		struct entry **chunks;
-	} workers[PLANE_MAX_WORKERS];
+	uint8_t epoch;	   /* of this measurement */
+	size_t size;
+	struct entry *entries;
+	uint32_t n[PLANE_MAX_WORKERS];	 /* positions */
+	size_t first[PLANE_MAX_WORKERS]; /* where those of the worker begin */
 };
 
-struct flow_rates *flow_rates_create(uint64_t now_us)
+struct flow_rates *flow_rates_create(const struct plane *plane)
 {
 	struct flow_rates *rates = calloc(1, sizeof(*rates));
+	size_t n = 0;
 
-	if (rates)
-		rates->begin_us = now_us;
-	return rates;
+	for (unsigned i = 0; rates && i < plane_config(plane)->n_workers; i++) {
+		rates->n[i] = plane_positions(plane, i);
+		rates->first[i] = n;
+		n += rates->n[i];
+	}
+	if (rates) {
+		rates->size = n * sizeof(struct entry);
+		rates->entries = mapping_create(rates->size, MAPPING_HUGE | MAPPING_POPULATE);
+	}
+	if (rates && rates->entries)
+		return rates;
+	free(rates);
+	return NULL;
+}
+
+void flow_rates_begin(struct flow_rates *rates, uint64_t now_us)
+{
+	rates->begin_us = now_us;
+	/* 0 is of what was never written */
+	if (++rates->epoch == 0) {
+		memset(rates->entries, 0, rates->size);
+		rates->epoch = 1;
+	}
 }
 
 static uint32_t packets_of(const struct flow_record *record)
@@ -43,48 +68,30 @@ static uint32_t packets_of(const struct flow_record *record)
 	return (uint32_t)(flow_packets(record, 0) + flow_packets(record, 1));
 }
 
-static struct entry *find(const struct flow_rates *rates, unsigned worker, uint32_t position)
+static uint32_t units_of(uint64_t us)
 {
-	unsigned chunk = position / CHUNK;
-
-	if (chunk >= rates->workers[worker].n || !rates->workers[worker].chunks[chunk])
-		return NULL;
-	return &rates->workers[worker].chunks[chunk][position % CHUNK];
+	return us >> UNIT_SHIFT & ((1u << UNIT_BITS) - 1);
 }
 
-/* Makes the chunk that has this position. */
-static int make_chunk(struct flow_rates *rates, unsigned worker, uint32_t position)
+static struct entry *find(const struct flow_rates *rates, unsigned worker, uint32_t position)
 {
-	unsigned chunk = position / CHUNK, n = rates->workers[worker].n;
-	struct entry **chunks = rates->workers[worker].chunks;
-
-	if (chunk >= n) {
-		struct entry **grown = realloc(chunks, (chunk + 1) * sizeof(chunks[0]));
-
-		if (!grown)
-			return -ENOMEM;
-		chunks = grown;
-		for (; n <= chunk; n++)
-			chunks[n] = NULL;
-		rates->workers[worker].chunks = chunks;
-		rates->workers[worker].n = n;
-	}
-	if (!chunks[chunk])
-		chunks[chunk] = calloc(CHUNK, sizeof(chunks[chunk][0]));
-	return chunks[chunk] ? 0 : -ENOMEM;
+	if (worker >= PLANE_MAX_WORKERS || position >= rates->n[worker])
+		return NULL;
+	return &rates->entries[rates->first[worker] + position];
 }
 
 int flow_rates_remember(struct flow_rates *rates, unsigned worker, uint32_t position,
 	const struct flow_record *record, uint64_t now_us)
 {
-	if (worker >= PLANE_MAX_WORKERS || position / CHUNK >= MAX_CHUNKS)
+	struct entry *entry = find(rates, worker, position);
+
+	if (!entry)
 		return -ERANGE;
-	if (!find(rates, worker, position) && make_chunk(rates, worker, position) < 0)
-		return -ENOMEM;
-	*find(rates, worker, position) = (struct entry){
+	*entry = (struct entry){
 		.packets = packets_of(record),
 		.start_us = (uint32_t)record->start_us,
-		.now_us = (uint32_t)now_us != 0 ? (uint32_t)now_us : 1,
+		.when = units_of(now_us) & ((1u << UNIT_BITS) - 1),
+		.epoch = rates->epoch,
 	};
 	return 0;
 }
@@ -92,13 +99,13 @@ int flow_rates_remember(struct flow_rates *rates, unsigned worker, uint32_t posi
 uint64_t flow_rates_of(const struct flow_rates *rates, unsigned worker, uint32_t position,
 	const struct flow_record *record, uint64_t now_us)
 {
-	const struct entry *entry =
-		worker < PLANE_MAX_WORKERS ? find(rates, worker, position) : NULL;
+	const struct entry *entry = find(rates, worker, position);
 	uint64_t packets = flow_packets(record, 0) + flow_packets(record, 1);
 	uint64_t us = now_us > rates->begin_us ? now_us - rates->begin_us : 0;
 
-	if (entry && entry->now_us != 0) {
-		us = (uint32_t)now_us - entry->now_us;
+	if (entry && entry->epoch == rates->epoch) {
+		us = (uint64_t)units_of(((uint64_t)units_of(now_us) - entry->when) << UNIT_SHIFT)
+		     << UNIT_SHIFT;
 		/* a periodic report lets a flow's numbers begin anew: then it is like a new one */
 		if (entry->start_us == (uint32_t)record->start_us)
 			packets = (uint32_t)packets - entry->packets;
@@ -112,10 +119,6 @@ void flow_rates_destroy(struct flow_rates *rates)
 {
 	if (!rates)
 		return;
-	for (unsigned i = 0; i < PLANE_MAX_WORKERS; i++) {
-		for (unsigned j = 0; j < rates->workers[i].n; j++)
-			free(rates->workers[i].chunks[j]);
-		free(rates->workers[i].chunks);
-	}
+	mapping_destroy(rates->entries, rates->size);
 	free(rates);
 }

@@ -5,19 +5,25 @@
  * Rates of all flows, from two looks at each: how many packets the first look found is remembered by
  * worker and position, with the flow's start, by which the second one knows that it is the same flow.
  *
- * 12 bytes a flow, taken as they are needed, in chunks.
+ * 12 bytes for each position of the tables, taken at the start: who asks takes none. So one list at a time is
+ * measured.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "flow/record.h"
 
+struct plane;
 struct flow_rates;
 
-/* `now_us` of the run: before the first look. NULL without memory. */
-struct flow_rates *flow_rates_create(uint64_t now_us);
+/* NULL without memory. */
+struct flow_rates *flow_rates_create(const struct plane *plane);
 
-/* First look. 0, -ENOMEM, or -ERANGE for a position that cannot be. */
+/* Begins to measure: what was remembered is forgotten. `now_us` of the run: before the first look. */
+void flow_rates_begin(struct flow_rates *rates, uint64_t now_us);
+
+/* First look. 0, or -ERANGE for a position that cannot be. */
 int flow_rates_remember(struct flow_rates *rates, unsigned worker, uint32_t position,
 	const struct flow_record *record, uint64_t now_us);
 

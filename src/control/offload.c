@@ -66,6 +66,7 @@ static void describe_calls(json_t *line, const struct installer_counters *counte
 		atomic_load_explicit(&counters->under_way, memory_order_relaxed));
 	if (oldest_us != 0)
 		answer_number(line, "oldest_us", span_since(now_us, oldest_us));
+	answer_number(line, "changes_lost", load(&counters->changes_lost));
 	for (unsigned op = 0; op < INSTALLER_N_OPS; op++) {
 		answer_number(line, names[op][0], load(&counters->done[op]));
 		answer_number(line, names[op][1], load(&counters->failed[op]));
@@ -305,7 +306,7 @@ static int describe(struct answer *answer, unsigned port, json_t *line)
 	struct plane_slots slots = {0};
 
 	json_object_set_new(line, "port", answer_string(plane_config(plane)->port[port]->name));
-	answer_number(line, "wire", port / 2);
+	answer_number(line, "wire", plane_config(plane)->topology.domain[port]);
 	json_object_set_new(line, "offload", json_boolean(installer != NULL));
 	describe_known(line, plane_config(plane)->offload.known[port]);
 	if (!installer) {
@@ -319,7 +320,7 @@ static int describe(struct answer *answer, unsigned port, json_t *line)
 	int ret = plane_offload_counters(plane, port, &counters);
 
 	if (ret == 0)
-		ret = plane_slots(plane, port / 2, &slots);
+		ret = plane_slots(plane, plane_config(plane)->topology.domain[port], &slots);
 	if (ret < 0)
 		return ret;
 	describe_installer(line, answer->control, port, installer, now_us);
@@ -330,7 +331,7 @@ static int describe(struct answer *answer, unsigned port, json_t *line)
 
 static int show(struct answer *answer, const struct request_value *values, struct error *error)
 {
-	unsigned n_ports = 2 * plane_config(answer->plane)->n_wires;
+	unsigned n_ports = plane_config(answer->plane)->topology.n_ports;
 	json_t *lines = json_array(), *line;
 	size_t number;
 	int ret = 0;

@@ -26,7 +26,7 @@ struct checked {
 	const struct agent_rank *rank; /* by side: what it is, or would be, held against */
 	struct installer *installer;   /* NULL: nobody installs rules there */
 	struct plane_slots slots;
-	unsigned port;
+	unsigned wire, side, port;
 	uint64_t now_us;
 };
 
@@ -46,7 +46,7 @@ static bool is_asked_in(const struct checked *checked)
 {
 	if (checked->flow == NULL)
 		return false;
-	const unsigned state = checked->flow->offload.state[checked->port % 2];
+	const unsigned state = checked->flow->offload.state[checked->side];
 
 	return state != OFFLOAD_SOFTWARE && state != OFFLOAD_REFUSED;
 }
@@ -61,7 +61,7 @@ static bool has_no_slots(const struct checked *checked)
 /* All places of the queue by which flows get there are taken. */
 static bool is_crowded(const struct checked *checked)
 {
-	return checked->rank[checked->port % 2].crowded && !is_asked_in(checked);
+	return checked->rank[checked->side].crowded && !is_asked_in(checked);
 }
 
 /* What is in the way; OFFLOAD_QUIET: nothing. */
@@ -72,11 +72,11 @@ static uint8_t reason_of(const struct checked *checked)
 	if (reason != OFFLOAD_QUIET || is_asked_in(checked))
 		return reason;
 	if (has_no_slots(checked))
-		return plane_has_no_slots(checked->plane, checked->port / 2) ? OFFLOAD_NO_SLOT
-									     : OFFLOAD_TRIAL;
-	if (checked->flow != NULL && checked->flow->retry_us[checked->port % 2] > checked->now_us)
-		return checked->flow->offload.reason[checked->port % 2];
-	const struct agent_rank *rank = &checked->rank[checked->port % 2];
+		return plane_has_no_slots(checked->plane, checked->wire) ? OFFLOAD_NO_SLOT
+									 : OFFLOAD_TRIAL;
+	if (checked->flow != NULL && checked->flow->retry_us[checked->side] > checked->now_us)
+		return checked->flow->offload.reason[checked->side];
+	const struct agent_rank *rank = &checked->rank[checked->side];
 	const bool short_of_slots =
 		checked->slots.used >= checked->slots.n || (rank->room != 0 && !rank->has_slots);
 
@@ -96,15 +96,15 @@ static uint8_t reason_of(const struct checked *checked)
 static bool is_full(const struct checked *checked)
 {
 	/* without an agent nobody knows of any room */
-	return checked->rank[checked->port % 2].room != 0 &&
-	       !checked->rank[checked->port % 2].has_room && !is_asked_in(checked);
+	return checked->rank[checked->side].room != 0 && !checked->rank[checked->side].has_room &&
+	       !is_asked_in(checked);
 }
 
 /* Nobody gives way to it: all are wanted, or no flow that is there may be asked to leave now. */
 static bool is_shut(const struct checked *checked)
 {
 	return is_full(checked) && (plane_config(checked->plane)->offload.threshold == 0 ||
-					   checked->rank[checked->port % 2].bar == UINT32_MAX);
+					   checked->rank[checked->side].bar == UINT32_MAX);
 }
 
 static void because_of(
@@ -116,9 +116,9 @@ static void because_of(
 		.port = checked->port,
 		.reason = reason,
 		.now_us = checked->now_us,
-		.retry_us = checked->flow ? checked->flow->retry_us[checked->port % 2] : 0,
-		.older_us = checked->flow ? checked->flow->older_us[checked->port % 2] : 0,
-		.rank = &checked->rank[checked->port % 2],
+		.retry_us = checked->flow ? checked->flow->retry_us[checked->side] : 0,
+		.older_us = checked->flow ? checked->flow->older_us[checked->side] : 0,
+		.rank = &checked->rank[checked->side],
 	};
 
 	offload_because(sentence, &of);
@@ -155,7 +155,7 @@ static void say_shut(json_t *line, const struct checked *checked)
 
 	snprintf(sentence, sizeof(sentence),
 		"the card has no room for more than %s rules, and no flow in it gives way now",
-		text_grouped(text, checked->rank[checked->port % 2].room));
+		text_grouped(text, checked->rank[checked->side].room));
 	json_object_set_new(line, "would", json_false());
 	json_object_set_new(line, "reason", json_string(NO_ROOM));
 	json_object_set_new(line, "because", answer_string(sentence));
@@ -165,7 +165,7 @@ static void say_shut(json_t *line, const struct checked *checked)
 static uint64_t needs_pps(const struct checked *checked)
 {
 	const uint32_t threshold = plane_config(checked->plane)->offload.threshold;
-	const uint32_t bar = checked->rank[checked->port % 2].bar;
+	const uint32_t bar = checked->rank[checked->side].bar;
 
 	if (threshold == 0 || bar == UINT32_MAX || is_asked_in(checked))
 		return threshold;
@@ -212,7 +212,7 @@ static void say_yes(json_t *line, const struct checked *checked)
 static void say_now(json_t *line, const struct checked *checked)
 {
 	const struct plane_flow *flow = checked->flow;
-	unsigned side = checked->port % 2;
+	unsigned side = checked->side;
 	/* by the port that a direction comes by usually, or whose rule is there */
 	unsigned end = (side == flow->record.side) != flow->swapped[side] ? flow->record.initiator
 									  : !flow->record.initiator;
@@ -245,7 +245,7 @@ static json_t *describe(const struct checked *checked)
 
 	json_object_set_new(
 		line, "port", answer_string(offload_port_name(checked->plane, checked->port)));
-	answer_number(line, "wire", checked->port / 2);
+	answer_number(line, "wire", checked->wire);
 	json_object_set_new(
 		line, "kind", json_string(provider_kind_name(provider_kind(checked->key))));
 	if (reason != OFFLOAD_QUIET)
@@ -273,6 +273,7 @@ static int check(struct answer *answer, const struct request_value *values, stru
 		.plane = plane, .key = &key, .rank = flow.rank, .now_us = plane_now_us(plane)};
 	unsigned wire = flow_key_wire(&key);
 
+	checked.wire = wire;
 	found = plane_flow(plane, &key, &flow);
 	if (found == 0)
 		checked.flow = &flow;
@@ -281,7 +282,8 @@ static int check(struct answer *answer, const struct request_value *values, stru
 	if (ret == 0)
 		ret = plane_slots(plane, wire, &checked.slots);
 	for (unsigned side = 0; side < 2 && ret == 0; side++) {
-		checked.port = 2 * wire + side;
+		checked.side = side;
+		checked.port = topology_port(&plane_config(plane)->topology, wire, side);
 		checked.installer = plane_installer(plane, checked.port);
 		ret = answer_add(answer, describe(&checked));
 	}

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mapping.h"
 #include "control/flow_filter.h"
 #include "control/offload_words.h"
 #include "control/parts.h"
@@ -21,11 +22,11 @@
 #define ASK "offload events"
 #define BATCH 256
 #define FEW 64
-/* More than all rings hold: what comes while they are read is for later. */
-#define MAX_CHANGES (CHANGE_RING * PLANE_MAX_WORKERS + CONTROL_PORT_CHANGES)
 /* How often a follower gets what is new. */
 #define FOLLOW_US UINT64_C(100000)
 #define LINE_MAX_BYTES 2048
+/* Read without telling, whether wanted or not: what comes meanwhile is for later. */
+#define READ_MOST (CHANGE_RING * PLANE_MAX_WORKERS + CONTROL_PORT_CHANGES)
 
 enum {
 	FLOWS = FLOW_FILTER_N_FIXED,
@@ -44,14 +45,40 @@ struct entry {
 	uint64_t order; /* among those of the same time */
 };
 
+/*
+ * Room for all changes that there are, lent to whoever asks for as long as the telling takes. A borrower whose client
+ * has taken nothing for a while loses it when another one wants it.
+ */
+struct events_room {
+	unsigned n; /* entries in each */
+	struct lent {
+		struct events *to; /* NULL: to nobody */
+		uint64_t moved_us;
+		struct entry *entries;
+	} lent[CONTROL_MAX_TELLINGS];
+};
+
+/* What follows is told bit by bit. */
+#define FEW_ENTRIES (2 * BATCH + CONTROL_PORT_CHANGES)
+/* How often it is looked whether there is room, how long it is waited for, and how long it is kept without use. */
+#define ROOM_US UINT64_C(20000)
+#define ROOM_PATIENCE_US UINT64_C(5000000)
+#define ROOM_UNUSED_US UINT64_C(1000000)
+
 struct events {
+	const struct topology *topology;
 	struct flow_filter filter;
 	bool flows, ports; /* whose changes are told */
 	bool follow;
 	bool telling;
 	struct plane_changes where;
 	uint64_t port_changes; /* of control's own, taken so far */
-	struct entry *entries;
+	struct lent *lent;     /* of the first telling; NULL: not yet, or it is over */
+	bool robbed;	       /* it was wanted by others */
+	bool told;	       /* the first telling is over */
+	uint64_t asked_us;     /* for room; 0: not yet */
+	struct entry *few;     /* for what follows */
+	struct entry *entries; /* one of both */
 	unsigned n, room, at;
 	unsigned read; /* since the last lines, wanted or not */
 };
@@ -62,22 +89,16 @@ static bool is_wanted(const struct events *events, const struct offload_change *
 
 	if (change->kind == CHANGE_FLOW)
 		return events->flows && flow_filter_key(&events->filter, &change->key);
-	return events->ports && (wire == FLOW_FILTER_ANY || wire == change->port / 2);
+	return events->ports &&
+	       (wire == FLOW_FILTER_ANY || wire == events->topology->domain[change->port]);
 }
 
 static int add(struct events *events, const struct offload_change *change)
 {
 	if (!is_wanted(events, change))
 		return 0;
-	if (events->n == events->room) {
-		unsigned room = events->room > 0 ? 2 * events->room : BATCH;
-		struct entry *grown = realloc(events->entries, room * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		events->entries = grown;
-		events->room = room;
-	}
+	if (events->n == events->room)
+		return -ENOBUFS;
 	events->entries[events->n] = (struct entry){*change, events->n};
 	events->n++;
 	return 0;
@@ -158,16 +179,17 @@ static int read_batch(struct answer *answer, struct events *events, bool *all)
 	unsigned n = 0;
 	int ret = plane_changes(answer->plane, &events->where, changes, BATCH, &n);
 
-	/* ports' are told once, also to who cannot be told of flows now */
+	/* ports' are told once, also to who cannot be told of flows now; those of flows are not read again */
 	for (unsigned i = 0; i < n; i++) {
 		if (changes[i].kind != CHANGE_FLOW)
 			keep_port(answer->control, &changes[i]);
-		else if (ret == 0)
-			ret = add(events, &changes[i]);
+		else if (ret == 0 || ret == -ETIMEDOUT)
+			ret = add(events, &changes[i]) < 0 ? -ENOBUFS : ret;
 	}
 	/* then no worker had as many as it tells at a time, and all were asked */
 	events->read += n;
-	*all = n < FEW || events->read >= MAX_CHANGES;
+	*all = n < FEW || events->n + BATCH + CONTROL_PORT_CHANGES > events->room ||
+	       events->read >= READ_MOST;
 	if (ret == 0 && *all)
 		ret = take_kept(events, kept);
 	return ret;
@@ -199,7 +221,7 @@ static json_t *describe(const struct plane *plane, const struct offload_change *
 	json_object_set_new(
 		line, "event", json_string(change_kind_name((enum change_kind)change->kind)));
 	json_object_set_new(line, "port", answer_string(offload_port_name(plane, change->port)));
-	answer_number(line, "wire", change->port / 2);
+	answer_number(line, "wire", plane_config(plane)->topology.domain[change->port]);
 	if (change->kind == CHANGE_FLOW)
 		describe_key(line, change);
 	offload_describe_change(line, plane, change);
@@ -224,6 +246,83 @@ static int write_line(struct answer *answer, const struct offload_change *change
 	return 1;
 }
 
+struct events_room *events_room_create(const struct plane *plane)
+{
+	const struct plane_config *config = plane_config(plane);
+	struct events_room *room = calloc(1, sizeof(*room));
+
+	if (!room)
+		return NULL;
+	room->n = BATCH + CONTROL_PORT_CHANGES + CHANGE_RING * config->n_workers;
+	for (unsigned i = 0; i < CONTROL_MAX_TELLINGS; i++) {
+		room->lent[i].entries = mapping_create(
+			room->n * sizeof(struct entry), MAPPING_SMALL | MAPPING_POPULATE);
+		if (!room->lent[i].entries) {
+			events_room_destroy(room);
+			return NULL;
+		}
+	}
+	return room;
+}
+
+void events_room_destroy(struct events_room *room)
+{
+	for (unsigned i = 0; room && i < CONTROL_MAX_TELLINGS; i++)
+		mapping_destroy(room->lent[i].entries, room->n * sizeof(struct entry));
+	free(room);
+}
+
+static void give_back(struct events *events)
+{
+	if (events->lent)
+		events->lent->to = NULL;
+	events->lent = NULL;
+	events->entries = NULL;
+}
+
+/* One that is free, or has not been of use for longest: NULL where all are. */
+static struct lent *find_room(const struct control *control)
+{
+	struct events_room *room = control->events_room;
+	struct lent *oldest = &room->lent[0];
+
+	for (unsigned i = 0; i < CONTROL_MAX_TELLINGS; i++) {
+		if (!room->lent[i].to)
+			return &room->lent[i];
+		if (room->lent[i].moved_us < oldest->moved_us)
+			oldest = &room->lent[i];
+	}
+	if (control->now_us - oldest->moved_us < ROOM_UNUSED_US)
+		return NULL;
+	oldest->to->robbed = true;
+	give_back(oldest->to);
+	return oldest;
+}
+
+/* enum answer_turn: ANSWER_GO when there is room now. */
+static int borrow(struct answer *answer, struct events *events, struct error *error)
+{
+	struct control *control = answer->control;
+	struct lent *lent = find_room(control);
+
+	if (events->asked_us == 0)
+		events->asked_us = control->now_us;
+	if (lent) {
+		lent->to = events;
+		lent->moved_us = control->now_us;
+		events->lent = lent;
+		events->entries = lent->entries;
+		events->room = control->events_room->n;
+		return ANSWER_GO;
+	}
+	if (control->now_us - events->asked_us >= ROOM_PATIENCE_US)
+		return error_set(error, -EBUSY,
+			ASK ": %d clients are being told already; try again later",
+			CONTROL_MAX_TELLINGS);
+	answer->wake_us = control->now_us + ROOM_US;
+	return ANSWER_WAIT;
+}
+
 static int tell(struct answer *answer, struct events *events, struct error *error)
 {
 	for (; events->at < events->n; events->at++) {
@@ -236,9 +335,15 @@ static int tell(struct answer *answer, struct events *events, struct error *erro
 			return control_silent(error, ret, ASK);
 		if (ret == 0)
 			return ANSWER_GO;
+		if (events->lent)
+			events->lent->moved_us = answer->control->now_us;
 	}
+	give_back(events);
+	events->told = true;
 	if (!events->follow)
 		return ANSWER_END;
+	events->entries = events->few;
+	events->room = FEW_ENTRIES;
 	events->n = events->at = events->read = 0;
 	events->telling = false;
 	answer->wake_us = answer->control->now_us + FOLLOW_US;
@@ -251,6 +356,15 @@ static int turn(struct answer *answer, struct error *error)
 	bool all = false;
 
 	answer->wake_us = UINT64_MAX;
+	if (events->robbed)
+		return error_set(
+			error, -ENOBUFS, ASK ": others wait, and this client reads too slowly");
+	if (!events->entries) {
+		int ret = borrow(answer, events, error);
+
+		if (ret != ANSWER_GO)
+			return ret;
+	}
 	if (!events->telling) {
 		int ret = read_batch(answer, events, &all);
 
@@ -294,10 +408,14 @@ static int begin(struct answer *answer, const struct request_value *values, stru
 	if (!events)
 		return error_set(error, -ENOMEM, ASK ": there is not enough memory");
 	answer->state = events;
+	events->topology = &plane_config(answer->plane)->topology;
 	int ret = choose(events, values, plane_config(answer->plane), error);
 
 	if (ret < 0)
 		return ret;
+	events->few = events->follow ? malloc(FEW_ENTRIES * sizeof(struct entry)) : NULL;
+	if (events->follow && !events->few)
+		return error_set(error, -ENOMEM, ASK ": there is not enough memory");
 	/* as one that follows events it ends well when the engine does, and stays when nothing happens */
 	answer->endless = events->follow;
 	return 0;
@@ -309,7 +427,8 @@ static void end(struct answer *answer)
 
 	if (!events)
 		return;
-	free(events->entries);
+	give_back(events);
+	free(events->few);
 	free(events);
 }
 

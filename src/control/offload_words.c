@@ -39,7 +39,7 @@ const char *offload_port_name(const struct plane *plane, unsigned port)
 {
 	const struct plane_config *config = plane_config(plane);
 
-	return port < 2 * config->n_wires ? config->port[port]->name : "?";
+	return port < config->topology.n_ports ? config->port[port]->name : "?";
 }
 
 /* `head: EINVAL, "words"` */
@@ -155,8 +155,8 @@ static void explain_unable(char sentence[OFFLOAD_SENTENCE_MAX], const struct off
 static bool waits_for(uint8_t reason)
 {
 	return reason >= OFFLOAD_REFUSALS || reason == OFFLOAD_QUARANTINE ||
-	       reason == OFFLOAD_DISPLACED || reason == OFFLOAD_NO_SLOT ||
-	       reason == OFFLOAD_STALLED;
+	       reason == OFFLOAD_UNPLAIN || reason == OFFLOAD_DISPLACED ||
+	       reason == OFFLOAD_NO_SLOT || reason == OFFLOAD_STALLED;
 }
 
 uint64_t offload_retry_us(const struct offload_case *of)
@@ -245,7 +245,7 @@ static bool explain_outranked(char sentence[OFFLOAD_SENTENCE_MAX], const struct 
 
 static void explain_no_slot(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of)
 {
-	const unsigned wire = of->port / 2;
+	const unsigned wire = plane_config(of->plane)->topology.domain[of->port];
 	char slots[TEXT_NUMBER_MAX];
 
 	if (plane_has_no_slots(of->plane, wire))

@@ -18,8 +18,10 @@
 #define CONTROL_LINE_MAX 4096
 /* Nothing asked, or nothing taken, for so long: such a client may have to make room. */
 #define CONTROL_IDLE_US UINT64_C(60000000)
-/* Lists by rate being measured at a time: each remembers every flow for a while. */
+/* Lists by rate that are being measured, one at a time, or wait for that. */
 #define CONTROL_MAX_RATES 4
+/* First tellings of changes at a time: each needs room for all of them. */
+#define CONTROL_MAX_TELLINGS 4
 /* How often events are fetched while somebody follows, and while nobody does. */
 #define CONTROL_EVENTS_US UINT64_C(10000)
 #define CONTROL_QUIET_US UINT64_C(250000)
@@ -84,6 +86,10 @@ struct control {
 	uint64_t events_us; /* when to look for events */
 	bool following;	    /* stations were asked for the events of flows */
 	unsigned n_rates;
+	/* taken at the start, for whoever asks: of lists by rate, and of changes */
+	struct flow_rates *flow_rates;
+	const void *measured; /* the list that has them now; NULL: none */
+	struct events_room *events_room;
 	/* by kind and port: said to whoever runs the engine */
 	bool noted[PATH_EVENT_N_KINDS][PLANE_MAX_PORTS];
 	struct control_health health[PLANE_MAX_PORTS];
@@ -112,6 +118,10 @@ void client_fini(struct client *client);
 /* The first line that it ever gets. */
 #define CLIENT_GREETING_MAX 128
 size_t client_greeting(char line[CLIENT_GREETING_MAX]);
+
+/* offload_events.c: room for the changes of those who ask, taken at the start. NULL without memory. */
+struct events_room *events_room_create(const struct plane *plane);
+void events_room_destroy(struct events_room *room);
 
 /* Fetches events if it is time, gives them to those who follow, and sets when to look again. */
 void events_poll(struct control *control);

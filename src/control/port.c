@@ -12,6 +12,8 @@ static const char *sharding(
 
 	if (config->n_workers == 1)
 		return "one worker";
+	if (config->sharding == PLANE_SHARDING_SOFTWARE)
+		return "software";
 	if (snapshot->rss_fallen_back[number])
 		return "rss, fallen back";
 	return port->rss != 0 && port->n_rx > 1 ? "rss" : "hand-over";
@@ -24,8 +26,8 @@ static void describe_device(json_t *line, const struct port *port, unsigned wire
 	json_object_set_new(line, "port", answer_string(port->name));
 	json_object_set_new(line, "device", answer_string(port->device.text));
 	json_object_set_new(line, "driver", answer_string(port->driver));
-	if (port->device.interface[0] != '\0')
-		json_object_set_new(line, "interface", answer_string(port->device.interface));
+	if (port->interface[0] != '\0')
+		json_object_set_new(line, "interface", answer_string(port->interface));
 	answer_number(line, "wire", wire);
 	json_object_set_new(line, "mac",
 		json_sprintf("%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
@@ -34,6 +36,8 @@ static void describe_device(json_t *line, const struct port *port, unsigned wire
 	if (port->speed_mbps != 0)
 		answer_number(line, "speed_mbps", port->speed_mbps);
 	answer_number(line, "mtu", port->mtu);
+	if (port->far_mtu != 0)
+		answer_number(line, "far_mtu", port->far_mtu);
 	if (port->socket >= 0)
 		answer_number(line, "numa", (unsigned)port->socket);
 	answer_number(line, "rx_queues", port->n_rx);
@@ -85,11 +89,12 @@ static int show(struct answer *answer, const struct request_value *values, struc
 	(void)values;
 	if (ret < 0)
 		return ret;
-	for (unsigned i = 0; i < 2 * config->n_wires && ret == 0; i++) {
+	for (unsigned i = 0; i < config->topology.n_ports && ret == 0; i++) {
 		json_t *line = json_object();
 
-		describe_device(line, config->port[i], i / 2);
+		describe_device(line, config->port[i], config->topology.domain[i]);
 		json_object_set_new(line, "sharding", json_string(sharding(config, snapshot, i)));
+		answer_number(line, "sharding_fallbacks", snapshot->rss_fallbacks[i]);
 		describe_traffic(line, snapshot, i);
 		describe_nic(line, config->port[i]);
 		ret = answer_add(answer, line);

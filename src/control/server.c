@@ -12,6 +12,7 @@
 
 #include "base/monotonic.h"
 #include "base/text.h"
+#include "control/flow_rate.h"
 #include "control/parts.h"
 
 /* Handled in one step: every client, every watch, and the door. */
@@ -67,7 +68,6 @@ int control_create(struct control **out, const struct control_config *config, st
 
 	if (!control)
 		return error_set(error, -ENOMEM, "the control socket: %s", strerror(ENOMEM));
-	control->plane = config->plane;
 	control->note = config->note;
 	control->note_context = config->note_context;
 	control->clock_us = config->clock_us ? config->clock_us : monotonic_us;
@@ -80,6 +80,8 @@ int control_create(struct control **out, const struct control_config *config, st
 		control->watches[i].fd = -1;
 	int ret = open_parts(control, config, error);
 
+	if (ret == 0 && config->plane)
+		ret = control_serve(control, config->plane, error);
 	if (ret < 0) {
 		control_destroy(control);
 		return ret;
@@ -93,9 +95,14 @@ int control_create(struct control **out, const struct control_config *config, st
 	return 0;
 }
 
-void control_serve(struct control *control, struct plane *plane)
+int control_serve(struct control *control, struct plane *plane, struct error *error)
 {
 	control->plane = plane;
+	control->flow_rates = flow_rates_create(plane);
+	control->events_room = events_room_create(plane);
+	if (!control->flow_rates || !control->events_room)
+		return error_set(error, -ENOMEM, "no memory for what control is asked");
+	return 0;
 }
 
 const char *control_path(const struct control *control)
@@ -115,16 +122,6 @@ int control_watch(struct control *control, int fd, control_ready_fn ready, void 
 		return ret;
 	}
 	return -ENOSPC;
-}
-
-void control_unwatch(struct control *control, int fd)
-{
-	for (unsigned i = 0; i < CONTROL_MAX_WATCHES; i++) {
-		if (control->watches[i].fd != fd)
-			continue;
-		epoll_ctl(control->epoll, EPOLL_CTL_DEL, fd, NULL);
-		control->watches[i].fd = -1;
-	}
 }
 
 static void drop_client(struct client *client)
@@ -339,6 +336,8 @@ void control_destroy(struct control *control)
 		close(control->epoll);
 	if (control->reserve >= 0)
 		close(control->reserve);
+	flow_rates_destroy(control->flow_rates);
+	events_room_destroy(control->events_room);
 	free(control->config_json);
 	free(control);
 }

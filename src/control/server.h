@@ -53,7 +53,7 @@ int control_create(
  * The plane that is asked. So the socket can be claimed before anything else is touched, and a second
  * engine finds out that there is one before it takes the ports.
  */
-void control_serve(struct control *control, struct plane *plane);
+int control_serve(struct control *control, struct plane *plane, struct error *error);
 
 /* Where it listens. */
 const char *control_path(const struct control *control);
@@ -65,17 +65,19 @@ const char *control_path(const struct control *control);
 int control_step(struct control *control, int timeout_ms);
 
 /*
- * control_step() also waits for this descriptor, and calls `ready` whenever there is something to read.
- * At most CONTROL_MAX_WATCHES; the descriptor stays the caller's, who ends the watch before closing
- * it. Returns 0, -ENOSPC, or what the kernel says.
+ * control_step() also waits for this descriptor, and calls `ready` whenever there is something to read. At most
+ * CONTROL_MAX_WATCHES; the descriptor stays the caller's, and open for as long as there are steps. Returns 0, -ENOSPC,
+ * or what the kernel says.
  */
 #define CONTROL_MAX_WATCHES 8
 typedef void (*control_ready_fn)(void *context, int fd);
 int control_watch(struct control *control, int fd, control_ready_fn ready, void *context);
-void control_unwatch(struct control *control, int fd);
 
 /* Events that main sees first. Followers get them; without followers nothing happens. */
 void control_event_link(struct control *control, const struct port *port);
+/* And about a port whose MTU, or that of its other end, is another one than before. */
+void control_event_mtu(struct control *control, const struct port *port);
+void control_event_renamed(struct control *control, const struct port *port);
 /* So many more records could not be written. */
 void control_event_records_lost(struct control *control, uint64_t records);
 

@@ -10,7 +10,8 @@ static json_t *describe(
 {
 	const struct path_counters *counters = &snapshot->wires[wire];
 	json_t *line = json_pack("{s:i, s:[s, s]}", "wire", (int)wire, "ports",
-		config->port[2 * wire]->name, config->port[2 * wire + 1]->name);
+		config->port[topology_port(&config->topology, wire, 0)]->name,
+		config->port[topology_port(&config->topology, wire, 1)]->name);
 
 	answer_number(line, "received", counters->received);
 	answer_number(line, "received_bytes", counters->received_bytes);
@@ -25,6 +26,7 @@ static json_t *describe(
 	answer_number(line, "nic_unaccounted", counters->nic_unaccounted);
 	answer_number(line, "fragments_untied", counters->fragments_untied);
 	answer_number(line, "icmp_untied", counters->icmp_untied);
+	answer_number(line, "one_sided", counters->one_sided);
 	answer_number(line, "flows", snapshot->wire_flows[wire]);
 	return line;
 }
@@ -37,7 +39,7 @@ static int show(struct answer *answer, const struct request_value *values, struc
 	(void)values;
 	if (ret < 0)
 		return ret;
-	for (unsigned i = 0; i < config->n_wires && ret == 0; i++)
+	for (unsigned i = 0; i < config->topology.n_domains && ret == 0; i++)
 		ret = answer_add(answer, describe(config, &answer->control->snapshot, i));
 	return ret < 0 ? control_silent(error, ret, "wire show") : 0;
 }

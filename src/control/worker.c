@@ -31,6 +31,9 @@ static void describe_thread(
 	if (worker) {
 		answer_number(line, "flows", station->flows);
 		answer_number(line, "capacity", station->capacity);
+		answer_number(line, "new_flows", station->flow.learned);
+		answer_number(line, "crowded_flows_s", station->crowded_s[BALANCE_FLOWS]);
+		answer_number(line, "crowded_packets_s", station->crowded_s[BALANCE_PACKETS]);
 		json_object_set_new(line, "simd", json_string(simd_name(plane_simd(plane))));
 	}
 }
@@ -77,7 +80,7 @@ static void describe_ports(
 {
 	json_t *ports = json_array();
 
-	for (unsigned i = 0; i < 2 * config->n_wires; i++) {
+	for (unsigned i = 0; i < config->topology.n_ports; i++) {
 		const struct plane_port_counters *counters = &station->ports[i];
 		json_t *port = json_object();
 

@@ -10,6 +10,7 @@
 
 #include "base/idle.h"
 #include "base/mailbox.h"
+#include "base/privilege.h"
 #include "export/json.h"
 #include "export/top.h"
 
@@ -27,6 +28,7 @@ struct exporter {
 	unsigned n_workers;
 	char **files; /* names of the runs as JSON strings */
 	unsigned n_files;
+	bool wire_is_link;
 	pthread_t thread;
 	bool running;
 	/* anyone writes, the threads read */
@@ -76,7 +78,7 @@ enum exporter_protocol exporter_protocol_of(uint8_t proto)
 static void write_line(struct exporter *exporter, const struct flow_report *report)
 {
 	const char *file = report->run < exporter->n_files ? exporter->files[report->run] : NULL;
-	size_t length = export_json_line(exporter->line, report, file);
+	size_t length = export_json_line(exporter->line, report, file, exporter->wire_is_link);
 
 	export_output_write(exporter->output, exporter->line, length);
 }
@@ -106,6 +108,9 @@ static void publish(struct exporter *exporter)
 	if (exporter->output) {
 		totals->written = export_output_written(exporter->output);
 		totals->lost = export_output_lost(exporter->output);
+		for (unsigned i = 0; i < EXPORT_N_LOSSES; i++)
+			totals->lost_by[i] =
+				export_output_lost_by(exporter->output, (enum export_loss)i);
 	}
 	pthread_mutex_lock(&exporter->lock);
 	exporter->live = *totals;
@@ -136,6 +141,7 @@ static void *run(void *arg)
 	struct export_output *output = exporter->output;
 	unsigned idle = 0;
 
+	privilege_drop_admin();
 	for (;;) {
 		/* asked for before the look into the mailboxes: then an empty one stays empty */
 		bool finish = atomic_load_explicit(&exporter->finish, memory_order_acquire);
@@ -274,6 +280,7 @@ int exporter_create(
 		memset(exporter, 0, sizeof(*exporter));
 		pthread_mutex_init(&exporter->lock, NULL);
 		exporter->output = config->output;
+		exporter->wire_is_link = config->wire_is_link;
 		ret = create_parts(exporter, config);
 		if (ret == 0)
 			ret = start_thread(exporter, config);
@@ -322,6 +329,11 @@ void exporter_reopen(struct exporter *exporter)
 {
 	if (exporter->output)
 		export_output_reopen(exporter->output);
+}
+
+bool exporter_reopening(const struct exporter *exporter)
+{
+	return exporter->output && export_output_reopening(exporter->output);
 }
 
 void exporter_stopping(struct exporter *exporter)

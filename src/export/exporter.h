@@ -47,6 +47,7 @@ struct exporter_config {
 	struct export_output *output; /* the exporter's once it is created; NULL: none */
 	const char *const *names; /* of the runs (captures), by number; NULL: records name none */
 	unsigned n_names;
+	bool wire_is_link;     /* flows of captures: see export_json_line() */
 	unsigned top;	       /* how many flows with most bytes to keep; 0 = none */
 	unsigned mailbox;      /* reports a worker's mailbox holds; 0 = a good number */
 	const cpu_set_t *cpus; /* where the thread may run; NULL = where its creator may */
@@ -59,7 +60,8 @@ struct exporter_totals {
 	 */
 	uint64_t records;
 	uint64_t written;
-	uint64_t lost;	     /* the output had failed, or was given up at the end */
+	uint64_t lost;			   /* the output had failed, or was given up at the end: */
+	uint64_t lost_by[EXPORT_N_LOSSES]; /* and why */
 	uint64_t overflowed; /* never taken: a full mailbox and a worker that must not wait */
 	uint64_t by_end[FLOW_N_ENDS];
 	/* of the flows: reports of flows that live on (FLOW_END_ACTIVE) are not among them */
@@ -67,6 +69,18 @@ struct exporter_totals {
 	uint64_t packets; /* over all records, both directions */
 	uint64_t bytes;
 };
+
+/* Reports that flows have made: with an output, once it has finished, they are those written and those lost. */
+static inline uint64_t exporter_made(const struct exporter_totals *totals)
+{
+	return totals->records + totals->overflowed;
+}
+
+/* Of these, records that are nowhere. Without an output none was to be written, and none is lost. */
+static inline uint64_t exporter_lost(const struct exporter_totals *totals)
+{
+	return totals->lost + totals->overflowed;
+}
 
 /* Returns 0, or a negative errno; then the output is still the caller's. */
 int exporter_create(
@@ -95,6 +109,8 @@ const char *exporter_output_name(const struct exporter *exporter);
 
 /* Has the output opened anew, soon and between two records: see export_output_reopen(). */
 void exporter_reopen(struct exporter *exporter);
+/* Is that still to be done? */
+bool exporter_reopening(const struct exporter *exporter);
 
 /* The workers are about to end: see above. */
 void exporter_stopping(struct exporter *exporter);

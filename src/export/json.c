@@ -10,6 +10,7 @@
 #include "export/address.h"
 #include "offload/reason.h"
 #include "offload/state.h"
+#include "packet/link.h"
 
 #define TCP 6
 
@@ -112,8 +113,8 @@ const char *export_json_time(char text[EXPORT_JSON_TIME_MAX], uint64_t unix_us)
 	return text;
 }
 
-/* version proto src sport dst dport wire zone */
-static char *write_key(char *out, const struct flow_key *key, unsigned from)
+/* version proto src sport dst dport wire zone, and link where it is not Ethernet */
+static char *write_key(char *out, const struct flow_key *key, unsigned from, bool wire_is_link)
 {
 	unsigned version = flow_key_version(key);
 
@@ -125,8 +126,13 @@ static char *write_key(char *out, const struct flow_key *key, unsigned from)
 	out = TEXT(out, ",\"dst\":\"");
 	out += export_address(out, version, key->addr[!from]);
 	out = write_number(TEXT(out, "\",\"dport\":"), rte_be_to_cpu_16(key->port[!from]));
-	out = write_number(TEXT(out, ",\"wire\":"), flow_key_wire(key));
-	return write_number(TEXT(out, ",\"zone\":"), key->zone);
+	out = write_number(TEXT(out, ",\"wire\":"), wire_is_link ? 0 : flow_key_wire(key));
+	out = write_number(TEXT(out, ",\"zone\":"), key->zone);
+	if (!wire_is_link || flow_key_wire(key) == LINK_ETHERNET)
+		return out;
+	out = write_string(
+		TEXT(out, ",\"link\":\""), link_type_name((enum link_type)flow_key_wire(key)));
+	return TEXT(out, "\"");
 }
 
 static char *write_counters(char *out, const struct flow_record *record, unsigned from)
@@ -146,9 +152,9 @@ static char *write_life(char *out, const struct flow_report *report, bool live)
 
 	if (live || reason == FLOW_END_ACTIVE)
 		state = flow_phase_name(flow_phase((enum flow_state)record->state));
-	out = write_time(TEXT(out, ",\"start\":\""), report->origin_us + record->start_us);
+	out = write_time(TEXT(out, ",\"start\":\""), flow_report_start_us(report));
 	if (!live)
-		out = write_time(TEXT(out, "\",\"end\":\""), report->origin_us + report->end_us);
+		out = write_time(TEXT(out, "\",\"end\":\""), flow_report_end_us(report));
 	out = write_string(TEXT(out, "\",\"state\":\""), state);
 	if (!live)
 		out = write_string(TEXT(out, "\",\"end_reason\":\""), flow_end_name(reason));
@@ -201,13 +207,14 @@ static char *write_offload(char *out, const struct flow_report *report)
 }
 
 /* All members from version to offload. */
-static char *write_members(char *out, const struct flow_report *report, bool live)
+static char *write_members(
+	char *out, const struct flow_report *report, bool live, bool wire_is_link)
 {
 	const struct flow_record *record = &report->record;
 	unsigned from = record->initiator;
 	bool tcp = record->key.proto == TCP;
 
-	out = write_key(out, &record->key, from);
+	out = write_key(out, &record->key, from, wire_is_link);
 	out = write_counters(out, record, from);
 	out = write_life(out, report, live);
 	out = write_number(TEXT(out, ",\"tcp_flags\":"), tcp ? record->end[from].tcp_flags : 0);
@@ -217,7 +224,8 @@ static char *write_members(char *out, const struct flow_report *report, bool liv
 	return write_offload(out, report);
 }
 
-size_t export_json_line(char *buffer, const struct flow_report *report, const char *file)
+size_t export_json_line(
+	char *buffer, const struct flow_report *report, const char *file, bool wire_is_link)
 {
 	char *out = TEXT(buffer, "{");
 
@@ -225,14 +233,14 @@ size_t export_json_line(char *buffer, const struct flow_report *report, const ch
 		out = write_string(TEXT(out, "\"file\":"), file);
 		*out++ = ',';
 	}
-	out = write_members(out, report, false);
+	out = write_members(out, report, false, wire_is_link);
 	out = TEXT(out, "}\n");
 	return (size_t)(out - buffer);
 }
 
 size_t export_json_live(char *buffer, const struct flow_report *report)
 {
-	char *out = write_members(TEXT(buffer, "{"), report, true);
+	char *out = write_members(TEXT(buffer, "{"), report, true, false);
 
 	out = write_number(TEXT(out, ",\"worker\":"), report->worker);
 	return (size_t)(out - buffer);

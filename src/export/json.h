@@ -9,6 +9,7 @@
  * UTC with microseconds.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "flow/report.h"
@@ -19,9 +20,11 @@
 /*
  * Writes the line of `report`, newline included, into `buffer` and returns its length. `file` is
  * NULL, or the capture's name already as a JSON string with its quotes (export_json_string()).
- * The buffer has EXPORT_JSON_MAX + strlen(file) bytes.
+ * The buffer has EXPORT_JSON_MAX + strlen(file) bytes. With `wire_is_link` the wire is an enum
+ * link_type, as the flows of captures have it: it is shown as 0, and named when it is not Ethernet.
  */
-size_t export_json_line(char *buffer, const struct flow_report *report, const char *file);
+size_t export_json_line(
+	char *buffer, const struct flow_report *report, const char *file, bool wire_is_link);
 
 /*
  * The object of a flow that lives, as `flow list` shows it: the same members without end and

@@ -58,7 +58,7 @@ void export_news_look(struct export_news *news, struct exporter *exporter, uint6
 	exporter_live_totals(exporter, &totals);
 	exporter_output_state(exporter, &state);
 	news->n_lines = 0;
-	news->lost = totals.lost + totals.overflowed - news->lost_all;
+	news->lost = exporter_lost(&totals) - news->lost_all;
 	tell_reopening(news, &state, name);
 
 	bool trouble = state.failure < 0 || state.n_failures != news->n_failures || news->lost > 0;

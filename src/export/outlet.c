@@ -12,6 +12,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+/* Who talks to whom is not for everybody: the owner's, and for the group to read. */
+#define NEW_FILE_MODE 0640
+
 /* A way to open once more what is open as `fd`. */
 static int open_again(int fd, int flags)
 {
@@ -66,7 +69,7 @@ int outlet_open(struct outlet *outlet, const char *path, bool impatient)
 	/* made only if missing: where everybody may write, O_CREAT refuses another user's FIFO */
 	outlet->fd = open(path, flags);
 	if (outlet->fd < 0 && errno == ENOENT)
-		outlet->fd = open(path, flags | O_CREAT, 0666);
+		outlet->fd = open(path, flags | O_CREAT, NEW_FILE_MODE);
 	if (outlet->fd < 0)
 		return -errno;
 	outlet->ours = true;

@@ -31,7 +31,7 @@ struct export_output {
 	char *path; /* NULL: standard output */
 	char name[256];
 	/* anyone writes */
-	atomic_bool reopen;
+	atomic_uint reopen_asked, reopen_heeded; /* how often */
 	atomic_bool hurry;
 	/* the user's own */
 	struct outlet outlet;
@@ -44,7 +44,7 @@ struct export_output {
 	uint64_t hurry_ms; /* since when; 0: not seen yet */
 	uint64_t stuck_ms; /* since when the reader has taken nothing; 0: it takes what it gets */
 	uint64_t written;
-	uint64_t lost;
+	uint64_t lost[EXPORT_N_LOSSES];
 	/* the user writes, anyone reads, under the lock */
 	pthread_mutex_t lock;
 	struct export_output_state state;
@@ -79,6 +79,14 @@ static void set_failure(struct export_output *output, int code)
 	pthread_mutex_unlock(&output->lock);
 }
 
+/* Records are lost for what has failed. */
+static void lose(struct export_output *output, uint64_t n, int code)
+{
+	bool reader = code == -EPIPE || code == -ENXIO || code == -ETIMEDOUT;
+
+	output->lost[reader ? EXPORT_LOSS_READER : EXPORT_LOSS_WRITE] += n;
+}
+
 static void works(struct export_output *output)
 {
 	output->broken = false;
@@ -90,7 +98,7 @@ static void drop_cut(struct export_output *output)
 {
 	if (lines_cut_rest(&output->lines) > 0) {
 		lines_cut_drop(&output->lines);
-		output->lost++;
+		lose(output, 1, output->failure);
 	}
 }
 
@@ -122,7 +130,7 @@ static void give_up(struct export_output *output)
 {
 	if (output->live && lines_cut_rest(&output->lines) > 0)
 		(void)outlet_take_back(&output->outlet, lines_cut_begin(&output->lines));
-	output->lost += lines_clear(&output->lines);
+	lose(output, lines_clear(&output->lines), output->failure);
 	output->ended = true;
 }
 
@@ -238,7 +246,7 @@ static bool make_room(struct export_output *output, size_t length)
 void export_output_write(struct export_output *output, const char *bytes, size_t length)
 {
 	if (length > EXPORT_OUTPUT_MAX || !make_room(output, length)) {
-		output->lost++;
+		lose(output, 1, output->failure);
 		return;
 	}
 	lines_add(&output->lines, bytes, length);
@@ -308,16 +316,24 @@ static void open_anew(struct export_output *output)
 
 void export_output_tend(struct export_output *output)
 {
-	if (!atomic_load_explicit(&output->reopen, memory_order_relaxed))
+	unsigned asked = atomic_load_explicit(&output->reopen_asked, memory_order_relaxed);
+
+	if (asked == atomic_load_explicit(&output->reopen_heeded, memory_order_relaxed))
 		return;
-	atomic_store_explicit(&output->reopen, false, memory_order_relaxed);
 	if (output->live && !output->ended)
 		open_anew(output);
+	atomic_store_explicit(&output->reopen_heeded, asked, memory_order_release);
 }
 
 void export_output_reopen(struct export_output *output)
 {
-	atomic_store_explicit(&output->reopen, true, memory_order_relaxed);
+	atomic_fetch_add_explicit(&output->reopen_asked, 1, memory_order_relaxed);
+}
+
+bool export_output_reopening(const struct export_output *output)
+{
+	return atomic_load_explicit(&output->reopen_heeded, memory_order_acquire) !=
+	       atomic_load_explicit(&output->reopen_asked, memory_order_relaxed);
 }
 
 void export_output_hurry(struct export_output *output)
@@ -344,7 +360,16 @@ uint64_t export_output_written(const struct export_output *output)
 
 uint64_t export_output_lost(const struct export_output *output)
 {
-	return output->lost;
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < EXPORT_N_LOSSES; i++)
+		sum += output->lost[i];
+	return sum;
+}
+
+uint64_t export_output_lost_by(const struct export_output *output, enum export_loss loss)
+{
+	return output->lost[loss];
 }
 
 static bool is_fifo(const char *path)
@@ -446,7 +471,7 @@ void export_output_end(struct export_output *output)
 	}
 	output->ended = true;
 	/* that nobody reads is no failure where there was nothing to be read */
-	if (output->live && output->lost == 0)
+	if (output->live && export_output_lost(output) == 0)
 		set_failure(output, 0);
 
 	int ret = outlet_close(&output->outlet);

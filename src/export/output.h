@@ -21,6 +21,7 @@
  * the size of files has a limit.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,13 @@ struct export_output;
 
 /* Longest record. */
 #define EXPORT_OUTPUT_MAX ((size_t)64 * 1024)
+
+/* Why a record is lost that an output was given. */
+enum export_loss {
+	EXPORT_LOSS_WRITE,  /* nothing could be written: a full disk, a fault of it */
+	EXPORT_LOSS_READER, /* the reader of a pipe or FIFO was gone, or took none */
+	EXPORT_N_LOSSES,
+};
 
 /* How long a live output waits; where 0, a good time. */
 struct export_output_limits {
@@ -75,6 +83,8 @@ void export_output_tend(struct export_output *output);
  * that works is the old file closed; else writing goes on to it. See the state for how it went.
  */
 void export_output_reopen(struct export_output *output);
+/* Is that still to be done? */
+bool export_output_reopening(const struct export_output *output);
 
 /* From any thread: the end is near; a live output no longer waits for its reader without limit. */
 void export_output_hurry(struct export_output *output);
@@ -91,6 +101,8 @@ const char *export_output_name(const struct export_output *output);
  */
 uint64_t export_output_written(const struct export_output *output);
 uint64_t export_output_lost(const struct export_output *output);
+/* Of these, the ones that were lost for that reason. */
+uint64_t export_output_lost_by(const struct export_output *output, enum export_loss loss);
 
 /*
  * Writes what is buffered, a live output in a hurry, and counts what remains as lost. After that

@@ -24,8 +24,8 @@ static int rank(const void *a_, const void *b_)
 {
 	const struct flow_report *a = a_, *b = b_;
 	uint64_t a_bytes = top_bytes(a), b_bytes = top_bytes(b);
-	uint64_t a_start = a->origin_us + a->record.start_us;
-	uint64_t b_start = b->origin_us + b->record.start_us;
+	uint64_t a_start = flow_report_start_us(a);
+	uint64_t b_start = flow_report_start_us(b);
 
 	if (a_bytes != b_bytes)
 		return a_bytes > b_bytes ? -1 : 1;

@@ -12,12 +12,19 @@
 
 /* A further packet of such a flow without a TCP header changes nothing of its state. */
 static inline __attribute__((always_inline)) bool account_is_settled(
-	const struct flow_record *record, unsigned from)
+	const struct flow_record *record, const struct packet_info *info)
 {
-	/* both have sent, or it is the one who has */
+	/*
+	 * Both have sent, or it is the one who has, by the port of its first packet. State, initiator and side are read as
+	 * the one byte that they are in: a packet of the same flow just before has stored the bytes beside it.
+	 */
 	const unsigned both = 1u << FLOW_REPLIED | 1u << FLOW_ESTABLISHED;
+	const unsigned bits = ((const uint8_t *)&record->status)[FLOW_STATE_BYTE];
+	const unsigned same = info->from * FLOW_INITIATOR_BIT |
+			      (info->flags & PACKET_SIDE) / PACKET_SIDE * FLOW_SIDE_BIT;
 
-	return (both >> record->state & 1) | (record->initiator == from);
+	return __builtin_expect(both >> (bits & 15) & 1, 1) ||
+	       ((bits ^ same) & (FLOW_INITIATOR_BIT | FLOW_SIDE_BIT)) == 0;
 }
 
 /*
@@ -40,7 +47,7 @@ static inline __attribute__((always_inline)) bool account_plain(
 			!tcp_track_common(record, from, &info->tcp))
 			return false;
 		record->end[from].tcp_flags |= info->tcp.flags;
-	} else if (__builtin_expect(!account_is_settled(record, from), 0)) {
+	} else if (__builtin_expect(!account_is_settled(record, info), 0)) {
 		return false;
 	}
 	record->count[from].both = both;

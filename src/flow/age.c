@@ -15,6 +15,8 @@ enum flow_end flow_end_reason(const struct flow_record *record, enum flow_end ot
 		return FLOW_END_FIN;
 	if (record->state == FLOW_RESET)
 		return FLOW_END_RST;
+	if (otherwise == FLOW_END_IDLE && flow_tcp_has_unproven_rst(record))
+		return FLOW_END_RST; /* silence is the proof */
 	return otherwise;
 }
 
@@ -34,28 +36,30 @@ static uint64_t active_tick(const struct flow_shard *shard, uint64_t start_us)
 	return clock_tick_from(start_us + shard->config.active_s * CLOCK_US_PER_S);
 }
 
-static void file(struct flow_shard *shard, uint32_t position, enum flow_state state, uint64_t idle,
+static void file(struct flow_shard *shard, uint32_t position, enum flow_phase phase, uint64_t idle,
 	uint64_t active)
 {
-	wheel_add(&shard->wheel[flow_phase(state)], position, active < idle ? active : idle);
+	wheel_add(&shard->wheel[phase], position, active < idle ? active : idle);
 }
 
 void flow_age_file(struct flow_shard *shard, uint32_t position)
 {
 	const struct flow_record *record = flow_table_record(&shard->table, position);
-	enum flow_state state = (enum flow_state)record->state;
 
-	file(shard, position, state,
-		idle_tick(shard, record->last_seen_us, state, record->key.proto),
+	file(shard, position, flow_record_phase(record),
+		idle_tick(
+			shard, record->last_seen_us, flow_silent_state(record), record->key.proto),
 		active_tick(shard, record->start_us));
 }
 
 void flow_age_file_new(
 	struct flow_shard *shard, uint32_t position, enum flow_state state, uint8_t proto)
 {
-	uint64_t now_us = shard->now_us & CLOCK_MAX_US;
+	uint64_t now_us = (shard->now_us - shard->waited_us) & CLOCK_MAX_US;
+	/* flow_record_phase(): of two sides one has spoken */
+	enum flow_phase phase = shard->config.two_sided ? FLOW_PHASE_NEW : flow_phase(state);
 
-	file(shard, position, state, idle_tick(shard, now_us, state, proto),
+	file(shard, position, phase, idle_tick(shard, now_us, state, proto),
 		active_tick(shard, now_us));
 }
 
@@ -64,21 +68,32 @@ void flow_age_unfile(struct flow_shard *shard, uint32_t position, enum flow_phas
 	wheel_remove(&shard->wheel[phase], position);
 }
 
-/* The record's counters, flags and start begin anew, so that the reports of one flow add up. */
+/* Nothing came since then, or since the report before: the record tells of no packet, and begins and ends now. */
+static void begin_now(struct flow_shard *shard, struct flow_record *record, uint64_t since_us)
+{
+	const uint64_t now_us = shard->tick * CLOCK_US_PER_S;
+
+	if (shard->stamps != NULL) {
+		struct flow_stamps *stamps = &shard->stamps[record - shard->table.records];
+
+		/* by the clock: no packet came that has a stamp */
+		stamps->end_us += now_us > since_us ? now_us - since_us : 0;
+		stamps->start_us = stamps->end_us;
+	}
+	record->start_us = now_us & CLOCK_MAX_US;
+}
+
+/*
+ * The record's counters and flags begin anew, so that the reports of one flow add up. Its start is now for as long as
+ * nothing comes, and then the next packet's time.
+ */
 static void report_active(struct flow_shard *shard, struct flow_record *record)
 {
 	flow_report(shard, record, FLOW_END_ACTIVE);
-	for (unsigned i = 0; i < 2; i++) {
-		flow_set_counts(record, i, 0, 0);
+	flow_set_fresh(record);
+	for (unsigned i = 0; i < 2; i++)
 		record->end[i].tcp_flags = 0;
-	}
 	record->icmp_errors = 0;
-	record->start_us = shard->tick * CLOCK_US_PER_S & CLOCK_MAX_US;
-}
-
-static bool has_packets(const struct flow_record *record)
-{
-	return flow_packets(record, 0) != 0 || flow_packets(record, 1) != 0;
 }
 
 /* A shard whose time passes, and what ends in it. */
@@ -93,18 +108,19 @@ static void due(void *context, uint32_t position)
 	struct flow_shard *shard = passing->shard;
 	struct flow_record *record = flow_table_record(&shard->table, position);
 
-	if (idle_tick(shard, record->last_seen_us, (enum flow_state)record->state,
-		    record->key.proto) <= shard->tick) {
+	if (idle_tick(shard, record->last_seen_us, flow_silent_state(record), record->key.proto) <=
+		shard->tick) {
 		flow_end_later(
 			shard, &passing->ended, position, flow_end_reason(record, FLOW_END_IDLE));
 		return;
 	}
 	if (active_tick(shard, record->start_us) <= shard->tick) {
 		/* silence is not worth a report; the next one is due as long after it */
-		if (has_packets(record))
+		bool silent = flow_is_fresh(record);
+
+		if (!silent)
 			report_active(shard, record);
-		else
-			record->start_us = shard->tick * CLOCK_US_PER_S & CLOCK_MAX_US;
+		begin_now(shard, record, silent ? record->start_us : record->last_seen_us);
 	}
 	flow_age_file(shard, position);
 }
@@ -155,6 +171,7 @@ bool flow_shard_advance(struct flow_shard *shard, uint64_t now_us)
 
 	passed_us = now_us - shard->now_us;
 	shard->now_us = now_us;
+	shard->waited_us = 0;
 	if (shard->tick >= until && !shard->behind)
 		return true;
 	budget = pace(shard, passed_us, until);

@@ -7,10 +7,20 @@
  */
 
 #include "flow/shard.h"
+#include "flow/sides.h"
 
 /* Seconds without a packet after which a flow in this state ends. */
 uint32_t flow_idle_timeout(
 	const struct flow_timeouts *timeouts, enum flow_state state, uint8_t proto);
+
+/*
+ * The state by which a record is told how long it may be silent: an open connection that has perhaps been closed
+ * or reset ends as early as one that is closing.
+ */
+static inline enum flow_state flow_silent_state(const struct flow_record *record)
+{
+	return flow_tcp_is_doubted(record) ? FLOW_FIN_0 : (enum flow_state)record->state;
+}
 
 /* Puts a record that is on no wheel on that of its phase, and takes it off the wheel of `phase`. */
 void flow_age_file(struct flow_shard *shard, uint32_t position);
@@ -49,7 +59,14 @@ void flow_end_record(struct flow_shard *shard, uint32_t position, enum flow_end 
 /* FLOW_END_FIN or _RST for a record that only waits for stragglers, else `otherwise`. */
 enum flow_end flow_end_reason(const struct flow_record *record, enum flow_end otherwise);
 
+/*
+ * The wheel that a record is on: that of its phase. A conversation that only one side has closed, while the other
+ * was never heard, is embryonic to whoever looks for room.
+ */
 static inline enum flow_phase flow_record_phase(const struct flow_record *record)
 {
-	return flow_phase((enum flow_state)record->state);
+	enum flow_phase phase = flow_phase((enum flow_state)record->state);
+
+	return phase == FLOW_PHASE_CLOSING && record->heard != FLOW_HEARD_APART ? FLOW_PHASE_NEW
+										: phase;
 }

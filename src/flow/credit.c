@@ -11,6 +11,12 @@ static void add(struct flow_record *record, const struct flow_credit *credit)
 {
 	unsigned from = credit->from;
 
+	/* the first ones since an active report, whose time is the record's start until then */
+	if (credit->packets != 0 && flow_packets(record, 0) + flow_packets(record, 1) == 0)
+		flow_begin_again(record, RTE_MAX((uint64_t)record->start_us, credit->since_us));
+	if (flow_is_fresh(record))
+		return;
+
 	flow_set_counts(record, from, flow_packets(record, from) + credit->packets,
 		flow_bytes(record, from) + credit->bytes);
 }
@@ -45,7 +51,7 @@ uint64_t flow_shard_end_silent(struct flow_shard *shard, uint32_t position)
 {
 	const struct flow_record *record = flow_table_record(&shard->table, position);
 	uint32_t timeout = flow_idle_timeout(
-		&shard->config.timeouts, (enum flow_state)record->state, record->key.proto);
+		&shard->config.timeouts, flow_silent_state(record), record->key.proto);
 
 	const uint64_t over_us = record->last_seen_us + timeout * CLOCK_US_PER_S;
 
@@ -64,6 +70,6 @@ void flow_shard_close_unseen(struct flow_shard *shard, uint32_t position)
 		record->state != FLOW_FIN_ACK_1)
 		return;
 	record->state = FLOW_TIME_WAIT;
-	flow_age_unfile(shard, position, FLOW_PHASE_CLOSING);
+	flow_age_unfile(shard, position, flow_record_phase(record));
 	flow_age_file(shard, position);
 }

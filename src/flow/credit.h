@@ -11,8 +11,9 @@
 
 struct flow_credit {
 	uint64_t packets, bytes;
-	uint8_t from;	  /* the key's end that sent them */
-	uint64_t seen_us; /* the latest that one may have come */
+	uint8_t from;	   /* the key's end that sent them */
+	uint64_t since_us; /* the earliest that one may have come, */
+	uint64_t seen_us;  /* and the latest */
 };
 
 /* A flow that lives. */

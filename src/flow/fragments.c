@@ -7,32 +7,15 @@
 
 #include <netinet/in.h>
 
-#include "base/clock.h"
 #include "base/mapping.h"
 
-/*
- * An entry lies in one of two lines. Either is had from the other and the 37 bits of the fingerprint
- * that the entry keeps (other_line()), so an entry can be moved out of the way of a new one without
- * its whole fingerprint, and removed without a trace.
- *
- * Where three such steps find no room, the entry becomes a stray: it lies anywhere, and its line is
- * marked for as long as the stray can live. Only who comes by a marked line searches the whole table.
- * That is for fingerprints that collide: a full table that a thousand datagrams a second pass through
- * has no strays.
- *
- * The second first seen is kept modulo 64: after advance() no entry is older than 60 s.
- */
-
-#define SLOTS 6
-#define MAX_STEPS 3
-#define SECONDS_MASK 63u
-
-static_assert(FRAGMENTS_LIFETIME_S + 1 < SECONDS_MASK, "ages are told modulo 64");
+#define SLOTS 4
 
 enum kind {
 	FREE = 0,
 	KNOWN = 1,
-	WAITING = 2,
+	DROPPED = 2,
+	WAITING = 3,
 };
 
 /* The protocols that have ports, in 3 bits; for any other its number stands in place of a port. */
@@ -40,76 +23,56 @@ static const uint8_t with_ports[7] = {
 	IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_DCCP, IPPROTO_UDPLITE};
 #define WITHOUT_PORTS 7
 
-#define TAG_HIGH_MASK 31u
+/* Times are kept in units of 1,024 us, for which 38 bits last as long as the clock does. */
+#define UNIT_BITS 10
+#define SEEN_MASK ((UINT64_C(1) << 38) - 1)
+#define TAG_HIGH_MASK 127u
 
 struct entry {
-	uint16_t tag_low[2];
-	uint16_t value[2]; /* ports, or the number of the waiting list: low half, high half */
-	uint8_t tag_high : 5;
-	uint8_t upper : 3; /* which of with_ports, or WITHOUT_PORTS */
-	uint8_t kind : 2;  /* enum kind */
-	uint8_t second : 6;
+	/* when the first of its fragments was seen; of a complete one, when it became so */
+	uint64_t seen : 38;
+	uint64_t kind : 2;  /* enum kind */
+	uint64_t upper : 3; /* which of with_ports, or WITHOUT_PORTS */
+	/* what has been seen less what there is: all of it is there when that is 0, and has_end */
+	uint64_t balance : 13;
+	uint64_t has_end : 1;
+	uint64_t tag_high : 7;
+	uint32_t tag_low;
+	uint32_t value; /* ports, or the number of the waiting list */
 };
 
 struct line {
 	struct entry entries[SLOTS];
-	uint16_t unused;
-	uint8_t has_strays;   /* entries that belong here may lie anywhere */
-	uint8_t stray_second; /* when the last of them came */
 };
 
-static_assert(sizeof(struct entry) == 10, "six to a line");
 static_assert(sizeof(struct line) == 64, "a cache line");
+static_assert(CLOCK_MAX_US >> UNIT_BITS <= SEEN_MASK, "as long as the clock does");
 
 struct fragments {
-	fragments_expired_fn expired;
+	fragments_evicted_fn evicted;
 	void *context;
-	uint64_t tick;	   /* whole seconds of the run */
-	uint64_t next_due; /* no entry ends before; UINT64_MAX without entries */
-	uint32_t max_datagrams;
-	uint32_t count;
 	uint32_t n_lines;
 	struct line lines[] __attribute__((aligned(64)));
 };
-
-/* Where an entry lies. */
-struct place {
-	uint32_t line;
-	unsigned slot;
-};
-
-static uint32_t home_of(const struct fragments *fragments, uint64_t fingerprint)
-{
-	return (uint32_t)((fingerprint >> 32) * fragments->n_lines >> 32);
-}
-
-/* The other line of an entry that lies in `line`; may be the same. */
-static uint32_t other_line(const struct fragments *fragments, uint32_t line, uint32_t tag_low)
-{
-	uint32_t sum = (uint32_t)((uint64_t)tag_low * fragments->n_lines >> 32);
-
-	return sum >= line ? sum - line : sum + (fragments->n_lines - line);
-}
 
 #define LEAST_DATAGRAMS 1024
 #define MOST_DATAGRAMS 65536
 
 uint32_t fragments_for(uint32_t flows)
 {
-	uint32_t wanted = flows / 4;
+	uint32_t wanted = flows / 8;
 
 	if (wanted < LEAST_DATAGRAMS)
 		return LEAST_DATAGRAMS;
 	return wanted < MOST_DATAGRAMS ? wanted : MOST_DATAGRAMS;
 }
 
-/* Three in a hundred more than needed, so that room is found in a full table too. */
+/* Half as many again as are needed, so that hardly one finds both its lines full before the table is. */
 static uint32_t lines_for(uint32_t max_datagrams)
 {
 	uint64_t needed = ((uint64_t)max_datagrams + SLOTS - 1) / SLOTS;
-	uint32_t n_lines = (uint32_t)(needed + needed * 3 / 100);
 
-	return n_lines == 0 ? 1 : n_lines;
+	return (uint32_t)(needed + needed / 2 + 1);
 }
 
 static size_t size_for(uint32_t n_lines)
@@ -123,18 +86,16 @@ size_t fragments_bytes(uint32_t max_datagrams)
 }
 
 int fragments_create(struct fragments **fragments, uint32_t max_datagrams,
-	fragments_expired_fn expired, void *context)
+	fragments_evicted_fn evicted, void *context)
 {
 	uint32_t n_lines = lines_for(max_datagrams);
 	struct fragments *created = mapping_create(size_for(n_lines), MAPPING_POPULATE);
 
 	if (created == NULL)
 		return -ENOMEM;
-	created->expired = expired;
+	created->evicted = evicted;
 	created->context = context;
-	created->max_datagrams = max_datagrams;
 	created->n_lines = n_lines;
-	created->next_due = UINT64_MAX;
 	*fragments = created;
 	return 0;
 }
@@ -150,20 +111,9 @@ size_t fragments_memory(const struct fragments *fragments)
 	return size_for(fragments->n_lines);
 }
 
-uint32_t fragments_count(const struct fragments *fragments)
+void fragments_clear(struct fragments *fragments)
 {
-	return fragments->count;
-}
-
-static uint32_t waiting_of(const struct entry *entry)
-{
-	return entry->value[0] | (uint32_t)entry->value[1] << 16;
-}
-
-static void put_waiting(struct entry *entry, uint32_t waiting)
-{
-	entry->value[0] = (uint16_t)waiting;
-	entry->value[1] = (uint16_t)(waiting >> 16);
+	memset(fragments->lines, 0, (size_t)fragments->n_lines * sizeof(struct line));
 }
 
 static void put_ports(struct entry *entry, struct fragment_ports ports)
@@ -173,317 +123,235 @@ static void put_ports(struct entry *entry, struct fragment_ports ports)
 	while (upper < WITHOUT_PORTS && with_ports[upper] != ports.proto)
 		upper++;
 	entry->upper = upper & 7u;
-	entry->value[0] = upper == WITHOUT_PORTS ? ports.proto : ports.src;
-	entry->value[1] = upper == WITHOUT_PORTS ? 0 : ports.dst;
+	entry->value = upper == WITHOUT_PORTS ? ports.proto : ports.src | (uint32_t)ports.dst << 16;
 }
 
 static struct fragment_ports ports_of(const struct entry *entry)
 {
 	if (entry->upper == WITHOUT_PORTS)
-		return (struct fragment_ports){.proto = (uint8_t)entry->value[0]};
-	return (struct fragment_ports){
-		.src = entry->value[0], .dst = entry->value[1], .proto = with_ports[entry->upper]};
+		return (struct fragment_ports){.proto = (uint8_t)entry->value};
+	return (struct fragment_ports){.src = (uint16_t)entry->value,
+		.dst = (uint16_t)(entry->value >> 16),
+		.proto = with_ports[entry->upper]};
 }
 
-/*
- * When something kept modulo 64 ends. What was seen within this second counts from the next whole one,
- * so that nothing ends before its time.
- */
-static uint64_t due_of(const struct fragments *fragments, unsigned second)
+static uint64_t seen_at(uint64_t now_us)
 {
-	uint64_t latest = fragments->tick + 1;
-	uint64_t age = (latest - second) & SECONDS_MASK;
-
-	return latest - age + FRAGMENTS_LIFETIME_S;
+	return (now_us > CLOCK_MAX_US ? CLOCK_MAX_US : now_us) >> UNIT_BITS;
 }
 
-static uint32_t tag_low_of(const struct entry *entry)
+static bool is_complete(const struct entry *entry)
 {
-	return entry->tag_low[0] | (uint32_t)entry->tag_low[1] << 16;
+	return entry->has_end && entry->balance == 0;
+}
+
+/* What waits is there until it is forgotten. Of anything else no life is cut short: it is counted in whole units. */
+static bool is_alive(const struct entry *entry, uint64_t now_us)
+{
+	uint64_t life_us = is_complete(entry) ? FRAGMENTS_LINGER_US : FRAGMENTS_LIFETIME_US;
+
+	if (entry->kind == FREE || entry->kind == WAITING)
+		return entry->kind == WAITING;
+	return seen_at(now_us) <= entry->seen + seen_at(life_us + (1u << UNIT_BITS) - 1);
 }
 
 static bool matches(const struct entry *entry, uint64_t fingerprint)
 {
-	return tag_low_of(entry) == (uint32_t)fingerprint &&
+	return entry->tag_low == (uint32_t)fingerprint &&
 	       entry->tag_high == (fingerprint >> 32 & TAG_HIGH_MASK) && entry->kind != FREE;
 }
 
-static bool find_in(
-	const struct fragments *fragments, uint32_t line, uint64_t fingerprint, struct place *place)
+/* One of the two lines of a datagram; they may be the same. */
+static uint32_t line_of(const struct fragments *fragments, uint64_t fingerprint, unsigned which)
 {
-	const struct line *at = &fragments->lines[line];
+	uint64_t half = which == 0 ? fingerprint >> 32 : (uint32_t)fingerprint;
 
-	for (unsigned slot = 0; slot < SLOTS; slot++) {
-		if (matches(&at->entries[slot], fingerprint)) {
-			*place = (struct place){.line = line, .slot = slot};
-			return true;
+	return (uint32_t)(half * fragments->n_lines >> 32);
+}
+
+static const struct entry *find(
+	const struct fragments *fragments, uint64_t fingerprint, uint64_t now_us)
+{
+	for (unsigned which = 0; which < 2; which++) {
+		const struct line *line = &fragments->lines[line_of(fragments, fingerprint, which)];
+
+		for (unsigned slot = 0; slot < SLOTS; slot++) {
+			if (matches(&line->entries[slot], fingerprint) &&
+				is_alive(&line->entries[slot], now_us))
+				return &line->entries[slot];
 		}
-	}
-	return false;
-}
-
-static bool find(const struct fragments *fragments, uint64_t fingerprint, struct place *place)
-{
-	uint32_t home = home_of(fragments, fingerprint);
-	uint32_t other = other_line(fragments, home, (uint32_t)fingerprint);
-
-	if (find_in(fragments, home, fingerprint, place) ||
-		find_in(fragments, other, fingerprint, place))
-		return true;
-	for (uint32_t line = 0; fragments->lines[home].has_strays && line < fragments->n_lines;
-		line++) {
-		if (find_in(fragments, line, fingerprint, place))
-			return true;
-	}
-	return false;
-}
-
-static struct entry *find_entry(struct fragments *fragments, uint64_t fingerprint)
-{
-	struct place place;
-
-	if (!find(fragments, fingerprint, &place))
-		return NULL;
-	return &fragments->lines[place.line].entries[place.slot];
-}
-
-static struct entry *free_slot(struct fragments *fragments, uint32_t line)
-{
-	for (unsigned slot = 0; slot < SLOTS; slot++) {
-		if (fragments->lines[line].entries[slot].kind == FREE)
-			return &fragments->lines[line].entries[slot];
 	}
 	return NULL;
 }
 
-static uint32_t others_line(const struct fragments *fragments, uint32_t line, unsigned slot)
+static struct entry *find_entry(struct fragments *fragments, uint64_t fingerprint, uint64_t now_us)
 {
-	const struct entry *entry = &fragments->lines[line].entries[slot];
-
-	return other_line(fragments, line, tag_low_of(entry));
-}
-
-static struct entry *move(struct entry *entry, struct entry *to)
-{
-	*to = *entry;
-	entry->kind = FREE;
-	return entry;
+	return (struct entry *)(uintptr_t)find(fragments, fingerprint, now_us);
 }
 
 /*
- * Frees a slot of a full line: moves one of its entries to its other line, or, with more steps, makes
- * room there first. Should a later step have changed what lies in the slot, then the entry there now
- * is one that came from the very line it is moved to.
+ * A slot without an entry that lives, of the line that has more of them; or else the one whose entry was seen first.
  */
-static struct entry *make_room(struct fragments *fragments, uint32_t line, unsigned steps)
+static struct entry *take_slot(struct fragments *fragments, uint64_t fingerprint, uint64_t now_us)
 {
-	struct entry *entries = fragments->lines[line].entries;
+	struct entry *oldest = NULL, *vacant = NULL;
+	unsigned most = 0;
 
-	for (unsigned slot = 0; slot < SLOTS; slot++) {
-		struct entry *to = free_slot(fragments, others_line(fragments, line, slot));
+	for (unsigned which = 0; which < 2; which++) {
+		struct line *line = &fragments->lines[line_of(fragments, fingerprint, which)];
+		struct entry *last = NULL;
+		unsigned n = 0;
 
-		if (to != NULL)
-			return move(&entries[slot], to);
-	}
-	for (unsigned slot = 0; slot < SLOTS && steps > 1; slot++) {
-		uint32_t other = others_line(fragments, line, slot);
-		struct entry *to = other == line ? NULL : make_room(fragments, other, steps - 1);
-
-		if (to != NULL)
-			return move(&entries[slot], to);
-	}
-	return NULL;
-}
-
-static void mark_stray(struct fragments *fragments, uint32_t home, uint64_t seen)
-{
-	fragments->lines[home].has_strays = 1;
-	fragments->lines[home].stray_second = seen & SECONDS_MASK;
-}
-
-/* There is a free slot somewhere. */
-static struct entry *take_slot(struct fragments *fragments, uint64_t fingerprint, uint64_t seen)
-{
-	uint32_t home = home_of(fragments, fingerprint);
-	uint32_t other = other_line(fragments, home, (uint32_t)fingerprint);
-	struct entry *entry = free_slot(fragments, home);
-
-	if (entry == NULL)
-		entry = free_slot(fragments, other);
-	for (unsigned steps = 1; steps <= MAX_STEPS && entry == NULL; steps++) {
-		entry = make_room(fragments, home, steps);
-		if (entry == NULL)
-			entry = make_room(fragments, other, steps);
-	}
-	if (entry != NULL)
-		return entry;
-	mark_stray(fragments, home, seen);
-	for (uint32_t line = home; entry == NULL;) {
-		line = line + 1 == fragments->n_lines ? 0 : line + 1;
-		entry = free_slot(fragments, line);
-	}
-	return entry;
-}
-
-/* The caller has looked: it is not there. Returns NULL when the table is full. */
-static struct entry *insert(
-	struct fragments *fragments, uint64_t fingerprint, uint64_t seen, enum kind kind)
-{
-	if (fragments->count == fragments->max_datagrams)
-		return NULL;
-	struct entry *entry = take_slot(fragments, fingerprint, seen);
-
-	entry->tag_low[0] = (uint16_t)fingerprint;
-	entry->tag_low[1] = (uint16_t)(fingerprint >> 16);
-	entry->tag_high = fingerprint >> 32 & TAG_HIGH_MASK;
-	entry->kind = kind & 3u;
-	entry->second = seen & SECONDS_MASK;
-	if (fragments->count++ == 0)
-		fragments->next_due = seen + FRAGMENTS_LIFETIME_S;
-	return entry;
-}
-
-/* The 60 seconds of an entry begin anew. */
-static void renew(
-	struct fragments *fragments, uint64_t fingerprint, struct entry *entry, uint64_t seen)
-{
-	uint32_t home = home_of(fragments, fingerprint);
-
-	entry->second = seen & SECONDS_MASK;
-	if (fragments->lines[home].has_strays)
-		mark_stray(fragments, home, seen);
-}
-
-void fragments_forget(struct fragments *fragments, uint64_t fingerprint)
-{
-	struct entry *entry = find_entry(fragments, fingerprint);
-
-	if (entry == NULL)
-		return;
-	entry->kind = FREE;
-	if (--fragments->count == 0)
-		fragments->next_due = UINT64_MAX;
-}
-
-static void release(struct fragments *fragments, const struct entry *entry)
-{
-	if (entry->kind == WAITING && waiting_of(entry) != FRAGMENTS_NONE)
-		fragments->expired(fragments->context, waiting_of(entry));
-}
-
-/* Removes what ends at `tick`, and finds out when the next will. */
-static void sweep(struct fragments *fragments, uint64_t tick)
-{
-	uint64_t next_due = UINT64_MAX;
-
-	for (uint32_t line = 0; line < fragments->n_lines; line++) {
-		struct line *at = &fragments->lines[line];
-
-		if (at->has_strays && tick >= due_of(fragments, at->stray_second))
-			at->has_strays = 0;
 		for (unsigned slot = 0; slot < SLOTS; slot++) {
-			struct entry *entry = &at->entries[slot];
+			struct entry *entry = &line->entries[slot];
 
-			if (entry->kind == FREE)
-				continue;
-			uint64_t due = due_of(fragments, entry->second);
-
-			if (tick < due) {
-				next_due = due < next_due ? due : next_due;
-				continue;
+			if (!is_alive(entry, now_us)) {
+				last = entry;
+				n++;
+			} else if (oldest == NULL || entry->seen < oldest->seen) {
+				oldest = entry;
 			}
-			release(fragments, entry);
-			entry->kind = FREE;
-			fragments->count--;
+		}
+		if (n > most) {
+			vacant = last;
+			most = n;
 		}
 	}
-	fragments->next_due = next_due;
+	return vacant != NULL ? vacant : oldest;
 }
 
-void fragments_advance(struct fragments *fragments, uint64_t now_us)
+/* The caller has looked: it is not there. */
+static struct entry *insert(
+	struct fragments *fragments, uint64_t fingerprint, uint64_t now_us, enum kind kind)
 {
-	uint64_t tick = clock_tick(now_us);
+	struct entry *entry = take_slot(fragments, fingerprint, now_us);
 
-	if (tick <= fragments->tick)
-		return;
-	if (tick >= fragments->next_due)
-		sweep(fragments, tick);
-	fragments->tick = tick;
+	if (entry->kind == WAITING && entry->value != FRAGMENTS_NONE)
+		fragments->evicted(fragments->context, entry->value);
+	*entry = (struct entry){
+		.seen = seen_at(now_us) & SEEN_MASK,
+		.kind = kind & 3u,
+		.tag_high = fingerprint >> 32 & TAG_HIGH_MASK,
+		.tag_low = (uint32_t)fingerprint,
+		.value = FRAGMENTS_NONE,
+	};
+	return entry;
 }
 
-void fragments_flush(struct fragments *fragments)
+/* Another piece of it was seen. */
+static void add_piece(struct entry *entry, struct fragment_piece piece, uint64_t now_us)
 {
-	for (uint32_t line = 0; line < fragments->n_lines; line++) {
-		for (unsigned slot = 0; slot < SLOTS; slot++)
-			release(fragments, &fragments->lines[line].entries[slot]);
+	uint32_t balance = (uint32_t)entry->balance + piece.length;
+	bool was_complete = is_complete(entry);
+
+	if (!piece.more && !entry->has_end) {
+		entry->has_end = 1;
+		balance -= (uint32_t)piece.offset + piece.length;
 	}
-	memset(fragments->lines, 0, (size_t)fragments->n_lines * sizeof(struct line));
-	fragments->count = 0;
-	fragments->tick = 0;
-	fragments->next_due = UINT64_MAX;
+	entry->balance = balance & 0x1fff;
+	if (is_complete(entry) && !was_complete && entry->kind == KNOWN)
+		entry->seen = seen_at(now_us) & SEEN_MASK;
+	else if (was_complete)
+		entry->balance = 0; /* carried twice */
+}
+
+/* The entry of a first fragment, which is not of that kind yet; `*waiting` is the list that waited for it. */
+static struct entry *begin(struct fragments *fragments, uint64_t fingerprint, uint64_t now_us,
+	enum kind kind, uint32_t *waiting)
+{
+	struct entry *entry = find_entry(fragments, fingerprint, now_us);
+
+	*waiting = FRAGMENTS_NONE;
+	if (entry == NULL)
+		return insert(fragments, fingerprint, now_us, kind);
+	if (entry->kind == WAITING) {
+		*waiting = entry->value; /* its 60 seconds run on */
+	} else {
+		entry->seen = seen_at(now_us) & SEEN_MASK;
+		entry->balance = 0;
+		entry->has_end = 0;
+	}
+	entry->kind = kind & 3u;
+	return entry;
 }
 
 uint32_t fragments_first(struct fragments *fragments, uint64_t fingerprint,
-	struct fragment_ports ports, uint64_t now_us, bool *tied)
+	struct fragment_ports ports, struct fragment_piece piece, uint64_t now_us)
 {
-	uint32_t waiting = FRAGMENTS_NONE;
+	uint32_t waiting;
+	struct entry *entry = begin(fragments, fingerprint, now_us, KNOWN, &waiting);
 
-	fragments_advance(fragments, now_us);
-	struct entry *entry = find_entry(fragments, fingerprint);
+	put_ports(entry, ports);
+	add_piece(entry, piece, now_us);
+	if (is_complete(entry))
+		entry->seen = seen_at(now_us) & SEEN_MASK;
+	return waiting;
+}
 
-	if (entry == NULL)
-		entry = insert(fragments, fingerprint, clock_tick_from(now_us), KNOWN);
-	else if (entry->kind == WAITING)
-		waiting = waiting_of(entry); /* its 60 seconds run on */
-	else
-		renew(fragments, fingerprint, entry, clock_tick_from(now_us));
-	*tied = entry != NULL;
-	if (entry != NULL) {
-		entry->kind = KNOWN;
-		put_ports(entry, ports);
-	}
+uint32_t fragments_drop(struct fragments *fragments, uint64_t fingerprint, uint64_t now_us)
+{
+	uint32_t waiting;
+	struct entry *entry = begin(fragments, fingerprint, now_us, DROPPED, &waiting);
+
+	/* there is no last piece of it */
+	entry->has_end = 0;
 	return waiting;
 }
 
 enum fragments_answer fragments_later(struct fragments *fragments, uint64_t fingerprint,
-	uint64_t now_us, struct fragment_ports *ports, uint32_t *waiting)
+	struct fragment_piece piece, uint64_t now_us, struct fragment_ports *ports,
+	uint32_t *waiting)
 {
-	fragments_advance(fragments, now_us);
-	struct entry *entry = find_entry(fragments, fingerprint);
+	struct entry *entry = find_entry(fragments, fingerprint, now_us);
 
-	if (entry == NULL) {
-		entry = insert(fragments, fingerprint, clock_tick_from(now_us), WAITING);
-		if (entry == NULL)
-			return FRAGMENTS_FULL;
-		put_waiting(entry, FRAGMENTS_NONE);
-	}
+	if (entry == NULL)
+		entry = insert(fragments, fingerprint, now_us, WAITING);
+	if (entry->kind == DROPPED)
+		return FRAGMENTS_DROPPED;
+	add_piece(entry, piece, now_us);
 	if (entry->kind == KNOWN) {
 		*ports = ports_of(entry);
 		return FRAGMENTS_KNOWN;
 	}
-	*waiting = waiting_of(entry);
+	*waiting = entry->value;
 	return FRAGMENTS_WAITING;
 }
 
 bool fragments_find(const struct fragments *fragments, uint64_t fingerprint, uint64_t now_us,
 	struct fragment_ports *ports)
 {
-	struct place place;
+	const struct entry *entry = find(fragments, fingerprint, now_us);
 
-	if (!find(fragments, fingerprint, &place))
-		return false;
-	const struct entry *entry = &fragments->lines[place.line].entries[place.slot];
-
-	if (entry->kind != KNOWN || clock_tick(now_us) >= due_of(fragments, entry->second))
+	if (entry == NULL || entry->kind != KNOWN)
 		return false;
 	*ports = ports_of(entry);
 	return true;
 }
 
+bool fragments_is_dropped(const struct fragments *fragments, uint64_t fingerprint, uint64_t now_us)
+{
+	const struct entry *entry = find(fragments, fingerprint, now_us);
+
+	return entry != NULL && entry->kind == DROPPED;
+}
+
+/* What waits is found at any time; what is known, or no more, is passed over at the end of all. */
 void fragments_set_waiting(struct fragments *fragments, uint64_t fingerprint, uint32_t waiting)
 {
-	struct entry *entry = find_entry(fragments, fingerprint);
+	struct entry *entry = find_entry(fragments, fingerprint, CLOCK_MAX_US);
 
 	if (entry != NULL && entry->kind == WAITING)
-		put_waiting(entry, waiting);
+		entry->value = waiting;
+}
+
+void fragments_forget(struct fragments *fragments, uint64_t fingerprint)
+{
+	for (unsigned which = 0; which < 2; which++) {
+		struct line *line = &fragments->lines[line_of(fragments, fingerprint, which)];
+
+		for (unsigned slot = 0; slot < SLOTS; slot++) {
+			if (matches(&line->entries[slot], fingerprint))
+				line->entries[slot].kind = FREE;
+		}
+	}
 }

@@ -4,21 +4,22 @@
 /*
  * Which ports a later fragment belongs to.
  *
- * One entry per datagram, found by its 64-bit keyed fingerprint (packet/datagram.h), of which 37 bits
- * are stored beside those that choose the line: the chance that a fragment is tied to a stranger
- * is below 10^-10, and then only to other ports between the same two addresses. An entry is either
- * - known: the first fragment was seen; holds its protocol and ports, or
+ * One entry per datagram, found by its 64-bit keyed fingerprint (packet/datagram.h), of which 39 bits are
+ * stored: the chance that a fragment is tied to a stranger is below 10^-10, and then only to other ports
+ * between the same two addresses. An entry is one of
+ * - known: the first fragment was seen; holds its protocol and ports,
+ * - dropped: the first fragment was seen, and was dropped; so is to be what belongs to it,
  * - waiting: only later fragments so far; holds the number of the caller's list of held packets.
  *
- * An entry lives 60 seconds from the first fragment seen, of either kind (RFC 8200 section 4.5), to
- * the whole second: it ends at the first second of the run that is not before first seen + 60 s. A new first
- * fragment of the same datagram takes the place of the old one, and its 60 seconds begin anew; those
- * of a waiting datagram run on when it becomes known.
+ * What is known or dropped lives 60 seconds from the first fragment seen, of either kind (RFC 8200 section 4.5).
+ * A new first fragment of the same datagram takes the place of the old one, and its 60 seconds begin anew; those
+ * of a waiting datagram run on when it becomes known. When all pieces of a datagram have been seen it
+ * lives FRAGMENTS_LINGER_US more, for what is carried twice: its identification may soon be that of another datagram
+ * (RFC 4963). How long a datagram waits is for the caller to say, who forgets it then.
  *
- * Entries lie six to a 64-byte line, 10 bytes each, in one of the two lines that the fingerprint
- * chooses; a new entry may move others to their second line. A look-up reads two lines, in a full table
- * too, and removal leaves no tombstones. The table made for N datagrams takes N, whatever their
- * fingerprints.
+ * Entries lie four to a 64-byte line, in one of the two lines that the fingerprint chooses. Nothing is moved and
+ * nothing is swept: an entry whose time is over is as good as none, and where both lines are full of such as live, a new
+ * entry takes the place of the one that was seen first. So every call reads two lines at most.
  *
  * Belongs to one thread. Time is the clock of the run (base/clock.h), never backwards.
  */
@@ -29,7 +30,10 @@
 
 #include <rte_byteorder.h>
 
-#define FRAGMENTS_LIFETIME_S 60
+#include "base/clock.h"
+
+#define FRAGMENTS_LIFETIME_US (60 * CLOCK_US_PER_S)
+#define FRAGMENTS_LINGER_US (2 * CLOCK_US_PER_S)
 #define FRAGMENTS_NONE UINT32_MAX
 
 struct fragments;
@@ -44,20 +48,27 @@ struct fragment_ports {
 	uint8_t proto;
 };
 
+/* Which part of its datagram a fragment is; in units of 8 bytes, the last one rounded up. */
+struct fragment_piece {
+	uint16_t offset;
+	uint16_t length;
+	bool more; /* it is not the end */
+};
+
 enum fragments_answer {
 	FRAGMENTS_KNOWN,   /* ports are filled */
+	FRAGMENTS_DROPPED, /* the packet is to be dropped */
 	FRAGMENTS_WAITING, /* the packet is to be held */
-	FRAGMENTS_FULL,	   /* no room for another datagram: the fragment can't be tied */
 };
 
 /*
- * A waiting datagram came to its end without a first fragment: its held packets are released. Called
- * with the table half swept: it must not call back. Not called for a list that is FRAGMENTS_NONE.
+ * A waiting datagram had to make room for another one: its held packets go on. Called before the call that needs the
+ * room returns; it must not call back. Not called for a list that is FRAGMENTS_NONE.
  */
-typedef void (*fragments_expired_fn)(void *context, uint32_t waiting);
+typedef void (*fragments_evicted_fn)(void *context, uint32_t waiting);
 
 /*
- * How many datagrams are remembered beside a table of so many flows: one for every fourth flow, between
+ * How many datagrams are remembered beside a table of so many flows: one for every eighth flow, between
  * 1,024 and 65,536. And the bytes that a table for so many datagrams takes.
  */
 uint32_t fragments_for(uint32_t flows);
@@ -65,47 +76,45 @@ size_t fragments_bytes(uint32_t max_datagrams);
 
 /* Returns 0 or -ENOMEM. The memory is taken here, all of it. */
 int fragments_create(struct fragments **fragments, uint32_t max_datagrams,
-	fragments_expired_fn expired, void *context);
-/* Accepts NULL. Waiting lists are not released: see fragments_flush(). */
+	fragments_evicted_fn evicted, void *context);
+/* Accepts NULL. */
 void fragments_destroy(struct fragments *fragments);
 
 /* Bytes of memory taken. */
 size_t fragments_memory(const struct fragments *fragments);
-/* Datagrams known or waiting. */
-uint32_t fragments_count(const struct fragments *fragments);
 
 /*
- * A first fragment seen at `now_us`, with its ports. Returns the list of packets that waited for it,
- * which the caller now releases, or FRAGMENTS_NONE. `*tied` is false when there was no room to
- * remember it (then nothing waited either).
+ * A first fragment seen at `now_us`, with its ports. Returns the list of packets that waited for it, which the caller
+ * now lets go, or FRAGMENTS_NONE.
  */
 uint32_t fragments_first(struct fragments *fragments, uint64_t fingerprint,
-	struct fragment_ports ports, uint64_t now_us, bool *tied);
+	struct fragment_ports ports, struct fragment_piece piece, uint64_t now_us);
+
+/* The same of a first fragment that is dropped: so is to be the list that is returned. */
+uint32_t fragments_drop(struct fragments *fragments, uint64_t fingerprint, uint64_t now_us);
 
 /*
- * A later fragment seen at `now_us`. FRAGMENTS_KNOWN fills `ports`. FRAGMENTS_WAITING fills `waiting`
- * with the datagram's list, FRAGMENTS_NONE when its entry is new; the caller puts the packet on that
- * list and says its new number by fragments_set_waiting(), or, if it cannot hold the packet and the
- * list is FRAGMENTS_NONE, calls fragments_forget().
+ * A later fragment seen at `now_us`. FRAGMENTS_KNOWN fills `ports`. FRAGMENTS_WAITING fills `waiting` with the
+ * datagram's list, FRAGMENTS_NONE when its entry is new; the caller puts the packet on that list and says its new number
+ * by fragments_set_waiting(), or, if it cannot hold the packet and the list is FRAGMENTS_NONE, calls
+ * fragments_forget().
  */
 enum fragments_answer fragments_later(struct fragments *fragments, uint64_t fingerprint,
-	uint64_t now_us, struct fragment_ports *ports, uint32_t *waiting);
+	struct fragment_piece piece, uint64_t now_us, struct fragment_ports *ports,
+	uint32_t *waiting);
 
 /* Looks without making an entry: true and `ports` filled when the first fragment is known. */
 bool fragments_find(const struct fragments *fragments, uint64_t fingerprint, uint64_t now_us,
 	struct fragment_ports *ports);
 
-/* Sets the list number of the waiting entry of this datagram (which must be there). */
+/* True when the first fragment was dropped. */
+bool fragments_is_dropped(const struct fragments *fragments, uint64_t fingerprint, uint64_t now_us);
+
+/* Sets the list number of the waiting entry of this datagram, if it is there. */
 void fragments_set_waiting(struct fragments *fragments, uint64_t fingerprint, uint32_t waiting);
 
 /* Removes the entry of this datagram, if there is one. */
 void fragments_forget(struct fragments *fragments, uint64_t fingerprint);
 
-/*
- * Lets time run to `now_us`: entries that end are removed, `expired` is called for the waiting ones.
- * Cheap when nothing can be due.
- */
-void fragments_advance(struct fragments *fragments, uint64_t now_us);
-
-/* Removes every entry, calling `expired` for the waiting ones. Time may start at 0 again. */
-void fragments_flush(struct fragments *fragments);
+/* Removes every entry; the lists of those that wait are the caller's to let go. Time may start at 0 again. */
+void fragments_clear(struct fragments *fragments);

@@ -104,7 +104,8 @@ struct flow_record {
 			uint64_t state : 4;	   /* enum flow_state */
 			uint64_t initiator : 1;	   /* the key's end that sent the first packet */
 			uint64_t window_known : 2; /* bit n: the window of end n is being tracked */
-			uint64_t side : 1; /* of the wire: which port the first packet came in by */
+			uint64_t
+				side : 1; /* of the wire: which port the initiator's packets come in by */
 			uint64_t
 				offload : 8; /* 3 bits a port: where the NIC stands (offload/state.h) */
 		};
@@ -120,7 +121,11 @@ struct flow_record {
 	} end[2];
 	uint64_t start_us : 48;
 	uint64_t icmp_errors : 8; /* that quoted this flow; stays at 255 */
-	uint64_t unused : 8;
+	/* bit n: rules at the wire's port n did what they were to */
+	uint64_t nic_proven : 2;
+	uint64_t
+		tcp_note : 4; /* what a TCP end has said and is not believed yet: flow/tcp_parts.h */
+	uint64_t heard : 2;   /* enum flow_heard: on which ports of the wire (flow/sides.h) */
 	uint16_t packets_high[2]; /* in units of FLOW_PACKETS_CARRY */
 	uint16_t verdict[2];	  /* action programs; 0 = forward */
 	uint32_t tcp_end[2];	  /* highest sequence number sent + 1 */
@@ -132,6 +137,11 @@ struct flow_record {
 	uint32_t wheel_next; /* neighbours on the ageing wheel (flow/wheel.h) */
 	uint32_t wheel_prev;
 } __attribute__((aligned(64)));
+
+/* The byte of `status` that has the state in its low half, and who is the initiator, and by which side it came. */
+#define FLOW_STATE_BYTE 6
+#define FLOW_INITIATOR_BIT (1u << 4)
+#define FLOW_SIDE_BIT (1u << 7)
 
 static_assert(sizeof(struct flow_record) == 128, "two lines, a third line is not");
 static_assert(offsetof(struct flow_record, end) == 64, "line 1 is what a packet touches");
@@ -161,8 +171,23 @@ static inline uint64_t flow_packets(const struct flow_record *record, unsigned e
 	       record->count[end].packets_low;
 }
 
+/*
+ * Both ends count this after an active report, until the next packet comes: no packet, and so many bytes that any
+ * packet's overflow. So it is not counted in passing, and flow_begin_again() sees to it. As packets have bytes, no
+ * count is ever the same by chance.
+ */
+#define FLOW_COUNT_FRESH ((uint64_t)UINT32_MAX << 32)
+
+/* Nothing came since the record's last active report. */
+static inline bool flow_is_fresh(const struct flow_record *record)
+{
+	return record->count[0].both == FLOW_COUNT_FRESH && record->packets_high[0] == 0;
+}
+
 static inline uint64_t flow_bytes(const struct flow_record *record, unsigned end)
 {
+	if (flow_is_fresh(record))
+		return 0;
 	return (uint64_t)record->end[end].bytes_high << 32 | record->count[end].bytes_low;
 }
 
@@ -199,6 +224,39 @@ static inline void flow_set_counts(
 	record->packets_high[end] = (uint16_t)(packets / FLOW_PACKETS_CARRY);
 	record->count[end].bytes_low = (uint32_t)bytes;
 	record->end[end].bytes_high = (uint32_t)(bytes >> 32);
+}
+
+/* Counts nothing from here on, from the next packet's time on, as after an active report. */
+static inline void flow_set_fresh(struct flow_record *record)
+{
+	for (unsigned end = 0; end < 2; end++) {
+		flow_set_counts(record, end, 0, 0);
+		record->count[end].both = FLOW_COUNT_FRESH;
+	}
+}
+
+/* The first packet after an active report is about to be counted: it came at `came_us`. */
+static inline void flow_begin_again(struct flow_record *record, uint64_t came_us)
+{
+	flow_set_counts(record, 0, 0, 0);
+	flow_set_counts(record, 1, 0, 0);
+	record->start_us = came_us & ((UINT64_C(1) << 48) - 1);
+}
+
+/*
+ * What flow_carry() does, where the record may have been fresh before the packet was added: then there is one packet of
+ * that end, and nothing to be carried.
+ */
+static inline void flow_carry_or_begin(struct flow_record *record, unsigned end, uint64_t came_us)
+{
+	uint32_t bytes = record->count[end].bytes_low + 1;
+
+	if (record->count[end].packets_low != 1 || record->packets_high[end] != 0) {
+		flow_carry(record, end);
+		return;
+	}
+	flow_begin_again(record, came_us);
+	flow_set_counts(record, end, 1, bytes);
 }
 
 /* Names as users meet them: "new", "open", "closing". */

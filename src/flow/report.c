@@ -11,6 +11,17 @@ void flow_shard_flush(struct flow_shard *shard)
 	shard->n_reports = 0;
 }
 
+/* Where time went back between the first packet and the last, the earlier of them is the start. */
+static void stamp_report(const struct flow_shard *shard, struct flow_report *report,
+	const struct flow_record *record)
+{
+	const struct flow_stamps *stamps = &shard->stamps[record - shard->table.records];
+
+	report->stamped = 1;
+	report->stamps.start_us = RTE_MIN(stamps->start_us, stamps->end_us);
+	report->stamps.end_us = RTE_MAX(stamps->start_us, stamps->end_us);
+}
+
 void flow_report(struct flow_shard *shard, const struct flow_record *record, enum flow_end reason)
 {
 	struct flow_report *next = &shard->reports[shard->n_reports++];
@@ -26,6 +37,12 @@ void flow_report(struct flow_shard *shard, const struct flow_record *record, enu
 		.worker = shard->config.worker,
 		.run = shard->run,
 	};
+	if (flow_is_fresh(record)) {
+		flow_set_counts(&next->record, 0, 0, 0);
+		flow_set_counts(&next->record, 1, 0, 0);
+	}
+	if (shard->stamps != NULL)
+		stamp_report(shard, next, record);
 	shard->counters.ended[reason]++;
 	for (unsigned end = 0; end < 2; end++) {
 		shard->counters.reported_packets += flow_packets(record, end);

@@ -3,12 +3,17 @@
 
 /*
  * A report: a copy of a record at its end (or at an active report), as it leaves the shard for the
- * exporter. Absolute time = origin_us + the record's own times.
+ * exporter. When its packets came is told by flow_report_start_us() and flow_report_end_us().
  */
 
 #include <stdbool.h>
 
 #include "flow/record.h"
+
+/* The time stamps of a flow's first and last packet, where they are not the run's clock: Unix time, microseconds. */
+struct flow_stamps {
+	uint64_t start_us, end_us;
+};
 
 /* Packets are not known any more. */
 #define FLOW_OFFLOAD_LOST UINT64_MAX
@@ -33,10 +38,23 @@ struct flow_report {
 	uint64_t end_us : 48; /* clock of the run: last packet, never before record.start_us */
 	uint64_t reason : 8;  /* enum flow_end */
 	uint64_t worker : 8;
-	uint32_t run; /* number of the run: in replay, of the capture */
-	uint32_t unused;
+	uint32_t run;	  /* number of the run: in replay, of the capture */
+	uint32_t stamped; /* 1: `stamps` tell when packets came; 0: the record's own times do */
 	struct flow_offload offload;
-	uint64_t unused_too[2];
+	struct flow_stamps stamps;
 } __attribute__((aligned(64)));
 
 static_assert(sizeof(struct flow_report) == 192, "three lines a report");
+
+/* Unix time of the first packet. */
+static inline uint64_t flow_report_start_us(const struct flow_report *report)
+{
+	return report->stamped ? report->stamps.start_us
+			       : report->origin_us + report->record.start_us;
+}
+
+/* Of the last one: never before the first. */
+static inline uint64_t flow_report_end_us(const struct flow_report *report)
+{
+	return report->stamped ? report->stamps.end_us : report->origin_us + report->end_us;
+}

@@ -7,8 +7,14 @@
 #include <netinet/in.h>
 
 #include "base/clock.h"
+#include "base/mapping.h"
 #include "flow/account.h"
 #include "flow/age.h"
+#include "flow/sides.h"
+#include "packet/datagram.h"
+
+/* Datagrams whose first fragment was dropped, of which a shard knows that more is to be. */
+#define DROPPED_DATAGRAMS 1024
 
 uint32_t flow_shard_part(uint32_t flows, unsigned n_shards)
 {
@@ -21,6 +27,11 @@ uint32_t flow_shard_part(uint32_t flows, unsigned n_shards)
 		deviation++;
 	part += 8 * deviation;
 	return part < flows ? part : flows;
+}
+
+static size_t stamps_size(const struct flow_shard *shard)
+{
+	return flow_table_positions(&shard->table) * sizeof(*shard->stamps);
 }
 
 int flow_shard_create(struct flow_shard **out, const struct flow_shard_config *config)
@@ -36,6 +47,18 @@ int flow_shard_create(struct flow_shard **out, const struct flow_shard_config *c
 		free(shard);
 		return ret;
 	}
+	ret = tcp_memory_init(&shard->memory, config->capacity, config->secret);
+	if (ret == 0 && config->tcp_strict)
+		ret = fragments_create(&shard->dropped, DROPPED_DATAGRAMS, NULL, NULL);
+	if (ret == 0 && config->stamped) {
+		shard->stamps = mapping_create(stamps_size(shard), config->mapping);
+		if (shard->stamps == NULL)
+			ret = -ENOMEM;
+	}
+	if (ret < 0) {
+		flow_shard_destroy(shard);
+		return ret;
+	}
 	flow_shard_begin(shard, 0, 0);
 	*out = shard;
 	return 0;
@@ -45,13 +68,20 @@ void flow_shard_destroy(struct flow_shard *shard)
 {
 	if (shard == NULL)
 		return;
+	tcp_memory_fini(&shard->memory);
+	if (shard->stamps != NULL)
+		mapping_destroy(shard->stamps, stamps_size(shard));
 	flow_table_fini(&shard->table);
+	fragments_destroy(shard->dropped);
 	free(shard);
 }
 
 size_t flow_shard_memory(const struct flow_shard *shard)
 {
-	return sizeof(*shard) + flow_table_memory(&shard->table);
+	return sizeof(*shard) + flow_table_memory(&shard->table) +
+	       tcp_memory_bytes(shard->config.capacity) +
+	       (shard->dropped == NULL ? 0 : fragments_memory(shard->dropped)) +
+	       (shard->stamps == NULL ? 0 : stamps_size(shard));
 }
 
 void flow_shard_begin(struct flow_shard *shard, uint64_t origin_us, uint32_t run)
@@ -59,11 +89,53 @@ void flow_shard_begin(struct flow_shard *shard, uint64_t origin_us, uint32_t run
 	for (unsigned i = 0; i < FLOW_N_PHASES; i++)
 		wheel_init(&shard->wheel[i], shard->table.records);
 	flow_table_restart(&shard->table);
+	if (shard->dropped != NULL)
+		fragments_clear(shard->dropped);
+	tcp_memory_clear(&shard->memory);
 	shard->now_us = 0;
+	shard->waited_us = 0;
 	shard->tick = 0;
 	shard->behind = false;
 	shard->origin_us = origin_us;
 	shard->run = run;
+}
+
+static uint64_t came_us(const struct flow_shard *shard)
+{
+	return (shard->now_us - shard->waited_us) & CLOCK_MAX_US;
+}
+
+static struct flow_stamps *stamps_of(struct flow_shard *shard, const struct flow_record *record)
+{
+	return &shard->stamps[record - shard->table.records];
+}
+
+/* Its first packet, or the first one after an active report. */
+static void stamp_first(struct flow_shard *shard, const struct flow_record *record)
+{
+	if (shard->stamps != NULL)
+		*stamps_of(shard, record) = (struct flow_stamps){
+			.start_us = shard->stamp_us, .end_us = shard->stamp_us};
+}
+
+/*
+ * The record's times, after a packet, and the stamps of its first and last. What waited may have come before others that
+ * were counted before it.
+ */
+static void see(struct flow_shard *shard, struct flow_record *record)
+{
+	uint64_t time_us = came_us(shard);
+
+	if (shard->waited_us != 0 && time_us < record->start_us) {
+		record->start_us = time_us & CLOCK_MAX_US;
+		if (shard->stamps != NULL)
+			stamps_of(shard, record)->start_us = shard->stamp_us;
+	}
+	if (shard->waited_us != 0 && time_us < record->last_seen_us)
+		return;
+	record->last_seen_us = time_us & CLOCK_MAX_US;
+	if (shard->stamps != NULL)
+		stamps_of(shard, record)->end_us = shard->stamp_us;
 }
 
 static void count(
@@ -71,8 +143,12 @@ static void count(
 {
 	unsigned from = info->from;
 
+	if (flow_is_fresh(record)) {
+		flow_begin_again(record, came_us(shard));
+		stamp_first(shard, record);
+	}
 	flow_count_packet(record, from, info->bytes);
-	record->last_seen_us = shard->now_us & CLOCK_MAX_US;
+	see(shard, record);
 	if (info->flags & PACKET_TCP)
 		record->end[from].tcp_flags |= info->tcp.flags;
 	shard->counters.packets++;
@@ -84,11 +160,13 @@ static void start(struct flow_shard *shard, uint32_t position, const struct pack
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
 	enum flow_state state = info->key.proto == IPPROTO_TCP ? FLOW_PICKED_UP : FLOW_REQUEST;
-	uint64_t now_us = shard->now_us & CLOCK_MAX_US;
+	uint64_t now_us = came_us(shard);
 
 	record->start_us = now_us & CLOCK_MAX_US;
+	record->heard = shard->config.two_sided ? FLOW_HEARD_ONE : FLOW_HEARD_APART;
 	record->status =
 		flow_status(now_us, state, info->from != 0, (info->flags & PACKET_SIDE) != 0);
+	stamp_first(shard, record);
 	flow_count_packet(record, info->from, info->bytes);
 	if (info->flags & PACKET_TCP) {
 		flow_tcp_first(record, info->from, &info->tcp);
@@ -136,43 +214,154 @@ void flow_shard_learn_burst(
 		start(shard, positions[i], infos[i]);
 }
 
-/* A new conversation on the key of one that is over: same position, new record. */
+/* A new conversation on the key of another, which ends: same position, new record. */
 static void reopen(struct flow_shard *shard, uint32_t position, const struct packet_info *info)
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
+	enum flow_state state = (enum flow_state)record->state;
+	bool closed = state == FLOW_FIN_BOTH || state == FLOW_FIN_ACK_0 || state == FLOW_FIN_ACK_1;
 
+	/* both had closed, and would not talk anew if the last acknowledgement had not come */
 	flow_age_unfile(shard, position, flow_record_phase(record));
-	flow_report(shard, record, flow_end_reason(record, FLOW_END_FIN));
+	flow_report(shard, record, flow_end_reason(record, closed ? FLOW_END_FIN : FLOW_END_IDLE));
 	shard->wire_flows[flow_key_wire(&record->key)]--;
 	*record = (struct flow_record){.key = info->key};
 	start(shard, position, info);
 }
 
-/* A packet of a flow that is not TCP, or whose TCP header is not there. */
+/* A packet of a flow that is not TCP. TCP without a whole header is counted, and moves nothing: its state is another. */
 static void reply(struct flow_record *record, const struct packet_info *info)
 {
-	if (info->from == record->initiator)
-		return;
-	if (record->state == FLOW_REQUEST)
+	if (info->from != record->initiator && record->state == FLOW_REQUEST)
 		record->state = FLOW_REPLIED;
-	else if (record->state == FLOW_PICKED_UP)
-		record->state = FLOW_ESTABLISHED;
 }
 
-/* Files a record anew when its state asks for another wheel, or for an earlier end. */
-static void refile(struct flow_shard *shard, uint32_t position, enum flow_state before)
+/*
+ * Files a record anew when its state asks for another wheel than that of `phase`, or for an earlier end than that
+ * of `silent_before` (flow_silent_state()).
+ */
+static void refile(struct flow_shard *shard, uint32_t position, enum flow_state silent_before,
+	enum flow_phase phase)
 {
 	const struct flow_record *record = flow_table_record(&shard->table, position);
-	enum flow_state after = (enum flow_state)record->state;
+	enum flow_state silent_after = flow_silent_state(record);
 	const struct flow_timeouts *timeouts = &shard->config.timeouts;
 	uint8_t proto = record->key.proto;
 
-	if (flow_phase(after) == flow_phase(before) &&
-		flow_idle_timeout(timeouts, after, proto) >=
-			flow_idle_timeout(timeouts, before, proto))
+	if (flow_record_phase(record) == phase &&
+		flow_idle_timeout(timeouts, silent_after, proto) >=
+			flow_idle_timeout(timeouts, silent_before, proto))
 		return;
-	flow_age_unfile(shard, position, flow_phase(before));
+	flow_age_unfile(shard, position, phase);
 	flow_age_file(shard, position);
+}
+
+/* flow_sides_hear(), for a record that is on a wheel. */
+static bool hear(struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+	const enum flow_phase phase = flow_record_phase(record);
+	const bool heard = flow_sides_hear(record, info);
+
+	if (flow_record_phase(record) != phase) {
+		flow_age_unfile(shard, position, phase);
+		flow_age_file(shard, position);
+	}
+	return heard;
+}
+
+static void remember_dropped(struct flow_shard *shard, const struct packet_info *info)
+{
+	if (info->flags & PACKET_FIRST_FRAGMENT)
+		fragments_drop(shard->dropped, datagram_fingerprint(shard->config.secret, info),
+			shard->now_us);
+}
+
+/*
+ * Is this a later fragment of a datagram whose first was dropped? It could not be put together without that, but with
+ * another one from elsewhere. A new first fragment is judged anew.
+ */
+static bool was_dropped(struct flow_shard *shard, const struct packet_info *info)
+{
+	uint64_t fingerprint = datagram_fingerprint(shard->config.secret, info);
+
+	if (info->flags & PACKET_LATER_FRAGMENT)
+		return info->key.proto == IPPROTO_TCP &&
+		       fragments_is_dropped(shard->dropped, fingerprint, shard->now_us);
+	fragments_forget(shard->dropped, fingerprint);
+	return false;
+}
+
+/*
+ * What was remembered, and counted in the record that was there, is the beginning of a new one: its packets go
+ * over to it, but for those that were reported already.
+ */
+static void begin_anew(struct flow_shard *shard, uint32_t position, const struct packet_info *info,
+	const struct tcp_remembered *begin)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+	struct packet_info first = *info;
+	unsigned from = begin->from & 1u;
+	uint64_t packets = flow_packets(record, from), bytes = flow_bytes(record, from);
+	bool here = begin->first_us >= record->start_us && begin->packets <= packets &&
+		    begin->bytes <= bytes;
+
+	if (here) {
+		flow_set_counts(record, from, packets - begin->packets, bytes - begin->bytes);
+		if (record->last_seen_us == begin->last_us) {
+			record->last_seen_us = begin->before_us & CLOCK_MAX_US;
+			if (shard->stamps != NULL)
+				stamps_of(shard, record)->end_us -=
+					begin->last_us - begin->before_us;
+			record->end[from].tcp_flags &= (uint8_t)~begin->new_flags;
+		}
+	}
+	first.from = begin->from;
+	first.tcp = begin->segment;
+	first.bytes = begin->bytes;
+	first.flags = (uint8_t)((info->flags & ~(PACKET_SIDE | PACKET_FRAGMENT)) |
+				(begin->side ? PACKET_SIDE : 0));
+	reopen(shard, position, &first);
+	/* they were counted when they came */
+	shard->counters.packets--;
+	shard->counters.bytes -= begin->bytes;
+	shard->counters.tcp_odd -= begin->odd;
+	flow_set_counts(record, from, here ? begin->packets : 0, here ? begin->bytes : 0);
+	if (here)
+		record->start_us = begin->first_us & CLOCK_MAX_US;
+	record->last_seen_us = begin->last_us & CLOCK_MAX_US;
+	if (shard->stamps != NULL) {
+		stamps_of(shard, record)->start_us -= came_us(shard) - record->start_us;
+		stamps_of(shard, record)->end_us -= came_us(shard) - begin->last_us;
+	}
+	flow_age_unfile(shard, position, flow_record_phase(record));
+	flow_age_file(shard, position);
+	if (shard->config.two_sided)
+		hear(shard, position, info);
+}
+
+/* A TCP segment that is not plain: moves the record, or begins another one. */
+static enum tcp_verdict account_tcp(
+	struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+	const struct tcp_sight sight = {
+		.now_us = came_us(shard),
+		.bytes = info->bytes,
+		.from = info->from,
+		.side = info->flags & PACKET_SIDE,
+		.two_sided = shard->config.two_sided,
+		.segment = &info->tcp,
+	};
+	struct tcp_remembered begin;
+	enum tcp_verdict verdict =
+		tcp_memory_track(&shard->memory, record, &sight, shard->config.tcp_strict, &begin);
+
+	if (verdict == TCP_ANEW) {
+		begin_anew(shard, position, info, &begin);
+		verdict = flow_tcp_track(record, info->from, &info->tcp);
+	}
+	return verdict;
 }
 
 enum flow_account flow_shard_account(
@@ -182,29 +371,80 @@ enum flow_account flow_shard_account(
 	enum flow_state before = (enum flow_state)record->state;
 	enum tcp_verdict verdict = TCP_IN_WINDOW;
 
-	if (account_plain(record, info, shard->now_us)) {
+	if (shard->dropped != NULL && info->flags & PACKET_FRAGMENT && was_dropped(shard, info))
+		return FLOW_ACCOUNT_TCP_ODD;
+	if (shard->waited_us == 0 && account_plain(record, info, shard->now_us)) {
 		flow_shard_counted(shard, 1, info->bytes);
+		if (shard->stamps != NULL)
+			stamps_of(shard, record)->end_us = shard->stamp_us;
 		return FLOW_ACCOUNT_GO;
 	}
+	enum flow_state silent_before = flow_silent_state(record);
+
+	if (shard->config.two_sided && !hear(shard, position, info)) {
+		count(shard, record, info);
+		return FLOW_ACCOUNT_ONE_SIDED;
+	}
+	enum flow_phase phase = flow_record_phase(record);
 
 	if (info->flags & PACKET_TCP) {
-		verdict = flow_tcp_track(record, info->from, &info->tcp, shard->config.tcp_strict);
+		uint64_t learned = shard->counters.learned;
+		unsigned initiator = record->initiator;
+
+		verdict = account_tcp(shard, position, info);
 		if (verdict == TCP_REOPEN) {
 			reopen(shard, position, info);
 			return FLOW_ACCOUNT_GO;
 		}
-		shard->counters.tcp_odd += verdict == TCP_ODD;
-		if (verdict == TCP_ODD && shard->config.tcp_strict)
+		if (shard->counters.learned != learned) {
+			/* begun anew: with its SYN, and filed so */
+			before = silent_before = FLOW_SYN_SENT;
+			phase = FLOW_PHASE_NEW;
+		} else if (record->initiator != initiator) {
+			/* the SYN of the conversation, only late */
+			record->side = !!(info->flags & PACKET_SIDE);
+		}
+		shard->counters.tcp_odd += verdict == TCP_ODD || verdict == TCP_PASSED;
+		if (verdict == TCP_ODD && shard->config.tcp_strict) {
+			remember_dropped(shard, info);
 			return FLOW_ACCOUNT_TCP_ODD; /* dropped: it leaves no trace in the record */
+		}
 		if (verdict == TCP_IN_WINDOW && info->flags & PACKET_FIRST_FRAGMENT)
 			flow_tcp_forget_window(record);
 	} else {
 		reply(record, info);
 	}
 	count(shard, record, info);
-	if (record->state != before)
-		refile(shard, position, before);
+	if (record->state != before || flow_silent_state(record) != silent_before)
+		refile(shard, position, silent_before, phase);
 	return FLOW_ACCOUNT_GO;
+}
+
+/*
+ * Has the sender of a quoted TCP segment sent its number not long ago? Who cannot see the conversation would have to
+ * guess it (RFC 5927 section 4.1). Numbers that are not known, as of a flow that is back from hardware, refuse nothing.
+ */
+static bool quoted_was_sent(const struct flow_record *record, const struct packet_info *quoted)
+{
+	unsigned from = quoted->from;
+	bool began = record->state == FLOW_SYN_SENT || record->state == FLOW_SYN_RECEIVED;
+	uint32_t oldest = record->tcp_end[from] - TCP_ACK_LAG;
+
+	if (record->key.proto != IPPROTO_TCP || quoted->flags & PACKET_LATER_FRAGMENT)
+		return true;
+	/* only the initiator has sent */
+	if ((record->state == FLOW_SYN_SENT || record->state == FLOW_PICKED_UP) &&
+		from != record->initiator)
+		return false;
+	if (!began && !tcp_is_known(record, from))
+		return true;
+	if (!began && tcp_is_known(record, !from)) {
+		uint32_t acknowledged = record->tcp_max_end[from] - tcp_window_bytes(record, !from);
+
+		if (tcp_beyond(acknowledged, oldest) < 0)
+			oldest = acknowledged;
+	}
+	return tcp_between(quoted->tcp.seq, oldest, record->tcp_end[from]);
 }
 
 bool flow_shard_quoted(struct flow_shard *shard, const struct packet_info *quoted)
@@ -215,6 +455,8 @@ bool flow_shard_quoted(struct flow_shard *shard, const struct packet_info *quote
 		return false;
 	struct flow_record *record = flow_table_record(&shard->table, position);
 
+	if (!quoted_was_sent(record, quoted))
+		return false;
 	if (record->icmp_errors != UINT8_MAX)
 		record->icmp_errors++;
 	return true;

@@ -22,9 +22,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "flow/fragments.h"
 #include "flow/record.h"
 #include "flow/report.h"
 #include "flow/table.h"
+#include "flow/tcp_memory.h"
 #include "flow/timeouts.h"
 #include "flow/wheel.h"
 #include "packet/extract.h"
@@ -42,6 +44,8 @@ struct flow_shard_config {
 	struct flow_timeouts timeouts;
 	uint32_t active_s; /* report long flows every so many seconds; 0 = never */
 	bool tcp_strict;   /* segments outside the window are to be dropped */
+	bool two_sided;	   /* packets say by which port they came: see flow/sides.h */
+	bool stamped;	   /* packets have time stamps of their own, which records tell: see came */
 	bool paced;	   /* ends that come together are spread over calls: see advance */
 	uint8_t worker;
 	unsigned mapping; /* pages of the table: enum mapping_flag */
@@ -59,7 +63,7 @@ struct flow_counters {
 	uint64_t ended[FLOW_N_ENDS]; /* reports by reason; "active" ones end nothing */
 	uint64_t reported_packets;   /* sum over all reports */
 	uint64_t reported_bytes;
-	uint64_t tcp_odd;
+	uint64_t tcp_odd; /* a SYN is taken back when it turns out to begin a conversation */
 	uint64_t learned_by_proto[256];
 };
 
@@ -67,21 +71,36 @@ struct flow_shard {
 	struct flow_table table;
 	struct wheel wheel[FLOW_N_PHASES];
 	struct flow_shard_config config;
-	uint64_t now_us;    /* clock of the run */
+	uint64_t now_us; /* clock of the run */
+	uint64_t
+		waited_us; /* so long ago the packets that are handed in came; 0 but for those held back */
 	uint64_t tick;	    /* whole seconds of it that were worked off, or begun */
 	bool behind;	    /* the last one was not finished */
 	uint64_t origin_us; /* Unix time of clock 0 */
+	uint64_t stamp_us;  /* theirs, where packets have time stamps: see flow_shard_came() */
+	struct flow_stamps *stamps; /* of records, by position; NULL: packets have none */
 	uint32_t run;
 	struct flow_counters counters;
+	struct tcp_memory memory;	     /* of TCP segments that wait for an answer */
 	uint32_t wire_flows[FLOW_MAX_WIRES]; /* live ones */
+	struct fragments
+		*dropped; /* datagrams whose first fragment was dropped; NULL unless strict */
 	unsigned n_reports;
 	struct flow_report reports[FLOW_SHARD_REPORTS];
 };
 
 enum flow_account {
 	FLOW_ACCOUNT_GO,
-	FLOW_ACCOUNT_TCP_ODD, /* outside the window while strict: to be dropped, not counted */
+	FLOW_ACCOUNT_ONE_SIDED, /* counted, and to be sent on, but no answer: see flow/sides.h */
+	/* outside the window while strict, or of such a segment's datagram: to be dropped, not counted */
+	FLOW_ACCOUNT_TCP_ODD,
 };
+
+/* How long ago that was by the shard's clock; for waited_us. */
+static inline uint64_t flow_shard_since(const struct flow_shard *shard, uint64_t time_us)
+{
+	return shard->now_us > time_us ? shard->now_us - time_us : 0;
+}
 
 /*
  * The capacity of each of `n_shards` that are to take `flows` together. Keys fall on shards at random:
@@ -112,6 +131,20 @@ void flow_shard_begin(struct flow_shard *shard, uint64_t origin_us, uint32_t run
 bool flow_shard_advance(struct flow_shard *shard, uint64_t now_us);
 
 /*
+ * The packets that are accounted from here to the next advance came at `came_us` of the run's clock, which may be a
+ * while ago, since some are held back before it is known what flow they are of. It ends nothing sooner or later but
+ * their own flows, of which a packet may be the first, or the last, though it is not the first or last one accounted.
+ *
+ * With `stamped` what records tell is not the clock of the run, but each packet's own `stamp_us`, whatever that is: it
+ * may go back and forth.
+ */
+static inline void flow_shard_came(struct flow_shard *shard, uint64_t came_us, uint64_t stamp_us)
+{
+	shard->waited_us = flow_shard_since(shard, came_us);
+	shard->stamp_us = stamp_us;
+}
+
+/*
  * Begins a flow with its first packet and accounts it, evicting another flow when the table is full.
  * The key must not be in the table. Returns the record's position.
  */
@@ -131,7 +164,10 @@ void flow_shard_learn_burst(
 enum flow_account flow_shard_account(
 	struct flow_shard *shard, uint32_t position, const struct packet_info *info);
 
-/* Raises icmp_errors of the flow that an ICMP error quotes. False when there is no such flow. */
+/*
+ * Raises icmp_errors of the flow that an ICMP error quotes. False when there is no such flow, or the quoted TCP segment
+ * is none that its sender can have sent lately.
+ */
 bool flow_shard_quoted(struct flow_shard *shard, const struct packet_info *quoted);
 
 /* Ends a flow at once, as `killed`. */

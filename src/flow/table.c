@@ -7,6 +7,7 @@
 #include "base/mapping.h"
 #include "flow/find.h"
 #include "flow/fragments.h"
+#include "flow/tcp_memory.h"
 #include "flow/walks.h"
 
 /* What a table of 64 k flows and more may take with everything that belongs to it. */
@@ -50,7 +51,8 @@ static void choose_sizes(struct flow_table *table)
 	uint64_t records = (uint64_t)table->group_records * table->n_groups;
 
 	if (capacity >= BYTES_PROMISED_FROM) {
-		uint64_t other = OTHER_BYTES + fragments_bytes(fragments_for(capacity));
+		uint64_t other = OTHER_BYTES + fragments_bytes(fragments_for(capacity)) +
+				 tcp_memory_bytes(capacity);
 		uint64_t left = BYTES_A_FLOW * (uint64_t)capacity - other -
 				records * sizeof(struct flow_record);
 		uint64_t paid = left / sizeof(struct flow_line) / table->n_groups;

@@ -17,13 +17,16 @@
  * and both windows are known (a flow met in mid-conversation learns them from the first packet each
  * way, with the most lenient scale).
  *
- * A segment outside the window never moves the connection towards its end (no blind FIN or RST), and
- * the caller counts it. Unless the check is strict, data that runs ahead of what was seen (a capture
- * that lost packets) moves the window along; strict leaves the window alone, since such segments are
- * dropped.
+ * What one end says alone moves nothing that matters, since anybody may forge it:
+ * - A segment outside the window moves nothing at all. Data that runs ahead of what was seen (a
+ *   capture that lost packets) moves the window when the other end acknowledges it, and a SYN on ports
+ *   in use begins a new conversation when it is answered: flow/tcp_memory.h.
+ * - A RST counts at the exact next number only (RFC 5961 section 3.2). If both ends go on in order
+ *   after it, the connection is open again.
+ * - Where the window was forgotten, a FIN or RST counts when the other end has acknowledged its number;
+ *   a RST also when it has the exact number of an end that has said nothing since.
  *
- * Nothing of a record that is in TIME_WAIT or RESET changes any more: segments are judged, and only a
- * SYN without ACK can call for a fresh record.
+ * In TIME_WAIT nothing changes any more: segments are judged, and only a SYN calls for a fresh record.
  *
  * Pure: writes only the record given. Line 2 of the record must be at hand.
  */
@@ -36,19 +39,21 @@
 enum tcp_verdict {
 	TCP_IN_WINDOW,
 	TCP_ODD,    /* outside the window; counted, dropped when strict */
+	TCP_PASSED, /* outside the window; counted, but let pass: its receiver has to answer it */
 	TCP_REOPEN, /* a SYN that begins a new conversation on the key of a closed one: the caller
 		     * ends the old record and calls flow_tcp_first() on a fresh one */
+	TCP_ANEW,   /* of tcp_memory_track() alone */
 };
 
 /* The first segment of a record (state FLOW_FREE, initiator = from): sets state and window. */
 void flow_tcp_first(struct flow_record *record, unsigned from, const struct tcp_segment *segment);
 
 /*
- * Every further segment. On TCP_REOPEN the record is unchanged. `strict` as above. tcp_flags are
+ * Every further segment. With TCP_ODD, TCP_PASSED and TCP_REOPEN the record is unchanged. tcp_flags are
  * or-ed in by the caller, in any case.
  */
 enum tcp_verdict flow_tcp_track(
-	struct flow_record *record, unsigned from, const struct tcp_segment *segment, bool strict);
+	struct flow_record *record, unsigned from, const struct tcp_segment *segment);
 
 /*
  * Lets the window be learned anew from the next segment each way: after a segment in the window of which
@@ -56,3 +61,13 @@ enum tcp_verdict flow_tcp_track(
  * hardware. Nothing during the handshake.
  */
 void flow_tcp_forget_window(struct flow_record *record);
+
+/*
+ * An open connection of which a FIN or RST was seen that is not proven yet. It ends early if it falls
+ * silent; with a RST, as `rst`.
+ */
+static inline bool flow_tcp_is_doubted(const struct flow_record *record)
+{
+	return record->state == FLOW_ESTABLISHED && record->tcp_note != 0;
+}
+bool flow_tcp_has_unproven_rst(const struct flow_record *record);

@@ -22,6 +22,7 @@ void flow_tcp_first(struct flow_record *record, unsigned from, const struct tcp_
 	uint8_t flags = segment->flags;
 
 	record->state = FLOW_PICKED_UP;
+	record->tcp_note = 0;
 	if ((flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN) {
 		begin_with_syn(record, from, segment);
 		record->state = FLOW_SYN_SENT;
@@ -37,7 +38,7 @@ void flow_tcp_first(struct flow_record *record, unsigned from, const struct tcp_
 	if (!(flags & TCP_ACK) || flags & TCP_RST)
 		record->window_known = 0; /* neither anchors the other end */
 	if (flags & TCP_RST)
-		record->state = FLOW_RESET;
+		tcp_reset(record, from);
 	else
 		tcp_close_by(record, from, segment, 0);
 }
@@ -73,7 +74,10 @@ static void met_in_the_middle(struct flow_record *record, unsigned from, unsigne
 	tcp_close_by(record, from, segment, 0);
 }
 
-/* The initiator speaks again before an answer was seen. */
+/*
+ * The initiator speaks again before an answer was seen. A RST of another number answers what the other
+ * end has said of an earlier conversation (RFC 9293 section 3.5.1), and has to arrive there.
+ */
 static enum tcp_verdict initiator_in_syn_sent(
 	struct flow_record *record, unsigned from, const struct tcp_segment *segment)
 {
@@ -81,18 +85,14 @@ static enum tcp_verdict initiator_in_syn_sent(
 	uint8_t flags = segment->flags;
 
 	if (flags & TCP_RST) {
-		if (!tcp_between(segment->seq, after_syn - 1, record->tcp_end[from]))
-			return TCP_ODD;
-		record->state = FLOW_RESET;
+		if (segment->seq != after_syn && segment->seq != record->tcp_end[from])
+			return TCP_PASSED;
+		tcp_reset(record, from);
 		return TCP_IN_WINDOW;
 	}
 	if ((flags & (TCP_SYN | TCP_ACK)) == TCP_SYN) {
-		/* a new attempt, or the same again: fast open data may be left out or come later */
-		if (segment->seq + 1 != after_syn)
-			begin_with_syn(record, from, segment);
-		else
-			record->tcp_end[from] =
-				tcp_later(record->tcp_end[from], tcp_segment_end(segment));
+		/* the same again: fast open data may be left out or come later */
+		record->tcp_end[from] = tcp_later(record->tcp_end[from], tcp_segment_end(segment));
 		return TCP_IN_WINDOW;
 	}
 	uint32_t first = segment->seq + !!(flags & TCP_SYN);
@@ -103,19 +103,21 @@ static enum tcp_verdict initiator_in_syn_sent(
 	return TCP_IN_WINDOW;
 }
 
-/* The first words of the responder (RFC 9293 section 3.10.7.3). */
+/*
+ * The first words of the responder (RFC 9293 section 3.10.7.3). What acknowledges something else is of an
+ * earlier conversation that it has not ended; the initiator answers with the RST that ends it.
+ */
 static enum tcp_verdict responder_in_syn_sent(
 	struct flow_record *record, unsigned from, const struct tcp_segment *segment)
 {
 	unsigned to = !from;
 	uint8_t flags = segment->flags;
-	bool acks = (flags & TCP_ACK) &&
-		    tcp_between(segment->ack, record->tcp_max_end[to], record->tcp_end[to]);
 
-	if (!acks && (flags & (TCP_SYN | TCP_ACK | TCP_RST)) != TCP_SYN)
-		return TCP_ODD;
+	if (!(flags & TCP_ACK) ||
+		!tcp_between(segment->ack, record->tcp_max_end[to], record->tcp_end[to]))
+		return (flags & (TCP_ACK | TCP_RST)) == TCP_ACK ? TCP_PASSED : TCP_ODD;
 	if (flags & TCP_RST) {
-		record->state = FLOW_RESET;
+		tcp_reset(record, from);
 	} else if (flags & TCP_SYN) {
 		tcp_answer_syn(record, from, segment);
 	} else {
@@ -132,31 +134,22 @@ enum tcp_verdict tcp_track_syn_sent(
 	return responder_in_syn_sent(record, from, segment);
 }
 
-/*
- * A SYN without ACK where one side was met in the middle. It is the one that the segments seen
- * answered, only late, or else what was seen was the tail of an earlier conversation.
- */
-enum tcp_verdict tcp_track_late_syn(
-	struct flow_record *record, unsigned from, const struct tcp_segment *segment)
+bool tcp_take_late_syn(struct flow_record *record, unsigned from, const struct tcp_segment *segment)
 {
 	unsigned to = !from;
 	uint32_t end = tcp_segment_end(segment);
 
-	if (tcp_is_known(record, to) && !tcp_is_known(record, from) &&
-		tcp_between(record->tcp_end[from], segment->seq + 1, end)) {
-		tcp_learn_scale(record, from, segment);
-		record->end[from].tcp_window = tcp_offered_units(record, from, segment);
-		record->tcp_end[from] = end;
-		record->tcp_max_end[to] = record->tcp_end[to] + segment->window;
-		record->window_known = 3;
-		record->state = FLOW_ESTABLISHED;
-		return TCP_IN_WINDOW;
-	}
-	if (tcp_is_known(record, from) &&
-		tcp_between(segment->seq, record->tcp_end[from] - TCP_ACK_LAG,
-			record->tcp_end[from] - 1))
-		return TCP_IN_WINDOW; /* most likely the SYN of this one, retransmitted */
-	begin_with_syn(record, from, segment);
-	record->state = from == record->initiator ? FLOW_SYN_SENT : FLOW_PICKED_UP;
-	return TCP_IN_WINDOW;
+	if (!tcp_is_known(record, to) || tcp_is_known(record, from) ||
+		!tcp_between(record->tcp_end[from], segment->seq + 1, end))
+		return false;
+	tcp_learn_scale(record, from, segment);
+	record->end[from].tcp_window = tcp_offered_units(record, from, segment);
+	record->tcp_end[from] = end;
+	record->tcp_max_end[to] = record->tcp_end[to] + segment->window;
+	record->window_known = 3;
+	record->state = FLOW_ESTABLISHED;
+	/* who sent the SYN began; but a network card may have a rule that knows it otherwise */
+	if (record->offload == 0)
+		record->initiator = from & 1;
+	return true;
 }

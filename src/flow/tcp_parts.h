@@ -4,7 +4,7 @@
 /*
  * What the files of the TCP observer share: tcp_window.c (the check, and how a segment moves the
  * window), tcp_open.c (first segments, handshake, pick-up) and tcp.c (all further segments, with the
- * common case in front). Not for others: flow/tcp.h is.
+ * common case in front); tcp_memory.c is for what waits for an answer. Not for others: flow/tcp.h is.
  *
  * window_known says of an end that a segment of its own with an ACK has been seen: its window counts,
  * and the other end's limit (max_end) is known by it. Before the handshake's answer nothing is: in
@@ -22,6 +22,18 @@
 #define TCP_WINDOW_UNKNOWN ((uint32_t)UINT16_MAX << 14)
 /* A gap in the capture up to this length is followed. */
 #define TCP_RESYNC_MAX (1 << 26)
+
+/*
+ * The record's notes (tcp_note). Of an open connection whose window was forgotten: the FIN or RST that an
+ * end has sent, with tcp_end of that end as its number, waits for the other end's acknowledgement. In
+ * FIN_0 and FIN_1 the first of these bits says that the FIN is acknowledged. In RESET: which end has
+ * sent the RST, whether it went on all the same, and which ends had finished before.
+ */
+#define TCP_NOTE_FIN(end) (1u << (end))
+#define TCP_NOTE_RST(end) (4u << (end))
+#define TCP_NOTE_FINS 3u
+#define TCP_NOTE_RST_BY_1 4u
+#define TCP_NOTE_WENT_ON 8u
 
 /* How far `a` is beyond `b`, modulo 2^32. */
 static inline int32_t tcp_beyond(uint32_t a, uint32_t b)
@@ -71,10 +83,16 @@ struct tcp_misfit {
 	int32_t ack_old;
 };
 
+static inline bool tcp_is_odd(struct tcp_misfit misfit)
+{
+	return misfit.seq_ahead > 0 || misfit.seq_old > 0 || misfit.ack_ahead > 0 ||
+	       misfit.ack_old > 0;
+}
+
 /* The check of tcp.h, with those sides left out that nothing is known of. */
 struct tcp_misfit tcp_judge(
 	const struct flow_record *record, unsigned from, const struct tcp_segment *segment);
-/* A segment with an ACK, in the window or followed across a gap, moves the window. */
+/* A segment with an ACK, in the window, moves the window. */
 void tcp_move_window(struct flow_record *record, unsigned from, const struct tcp_segment *segment);
 /*
  * The scale option of a SYN. Both ends must have it, or neither scales (RFC 7323 section 2.2): a SYN
@@ -87,18 +105,38 @@ uint16_t tcp_offered_units(
 
 /* Nothing follows a FIN: its end of the sequence numbers stands. */
 bool tcp_has_finished(const struct flow_record *record, unsigned end);
+/* A FIN or RST of this end waits for its proof. */
+bool tcp_is_awaited(const struct flow_record *record, unsigned end);
 /*
  * Moves towards the close: a FIN of this end, or an ACK of the other's. `to_end` is tcp_end of the
  * other end as it was before this segment: when that has finished, the number that acknowledges it.
  */
 void tcp_close_by(struct flow_record *record, unsigned from, const struct tcp_segment *segment,
 	uint32_t to_end);
+/* The end that this segment acknowledges had sent a FIN, which is believed now, and acknowledged or not. */
+void tcp_finish(struct flow_record *record, unsigned end, bool acknowledged);
+/* A RST of this end counts. */
+void tcp_reset(struct flow_record *record, unsigned from);
+/* After a RST both ends went on: the state is what it was before. */
+void tcp_unreset(struct flow_record *record);
+
+/*
+ * Both ends' segments agree on where they are, beyond what the record knows: it follows. `said` is what
+ * end `by` said first, `end` the number behind it.
+ */
+bool tcp_agree(const struct flow_record *record, unsigned by, const struct tcp_segment *said,
+	uint32_t end, const struct tcp_segment *answer);
+void tcp_follow(struct flow_record *record, unsigned by, const struct tcp_segment *said,
+	uint32_t end, const struct tcp_segment *answer);
+/* Whether a segment that runs ahead may move the window along at all, once both ends agree. */
+bool tcp_may_follow(const struct flow_record *record, unsigned from,
+	const struct tcp_segment *segment, struct tcp_misfit misfit);
 
 /* The responder's SYN, with or without ACK: both ends' windows as RFC 9293 section 3.5 has them. */
 void tcp_answer_syn(struct flow_record *record, unsigned from, const struct tcp_segment *segment);
-/* Any segment in SYN_SENT. */
+/* Any segment in SYN_SENT but a SYN without ACK that is not the initiator's own. */
 enum tcp_verdict tcp_track_syn_sent(
 	struct flow_record *record, unsigned from, const struct tcp_segment *segment);
-/* A SYN without ACK in PICKED_UP. */
-enum tcp_verdict tcp_track_late_syn(
+/* A SYN without ACK in PICKED_UP: was it the one that the segments seen have answered, only late? */
+bool tcp_take_late_syn(
 	struct flow_record *record, unsigned from, const struct tcp_segment *segment);

@@ -17,7 +17,7 @@ static const struct {
 	[FLOW_TIMEOUT_UDP_OPEN] = {"udp-open", 180},
 	[FLOW_TIMEOUT_SCTP_NEW] = {"sctp-new", 30},
 	[FLOW_TIMEOUT_SCTP_OPEN] = {"sctp-open", 900},
-	[FLOW_TIMEOUT_ICMP] = {"icmp", 30},
+	[FLOW_TIMEOUT_ICMP] = {"icmp", 60},
 	[FLOW_TIMEOUT_OTHER_NEW] = {"other-new", 30},
 	[FLOW_TIMEOUT_OTHER_OPEN] = {"other-open", 600},
 };

@@ -2,9 +2,12 @@
 #include "main/dpdk.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -16,6 +19,9 @@
 
 /* EAL tries no more names for its socket. */
 #define TELEMETRY_MAX 20
+
+/* EAL is there once in a process. */
+static bool started;
 
 /* The processors that we may use, as EAL writes a set: "(0,1,5)". */
 static void allowed_processors(char *text, size_t size)
@@ -48,6 +54,87 @@ static unsigned long free_hugepages(void)
 	if (meminfo != NULL)
 		(void)fclose(meminfo);
 	return pages * kilobytes / 1024;
+}
+
+/* What EAL prints to standard error while it starts: some of it goes there past its log. */
+struct said {
+	int fd, before; /* -1: it is not kept */
+	char text[4096];
+};
+
+static void said_begin(struct said *said)
+{
+	said->text[0] = '\0';
+	said->fd = memfd_create("said", MFD_CLOEXEC);
+	said->before = said->fd < 0 ? -1 : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (said->before >= 0)
+		(void)dup2(said->fd, STDERR_FILENO);
+}
+
+static void said_end(struct said *said)
+{
+	fflush(stderr);
+	if (said->before >= 0) {
+		ssize_t n = pread(said->fd, said->text, sizeof(said->text) - 1, 0);
+
+		said->text[n > 0 ? n : 0] = '\0';
+		(void)dup2(said->before, STDERR_FILENO);
+		close(said->before);
+	}
+	if (said->fd >= 0)
+		close(said->fd);
+}
+
+/* Of what EAL said while it did not start: the first thing that went wrong. "": nothing. */
+static const char *said_cause(struct said *said)
+{
+	static const char fatal[] = "FATAL: ", prefix[] = "EAL: ";
+	const char *last = "";
+	char *rest = NULL;
+
+	for (char *line = strtok_r(said->text, "\n", &rest); line != NULL;
+		line = strtok_r(NULL, "\n", &rest)) {
+		if (strncmp(line, prefix, strlen(prefix)) == 0)
+			line += strlen(prefix);
+		if (strncmp(line, fatal, strlen(fatal)) != 0 && *line != '\0')
+			return line;
+		/* the step that failed, twice */
+		last = *line == '\0' ? last : line + strlen(fatal);
+	}
+	return last;
+}
+
+static void said_tell(struct said *said)
+{
+	char *rest = NULL;
+
+	for (char *line = strtok_r(said->text, "\n", &rest); line != NULL;
+		line = strtok_r(NULL, "\n", &rest))
+		fprintf(stderr, "millrace: DPDK: %s\n", line);
+}
+
+static int start_eal(int n, const char **argv, struct error *error)
+{
+	struct said said;
+
+	/* a limit of files' sizes is an error like others; what it would kill has files of its own to remove */
+	(void)signal(SIGXFSZ, SIG_IGN);
+	said_begin(&said);
+	/* EAL only moves the pointers about */
+	int ret = rte_eal_init(n, (char **)(uintptr_t)argv),
+	    code = rte_errno != 0 ? rte_errno : EIO;
+
+	said_end(&said);
+	if (ret >= 0) {
+		said_tell(&said);
+		started = true;
+		return 0;
+	}
+	const char *cause = said_cause(&said);
+
+	return error_set(error, -code, "DPDK does not start: %s%s%s%s",
+		*cause != '\0' ? cause : strerror(code), *cause != '\0' ? " (" : "",
+		*cause != '\0' ? strerror(code) : "", *cause != '\0' ? ")" : "");
 }
 
 int dpdk_start_for(const struct dpdk_needs *needs, struct error *error)
@@ -88,10 +175,7 @@ int dpdk_start_for(const struct dpdk_needs *needs, struct error *error)
 		argv[n++] = needs->pci[i];
 	}
 
-	/* EAL only moves the pointers about */
-	if (rte_eal_init(n, (char **)(uintptr_t)argv) < 0)
-		return error_set(error, -rte_errno, "DPDK does not start: %s", strerror(rte_errno));
-	return 0;
+	return start_eal(n, argv, error);
 }
 
 int dpdk_start(unsigned megabytes, struct error *error)
@@ -146,5 +230,8 @@ int dpdk_telemetry_socket(char *path, size_t size)
 
 void dpdk_stop(void)
 {
-	rte_eal_cleanup();
+	/* of what never started EAL would print that it cannot take it down */
+	if (started)
+		rte_eal_cleanup();
+	started = false;
 }

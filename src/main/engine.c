@@ -48,14 +48,20 @@ static void hand_over(void *context, unsigned shard, struct rte_mbuf **packets, 
 	inbox_worker_feed(&engine->workers[shard], packets, n);
 }
 
+void engine_stamp(struct rte_mbuf *packet, uint64_t came_us, uint64_t stamp_us)
+{
+	packet_meta(packet)->came_us = came_us;
+	packet_set_stamp_us(packet, stamp_us);
+}
+
 static int create_pools(struct engine *engine, struct error *error)
 {
 	/* what can be on its way at once, so that an allocation waits for nothing but walking */
 	unsigned notes =
 		engine->config.n_workers * (INBOX_SIZE + WORKER_BURST + TRIAGE_BURST + POOL_CACHE) +
 		POOL_CACHE;
-	unsigned frames =
-		notes + TRIAGE_BURST + (engine->config.tie_fragments ? ENGINE_MAX_HELD : 0);
+	unsigned frames = notes + TRIAGE_BURST + ENGINE_MAX_WAITING +
+			  (engine->config.tie_fragments ? ENGINE_MAX_HELD : 0);
 
 	engine->frames = frame_pool_create("frames", frames, PACKET_META_SIZE);
 	engine->notes = frame_pool_create("notes", notes, PACKET_META_SIZE);
@@ -70,10 +76,15 @@ static int create_triage(struct engine *engine, struct error *error)
 	uint32_t max_datagrams =
 		engine->config.tie_fragments ? fragments_for(engine->config.flows) : 0;
 	const struct triage_config config = {
-		.extract = {.secret = &engine->secret, .zone_vlan = engine->config.zone_vlan},
+		.extract = {.secret = &engine->secret,
+			.zone_vlan = engine->config.zone_vlan,
+			.wire_is_link = true},
 		.steer = {.n_shards = engine->config.n_workers},
 		.max_datagrams = max_datagrams,
 		.max_held = ENGINE_MAX_HELD,
+		.max_held_datagram = ENGINE_MAX_HELD,
+		.max_wait_us = FRAGMENTS_LIFETIME_US,
+		.tcp_strict = engine->config.tcp_strict,
 		.pool = engine->notes,
 		.hand_over = hand_over,
 		.context = engine,
@@ -94,6 +105,7 @@ static int start_worker(struct engine *engine, unsigned number, struct error *er
 		.timeouts = engine->config.timeouts,
 		.active_s = engine->config.active_s,
 		.tcp_strict = engine->config.tcp_strict,
+		.stamped = true,
 		.worker = (uint8_t)number,
 		.mapping = engine->config.mapping,
 		.sink = export_reports,
@@ -169,9 +181,24 @@ int engine_begin(struct engine *engine, uint64_t origin_us, uint32_t run, struct
 	return 0;
 }
 
+void engine_set_link(struct rte_mbuf *frame, enum link_type link)
+{
+	packet_meta(frame)->wire = (uint8_t)link;
+}
+
+/* Link types rarely change from one packet to the next. */
 void engine_packets(struct engine *engine, uint64_t now_us, struct rte_mbuf **packets, unsigned n)
 {
-	triage_burst(engine->triage, (struct triage_from){0}, now_us, packets, n);
+	for (unsigned done = 0; done < n;) {
+		struct triage_from from = {
+			.wire = packet_meta(packets[done])->wire, .stamped = true};
+		unsigned alike = 1;
+
+		while (done + alike < n && packet_meta(packets[done + alike])->wire == from.wire)
+			alike++;
+		triage_burst(engine->triage, from, now_us, packets + done, alike);
+		done += alike;
+	}
 }
 
 void engine_flush(struct engine *engine)
@@ -194,11 +221,13 @@ int engine_end(struct engine *engine, uint64_t now_us, struct error *error)
 void engine_counters(const struct engine *engine, struct engine_counters *counters)
 {
 	*counters = (struct engine_counters){.held = triage_held(engine->triage)};
-	path_counters_add(&counters->path, triage_counters(engine->triage));
+	for (unsigned link = 0; link < LINK_N_TYPES; link++)
+		path_counters_add(&counters->path, &triage_counters(engine->triage)[link]);
 	for (unsigned i = 0; i < engine->n_started; i++) {
 		const struct worker *worker = &engine->workers[i].worker;
 
-		path_counters_add(&counters->path, &worker->counters[0]);
+		for (unsigned link = 0; link < LINK_N_TYPES; link++)
+			path_counters_add(&counters->path, &worker->counters[link]);
 		flow_counters_add(&counters->flow, &worker->shard->counters);
 	}
 }

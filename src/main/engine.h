@@ -23,6 +23,8 @@
 /* Buffers of packets that may wait for the first fragment of their datagram. */
 #define ENGINE_MAX_HELD 65536
 #define ENGINE_MAX_WORKERS 16
+/* Packets that the caller may have of the engine's pool while it waits for more of them. */
+#define ENGINE_MAX_WAITING 64
 
 struct engine_config {
 	unsigned n_workers;
@@ -56,7 +58,16 @@ struct rte_mempool *engine_pool(const struct engine *engine);
 /* A run begins whose clock 0 is `origin_us` of Unix time. `run` names it in the reports. */
 int engine_begin(struct engine *engine, uint64_t origin_us, uint32_t run, struct error *error);
 
-/* Packets that arrived at `now_us` of the run's clock; at most 64, all become the engine's. */
+/*
+ * Says what a frame begins with; each frame has to be told. A flow's wire is its link type: what two kinds
+ * of link carried is two flows.
+ */
+void engine_set_link(struct rte_mbuf *frame, enum link_type link);
+
+/* Sets when a packet came by the run's clock, now or before, and its own time stamp, which records tell. */
+void engine_stamp(struct rte_mbuf *packet, uint64_t came_us, uint64_t stamp_us);
+
+/* Stamped packets, the clock of the run being `now_us`; at most 64, all become the engine's. */
 void engine_packets(struct engine *engine, uint64_t now_us, struct rte_mbuf **packets, unsigned n);
 
 /* Lets the workers have what triage has gathered for them. */

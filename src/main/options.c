@@ -73,14 +73,22 @@ int option_number(const char *where, const char *value, const char *number, uint
 int option_word(const char *where, const char *value, const char *const *words, unsigned n,
 	unsigned *which, struct error *error)
 {
-	char wanted[64];
+	char wanted[96];
+	size_t length = 0;
 
 	for (*which = 0; *which < n; (*which)++)
 		if (strcmp(value, words[*which]) == 0)
 			return 0;
-	snprintf(wanted, sizeof(wanted),
-		n == 1 ? "only \"%s\" is known" : "\"%s\" or \"%s\" is needed", words[0],
-		words[n - 1]);
+	if (n == 1) {
+		snprintf(wanted, sizeof(wanted), "only \"%s\" is known", words[0]);
+		return option_bad_value(where, value, wanted, error);
+	}
+	for (unsigned i = 0; i < n && length < sizeof(wanted); i++) {
+		const char *after = i + 1 == n ? " is needed" : i + 2 == n ? " or " : ", ";
+
+		length += (size_t)snprintf(
+			wanted + length, sizeof(wanted) - length, "\"%s\"%s", words[i], after);
+	}
 	return option_bad_value(where, value, wanted, error);
 }
 

@@ -227,12 +227,14 @@ static int start_child(struct probe *probe, unsigned first)
 	if (pipe(ends) < 0)
 		return -errno;
 	fflush(NULL);
+	const pid_t parent = getpid();
+
 	probe->child = fork();
 	if (probe->child == 0) {
 		close(ends[0]);
 		/* what drivers print is not part of the answer */
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-		_exit(probe_child(&probe->options, ends[1], probe->begin_us, first));
+		_exit(probe_child(&probe->options, parent, ends[1], probe->begin_us, first));
 	}
 	close(ends[1]);
 	probe->pipe = ends[0];

@@ -257,7 +257,8 @@ static void ask_to_stop(int number)
 	atomic_store_explicit(&stop_asked, true, memory_order_release);
 }
 
-static void take_signals(void)
+/* False: the parent is gone already. */
+static bool take_signals(pid_t parent)
 {
 	const struct sigaction stop = {.sa_handler = ask_to_stop, .sa_flags = SA_RESTART};
 
@@ -265,16 +266,20 @@ static void take_signals(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGINT, SIG_IGN);
 	sigaction(SIGTERM, &stop, NULL);
+	/* it may have gone before the line above was heard */
+	return getppid() == parent;
 }
 
-int probe_child(const struct probe_options *options, int pipe, uint64_t begin_us, unsigned first)
+int probe_child(const struct probe_options *options, pid_t parent, int pipe, uint64_t begin_us,
+	unsigned first)
 {
 	struct child child = {
 		.options = options, .pipe = pipe, .begin_us = begin_us, .stop = &stop_asked};
 	struct error error;
 	int ret;
 
-	take_signals();
+	if (!take_signals(parent))
+		return EXIT_FAILURE;
 	probe_tell_step(&child, "opening the device", 0, 0);
 	ret = start_dpdk(&error, options);
 	if (ret == 0)

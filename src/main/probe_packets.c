@@ -17,7 +17,6 @@
 #define INDEX (2 * FLOWS)
 /* Of what is sent: some of each kind, with and without a tag. */
 #define SENT_FLOWS 256
-#define SENT_FRAME 128
 /* Listening is over when so many packets in a row brought nothing new. */
 #define ENOUGH 20000
 #define ENOUGH_US 50000

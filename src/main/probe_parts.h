@@ -21,9 +21,10 @@
 
 /*
  * The child's life, since `begin_us` of the whole probe; `first` is the cell to begin with. Returns the exit code.
- * SIGTERM ends it, with nothing left behind.
+ * SIGTERM ends it, with nothing left behind. `parent` is who forked it: without that one it ends at once.
  */
-int probe_child(const struct probe_options *options, int pipe, uint64_t begin_us, unsigned first);
+int probe_child(const struct probe_options *options, pid_t parent, int pipe, uint64_t begin_us,
+	unsigned first);
 
 /* probe_json.c: parts of the report. */
 json_t *probe_json_cell(const struct form *form, const struct cell *cell);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "main/replay.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "main/replay_total.h"
 #include "traffic/capture.h"
 #include "traffic/frame.h"
+#include "traffic/timeline.h"
 
 #define EXIT_MISUSED 2
 
@@ -22,6 +24,9 @@
 #define DPDK_MEGABYTES 96
 
 #define BURST 64
+
+static_assert(
+	TIMELINE_WAIT <= ENGINE_MAX_WAITING, "frames that wait for their time are the engine's");
 
 /* Tries for a packet buffer; the workers give them back, unless they are stuck for about a minute. */
 #define BUFFER_TRIES 250000
@@ -34,14 +39,15 @@ struct replay {
 	bool failed;
 };
 
-/* The capture being read. */
+/* The capture being read, or with --continue all of them, one after the other. */
 struct reading {
 	struct replay *replay;
-	uint32_t number;
-	bool begun;	    /* within a run */
-	uint64_t origin_us; /* Unix time of the run's clock 0 */
-	uint64_t now_us;    /* clock of the run */
-	unsigned n;	    /* packets of the burst that is being filled; all came at now_us */
+	uint32_t run; /* the number of the first capture, which names the records */
+	bool begun;   /* within a run */
+	struct timeline timeline;
+	uint64_t begun_us; /* the timeline's clock when the run began */
+	uint64_t now_us;   /* clock of the run */
+	unsigned n;	   /* packets of the burst that is being filled; all came at now_us */
 	struct rte_mbuf *burst[BURST];
 };
 
@@ -87,13 +93,13 @@ static int end_run(struct reading *reading, uint64_t now_us, struct error *error
 }
 
 /*
- * Sets the clock to a packet's time. It never runs back, and lasts whatever the capture says: a silence
- * longer than any timeout ends the run by idleness and begins another, and so does, by shutdown, a run
- * that could outlast the clock.
+ * Sets the clock of the run to the timeline's. It lasts whatever the capture says: a silence longer than any timeout
+ * ends the run by idleness and begins another, and so does, by shutdown, a run that could outlast the clock.
  */
-static int set_clock(struct reading *reading, uint64_t time_us, struct error *error)
+static int set_clock(
+	struct reading *reading, const struct timeline_packet *packet, struct error *error)
 {
-	uint64_t now_us = time_us < reading->origin_us ? 0 : time_us - reading->origin_us;
+	uint64_t now_us = packet->now_us - reading->begun_us;
 	int ret = 0;
 
 	if (reading->begun && now_us > reading->now_us + CLOCK_GAP_US)
@@ -104,9 +110,9 @@ static int set_clock(struct reading *reading, uint64_t time_us, struct error *er
 		return ret;
 	if (!reading->begun) {
 		reading->begun = true;
-		reading->origin_us = time_us;
+		reading->begun_us = packet->now_us;
 		reading->now_us = 0;
-		return engine_begin(reading->replay->engine, time_us, reading->number, error);
+		return engine_begin(reading->replay->engine, packet->stamp_us, reading->run, error);
 	}
 	if (now_us > reading->now_us) {
 		hand_in(reading);
@@ -115,21 +121,42 @@ static int set_clock(struct reading *reading, uint64_t time_us, struct error *er
 	return 0;
 }
 
+/* Hands in what the timeline has the time of. After an error it goes no way. */
+static int take_timed(struct reading *reading, struct error *error)
+{
+	struct timeline_packet next;
+	int ret = 0;
+
+	while (timeline_next(&reading->timeline, &next)) {
+		if (ret == 0)
+			ret = set_clock(reading, &next, error);
+		if (ret < 0) {
+			rte_pktmbuf_free(next.packet);
+			continue;
+		}
+		engine_stamp(next.packet,
+			next.came_us > reading->begun_us ? next.came_us - reading->begun_us : 0,
+			next.stamp_us);
+		reading->burst[reading->n++] = next.packet;
+		if (reading->n == BURST)
+			hand_in(reading);
+	}
+	return ret;
+}
+
 static int add_packet(
 	struct reading *reading, const struct capture_packet *packet, struct error *error)
 {
-	int ret = set_clock(reading, packet->time_us, error);
 	unsigned tries = 0;
 
-	if (ret < 0)
-		return ret;
 	for (;;) {
 		struct rte_mbuf *frame = frame_make(engine_pool(reading->replay->engine),
 			packet->bytes, packet->length, UINT16_MAX);
 
 		if (frame != NULL) {
-			reading->burst[reading->n++] = frame;
-			break;
+			engine_set_link(frame, packet->link);
+			timeline_add(&reading->timeline, frame, packet->time_us);
+			return take_timed(reading, error);
 		}
 		if (tries == BUFFER_TRIES)
 			return error_set(error, -ENOMEM, "no memory for another packet");
@@ -137,13 +164,11 @@ static int add_packet(
 		engine_flush(reading->replay->engine);
 		idle_wait(&tries);
 	}
-	if (reading->n == BURST)
-		hand_in(reading);
-	return 0;
 }
 
 /* Reads to the end, or to where the capture breaks: what came before counts. */
-static int read_packets(struct reading *reading, struct capture *capture, struct error *error)
+static int read_packets(
+	struct reading *reading, struct capture *capture, const char *path, struct error *error)
 {
 	struct capture_packet packet;
 	struct progress progress;
@@ -156,8 +181,8 @@ static int read_packets(struct reading *reading, struct capture *capture, struct
 		if (ret < 0)
 			break;
 		if (interrupted) {
-			ret = error_set(error, -EINTR, "%s: interrupted after %ju packets",
-				reading->replay->options.paths[reading->number], packets + 1);
+			ret = error_set(error, -EINTR, "%s: interrupted after %ju packets", path,
+				packets + 1);
 			break;
 		}
 		if (++packets % 1024 == 0)
@@ -167,21 +192,33 @@ static int read_packets(struct reading *reading, struct capture *capture, struct
 	return ret;
 }
 
-static void replay_capture(struct replay *replay, uint32_t number)
+static void read_capture(struct reading *reading, const char *path)
 {
-	struct reading reading = {.replay = replay, .number = number};
 	struct capture *capture = NULL;
 	struct error error;
 
-	if (capture_open(&capture, replay->options.paths[number], &error) < 0) {
-		complain(replay, &error);
-		return;
-	}
-	if (read_packets(&reading, capture, &error) < 0)
-		complain(replay, &error);
-	if (end_run(&reading, reading.now_us, &error) < 0)
-		complain(replay, &error);
+	if (capture_open(&capture, path, &error) < 0 ||
+		read_packets(reading, capture, path, &error) < 0)
+		complain(reading->replay, &error);
 	capture_close(capture);
+}
+
+/* Reads `n` captures from `first` on as if they were one. Returns how many were begun. */
+static unsigned replay_captures(
+	struct replay *replay, uint32_t first, unsigned n, struct replay_total *part)
+{
+	struct reading reading = {.replay = replay, .run = first};
+	unsigned n_read = 0;
+	struct error error;
+
+	timeline_init(&reading.timeline);
+	while (n_read < n && !interrupted)
+		read_capture(&reading, replay->options.paths[first + n_read++]);
+	timeline_end(&reading.timeline);
+	if (take_timed(&reading, &error) < 0 || end_run(&reading, reading.now_us, &error) < 0)
+		complain(replay, &error);
+	replay_total_went_back(part, reading.timeline.n_back, reading.timeline.most_back_us);
+	return n_read;
 }
 
 static void replay_all(struct replay *replay)
@@ -190,16 +227,19 @@ static void replay_all(struct replay *replay)
 	struct replay_total part;
 	bool several = replay->options.n_paths > 1;
 	bool text = !replay->options.json;
+	unsigned at_once = replay->options.one_stream ? replay->options.n_paths : 1;
 	unsigned n_read = 0;
 	struct error error;
 
 	replay_total_start(&total);
-	for (uint32_t i = 0; i < replay->options.n_paths && !interrupted; i++) {
-		n_read++;
+	while (n_read < replay->options.n_paths && !interrupted) {
+		uint32_t i = n_read;
+
 		replay_total_resume(&part, &total);
-		replay_capture(replay, i);
+		n_read += replay_captures(replay, i, at_once, &part);
 		replay_total_count(&part, replay->engine);
-		if (several && text)
+		replay_total_went_back(&total, part.n_back, part.most_back_us);
+		if (several && text && at_once == 1)
 			replay_total_print(&part, replay->options.paths[i], 1);
 		replay_total_count(&total, replay->engine);
 	}
@@ -220,11 +260,13 @@ static void replay_all(struct replay *replay)
 static int create_exporter(struct replay *replay, struct error *error)
 {
 	const struct replay_options *options = &replay->options;
+	bool named = options->n_paths > 1 && !options->one_stream;
 	struct exporter_config config = {
 		.n_workers = options->engine.workers,
-		.names = options->n_paths > 1 ? (const char *const *)options->paths : NULL,
-		.n_names = options->n_paths,
+		.names = named ? (const char *const *)options->paths : NULL,
+		.n_names = named ? options->n_paths : 0,
 		.top = options->summary ? REPLAY_TOP_FLOWS : 0,
+		.wire_is_link = true,
 	};
 	int ret = export_output_open(&config.output, options->output, error);
 

@@ -13,6 +13,7 @@ enum replay_option {
 	OPTION_OUTPUT = ENGINE_OPTIONS_END,
 	OPTION_SUMMARY,
 	OPTION_JSON,
+	OPTION_CONTINUE,
 	OPTION_HELP,
 };
 
@@ -21,6 +22,7 @@ static const struct option long_options[] = {
 	{"output", required_argument, NULL, OPTION_OUTPUT},
 	{"summary", no_argument, NULL, OPTION_SUMMARY},
 	{"json", no_argument, NULL, OPTION_JSON},
+	{"continue", no_argument, NULL, OPTION_CONTINUE},
 	{"help", no_argument, NULL, OPTION_HELP},
 	{NULL, 0, NULL, 0},
 };
@@ -39,6 +41,9 @@ static int take_option(
 		return 0;
 	case OPTION_JSON:
 		options->json = true;
+		return 0;
+	case OPTION_CONTINUE:
+		options->one_stream = true;
 		return 0;
 	case OPTION_HELP:
 		return REPLAY_HELP;

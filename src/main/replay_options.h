@@ -23,6 +23,7 @@ struct replay_options {
 	const char *output; /* NULL or "-" = standard output */
 	bool summary;	    /* with the flows of most bytes */
 	bool json;	    /* the summary as JSON */
+	bool one_stream;    /* --continue: all captures are one */
 };
 
 /*

@@ -28,6 +28,13 @@ void replay_total_count(struct replay_total *total, const struct engine *engine)
 	total->end_ns = monotonic_ns();
 }
 
+void replay_total_went_back(struct replay_total *total, uint64_t n, uint64_t most_us)
+{
+	total->n_back += n;
+	if (most_us > total->most_back_us)
+		total->most_back_us = most_us;
+}
+
 /* `drops` is the caller's, DROP_N_REASONS long. */
 static struct replay_summary summarize(const struct replay_total *total, const char *name,
 	unsigned n_captures, struct summary_drop *drops)
@@ -52,6 +59,8 @@ static struct replay_summary summarize(const struct replay_total *total, const c
 		.fragments_untied = path->fragments_untied - path0->fragments_untied,
 		.icmp_untied = path->icmp_untied - path0->icmp_untied,
 		.tcp_odd = flow->tcp_odd - flow0->tcp_odd,
+		.time_back = total->n_back,
+		.time_back_most_us = total->most_back_us,
 		.seconds = (double)(total->end_ns - total->begin_ns) / 1e9,
 	};
 

@@ -11,6 +11,7 @@
 #include <rte_eal.h>
 
 #include "base/mapping.h"
+#include "base/privilege.h"
 #include "main/dpdk.h"
 #include "main/known_port.h"
 #include "main/run_parts.h"
@@ -23,9 +24,22 @@
 #define PORT_MEGABYTES 96
 #define BASE_MEGABYTES 160
 
+/*
+ * Reports that wait for their turn to be written: a second's, where every worker ends 65,536 flows in it; fewer where
+ * there are many workers, so that all of them together take no more than 50 MB.
+ */
+#define REPORTS_MOST 65536u
+#define REPORTS_ALL 262144u
+
+/* The place in the configuration of a port by its number. */
+static unsigned config_port(const struct run *run, unsigned number)
+{
+	return run->config.wires[run->topology.domain[number]].port[run->topology.place[number]];
+}
+
 static const struct run_port *port_of(const struct run *run, unsigned number)
 {
-	return &run->config.ports[run->config.wires[number / 2].port[number % 2]];
+	return &run->config.ports[config_port(run, number)];
 }
 
 static void tell_telemetry(struct run *run)
@@ -67,7 +81,7 @@ static int start_dpdk(struct run *run, struct error *error)
 static uint32_t places_of(const struct run *run, unsigned number)
 {
 	const struct run_config *config = &run->config;
-	unsigned port = config->wires[number / 2].port[number % 2];
+	unsigned port = config_port(run, number);
 
 	return run_config_offloads(config, port) ? config->offload.slots : 0;
 }
@@ -94,11 +108,15 @@ static int open_ports(struct run *run, struct error *error)
 		};
 
 		ret = port_open(&run->ports[i], &config, run_say, run, error);
-		if (ret == 0 && i % 2 == 1)
-			ret = port_check_wire(run->ports[i - 1], run->ports[i], error);
+		if (ret == 0 && run->topology.peer[i] < i)
+			ret = port_check_wire(
+				run->ports[run->topology.peer[i]], run->ports[i], error);
 		if (ret == 0 && config.offload_places != 0)
 			run->known[i] = known_port_load(run->ports[i], run_say, run);
 	}
+	if (ret == 0)
+		ret = port_check_loops(
+			run->ports, &run->topology, run->config.force, run_say, run, error);
 	return ret;
 }
 
@@ -125,7 +143,9 @@ static unsigned room_for_reports(void *context, unsigned worker)
 
 static int create_exporter(struct run *run, struct error *error)
 {
-	struct exporter_config config = {.n_workers = run->config.engine.workers};
+	const unsigned n_workers = run->config.engine.workers;
+	struct exporter_config config = {
+		.n_workers = n_workers, .mailbox = RTE_MIN(REPORTS_MOST, REPORTS_ALL / n_workers)};
 	int ret = 0;
 
 	if (run->config.output != NULL)
@@ -152,14 +172,12 @@ static struct plane_offload offload_of(const struct run *run)
 		.slots = config->offload.slots,
 		.rules = config->offload.rules,
 		.rules_per_s = config->offload.rules_per_s,
-		.verify_one_in = config->offload.verify_one_in,
 		.counters = config->offload.counters,
 		.restart = config->offload.restart,
 	};
 
 	for (unsigned i = 0; i < run_n_ports(run); i++) {
-		offload.off_port[i] =
-			!run_config_offloads(config, config->wires[i / 2].port[i % 2]);
+		offload.off_port[i] = !run_config_offloads(config, config_port(run, i));
 		offload.known[i] = run->known[i];
 	}
 	return offload;
@@ -169,15 +187,17 @@ static int create_plane(struct run *run, struct error *error)
 {
 	const struct engine_options *engine = &run->config.engine;
 	struct plane_config config = {
-		.n_wires = run->config.n_wires,
+		.topology = run->topology,
 		.n_workers = engine->workers,
 		.threads = run->config.threads,
+		.sharding = run->config.sharding,
 		.poll_always = run->config.poll_always,
 		.pin = run->config.pin,
 		.flows = engine->flows,
 		.tie_fragments = engine->fragments_follow,
 		.zone_vlan = engine->zone_vlan,
 		.tcp_strict = engine->tcp_strict,
+		.one_armed = run->config.one_armed,
 		.active_s = engine->active_s,
 		.timeouts = engine->timeouts,
 		.offload = offload_of(run),
@@ -208,6 +228,40 @@ static int create_control(struct run *run, struct error *error)
 	return ret;
 }
 
+/* Does a signal say that it shall end? */
+static bool is_to_stop(void *context)
+{
+	struct run *run = context;
+
+	run_take_signals(run, run->signals);
+	return run->stop;
+}
+
+/* Large tables take their time: who is told to end meanwhile does so. */
+static int take_memory(struct run *run, struct error *error)
+{
+	mapping_ask(is_to_stop, run);
+	int ret = create_plane(run, error);
+
+	if (ret == 0)
+		ret = control_serve(run->control, run->plane, error);
+	mapping_ask(NULL, NULL);
+	return ret == 0 && is_to_stop(run) ? -EINTR : ret;
+}
+
+/*
+ * Once the ports are open two kinds of them still need the right: af_xdp to close, as its program is found by number,
+ * and a tap that is moved to another namespace, where its MTU and what its queue drops are asked for.
+ */
+static void drop_rights(const struct run *run)
+{
+	for (unsigned i = 0; i < run_n_ports(run); i++)
+		if (strcmp(run->ports[i]->driver, "net_af_xdp") == 0 ||
+			strcmp(run->ports[i]->driver, "net_tap") == 0)
+			return;
+	privilege_drop_admin();
+}
+
 static int create_all(struct run *run, struct error *error)
 {
 	int ret = run_catch_signals(run, error);
@@ -222,13 +276,15 @@ static int create_all(struct run *run, struct error *error)
 	if (ret == 0)
 		ret = create_exporter(run, error);
 	if (ret == 0)
-		ret = create_plane(run, error);
+		ret = take_memory(run, error);
+	if (ret == 0)
+		drop_rights(run);
 	if (ret == 0)
 		ret = control_watch(run->control, run->signals, run_take_signals, run);
 	if (ret == 0)
 		ret = plane_start(run->plane, error);
 	if (ret == 0)
-		control_serve(run->control, run->plane);
+		plane_be_quick(run->plane);
 	return ret;
 }
 
@@ -255,8 +311,8 @@ static void run_engine(struct run *run)
 	struct error error = {.text = "it does not start"};
 
 	if (create_all(run, &error) < 0) {
-		run_say(run, error.text);
-		run->failed = true;
+		run_say(run, run->stop ? "it was told to end before it had started" : error.text);
+		run->failed = !run->stop;
 	} else {
 		run_loop(run);
 		run_finish(run);
@@ -277,8 +333,10 @@ int run_main(int argc, char **argv)
 	}
 	if (ret < 0)
 		fprintf(stderr, "millrace: %s\n", error.text);
-	else
+	else {
+		run.topology = topology_of_wires(run.config.n_wires);
 		run_engine(&run);
+	}
 	run_config_fini(&run.config);
 	if (ret == -EINVAL)
 		return EXIT_MISUSED;

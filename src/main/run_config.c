@@ -17,8 +17,10 @@ const struct option run_options[] = {
 	{"wire", required_argument, NULL, RUN_OPTION_WIRE},
 	ENGINE_OPTIONS,
 	{"threads", required_argument, NULL, RUN_OPTION_THREADS},
+	{"sharding", required_argument, NULL, RUN_OPTION_SHARDING},
 	{"poll", required_argument, NULL, RUN_OPTION_POLL},
 	{"pin", required_argument, NULL, RUN_OPTION_PIN},
+	{"one-armed", required_argument, NULL, RUN_OPTION_ONE_ARMED},
 	{"output", required_argument, NULL, RUN_OPTION_OUTPUT},
 	{"socket", required_argument, NULL, RUN_OPTION_SOCKET},
 	{"offload", required_argument, NULL, RUN_OPTION_OFFLOAD},
@@ -27,7 +29,6 @@ const struct option run_options[] = {
 	{"offload-slots", required_argument, NULL, RUN_OPTION_OFFLOAD_SLOTS},
 	{"offload-rules", required_argument, NULL, RUN_OPTION_OFFLOAD_RULES},
 	{"offload-rules-per-second", required_argument, NULL, RUN_OPTION_OFFLOAD_RULES_PER_SECOND},
-	{"offload-verify", required_argument, NULL, RUN_OPTION_OFFLOAD_VERIFY},
 	{"offload-counters", required_argument, NULL, RUN_OPTION_OFFLOAD_COUNTERS},
 	{"offload-restart", required_argument, NULL, RUN_OPTION_OFFLOAD_RESTART},
 	{"offload-except", required_argument, NULL, RUN_OPTION_OFFLOAD_EXCEPT},
@@ -44,8 +45,10 @@ const int run_settings[RUN_N_SETTINGS] = {
 	RUN_OPTION_TELEMETRY,
 	RUN_OPTION_FORCE,
 	RUN_OPTION_THREADS,
+	RUN_OPTION_SHARDING,
 	RUN_OPTION_POLL,
 	RUN_OPTION_PIN,
+	RUN_OPTION_ONE_ARMED,
 	ENGINE_OPTION_WORKERS,
 	ENGINE_OPTION_FLOWS,
 	ENGINE_OPTION_FRAGMENTS,
@@ -108,6 +111,9 @@ int run_config_set(struct run_config *config, int id, const char *where, const c
 {
 	static const char *const threads[] = {
 		[PLANE_RUN_TO_COMPLETION] = "run-to-completion", [PLANE_SPLIT] = "split"};
+	static const char *const sharding[] = {[PLANE_SHARDING_AUTO] = "auto",
+		[PLANE_SHARDING_RSS] = "rss",
+		[PLANE_SHARDING_SOFTWARE] = "software"};
 	static const char *const poll[] = {"adaptive", "always"};
 	unsigned which = 0;
 	int ret;
@@ -120,12 +126,18 @@ int run_config_set(struct run_config *config, int id, const char *where, const c
 		ret = option_word(where, value, threads, 2, &which, error);
 		config->threads = (enum plane_threads)which;
 		return ret;
+	case RUN_OPTION_SHARDING:
+		ret = option_word(where, value, sharding, 3, &which, error);
+		config->sharding = (enum plane_sharding)which;
+		return ret;
 	case RUN_OPTION_POLL:
 		ret = option_word(where, value, poll, 2, &which, error);
 		config->poll_always = which == 1;
 		return ret;
 	case RUN_OPTION_PIN:
 		return option_yes_no(where, value, &config->pin, error);
+	case RUN_OPTION_ONE_ARMED:
+		return option_yes_no(where, value, &config->one_armed, error);
 	case RUN_OPTION_FORCE:
 		return option_yes_no(where, value, &config->force, error);
 	case RUN_OPTION_TELEMETRY:

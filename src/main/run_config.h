@@ -40,8 +40,10 @@ struct run_config {
 	unsigned n_wires;
 	struct engine_options engine; /* workers, flows, timeouts, ... as replay has them */
 	enum plane_threads threads;
+	enum plane_sharding sharding;
 	bool poll_always;
 	bool pin;	/* default true */
+	bool one_armed; /* both ends of a flow may be on one side of a wire */
 	bool telemetry; /* with DPDK's telemetry socket */
 	bool force;	/* go on where a wire would cut this machine off */
 	struct run_offload offload;

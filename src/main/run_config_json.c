@@ -78,9 +78,6 @@ static json_t *offload(const struct run_config *config)
 	json_object_set_new(object, "slots", number(from->slots));
 	json_object_set_new(object, "rules", number(from->rules));
 	json_object_set_new(object, "rules-per-second", number(from->rules_per_s));
-	json_object_set_new(object, "verify",
-		from->verify_one_in == 1 ? json_string("always")
-					 : json_sprintf("sampled:%u", from->verify_one_in));
 	json_object_set_new(object, "counters", json_boolean(from->counters));
 	json_object_set_new(object, "restart", json_boolean(from->restart));
 	for (unsigned i = 0; i < from->n_except; i++)
@@ -91,6 +88,9 @@ static json_t *offload(const struct run_config *config)
 
 char *run_config_json(const struct run_config *config)
 {
+	static const char *const sharding[] = {[PLANE_SHARDING_AUTO] = "auto",
+		[PLANE_SHARDING_RSS] = "rss",
+		[PLANE_SHARDING_SOFTWARE] = "software"};
 	const struct engine_options *engine = &config->engine;
 	const struct {
 		const char *key;
@@ -100,8 +100,10 @@ char *run_config_json(const struct run_config *config)
 		{"wires", wires(config)},
 		{"workers", number(engine->workers)},
 		{"threads", text(config->threads == PLANE_SPLIT ? "split" : "run-to-completion")},
+		{"sharding", text(sharding[config->sharding])},
 		{"poll", text(config->poll_always ? "always" : "adaptive")},
 		{"pin", json_boolean(config->pin)},
+		{"one-armed", json_boolean(config->one_armed)},
 		{"flows", number(engine->flows)},
 		{"fragments", text(engine->fragments_follow ? "follow" : "separate")},
 		{"tcp", text(engine->tcp_strict ? "strict" : ENGINE_TCP_DEFAULT)},

@@ -11,7 +11,6 @@
 #define THRESHOLD_MAX 1000000000
 /* More than any card does. */
 #define RULES_PER_S_MAX 1000000000
-#define SAMPLED "sampled:"
 
 const char *run_offload_key(enum run_offload_key key)
 {
@@ -22,7 +21,6 @@ const char *run_offload_key(enum run_offload_key key)
 		[RUN_OFFLOAD_SLOTS_KEY] = "slots",
 		[RUN_OFFLOAD_RULES] = "rules",
 		[RUN_OFFLOAD_RULES_PER_SECOND] = "rules-per-second",
-		[RUN_OFFLOAD_VERIFY] = "verify",
 		[RUN_OFFLOAD_COUNTERS] = "counters",
 		[RUN_OFFLOAD_RESTART] = "restart",
 		[RUN_OFFLOAD_EXCEPT] = "except",
@@ -37,7 +35,6 @@ void run_offload_init(struct run_offload *offload)
 		.on = true,
 		.threshold = RUN_OFFLOAD_THRESHOLD,
 		.slots = RUN_OFFLOAD_SLOTS,
-		.verify_one_in = 1,
 		.counters = true,
 	};
 }
@@ -52,21 +49,6 @@ static int set_mode(
 	if (ret == 0)
 		offload->full = mode == 1;
 	return ret;
-}
-
-static int set_verify(
-	struct run_offload *offload, const char *where, const char *value, struct error *error)
-{
-	const size_t length = strlen(SAMPLED);
-
-	if (strcmp(value, "always") == 0) {
-		offload->verify_one_in = 1;
-		return 0;
-	}
-	if (strncmp(value, SAMPLED, length) != 0)
-		return option_bad_value(
-			where, value, "always, or sampled:N for one burst in N, is needed", error);
-	return option_range(where, value, value + length, 2, 65536, &offload->verify_one_in, error);
 }
 
 static bool good_name(const char *name)
@@ -129,8 +111,6 @@ int run_offload_set(struct run_offload *offload, enum run_offload_key key, const
 	case RUN_OFFLOAD_RULES_PER_SECOND:
 		return option_range(
 			where, value, value, 0, RULES_PER_S_MAX, &offload->rules_per_s, error);
-	case RUN_OFFLOAD_VERIFY:
-		return set_verify(offload, where, value, error);
 	case RUN_OFFLOAD_COUNTERS:
 		return option_yes_no(where, value, &offload->counters, error);
 	case RUN_OFFLOAD_RESTART:

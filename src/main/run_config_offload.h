@@ -24,7 +24,6 @@ struct run_offload {
 	uint32_t slots;	      /* a wire */
 	uint32_t rules;	      /* a port; 0: as many as it takes */
 	uint32_t rules_per_s; /* a port; 0: as many as it does */
-	uint32_t verify_one_in; /* 1: every marked packet */
 	bool counters;
 	bool restart;
 	/* ports that are left out, by name; they are looked for when the wires are known */
@@ -40,7 +39,6 @@ enum run_offload_key {
 	RUN_OFFLOAD_SLOTS_KEY,
 	RUN_OFFLOAD_RULES,
 	RUN_OFFLOAD_RULES_PER_SECOND,
-	RUN_OFFLOAD_VERIFY,
 	RUN_OFFLOAD_COUNTERS,
 	RUN_OFFLOAD_RESTART,
 	RUN_OFFLOAD_EXCEPT,

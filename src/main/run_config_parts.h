@@ -14,8 +14,10 @@
 /* After those of the engine. */
 enum run_option {
 	RUN_OPTION_THREADS = ENGINE_OPTIONS_END,
+	RUN_OPTION_SHARDING,
 	RUN_OPTION_POLL,
 	RUN_OPTION_PIN,
+	RUN_OPTION_ONE_ARMED,
 	RUN_OPTION_OUTPUT,
 	RUN_OPTION_SOCKET,
 	RUN_OPTION_FORCE,
@@ -27,7 +29,6 @@ enum run_option {
 	RUN_OPTION_OFFLOAD_SLOTS,
 	RUN_OPTION_OFFLOAD_RULES,
 	RUN_OPTION_OFFLOAD_RULES_PER_SECOND,
-	RUN_OPTION_OFFLOAD_VERIFY,
 	RUN_OPTION_OFFLOAD_COUNTERS,
 	RUN_OPTION_OFFLOAD_RESTART,
 	RUN_OPTION_OFFLOAD_EXCEPT,
@@ -42,7 +43,7 @@ enum run_option {
 extern const struct option run_options[];
 
 /* Those with one value that a file may set too, under the option's own name; in the order of the help. */
-#define RUN_N_SETTINGS 13
+#define RUN_N_SETTINGS 15
 extern const int run_settings[RUN_N_SETTINGS];
 
 int run_config_set(struct run_config *config, int id, const char *where, const char *value,

@@ -152,8 +152,11 @@ int run_config_join(struct run_config *config, const struct run_draft *draft, st
 	for (unsigned i = 0; ret == 0 && i < draft->n_ports; i++)
 		ret = add_port(&joining, draft->ports[i].where, draft->ports[i].name,
 			draft->ports[i].device, true);
-	for (unsigned i = 0; ret == 0 && i < 2 * draft->n_wires; i++)
-		ret = add_end(&joining, i / 2, i % 2);
+	for (unsigned wire = 0; ret == 0 && wire < draft->n_wires; wire++) {
+		ret = add_end(&joining, wire, 0);
+		if (ret == 0)
+			ret = add_end(&joining, wire, 1);
+	}
 	config->n_wires = draft->n_wires;
 	return ret < 0 ? ret : check_used(&joining);
 }

@@ -7,6 +7,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/monotonic.h"
 #include "base/text.h"
 #include "main/run_parts.h"
@@ -15,6 +16,10 @@
 
 /* How often links are looked at, and lost records told. */
 #define TEND_MS 250
+/* How often it is looked whether a reload is over. */
+#define RELOAD_MS 5
+/* Signals this close together are one: timeout(1) signals the program, and then its whole group. */
+#define TOGETHER_US 200000
 
 void run_say(void *context, const char *line)
 {
@@ -29,6 +34,11 @@ static void get_ready(const struct run *run)
 		run->config.engine.workers == 1 ? "" : "s");
 }
 
+static void tell_trouble(void)
+{
+	service_status("flows are carried, but records are being lost");
+}
+
 void run_take_signals(void *context, int descriptor)
 {
 	struct run *run = context;
@@ -41,8 +51,19 @@ void run_take_signals(void *context, int descriptor)
 		}
 		service_reloading();
 		exporter_reopen(run->exporter);
-		get_ready(run);
+		run->reloading = true;
 	}
+}
+
+/* Ready again, once the file of records was opened anew by the thread that writes it. */
+static void end_reload(struct run *run)
+{
+	if (!run->reloading || exporter_reopening(run->exporter))
+		return;
+	run->reloading = false;
+	get_ready(run);
+	if (run->news.trouble)
+		tell_trouble();
 }
 
 static void signals_of(sigset_t *signals)
@@ -73,12 +94,7 @@ static void introduce(const struct run *run)
 
 	for (unsigned i = 0; i < run_n_ports(run); i++)
 		fprintf(stderr, "%s: %s%s", run->ports[i]->name, run->ports[i]->note,
-			i % 2 == 0 ? "        " : "\n");
-	if (run->config.offload.on && run->config.offload.verify_one_in > 1)
-		fprintf(stderr,
-			"offload: marks of one burst in %u are verified (verify: sampled): a card "
-			"that marks wrongly may have packets counted for strangers\n",
-			run->config.offload.verify_one_in);
+			run->topology.place[i] == 0 ? "        " : "\n");
 	fprintf(stderr, "%u worker%s%s, %s flows (%s); socket %s\n", engine->workers,
 		engine->workers == 1 ? "" : "s",
 		run->config.threads == PLANE_SPLIT ? ", an rx and a tx thread" : "",
@@ -105,7 +121,7 @@ static void say_no_slots(struct run *run)
 {
 	char line[160];
 
-	for (unsigned wire = 0; wire < plane_config(run->plane)->n_wires; wire++) {
+	for (unsigned wire = 0; wire < plane_config(run->plane)->topology.n_domains; wire++) {
 		if (!plane_has_no_slots(run->plane, wire) || run->said_no_slots >> wire & 1)
 			continue;
 		run->said_no_slots |= (uint16_t)(1u << wire);
@@ -117,22 +133,83 @@ static void say_no_slots(struct run *run)
 	}
 }
 
-/* Links, lost records and the watchdog; a few times a second. */
-static void tend(struct run *run)
+/* The link, and what the interface is called. */
+static void look_at_link(struct run *run, struct port *port)
 {
-	for (unsigned i = 0; i < run_n_ports(run); i++) {
-		struct port *port = run->ports[i];
+	unsigned changed = port_update(port);
+	char line[160];
 
-		if (!port_update_link(port))
-			continue;
+	if (changed & PORT_CHANGED_NAME) {
+		snprintf(line, sizeof(line), "%s: interface %s is called %s now", port->name,
+			port->interface_before, port->interface);
+		run_say(run, line);
+		control_event_renamed(run->control, port);
+	}
+	if (changed & PORT_CHANGED_LINK) {
 		fprintf(stderr, "millrace: %s: link %s\n", port->name, port_link_name(port->link));
 		control_event_link(run->control, port);
+	}
+}
+
+/* True when it is new. */
+static bool look_at_mtu(struct run *run, struct port *port)
+{
+	char line[200];
+
+	if (!port_update_mtu(port))
+		return false;
+	port_mtu_line(port, line, sizeof(line));
+	run_say(run, line);
+	control_event_mtu(run->control, port);
+	return true;
+}
+
+/* The MTUs of a wire's two ports, of which one at least is new. */
+static void compare_mtus(struct run *run, const struct port *a, const struct port *b)
+{
+	char line[200];
+
+	/* what a tap carries does not depend on the kernel's MTU of it */
+	if (a->mtu == b->mtu || atomic_load_explicit(&a->longest, memory_order_relaxed) ==
+					atomic_load_explicit(&b->longest, memory_order_relaxed))
+		return;
+	snprintf(line, sizeof(line),
+		"%s has MTU %u and %s MTU %u: longer frames between them are dropped, too_long",
+		a->name, a->mtu, b->name, b->mtu);
+	run_say(run, line);
+}
+
+static void say_clock_set(struct run *run, int64_t step_us)
+{
+	const uint64_t us = (uint64_t)(step_us < 0 ? -step_us : step_us);
+	char line[160], seconds[TEXT_NUMBER_MAX];
+
+	snprintf(line, sizeof(line),
+		"the machine's clock was set %s by %s.%06u s: records tell the new time from now "
+		"on",
+		step_us < 0 ? "back" : "forward", text_grouped(seconds, us / CLOCK_US_PER_S),
+		(unsigned)(us % CLOCK_US_PER_S));
+	run_say(run, line);
+}
+
+/* Links, MTUs, lost records, clocks and the watchdog; a few times a second. */
+static void tend(struct run *run)
+{
+	for (unsigned i = 0; i < run_n_ports(run); i += 2) {
+		struct port *a = run->ports[i], *b = run->ports[i + 1];
+
+		look_at_link(run, a);
+		look_at_link(run, b);
+		const bool new_a = look_at_mtu(run, a);
+
+		if (look_at_mtu(run, b) || new_a)
+			compare_mtus(run, a, b);
 	}
 	bool trouble = run->news.trouble;
 
 	export_news_look(&run->news, run->exporter, run->tended_us);
 	if (run->news.trouble && !trouble)
-		service_status("flows are carried, but records are being lost");
+		tell_trouble();
 	else if (trouble && !run->news.trouble)
 		get_ready(run);
 	for (unsigned i = 0; i < run->news.n_lines; i++)
@@ -141,7 +218,10 @@ static void tend(struct run *run)
 		control_event_records_lost(run->control, run->news.lost);
 	plane_tend(run->plane);
 	say_no_slots(run);
-	plane_correct_clock(run->plane);
+	int64_t step_us = plane_correct_clock(run->plane);
+
+	if (step_us != 0)
+		say_clock_set(run, step_us);
 	stay_alive(run);
 }
 
@@ -150,13 +230,14 @@ void run_loop(struct run *run)
 	introduce(run);
 	get_ready(run);
 	while (!run->stop) {
-		int ret = control_step(run->control, TEND_MS);
+		int ret = control_step(run->control, run->reloading ? RELOAD_MS : TEND_MS);
 
 		if (ret < 0) {
 			fprintf(stderr, "millrace: the control socket: %s\n", strerror(-ret));
 			run->failed = true;
 			return;
 		}
+		end_reload(run);
 		if (monotonic_us() - run->tended_us < TEND_MS * UINT64_C(1000))
 			continue;
 		run->tended_us = monotonic_us();
@@ -164,9 +245,34 @@ void run_loop(struct run *run)
 	}
 }
 
-static uint64_t n_lost(const struct exporter_totals *totals)
+/*
+ * What became of the records: those made are those written and those lost, whatever the reason. "20,001 records:
+ * 8,257 written, 11,744 lost (11,000 no room to wait, 744 writing failed)".
+ */
+static void tell_records(const struct run *run, const struct exporter_totals *totals)
 {
-	return totals->lost + totals->overflowed;
+	const struct {
+		const char *why;
+		uint64_t n;
+	} lost[] = {
+		{"no room to wait", totals->overflowed},
+		{"writing failed", totals->lost_by[EXPORT_LOSS_WRITE]},
+		{"no reader, or a slow one", totals->lost_by[EXPORT_LOSS_READER]},
+	};
+	char made[TEXT_NUMBER_MAX], number[TEXT_NUMBER_MAX], other[TEXT_NUMBER_MAX];
+	unsigned told = 0;
+
+	fprintf(stderr, "%s records", text_grouped(made, exporter_made(totals)));
+	if (run->config.output == NULL)
+		return;
+	fprintf(stderr, ": %s written, %s lost", text_grouped(number, totals->written),
+		text_grouped(other, exporter_lost(totals)));
+	for (unsigned i = 0; i < sizeof(lost) / sizeof(lost[0]); i++)
+		if (lost[i].n != 0)
+			fprintf(stderr, "%s%s %s", told++ == 0 ? " (" : ", ",
+				text_grouped(number, lost[i].n), lost[i].why);
+	if (told != 0)
+		fprintf(stderr, ")");
 }
 
 /* The sum of everything, as replay tells it. */
@@ -175,18 +281,16 @@ static void tell_totals(struct run *run, const struct exporter_totals *records)
 	static struct plane_snapshot snapshot;
 	struct path_counters sum = {0};
 	char received[TEXT_NUMBER_MAX], bytes[TEXT_NUMBER_MAX], out[TEXT_NUMBER_MAX];
-	char dropped[TEXT_NUMBER_MAX], reports[TEXT_NUMBER_MAX], lost[TEXT_NUMBER_MAX];
+	char dropped[TEXT_NUMBER_MAX];
 
 	if (plane_snapshot(run->plane, &snapshot) < 0)
 		return;
 	for (unsigned wire = 0; wire < run->config.n_wires; wire++)
 		path_counters_add(&sum, &snapshot.wires[wire]);
-	fprintf(stderr, "%s packets  %s  %s out  %s dropped  %s records",
+	fprintf(stderr, "%s packets  %s  %s out  %s dropped  ",
 		text_grouped(received, sum.received), text_bytes(bytes, sum.received_bytes),
-		text_grouped(out, sum.out), text_grouped(dropped, path_counters_dropped(&sum)),
-		text_grouped(reports, records->records));
-	if (run->config.output != NULL)
-		fprintf(stderr, ", %s lost", text_grouped(lost, n_lost(records)));
+		text_grouped(out, sum.out), text_grouped(dropped, path_counters_dropped(&sum)));
+	tell_records(run, records);
 	if (sum.nic_forwarded != 0)
 		fprintf(stderr, "; besides, %s packets sent on by NICs alone",
 			text_grouped(out, sum.nic_forwarded));
@@ -208,17 +312,38 @@ static void tell_rules_left(const struct run *run)
 	}
 }
 
+static uint64_t finish_us;
+
+/* A second signal, of either kind, kills: somebody is in a hurry. Not one that came with the first, as timeout(1)'s do. */
+static void take_hurry(int number)
+{
+	if (monotonic_us() - finish_us < TOGETHER_US)
+		return;
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static void heed_hurry(void)
+{
+	struct sigaction action = {.sa_handler = take_hurry, .sa_flags = SA_RESTART};
+	sigset_t signals;
+
+	finish_us = monotonic_us();
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	signals_of(&signals);
+	sigdelset(&signals, SIGHUP);
+	sigprocmask(SIG_UNBLOCK, &signals, NULL);
+}
+
 void run_finish(struct run *run)
 {
 	struct exporter_totals before, totals;
 	struct error error;
-	sigset_t signals;
 	char lost[TEXT_NUMBER_MAX];
 
-	/* the second signal of a kind kills: somebody is in a hurry */
-	signals_of(&signals);
-	sigdelset(&signals, SIGHUP);
-	sigprocmask(SIG_UNBLOCK, &signals, NULL);
+	heed_hurry();
 	service_stopping("every flow is being reported");
 	exporter_live_totals(run->exporter, &before);
 	plane_stop(run->plane);
@@ -226,9 +351,9 @@ void run_finish(struct run *run)
 	if (exporter_finish(run->exporter, &totals, &error) < 0) {
 		run_say(run, error.text);
 		run->failed = true;
-	} else if (run->config.output != NULL && n_lost(&totals) > n_lost(&before)) {
+	} else if (run->config.output != NULL && exporter_lost(&totals) > exporter_lost(&before)) {
 		fprintf(stderr, "millrace: %s records were lost at the end\n",
-			text_grouped(lost, n_lost(&totals) - n_lost(&before)));
+			text_grouped(lost, exporter_lost(&totals) - exporter_lost(&before)));
 		run->failed = true;
 	}
 	tell_totals(run, &totals);

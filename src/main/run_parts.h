@@ -6,13 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/topology.h"
 #include "control/server.h"
 #include "export/news.h"
 #include "main/run_config.h"
 
 struct run {
 	struct run_config config;
-	struct port *ports[PLANE_MAX_PORTS]; /* two a wire */
+	struct topology topology;	     /* of the configuration's wires */
+	struct port *ports[PLANE_MAX_PORTS]; /* by their numbers there */
 	struct known
 		*known[PLANE_MAX_PORTS]; /* of their cards, by an earlier probe; NULL: nothing */
 	struct exporter *exporter;
@@ -21,6 +23,7 @@ struct run {
 	bool dpdk;   /* was started */
 	int signals; /* descriptor */
 	bool stop;
+	bool reloading; /* the service manager was told so */
 	struct export_news news;
 	uint64_t tended_us; /* clock of the machine */
 	uint64_t alive_us;
@@ -30,7 +33,7 @@ struct run {
 
 static inline unsigned run_n_ports(const struct run *run)
 {
-	return 2 * run->config.n_wires;
+	return run->topology.n_ports;
 }
 
 /* A line for the user; the first argument is not used. */

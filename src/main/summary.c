@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/text.h"
 
 /* A name longer than this loses its beginning: what tells files apart is mostly at the end. */
@@ -141,6 +142,18 @@ static void put_rare(struct layout *layout, const char *what, uint64_t count)
 		put(layout, "      ", "%s: %s", what, text_grouped(number, count));
 }
 
+static void put_time_back(struct layout *layout, const struct replay_summary *summary)
+{
+	const uint64_t us = summary->time_back_most_us;
+	char number[TEXT_NUMBER_MAX], seconds[TEXT_NUMBER_MAX];
+
+	if (summary->time_back > 0)
+		put(layout, "      ", "time went back: %s time%s, by %s.%06u s at most",
+			text_grouped(number, summary->time_back), plural(summary->time_back),
+			text_grouped(seconds, us / CLOCK_US_PER_S),
+			(unsigned)(us % CLOCK_US_PER_S));
+}
+
 void summary_text(FILE *stream, const struct replay_summary *summary)
 {
 	struct layout layout = {.stream = stream};
@@ -162,6 +175,7 @@ void summary_text(FILE *stream, const struct replay_summary *summary)
 		text_grouped(other, summary->icmp_untied), plural(summary->icmp_untied));
 	put(&layout, "      ", "non-IP: %s", text_grouped(number, summary->non_ip));
 	put_rare(&layout, "outside the TCP window", summary->tcp_odd);
+	put_time_back(&layout, summary);
 	put_rare(&layout, "delivered", summary->delivered);
 	put_rare(&layout, "held", summary->held);
 	put_rare(&layout, "records lost", summary->records_lost);

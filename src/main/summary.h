@@ -40,6 +40,9 @@ struct replay_summary {
 	uint64_t fragments_untied;
 	uint64_t icmp_untied;
 	uint64_t tcp_odd; /* segments outside the window */
+	/* how often a packet's time stamp lay before that of the packet before it, and how far at most */
+	uint64_t time_back;
+	uint64_t time_back_most_us;
 	double seconds;
 };
 

@@ -47,7 +47,7 @@ static json_t *records(const struct flow_report *top, unsigned n)
 	char line[EXPORT_JSON_MAX];
 
 	for (unsigned i = 0; i < n; i++) {
-		size_t length = export_json_line(line, &top[i], NULL);
+		size_t length = export_json_line(line, &top[i], NULL, true);
 
 		json_array_append_new(list, json_loadb(line, length, 0, NULL));
 	}
@@ -74,6 +74,8 @@ static void set_counts(json_t *object, const struct replay_summary *summary)
 		{"fragments_untied", summary->fragments_untied},
 		{"icmp_untied", summary->icmp_untied},
 		{"tcp_outside_window", summary->tcp_odd},
+		{"time_back", summary->time_back},
+		{"time_back_us", summary->time_back_most_us},
 	};
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)

@@ -27,7 +27,7 @@ int agent_create(struct agent **out, const struct agent_config *config)
 	if (agent == NULL)
 		return -ENOMEM;
 	agent->config = *config;
-	for (unsigned i = 0; i < config->n_ports; i++) {
+	for (unsigned i = 0; i < config->topology.n_ports; i++) {
 		agent->port[i].installer = config->installer[i];
 		agent->port[i].limit = FIRST_LIMIT;
 		agent->port[i].room_step = 1;
@@ -133,10 +133,11 @@ static void inserted(const struct agent_at *at, const struct installer_answer *a
 		if (agent_is_full(at->side))
 			agent_full_refused(at, answer);
 		if (at->record != NULL && answer->result == -EOPNOTSUPP && !agent_is_full(at->side))
-			offload_set_back_off(at->record, at->port % 2, OFFLOAD_NEVER);
+			offload_set_back_off(
+				at->record, agent_side_of(at->agent, at->port), OFFLOAD_NEVER);
 		else
 			agent_back_off(at);
-		agent_release(at->agent, agent_wire_of(at->port), at->slot);
+		agent_release(at->agent, agent_wire_of(at->agent, at->port), at->slot);
 		return;
 	}
 	counter_begin(&at->side->nic, 0);
@@ -208,11 +209,11 @@ static void removed(const struct agent_at *at, const struct installer_answer *an
 		agent_full_removed(at, answer);
 	agent_move(at, OFFLOAD_SOFTWARE, reason_after(at->side->reason), 0);
 	stale_gone(&at->side->stale, at->agent->now_us,
-		at->agent->wire[agent_wire_of(at->port)].slots.turns);
+		at->agent->wire[agent_wire_of(at->agent, at->port)].slots.turns);
 	uncross(at);
 	if (agent_is_full(at->side))
 		agent_full_settle(at);
-	agent_release(at->agent, agent_wire_of(at->port), at->slot);
+	agent_release(at->agent, agent_wire_of(at->agent, at->port), at->slot);
 }
 
 /* What one rule's counter says of the age of readings holds for all of the port. */
@@ -230,7 +231,8 @@ static void learn_age(struct agent_port *port, const struct counter *counter)
 static uint64_t longest_us(const struct agent_at *at, uint64_t rate)
 {
 	const uint64_t each_us =
-		(uint64_t)at->agent->wire[agent_wire_of(at->port)].n_used * COUNT_EACH_US;
+		(uint64_t)at->agent->wire[agent_wire_of(at->agent, at->port)].n_used *
+		COUNT_EACH_US;
 	const uint64_t least_us = RTE_MAX((uint64_t)LEAST_COUNT_US, each_us);
 	uint64_t pps = RTE_MAX(rate, (uint64_t)rate_pps(at->side->rate.value));
 	uint64_t us = pps == 0 ? UINT64_MAX : TELLING * CLOCK_US_PER_S / pps;
@@ -320,10 +322,11 @@ static void counted(const struct agent_at *at, const struct installer_answer *an
 static void fetch_answered(
 	struct agent *agent, unsigned port, const struct installer_answer *answers, unsigned n)
 {
-	const struct agent_wire *wire = &agent->wire[agent_wire_of(port)];
+	const struct agent_wire *wire = &agent->wire[agent_wire_of(agent, port)];
 
 	for (unsigned i = 0; i < n; i++)
-		agent_fetch_side(wire, answers[i].place - wire->slots.first, port % 2);
+		agent_fetch_side(
+			wire, answers[i].place - wire->slots.first, agent_side_of(agent, port));
 	for (unsigned i = 0; i < n; i++)
 		agent_fetch_record(
 			agent, slots_slot(&wire->slots, answers[i].place - wire->slots.first));
@@ -337,7 +340,7 @@ void agent_answers(struct agent *agent, unsigned port)
 
 	fetch_answered(agent, port, answers, n);
 	for (unsigned i = 0; i < n; i++) {
-		const struct slots *slots = &agent->wire[agent_wire_of(port)].slots;
+		const struct slots *slots = &agent->wire[agent_wire_of(agent, port)].slots;
 		struct agent_at at = agent_at_slot(agent, port, answers[i].place - slots->first);
 
 		switch ((enum installer_op)answers[i].op) {
@@ -376,9 +379,9 @@ void agent_turn(struct agent *agent, uint64_t now_us)
 	if (agent->bursts > 0)
 		agent->last_bursts = agent->bursts;
 	agent->bursts = 0;
-	for (unsigned port = 0; port < agent->config.n_ports; port++) {
+	for (unsigned port = 0; port < agent->config.topology.n_ports; port++) {
 		if (agent->port[port].installer == NULL ||
-			agent->wire[agent_wire_of(port)].slots.n == 0)
+			agent->wire[agent_wire_of(agent, port)].slots.n == 0)
 			continue;
 		agent_answers(agent, port);
 		agent_pump(agent, port);

@@ -7,11 +7,12 @@
  * whether the NIC does what it said (the audit): all from what the worker sees anyway, without a look-up
  * of its own.
  *
- * The walk asks it about packets by four calls, all of them rare but the sample:
+ * The walk asks it about packets by five calls, all of them rare but the sample:
  *	agent_sample()	 one packet of a burst, for rates
  *	agent_marked()	 a verified mark, where the record does not say `proven` for that side
  *	agent_unmarked() no mark, where offload_is_watched() says that it is worth a look
  *	agent_stranger() a mark that names nobody, or somebody else
+ *	agent_unplain()	 a packet that no rule can be expected to match, with a mark or without
  * and the shard about ends by agent_ended(). Everything else happens in agent_turn(), bounded each time.
  *
  * Records are changed here only in `offload`, `reason`, `back_off` and `slot`.
@@ -30,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/topology.h"
 #include "base/tsc.h"
 #include "flow/credit.h"
 #include "flow/table.h"
@@ -42,7 +44,7 @@
 #include "offload/tally.h"
 #include "packet/extract.h"
 
-#define AGENT_MAX_PORTS 32
+#define AGENT_MAX_PORTS TOPOLOGY_MAX_PORTS
 #define AGENT_SOON 32
 /* Between two samples, at least. */
 #define AGENT_SAMPLE_US 16
@@ -60,7 +62,7 @@ struct agent_credit {
 
 struct agent_config {
 	unsigned worker, n_workers;
-	unsigned n_ports;			      /* 2 * wires */
+	struct topology topology;
 	struct installer *installer[AGENT_MAX_PORTS]; /* NULL: offload is off on this port */
 	struct flow_table *table;		      /* the shard's; outlives the agent */
 	const struct tsc_clock *clock;
@@ -73,6 +75,9 @@ struct agent_config {
 	bool audit_counters;  /* where a port has counters */
 	bool full; /* where a port can, flows are forwarded without the CPU: the three calls below */
 	bool tcp_strict; /* but none of TCP, as no NIC checks its window */
+	/* by port, of what its NIC can have counted; 0: not known */
+	uint64_t link_mbps[AGENT_MAX_PORTS];
+	uint32_t longest[AGENT_MAX_PORTS]; /* frame */
 	uint64_t random;
 	/* a change was made: for followers; may be NULL */
 	void (*tell)(void *context, const struct offload_change *change);
@@ -85,6 +90,8 @@ struct agent_config {
 	uint64_t (*silent)(void *context, uint32_t position);
 	/* a report that agent_ended() held back */
 	void (*release)(void *context, const struct flow_report *report);
+	/* how many of these would find room; NULL: any number */
+	unsigned (*room)(void *context);
 	void *context;
 };
 
@@ -128,6 +135,9 @@ struct agent_wire {
 	uint32_t soon[AGENT_SOON];
 	/* full offload (offload/agent_full.h); NULL without */
 	struct agent_full *full; /* beside each slot */
+	uint32_t n_ready;	 /* slots whose held reports only wait for room, */
+	uint32_t ready_first;	 /* the first of them, and the last */
+	uint32_t ready_last;
 	struct agent_often *often;
 };
 
@@ -168,7 +178,7 @@ struct agent_port {
 
 struct agent {
 	struct agent_config config;
-	struct agent_wire wire[AGENT_MAX_PORTS / 2];
+	struct agent_wire wire[TOPOLOGY_MAX_DOMAINS];
 	struct agent_port port[AGENT_MAX_PORTS];
 	struct meter meter;
 	struct change_ring changes;
@@ -181,7 +191,7 @@ struct agent {
 	_Atomic uint16_t without_slots;
 	/* all workers', by number; of others nothing is read but `adopted`, and what it leads to */
 	const struct agent *workers[INSTALLER_MAX_WORKERS];
-	_Atomic(const struct slots *) adopted[AGENT_MAX_PORTS / 2]; /* NULL: not yet */
+	_Atomic(const struct slots *) adopted[TOPOLOGY_MAX_DOMAINS]; /* NULL: not yet */
 };
 
 /* 0 or -ENOMEM. */
@@ -206,7 +216,7 @@ void agent_destroy(struct agent *agent);
 /* The record of a marked packet that arrived at `port`; FLOW_NONE: the mark names nobody. To be verified. */
 static inline uint32_t agent_position(const struct agent *agent, unsigned port, uint32_t mark)
 {
-	return slots_position(&agent->wire[port / 2].slots, mark);
+	return slots_position(&agent->wire[agent->config.topology.domain[port]].slots, mark);
 }
 
 /* Is a packet of this burst to be sampled? Of some hundred thousand a second not more is learned from more. */
@@ -232,12 +242,12 @@ static inline bool agent_samples(struct agent *agent)
 
 void agent_sample(struct agent *agent, uint32_t position, unsigned side, unsigned from);
 /*
- * Rules leave such packets out, or may: fragments, and what begins or ends a TCP connection. They never have a mark, and
- * by themselves give no reason to ask for one: they are no samples.
+ * Rules leave such packets out, or may: fragments, what is unplain, and what begins or ends a TCP connection. They never
+ * have a mark, and by themselves give no reason to ask for one: they are no samples.
  */
 static inline bool agent_leaves_out(const struct packet_info *info)
 {
-	return info->flags & (PACKET_FRAGMENT | PACKET_CUT) ||
+	return info->flags & (PACKET_FRAGMENT | PACKET_CUT | PACKET_UNPLAIN) ||
 	       (info->flags & PACKET_TCP && info->tcp.flags & (TCP_SYN | TCP_FIN | TCP_RST));
 }
 void agent_marked(struct agent *agent, uint32_t position, unsigned side, unsigned from);
@@ -247,6 +257,17 @@ void agent_unmarked(
 /* `position`: of the flow that the packet is of, FLOW_NONE where it has none yet. */
 void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t position,
 	const struct packet_info *info);
+/*
+ * The same of packets that no rule can be expected to match (extract_is_plain()). They prove nothing, and nothing is held
+ * against the NIC for them; where most packets of a direction with a rule are such, the rule is taken out for a minute
+ * (OFFLOAD_UNPLAIN). `marked`: with the flow's own mark.
+ */
+void agent_sample_unplain(struct agent *agent, uint32_t position, unsigned side);
+void agent_unplain(struct agent *agent, uint32_t position, unsigned side,
+	const struct packet_info *info, bool marked);
+/* With a mark that names nobody, or somebody else. */
+void agent_stranger_unplain(
+	struct agent *agent, unsigned port, uint32_t position, const struct packet_info *info);
 /* A flow was learned: with threshold 0 it is queued at once. */
 void agent_learned(struct agent *agent, uint32_t position, unsigned side, unsigned from);
 

@@ -3,6 +3,9 @@
 #include "offload/agent_full.h"
 #include "offload/agent_parts.h"
 
+/* So long canaries are flows that were proven before, and no others. */
+#define CANARY_WAIT_US CLOCK_US_PER_S
+
 /* Flows that are in the NIC, or on their way; not those that a NIC does not let go. */
 static uint64_t there(const struct agent_counters *counters)
 {
@@ -38,14 +41,28 @@ static bool count_try(struct agent_port *port, enum provider_kind kind)
 	return true;
 }
 
+/*
+ * Canaries are flows of which a rule has done what it was to before: else whoever sends what no rule matches could be
+ * one, and the NIC found wanting for it. After a second any may, since there may be none of these.
+ */
+static bool may_be_canary(const struct agent_at *at, const struct agent_port *port)
+{
+	const struct health *health = installer_health(port->installer);
+	const uint64_t since_us = atomic_load_explicit(&health->since_us, memory_order_relaxed);
+
+	return there(&port->counters) < HEALTH_CANARIES &&
+	       (at->record->nic_proven >> agent_side_of(at->agent, at->port) & 1 ||
+		       at->agent->now_us - since_us >= CANARY_WAIT_US);
+}
+
 /* May the flow be asked in now? */
 static bool may_ask(struct agent *agent, const struct agent_at *at)
 {
 	const struct agent_port *port = &agent->port[at->port];
-	unsigned side = at->port % 2;
+	unsigned side = agent_side_of(at->agent, at->port);
 	enum offload_state state = offload_state(at->record, side);
 
-	if (port->installer == NULL || agent->wire[agent_wire_of(at->port)].slots.n == 0)
+	if (port->installer == NULL || agent->wire[agent_wire_of(at->agent, at->port)].slots.n == 0)
 		return false;
 	if (state != OFFLOAD_SOFTWARE && state != OFFLOAD_REFUSED)
 		return false;
@@ -66,7 +83,7 @@ static bool may_ask(struct agent *agent, const struct agent_at *at)
 	case HEALTH_CLOSED:
 		return true;
 	case HEALTH_TRYING:
-		return there(&port->counters) < HEALTH_CANARIES;
+		return may_be_canary(at, port);
 	case HEALTH_OPEN:
 	case HEALTH_N_STATES:
 		break;
@@ -80,9 +97,10 @@ static void displace(struct agent *agent, unsigned port, const struct queue_entr
 	struct flow_record *record = flow_table_record(agent->config.table, entry->position);
 
 	if (record->state == FLOW_FREE || agent_tag(record) != entry->tag ||
-		offload_state(record, port % 2) != OFFLOAD_QUEUED)
+		offload_state(record, agent_side_of(agent, port)) != OFFLOAD_QUEUED)
 		return;
-	const struct agent_at at = agent_at_waiting(agent, port % 2, record, entry->from);
+	const struct agent_at at =
+		agent_at_waiting(agent, agent_side_of(agent, port), record, entry->from);
 
 	agent->port[port].counters.displaced++;
 	/* else it were queued, and sent home, with each of its packets while the queue is full */
@@ -93,8 +111,8 @@ static void displace(struct agent *agent, unsigned port, const struct queue_entr
 /* It is not asked in, for this reason; who was refused keeps what the driver said. */
 static void stay(const struct agent_at *at, uint8_t reason)
 {
-	if (offload_state(at->record, at->port % 2) == OFFLOAD_SOFTWARE)
-		at->record->reason[at->port % 2] = reason;
+	if (offload_state(at->record, agent_side_of(at->agent, at->port)) == OFFLOAD_SOFTWARE)
+		at->record->reason[agent_side_of(at->agent, at->port)] = reason;
 }
 
 /* Puts the flow into the queue of the port, if it may be asked in now. */
@@ -157,7 +175,7 @@ static void look_at_waiting(
 		.from = (uint8_t)from,
 	};
 
-	queue_raise(&agent->port[agent_port_of(&record->key, side)].queue, &entry);
+	queue_raise(&agent->port[agent_port_of(agent, &record->key, side)].queue, &entry);
 }
 
 void agent_sample(struct agent *agent, uint32_t position, unsigned side, unsigned from)
@@ -176,12 +194,23 @@ void agent_sample(struct agent *agent, uint32_t position, unsigned side, unsigne
 	if (flow_packets(record, 0) + flow_packets(record, 1) < agent->config.min_packets ||
 		agent_is_passing(agent, record))
 		return;
+	if (record->reason[side] == OFFLOAD_UNPLAIN && !offload_waits(record, side))
+		record->reason[side] = OFFLOAD_QUIET;
 	uint32_t rate = meter_packet(&agent->meter, record, position, from, side, agent->now_us);
 
 	if (state == OFFLOAD_QUEUED)
 		look_at_waiting(agent, position, side, from, rate);
 	else if (rate >= rate_of_pps(agent->config.threshold))
 		want(agent, position, side, from, rate);
+}
+
+void agent_sample_unplain(struct agent *agent, uint32_t position, unsigned side)
+{
+	struct flow_record *record = flow_table_record(agent->config.table, position);
+
+	if (offload_state(record, side) == OFFLOAD_SOFTWARE &&
+		record->reason[side] == OFFLOAD_QUIET)
+		record->reason[side] = OFFLOAD_UNPLAIN;
 }
 
 /* The queue's flow that is handed in next; its record, or NULL when it is no more. */
@@ -191,7 +220,7 @@ static struct flow_record *waiting(
 	struct flow_record *record = flow_table_record(agent->config.table, entry->position);
 
 	if (record->state == FLOW_FREE || agent_tag(record) != entry->tag ||
-		offload_state(record, port % 2) != OFFLOAD_QUEUED)
+		offload_state(record, agent_side_of(agent, port)) != OFFLOAD_QUEUED)
 		return NULL;
 	return record;
 }
@@ -229,7 +258,7 @@ static bool give_slot(struct agent *agent, struct flow_record *record, uint32_t 
 
 static bool ask_insert(const struct agent_at *at, unsigned from)
 {
-	const struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->port)];
+	const struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->agent, at->port)];
 	const struct installer_request request = {
 		.key = at->entry->key,
 		.tsc = rte_rdtsc(),
@@ -250,9 +279,10 @@ static bool ask_insert(const struct agent_at *at, unsigned from)
 static void begin_insert(const struct agent_at *at, const struct queue_entry *entry)
 {
 	struct agent *agent = at->agent;
-	unsigned side = at->port % 2;
+	unsigned side = agent_side_of(at->agent, at->port);
 
-	slots_set_from(&agent->wire[agent_wire_of(at->port)].slots, at->slot, side, entry->from);
+	slots_set_from(&agent->wire[agent_wire_of(at->agent, at->port)].slots, at->slot, side,
+		entry->from);
 	if (offload_crosses(at->record, side, entry->from)) {
 		unsigned offload = at->record->offload | OFFLOAD_CROSSED;
 
@@ -263,6 +293,7 @@ static void begin_insert(const struct agent_at *at, const struct queue_entry *en
 	at->side->late = false;
 	at->side->remove = false;
 	at->side->unmarked = 0;
+	at->side->unplain = 0;
 	at->side->queued_us = at->side->asked_us = agent->now_us;
 	at->side->nic_base = at->side->marked;
 	at->side->nic_due_us = UINT64_MAX;
@@ -284,7 +315,8 @@ static bool hand_in(struct agent *agent, unsigned port, const struct queue_entry
 
 	if (record == NULL)
 		return true;
-	struct agent_at at = agent_at_waiting(agent, port % 2, record, entry->from);
+	struct agent_at at =
+		agent_at_waiting(agent, agent_side_of(agent, port), record, entry->from);
 
 	if (!give_slot(agent, record, entry->position)) {
 		agent->port[port].counters.no_slot++;
@@ -293,7 +325,7 @@ static bool hand_in(struct agent *agent, unsigned port, const struct queue_entry
 		agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_NO_SLOT, 0);
 		return true;
 	}
-	at = agent_at_waiting(agent, port % 2, record, entry->from);
+	at = agent_at_waiting(agent, agent_side_of(agent, port), record, entry->from);
 	/* the other one was queued for the same packets, and was first */
 	if (agent_comes_by_both(&at, entry->from)) {
 		agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_BOTH_SIDES, 0);
@@ -307,7 +339,7 @@ static bool hand_in(struct agent *agent, unsigned port, const struct queue_entry
 	agent->port[port].claims = false;
 	begin_insert(&at, entry);
 	stale_forget(&at.side->stale);
-	agent_move(&at, OFFLOAD_INSTALLING, record->reason[port % 2], 0);
+	agent_move(&at, OFFLOAD_INSTALLING, record->reason[agent_side_of(agent, port)], 0);
 	return true;
 }
 
@@ -321,7 +353,8 @@ void agent_send_home(struct agent *agent, unsigned port, uint8_t reason)
 
 		if (record == NULL)
 			continue;
-		const struct agent_at at = agent_at_waiting(agent, port % 2, record, entry.from);
+		const struct agent_at at =
+			agent_at_waiting(agent, agent_side_of(agent, port), record, entry.from);
 
 		agent_move(&at, OFFLOAD_SOFTWARE, reason, 0);
 	}

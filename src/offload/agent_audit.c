@@ -22,6 +22,7 @@ static void tell_proven(const struct agent_at *at)
 	struct health *health = installer_health(at->agent->port[at->port].installer);
 	struct health_worker *worker = &health->worker[at->agent->config.worker];
 
+	agent_remember_proven(at);
 	health_kind_proven(worker, provider_kind(&at->entry->key));
 	health_proven(worker);
 }
@@ -31,7 +32,7 @@ static void look_at_stale(const struct agent_at *at, struct stale *stale, unsign
 {
 	const struct stale_packet packet = {
 		.now_us = at->agent->now_us,
-		.turn = at->agent->wire[agent_wire_of(at->port)].slots.turns,
+		.turn = at->agent->wire[agent_wire_of(at->agent, at->port)].slots.turns,
 		.packets = flow_packets(at->record, from),
 	};
 	struct installer *installer = at->agent->port[at->port].installer;
@@ -128,12 +129,69 @@ void agent_unmarked(
 }
 
 /*
+ * A packet of a direction with a rule came which that rule cannot be expected to match. Where most are such the rule is of
+ * little use, and its place is for others. Of a flow that the NIC has whole its counter says how many are not:
+ * agent_full_counted().
+ */
+static void count_unplain(const struct agent_at *at)
+{
+	struct slot_side *side = at->side;
+	const uint32_t marked = (uint32_t)agent_marked_packets(at);
+
+	if (side->state < OFFLOAD_SUSPECT)
+		return;
+	if (side->unplain == 0)
+		side->plain = marked;
+	if (side->unplain < UINT16_MAX)
+		side->unplain++;
+	if (agent_is_full(side) || side->unplain < AGENT_UNPLAIN ||
+		at->agent->now_us - side->since_us < AGENT_UNSEEN_US)
+		return;
+	if (side->unplain > marked - side->plain + side->unmarked)
+		agent_leave_unplain(at);
+	else
+		side->unplain = 0;
+}
+
+void agent_unplain(struct agent *agent, uint32_t position, unsigned side,
+	const struct packet_info *info, bool marked)
+{
+	struct flow_record *record = flow_table_record(agent->config.table, position);
+	const struct agent_at at = agent_at_record(agent, side, record);
+
+	if (at.entry == NULL)
+		return;
+	if (!marked) {
+		count_unmarked(agent, record, info->from);
+		agent_full_saw(&at, info);
+		if (at.side->from == info->from)
+			count_unplain(&at);
+		return;
+	}
+	/* counted as it came; what it proves is nothing */
+	if (at.side->from != info->from || at.side->state == OFFLOAD_PROVEN ||
+		at.side->state == OFFLOAD_SUSPECT)
+		return;
+	at.side->marked++;
+	if (!agent_is_full(at.side) && at.side->state != OFFLOAD_ACCEPTED)
+		count_unmarked(agent, record, info->from);
+}
+
+void agent_stranger_unplain(
+	struct agent *agent, unsigned port, uint32_t position, const struct packet_info *info)
+{
+	agent->port[port].counters.strangers++;
+	if (position != FLOW_NONE)
+		agent_unplain(agent, position, agent_side_of(agent, port), info, false);
+}
+
+/*
  * The flow began anew, and the NIC still has the rule of who had its key before, or packets that it marked are on
  * their way: which of the two rules marks is the NIC's choice, until the older one is surely gone.
  */
 static bool is_of_older_rule(const struct agent_at *at, uint32_t mark)
 {
-	const struct slots *slots = &at->agent->wire[agent_wire_of(at->port)].slots;
+	const struct slots *slots = &at->agent->wire[agent_wire_of(at->agent, at->port)].slots;
 
 	return slots_is_given(slots, mark) &&
 	       flow_key_equal(&slots_slot(slots, slots_of_mark(slots, mark))->key, &at->entry->key);
@@ -144,13 +202,14 @@ static void look_at_ghost(
 	const struct agent_at *at, uint32_t position, uint32_t mark, unsigned from)
 {
 	struct agent_port *port = &at->agent->port[at->port];
-	const struct slots *slots = &at->agent->wire[agent_wire_of(at->port)].slots;
+	const struct slots *slots = &at->agent->wire[agent_wire_of(at->agent, at->port)].slots;
 	const uint64_t now_us = at->agent->now_us;
 	const uint32_t slot = slots_of_mark(slots, mark);
 
 	/* a port where offload is off has no rule of ours; one of this flow may put a wrong mark on its packets */
 	if (port->installer == NULL || slot == SLOT_NONE ||
-		offload_state_holds(offload_state(at->record, at->port % 2)) ||
+		offload_state_holds(
+			offload_state(at->record, agent_side_of(at->agent, at->port))) ||
 		(at->entry != NULL && now_us - at->side->since_us < STALE_US))
 		return;
 	if (mark != port->ghost_mark || position != port->ghost_position) {
@@ -169,7 +228,7 @@ static void look_at_ghost(
 /* A mark that another worker gave, and no other of that number after it. */
 static bool is_of_other(const struct agent *agent, unsigned port, uint32_t mark)
 {
-	const unsigned wire = agent_wire_of(port);
+	const unsigned wire = agent_wire_of(agent, port);
 	const unsigned worker = slots_worker(&agent->wire[wire].slots, mark);
 
 	if (worker == agent->config.worker || worker >= agent->config.n_workers ||
@@ -185,7 +244,7 @@ void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t 
 	const struct packet_info *info)
 {
 	struct agent_port *at_port = &agent->port[port];
-	const struct slots *slots = &agent->wire[agent_wire_of(port)].slots;
+	const struct slots *slots = &agent->wire[agent_wire_of(agent, port)].slots;
 	const bool ghost = !slots_is_given(slots, mark) && !is_of_other(agent, port, mark);
 
 	at_port->counters.strangers++;
@@ -203,10 +262,10 @@ void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t 
 	struct flow_record *record = flow_table_record(agent->config.table, position);
 
 	/* all of a flow's packets may come so: its rate is measured nowhere else then, but is known of one that waits */
-	if (offload_state(record, port % 2) != OFFLOAD_QUEUED)
-		agent_sample(agent, position, port % 2, info->from);
+	if (offload_state(record, agent_side_of(agent, port)) != OFFLOAD_QUEUED)
+		agent_sample(agent, position, agent_side_of(agent, port), info->from);
 
-	const struct agent_at at = agent_at_record(agent, port % 2, record);
+	const struct agent_at at = agent_at_record(agent, agent_side_of(agent, port), record);
 
 	if (ghost)
 		look_at_ghost(&at, position, mark, info->from);

@@ -37,7 +37,9 @@ void agent_full_fini(struct agent_wire *wire)
 
 static struct agent_full_side *side_of(const struct agent_at *at)
 {
-	return &at->agent->wire[agent_wire_of(at->port)].full[at->slot].side[at->port % 2];
+	return &at->agent->wire[agent_wire_of(at->agent, at->port)]
+			.full[at->slot]
+			.side[agent_side_of(at->agent, at->port)];
 }
 
 void agent_full_forget(const struct agent_wire *wire, uint32_t slot)
@@ -142,8 +144,10 @@ void agent_full_saw(const struct agent_at *at, const struct packet_info *info)
 	if (!is_ending(info))
 		return;
 	for (unsigned i = 0; i < OFFLOAD_SIDES; i++) {
-		const struct agent_at each =
-			agent_at_slot(at->agent, 2 * agent_wire_of(at->port) + i, at->slot);
+		const struct agent_at each = agent_at_slot(at->agent,
+			topology_port(
+				&at->agent->config.topology, agent_wire_of(at->agent, at->port), i),
+			at->slot);
 
 		if (agent_is_full(each.side))
 			agent_leave(&each, OFFLOAD_CLOSING);
@@ -181,7 +185,7 @@ static void look_at_rate(const struct agent_at *at, struct agent_full_side *side
 		agent_leave(at, OFFLOAD_SLOWED);
 	} else if (at->agent->now_us - of->since_us >= 10 * AGENT_SECOND_US) {
 		side->failures = 0;
-		offload_set_back_off(at->record, at->port % 2, 0);
+		offload_set_back_off(at->record, agent_side_of(at->agent, at->port), 0);
 	}
 }
 

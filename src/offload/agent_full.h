@@ -34,9 +34,12 @@ struct agent_full {
 	struct agent_full_side side[OFFLOAD_SIDES];
 	uint64_t held_us; /* since when the report is held */
 	bool held;
+	bool ready; /* to go, as soon as there is room for it, */
 	bool estimated;
 	uint16_t
 		often; /* its place among those that are read often, from 1; 0: it is none of them */
+	uint32_t next_ready; /* which is the turn of that slot's after this one */
+	uint64_t ready_us;   /* since when */
 	struct flow_report report;
 };
 
@@ -144,6 +147,14 @@ void agent_full_poll(const struct agent_at *at);
 void agent_full_read_often(const struct agent_at *at, uint64_t us);
 /* Every turn: counters that are read often. */
 void agent_full_turn(struct agent *agent, unsigned wire);
+
+/* Every turn: held reports that wait for room only. */
+void agent_full_release(struct agent *agent, unsigned wire);
+/* Does the slot still have a report of the flow that it was of? */
+static inline bool agent_full_is_held(const struct agent_wire *wire, uint32_t slot)
+{
+	return wire->full != NULL && wire->full[slot].held;
+}
 
 /* The flow ended: is its report held back until the NIC has told the last packets? */
 bool agent_full_hold(const struct agent_at *at, const struct flow_report *report);

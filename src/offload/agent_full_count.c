@@ -12,12 +12,16 @@
 #define READ_MOST 15
 /* The first one: whatever a port carries, no counter comes round in that time. */
 #define FIRST_US 1000
+/* Bytes of a frame, where nobody says what the port takes. */
+#define LONGEST 16384
 /* A report is not held for longer, whatever the NIC says. */
 #define HOLD_US (5 * UINT64_C(1000000))
+/* Nor does it wait for longer after that for whoever takes reports: see FLOW_SHARD_PATIENCE_S. */
+#define PATIENCE_US (2 * UINT64_C(1000000))
 
 static struct agent_wire *wire_of(const struct agent_at *at)
 {
-	return &at->agent->wire[agent_wire_of(at->port)];
+	return &at->agent->wire[agent_wire_of(at->agent, at->port)];
 }
 
 static struct agent_full *full_of(const struct agent_at *at)
@@ -27,7 +31,7 @@ static struct agent_full *full_of(const struct agent_at *at)
 
 static struct agent_full_side *side_of(const struct agent_at *at)
 {
-	return &full_of(at)->side[at->port % 2];
+	return &full_of(at)->side[agent_side_of(at->agent, at->port)];
 }
 
 /* Whose record it is; another may have the place. NULL: it has gone. */
@@ -68,6 +72,7 @@ static uint64_t credit(const struct agent_at *at, bool last)
 		.credit = {.packets = side->tally.packets.total - side->packets,
 			.bytes = side->tally.bytes.total - side->bytes,
 			.from = at->side->from,
+			.since_us = side->looked_us,
 			.seen_us = at->agent->now_us},
 	};
 	const uint64_t packets = credit.credit.packets;
@@ -93,12 +98,20 @@ static uint64_t credit(const struct agent_at *at, bool last)
 	return packets;
 }
 
-static void read_counter(const struct agent_at *at, const struct installer_answer *answer)
+static void read_counter(
+	const struct agent_at *at, const struct installer_answer *answer, uint64_t passed_us)
 {
+	const struct agent_config *config = &at->agent->config;
+	const struct tally_look look = {
+		.passed_us = passed_us,
+		.link_mbps = config->link_mbps[at->port],
+		.longest = config->longest[at->port] != 0 ? config->longest[at->port] : LONGEST,
+		.size = size_of(at),
+	};
 	const struct provider_count told = {
 		.packets = answer->packets, .bytes = answer->bytes, .has_bytes = answer->has_bytes};
 
-	if (!tally_read(&side_of(at)->tally, &at->agent->port[at->port].tally, &told, size_of(at)))
+	if (!tally_read(&side_of(at)->tally, &at->agent->port[at->port].tally, &told, &look))
 		full_of(at)->estimated = true;
 	/* as users see it */
 	at->side->nic.total = side_of(at)->tally.packets.total;
@@ -155,6 +168,8 @@ static void prove(const struct agent_at *at)
 	struct health *health = installer_health(at->agent->port[at->port].installer);
 
 	at->side->unmarked = 0;
+	if (record_of(at) != NULL)
+		agent_remember_proven(at);
 	if (at->side->state == OFFLOAD_ACCEPTED) {
 		health_proven(&health->worker[at->agent->config.worker]);
 		agent_move(at, OFFLOAD_PROVEN, at->side->reason,
@@ -162,6 +177,18 @@ static void prove(const struct agent_at *at)
 	} else if (at->side->state == OFFLOAD_SUSPECT) {
 		agent_move(at, OFFLOAD_PROVEN, OFFLOAD_BUSY, 0);
 	}
+}
+
+/* Of the flow's packets since the last reading more came here, which no rule can be expected to match, than it counted. */
+static bool is_mostly_unplain(const struct agent_at *at, uint64_t packets, uint64_t passed_us)
+{
+	struct slot_side *side = at->side;
+	const uint32_t unplain = side->unplain;
+
+	if (passed_us < AGENT_UNSEEN_US || side->state < OFFLOAD_SUSPECT)
+		return false;
+	side->unplain = 0;
+	return unplain >= AGENT_UNSEEN && unplain > packets;
 }
 
 void agent_full_counted(const struct agent_at *at, const struct installer_answer *answer)
@@ -176,11 +203,15 @@ void agent_full_counted(const struct agent_at *at, const struct installer_answer
 		return;
 	}
 	adapt(port, at->agent->now_us, at->side->nic_due_us);
-	read_counter(at, answer);
-	side->looked_us = at->agent->now_us;
+	read_counter(at, answer, passed_us);
 	packets = credit(at, false);
+	side->looked_us = at->agent->now_us;
 	if (packets != 0)
 		prove(at);
+	if (is_mostly_unplain(at, packets, passed_us)) {
+		agent_leave_unplain(at);
+		return;
+	}
 	plan(at, packets * AGENT_SECOND_US / RTE_MAX(passed_us, UINT64_C(1)), 4 * passed_us);
 	/* last: the record may be gone then */
 	if (packets != 0 || record_of(at) == NULL)
@@ -195,20 +226,64 @@ void agent_full_counted(const struct agent_at *at, const struct installer_answer
 void agent_full_removed(const struct agent_at *at, const struct installer_answer *answer)
 {
 	if (answer->counted)
-		read_counter(at, answer);
+		read_counter(at, answer, at->agent->now_us - side_of(at)->looked_us);
 	if (!answer->counted || !answer->final)
 		full_of(at)->estimated = true;
 	(void)credit(at, true);
 }
 
-static void release(const struct agent_at *at)
+static void let_go(const struct agent_at *at)
 {
 	struct agent_full *full = full_of(at);
 
-	full->held = false;
+	full->held = full->ready = false;
 	full->report.offload.estimated = full->estimated;
 	at->agent->n_held--;
 	at->agent->config.release(at->agent->config.context, &full->report);
+}
+
+static bool has_room(const struct agent *agent)
+{
+	return agent->config.room == NULL || agent->config.room(agent->config.context) != 0;
+}
+
+/* Nothing more is waited for but room among the reports: whoever writes them may not have had its turn. */
+static void release(const struct agent_at *at)
+{
+	struct agent_wire *wire = wire_of(at);
+	struct agent_full *full = full_of(at);
+
+	if (full->ready)
+		return;
+	if (wire->n_ready == 0 && has_room(at->agent)) {
+		let_go(at);
+		return;
+	}
+	full->ready = true;
+	full->ready_us = at->agent->now_us;
+	if (wire->n_ready++ == 0)
+		wire->ready_first = at->slot;
+	else
+		wire->full[wire->ready_last].next_ready = at->slot;
+	wire->ready_last = at->slot;
+}
+
+void agent_full_release(struct agent *agent, unsigned number)
+{
+	struct agent_wire *wire = &agent->wire[number];
+
+	while (wire->n_ready != 0) {
+		const struct agent_at at = agent_at_slot(agent,
+			topology_port(&agent->config.topology, number, 0), wire->ready_first);
+		const struct agent_full *full = full_of(&at);
+
+		if (!has_room(agent) && agent->now_us - full->ready_us < PATIENCE_US)
+			return;
+		wire->n_ready--;
+		wire->ready_first = full->next_ready;
+		let_go(&at);
+		agent_release(agent, number, at.slot);
+	}
 }
 
 bool agent_full_hold(const struct agent_at *at, const struct flow_report *report)
@@ -241,7 +316,7 @@ void agent_full_look_leaving(const struct agent_at *at)
 	/* a delete that was refused: it goes on sending them */
 	if (at->side->remove && !at->side->awaited)
 		agent_full_poll(at);
-	if (!full->held || at->agent->now_us - full->held_us < HOLD_US)
+	if (!full->held || full->ready || at->agent->now_us - full->held_us < HOLD_US)
 		return;
 	full->estimated = true;
 	release(at);
@@ -255,7 +330,7 @@ void agent_full_poll(const struct agent_at *at)
 
 void agent_give_up(struct agent *agent)
 {
-	for (unsigned number = 0; number < agent->config.n_ports / 2; number++) {
+	for (unsigned number = 0; number < agent->config.topology.n_domains; number++) {
 		struct agent_wire *wire = &agent->wire[number];
 
 		for (uint32_t i = 0; wire->full != NULL && i < wire->slots.n; i++) {
@@ -263,8 +338,10 @@ void agent_give_up(struct agent *agent)
 
 			if (!wire->full[i].held)
 				continue;
-			wire->full[i].estimated = true;
-			release(&at);
+			if (!wire->full[i].ready)
+				wire->full[i].estimated = true;
+			let_go(&at);
 		}
+		wire->n_ready = 0;
 	}
 }

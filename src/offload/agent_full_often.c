@@ -12,7 +12,7 @@
 
 void agent_full_read_often(const struct agent_at *at, uint64_t us)
 {
-	struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->port)];
+	struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->agent, at->port)];
 	struct agent_often *often = wire->often;
 	struct agent_full *full = &wire->full[at->slot];
 
@@ -40,7 +40,8 @@ static uint64_t poll_slot(struct agent *agent, unsigned number, uint32_t slot)
 	uint64_t due_us = UINT64_MAX;
 
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
-		const struct agent_at at = agent_at_slot(agent, 2 * number + side, slot);
+		const struct agent_at at = agent_at_slot(
+			agent, topology_port(&agent->config.topology, number, side), slot);
 
 		if (!agent_is_full(at.side) || at.side->state < OFFLOAD_SUSPECT ||
 			at.entry->position == FLOW_NONE)
@@ -106,6 +107,8 @@ void agent_full_turn(struct agent *agent, unsigned number)
 {
 	struct agent_often *often = agent->wire[number].often;
 
+	if (unlikely(agent->wire[number].n_ready != 0))
+		agent_full_release(agent, number);
 	if (often == NULL || often->n == 0 || agent->now_us < often->due_us)
 		return;
 	often->due_us = UINT64_MAX;

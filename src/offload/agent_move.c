@@ -6,15 +6,15 @@
 
 struct agent_at agent_at_slot(struct agent *agent, unsigned port, uint32_t slot)
 {
-	struct slot *entry = slots_slot(&agent->wire[agent_wire_of(port)].slots, slot);
+	struct slot *entry = slots_slot(&agent->wire[agent_wire_of(agent, port)].slots, slot);
 
 	return (struct agent_at){
 		.agent = agent,
 		.port = port,
 		.slot = slot,
 		.entry = entry,
-		.side = &entry->side[port % 2],
-		.from = entry->side[port % 2].from,
+		.side = &entry->side[agent_side_of(agent, port)],
+		.from = entry->side[agent_side_of(agent, port)].from,
 		.record = entry->position == FLOW_NONE
 				  ? NULL
 				  : flow_table_record(agent->config.table, entry->position),
@@ -23,7 +23,7 @@ struct agent_at agent_at_slot(struct agent *agent, unsigned port, uint32_t slot)
 
 struct agent_at agent_at_record(struct agent *agent, unsigned side, struct flow_record *record)
 {
-	unsigned port = agent_port_of(&record->key, side);
+	unsigned port = agent_port_of(agent, &record->key, side);
 	struct agent_at at = {.agent = agent, .port = port, .slot = SLOT_NONE};
 
 	if (offload_has_slot(record))
@@ -63,8 +63,8 @@ void agent_tell(struct agent *agent, unsigned port, enum change_kind kind, uint8
 /* Who has a rule, or is on the way to one, has a rank. */
 static void rank(const struct agent_at *at, enum offload_state after)
 {
-	struct admission *admission =
-		&at->agent->wire[agent_wire_of(at->port)].admission[at->port % 2];
+	struct admission *admission = &at->agent->wire[agent_wire_of(at->agent, at->port)]
+					       .admission[agent_side_of(at->agent, at->port)];
 
 	if (after == OFFLOAD_INSTALLING)
 		admission_hold(admission, at->slot, at->side->rate.value);
@@ -76,7 +76,7 @@ void agent_move(
 	const struct agent_at *at, enum offload_state after, uint8_t reason, uint32_t detail)
 {
 	struct agent_counters *counters = &at->agent->port[at->port].counters;
-	unsigned side = at->port % 2;
+	unsigned side = agent_side_of(at->agent, at->port);
 	enum offload_state before = at->entry != NULL ? (enum offload_state)at->side->state
 						      : offload_state(at->record, side);
 	const struct offload_change change = {
@@ -132,7 +132,7 @@ bool agent_comes_by_both(const struct agent_at *at, unsigned from)
 {
 	if (at->entry == NULL)
 		return false;
-	const struct slot_side *other = &at->entry->side[(at->port + 1) % 2];
+	const struct slot_side *other = &at->entry->side[!agent_side_of(at->agent, at->port)];
 
 	return offload_state_holds((enum offload_state)other->state) && other->from == from;
 }
@@ -149,7 +149,7 @@ uint64_t agent_marked_packets(const struct agent_at *at)
 
 void agent_remove(const struct agent_at *at)
 {
-	const struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->port)];
+	const struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->agent, at->port)];
 	struct agent_port *port = &at->agent->port[at->port];
 	const struct installer_request request = {
 		.key = at->entry->key,
@@ -188,7 +188,7 @@ void agent_leave(const struct agent_at *at, uint8_t reason)
 /* The side is not asked for before that; `waits`: how often it waited then, in a row. */
 static void wait(const struct agent_at *at, uint32_t wait_ms, unsigned waits)
 {
-	unsigned side = at->port % 2;
+	unsigned side = agent_side_of(at->agent, at->port);
 	uint32_t until_ms = (uint32_t)(at->agent->now_us / 1000) + wait_ms;
 
 	if (at->entry != NULL)
@@ -200,14 +200,15 @@ static void wait(const struct agent_at *at, uint32_t wait_ms, unsigned waits)
 
 static bool waits_in_vain(const struct agent_at *at)
 {
-	return at->record == NULL || offload_back_off(at->record, at->port % 2) == OFFLOAD_NEVER;
+	return at->record == NULL ||
+	       offload_back_off(at->record, agent_side_of(at->agent, at->port)) == OFFLOAD_NEVER;
 }
 
 void agent_back_off(const struct agent_at *at)
 {
 	if (waits_in_vain(at))
 		return;
-	unsigned waits = offload_back_off(at->record, at->port % 2);
+	unsigned waits = offload_back_off(at->record, agent_side_of(at->agent, at->port));
 
 	wait(at, RTE_MIN((uint32_t)FIRST_WAIT_MS << waits, (uint32_t)AGENT_MOST_WAIT_MS),
 		waits + 1);
@@ -216,7 +217,17 @@ void agent_back_off(const struct agent_at *at)
 void agent_hold_down(const struct agent_at *at)
 {
 	if (!waits_in_vain(at))
-		wait(at, FIRST_WAIT_MS, RTE_MAX(offload_back_off(at->record, at->port % 2), 1u));
+		wait(at, FIRST_WAIT_MS,
+			RTE_MAX(offload_back_off(at->record, agent_side_of(at->agent, at->port)),
+				1u));
+}
+
+void agent_leave_unplain(const struct agent_at *at)
+{
+	at->side->unplain = 0;
+	if (!waits_in_vain(at))
+		wait(at, AGENT_MOST_WAIT_MS, MOST_WAITS);
+	agent_leave(at, OFFLOAD_UNPLAIN);
 }
 
 void agent_fall_out(const struct agent_at *at, uint8_t reason)
@@ -269,7 +280,8 @@ void agent_release(struct agent *agent, unsigned number, uint32_t slot)
 	/* what is known of a flow that left is kept while there are slots enough */
 	bool enough = wire->n_used < wire->slots.n / 4 * 3;
 
-	if (holds(entry) || (entry->position != FLOW_NONE && enough))
+	if (holds(entry) || agent_full_is_held(wire, slot) ||
+		(entry->position != FLOW_NONE && enough))
 		return;
 	if (entry->position != FLOW_NONE)
 		detach(entry, flow_table_record(agent->config.table, entry->position));

@@ -15,6 +15,8 @@
 /* Of rules that were only accepted: what was in flight then has no mark. */
 #define AGENT_UNSEEN 16
 #define AGENT_UNSEEN_US 10000
+/* So many packets that no rule can be expected to match are held against those that came with the mark. */
+#define AGENT_UNPLAIN 64
 
 /* An answer that takes longer is told, by the next look: within a second. */
 #define AGENT_LATE_US 400000
@@ -51,14 +53,20 @@ struct agent_at agent_at_record(struct agent *agent, unsigned side, struct flow_
 struct agent_at agent_at_waiting(
 	struct agent *agent, unsigned side, struct flow_record *record, unsigned from);
 
-static inline unsigned agent_wire_of(unsigned port)
+static inline unsigned agent_wire_of(const struct agent *agent, unsigned port)
 {
-	return port / 2;
+	return agent->config.topology.domain[port];
 }
 
-static inline unsigned agent_port_of(const struct flow_key *key, unsigned side)
+static inline unsigned agent_side_of(const struct agent *agent, unsigned port)
 {
-	return 2u * flow_key_wire(key) + side;
+	return agent->config.topology.place[port];
+}
+
+static inline unsigned agent_port_of(
+	const struct agent *agent, const struct flow_key *key, unsigned side)
+{
+	return topology_port(&agent->config.topology, flow_key_wire(key), side);
 }
 
 /*
@@ -125,6 +133,18 @@ void agent_leave(const struct agent_at *at, uint8_t reason);
 /* The same since the audit says so: counted, told to the port's health, with a back-off. */
 void agent_fall_out(const struct agent_at *at, uint8_t reason);
 
+/* Most of its packets are none that a rule can be expected to match: it leaves, and is not asked for a minute. */
+void agent_leave_unplain(const struct agent_at *at);
+
+/* A rule at that side did what it was to: its flow may be a canary. */
+static inline void agent_remember_proven(const struct agent_at *at)
+{
+	/* a bit-field: through a word of its own */
+	unsigned proven = at->record->nic_proven | 1u << agent_side_of(at->agent, at->port);
+
+	at->record->nic_proven = proven & 3;
+}
+
 /* Asks for the delete of a side that is leaving; again later when there is no room. */
 void agent_remove(const struct agent_at *at);
 
@@ -152,7 +172,7 @@ void agent_count_soon(const struct agent_at *at, uint64_t us);
 /* The sweep is to look at the slot when it comes to it: something of it changed, or is due earlier. */
 static inline void agent_wake(const struct agent_at *at)
 {
-	at->agent->wire[agent_wire_of(at->port)].used[at->entry->next].rests_ms = 0;
+	at->agent->wire[agent_wire_of(at->agent, at->port)].used[at->entry->next].rests_ms = 0;
 }
 
 /* agent_sweep.c: looks at some slots of each wire, all of them in half a second. */

@@ -66,7 +66,7 @@ static uint32_t room_of(const struct agent *agent, unsigned port)
 
 static bool has_slots(const struct agent *agent, unsigned port)
 {
-	const struct slots *slots = &agent->wire[agent_wire_of(port)].slots;
+	const struct slots *slots = &agent->wire[agent_wire_of(agent, port)].slots;
 
 	return slots->n_used + slots->n_draining < slots->n;
 }
@@ -162,9 +162,9 @@ static bool may_exchange(const struct agent *agent, unsigned port)
 /* The least rate that takes a place of this worker's. */
 static uint32_t own_bar(struct agent *agent, unsigned port)
 {
-	return may_exchange(agent, port)
-		       ? admission_bar(&agent->wire[agent_wire_of(port)].admission[port % 2])
-		       : SHARE_NOBODY;
+	return may_exchange(agent, port) ? admission_bar(&agent->wire[agent_wire_of(agent, port)]
+							   .admission[agent_side_of(agent, port)])
+					 : SHARE_NOBODY;
 }
 
 bool agent_gets_in(struct agent *agent, unsigned port, uint32_t rate)
@@ -179,7 +179,8 @@ void agent_look_at_rate(const struct agent_at *at, uint64_t us)
 {
 	struct agent *agent = at->agent;
 	struct slot_side *side = at->side;
-	struct admission *admission = &agent->wire[agent_wire_of(at->port)].admission[at->port % 2];
+	struct admission *admission = &agent->wire[agent_wire_of(at->agent, at->port)]
+					       .admission[agent_side_of(at->agent, at->port)];
 
 	rate_look(&side->rate, flow_packets(at->record, side->from), us);
 	admission_look(admission, at->slot, side->rate.value,
@@ -189,7 +190,8 @@ void agent_look_at_rate(const struct agent_at *at, uint64_t us)
 
 bool agent_bar(struct agent *agent, unsigned port, struct agent_rank *rank)
 {
-	const struct admission *admission = &agent->wire[agent_wire_of(port)].admission[port % 2];
+	const struct admission *admission =
+		&agent->wire[agent_wire_of(agent, port)].admission[agent_side_of(agent, port)];
 
 	*rank = (struct agent_rank){.bar = UINT32_MAX, .room = UINT32_MAX};
 	if (agent->port[port].installer == NULL || admission->places == NULL)
@@ -222,15 +224,16 @@ void agent_rank(struct agent *agent, uint32_t position, unsigned side, struct ag
 		at.entry != NULL && offload_state_holds((enum offload_state)at.side->state)
 			? at.side->rate.value
 			: meter_rate(&agent->meter, record, position, from, side, agent->now_us);
-	rank->rank = admission_rank(
-		&agent->wire[agent_wire_of(at.port)].admission[at.port % 2], rank->rate);
+	rank->rank = admission_rank(&agent->wire[agent_wire_of(at.agent, at.port)]
+					    .admission[agent_side_of(at.agent, at.port)],
+		rank->rate);
 }
 
 /* Somebody leaves for a flow of that rate, of this worker's `own` or another's; false: nobody does. */
 static bool give_way(struct agent *agent, unsigned port, uint32_t rate, bool own)
 {
-	struct agent_wire *wire = &agent->wire[agent_wire_of(port)];
-	struct admission *admission = &wire->admission[port % 2];
+	struct agent_wire *wire = &agent->wire[agent_wire_of(agent, port)];
+	struct admission *admission = &wire->admission[agent_side_of(agent, port)];
 
 	for (unsigned i = 0; i < TRIES; i++) {
 		uint32_t slot = admission_least(admission, rate);
@@ -238,7 +241,8 @@ static bool give_way(struct agent *agent, unsigned port, uint32_t rate, bool own
 		if (slot == ADMISSION_NONE)
 			return false;
 		const struct agent_at at = agent_at_slot(agent, port, slot);
-		const struct agent_at other = agent_at_slot(agent, port ^ 1, slot);
+		const struct agent_at other =
+			agent_at_slot(agent, agent->config.topology.peer[port], slot);
 
 		/* of one that the NIC has alone nothing newer is known */
 		if (at.record != NULL && !agent_is_full(at.side))
@@ -257,7 +261,7 @@ static bool give_way(struct agent *agent, unsigned port, uint32_t rate, bool own
 /* Places that are about to be free: where slots are short, those that drain, too. */
 static uint32_t about_to_be_free(const struct agent *agent, unsigned port)
 {
-	const struct slots *slots = &agent->wire[agent_wire_of(port)].slots;
+	const struct slots *slots = &agent->wire[agent_wire_of(agent, port)].slots;
 	const bool is_short = slots->n_used + slots->n_draining >= slots->n;
 	uint64_t leaving =
 		agent->port[port].counters.flows[OFFLOAD_LEAVING] - agent->port[port].n_stay;

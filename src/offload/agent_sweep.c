@@ -37,7 +37,7 @@ static void look_for_late(const struct agent_at *at)
 
 void agent_ask_count(const struct agent_at *at)
 {
-	const struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->port)];
+	const struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->agent, at->port)];
 	const struct installer_request request = {
 		.key = at->entry->key,
 		.tsc = rte_rdtsc(),
@@ -60,7 +60,7 @@ static void ask_count_if_due(const struct agent_at *at)
 
 void agent_count_soon(const struct agent_at *at, uint64_t us)
 {
-	struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->port)];
+	struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->agent, at->port)];
 	unsigned i = 0;
 
 	at->side->nic_due_us = at->agent->now_us + us;
@@ -81,7 +81,8 @@ static bool count_slot(struct agent *agent, unsigned number, uint32_t slot)
 	bool any = false;
 
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
-		const struct agent_at at = agent_at_slot(agent, 2 * number + side, slot);
+		const struct agent_at at = agent_at_slot(
+			agent, topology_port(&agent->config.topology, number, side), slot);
 		bool in_hw = at.side->state == OFFLOAD_ACCEPTED || at.side->state == OFFLOAD_PROVEN;
 
 		/* the slot may be another flow's by now */
@@ -136,13 +137,14 @@ static void look_at_flow(const struct agent_at *at)
 
 	if (at->side->state != OFFLOAD_SUSPECT)
 		ask_count_if_due(at);
-	if (passed_us < look_us(at->agent, agent_wire_of(at->port), side))
+	if (passed_us < look_us(at->agent, agent_wire_of(at->agent, at->port), side))
 		return;
 	agent_look_at_rate(at, at->agent->now_us);
 	if (2 * (uint64_t)side->rate.value < rate_of_pps(at->agent->config.threshold))
 		agent_leave(at, OFFLOAD_SLOWED);
 	else if (at->agent->now_us - side->since_us >= 10 * AGENT_SECOND_US)
-		offload_set_back_off(at->record, at->port % 2, 0); /* it has been true for long */
+		offload_set_back_off(at->record, agent_side_of(at->agent, at->port),
+			0); /* it has been true for long */
 }
 
 /* Nothing of it is due. Nobody rests longer than REST_MOST_US: more than that is a rest long over. */
@@ -176,10 +178,10 @@ static bool is_of_before(const struct agent_at *at)
 
 static void look(struct agent *agent, unsigned port, uint32_t slot)
 {
-	const struct slots *slots = &agent->wire[agent_wire_of(port)].slots;
+	const struct slots *slots = &agent->wire[agent_wire_of(agent, port)].slots;
 
 	/* it has no rule there, and is none on its way */
-	if (slots_slot(slots, slot)->side[port % 2].state < OFFLOAD_INSTALLING)
+	if (slots_slot(slots, slot)->side[agent_side_of(agent, port)].state < OFFLOAD_INSTALLING)
 		return;
 	const struct agent_at at = agent_at_slot(agent, port, slot);
 
@@ -304,8 +306,9 @@ static void sweep_slot(struct agent *agent, unsigned number, uint32_t at)
 	const uint32_t slot = used->slot;
 
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
-		if (agent->port[2 * number + side].installer != NULL)
-			look(agent, 2 * number + side, slot);
+		if (agent->port[topology_port(&agent->config.topology, number, side)].installer !=
+			NULL)
+			look(agent, topology_port(&agent->config.topology, number, side), slot);
 	used->rests_ms = rest_of(agent, number, slots_slot(&wire->slots, slot));
 	agent_release(agent, number, slot);
 }
@@ -350,7 +353,7 @@ static void sweep_wire(struct agent *agent, unsigned number, uint64_t passed_us)
 
 void agent_sweep(struct agent *agent, uint64_t passed_us)
 {
-	for (unsigned number = 0; number < agent->config.n_ports / 2; number++) {
+	for (unsigned number = 0; number < agent->config.topology.n_domains; number++) {
 		if (agent->wire[number].slots.n == 0)
 			continue;
 		slots_turn(&agent->wire[number].slots, agent->now_us);

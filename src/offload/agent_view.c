@@ -5,7 +5,8 @@
 /* Of a kind whose rules never mark hardly any flow is asked in, whatever was before. */
 static bool is_out(const struct agent *agent, const struct flow_record *record, unsigned side)
 {
-	struct installer *installer = agent->port[agent_port_of(&record->key, side)].installer;
+	struct installer *installer =
+		agent->port[agent_port_of(agent, &record->key, side)].installer;
 	enum provider_kind kind = provider_kind(&record->key);
 
 	return installer != NULL && kind != PROVIDER_N_KINDS &&
@@ -16,7 +17,7 @@ static bool is_out(const struct agent *agent, const struct flow_record *record, 
 static uint8_t reason_of_quiet(
 	const struct agent *agent, const struct flow_record *record, unsigned side)
 {
-	unsigned port = agent_port_of(&record->key, side);
+	unsigned port = agent_port_of(agent, &record->key, side);
 	struct installer *installer = agent->port[port].installer;
 
 	if (installer == NULL)
@@ -41,7 +42,8 @@ static uint8_t reason_of_quiet(
 static bool is_over(const struct agent *agent, const struct slot *entry,
 	const struct flow_record *record, unsigned side)
 {
-	struct installer *installer = agent->port[agent_port_of(&record->key, side)].installer;
+	struct installer *installer =
+		agent->port[agent_port_of(agent, &record->key, side)].installer;
 
 	switch (record->reason[side]) {
 	case OFFLOAD_QUIET:
@@ -50,12 +52,15 @@ static bool is_over(const struct agent *agent, const struct slot *entry,
 		return true;
 	case OFFLOAD_DISPLACED:
 		return agent_waits_us(agent, entry, record, side) == 0 &&
-		       queue_needs(&agent->port[agent_port_of(&record->key, side)].queue) == 0;
+		       queue_needs(&agent->port[agent_port_of(agent, &record->key, side)].queue) ==
+			       0;
 	case OFFLOAD_QUARANTINE:
 	case OFFLOAD_NO_SLOT:
 		return agent_waits_us(agent, entry, record, side) == 0;
+	case OFFLOAD_UNPLAIN:
+		return installer == NULL;
 	case OFFLOAD_OUTRANKED:
-		return agent_has_room(agent, agent_port_of(&record->key, side));
+		return agent_has_room(agent, agent_port_of(agent, &record->key, side));
 	case OFFLOAD_BREAKER:
 		return installer == NULL ||
 		       health_state(installer_health(installer)) == HEALTH_CLOSED;
@@ -171,7 +176,7 @@ static void begin_anew(struct slot *entry, const struct flow_record *record, uin
 
 static void end_side(struct agent *agent, unsigned port, const struct flow_record *record)
 {
-	enum offload_state state = offload_state(record, port % 2);
+	enum offload_state state = offload_state(record, agent_side_of(agent, port));
 	struct agent_counters *counters = &agent->port[port].counters;
 
 	/* its entry in the queue is passed over when it is its turn */
@@ -188,7 +193,8 @@ static void end_slot(struct agent *agent, unsigned number, uint32_t slot)
 	struct slot *entry = slots_slot(&wire->slots, slot);
 
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
-		struct agent_at at = agent_at_slot(agent, 2 * number + side, slot);
+		struct agent_at at = agent_at_slot(
+			agent, topology_port(&agent->config.topology, number, side), slot);
 
 		/* the record is another's already, or will be: what it counted is in the report */
 		at.record = NULL;
@@ -215,7 +221,7 @@ bool agent_ended(struct agent *agent, struct flow_report *report)
 		return false;
 	}
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
-		end_side(agent, 2 * number + side, record);
+		end_side(agent, topology_port(&agent->config.topology, number, side), record);
 	if (entry == NULL)
 		return false;
 	const struct agent_at at = agent_at_slot(agent, 2 * number, record->slot);

@@ -38,7 +38,7 @@ struct offload_change {
 	uint64_t time_us : 48; /* clock of the run */
 	uint64_t kind : 8;
 	uint64_t reason : 8;
-	uint64_t port : 8; /* number of the port: 2 * wire + side */
+	uint64_t port : 8; /* number of the port */
 	uint64_t from : 1; /* the key's end that the rule is for */
 	uint64_t before : 3;
 	uint64_t after : 3;

@@ -6,7 +6,6 @@
 
 #include <rte_common.h>
 
-#define VXLAN_PORT 4789
 #define VXLAN_NUMBER 0x123456
 
 enum link {

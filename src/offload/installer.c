@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/idle.h"
-#include "base/monotonic.h"
 #include "offload/installer_parts.h"
 
 static int make_desk(struct desk *desk)
@@ -103,19 +101,6 @@ int installer_create(
 			config->number, strerror(-ret));
 	}
 	*out = installer;
-	return 0;
-}
-
-int installer_wait(struct installer *installer, unsigned timeout_ms)
-{
-	uint64_t end_us = monotonic_us() + (uint64_t)timeout_ms * 1000;
-	unsigned idle = 0;
-
-	while (!installer_ready(installer)) {
-		if (monotonic_us() >= end_us)
-			return -ETIMEDOUT;
-		idle_wait(&idle);
-	}
 	return 0;
 }
 

@@ -35,7 +35,7 @@
  * at first and, when that was too short, up to one.
  *
  * Life-cycle: installer_create() after the port has started: the thread tries what the port takes, then
- * is ready; installer_wait() until it is. installer_stop(): no request is taken any more, what is under way is
+ * is ready; installer_stop(): no request is taken any more, what is under way is
  * answered (for a second at most), all rules go together (provider_close()), and with them deletes that have not
  * begun; such inserts are answered -EIO (OFFLOAD_STOPPING). `rules` of the counters is what may still be there
  * then. installer_destroy() when no worker uses it any more.
@@ -98,7 +98,8 @@ struct installer_counters {
 	_Atomic uint64_t by_answer[5]; /* ENOSPC, EOPNOTSUPP, EAGAIN, EIO, timed out */
 	_Atomic uint32_t rules;	       /* that the NIC has taken, and not given back */
 	_Atomic uint32_t under_way;
-	_Atomic uint64_t oldest_us; /* since when the oldest of those is; 0: there is none */
+	_Atomic uint64_t oldest_us;    /* since when the oldest of those is; 0: there is none */
+	_Atomic uint64_t changes_lost; /* that found no room, as nobody had taken those before */
 };
 
 struct installer_histograms {
@@ -107,7 +108,7 @@ struct installer_histograms {
 };
 
 struct installer_config {
-	unsigned number; /* of the port: 2 * wire + side */
+	unsigned number; /* of the port */
 	unsigned n_workers;
 	uint32_t rules; /* of all workers, at most; 0: as many as the port takes */
 	uint32_t room;	/* that the port is known to take; 0: not known */
@@ -130,8 +131,6 @@ struct installer;
 /* 0 or a negative errno with a line. */
 int installer_create(
 	struct installer **installer, const struct installer_config *config, struct error *error);
-/* Until the port has been tried; at most `timeout_ms`. 0 or -ETIMEDOUT. Control's thread. */
-int installer_wait(struct installer *installer, unsigned timeout_ms);
 /* Control's thread. */
 void installer_stop(struct installer *installer);
 /* Accepts NULL. Stops first if need be. */

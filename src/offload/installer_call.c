@@ -18,6 +18,12 @@ uint64_t installer_now_us(const struct installer *installer)
 	return us ? us : 1;
 }
 
+static void add(_Atomic uint64_t *counter)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
+		memory_order_relaxed);
+}
+
 static void note(
 	struct installer *installer, enum change_kind kind, uint8_t reason, uint32_t detail)
 {
@@ -29,7 +35,8 @@ static void note(
 	};
 
 	change.reason = reason;
-	mailbox_push(installer->changes, &change, 1);
+	if (mailbox_push(installer->changes, &change, 1) == 0)
+		add(&installer->counters.changes_lost);
 }
 
 void installer_note(struct installer *installer, enum change_kind kind, uint8_t reason)
@@ -46,12 +53,6 @@ void installer_note_kind(
 	struct installer *installer, enum change_kind change, enum provider_kind kind)
 {
 	note(installer, change, OFFLOAD_MARKLESS, kind);
-}
-
-static void add(_Atomic uint64_t *counter)
-{
-	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
-		memory_order_relaxed);
 }
 
 static uint64_t ns_between(const struct installer *installer, uint64_t from, uint64_t to)

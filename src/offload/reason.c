@@ -25,6 +25,9 @@ static const struct {
 		"too much went wrong at the port, which was put to software"},
 	[OFFLOAD_QUARANTINE] = {"quarantine",
 		"it fell out of the NIC, and waits before the next try"},
+	[OFFLOAD_UNPLAIN] = {"unplain",
+		"most of its packets are none that a rule can be expected to match: fragments, or "
+		"with IPv4 options, IPv6 extension headers, more than two VLAN tags, or cut"},
 	[OFFLOAD_BUSY] = {"busy", "its rate reached the threshold"},
 	[OFFLOAD_CANARY] = {"canary", "it is tried to see whether the NIC keeps its word"},
 	[OFFLOAD_OLDER_RULE] = {"older_rule",

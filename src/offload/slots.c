@@ -178,13 +178,6 @@ void slots_fini(struct slots *slots)
 	*slots = (struct slots){0};
 }
 
-size_t slots_memory(const struct slots *slots)
-{
-	return slots->n * sizeof(*slots->slots) + severed_of(slots) * sizeof(*slots->severed) +
-	       slots->n_numbers * (sizeof(*slots->tags) + sizeof(*slots->generations) +
-					  sizeof(*slots->positions));
-}
-
 /* Since it was given back. */
 static bool has_drained(const struct slots *slots, const struct slot *slot)
 {

@@ -83,9 +83,12 @@ struct slot_side {
 	uint64_t asked;	    /* marked packets of this rule when its counter was asked for */
 	struct counter nic; /* the NIC's own counter */
 	bool stays;	    /* the NIC was asked to take it out, and refused */
+	uint16_t unplain;   /* packets that no rule can be expected to match, */
+	uint32_t plain;	    /* since so many came marked: the low bits */
 	struct stale stale; /* whether its last rule works on, after the NIC said that it is gone */
 } __attribute__((aligned(64)));
 static_assert(offsetof(struct slot_side, queued_us) == 64, "one line");
+static_assert(sizeof(struct slot_side) == 192, "not a line more");
 
 /* A slot. */
 struct slot {
@@ -147,7 +150,6 @@ uint32_t slots_fit(const struct slots_config *config);
 /* 0, -EINVAL or -ENOMEM; slots_fini() on a zeroed or failed one does nothing. */
 int slots_init(struct slots *slots, const struct slots_config *config);
 void slots_fini(struct slots *slots);
-size_t slots_memory(const struct slots *slots);
 
 /* Time passes: slots that have drained can be taken. Every turn. */
 void slots_turn(struct slots *slots, uint64_t now_us);

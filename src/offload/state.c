@@ -18,13 +18,3 @@ const char *offload_state_name(enum offload_state state)
 {
 	return names[state];
 }
-
-enum offload_state offload_state_find(const char *name)
-{
-	/* from the end: of the two in_hw the proven one */
-	for (unsigned i = OFFLOAD_N_STATES; i-- > 0;) {
-		if (strcmp(names[i], name) == 0)
-			return (enum offload_state)i;
-	}
-	return OFFLOAD_N_STATES;
-}

@@ -41,9 +41,6 @@ static_assert(OFFLOAD_INSTALLING == 3, "flow_is_in_nic()");
 /* "software", "queued", "refused", "installing", "leaving", "suspect", "in_hw" (both of them). */
 const char *offload_state_name(enum offload_state state);
 
-/* The state by its name; OFFLOAD_N_STATES: there is none. "in_hw" gives OFFLOAD_PROVEN. */
-enum offload_state offload_state_find(const char *name);
-
 static inline enum offload_state offload_state(const struct flow_record *record, unsigned side)
 {
 	return (enum offload_state)(record->offload >> OFFLOAD_STATE_BITS * side & 7);

@@ -1,17 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "offload/tally.h"
 
+#include <rte_common.h>
+
+#include "base/clock.h"
+
 /* Of a counter whose width is not known. */
 #define ASSUMED 24
+/* Widths that counters have. */
+#define NARROWEST 16
 #define WIDEST 48
-#define LEAST_FRAME 14
-/* Packets whose size is an average. */
+/* Bytes of the shortest frame. */
+#define LEAST_FRAME 60
+/* A driver may tell what it read so long ago. */
+#define CACHED_US UINT64_C(1200000)
+/* Of a link whose speed is not known. */
+#define FASTEST_MBPS 800000
+/* Packets whose size is an average, and that a rate may be wrong by. */
 #define SOME 64
+/* What was to come is the rate's, or so many times that: it may have risen. */
+#define RISES 2
+/* What may have come is so small a part of a counter's width that no other width fits it by chance. */
+#define SMALL_PART 64
 
 void tally_begin(struct tally *tally)
 {
-	counter_begin(&tally->packets, 0);
-	counter_begin(&tally->bytes, 0);
+	*tally = (struct tally){0};
 }
 
 static unsigned bits_of(uint64_t number)
@@ -41,125 +55,293 @@ static void know_width(struct tally_width *width, uint64_t raw)
 		width->bits = 0;
 }
 
-/* The smallest total from `least` on that is told so by a counter of that width. */
-static void read_as(struct counter *counter, unsigned bits, uint64_t raw, uint64_t least)
+/* It is not the counter that it was. */
+static void forget_width(struct tally_width *width, uint64_t raw)
 {
-	struct counter as = *counter;
+	*width = (struct tally_width){.highest = raw};
+}
 
-	as.bits = (uint8_t)bits;
-	as.given = true;
-	(void)counter_update(&as, raw, least, least + (UINT64_C(1) << bits) - 1);
-	counter->total = as.total;
+/* What came between two numbers of a counter of that width, if it did not come round more than once. */
+static uint64_t between(uint64_t last, uint64_t raw, unsigned bits)
+{
+	return (raw - last) & ((UINT64_C(1) << bits) - 1);
+}
+
+static bool is_about(uint64_t number, uint64_t expected)
+{
+	return number >= expected - expected / 8 && number <= expected + expected / 8;
+}
+
+/* Of what is told so by a counter of that width, that which is nearest to what is expected. */
+static uint64_t near(uint64_t last, uint64_t raw, unsigned bits, uint64_t expected)
+{
+	const uint64_t half = UINT64_C(1) << (bits - 1),
+		       from = expected > half ? expected - half : 0;
+
+	return from + ((between(last, raw, bits) - from) & (2 * half - 1));
+}
+
+/* A reading in the making. */
+struct reading {
+	const struct provider_count *told;
+	const struct tally_look *look;
+	uint64_t rate;	       /* packets a second, the most of late; 0: not known */
+	uint64_t to_come;      /* packets at that rate */
+	uint64_t most_packets; /* that the link carries */
+	uint64_t size;	       /* of a packet, as seen so far */
+	uint64_t packets;      /* that came */
+};
+
+static uint64_t most_packets(const struct tally_look *look, uint64_t waited_us)
+{
+	const uint64_t mbps = look->link_mbps != 0 ? look->link_mbps : FASTEST_MBPS;
+
+	/* a megabit a second is a bit each microsecond; what a NIC holds back may come with it */
+	return (waited_us + CACHED_US) * mbps / 8 / LEAST_FRAME + SOME;
+}
+
+/* Bytes that so many packets may have: a few may be counted in one of both counters already. */
+static uint64_t least_bytes(uint64_t packets)
+{
+	return packets > SOME ? (packets - SOME / 8) * LEAST_FRAME : 0;
+}
+
+static uint64_t most_bytes(const struct reading *reading, uint64_t packets)
+{
+	return (packets + SOME / 8) * reading->look->longest;
+}
+
+/* Do the bytes tell that so many packets came? Not where they may have come round themselves, and these are few. */
+static bool bytes_tell(const struct tally *tally, const struct tally_port *port,
+	const struct reading *reading, uint64_t packets)
+{
+	const uint64_t raw = reading->told->bytes, last = tally->bytes.last;
+	const uint64_t bytes =
+		port->bytes.bits != 0 ? between(last, raw, port->bytes.bits) : raw - last;
+
+	if (!reading->told->has_bytes || (port->bytes.bits == 0 && raw < last))
+		return false;
+	const unsigned bits = width_of(&port->bytes);
+	const bool once = reading->to_come * reading->size >> (bits - 1) == 0;
+
+	return is_about(bytes, packets * reading->size) &&
+	       (port->bytes.bits == 0 || packets * reading->size >> (bits - 1) == 0) &&
+	       (once || packets >= reading->to_come / RISES);
+}
+
+/* As many rounds of the packets' counter as the bytes tell of. */
+static bool rounds_by_bytes(const struct tally *tally, const struct tally_port *port,
+	struct reading *reading, uint64_t least, unsigned bits)
+{
+	const uint64_t raw = reading->told->bytes, last = tally->bytes.last;
+	const uint64_t bytes =
+		port->bytes.bits != 0 ? between(last, raw, port->bytes.bits) : raw - last;
+	const uint64_t packets = bytes / reading->size, round = UINT64_C(1) << bits;
+
+	reading->packets =
+		packets <= least ? least : least + (packets - least + round / 2) / round * round;
+	/* a flow whose packets became longer is not one that came round; with a round more or less they would not tell the same */
+	if (reading->packets > least && reading->packets > RISES * reading->to_come + SOME)
+		return false;
+	return reading->packets <= reading->most_packets && reading->packets / 4 < round &&
+	       bytes_tell(tally, port, reading, reading->packets);
 }
 
 /*
- * A number that is smaller than what was told before, of a counter whose width is not known: it came round, from its
- * upper half.
+ * The number went down, and the counter's width is not known: it is that of the last one, which was in its upper half, or
+ * what it was taken for, if what came then is likely; 0: it is neither.
  */
-static bool read_wrapped(struct counter *counter, struct tally_width *width, uint64_t raw)
+static unsigned width_by_rate(
+	const struct tally *tally, const struct tally_width *width, const struct reading *reading)
 {
-	unsigned bits = width_of(width);
+	const uint64_t most = RISES * reading->to_come + SOME;
+	const unsigned tried[] = {
+		RTE_MAX(bits_of(tally->packets.last), (unsigned)NARROWEST), width_of(width)};
 
-	read_as(counter, bits, raw, counter->total);
-	if (width->highest >> (bits - 1) == 0)
+	for (unsigned i = 0; i < RTE_DIM(tried); i++)
+		if (width->highest >> tried[i] == 0 &&
+			between(tally->packets.last, reading->told->packets, tried[i]) <= most)
+			return tried[i];
+	return 0;
+}
+
+enum belief {
+	KNOWN,
+	GUESSED, /* it may be more */
+	UNKNOWN,
+};
+
+static enum belief read_packets(
+	const struct tally *tally, struct tally_port *port, struct reading *reading)
+{
+	struct tally_width *width = &port->packets;
+	const uint64_t raw = reading->told->packets, last = tally->packets.last;
+	const bool down = raw < last;
+	unsigned bits;
+
+	know_width(width, raw);
+	bits = width->bits;
+	if (bits == 0 && down) {
+		bits = width_by_rate(tally, width, reading);
+		if (bits == 0)
+			return UNKNOWN;
+		width->bits = (uint8_t)bits;
+	}
+	reading->packets = bits == 0 ? raw - last : between(last, raw, bits);
+	const uint64_t least = reading->packets;
+
+	/* it came in time, and if it was more often round, the bytes know */
+	if (least > reading->most_packets)
+		return UNKNOWN;
+	if (bits != 0 && tally->sure_packets >= SOME &&
+		rounds_by_bytes(tally, port, reading, least, bits))
+		return KNOWN;
+	reading->packets = least;
+	if (down && least > RISES * reading->to_come + SOME)
+		return UNKNOWN;
+	if (bits == 0 && bytes_tell(tally, port, reading, least))
+		return KNOWN;
+	/* half of the width is more than was to come: it may have been a whole one more */
+	const uint64_t half = UINT64_C(1) << (width_of(width) - 1);
+
+	return reading->to_come < half && least <= half ? KNOWN : GUESSED;
+}
+
+/* These bytes are what the packets may have. */
+static bool may_be(const struct reading *reading, uint64_t bytes)
+{
+	return bytes >= least_bytes(reading->packets) &&
+	       bytes <= most_bytes(reading, reading->packets);
+}
+
+/*
+ * The number went down, and the counter's width is not known: it is that of the last one, which was in its upper half.
+ * Where what may have come is a small part of it no other counter would have told these two.
+ */
+static bool read_round(const struct tally *tally, struct tally_width *width,
+	const struct reading *reading, uint64_t *bytes)
+{
+	const uint64_t raw = reading->told->bytes, last = tally->bytes.last;
+	const uint64_t expected = reading->packets * reading->size;
+	const unsigned bits = bits_of(last);
+
+	if (raw >= last || bits < NARROWEST || bits > WIDEST || width->highest >> bits != 0 ||
+		expected >> (bits - 1) != 0)
+		return false;
+	*bytes = between(last, raw, bits);
+	if (!may_be(reading, *bytes))
+		return false;
+	if (!is_about(*bytes, expected) &&
+		(bits < ASSUMED ||
+			most_bytes(reading, reading->packets) > (UINT64_C(1) << bits) / SMALL_PART))
 		return false;
 	width->bits = (uint8_t)bits;
 	return true;
 }
 
-static bool read_packets(struct tally *tally, struct tally_width *width, uint64_t raw)
+/*
+ * The same of one that was read so late that it may have come round more than once: how often is told by what is
+ * expected, and its width by which of the usual ones fits that.
+ */
+static bool read_late(const struct tally *tally, struct tally_width *width,
+	const struct reading *reading, uint64_t *bytes)
 {
-	struct counter *counter = &tally->packets;
-	uint64_t before = counter->total;
+	const uint64_t expected = reading->packets * reading->size;
 
-	know_width(width, raw);
-	if (width->bits == 0 && raw < before)
-		return read_wrapped(counter, width, raw);
-	if (width->bits == 0) {
-		counter->total = raw;
+	for (unsigned bits = ASSUMED; bits <= WIDEST; bits += 8) {
+		/* half of a round is not known of them: it would fit almost anything */
+		if (width->highest >> bits != 0 || expected / 4 >> (bits - 1) != 0)
+			continue;
+		*bytes = near(tally->bytes.last, reading->told->bytes, bits, expected);
+		if (!may_be(reading, *bytes) || !is_about(*bytes, expected))
+			continue;
+		width->bits = (uint8_t)bits;
 		return true;
 	}
-	read_as(counter, width->bits, raw, before);
-	/* more than half of the width is more than was to come: it may have been a whole one more */
-	return counter->total - before <= UINT64_C(1) << (width->bits - 1);
+	return false;
 }
 
-/* Of the totals that are told so, the one that is nearest to what is expected to have come. */
-static void read_near(struct counter *counter, unsigned bits, uint64_t raw, uint64_t expected)
+/* Of a known width. */
+static enum belief read_known(const struct tally *tally, struct tally_width *width,
+	const struct reading *reading, uint64_t *bytes)
 {
-	uint64_t half = UINT64_C(1) << (bits - 1);
+	const uint64_t raw = reading->told->bytes, last = tally->bytes.last;
+	const uint64_t expected = reading->packets * reading->size;
 
-	read_as(counter, bits, raw, counter->total + (expected > half ? expected - half : 0));
+	/* it came round within what is not known of them */
+	if (expected / 8 >> (width->bits - 1) != 0)
+		return GUESSED;
+	*bytes = near(last, raw, width->bits, expected);
+	if (may_be(reading, *bytes) &&
+		(raw >= last || is_about(*bytes, expected) || *bytes <= 4 * expected))
+		return KNOWN;
+	forget_width(width, raw);
+	return UNKNOWN;
 }
 
-static bool is_about(uint64_t bytes, uint64_t expected)
+static enum belief read_bytes(const struct tally *tally, struct tally_width *width,
+	const struct reading *reading, uint64_t *bytes)
 {
-	return bytes >= expected - expected / 8 && bytes <= expected + expected / 8;
-}
-
-/*
- * Bytes of a counter whose width is not known, which was read so late that it may have come round more than once: how
- * often is told by what is expected, and its width by which of the usual ones fits that.
- */
-static bool read_late(
-	struct counter *counter, struct tally_width *width, uint64_t raw, uint64_t expected)
-{
-	const uint64_t before = counter->total;
-
-	for (unsigned bits = ASSUMED; raw < before + expected - expected / 8 && bits <= WIDEST;
-		bits += 8) {
-		if (width->highest >> bits != 0)
-			continue;
-		read_near(counter, bits, raw, expected);
-		if (is_about(counter->total - before, expected)) {
-			width->bits = (uint8_t)bits;
-			return true;
-		}
-		counter->total = before;
-	}
-	counter->total = raw > before ? raw : before + expected;
-	return raw > before && is_about(raw - before, expected);
-}
-
-static bool read_bytes(struct tally *tally, struct tally_width *width, uint64_t raw,
-	uint64_t packets, uint64_t expected)
-{
-	struct counter *counter = &tally->bytes;
+	const uint64_t raw = reading->told->bytes, last = tally->bytes.last;
+	const uint64_t expected = reading->packets * reading->size;
 
 	know_width(width, raw);
-	if (width->bits != 0) {
-		read_near(counter, width->bits, raw, expected);
-		return expected / 8 < UINT64_C(1) << (width->bits - 1);
-	}
-	if (expected >> (width_of(width) - 1) != 0)
-		return read_late(counter, width, raw, expected);
-	if (raw < counter->total)
-		return read_wrapped(counter, width, raw);
-	/* of a width that nobody has */
-	if (raw - counter->total < packets * LEAST_FRAME)
-		return read_late(counter, width, raw, expected);
-	counter->total = raw;
-	return true;
+	if (width->bits != 0)
+		return read_known(tally, width, reading, bytes);
+	*bytes = raw - last;
+	if (raw >= last && may_be(reading, *bytes) &&
+		(expected >> (width_of(width) - 1) == 0 || is_about(*bytes, expected)))
+		return KNOWN;
+	if (read_round(tally, width, reading, bytes) || read_late(tally, width, reading, bytes))
+		return KNOWN;
+	forget_width(width, raw);
+	return UNKNOWN;
 }
 
-/* Bytes of a packet: as they were counted, where these are some. */
-static uint64_t size_of(const struct tally *tally, uint32_t size)
+static void count(struct tally *tally, const struct reading *reading, uint64_t bytes, bool sure)
 {
-	return tally->packets.total < SOME ? size : tally->bytes.total / tally->packets.total;
+	tally->packets.total += reading->packets;
+	tally->bytes.total += bytes;
+	if (reading->packets == 0)
+		return;
+	tally->before = tally->rate;
+	tally->rate = reading->packets * CLOCK_US_PER_S / RTE_MAX(tally->waited_us, UINT64_C(1));
+	tally->waited_us = 0;
+	if (!sure)
+		return;
+	tally->sure_packets += reading->packets;
+	tally->sure_bytes += bytes;
 }
 
 bool tally_read(struct tally *tally, struct tally_port *port, const struct provider_count *told,
-	uint32_t size)
+	const struct tally_look *look)
 {
-	uint64_t before = tally->packets.total, bytes = size_of(tally, size);
-	bool sure = read_packets(tally, &port->packets, told->packets);
-	uint64_t packets = tally->packets.total - before;
+	struct reading reading = {.told = told, .look = look, .size = look->size};
+	uint64_t bytes = 0;
 
-	if (!told->has_bytes) {
-		tally->bytes.total += packets * bytes;
-		return false;
+	tally->waited_us += look->passed_us;
+	if (tally->sure_packets >= SOME)
+		reading.size = RTE_MAX(tally->sure_bytes / tally->sure_packets, UINT64_C(1));
+	reading.most_packets = most_packets(look, tally->waited_us);
+	reading.rate = RTE_MAX(tally->rate, tally->before);
+	reading.to_come = reading.rate * tally->waited_us / CLOCK_US_PER_S;
+
+	enum belief packets_are = read_packets(tally, port, &reading), bytes_are = UNKNOWN;
+
+	if (packets_are == UNKNOWN) {
+		forget_width(&port->packets, told->packets);
+		reading.packets = 0;
+	} else if (!told->has_bytes) {
+		bytes = reading.packets * reading.size;
+	} else {
+		bytes_are = read_bytes(tally, &port->bytes, &reading, &bytes);
+		if (bytes_are != KNOWN)
+			bytes = least_bytes(reading.packets);
 	}
-	return read_bytes(tally, &port->bytes, told->bytes, packets, packets * bytes) && sure;
+	tally->packets.last = told->packets;
+	tally->bytes.last = told->bytes;
+	count(tally, &reading, bytes, packets_are == KNOWN && bytes_are == KNOWN);
+	return packets_are == KNOWN && bytes_are == KNOWN;
 }
 
 static uint64_t interval_us(const struct tally_width *width, uint64_t rate, uint64_t most_us)

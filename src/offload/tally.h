@@ -2,15 +2,21 @@
 #pragma once
 
 /*
- * What a NIC has counted of a rule whose packets nobody else sees: its counters of packets and bytes made 64 bits wide
- * (offload/counter.h has the arithmetic). Software knows nothing to hold them against, so a counter is read often
- * enough for its width, at the flow's rate: at most a quarter of it comes between two readings. Then the first number
- * that is smaller than the one before says how wide the counter is, since one in its upper half was told before.
- * Until that, 24 bits are assumed, or as many as the largest number has. What is learned holds for all rules of the
- * port.
+ * What a NIC has counted of a rule whose packets nobody else sees: its counters of packets and bytes made 64 bits wide.
+ * Software knows nothing to hold them against, so a counter is read often enough for its width, at the flow's rate: at
+ * most a quarter of it comes between two readings. Then the first number that is smaller than the one before says how
+ * wide the counter is, since one in its upper half was told before. Until that, 24 bits are assumed, or as many as the
+ * largest number has. What is learned holds for all rules of the port.
  *
- * Bytes come round many times as often as packets. How often they did is told by the packets that came meanwhile, and
- * by the size that the flow's packets had so far.
+ * A reading is believed as far as it can be true, and never further: records may have too little, and say so, but nothing
+ * that was not sent.
+ * - Packets cannot be more than the link carries in the time; and where the number went down, not many more than came
+ *   before in such a time, unless the bytes say so. Bytes cannot be fewer than the shortest frames have, nor more than the
+ *   longest; and where the number went down, they have to be about what these packets have by the size that was seen so far.
+ * - A counter that was read late came round more often: how often is told by the other one, where that did not come
+ *   round. Where it is not, and at the flow's rate half of the width or more was to come, the numbers are a guess.
+ * - Beyond that a reading is unknown: the counter began anew, or became narrower. Of its packets nothing is counted,
+ *   of bytes what the shortest frames have; its width is learned again.
  *
  * Pure; used by one thread.
  */
@@ -24,26 +30,41 @@
 /* Of a port: how wide its counters are. Zeroed at the start. */
 struct tally_width {
 	uint8_t bits;	  /* 0: not known */
-	uint64_t highest; /* that was ever told */
+	uint64_t highest; /* that was ever told, since one was unknown */
 };
 
 struct tally_port {
 	struct tally_width packets, bytes;
 };
 
+struct tally_counter {
+	uint64_t total; /* made wide */
+	uint64_t last;	/* as it was told */
+};
+
 /* Of a rule. */
 struct tally {
-	struct counter packets, bytes;
+	struct tally_counter packets, bytes;
+	uint64_t waited_us; /* since its packets moved */
+	uint64_t rate,
+		before; /* packets a second of the last two times that they did; 0: not known */
+	uint64_t sure_packets,
+		sure_bytes; /* of readings that were no guess: the size of a packet */
 };
 
 void tally_begin(struct tally *tally);
 
-/*
- * The NIC told these. `size`: of the flow's packets so far, in bytes, at least 1. False: the totals are the likeliest,
- * as the counters were not read often enough for their width, or are narrower than any that can be.
- */
+/* What a reading is held against. */
+struct tally_look {
+	uint64_t passed_us; /* since the last one, or since the rule was there */
+	uint64_t link_mbps; /* 0: not known */
+	uint32_t longest;   /* frame, in bytes */
+	uint32_t size;	    /* of the flow's packets so far, in bytes, at least 1 */
+};
+
+/* The NIC told these. False: the totals may be too low. */
 bool tally_read(struct tally *tally, struct tally_port *port, const struct provider_count *told,
-	uint32_t size);
+	const struct tally_look *look);
 
 /* How long until they are to be read again, in us: at most `most_us`. `rate`: packets a second, of `size` bytes. */
 uint64_t tally_interval_us(

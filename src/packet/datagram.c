@@ -8,14 +8,16 @@ uint64_t datagram_fingerprint(const struct hash_secret *secret, const struct pac
 	const struct flow_key *key = &info->key;
 	struct address src = address_load(key->addr[info->from]);
 	struct address dst = address_load(key->addr[!info->from]);
-	/* RFC 8200 section 4.5: fragments of one packet may name different next headers. */
-	uint8_t proto = flow_key_version(key) == 4 ? key->proto : 0;
 	uint64_t word[5] = {
 		src.word[0],
 		src.word[1],
 		dst.word[0],
 		dst.word[1],
-		key_tail(info->fragment_id, key->zone, proto, key->version_wire),
+		/*
+		 * Not the key's protocol: a first fragment's is that behind the extension headers.
+		 * RFC 791's is in the fragment_id, and RFC 8200 section 4.5 wants none.
+		 */
+		key_tail(info->fragment_id, key->zone, 0, key->version_wire),
 	};
 
 	return hash_words(secret, word);

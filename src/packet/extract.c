@@ -7,7 +7,8 @@ static void tcp_read(struct reader *reader, const struct ip_header *ip, struct p
 	uint8_t scratch[TCP_MAX_OPTIONS];
 	const uint8_t *header = reader_peek(reader, ip->upper, TCP_LENGTH, scratch);
 
-	if (header == NULL || tcp_header_length(header) < TCP_LENGTH)
+	if (header == NULL || tcp_header_length(header) < TCP_LENGTH ||
+		tcp_header_length(header) > ip->end - ip->upper)
 		return;
 	info->tcp = tcp_fields(header, ip->end - ip->upper);
 	info->flags |= PACKET_TCP;
@@ -51,6 +52,19 @@ static void upper_read(struct reader *reader, const struct ip_header *ip, struct
 	}
 }
 
+/* The common frame is none of these; nor is one with two tags, or of another protocol. */
+static bool is_unplain(
+	enum link_type type, const struct link_header *link, const struct ip_header *ip)
+{
+	const size_t header_length = ip->version == 4 ? IPV4_LENGTH : IPV6_LENGTH;
+
+	const bool tags = link->end > ETHERNET_LENGTH + 2 * VLAN_TAG_LENGTH;
+
+	/* other links are of captures: no NIC reads them */
+	return (tags && type == LINK_ETHERNET) || ip->upper - link->end != header_length ||
+	       !ip->has_length;
+}
+
 /* Any frame at all. */
 static __rte_noinline enum extract_result extract_any(const struct extract_options *options,
 	const struct rte_mbuf *frame, unsigned wire, struct packet_info *info)
@@ -60,7 +74,7 @@ static __rte_noinline enum extract_result extract_any(const struct extract_optio
 	struct ip_header ip;
 	uint32_t ports;
 
-	if (!link_walk(&reader, &link))
+	if (!link_walk(&reader, extract_link(options, wire), &link))
 		return EXTRACT_MALFORMED;
 	if (link.ethertype != ETHERTYPE_IPV4 && link.ethertype != ETHERTYPE_IPV6)
 		return EXTRACT_NON_IP;
@@ -83,7 +97,14 @@ static __rte_noinline enum extract_result extract_any(const struct extract_optio
 		.l4_offset = offset_16(ip.upper),
 		.flags = ip.flags,
 	};
+	if (ip.flags & PACKET_FRAGMENT) {
+		info->fragment_offset = ip.fragment_offset;
+		info->fragment_length =
+			(uint16_t)(ip.end > ip.fragment ? (ip.end - ip.fragment + 7) / 8 : 0);
+	}
 	key_parts_write(&parts, options->secret, info);
+	if (is_unplain(extract_link(options, wire), &link, &ip))
+		info->flags |= PACKET_UNPLAIN;
 	upper_read(&reader, &ip, info);
 	return EXTRACT_IP;
 }
@@ -94,9 +115,70 @@ enum extract_result extract(const struct extract_options *options, const struct 
 	const struct common common = {
 		.wire = wire, .secret = options->secret, .zone_vlan = options->zone_vlan};
 
-	if (likely(extract_common(&common, frame, info) != 0))
+	if (likely(extract_link(options, wire) == LINK_ETHERNET) &&
+		likely(extract_common(&common, frame, info) != 0))
 		return EXTRACT_IP;
 	return extract_any(options, frame, wire, info);
+}
+
+/* Of a header without options: RFC 1071. */
+static bool is_ipv4_checksum_right(const uint8_t *header)
+{
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < IPV4_LENGTH; i += 2)
+		sum += load_be16(header + i);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16) == 0xffff;
+}
+
+/* Does the datagram have room for the upper layer's header, by that header's own word? */
+static bool has_upper(struct reader *reader, const struct packet_info *info, size_t length)
+{
+	enum { UDP_LENGTH = 8, SCTP_LENGTH = 12, PROTO_SCTP = 132 };
+	uint8_t scratch[TCP_LENGTH];
+	const uint8_t *header;
+
+	switch (info->key.proto) {
+	case PROTO_TCP:
+		header = reader_peek(reader, info->l4_offset, TCP_LENGTH, scratch);
+		return header != NULL && tcp_header_length(header) >= TCP_LENGTH &&
+		       tcp_header_length(header) <= length;
+	case PROTO_UDP:
+		header = reader_peek(reader, info->l4_offset, UDP_LENGTH, scratch);
+		return header != NULL && load_be16(header + 4) >= UDP_LENGTH &&
+		       load_be16(header + 4) <= length;
+	case PROTO_SCTP:
+		return length >= SCTP_LENGTH;
+	default:
+		return true;
+	}
+}
+
+bool extract_is_plain(const struct rte_mbuf *frame, const struct packet_info *info)
+{
+	const bool ipv4 = flow_key_version(&info->key) == 4;
+	const size_t header_length = ipv4 ? IPV4_LENGTH : IPV6_LENGTH;
+	const uint64_t ip_sum = frame->ol_flags & RTE_MBUF_F_RX_IP_CKSUM_MASK;
+	const uint64_t l4_sum = frame->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_MASK;
+	struct reader reader = reader_of(frame);
+	uint8_t scratch[IPV6_LENGTH];
+
+	if (info->flags & (PACKET_FRAGMENT | PACKET_CUT | PACKET_UNPLAIN) ||
+		ip_sum == RTE_MBUF_F_RX_IP_CKSUM_BAD || l4_sum == RTE_MBUF_F_RX_L4_CKSUM_BAD ||
+		info->l4_offset < ETHERNET_LENGTH + header_length)
+		return false;
+	const size_t offset = info->l4_offset - header_length;
+	const uint8_t *header = reader_peek(&reader, offset, header_length, scratch);
+
+	if (header == NULL || (ipv4 && !is_ipv4_checksum_right(header)))
+		return false;
+	const size_t length = ipv4 ? load_be16(header + 2) : header_length + load_be16(header + 4);
+
+	if (length < header_length || offset + length > frame->pkt_len)
+		return false;
+	reader_lower_limit(&reader, offset + length);
+	return has_upper(&reader, info, length - header_length);
 }
 
 void extract_set_upper(const struct extract_options *options, struct packet_info *info,

@@ -103,13 +103,10 @@ static inline struct tcp_segment tcp_fields_of(const uint8_t *header, uint32_t p
 
 #endif
 
-/* All but the scale. `length` is that of the segment with its header. */
+/* All but the scale. `length` is that of the segment with its header, which is no longer. */
 static inline struct tcp_segment tcp_fields(const uint8_t *header, size_t length)
 {
-	size_t header_length = tcp_header_length(header);
-
-	return tcp_fields_of(
-		header, length > header_length ? (uint32_t)(length - header_length) : 0);
+	return tcp_fields_of(header, (uint32_t)(length - tcp_header_length(header)));
 }
 
 /* As common_upper(), for the segment alone. `there` bytes of it lie at `header`. */
@@ -122,7 +119,8 @@ static __rte_always_inline bool common_tcp(
 	size_t header_length = tcp_header_length(header);
 	bool syn = header[13] & TCP_SYN;
 
-	if (unlikely(header_length < TCP_LENGTH || (syn && header_length > there)))
+	if (unlikely(header_length < TCP_LENGTH || header_length > length ||
+		     (syn && header_length > there)))
 		return false;
 	*tcp = tcp_fields(header, length);
 	if (unlikely(syn))

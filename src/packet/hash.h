@@ -63,8 +63,8 @@ uint64_t hash_words_avx2(const struct hash_secret *secret, const uint64_t word[5
 #endif
 
 /*
- * The secret as a loop wants it: with AES rounds its keys, in registers; else where it is. hash_words() and
- * hash_40_bytes() make one for each hash.
+ * The secret as a loop wants it: with AES rounds its keys, in registers; else where it is. hash_words()
+ * makes one for each hash.
  */
 #if defined(SIMD_LEVEL) && SIMD_LEVEL >= SIMD_LEVEL_AVX2
 
@@ -122,14 +122,6 @@ static inline uint64_t hash_words(const struct hash_secret *secret, const uint64
 	const hash_ready ready = hash_ready_of(secret);
 
 	return hash_ready_words(&ready, word);
-}
-
-static inline uint64_t hash_40_bytes(const struct hash_secret *secret, const void *bytes)
-{
-	uint64_t word[5];
-
-	memcpy(word, bytes, sizeof(word));
-	return hash_words(secret, word);
 }
 
 static inline uint64_t flow_key_hash(const struct hash_secret *secret, const struct flow_key *key)

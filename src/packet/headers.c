@@ -33,27 +33,6 @@ const uint8_t *reader_gather(
 	return NULL;
 }
 
-bool link_walk(struct reader *reader, struct link_header *link)
-{
-	uint8_t scratch[VLAN_TAG_LENGTH];
-	const uint8_t *type = reader_peek(reader, ETHERNET_LENGTH - 2, 2, scratch);
-
-	if (type == NULL)
-		return false;
-	*link = (struct link_header){.end = ETHERNET_LENGTH, .ethertype = load_be16(type)};
-	while (ethertype_is_vlan(link->ethertype)) {
-		const uint8_t *tag = reader_peek(reader, link->end, VLAN_TAG_LENGTH, scratch);
-
-		if (tag == NULL)
-			return false;
-		if (link->end == ETHERNET_LENGTH)
-			link->vlan = load_be16(tag) & 0x0fff;
-		link->ethertype = load_be16(tag + 2);
-		link->end += VLAN_TAG_LENGTH;
-	}
-	return true;
-}
-
 static bool ipv4_walk(struct reader *reader, size_t offset, struct ip_header *ip)
 {
 	uint8_t scratch[IPV4_LENGTH];
@@ -68,8 +47,10 @@ static bool ipv4_walk(struct reader *reader, size_t offset, struct ip_header *ip
 
 	if (header_length < IPV4_LENGTH || !reader_has(reader, offset, header_length))
 		return false;
+	const bool has_length = length >= header_length;
+
 	/* 0 is what segmentation offload leaves in captures; other lengths below are nonsense. */
-	if (length < header_length)
+	if (!has_length)
 		length = reader->limit - offset;
 	*ip = (struct ip_header){
 		.src = address_load_ipv4(header + 12),
@@ -78,17 +59,25 @@ static bool ipv4_walk(struct reader *reader, size_t offset, struct ip_header *ip
 		.end = offset + length,
 		.version = 4,
 		.proto = header[9],
+		.has_length = has_length,
 	};
 	/* RFC 791 section 3.1: 13 bits of offset below the more-fragments bit. */
 	if (fragment & 0x3fff) {
-		ip->fragment_id = load_be16(header + 4);
+		ip->fragment = ip->upper;
+		ip->fragment_id = load_be16(header + 4) | (uint32_t)header[9] << 16;
+		ip->fragment_offset = fragment & 0x1fff;
+		if (fragment & 0x2000)
+			ip->fragment_offset |= PACKET_MORE_FRAGMENTS;
 		ip->flags = fragment & 0x1fff ? PACKET_LATER_FRAGMENT : PACKET_FIRST_FRAGMENT;
 	}
 	return true;
 }
 
-static bool is_extension(uint8_t proto)
+/* IPv4 knows only one of them: RFC 4302 section 3.1.1 puts the authentication header in both. */
+bool proto_is_extension(uint8_t version, uint8_t proto)
 {
+	if (version == 4)
+		return proto == EXT_AUTHENTICATION;
 	switch (proto) {
 	case EXT_HOP_BY_HOP:
 	case EXT_ROUTING:
@@ -111,7 +100,11 @@ static void fragment_read(const uint8_t *header, struct ip_header *ip)
 
 	if ((fragment & 0xfff9) == 0)
 		return;
+	ip->fragment = ip->upper + EXT_LENGTH;
 	ip->fragment_id = load_be32(header + 4);
+	ip->fragment_offset = fragment >> 3;
+	if (fragment & 1)
+		ip->fragment_offset |= PACKET_MORE_FRAGMENTS;
 	ip->flags = fragment & 0xfff8 ? PACKET_LATER_FRAGMENT : PACKET_FIRST_FRAGMENT;
 }
 
@@ -124,7 +117,8 @@ static void extensions_walk(struct reader *reader, struct ip_header *ip)
 {
 	uint8_t scratch[EXT_LENGTH];
 
-	while (is_extension(ip->proto)) {
+	/* What follows a later fragment's header is the middle of the packet, whatever it names. */
+	while (!(ip->flags & PACKET_LATER_FRAGMENT) && proto_is_extension(ip->version, ip->proto)) {
 		const uint8_t *header = reader_peek(reader, ip->upper, EXT_LENGTH, scratch);
 
 		if (header == NULL) {
@@ -140,9 +134,6 @@ static void extensions_walk(struct reader *reader, struct ip_header *ip)
 			ip->upper += (header[1] + 1u) * 8;
 		}
 		ip->proto = header[0];
-		/* What follows is the middle of the packet, whatever the header names it. */
-		if (ip->flags & PACKET_LATER_FRAGMENT)
-			return;
 	}
 }
 
@@ -155,9 +146,10 @@ static bool ipv6_walk(struct reader *reader, size_t offset, struct ip_header *ip
 		return false;
 
 	size_t length = IPV6_LENGTH + (size_t)load_be16(header + 4);
+	const bool has_length = length != IPV6_LENGTH;
 
 	/* A jumbogram (RFC 2675), what segmentation offload leaves in captures, or nothing at all. */
-	if (length == IPV6_LENGTH)
+	if (!has_length)
 		length = reader->limit - offset;
 	*ip = (struct ip_header){
 		.src = address_load(header + 8),
@@ -166,19 +158,14 @@ static bool ipv6_walk(struct reader *reader, size_t offset, struct ip_header *ip
 		.end = offset + length,
 		.version = 6,
 		.proto = header[6],
+		.has_length = has_length,
 	};
 	return true;
 }
 
 bool ip_walk(struct reader *reader, size_t offset, unsigned version, struct ip_header *ip)
 {
-	if (version == 4) {
-		if (!ipv4_walk(reader, offset, ip))
-			return false;
-		reader_lower_limit(reader, ip->end);
-		return true;
-	}
-	if (!ipv6_walk(reader, offset, ip))
+	if (!(version == 4 ? ipv4_walk(reader, offset, ip) : ipv6_walk(reader, offset, ip)))
 		return false;
 	reader_lower_limit(reader, ip->end);
 	extensions_walk(reader, ip);

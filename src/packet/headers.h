@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "packet/link.h"
 #include "packet/reader.h"
 #include "packet/words.h"
 
@@ -42,19 +43,22 @@ struct link_header {
 struct ip_header {
 	struct address src;
 	struct address dst;
-	size_t upper; /* where the upper layer starts, or the extension header that is cut */
-	size_t end;   /* where the datagram ends by its own word; may lie above the frame */
-	uint32_t fragment_id; /* of a fragment, else 0 */
-	uint8_t version;      /* 4 or 6 */
+	size_t upper;	 /* where the upper layer starts, or the extension header that is cut */
+	size_t end;	 /* where the datagram ends by its own word; may lie above the frame */
+	size_t fragment; /* of a fragment: where its part of the datagram starts, else 0 */
+	uint32_t fragment_id;	  /* of a fragment as packet_info has it, else 0 */
+	uint16_t fragment_offset; /* of a fragment, as in packet_info */
+	uint8_t version;	  /* 4 or 6 */
 	uint8_t proto;
-	uint8_t flags; /* PACKET_FIRST_FRAGMENT, PACKET_LATER_FRAGMENT, PACKET_CUT */
+	uint8_t flags;	 /* PACKET_FIRST_FRAGMENT, PACKET_LATER_FRAGMENT, PACKET_CUT */
+	bool has_length; /* `end` is what it says, and not just where the frame ends */
 };
 
-/* Ethernet and all VLAN tags. Returns false when they are cut. */
-bool link_walk(struct reader *reader, struct link_header *link);
+/* The link's own header and all VLAN tags. Returns false when they are cut. */
+bool link_walk(struct reader *reader, enum link_type type, struct link_header *link);
 
 /*
- * The IP header of `version` at `offset`, and IPv6's extension headers. Returns false when it is
+ * The IP header of `version` at `offset`, and the extension headers behind it. Returns false when it is
  * cut or impossible. The reader is left with the datagram's end as its limit.
  */
 bool ip_walk(struct reader *reader, size_t offset, unsigned version, struct ip_header *ip);
@@ -64,6 +68,9 @@ static inline uint16_t offset_16(size_t offset)
 {
 	return offset < UINT16_MAX ? (uint16_t)offset : UINT16_MAX;
 }
+
+/* A header that another header follows, in IPv6, or of these the one that IPv4 has, too. */
+bool proto_is_extension(uint8_t version, uint8_t proto);
 
 /* True for the protocols whose first four bytes are ports. */
 bool proto_has_ports(uint8_t proto);

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/idle.h"
+#include "base/monotonic.h"
 #include "offload/agent.h"
 #include "path/send.h"
 #include "path/snapshot.h"
@@ -15,31 +16,78 @@
 /* Records looked at for one page. */
 #define PAGE_LOOKS 256
 
+/* The same while control has others to serve: a fifth of a second, and no less than some milliseconds. */
+#define QUICK_US 200000
+#define LEAST_US 5000
+
+void ask_be_patient(struct ask_patience *patience)
+{
+	*patience = (struct ask_patience){.quick = false};
+}
+
+void ask_be_quick(struct ask_patience *patience)
+{
+	*patience = (struct ask_patience){.quick = true, .quick_us = QUICK_US};
+}
+
+bool ask_gives_up(struct ask_patience *patience, unsigned looks, uint64_t begin_us)
+{
+	if (!patience->quick)
+		return looks >= ASK_TRIES;
+	if (looks < IDLE_PAUSE || monotonic_us() - begin_us < patience->quick_us)
+		return false;
+	/* others may not answer either */
+	patience->quick_us = RTE_MAX(patience->quick_us / 2, (uint64_t)LEAST_US);
+	return true;
+}
+
+bool ask_waits(const struct station *station)
+{
+	return atomic_load_explicit(&station->ask.waiting, memory_order_acquire);
+}
+
 static bool answered(struct station *station)
 {
+	struct ask_patience *patience = station->ask.patience;
+	const uint64_t begin_us = patience->quick ? monotonic_us() : 0;
 	unsigned idle = 0;
 
-	while (atomic_load_explicit(&station->ask.waiting, memory_order_acquire)) {
-		if (idle == ASK_TRIES)
+	while (ask_waits(station)) {
+		if (ask_gives_up(patience, idle, begin_us))
 			return false;
 		idle_wait(&idle);
 	}
+	if (patience->quick)
+		ask_be_quick(patience);
 	return true;
 }
 
 struct ask *ask_prepare(struct station *station, enum ask_kind kind)
 {
 	/* one that was given up may still be there, and be answered at any time */
-	if (!answered(station))
+	if (station->ask.patience->quick ? ask_waits(station) : !answered(station))
 		return NULL;
 	station->ask.ask.kind = kind;
+	station->ask.late = false;
 	return &station->ask.ask;
 }
 
 int ask_station(struct station *station)
 {
 	atomic_store_explicit(&station->ask.waiting, true, memory_order_release);
-	return answered(station) ? 0 : -ETIMEDOUT;
+	station->ask.late = !answered(station);
+	return station->ask.late ? -ETIMEDOUT : 0;
+}
+
+struct ask *ask_late(struct station *station, enum ask_kind kind, const struct flow_key *key)
+{
+	struct ask *ask = &station->ask.ask;
+
+	if (!station->ask.late || ask_waits(station) || ask->kind != kind ||
+		!flow_key_equal(&ask->key, key))
+		return NULL;
+	station->ask.late = false;
+	return ask;
 }
 
 /* Copies records; looks at no more than a bounded number, since free ones may be many. */
@@ -67,7 +115,7 @@ static void page(struct station *station, struct ask *ask)
 	page->next = position;
 }
 
-static void find(struct station *station, struct ask *ask)
+static void kill_flow(struct station *station, struct ask *ask)
 {
 	struct flow_shard *shard = station->worker.shard;
 	uint32_t position = flow_table_find(&shard->table, &ask->key, ask->hash);
@@ -76,10 +124,8 @@ static void find(struct station *station, struct ask *ask)
 	if (!ask->found)
 		return;
 	ask->record = *flow_table_record(&shard->table, position);
-	if (ask->kind == ASK_KILL) {
-		flow_shard_kill(shard, position);
-		flow_shard_flush(shard);
-	}
+	flow_shard_kill(shard, position);
+	flow_shard_flush(shard);
 }
 
 static void answer(struct station *station, struct ask *ask)
@@ -91,9 +137,8 @@ static void answer(struct station *station, struct ask *ask)
 	case ASK_PAGE:
 		page(station, ask);
 		break;
-	case ASK_FIND:
 	case ASK_KILL:
-		find(station, ask);
+		kill_flow(station, ask);
 		break;
 	case ASK_FOLLOW:
 		station->worker.follow = ask->follow;

@@ -12,10 +12,23 @@
 
 /*
  * Control: ask_prepare() gives the question to fill in, ask_station() posts it and waits. The answer
- * stays until the next question. NULL and -ETIMEDOUT when the station has not answered for five seconds.
+ * stays until the next question. NULL and -ETIMEDOUT when the station has not answered for five seconds; or, of
+ * quick patience, for a fifth of a second: then a question that it still has is not waited for any more, and each
+ * further station that does not answer is waited for half as long, so that all of them together cost less than half
+ * a second, once.
  */
 struct ask *ask_prepare(struct station *station, enum ask_kind kind);
 int ask_station(struct station *station);
+
+/* Does the station still have a question? */
+bool ask_waits(const struct station *station);
+/* That question, if it is this one, was answered after it had been given up: NULL, or the answer. */
+struct ask *ask_late(struct station *station, enum ask_kind kind, const struct flow_key *key);
+
+void ask_be_patient(struct ask_patience *patience);
+void ask_be_quick(struct ask_patience *patience);
+/* A station has been waited for since `begin_us` (monotonic_us()), by so many looks: is it given up now? */
+bool ask_gives_up(struct ask_patience *patience, unsigned looks, uint64_t begin_us);
 
 /* The station: answers what waits. True when there was something. */
 bool ask_answer(struct station *station);

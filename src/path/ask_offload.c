@@ -90,8 +90,9 @@ void ask_flow(const struct station *station, struct ask *ask)
 	if (!ask->found) {
 		*flow = (struct plane_flow){.now_us = station->now_us};
 		for (unsigned side = 0; agent != NULL && side < OFFLOAD_SIDES; side++)
-			(void)agent_bar(
-				agent, 2 * flow_key_wire(&ask->key) + side, &flow->rank[side]);
+			(void)agent_bar(agent,
+				topology_port(station->topology, flow_key_wire(&ask->key), side),
+				&flow->rank[side]);
 		return;
 	}
 	*flow = (struct plane_flow){

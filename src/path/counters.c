@@ -9,8 +9,13 @@ static const struct {
 } drops[DROP_N_REASONS] = {
 	[DROP_MALFORMED] = {"malformed", "a frame or IP header that is cut or cannot be"},
 	[DROP_TCP_WINDOW] = {"tcp_window", "a TCP segment outside its window, with strict TCP"},
+	[DROP_TCP_HEADER] = {"tcp_header",
+		"TCP without a whole header, or a fragment that writes over one, with strict TCP"},
 	[DROP_HAND_OVER] = {"hand_over", "the ring to another thread was full"},
 	[DROP_OUTPUT] = {"output", "not taken by the port it was to leave by"},
+	[DROP_CUT] = {"cut", "longer than the port it came in by has room for"},
+	[DROP_TOO_LONG] = {"too_long",
+		"longer than the port it was to leave by can send, or than its other end takes"},
 };
 
 const char *drop_name(enum drop_reason reason)
@@ -41,6 +46,7 @@ void path_counters_add(struct path_counters *sum, const struct path_counters *co
 		sum->dropped[i] += counters->dropped[i];
 	sum->fragments_untied += counters->fragments_untied;
 	sum->icmp_untied += counters->icmp_untied;
+	sum->one_sided += counters->one_sided;
 }
 
 uint64_t path_counters_dropped(const struct path_counters *counters)

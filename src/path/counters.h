@@ -15,9 +15,12 @@
 /* Why a packet was dropped. The names are what users see (drop_name()). */
 enum drop_reason {
 	DROP_MALFORMED,	 /* a frame or IP header that is cut or cannot be */
-	DROP_TCP_WINDOW, /* a segment outside the window, with tcp: strict */
+	DROP_TCP_WINDOW, /* a segment outside the window, with tcp: strict; its later fragments */
+	DROP_TCP_HEADER, /* with tcp: strict: TCP without a whole header, or that writes over one */
 	DROP_HAND_OVER,	 /* the ring to another thread was full */
 	DROP_OUTPUT,	 /* not taken by the port it was to leave by */
+	DROP_CUT,	 /* the port it came in by had no room for all of it */
+	DROP_TOO_LONG, /* the port it was to leave by, or that one's other end, takes none so long */
 	DROP_N_REASONS,
 };
 
@@ -39,12 +42,16 @@ struct path_counters {
 	uint64_t nic_forwarded;
 	uint64_t nic_forwarded_bytes;
 	uint64_t nic_unaccounted;
-	uint64_t held;		   /* a gauge: in rings, and waiting for their first fragment */
+	uint64_t
+		held; /* a gauge: in rings, waiting for their first fragment, or for the kernel to take them */
 	uint64_t fragments_untied; /* later fragments that met no first one: flows without ports */
-	uint64_t icmp_untied;	   /* ICMP errors whose quoted flow is not known */
+	uint64_t
+		icmp_untied; /* ICMP errors whose quoted packet is cut, of no known flow, or not to be believed */
+	uint64_t
+		one_sided; /* packets that opened no flow, as they came by the port of the other end */
 };
 
-/* "malformed", "tcp_window", "hand_over", "output". */
+/* "malformed", "tcp_window", "tcp_header", "hand_over", "output", "cut", "too_long". */
 const char *drop_name(enum drop_reason reason);
 /* One sentence. */
 const char *drop_what(enum drop_reason reason);

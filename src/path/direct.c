@@ -76,10 +76,11 @@ static void make_meta(const struct station *station, const struct station_rx *rx
 
 	meta->info = *info;
 	meta->time_us = station->now_us;
-	meta->wire = rx->port / 2;
-	meta->side = rx->port % 2;
+	meta->wire = rx->domain;
+	meta->port = rx->port;
 	meta->kind = PACKET_KIND_FLOW;
 	meta->unchecked = station->worker.steer.n_shards > 1;
+	meta->waited = 0;
 }
 
 void direct_learn(struct station *station, const struct station_rx *rx, struct rte_mbuf **packets,

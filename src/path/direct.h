@@ -33,7 +33,7 @@ static inline bool direct_may(const struct station *station, const struct statio
 	const struct worker *worker = &station->worker;
 
 	/* who follows hears of each change of phase: worker_walk() tells */
-	return station->direct != NULL && !worker->follow && station->tx[rx->port ^ 1u].own &&
+	return station->direct != NULL && !worker->follow && station->tx[rx->peer].own &&
 	       (worker->steer.n_shards == 1 || rx->trusted != 0);
 }
 

@@ -8,6 +8,7 @@
 #include "offload/agent.h"
 #include "packet/extract_common.h"
 #include "path/direct_parts.h"
+#include "path/judge.h"
 #include "path/send.h"
 #include "port/rss.h"
 
@@ -21,6 +22,12 @@ static __rte_noinline uint8_t direct_read_rare(const struct station *station,
 	if (extract(&options, packet, wire, info) != EXTRACT_IP ||
 		info->flags & (PACKET_FRAGMENT | PACKET_ICMP_ERROR))
 		return 0;
+	/* it may have to be dropped */
+	if (info->key.proto == PROTO_TCP && !(info->flags & PACKET_TCP))
+		return 0;
+	/* the NIC may have made its hash of something else: the packet's shard is to be computed */
+	if (station->worker.steer.n_shards > 1 && info->flags & (PACKET_CUT | PACKET_UNPLAIN))
+		return 0;
 	/* PACKET_CUT, or nothing but that there are ports: never 0 with this one */
 	info->flags |= flags;
 	return info->flags | PACKET_SIDE;
@@ -30,7 +37,7 @@ static __rte_noinline uint8_t direct_read_rare(const struct station *station,
 static inline void direct_count(
 	struct station *station, const struct direct_burst *burst, unsigned n)
 {
-	struct path_counters *counters = &station->worker.counters[burst->rx->port / 2];
+	struct path_counters *counters = &station->worker.counters[burst->rx->domain];
 
 	counters->received += n;
 	counters->received_bytes += burst->bytes;
@@ -49,9 +56,10 @@ struct direct_exceptions {
 	uint64_t unsent_bytes;
 };
 
-static __rte_noinline void direct_except(struct flow_shard *shard, struct direct_burst *burst,
+static __rte_noinline void direct_except(struct worker *worker, struct direct_burst *burst,
 	unsigned i, const struct flow_record *record, struct direct_exceptions *exceptions)
 {
+	struct flow_shard *shard = worker->shard;
 	struct packet_info *info = &burst->info[burst->info_of[i]];
 	const uint64_t bit = UINT64_C(1) << i;
 
@@ -60,10 +68,18 @@ static __rte_noinline void direct_except(struct flow_shard *shard, struct direct
 	if (record == NULL) {
 		exceptions->unknown |= bit;
 		exceptions->unsent_bytes += info->bytes;
-	} else if (flow_shard_account(shard, (uint32_t)(record - shard->table.records), info) ==
-		   FLOW_ACCOUNT_TCP_ODD) {
+		return;
+	}
+	switch (flow_shard_account(shard, (uint32_t)(record - shard->table.records), info)) {
+	case FLOW_ACCOUNT_GO:
+		break;
+	case FLOW_ACCOUNT_ONE_SIDED:
+		worker->counters[burst->rx->domain].one_sided++;
+		break;
+	case FLOW_ACCOUNT_TCP_ODD:
 		exceptions->odd |= bit;
 		exceptions->unsent_bytes += info->bytes;
+		break;
 	}
 }
 
@@ -82,14 +98,14 @@ static __rte_noinline void direct_sample(struct station *station, const struct d
 
 	worker->sampled++;
 	/* what its mark names is in the NIC */
-	if (burst->marked >> i & 1 || !agent_samples(worker->agent) || agent_leaves_out(info))
+	if (burst->marked >> i & 1 || !agent_samples(worker->agent))
 		return;
 	const struct flow_record *record =
 		find_confirm(&worker->shard->table, &burst->up, burst->info_of[i]);
 
 	if (record != NULL)
-		agent_sample(worker->agent, direct_position(worker->shard, record),
-			burst->rx->port % 2, info->from);
+		judge_sample(worker->agent, burst->rx->port, burst->packet[i],
+			direct_position(worker->shard, record), info);
 }
 
 /*
@@ -123,7 +139,7 @@ static unsigned direct_part(struct station *station, struct direct_burst *burst,
 			learn[n_learn++] = packet;
 		} else if (exceptions->odd >> i & 1) {
 			worker_drop_of(
-				&station->worker, burst->rx->port / 2, packet, DROP_TCP_WINDOW);
+				&station->worker, burst->rx->domain, packet, DROP_TCP_WINDOW);
 		} else {
 			burst->packet[n_out++] = packet;
 		}
@@ -143,7 +159,7 @@ static void direct_dispatch(struct station *station, struct direct_burst *burst,
 	stage_end(stages, STAGE_ACCOUNT, n);
 	if (unlikely((exceptions->unknown | exceptions->odd) != 0))
 		n = direct_part(station, burst, exceptions, learn, infos);
-	send_burst(station, burst->rx->port ^ 1u, burst->packet, n,
+	send_burst(station, burst->rx->peer, burst->packet, n,
 		burst->bytes - exceptions->unsent_bytes);
 	stage_end(stages, STAGE_OUT, burst->n);
 	if (exceptions->unknown != 0)

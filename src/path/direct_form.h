@@ -299,13 +299,13 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 
 #endif
 
-static inline struct mark_burst mark_burst_of(unsigned port, uint64_t now_us)
+static inline struct mark_burst mark_burst_of(unsigned side, uint64_t now_us)
 {
 	return (struct mark_burst){
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX2
-		.cares = _mm256_load_si256((const void *)mark_cares[port % 2]),
+		.cares = _mm256_load_si256((const void *)mark_cares[side]),
 #endif
-		.side = port % 2,
+		.side = side,
 		.now_us = now_us & CLOCK_MAX_US,
 	};
 }

@@ -91,7 +91,7 @@ static __rte_always_inline bool mark_account(const struct mark_burst *burst,
 	}
 	if (unlikely(__builtin_add_overflow(
 		    own->count.both, flow_count_of(bytes), &own->count.both)))
-		flow_carry(record, (unsigned)mark_from(target));
+		flow_carry_or_begin(record, (unsigned)mark_from(target), burst->now_us);
 	/* around what is read when the next packet is held against it */
 	uint32_t low = (uint32_t)burst->now_us;
 	uint16_t high = (uint16_t)(burst->now_us >> 32);
@@ -103,11 +103,11 @@ static __rte_always_inline bool mark_account(const struct mark_burst *burst,
 
 /*
  * Accounts a packet whose mark leads to that target, if it is of the flow and nothing but counted. `frame`: its first
- * byte; `tcp`: what the target says; `trust`: it is not held against the record; `far`: see fetch_record(). Else false,
+ * byte; `tcp`: what the target says; `far`: see fetch_record(). Else false,
  * with nothing changed.
  */
 static __rte_always_inline bool mark_packet(const struct mark_burst *burst, uintptr_t target,
-	const struct rte_mbuf *packet, const uint8_t *frame, bool tcp, bool trust, bool far)
+	const struct rte_mbuf *packet, const uint8_t *frame, bool tcp, bool far)
 {
 	/* mark_record(), of a target whose lowest bits are known but for the end */
 	struct flow_record *record =
@@ -123,8 +123,7 @@ static __rte_always_inline bool mark_packet(const struct mark_burst *burst, uint
 	/* frames are 60 bytes at least */
 	if (unlikely((uint16_t)(lengths >> 32) < MARK_LEAST))
 		return false;
-	if (trust ? unlikely(!mark_is_common(frame, tcp) || !mark_is_settled(burst, record, tcp))
-		  : unlikely(!mark_fits(burst, record, frame, target, tcp)))
+	if (unlikely(!mark_fits(burst, record, frame, target, tcp)))
 		return false;
 	return likely(mark_account(burst, record, (uint32_t)lengths, frame, target, tcp, far));
 }

@@ -16,7 +16,6 @@ struct direct_burst {
 	uint8_t info_of[STATION_BURST]; /* where each packet's is; as it comes without offload */
 	/* with offload: direct_watch.c */
 	uint64_t marked; /* a bit for each packet whose mark would name a slot of this worker */
-	bool trusted;	 /* its marks are not verified */
 	unsigned n_top;	 /* infos at the end of the row: of marked packets that had to be read */
 	unsigned front;	 /* packets with marks from the front, which are fetched at once */
 	/* packets with such marks in a row of their own, and whence they came */

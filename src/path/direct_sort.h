@@ -21,7 +21,7 @@ static __rte_always_inline unsigned fetch_each(const struct slots *of, struct fl
 	const uint32_t *positions, struct direct_burst *burst, unsigned n, bool both, bool far)
 {
 	const struct slots slots = *of;
-	const unsigned side = burst->rx->port % 2;
+	const unsigned side = burst->rx->place;
 	const uint16_t *tags = slots_tags(&slots);
 	struct flow_record *records = first - slots.first_number;
 	uint32_t bytes = 0; /* room for a burst's, and a length is added as it lies in memory */
@@ -75,7 +75,7 @@ static __rte_noinline unsigned fetch_by_number(const struct slots *slots, struct
 static inline unsigned fetch_front(
 	const struct station *station, struct direct_burst *burst, unsigned n, bool far)
 {
-	const struct slots *slots = &station->worker.agent->wire[burst->rx->port / 2].slots;
+	const struct slots *slots = &station->worker.agent->wire[burst->rx->domain].slots;
 	struct flow_record *first = station->worker.shard->table.records;
 	const bool both = station->direct->last_tcp;
 	unsigned fetched;
@@ -156,7 +156,7 @@ static __rte_noinline uint64_t mixed_by_number(const struct slots *slots, struct
 static inline uint64_t fetch_mixed(const struct station *station, struct direct_burst *burst,
 	unsigned begin, unsigned n, bool far)
 {
-	const struct slots *slots = &station->worker.agent->wire[burst->rx->port / 2].slots;
+	const struct slots *slots = &station->worker.agent->wire[burst->rx->domain].slots;
 	struct flow_record *first = station->worker.shard->table.records;
 
 	if (slots->positions != NULL)
@@ -170,7 +170,7 @@ static __rte_always_inline void resolve_each(const struct slots *of, struct flow
 	const uint32_t *positions, struct direct_burst *burst, unsigned begin, bool far)
 {
 	const struct slots slots = *of;
-	const unsigned side = burst->rx->port % 2, n = burst->n_row;
+	const unsigned side = burst->rx->place, n = burst->n_row;
 
 	for (unsigned i = begin; i < n; i++) {
 		const uint64_t mark = judge_mark(burst->row[i]);
@@ -192,7 +192,7 @@ static __rte_always_inline void resolve_each(const struct slots *of, struct flow
 static __rte_always_inline void resolve_all(
 	struct station *station, struct direct_burst *burst, unsigned begin, bool far)
 {
-	const struct slots *slots = &station->worker.agent->wire[burst->rx->port / 2].slots;
+	const struct slots *slots = &station->worker.agent->wire[burst->rx->domain].slots;
 	struct flow_record *first = station->worker.shard->table.records;
 
 	if (burst->n_row == begin)
@@ -222,15 +222,14 @@ static __rte_always_inline bool read_other(struct sorting *sorting, unsigned i, 
 	const struct rte_mbuf *packet = burst->packet[i];
 	struct packet_info *info = &burst->info[sorting->n_up];
 	const struct common common = {
-		.wire = sorting->rx->port / 2,
+		.wire = sorting->rx->domain,
 		.zone_vlan = station->zone_vlan,
-		.flags = sorting->rx->port % 2 != 0 ? PACKET_SIDE : 0,
+		.flags = sorting->rx->place != 0 ? PACKET_SIDE : 0,
 	};
 	uint8_t flags = extract_common(&common, packet, info);
 
 	if (unlikely(flags == 0))
-		flags = direct_read_rare(
-			station, packet, sorting->rx->port / 2, common.flags, info);
+		flags = direct_read_rare(station, packet, sorting->rx->domain, common.flags, info);
 	if (unlikely(flags == 0 || (kinds != ALL_KINDS && !(kinds >> rss_kind(&info->key) & 1))))
 		return false;
 	burst->info_of[i] = (uint8_t)sorting->n_up;

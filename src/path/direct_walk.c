@@ -18,9 +18,9 @@ static inline uint64_t read_headers(const struct station *station, const struct 
 	unsigned n, struct direct_burst *burst)
 {
 	const struct common common = {
-		.wire = rx->port / 2,
+		.wire = rx->domain,
 		.zone_vlan = station->zone_vlan,
-		.flags = rx->port % 2 != 0 ? PACKET_SIDE : 0,
+		.flags = rx->place != 0 ? PACKET_SIDE : 0,
 	};
 	const unsigned kinds = station->worker.steer.n_shards == 1 ? ALL_KINDS : rx->trusted;
 	uint64_t tcp = 0;
@@ -32,7 +32,7 @@ static inline uint64_t read_headers(const struct station *station, const struct 
 
 		if (unlikely(flags == 0)) {
 			flags = direct_read_rare(
-				station, burst->packet[i], rx->port / 2, common.flags, info);
+				station, burst->packet[i], rx->domain, common.flags, info);
 			if (flags == 0)
 				break;
 		}
@@ -46,9 +46,10 @@ static inline uint64_t read_headers(const struct station *station, const struct 
 }
 
 /* `far`: see fetch_record(). */
-static __rte_always_inline void account(struct flow_shard *shard, struct direct_burst *burst,
+static __rte_always_inline void account(struct worker *worker, struct direct_burst *burst,
 	struct direct_exceptions *exceptions, bool far)
 {
+	struct flow_shard *shard = worker->shard;
 	const uint64_t now_us = shard->now_us;
 
 	*exceptions = (struct direct_exceptions){0};
@@ -61,7 +62,7 @@ static __rte_always_inline void account(struct flow_shard *shard, struct direct_
 				continue;
 		}
 		burst->info[i].hash = burst->up.hash[i];
-		direct_except(shard, burst, i, record, exceptions);
+		direct_except(worker, burst, i, record, exceptions);
 	}
 	flow_shard_counted(shard, burst->up.n - exceptions->n, burst->bytes - exceptions->bytes);
 }
@@ -71,7 +72,7 @@ static __rte_noinline void finish_near(struct station *station, struct direct_bu
 {
 	struct direct_exceptions exceptions;
 
-	account(station->worker.shard, burst, &exceptions, false);
+	account(&station->worker, burst, &exceptions, false);
 	if (station->worker.agent != NULL)
 		direct_sample(station, burst);
 	direct_dispatch(station, burst, &exceptions);
@@ -81,7 +82,7 @@ static __rte_noinline void finish_far(struct station *station, struct direct_bur
 {
 	struct direct_exceptions exceptions;
 
-	account(station->worker.shard, burst, &exceptions, true);
+	account(&station->worker, burst, &exceptions, true);
 	if (station->worker.agent != NULL)
 		direct_sample(station, burst);
 	direct_dispatch(station, burst, &exceptions);

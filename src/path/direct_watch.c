@@ -13,11 +13,11 @@ static __rte_noinline void watch_except(struct station *station, struct direct_b
 	struct flow_shard *shard = station->worker.shard;
 	const struct packet_info *info = &burst->info[burst->info_of[i]];
 
-	direct_except(shard, burst, i, record, exceptions);
+	direct_except(&station->worker, burst, i, record, exceptions);
 	/* of what is not known the worker's walk tells, and what is dropped is in no record */
 	if (record != NULL && (exceptions->odd >> i & 1) == 0 &&
 		(judge_has_mark(burst->packet[i]) ||
-			offload_is_watched(record, burst->rx->port % 2, info->from)))
+			offload_is_watched(record, burst->rx->place, info->from)))
 		judge_packet(station->worker.agent, burst->rx->port, burst->packet[i],
 			direct_position(shard, record), info);
 }
@@ -31,16 +31,17 @@ static __rte_noinline bool account_rare(struct station *station, struct direct_b
 {
 	const unsigned port = burst->rx->port;
 	const struct common common = {
-		.wire = port / 2,
+		.wire = burst->rx->domain,
 		.zone_vlan = station->zone_vlan,
-		.flags = port % 2 != 0 ? PACKET_SIDE : 0,
+		.flags = burst->rx->place != 0 ? PACKET_SIDE : 0,
 	};
 	struct flow_shard *shard = station->worker.shard;
 	unsigned at = STATION_BURST - 1 - burst->n_top;
 	struct packet_info *info = &burst->info[at];
 
 	if (extract_common(&common, burst->packet[i], info) == 0 &&
-		direct_read_rare(station, burst->packet[i], port / 2, common.flags, info) == 0)
+		direct_read_rare(
+			station, burst->packet[i], burst->rx->domain, common.flags, info) == 0)
 		return false;
 	if (!flow_key_equal(&record->key, &info->key)) {
 		info->hash = flow_key_hash(station->secret, &info->key);
@@ -48,7 +49,7 @@ static __rte_noinline bool account_rare(struct station *station, struct direct_b
 
 		record = position == FLOW_NONE ? NULL : flow_table_record(&shard->table, position);
 	} else if (account_plain(record, info, shard->now_us)) {
-		if (offload_state(record, port % 2) != OFFLOAD_PROVEN)
+		if (offload_state(record, burst->rx->place) != OFFLOAD_PROVEN)
 			judge_packet(station->worker.agent, port, burst->packet[i],
 				direct_position(shard, record), info);
 		return true;
@@ -70,14 +71,13 @@ struct row {
  * Packets of one protocol, from place `i` of the row, counted from its end, up to the first of the other one, or that is
  * more than counted: says where that is. A loop of its own for each, as what is asked of TCP takes all registers.
  */
-static __rte_always_inline ptrdiff_t account_run(const struct mark_burst *marks,
-	const struct row *end, ptrdiff_t i, bool tcp, bool trust, bool far)
+static __rte_always_inline ptrdiff_t account_run(
+	const struct mark_burst *marks, const struct row *end, ptrdiff_t i, bool tcp, bool far)
 {
 	do {
 		const uint8_t *frame = (const uint8_t *)end->target[STATION_BURST + i];
 
-		if (unlikely(!mark_packet(
-			    marks, end->target[i], end->packet[i], frame, tcp, trust, far)))
+		if (unlikely(!mark_packet(marks, end->target[i], end->packet[i], frame, tcp, far)))
 			break;
 		i++;
 	} while (i != 0 && ((end->target[i] & MARK_TCP) != 0) == tcp);
@@ -87,8 +87,8 @@ static __rte_always_inline ptrdiff_t account_run(const struct mark_burst *marks,
 /*
  * Packets with marks, one at least, up to the first that is more than counted: says how many are left from there on.
  */
-static __rte_always_inline unsigned account_each(uint64_t now_us, const struct row *row,
-	unsigned begin, unsigned n, unsigned side, bool trust, bool far)
+static __rte_always_inline unsigned account_each(
+	uint64_t now_us, const struct row *row, unsigned begin, unsigned n, unsigned side, bool far)
 {
 	const struct mark_burst marks = mark_burst_of(side, now_us);
 	const struct row end = {.packet = &row->packet[n], .target = &row->target[n]};
@@ -97,8 +97,8 @@ static __rte_always_inline unsigned account_each(uint64_t now_us, const struct r
 	/* one that is more than counted is the first of its run the second time */
 	do {
 		from = i;
-		i = end.target[i] & MARK_TCP ? account_run(&marks, &end, i, true, trust, far)
-					     : account_run(&marks, &end, i, false, trust, far);
+		i = end.target[i] & MARK_TCP ? account_run(&marks, &end, i, true, far)
+					     : account_run(&marks, &end, i, false, far);
 	} while (i != from && i != 0);
 	return (unsigned)-i;
 }
@@ -107,19 +107,13 @@ static __rte_always_inline unsigned account_each(uint64_t now_us, const struct r
 static __rte_noinline unsigned near_row(
 	uint64_t now_us, const struct row *row, unsigned begin, unsigned n, unsigned side)
 {
-	return account_each(now_us, row, begin, n, side, false, false);
+	return account_each(now_us, row, begin, n, side, false);
 }
 
 static __rte_noinline unsigned far_row(
 	uint64_t now_us, const struct row *row, unsigned begin, unsigned n, unsigned side)
 {
-	return account_each(now_us, row, begin, n, side, false, true);
-}
-
-static __rte_noinline unsigned trust_row(
-	uint64_t now_us, const struct row *row, unsigned begin, unsigned n, unsigned side, bool far)
-{
-	return account_each(now_us, row, begin, n, side, true, far);
+	return account_each(now_us, row, begin, n, side, true);
 }
 
 static inline unsigned account_row(
@@ -136,12 +130,10 @@ static inline unsigned account_named(struct station *station, struct direct_burs
 	const struct row *row, unsigned n, bool far, struct direct_exceptions *exceptions)
 {
 	const uint64_t now_us = station->worker.shard->now_us;
-	const unsigned side = burst->rx->port % 2;
+	const unsigned side = burst->rx->place;
 
 	for (unsigned i = 0; i < n; i++) {
-		const unsigned left = unlikely(burst->trusted)
-					      ? trust_row(now_us, row, i, n, side, far)
-					      : account_row(now_us, row, i, n, side, far);
+		const unsigned left = account_row(now_us, row, i, n, side, far);
 
 		if (likely(left == 0))
 			break;
@@ -168,7 +160,7 @@ static inline void account_found(struct station *station, struct direct_burst *b
 		info->hash = burst->up.hash[up];
 		watch_except(station, burst, i, record, exceptions);
 	} else if (unlikely(judge_has_mark(burst->packet[i]) ||
-			    offload_is_watched(record, burst->rx->port % 2, info->from))) {
+			    offload_is_watched(record, burst->rx->place, info->from))) {
 		judge_packet(station->worker.agent, burst->rx->port, burst->packet[i],
 			direct_position(shard, record), info);
 	}
@@ -205,16 +197,11 @@ static unsigned account_sorted(struct station *station, struct direct_burst *bur
 	return n;
 }
 
-static inline bool trusts(const struct worker *worker)
-{
-	return worker->verify_one_in > 1 && worker_draw(worker, worker->verify_one_in) != 0;
-}
-
 /* What was not plain after all, and all that came after it, is for triage. */
 static __rte_noinline void give_back(
 	struct station *station, struct direct_burst *burst, unsigned begin, struct rte_mbuf **rest)
 {
-	struct path_counters *counters = &station->worker.counters[burst->rx->port / 2];
+	struct path_counters *counters = &station->worker.counters[burst->rx->domain];
 
 	for (unsigned i = begin; i < burst->n; i++) {
 		rest[i - begin] = burst->packet[i];
@@ -243,7 +230,11 @@ static void finish_part(struct station *station, struct direct_burst *burst, uns
 	}
 	if (unlikely(plain < n)) {
 		const struct triage_from from = {
-			.wire = rx->port / 2, .side = rx->port % 2, .trusted = rx->trusted};
+			.port = rx->port,
+			.wire = rx->domain,
+			.side = rx->place,
+			.trusted = rx->trusted,
+		};
 
 		triage_burst(station->triage, from, station->now_us, rest, n - plain);
 		triage_flush(station->triage);
@@ -385,7 +376,7 @@ static unsigned begin(struct station *station, const struct station_rx *rx, unsi
 {
 	struct direct *direct = station->direct;
 	struct direct_burst *burst = &direct->burst[direct->turn];
-	const bool unwatched = has_nothing_to_watch(station, rx->port / 2, burst, n);
+	const bool unwatched = has_nothing_to_watch(station, rx->domain, burst, n);
 
 	if (direct->waits && direct->unwatched != unwatched)
 		finish(station);
@@ -396,7 +387,6 @@ static unsigned begin(struct station *station, const struct station_rx *rx, unsi
 	burst->marked = 0;
 	burst->bytes = 0;
 	burst->n_top = 0;
-	burst->trusted = trusts(&station->worker);
 	return flow_look_up_waits(&station->worker.shard->table) ? walk_carried(station, burst, n)
 								 : walk_now(station, burst, n);
 }

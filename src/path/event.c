@@ -9,7 +9,12 @@ const char *path_event_name(enum path_event_kind kind)
 		[PATH_EVENT_FLOW_CLOSING] = "flow_closing",
 		[PATH_EVENT_FLOW_END] = "flow_end",
 		[PATH_EVENT_SHARDING_FALLBACK] = "sharding_fallback",
+		[PATH_EVENT_SHARDING_RETRY] = "sharding_retry",
+		[PATH_EVENT_CROWDED] = "worker_crowded",
 		[PATH_EVENT_CHECKSUM_OFFLOAD] = "checksum_offload",
+		[PATH_EVENT_FRAMES_CUT] = "frames_cut",
+		[PATH_EVENT_FRAMES_TOO_LONG] = "frames_too_long",
+		[PATH_EVENT_FRAMES_REFUSED] = "frames_refused",
 		[PATH_EVENT_OFFLOAD] = "offload",
 	};
 

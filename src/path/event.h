@@ -14,7 +14,12 @@ enum path_event_kind {
 	PATH_EVENT_FLOW_CLOSING,
 	PATH_EVENT_FLOW_END,	      /* `reason` is enum flow_end */
 	PATH_EVENT_SHARDING_FALLBACK, /* `port`; RSS did not bring a packet of `key` where it should */
+	PATH_EVENT_SHARDING_RETRY,    /* `port`; after that it is trusted again */
+	PATH_EVENT_CROWDED, /* `worker` has far more than its share; `reason` is enum balance_of */
 	PATH_EVENT_CHECKSUM_OFFLOAD, /* `port`; `key` is of a frame with an unfinished checksum */
+	PATH_EVENT_FRAMES_CUT,	     /* `port`; the first frame that came in cut, and was dropped */
+	PATH_EVENT_FRAMES_TOO_LONG,  /* `port`; the first that was too long to go out by it */
+	PATH_EVENT_FRAMES_REFUSED,   /* `port`; the first that the kernel would not send by it */
 	PATH_EVENT_OFFLOAD, /* `port`, `from`, `before`, `after`; `reason` is enum offload_reason */
 	PATH_EVENT_N_KINDS,
 };
@@ -26,7 +31,7 @@ struct path_event {
 	uint64_t reason : 8;
 	uint8_t initiator; /* the key's end that began */
 	uint8_t worker;
-	uint8_t port; /* number of the port: 2 * wire + side */
+	uint8_t port; /* number of the port */
 	uint8_t from; /* of offload: the key's end that the rule is for, and states */
 	uint8_t before, after;
 	uint8_t unused[2];

@@ -14,30 +14,65 @@ uint32_t judge_position(const struct agent *agent, unsigned port, const struct r
 	return position;
 }
 
+/*
+ * A packet that no rule can be expected to match as the engine's own reading does shows nothing of the NIC's work, with
+ * a mark or without. Nor is its flow worth a rule for it.
+ */
+static void judge_unplain(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+	uint32_t position, const struct packet_info *info)
+{
+	const bool marked = judge_has_mark(packet) && agent->port[port].installer != NULL;
+
+	if (marked && (position == FLOW_NONE ||
+			      agent_position(agent, port, judge_mark(packet)) != position))
+		agent_stranger_unplain(agent, port, position, info);
+	else if (position != FLOW_NONE &&
+		 (marked || offload_is_watched(flow_table_record(agent->config.table, position),
+				    agent->config.topology.place[port], info->from)))
+		agent_unplain(agent, position, agent->config.topology.place[port], info, marked);
+}
+
 void judge_packet(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
 	uint32_t position, const struct packet_info *info)
 {
-	if (judge_has_mark(packet) && agent->port[port].installer != NULL) {
+	if (unlikely(!extract_is_plain(packet, info))) {
+		judge_unplain(agent, port, packet, position, info);
+	} else if (judge_has_mark(packet) && agent->port[port].installer != NULL) {
 		uint32_t named = agent_position(agent, port, judge_mark(packet));
 
 		if (position != FLOW_NONE && named == position)
-			agent_marked(agent, position, port % 2, info->from);
+			agent_marked(
+				agent, position, agent->config.topology.place[port], info->from);
 		else
 			agent_stranger(agent, port, judge_mark(packet), position, info);
 	} else if (position != FLOW_NONE &&
-		   offload_is_watched(flow_table_record(agent->config.table, position), port % 2,
-			   info->from)) {
-		agent_unmarked(agent, position, port % 2, info);
+		   offload_is_watched(flow_table_record(agent->config.table, position),
+			   agent->config.topology.place[port], info->from)) {
+		agent_unmarked(agent, position, agent->config.topology.place[port], info);
 	}
 }
 
-void judge_learned(struct agent *agent, unsigned port, const struct packet_info *info)
+void judge_learned(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+	const struct packet_info *info)
 {
 	if (agent->config.threshold != 0)
 		return;
 	uint32_t position = flow_table_find(agent->config.table, &info->key, info->hash);
 
 	/* in a table smaller than a burst it may have gone already */
-	if (position != FLOW_NONE)
-		agent_learned(agent, position, port % 2, info->from);
+	if (position == FLOW_NONE)
+		return;
+	if (extract_is_plain(packet, info))
+		agent_learned(agent, position, agent->config.topology.place[port], info->from);
+	else
+		agent_sample_unplain(agent, position, agent->config.topology.place[port]);
+}
+
+void judge_sample(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+	uint32_t position, const struct packet_info *info)
+{
+	if (!extract_is_plain(packet, info))
+		agent_sample_unplain(agent, position, agent->config.topology.place[port]);
+	else if (!agent_leaves_out(info))
+		agent_sample(agent, position, agent->config.topology.place[port], info->from);
 }

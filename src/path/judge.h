@@ -30,4 +30,9 @@ void judge_packet(struct agent *agent, unsigned port, const struct rte_mbuf *pac
 	uint32_t position, const struct packet_info *info);
 
 /* A packet that began a flow, for agents that want all flows at once. `agent` is not NULL. */
-void judge_learned(struct agent *agent, unsigned port, const struct packet_info *info);
+void judge_learned(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+	const struct packet_info *info);
+
+/* One packet of a burst, already counted, which the agent asked for as a sample: agent_samples(). */
+void judge_sample(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+	uint32_t position, const struct packet_info *info);

@@ -31,16 +31,36 @@ enum packet_kind {
 
 struct packet_meta {
 	struct packet_info info;
-	uint64_t time_us; /* clock of the run; BEGIN: Unix time of its clock 0 */
+	uint64_t time_us;      /* clock of the run; BEGIN: Unix time of its clock 0 */
+	uint8_t kind;	       /* enum packet_kind */
+	uint8_t wire;	       /* that it came over; of a note too */
+	uint8_t port;	       /* that it came in by; of a note too */
+	uint8_t unchecked : 1; /* its shard was taken to be where RSS brought it */
+	uint8_t waited : 1;    /* it was held back: it came at came_us, not at time_us */
 	union {
-		struct rte_mbuf *next_held; /* while held back */
-		uint32_t run;		    /* BEGIN: number of the run */
+		uint32_t list; /* while held back: number of its list */
+		uint32_t run;  /* BEGIN: number of the run */
 	};
-	uint8_t kind;	   /* enum packet_kind */
-	uint8_t wire;	   /* that it came over; of a note too */
-	uint8_t side;	   /* 0 or 1: which of the wire's ports it came in by */
-	uint8_t unchecked; /* its shard was taken to be where RSS brought it */
+	uint64_t came_us;
+	/* while held back (path/held.h) */
+	struct rte_mbuf *next_held, *older, *newer;
 };
+
+/*
+ * A packet's own time stamp, Unix time, in replay: there it stands where a packet to be sent has what its NIC is to do
+ * with it, as nothing is sent.
+ */
+static inline void packet_set_stamp_us(struct rte_mbuf *packet, uint64_t stamp_us)
+{
+	packet->tx_offload = stamp_us;
+}
+
+static inline uint64_t packet_stamp_us(const struct rte_mbuf *packet)
+{
+	return packet->tx_offload;
+}
+
+static_assert(sizeof(struct packet_meta) <= 128, "two lines before the headroom");
 
 /* The private area that every mbuf of a pool for packets has: whole lines, so that a frame begins at one. */
 #define PACKET_META_SIZE RTE_ALIGN(sizeof(struct packet_meta), RTE_CACHE_LINE_SIZE)

@@ -19,20 +19,29 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/topology.h"
 #include "flow/shard.h"
 #include "packet/simd.h"
+#include "path/balance.h"
 #include "path/counters.h"
 #include "path/event.h"
 #include "path/stages.h"
 #include "port/port.h"
 
 #define PLANE_MAX_WORKERS 16
-#define PLANE_MAX_PORTS (2 * FLOW_MAX_WIRES)
+#define PLANE_MAX_PORTS TOPOLOGY_MAX_PORTS
 #define PLANE_PAGE 64
 
 enum plane_threads {
 	PLANE_RUN_TO_COMPLETION, /* workers receive and send themselves */
 	PLANE_SPLIT,		 /* one thread receives, one sends, workers do the rest */
+};
+
+/* Who chooses a packet's worker: path/steer.h. */
+enum plane_sharding {
+	PLANE_SHARDING_AUTO, /* RSS where a port can, else software */
+	PLANE_SHARDING_RSS,  /* RSS; it is an error where no port can */
+	PLANE_SHARDING_SOFTWARE,
 };
 
 struct known; /* offload/known.h */
@@ -46,26 +55,26 @@ struct plane_offload {
 	uint32_t rules;	    /* at each port, at most; 0: as many as it takes */
 	/* made and taken away at each port, at most, one for each worker or more; 0: as many as it does */
 	uint32_t rules_per_s;
-	uint32_t
-		verify_one_in; /* marked packets that are verified: 1 (always), or one in so many */
-	bool full;	       /* where a NIC can, it forwards flows without the CPU */
-	bool counters;	       /* NICs' counters are read and compared, where there are any */
-	bool restart;	       /* a port that does not answer may be stopped and started */
+	bool full;     /* where a NIC can, it forwards flows without the CPU */
+	bool counters; /* NICs' counters are read and compared, where there are any */
+	bool restart;  /* a port that does not answer may be stopped and started */
 	/* what an earlier probe found out of a port's card; NULL: nothing is known. Outlives the plane */
 	const struct known *known[PLANE_MAX_PORTS];
 };
 
 struct plane_config {
-	unsigned n_wires;
-	struct port *port[PLANE_MAX_PORTS]; /* two a wire: ports 2w and 2w + 1 are wire w */
+	struct topology topology;
+	struct port *port[PLANE_MAX_PORTS]; /* by their numbers in the topology */
 	unsigned n_workers;
 	enum plane_threads threads;
+	enum plane_sharding sharding;
 	bool poll_always; /* never sleep, nor wait for packets to gather */
 	bool pin;	  /* each thread to a processor of its own, as far as there are enough */
 	uint32_t flows;	  /* of all workers together */
 	bool tie_fragments;
 	bool zone_vlan;
 	bool tcp_strict;
+	bool one_armed; /* both ends of a flow may be on one side of a wire: flow/sides.h does not apply */
 	uint32_t active_s;
 	struct flow_timeouts timeouts;
 	struct plane_offload offload;
@@ -106,6 +115,7 @@ struct plane_station {
 	uint64_t idle_polls; /* that brought nothing */
 	uint64_t busy_cycles, idle_cycles, sleep_cycles;
 	struct flow_counters flow;
+	uint64_t crowded_s[BALANCE_N]; /* seconds in which it had far more than its share */
 };
 
 /* Everything of one moment: packets between two stations are in `held` of their wire. */
@@ -113,7 +123,8 @@ struct plane_snapshot {
 	uint64_t now_us; /* clock of the run */
 	struct path_counters wires[FLOW_MAX_WIRES];
 	uint32_t wire_flows[FLOW_MAX_WIRES];
-	bool rss_fallen_back[PLANE_MAX_PORTS];
+	bool rss_fallen_back[PLANE_MAX_PORTS]; /* it is not trusted now, at least with some kind */
+	uint64_t rss_fallbacks[PLANE_MAX_PORTS]; /* times that it lost trust */
 	unsigned n_stations;
 	struct plane_station stations[PLANE_MAX_WORKERS + 2];
 };
@@ -130,6 +141,8 @@ const struct plane_config *plane_config(const struct plane *plane);
 enum simd_level plane_simd(const struct plane *plane);
 /* Bytes of memory that flows have: tables and records. */
 size_t plane_memory(const struct plane *plane);
+/* Positions that a worker's records may have: 0 to one less. */
+uint32_t plane_positions(const struct plane *plane, unsigned worker);
 /* The pool that packets of the first port come from. */
 struct rte_mempool *plane_pool(const struct plane *plane);
 /*
@@ -142,11 +155,21 @@ bool plane_tend(struct plane *plane);
 bool plane_has_no_slots(const struct plane *plane, unsigned wire);
 /* How many flows of a wire may be in NICs: marks may have room for fewer than were wanted. */
 uint32_t plane_n_slots(const struct plane *plane, unsigned wire);
-/* Keeps the run's clock with the system's; every second or so. */
-void plane_correct_clock(struct plane *plane);
+/*
+ * Keeps the run's clock with the system's; every second or so. Returns by how many microseconds the machine's clock was
+ * set meanwhile, which changes plane_origin_us() and what records tell from now on: see tsc_clock_correct().
+ */
+int64_t plane_correct_clock(struct plane *plane);
 /* Unix time in microseconds of the run's clock 0, and what the clock says now. */
 uint64_t plane_origin_us(const struct plane *plane);
 uint64_t plane_now_us(const struct plane *plane);
+
+/*
+ * From now on, until plane_stop(), whoever asks has others to serve: a station that does not answer is given up in a
+ * fifth of a second, and at once as long as it has not answered what it was asked before. All questions below are
+ * then to be asked again after -ETIMEDOUT.
+ */
+void plane_be_quick(struct plane *plane);
 
 /*
  * A consistent picture, though no station stops for it: received = out + delivered + dropped + held
@@ -171,11 +194,9 @@ struct plane_page {
 int plane_page(struct plane *plane, unsigned worker, uint32_t position, struct plane_page *page);
 
 /*
- * The live record with this key, from the worker whose shard it belongs to. 0, -ENOENT or -ETIMEDOUT.
- * plane_kill() ends it too, with the reason `killed`.
+ * Ends the flow with this key, with the reason `killed`; tells its record, and the worker whose shard it was in. 0,
+ * -ENOENT or -ETIMEDOUT.
  */
-int plane_find(struct plane *plane, const struct flow_key *key, unsigned *worker,
-	struct flow_record *record);
 int plane_kill(struct plane *plane, const struct flow_key *key, unsigned *worker,
 	struct flow_record *record);
 

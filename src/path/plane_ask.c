@@ -4,13 +4,11 @@
 #include <string.h>
 
 #include "base/idle.h"
+#include "base/monotonic.h"
 #include "path/ask.h"
 #include "path/plane_parts.h"
 #include "path/snapshot.h"
 #include "path/turn.h"
-
-/* Looks in vain for a station's part, most of them 250 us apart. */
-#define SNAPSHOT_TRIES 8000
 
 const struct plane_config *plane_config(const struct plane *plane)
 {
@@ -31,19 +29,24 @@ size_t plane_memory(const struct plane *plane)
 	return bytes;
 }
 
+uint32_t plane_positions(const struct plane *plane, unsigned worker)
+{
+	return flow_table_positions(&plane_shard_station(plane, worker)->worker.shard->table);
+}
+
 struct rte_mempool *plane_pool(const struct plane *plane)
 {
 	return plane->pools[0];
 }
 
-void plane_correct_clock(struct plane *plane)
+int64_t plane_correct_clock(struct plane *plane)
 {
-	tsc_clock_correct(&plane->clock);
+	return tsc_clock_correct(&plane->clock);
 }
 
 uint64_t plane_origin_us(const struct plane *plane)
 {
-	return plane->clock.origin_us;
+	return tsc_clock_origin_us(&plane->clock);
 }
 
 uint64_t plane_now_us(const struct plane *plane)
@@ -53,10 +56,11 @@ uint64_t plane_now_us(const struct plane *plane)
 
 static int wait_for(const struct station *station, uint32_t number)
 {
+	const uint64_t begin_us = monotonic_us();
 	unsigned idle = 0;
 
 	while (atomic_load_explicit(&station->snapshot.done, memory_order_acquire) != number) {
-		if (idle == SNAPSHOT_TRIES)
+		if (ask_gives_up(station->ask.patience, idle, begin_us))
 			return -ETIMEDOUT;
 		idle_wait(&idle);
 	}
@@ -71,8 +75,10 @@ static void add_station(struct plane_snapshot *sum, const struct snapshot *snaps
 		sum->wires[wire].held += snapshot->under_way[wire];
 		sum->wire_flows[wire] += snapshot->wire_flows[wire];
 	}
-	for (unsigned port = 0; port < PLANE_MAX_PORTS; port++)
-		sum->rss_fallen_back[port] |= snapshot->fallen_back[port];
+	for (unsigned port = 0; port < PLANE_MAX_PORTS; port++) {
+		sum->rss_fallen_back[port] |= snapshot->distrusted[port];
+		sum->rss_fallbacks[port] += snapshot->fallen_back[port];
+	}
 }
 
 void plane_gather(const struct plane *plane, struct plane_snapshot *snapshot)
@@ -83,24 +89,42 @@ void plane_gather(const struct plane *plane, struct plane_snapshot *snapshot)
 }
 
 /* Stations that have no thread (any more) answer on ours. */
-static void ask_snapshot(struct plane *plane, struct station *station)
+static int ask_snapshot(struct plane *plane, struct station *station)
 {
 	if (!station->started) {
 		snapshot_asked(station, plane->n_snapshots);
-		return;
+		return 0;
 	}
 	if (ask_prepare(station, ASK_SNAPSHOT) == NULL)
-		return;
+		return -ETIMEDOUT;
 	station->ask.ask.number = plane->n_snapshots;
-	(void)ask_station(station);
+	return ask_station(station);
+}
+
+/* A station that has not answered what it was asked before: a picture is not begun, whose markers would fill its rings. */
+static bool is_deaf(const struct plane *plane)
+{
+	bool deaf = false;
+
+	for (unsigned i = 0; i < plane->n_stations; i++)
+		deaf |= plane->stations[i].started && ask_waits(&plane->stations[i]);
+	return deaf;
+}
+
+void plane_be_quick(struct plane *plane)
+{
+	ask_be_quick(&plane->patience);
 }
 
 int plane_snapshot(struct plane *plane, struct plane_snapshot *snapshot)
 {
+	if (plane->patience.quick && is_deaf(plane))
+		return -ETIMEDOUT;
 	if (++plane->n_snapshots == 0)
 		plane->n_snapshots = 1; /* 0 is no marker */
 	for (unsigned i = 0; i < plane->n_stations; i++)
-		ask_snapshot(plane, &plane->stations[i]);
+		if (ask_snapshot(plane, &plane->stations[i]) < 0 && plane->patience.quick)
+			return -ETIMEDOUT;
 	if (!plane->running) {
 		/* markers lie in rings that nobody takes from: let each station have one more turn */
 		for (unsigned i = 0; i < plane->n_stations; i++)
@@ -127,37 +151,29 @@ int plane_page(struct plane *plane, unsigned worker, uint32_t position, struct p
 	return 0;
 }
 
-static int find(struct plane *plane, enum ask_kind kind, const struct flow_key *key,
-	unsigned *worker, struct flow_record *record)
+int plane_kill(struct plane *plane, const struct flow_key *key, unsigned *worker,
+	struct flow_record *record)
 {
 	const struct packet_info info = {.key = *key, .hash = flow_key_hash(&plane->secret, key)};
 
 	*worker = steer_shard(&plane->steer, &info);
 	struct station *station = plane_shard_station(plane, *worker);
-	struct ask *ask = ask_prepare(station, kind);
+	/* what was killed after control had given up is not killed once more: it would not be there */
+	struct ask *ask = ask_late(station, ASK_KILL, key);
 
-	if (ask == NULL)
-		return -ETIMEDOUT;
-	ask->key = info.key;
-	ask->hash = info.hash;
-	if (ask_station(station) < 0)
-		return -ETIMEDOUT;
+	if (ask == NULL) {
+		ask = ask_prepare(station, ASK_KILL);
+		if (ask == NULL)
+			return -ETIMEDOUT;
+		ask->key = info.key;
+		ask->hash = info.hash;
+		if (ask_station(station) < 0)
+			return -ETIMEDOUT;
+	}
 	if (!ask->found)
 		return -ENOENT;
 	*record = ask->record;
 	return 0;
-}
-
-int plane_find(struct plane *plane, const struct flow_key *key, unsigned *worker,
-	struct flow_record *record)
-{
-	return find(plane, ASK_FIND, key, worker, record);
-}
-
-int plane_kill(struct plane *plane, const struct flow_key *key, unsigned *worker,
-	struct flow_record *record)
-{
-	return find(plane, ASK_KILL, key, worker, record);
 }
 
 int plane_follow(struct plane *plane, bool follow)

@@ -28,7 +28,7 @@
 
 static unsigned n_ports(const struct plane *plane)
 {
-	return 2 * plane->config.n_wires;
+	return plane->config.topology.n_ports;
 }
 
 static bool all_software(const struct plane *plane)
@@ -201,7 +201,7 @@ static void drain(struct plane *plane)
 
 		if (plane_snapshot(plane, snapshot) < 0)
 			break;
-		for (unsigned wire = 0; wire < plane->config.n_wires; wire++)
+		for (unsigned wire = 0; wire < plane->config.topology.n_domains; wire++)
 			held += snapshot->wires[wire].held;
 		if (held == 0)
 			break;
@@ -247,6 +247,7 @@ void plane_stop(struct plane *plane)
 		plane_offload_stop(plane);
 		return;
 	}
+	ask_be_patient(&plane->patience);
 	ask_all(plane, ASK_STOP_RECEIVING);
 	if (all_started(plane))
 		drain(plane);

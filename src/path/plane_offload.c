@@ -19,7 +19,7 @@ static bool is_offloaded(const struct plane *plane, unsigned port)
 
 static unsigned n_ports(const struct plane *plane)
 {
-	return 2 * plane->config.n_wires;
+	return plane->config.topology.n_ports;
 }
 
 static int make_installer(struct plane *plane, unsigned number, struct error *error)
@@ -78,13 +78,31 @@ static void tell(void *context, const struct offload_change *change)
 			       });
 }
 
+/* What a port's NIC can have counted at most: by its fastest link, and the longest frame it takes. 0: not known. */
+static void bound(const struct port *port, uint64_t *link_mbps, uint32_t *longest)
+{
+	/* RTE_ETH_LINK_SPEED_FIXED, 10M_HD, 10M, and so on to 200G */
+	static const uint32_t speeds[] = {0, 10, 10, 100, 100, 1000, 2500, 5000, 10000, 20000,
+		25000, 40000, 50000, 56000, 100000, 200000};
+	struct rte_eth_dev_info info;
+
+	if (rte_eth_dev_info_get(port->id, &info) < 0)
+		return;
+	*longest = info.max_rx_pktlen;
+	if (info.speed_capa == 0)
+		return;
+	const unsigned fastest = 31 - (unsigned)__builtin_clz(info.speed_capa);
+
+	*link_mbps = fastest < RTE_DIM(speeds) ? speeds[fastest] : 0;
+}
+
 static int make_agent(struct plane *plane, unsigned worker)
 {
 	struct station *station = plane_shard_station(plane, worker);
 	struct agent_config config = {
 		.worker = worker,
 		.n_workers = plane->config.n_workers,
-		.n_ports = n_ports(plane),
+		.topology = plane->config.topology,
 		.table = &station->worker.shard->table,
 		.clock = &plane->clock,
 		.threshold = plane->config.offload.threshold,
@@ -100,12 +118,14 @@ static int make_agent(struct plane *plane, unsigned worker)
 		.credit = station_credit,
 		.silent = station_end_silent,
 		.release = station_take_held_report,
+		.room = station_room,
 		.context = station,
 	};
 
-	for (unsigned i = 0; i < n_ports(plane); i++)
+	for (unsigned i = 0; i < n_ports(plane); i++) {
 		config.installer[i] = plane->installer[i];
-	station->worker.verify_one_in = plane->config.offload.verify_one_in;
+		bound(plane->config.port[i], &config.link_mbps[i], &config.longest[i]);
+	}
 	return agent_create(&station->worker.agent, &config);
 }
 

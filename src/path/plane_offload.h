@@ -37,7 +37,7 @@ struct plane_flow {
  */
 int plane_flow(struct plane *plane, const struct flow_key *key, struct plane_flow *flow);
 
-/* The installer of a port (2 * wire + side), for what any thread may ask of it; NULL: it has none. */
+/* The installer of a port, for what any thread may ask of it; NULL: it has none. */
 struct installer *plane_installer(const struct plane *plane, unsigned port);
 
 /* The sum of all workers' counters of a port. */

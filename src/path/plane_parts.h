@@ -8,8 +8,16 @@
 #include "path/plane.h"
 #include "path/station.h"
 
-/* Buffers of packets that may wait for the first fragment of their datagram, of all triages. */
+/*
+ * Buffers of packets that may wait for the first fragment of their datagram, of all triages; packets of one datagram, of
+ * which the largest has 54 where links carry 1,280 bytes; and how long. Fragments of a datagram follow one another
+ * within milliseconds, whatever way they take; a receiver would wait for 15 to 60 s, but holds up nobody meanwhile.
+ */
 #define PLANE_MAX_HELD 4096
+#define PLANE_MAX_HELD_DATAGRAM 64
+#define PLANE_MAX_WAIT_US UINT64_C(300000)
+/* Packets that waited and are let go in one turn. */
+#define PLANE_PACE 64
 
 #define PLANE_EVENTS 4096
 
@@ -27,6 +35,7 @@ struct plane {
 	struct hash_secret secret;
 	struct tsc_clock clock;
 	struct steer steer;
+	struct balance_board board;
 	unsigned n_stations;
 	struct station *stations;
 	unsigned n_rings;
@@ -36,6 +45,7 @@ struct plane {
 	int pool_socket[PLANE_MAX_SOCKETS];
 	struct installer *installer[PLANE_MAX_PORTS]; /* NULL: offload is off there */
 	struct plane_port restart[PLANE_MAX_PORTS];
+	struct ask_patience patience;
 	cpu_set_t
 		others; /* processors that stations leave to other threads; empty: it makes no difference */
 	_Atomic uint32_t paused;     /* a bit for each port that stations leave alone */

@@ -21,11 +21,13 @@ enum wire_ports {
 /* A port whose trial takes long does not keep its wire's other one from being used. */
 static enum wire_ports look_at_ports(const struct plane *plane, unsigned wire)
 {
+	const struct topology *topology = &plane->config.topology;
 	bool waits = monotonic_us() - plane->began_us < WAIT_FOR_TRIAL_US;
 	enum wire_ports ports = WIRE_UNABLE;
 
-	for (unsigned port = 2 * wire; port < 2 * wire + 2; port++) {
-		const struct installer *installer = plane->installer[port];
+	for (unsigned place = 0; place < topology->size[wire]; place++) {
+		const struct installer *installer =
+			plane->installer[topology_port(topology, wire, place)];
 
 		if (installer == NULL)
 			continue;
@@ -46,19 +48,25 @@ static enum wire_ports look_at_ports(const struct plane *plane, unsigned wire)
 /* The largest mark that both ports of a wire take: of those that are known. */
 static uint32_t agree_on_marks(const struct plane *plane, unsigned wire)
 {
+	const struct topology *topology = &plane->config.topology;
 	uint32_t most = UINT32_MAX, before;
 
-	for (unsigned port = 2 * wire; port < 2 * wire + 2; port++) {
-		const struct installer *installer = plane->installer[port];
+	for (unsigned place = 0; place < topology->size[wire]; place++) {
+		const struct installer *installer =
+			plane->installer[topology_port(topology, wire, place)];
 
 		if (installer != NULL && installer_abilities(installer)->mark_max != 0)
 			most = RTE_MIN(most, installer_abilities(installer)->mark_max);
 	}
 	do {
 		before = most;
-		for (unsigned port = 2 * wire; port < 2 * wire + 2; port++)
-			if (plane->installer[port] != NULL)
-				most = installer_agree_on_marks(plane->installer[port], most);
+		for (unsigned place = 0; place < topology->size[wire]; place++) {
+			struct installer *installer =
+				plane->installer[topology_port(topology, wire, place)];
+
+			if (installer != NULL)
+				most = installer_agree_on_marks(installer, most);
+		}
 	} while (most < before);
 	return most;
 }
@@ -69,6 +77,9 @@ static int adopt(struct plane *plane, unsigned worker, unsigned number, uint32_t
 	struct station *station = plane_shard_station(plane, worker);
 	struct agent *agent = station->worker.agent;
 	struct agent_wire wire;
+
+	if (station->started && plane->patience.quick && ask_waits(station))
+		return -ETIMEDOUT;
 	int ret = agent_slots_init(&wire, &agent->config, mark_max);
 
 	if (ret < 0)
@@ -143,7 +154,8 @@ bool plane_tend(struct plane *plane)
 {
 	bool all = true;
 
-	for (unsigned wire = 0; plane->config.offload.on && wire < plane->config.n_wires; wire++) {
+	for (unsigned wire = 0; plane->config.offload.on && wire < plane->config.topology.n_domains;
+		wire++) {
 		if (plane->tended[wire])
 			continue;
 		enum wire_ports ports = look_at_ports(plane, wire);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "path/ask.h"
 #include "path/direct.h"
 #include "path/plane_parts.h"
 #include "path/turn.h"
@@ -36,7 +37,18 @@ static struct station *sender(const struct plane *plane)
 
 static unsigned n_ports(const struct plane *plane)
 {
-	return 2 * plane->config.n_wires;
+	return plane->config.topology.n_ports;
+}
+
+/* Frames of any length may have to go out by a port or its peer, or what it takes may change. */
+static uint32_t ports_of_any_length(const struct plane *plane)
+{
+	uint32_t ports = 0;
+
+	for (unsigned i = 0; i < n_ports(plane); i++)
+		if (plane->config.port[i]->any_length)
+			ports |= UINT32_C(1) << i | UINT32_C(1) << plane->config.topology.peer[i];
+	return ports;
 }
 
 static void make_stations(struct plane *plane)
@@ -55,12 +67,17 @@ static void make_stations(struct plane *plane)
 		station->worker.exits = &turn_exits;
 		station->poll_always = plane->config.poll_always;
 		station->pause = &plane->paused;
+		station->ask.patience = &plane->patience;
 		station->clock = &plane->clock;
 		station->secret = &plane->secret;
 		station->zone_vlan = plane->config.zone_vlan;
+		station->any_length = station->careful = ports_of_any_length(plane);
+		station->topology = &plane->config.topology;
 		station->n_ports = n_ports(plane);
 		station->n_stations = plane->n_stations;
 		station->worker.steer = plane->steer;
+		if (station->kind == STATION_WORKER && plane->config.n_workers > 1)
+			station->board = &plane->board;
 		station->sink = plane->config.sink;
 		station->room = plane->config.room;
 		station->sink_context = plane->config.sink_context;
@@ -84,9 +101,13 @@ static void add_rx(struct plane *plane, struct station *station, unsigned number
 		.port_id = port->id,
 		.queue = (uint16_t)queue,
 		.port = (uint8_t)number,
+		.domain = plane->config.topology.domain[number],
+		.place = plane->config.topology.place[number],
+		.peer = plane->config.topology.peer[number],
 		.trusted = brings(plane, port) && port->rss_pattern == plane->steer.rss_pattern
 				   ? (uint8_t)port->rss
 				   : 0,
+		.careful = true,
 		.checksums_to_look_at = STATION_CHECKSUMS,
 	};
 }
@@ -119,12 +140,13 @@ static void deal_tx(struct plane *plane, unsigned number)
 		struct station_tx *tx = &plane_shard_station(plane, i)->tx[number];
 		unsigned turn = (i + n_workers - first % n_workers) % n_workers;
 
-		*tx = (struct station_tx){.port_id = port->id};
+		*tx = (struct station_tx){.port_id = port->id, .live = port};
 		if (split(plane)) {
 			tx->via = (uint8_t)sender(plane)->place;
 		} else if (turn < port->n_tx) {
 			tx->own = true;
 			tx->queue = (uint16_t)turn;
+			tx->packet = port->packet_tx;
 		} else {
 			unsigned owner = (first + turn % port->n_tx) % n_workers;
 
@@ -132,7 +154,12 @@ static void deal_tx(struct plane *plane, unsigned number)
 		}
 	}
 	if (split(plane))
-		sender(plane)->tx[number] = (struct station_tx){.own = true, .port_id = port->id};
+		sender(plane)->tx[number] = (struct station_tx){
+			.own = true,
+			.port_id = port->id,
+			.live = port,
+			.packet = port->packet_tx,
+		};
 }
 
 static unsigned n_stations(const struct plane *plane)
@@ -193,6 +220,10 @@ static int make_triage(struct plane *plane, struct station *station, unsigned n_
 					 ? fragments_for(plane->config.flows) / n_triages
 					 : 0,
 		.max_held = PLANE_MAX_HELD / n_triages,
+		.max_held_datagram = PLANE_MAX_HELD_DATAGRAM,
+		.max_wait_us = PLANE_MAX_WAIT_US,
+		.pace = PLANE_PACE,
+		.tcp_strict = plane->config.tcp_strict,
 		.pool = plane->pools[0],
 		.hand_over = turn_hand_over,
 		.context = station,
@@ -209,6 +240,7 @@ static int make_shard(struct plane *plane, struct station *station)
 		.timeouts = plane->config.timeouts,
 		.active_s = plane->config.active_s,
 		.tcp_strict = plane->config.tcp_strict,
+		.two_sided = !plane->config.one_armed,
 		.paced = true,
 		.worker = (uint8_t)station->number,
 		.mapping = plane->config.mapping,
@@ -219,7 +251,7 @@ static int make_shard(struct plane *plane, struct station *station)
 	int ret = flow_shard_create(&station->worker.shard, &config);
 
 	if (ret == 0)
-		flow_shard_begin(station->worker.shard, plane->clock.origin_us, 0);
+		flow_shard_begin(station->worker.shard, tsc_clock_origin_us(&plane->clock), 0);
 	return ret;
 }
 
@@ -247,6 +279,8 @@ static int equip(struct plane *plane, struct station *station)
 static void choose_steering(struct plane *plane)
 {
 	plane->steer.n_shards = plane->config.n_workers;
+	if (plane->config.sharding == PLANE_SHARDING_SOFTWARE)
+		return;
 	for (unsigned i = 0; plane->config.n_workers > 1 && i < n_ports(plane); i++)
 		if (brings(plane, plane->config.port[i]))
 			plane->steer.rss_pattern = plane->config.port[i]->rss_pattern;
@@ -289,13 +323,22 @@ int plane_wire_up(struct plane *plane, struct error *error)
 {
 	int ret;
 
+	choose_steering(plane);
+	if (plane->config.sharding == PLANE_SHARDING_RSS && plane->config.n_workers > 1 &&
+		plane->steer.rss_pattern == 0)
+		return error_set(error, -ENOTSUP,
+			"sharding: no port can spread flows over %u workers by RSS%s; software or "
+			"auto "
+			"works with any",
+			plane->config.n_workers,
+			split(plane) ? " while one thread receives for all" : "");
 	plane->stations = aligned_alloc(
 		_Alignof(struct station), n_stations(plane) * sizeof(plane->stations[0]));
 	if (plane->stations == NULL)
-		return error_set(
-			error, -ENOMEM, "no memory for %u workers", plane->config.n_workers);
+		return error_set(error, -ENOMEM, "no memory for %u worker%s",
+			plane->config.n_workers, plane->config.n_workers == 1 ? "" : "s");
 	plane->n_stations = n_stations(plane);
-	choose_steering(plane);
+	ask_be_patient(&plane->patience);
 	make_stations(plane);
 	choose_processors(plane);
 	for (unsigned i = 0; i < n_ports(plane); i++) {
@@ -306,8 +349,9 @@ int plane_wire_up(struct plane *plane, struct error *error)
 	for (unsigned i = 0; ret == 0 && i < plane->n_stations; i++)
 		ret = equip(plane, &plane->stations[i]);
 	if (ret < 0)
-		return error_set(error, ret, "no memory for %u flows and %u workers",
-			plane->config.flows, plane->config.n_workers);
+		return error_set(error, ret, "no memory for %u flow%s and %u worker%s",
+			plane->config.flows, plane->config.flows == 1 ? "" : "s",
+			plane->config.n_workers, plane->config.n_workers == 1 ? "" : "s");
 	return plane_offload_make(plane, error);
 }
 

@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include <netinet/in.h>
 #include <rte_ethdev.h>
+
+#include "port/packet.h"
 
 /* Calls in vain before what a port does not take is dropped. */
 #define SEND_TRIES 4
@@ -13,6 +16,11 @@ struct parcel {
 	uint8_t wire;
 	bool note;
 };
+
+static unsigned domain_of(const struct station *station, unsigned port)
+{
+	return station->topology->domain[port];
+}
 
 static void not_taken(struct station *station, struct rte_mbuf *packet, enum drop_reason reason)
 {
@@ -45,7 +53,7 @@ void send_to_station(struct station *station, unsigned to, struct rte_mbuf **pac
 
 static void count_sent(struct station *station, unsigned port, unsigned n, uint64_t bytes)
 {
-	struct path_counters *wire = &station->worker.counters[port / 2];
+	struct path_counters *wire = &station->worker.counters[domain_of(station, port)];
 	struct plane_port_counters *counters = &station->ports[port];
 
 	wire->out += n;
@@ -79,7 +87,13 @@ static inline unsigned offer(struct station *station, unsigned port, struct rte_
 	return done;
 }
 
-/* What the port did not take at once, or with no tries is not to be offered. */
+static void drop_all(struct station *station, unsigned port, struct rte_mbuf **packets, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		worker_drop_of(&station->worker, domain_of(station, port), packets[i], DROP_OUTPUT);
+}
+
+/* What the port did not take at once. */
 static __rte_noinline void send_rest(struct station *station, unsigned port,
 	struct rte_mbuf **packets, unsigned n, uint64_t bytes, unsigned tries)
 {
@@ -89,8 +103,89 @@ static __rte_noinline void send_rest(struct station *station, unsigned port,
 		packets += done;
 		n -= done;
 	}
-	for (unsigned i = 0; i < n; i++)
-		worker_drop_of(&station->worker, port / 2, packets[i], DROP_OUTPUT);
+	drop_all(station, port, packets, n);
+}
+
+/* Frames of a queue that are followed: each counts as out, or as dropped, when it is known which. */
+static void settle_packets(struct station *station, unsigned port)
+{
+	struct path_counters *wire = &station->worker.counters[domain_of(station, port)];
+	const struct packet_sent sent = packet_tx_settle(station->tx[port].packet, station->now_us);
+
+	count_sent(station, port, sent.taken, sent.taken_bytes);
+	wire->dropped[DROP_OUTPUT] += sent.discarded;
+	wire->held -= sent.taken + sent.discarded;
+	if (sent.refused)
+		station_event_once(station, PATH_EVENT_FRAMES_REFUSED, port);
+}
+
+/* Sends by a queue whose frames are followed. The driver has the kernel send what is in its ring at each call. */
+static void send_followed(
+	struct station *station, unsigned port, struct rte_mbuf **packets, unsigned n)
+{
+	const struct station_tx *tx = &station->tx[port];
+
+	for (unsigned tries = 0; n != 0 && tries < SEND_TRIES; tries++) {
+		const unsigned done =
+			rte_eth_tx_burst(tx->port_id, tx->queue, packets, (uint16_t)n);
+
+		station->worker.counters[domain_of(station, port)].held += done;
+		packet_tx_offered(tx->packet, done, station->now_us);
+		settle_packets(station, port);
+		packets += done;
+		n -= done;
+	}
+	drop_all(station, port, packets, n);
+}
+
+static bool is_tagged(const struct rte_mbuf *packet)
+{
+	uint16_t type;
+	const void *where = rte_pktmbuf_read(
+		packet, offsetof(struct rte_ether_hdr, ether_type), sizeof(type), &type);
+
+	if (where == NULL)
+		return false;
+	memcpy(&type, where, sizeof(type));
+	return type == htons(RTE_ETHER_TYPE_VLAN);
+}
+
+/* Drops what the port cannot carry; says how many packets are left. */
+static unsigned drop_too_long(
+	struct station *station, unsigned port, struct rte_mbuf **packets, unsigned n)
+{
+	const struct port *live = station->tx[port].live;
+	const uint32_t longest = atomic_load_explicit(&live->longest, memory_order_relaxed);
+	const uint32_t tagged = atomic_load_explicit(&live->longest_tagged, memory_order_relaxed);
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *packet = packets[i];
+
+		if (likely(packet->pkt_len <= longest) ||
+			(packet->pkt_len <= tagged && is_tagged(packet))) {
+			packets[left++] = packet;
+			continue;
+		}
+		worker_drop_of(&station->worker, domain_of(station, port), packet, DROP_TOO_LONG);
+		station_event_once(station, PATH_EVENT_FRAMES_TOO_LONG, port);
+	}
+	return left;
+}
+
+/* By a port that is paused, or whose frames are looked at. */
+static __rte_noinline void send_carefully(
+	struct station *station, unsigned port, struct rte_mbuf **packets, unsigned n)
+{
+	if (station->paused >> port & 1) {
+		drop_all(station, port, packets, n);
+		return;
+	}
+	n = drop_too_long(station, port, packets, n);
+	if (station->tx[port].packet != NULL)
+		send_followed(station, port, packets, n);
+	else
+		send_rest(station, port, packets, n, bytes_of(packets, n), SEND_TRIES);
 }
 
 /* `bytes` are those of all packets. */
@@ -99,8 +194,8 @@ static inline void send_port(struct station *station, unsigned port, struct rte_
 {
 	if (unlikely(n == 0))
 		return;
-	if (unlikely(station->paused >> port & 1)) {
-		send_rest(station, port, packets, n, bytes, 0);
+	if (unlikely(station->careful >> port & 1)) {
+		send_carefully(station, port, packets, n);
 		return;
 	}
 	const unsigned done = offer(station, port, packets, n, &bytes);
@@ -138,7 +233,7 @@ void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct packet_meta *meta = packet_meta(packets[i]);
-		unsigned port = 2u * meta->wire + !meta->side;
+		unsigned port = station->topology->peer[meta->port];
 		struct station_tx *tx = &station->tx[port];
 
 		meta->kind = PACKET_KIND_SEND;
@@ -148,10 +243,20 @@ void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n
 	}
 }
 
+static __rte_noinline void settle_all(struct station *station)
+{
+	for (unsigned port = 0; port < station->n_ports; port++)
+		if (station->tx[port].packet != NULL &&
+			packet_tx_waiting(station->tx[port].packet) != 0)
+			settle_packets(station, port);
+}
+
 void send_settle(struct station *station)
 {
 	if (station->triage != NULL)
 		triage_flush(station->triage);
 	for (unsigned port = 0; port < station->n_ports; port++)
 		flush(station, port);
+	if (unlikely(station->careful != 0))
+		settle_all(station);
 }

@@ -12,7 +12,7 @@
 void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n);
 
 /*
- * The same for packets of one port that they leave by, 2 * wire + side, and that is this station's own, at
+ * The same for packets of one port that they leave by, and that is this station's own, at
  * once. `bytes` are those of all of them.
  */
 void send_burst(struct station *station, unsigned port, struct rte_mbuf **packets, unsigned n,

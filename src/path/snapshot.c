@@ -21,6 +21,7 @@ static void copy_station(struct station *station, struct plane_station *copy)
 		.sleep_cycles = station->sleep_cycles,
 	};
 	memcpy(copy->ports, station->ports, sizeof(copy->ports));
+	memcpy(copy->crowded_s, station->balance.crowded_s, sizeof(copy->crowded_s));
 	if (shard != NULL) {
 		copy->flows = shard->table.count;
 		copy->capacity = shard->table.capacity;
@@ -44,6 +45,9 @@ static void copy(struct station *station)
 		path_counters_add(&snapshot->station.sum, sum);
 		snapshot->wire_flows[wire] = shard == NULL ? 0 : shard->wire_flows[wire];
 	}
+	memset(snapshot->distrusted, 0, sizeof(snapshot->distrusted));
+	for (unsigned i = 0; i < station->n_rx; i++)
+		snapshot->distrusted[station->rx[i].port] |= station->trust[i].lost != 0;
 	memcpy(snapshot->fallen_back, station->fallen_back, sizeof(snapshot->fallen_back));
 	memset(snapshot->under_way, 0, sizeof(snapshot->under_way));
 }

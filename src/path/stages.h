@@ -58,7 +58,8 @@ static inline void stage_end(struct stage_times *times, enum stage stage, unsign
 		return;
 	uint64_t now = rte_rdtsc();
 
-	times->cycles[stage] += now - times->last;
+	/* the counter may have begun anew */
+	times->cycles[stage] += now > times->last ? now - times->last : 0;
 	times->packets[stage] += n;
 	times->last = now;
 }

@@ -29,6 +29,17 @@ void station_event(struct station *station, struct path_event event)
 	atomic_store_explicit(&station->events_lost, lost + 1, memory_order_relaxed);
 }
 
+void station_event_once(struct station *station, enum path_event_kind kind, unsigned port)
+{
+	if (station->told[kind] >> port & 1)
+		return;
+	station->told[kind] |= UINT32_C(1) << port;
+	station_event(station, (struct path_event){.kind = kind, .port = (uint8_t)port});
+}
+
+/* How long a flow's end waits for room, before it is asked for again. */
+#define ROOM_AGAIN_US 10000
+
 unsigned station_room(void *context)
 {
 	const struct station *station = context;
@@ -84,6 +95,10 @@ void station_take_held_report(void *context, const struct flow_report *report)
 uint64_t station_end_silent(void *context, uint32_t position)
 {
 	struct flow_shard *shard = ((struct station *)context)->worker.shard;
+
+	/* it has a little longer when there is no room for its report: the shard's patience is not without end */
+	if (station_room(context) <= shard->n_reports)
+		return ROOM_AGAIN_US;
 	uint64_t left_us = flow_shard_end_silent(shard, position);
 
 	/* the agent hears of it before it looks at anything else: the record is nobody's */
@@ -96,7 +111,8 @@ void station_credit(void *context, const struct agent_credit *credit)
 {
 	struct station *station = context;
 	struct flow_shard *shard = station->worker.shard;
-	struct path_counters *counters = &station->worker.counters[credit->port / 2];
+	struct path_counters *counters =
+		&station->worker.counters[station->topology->domain[credit->port]];
 
 	counters->nic_forwarded += credit->credit.packets;
 	counters->nic_forwarded_bytes += credit->credit.bytes;

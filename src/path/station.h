@@ -18,10 +18,13 @@
 
 #include "base/clock.h"
 #include "base/mailbox.h"
+#include "base/topology.h"
 #include "base/tsc.h"
+#include "path/balance.h"
 #include "path/ring.h"
 #include "path/station_parts.h"
 #include "path/triage.h"
+#include "path/trust.h"
 #include "path/worker.h"
 #include "port/port.h"
 
@@ -44,9 +47,11 @@ struct direct;
 struct station_rx {
 	const struct port *live;
 	uint16_t port_id, queue;
-	uint8_t port;	 /* 2 * wire + side */
-	uint8_t trusted; /* bit by enum rss_kind: see struct triage_from */
-	uint32_t quiet;	 /* polls in a row that brought nothing */
+	uint8_t port;		     /* its number */
+	uint8_t domain, place, peer; /* of the port: base/topology.h */
+	uint8_t trusted;	     /* bit by enum rss_kind: see struct triage_from */
+	bool careful;	/* frames are looked at: they may be cut, or for their checksums */
+	uint32_t quiet; /* polls in a row that brought nothing */
 	uint16_t checksums_to_look_at;
 	uint16_t checksums_unfinished;
 };
@@ -58,6 +63,8 @@ struct station_tx {
 	uint16_t port_id, queue;
 	unsigned n;
 	struct rte_mbuf *packets[STATION_BURST];
+	const struct port *live;
+	struct packet_tx *packet; /* of an own queue: its frames are followed; else NULL */
 };
 
 struct station {
@@ -71,6 +78,7 @@ struct station {
 	const struct hash_secret *secret;
 	bool zone_vlan; /* struct extract_options */
 	uint16_t burst; /* packets that are asked of a queue at once: STATION_BURST at most */
+	const struct topology *topology;
 	unsigned n_ports;
 	unsigned n_rx;
 	struct station_rx rx[PLANE_MAX_PORTS];
@@ -86,6 +94,7 @@ struct station {
 	unsigned (*room)(void *sink_context, unsigned worker); /* NULL: enough */
 	void *sink_context;
 	struct mailbox *events;	       /* struct path_event */
+	struct balance_board *board;   /* NULL: the station is no worker, or the only one */
 	const _Atomic uint32_t *pause; /* a bit for each port that is to be left alone */
 	/* control's and the station's */
 	struct ask_slot ask;
@@ -97,13 +106,19 @@ struct station {
 	_Atomic uint32_t paused_seen; /* the station is out of these ports */
 	/* the station's */
 	uint32_t paused;
+	uint32_t any_length; /* a bit for each port that frames may be too long for */
+	uint32_t careful;    /* paused, or of any length */
 	bool receiving;
 	bool leaving;	/* the thread ends */
 	bool busy;	/* the turn brought something */
 	bool more_wait; /* a queue or ring had a whole burst, and was left for the next turn */
 	uint64_t now_us;
 	uint64_t turns;
-	bool fallen_back[PLANE_MAX_PORTS];
+	uint32_t told[PATH_EVENT_N_KINDS];     /* of events that a port has once: a bit for each */
+	uint64_t look_us;		       /* when what is looked at once a second is due */
+	struct trust trust[PLANE_MAX_PORTS];   /* of each queue, as `rx` */
+	uint64_t fallen_back[PLANE_MAX_PORTS]; /* times that trust in a kind was lost */
+	struct balance balance;
 	struct plane_port_counters ports[PLANE_MAX_PORTS];
 	uint64_t bursts, idle_polls;
 	uint64_t busy_cycles, idle_cycles, sleep_cycles;
@@ -125,3 +140,5 @@ unsigned station_room(void *station);
 
 /* Makes an event of a port, or of a flow by its key. */
 void station_event(struct station *station, struct path_event event);
+/* The same of a port, the first time only. */
+void station_event_once(struct station *station, enum path_event_kind kind, unsigned port);

@@ -13,8 +13,7 @@
 enum ask_kind {
 	ASK_SNAPSHOT, /* `number` */
 	ASK_PAGE,     /* `page` from `position` on */
-	ASK_FIND,     /* `key`, `hash`: `found`, and the record */
-	ASK_KILL,     /* the same, and it ends */
+	ASK_KILL,     /* `key`, `hash`: `found`, and the record, which has ended */
 	ASK_FOLLOW,   /* `follow` */
 	/* of offload; stations with an agent but for the first */
 	ASK_FLOW,    /* `key`, `hash`: `found`, and `flow` */
@@ -53,9 +52,17 @@ struct ask {
 	struct offload_change changes[ASK_CHANGES_MOST];
 };
 
+/* How long control waits for a station (path/ask.h). Of the plane; control's. */
+struct ask_patience {
+	bool quick;
+	uint64_t quick_us;
+};
+
 /* The question that waits, in memory that lives as long as the station. */
 struct ask_slot {
 	atomic_bool waiting;
+	bool late; /* control's: it was given up, whether or not it is answered by now */
+	struct ask_patience *patience;
 	struct ask ask;
 };
 
@@ -68,7 +75,8 @@ struct snapshot {
 	struct path_counters wires[FLOW_MAX_WIRES];
 	uint64_t under_way[FLOW_MAX_WIRES];
 	uint32_t wire_flows[FLOW_MAX_WIRES];
-	bool fallen_back[PLANE_MAX_PORTS];
+	bool distrusted[PLANE_MAX_PORTS];
+	uint64_t fallen_back[PLANE_MAX_PORTS];
 	/* number of the last snapshot that is complete */
 	atomic_uint done;
 	/* the station's own */

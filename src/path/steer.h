@@ -8,7 +8,8 @@
  * Without RSS the shard is a slice of the key's keyed hash. Where a port spreads packets by symmetric
  * RSS (port/rss.h), the function is that of the NIC: then packets of the kinds that it spreads arrive
  * where they belong, and nobody needs to compute it for them. That they do is checked for every packet
- * that begins a flow (path/worker.h); everything else, fragments for one, is steered by computing.
+ * that begins a flow (path/worker.h); everything else, fragments and what is not plain, is steered by computing.
+ * By configuration it is the keyed hash all the same: with that of the NIC flows can be aimed at one shard (port/rss.h).
  *
  * Set once, read by all.
  */

@@ -2,9 +2,13 @@
 #include "path/triage.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
+#include <netinet/in.h>
+
 #include "packet/datagram.h"
+#include "packet/headers.h"
 #include "packet/quote.h"
 #include "path/held.h"
 
@@ -19,6 +23,7 @@ struct triage {
 	struct fragments *fragments; /* NULL: not tied */
 	struct held *held;
 	uint64_t now_us;
+	unsigned left; /* packets that may still be let go in this turn */
 	struct path_counters counters[FLOW_MAX_WIRES];
 	struct outbox outbox[];
 };
@@ -63,29 +68,142 @@ static void emit_flow(struct triage *triage, struct rte_mbuf *packet)
 	emit(triage, steer_shard(&triage->config.steer, &meta->info), packet);
 }
 
+static void drop(struct triage *triage, struct rte_mbuf *packet, enum drop_reason reason)
+{
+	counters_of(triage, packet)->dropped[reason]++;
+	rte_pktmbuf_free(packet);
+}
+
+/*
+ * A packet that strict TCP does not let pass, since whoever checks it sees another header than the one who gets it: a
+ * first fragment that ends before the header does, or one with offset 8, which would write over the flags of a header
+ * that is whole (RFC 1858, RFC 3128); a header that is cut or cannot be; also a first fragment that ends before
+ * the extension headers do that TCP may follow (RFC 7112).
+ */
+static bool hides_header(const struct packet_info *info)
+{
+	uint8_t proto = info->key.proto;
+
+	if (info->flags & PACKET_LATER_FRAGMENT)
+		return proto == IPPROTO_TCP &&
+		       (info->fragment_offset & ~PACKET_MORE_FRAGMENTS) == 1;
+	if (proto == IPPROTO_TCP)
+		return !(info->flags & PACKET_TCP);
+	return info->flags & PACKET_FIRST_FRAGMENT && info->flags & PACKET_CUT &&
+	       proto_is_extension((uint8_t)flow_key_version(&info->key), proto);
+}
+
+static bool is_refused(const struct triage *triage, const struct rte_mbuf *packet)
+{
+	return triage->config.tcp_strict && hides_header(&packet_meta(packet)->info);
+}
+
+/* A later fragment that is with its first, or has to do without. */
+static void emit_later(struct triage *triage, struct rte_mbuf *packet)
+{
+	if (is_refused(triage, packet))
+		drop(triage, packet, DROP_TCP_HEADER);
+	else
+		emit_flow(triage, packet);
+}
+
+static void emit_tied(struct triage *triage, struct rte_mbuf *packet, struct fragment_ports ports)
+{
+	extract_set_upper(&triage->config.extract, &packet_meta(packet)->info, ports.proto,
+		ports.src, ports.dst);
+	emit_later(triage, packet);
+}
+
 static void emit_untied(struct triage *triage, struct rte_mbuf *packet)
 {
 	counters_of(triage, packet)->fragments_untied++;
-	emit_flow(triage, packet);
+	emit_later(triage, packet);
 }
 
-static struct rte_mbuf *take_held(struct triage *triage, uint32_t *list)
+/* A packet that was held is no longer. */
+static void let_go(struct triage *triage, struct rte_mbuf *packet, enum held_fate fate,
+	struct fragment_ports ports)
 {
-	struct rte_mbuf *packet = held_take(triage->held, list);
+	packet_meta(packet)->waited = 1;
+	counters_of(triage, packet)->held--;
+	triage->left -= triage->left != 0;
+	if (fate == HELD_TIED)
+		emit_tied(triage, packet, ports);
+	else if (fate == HELD_UNTIED)
+		emit_untied(triage, packet);
+	else
+		drop(triage, packet, DROP_TCP_HEADER);
+}
+
+static bool let_go_ready(struct triage *triage)
+{
+	enum held_fate fate;
+	struct fragment_ports ports;
+	struct rte_mbuf *packet = held_take_ready(triage->held, &fate, &ports);
 
 	if (packet != NULL)
-		counters_of(triage, packet)->held--;
-	return packet;
+		let_go(triage, packet, fate, ports);
+	return packet != NULL;
 }
 
-/* A datagram's time is over and its first fragment never came. */
-static void expired(void *context, uint32_t waiting)
+/* There is none that is ready: the oldest of those that wait goes on without its first fragment. */
+static void let_go_oldest(struct triage *triage)
+{
+	bool last;
+	struct rte_mbuf *packet = held_take_oldest(triage->held, &last);
+
+	if (last)
+		fragments_forget(
+			triage->fragments, datagram_fingerprint(triage->config.extract.secret,
+						   &packet_meta(packet)->info));
+	let_go(triage, packet, HELD_UNTIED, (struct fragment_ports){0});
+}
+
+/* Of those whose fate is known, as many as may go now. */
+static void let_go_settled(struct triage *triage)
+{
+	while (triage->left != 0 && let_go_ready(triage))
+		;
+}
+
+static void settle(
+	struct triage *triage, uint32_t waiting, enum held_fate fate, struct fragment_ports ports)
+{
+	if (waiting == FRAGMENTS_NONE)
+		return;
+	held_settle(triage->held, waiting, fate, ports);
+	let_go_settled(triage);
+}
+
+/* A datagram that waits has to make room. */
+static void evicted(void *context, uint32_t waiting)
 {
 	struct triage *triage = context;
-	struct rte_mbuf *packet;
 
-	while ((packet = take_held(triage, &waiting)) != NULL)
-		emit_untied(triage, packet);
+	held_settle(triage->held, waiting, HELD_UNTIED, (struct fragment_ports){0});
+}
+
+/*
+ * Time passes, and what has waited for so long goes on: each packet at its own time, unless that has passed already
+ * because only so many may go at once.
+ */
+static void pass_time(struct triage *triage, uint64_t now_us)
+{
+	const struct rte_mbuf *oldest;
+
+	if (triage->fragments != NULL) {
+		let_go_settled(triage);
+		while (triage->left != 0 && (oldest = held_oldest(triage->held)) != NULL) {
+			uint64_t until_us =
+				packet_meta(oldest)->came_us + triage->config.max_wait_us;
+
+			if (until_us > now_us)
+				break;
+			triage->now_us = RTE_MAX(triage->now_us, until_us);
+			let_go_oldest(triage);
+		}
+	}
+	triage->now_us = RTE_MAX(triage->now_us, now_us);
 }
 
 int triage_create(struct triage **out, const struct triage_config *config)
@@ -97,10 +215,12 @@ int triage_create(struct triage **out, const struct triage_config *config)
 	if (triage == NULL)
 		return -ENOMEM;
 	triage->config = *config;
+	triage->left = config->pace == 0 ? UINT_MAX : config->pace;
 	if (config->max_datagrams != 0) {
-		ret = fragments_create(&triage->fragments, config->max_datagrams, expired, triage);
+		ret = fragments_create(&triage->fragments, config->max_datagrams, evicted, triage);
 		if (ret == 0)
-			ret = held_create(&triage->held, config->max_held);
+			ret = held_create(
+				&triage->held, config->max_held, config->max_held_datagram);
 	}
 	if (ret < 0) {
 		triage_destroy(triage);
@@ -129,61 +249,90 @@ const struct path_counters *triage_counters(const struct triage *triage)
 	return triage->counters;
 }
 
+static struct fragment_piece piece_of(const struct packet_info *info)
+{
+	return (struct fragment_piece){
+		.offset = info->fragment_offset & (uint16_t)~PACKET_MORE_FRAGMENTS,
+		.length = info->fragment_length,
+		.more = (info->fragment_offset & PACKET_MORE_FRAGMENTS) != 0,
+	};
+}
+
 static void first_fragment(struct triage *triage, struct rte_mbuf *packet)
 {
 	const struct packet_info *info = &packet_meta(packet)->info;
 	struct fragment_ports ports = {
 		packet_src_port(info), packet_dst_port(info), info->key.proto};
 	uint64_t fingerprint = datagram_fingerprint(triage->config.extract.secret, info);
-	bool tied;
-	uint32_t waiting =
-		fragments_first(triage->fragments, fingerprint, ports, triage->now_us, &tied);
+	uint32_t waiting;
 
-	emit_flow(triage, packet);
-	while ((packet = take_held(triage, &waiting)) != NULL) {
-		extract_set_upper(&triage->config.extract, &packet_meta(packet)->info, ports.proto,
-			ports.src, ports.dst);
-		emit_flow(triage, packet);
+	if (is_refused(triage, packet)) {
+		waiting = fragments_drop(triage->fragments, fingerprint, triage->now_us);
+		drop(triage, packet, DROP_TCP_HEADER);
+		settle(triage, waiting, HELD_DROPPED, ports);
+		return;
 	}
+	waiting = fragments_first(
+		triage->fragments, fingerprint, ports, piece_of(info), triage->now_us);
+	emit_flow(triage, packet);
+	settle(triage, waiting, HELD_TIED, ports);
 }
 
-/* Puts a fragment on its datagram's list; false when there is no room to wait. */
+/* Puts a fragment on its datagram's list; false when that has as many as may wait. */
 static bool hold(
 	struct triage *triage, struct rte_mbuf *packet, uint64_t fingerprint, uint32_t waiting)
 {
 	uint32_t list = held_add(triage->held, waiting, packet);
 
-	if (list != FRAGMENTS_NONE) {
-		counters_of(triage, packet)->held++;
-		if (list != waiting)
-			fragments_set_waiting(triage->fragments, fingerprint, list);
-		return true;
-	}
-	if (waiting == FRAGMENTS_NONE)
-		fragments_forget(triage->fragments, fingerprint);
-	return false;
+	if (list == HELD_NONE)
+		return false;
+	counters_of(triage, packet)->held++;
+	if (list != waiting)
+		fragments_set_waiting(triage->fragments, fingerprint, list);
+	return true;
+}
+
+/* Where there is no room for another packet the one that has been held for longest goes. */
+static void make_room(struct triage *triage, const struct rte_mbuf *packet)
+{
+	while (!held_has_room(triage->held, packet))
+		if (!let_go_ready(triage))
+			let_go_oldest(triage);
 }
 
 static void later_fragment(struct triage *triage, struct rte_mbuf *packet)
 {
 	struct packet_info *info = &packet_meta(packet)->info;
 	uint64_t fingerprint = datagram_fingerprint(triage->config.extract.secret, info);
+	struct fragment_piece piece = piece_of(info);
 	struct fragment_ports ports;
 	uint32_t waiting;
 
-	switch (fragments_later(triage->fragments, fingerprint, triage->now_us, &ports, &waiting)) {
+	switch (fragments_later(
+		triage->fragments, fingerprint, piece, triage->now_us, &ports, &waiting)) {
 	case FRAGMENTS_KNOWN:
-		extract_set_upper(&triage->config.extract, info, ports.proto, ports.src, ports.dst);
-		emit_flow(triage, packet);
+		emit_tied(triage, packet, ports);
+		return;
+	case FRAGMENTS_DROPPED:
+		drop(triage, packet, DROP_TCP_HEADER);
 		return;
 	case FRAGMENTS_WAITING:
-		if (!hold(triage, packet, fingerprint, waiting))
-			emit_untied(triage, packet);
-		return;
-	case FRAGMENTS_FULL:
+		break;
+	}
+	if (waiting == FRAGMENTS_NONE && !held_could(triage->held, packet)) {
+		fragments_forget(triage->fragments, fingerprint);
 		emit_untied(triage, packet);
 		return;
 	}
+	if (!held_has_room(triage->held, packet)) {
+		make_room(triage, packet);
+		/* that may have been the last of its own datagram, which begins anew then */
+		piece.length = 0;
+		fragments_later(
+			triage->fragments, fingerprint, piece, triage->now_us, &ports, &waiting);
+	}
+	if (!hold(triage, packet, fingerprint, waiting))
+		emit_untied(triage, packet);
 }
 
 static void fragment(struct triage *triage, struct rte_mbuf *packet)
@@ -254,7 +403,7 @@ static struct rte_mbuf *make_note(struct triage *triage, struct rte_mbuf *error)
 	}
 	packet_meta(note)->info = quoted;
 	packet_meta(note)->wire = meta->wire;
-	packet_meta(note)->side = meta->side;
+	packet_meta(note)->port = meta->port;
 	return note;
 }
 
@@ -266,10 +415,14 @@ static void quote(struct triage *triage, struct rte_mbuf *note)
 		quoted_fragment(triage, note);
 }
 
-/* A packet whose shard need not be computed: RSS brought it where it belongs. */
+/*
+ * A packet whose shard need not be computed: RSS brought it where it belongs. Of what is not plain the NIC may have made its
+ * hash otherwise than we would.
+ */
 static bool brought(const struct triage_from *from, const struct packet_info *info)
 {
-	return from->trusted != 0 && !(info->flags & PACKET_FRAGMENT) &&
+	return from->trusted != 0 &&
+	       !(info->flags & (PACKET_FRAGMENT | PACKET_CUT | PACKET_UNPLAIN)) &&
 	       from->trusted >> rss_kind(&info->key) & 1;
 }
 
@@ -284,6 +437,8 @@ static void flow_packet(
 	if (triage->fragments != NULL && flags & PACKET_FRAGMENT) {
 		if (!deal(triage, packet, PACKET_KIND_FRAGMENT))
 			fragment(triage, packet);
+	} else if (is_refused(triage, packet)) {
+		drop(triage, packet, DROP_TCP_HEADER);
 	} else if (brought(from, &meta->info)) {
 		meta->kind = PACKET_KIND_FLOW;
 		meta->unchecked = 1;
@@ -303,11 +458,13 @@ static void one(struct triage *triage, const struct triage_from *from, struct rt
 	counters->received++;
 	counters->received_bytes += packet->pkt_len;
 	meta->wire = from->wire;
-	meta->side = from->side;
+	meta->port = from->port;
+	if (!from->stamped)
+		meta->came_us = triage->now_us;
+	meta->waited = meta->came_us < triage->now_us;
 	switch (extract(&triage->config.extract, packet, from->wire, &meta->info)) {
 	case EXTRACT_MALFORMED:
-		counters->dropped[DROP_MALFORMED]++;
-		rte_pktmbuf_free(packet);
+		drop(triage, packet, DROP_MALFORMED);
 		return;
 	case EXTRACT_NON_IP:
 		counters->non_ip++;
@@ -322,25 +479,33 @@ static void one(struct triage *triage, const struct triage_from *from, struct rt
 	}
 }
 
+/* Something arrives: without a pace what has waited too long goes before it. */
+static void arrive(struct triage *triage, uint64_t now_us)
+{
+	if (triage->config.pace == 0)
+		triage_advance(triage, now_us);
+	else
+		triage->now_us = RTE_MAX(triage->now_us, now_us);
+}
+
 void triage_advance(struct triage *triage, uint64_t now_us)
 {
-	if (now_us > triage->now_us)
-		triage->now_us = now_us;
-	if (triage->fragments != NULL)
-		fragments_advance(triage->fragments, triage->now_us);
+	pass_time(triage, now_us);
+	/* the next turn begins */
+	triage->left = triage->config.pace == 0 ? UINT_MAX : triage->config.pace;
 }
 
 void triage_burst(struct triage *triage, struct triage_from from, uint64_t now_us,
 	struct rte_mbuf **packets, unsigned n)
 {
-	triage_advance(triage, now_us);
+	arrive(triage, now_us);
 	for (unsigned i = 0; i < n; i++)
 		one(triage, &from, packets[i]);
 }
 
 void triage_handed(struct triage *triage, uint64_t now_us, struct rte_mbuf *packet)
 {
-	triage_advance(triage, now_us);
+	arrive(triage, now_us);
 	if (packet_meta(packet)->kind == PACKET_KIND_FRAGMENT)
 		fragment(triage, packet);
 	else
@@ -370,8 +535,13 @@ int triage_begin(struct triage *triage, uint64_t origin_us, uint32_t run)
 
 void triage_release(struct triage *triage)
 {
-	if (triage->fragments != NULL)
-		fragments_flush(triage->fragments);
+	if (triage->fragments != NULL) {
+		while (let_go_ready(triage))
+			;
+		while (held_oldest(triage->held) != NULL)
+			let_go_oldest(triage);
+		fragments_clear(triage->fragments);
+	}
 	triage_flush(triage);
 }
 

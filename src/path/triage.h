@@ -6,16 +6,22 @@
  * first, finds the flow that an ICMP error quotes, and hands every packet to the shard of its key.
  *
  * What cannot be read is dropped here (malformed); what is not IP is carried. A later fragment whose
- * first has not come yet is held back, and follows it; when it never comes, or there is no room to
- * wait, the fragment goes on as a flow without ports and is counted as untied. An ICMP error goes to
+ * first has not come yet is held back, and follows it. When that does not come for a while, or another fragment
+ * needs the room, it goes on as a flow without ports and is counted as untied; either way it keeps the time at which it
+ * came. With strict TCP, what has no whole TCP header or would write over one is dropped (tcp_header), and with a
+ * first fragment all of its datagram. An ICMP error goes to
  * the shard of its own key, and a note to the shard of the flow it quotes.
  *
  * Where several stations receive, each has a triage of its own, and a datagram's fragments, the first
  * too, are dealt by a hash of addresses and identification: they meet in one triage whatever they
  * arrived by, and keep their order (triage_handed()).
  *
- * Packets of one shard are handed over in the order of their arrival, with the clock of the run, which
- * never goes back.
+ * Packets of one shard are handed over in the order of their arrival, but for those that were held, with the clock of
+ * the run, which never goes back.
+ *
+ * A paced triage lets go of no more held packets in a turn than its pace, and one more for each packet that arrives where
+ * no more may be held. A turn ends with a call of triage_advance(): what goes on as packets arrive, and what that call
+ * lets go, have one pace together. Nothing that the triage does takes longer the more datagrams it knows.
  *
  * A triage belongs to one thread, the one that receives.
  */
@@ -42,21 +48,27 @@ typedef void (*triage_hand_over_fn)(
 struct triage_config {
 	struct extract_options extract;
 	struct steer steer;
-	unsigned self; /* the shard beside this triage: takes what is not IP */
-	bool shared;   /* every shard has a triage beside it: fragments are dealt among them */
-	uint32_t max_datagrams;	  /* fragmented datagrams remembered; 0: fragments are not tied */
-	uint32_t max_held;	  /* buffers of packets held back */
-	struct rte_mempool *pool; /* for notes; its mbufs have PACKET_META_SIZE private bytes */
+	unsigned self;	 /* the shard beside this triage: takes what is not IP */
+	bool shared;	 /* every shard has a triage beside it: fragments are dealt among them */
+	bool tcp_strict; /* TCP without a whole header is to be dropped */
+	uint32_t max_datagrams;	    /* fragmented datagrams remembered; 0: fragments are not tied */
+	uint32_t max_held;	    /* buffers of packets held back */
+	uint32_t max_held_datagram; /* packets of one datagram held back */
+	uint64_t max_wait_us;	    /* how long a fragment waits for its first */
+	unsigned pace;		    /* held packets let go in a turn; 0: all that may go */
+	struct rte_mempool *pool;   /* for notes; its mbufs have PACKET_META_SIZE private bytes */
 	triage_hand_over_fn hand_over;
 	void *context;
 };
 
 /* Where a burst came from. */
 struct triage_from {
-	uint8_t wire;
-	uint8_t side; /* which of the wire's two ports */
+	uint8_t port, wire;
+	uint8_t side; /* the port's place in its domain */
 	/* bit by enum rss_kind: packets that RSS brought where they belong, unless proved wrong */
 	uint8_t trusted;
+	/* the packets have came_us and a stamp already; else they have come now */
+	bool stamped;
 };
 
 struct triage;
@@ -76,7 +88,7 @@ void triage_burst(struct triage *triage, struct triage_from from, uint64_t now_u
 /* A PACKET_KIND_FRAGMENT or _QUOTE_FRAGMENT that another triage handed to this one. */
 void triage_handed(struct triage *triage, uint64_t now_us, struct rte_mbuf *packet);
 
-/* Lets time pass where nothing arrives: what has waited too long goes on. */
+/* A turn is over: what has waited too long, or was left because of the pace, goes on. */
 void triage_advance(struct triage *triage, uint64_t now_us);
 
 /*

@@ -5,6 +5,7 @@
 
 #include "offload/agent.h"
 #include "packet/checksum.h"
+#include "packet/cut.h"
 #include "path/ask.h"
 #include "path/direct.h"
 #include "path/judge.h"
@@ -49,31 +50,84 @@ static void flow_event(
 				       });
 }
 
-/* RSS did not keep its word: from now on the shard of this kind of packet is computed. */
+/* A plain packet was misplaced. After some of them the shard of this kind is computed, for a while. */
+static void lose_trust(struct station *station, const struct packet_meta *meta)
+{
+	const unsigned port = meta->port;
+	const enum rss_kind kind = rss_kind(&meta->info.key);
+	bool lost = false;
+
+	for (unsigned i = 0; i < station->n_rx; i++) {
+		struct station_rx *rx = &station->rx[i];
+
+		if (rx->port != port || !trust_misplaced(&station->trust[i], kind, station->now_us))
+			continue;
+		rx->trusted &= (uint8_t)~(1u << kind);
+		lost = true;
+	}
+	if (!lost)
+		return;
+	station->fallen_back[port]++;
+	station_event(station, (struct path_event){
+				       .key = meta->info.key,
+				       .kind = PATH_EVENT_SHARDING_FALLBACK,
+				       .worker = (uint8_t)station->worker.number,
+				       .port = (uint8_t)port,
+			       });
+}
+
+/* RSS brought a packet that begins a flow to another worker than its own. */
 static void misplaced(struct worker *worker, struct rte_mbuf *packet)
 {
 	struct station *station = worker->context;
 	struct packet_meta *meta = packet_meta(packet);
-	unsigned port = 2u * meta->wire + meta->side;
 	unsigned shard = steer_shard(&worker->steer, &meta->info);
 
 	meta->unchecked = 0;
-	/* a rule's doing, not RSS's */
-	if (judge_has_mark(packet)) {
-		send_to_station(station, station->shard_station[shard], &packet, 1);
-		return;
-	}
-	for (unsigned i = 0; i < station->n_rx; i++)
-		if (station->rx[i].port == port)
-			station->rx[i].trusted &= (uint8_t)~(1u << rss_kind(&meta->info.key));
-	station->fallen_back[port] = true;
-	station_event(station, (struct path_event){
-				       .key = meta->info.key,
-				       .kind = PATH_EVENT_SHARDING_FALLBACK,
-				       .worker = (uint8_t)worker->number,
-				       .port = (uint8_t)port,
-			       });
+	/* with a mark it is a rule's doing, not RSS's; and what is not plain the NIC may read otherwise than we do */
+	if (!judge_has_mark(packet) && extract_is_plain(packet, &meta->info))
+		lose_trust(station, meta);
 	send_to_station(station, station->shard_station[shard], &packet, 1);
+}
+
+/* What was lost a while ago is tried again. */
+static void trust_anew(struct station *station)
+{
+	for (unsigned i = 0; i < station->n_rx; i++) {
+		struct station_rx *rx = &station->rx[i];
+		const uint8_t again = trust_again(&station->trust[i], station->now_us);
+
+		if (again == 0)
+			continue;
+		rx->trusted |= again;
+		station_event(station, (struct path_event){
+					       .kind = PATH_EVENT_SHARDING_RETRY,
+					       .worker = (uint8_t)station->worker.number,
+					       .port = rx->port,
+				       });
+	}
+}
+
+/* Once a second. */
+static __rte_noinline void look(struct station *station)
+{
+	station->look_us = station->now_us + BALANCE_LOOK_US;
+	trust_anew(station);
+	if (station->board == NULL)
+		return;
+	const struct flow_counters *counters = &station->worker.shard->counters;
+	const uint64_t had[BALANCE_N] = {
+		[BALANCE_FLOWS] = counters->learned, [BALANCE_PACKETS] = counters->packets};
+	const unsigned news = balance_look(&station->balance, station->board, station->number,
+		station->worker.steer.n_shards, had);
+
+	for (unsigned of = 0; of < BALANCE_N; of++)
+		if (news >> of & 1)
+			station_event(station, (struct path_event){
+						       .kind = PATH_EVENT_CROWDED,
+						       .reason = of & 0xff,
+						       .worker = (uint8_t)station->number,
+					       });
 }
 
 static void out(struct worker *worker, struct rte_mbuf **packets, unsigned n)
@@ -107,7 +161,7 @@ static void look_at_checksums(
 	struct packet_info info;
 
 	for (unsigned i = 0; i < n && rx->checksums_to_look_at > 0; i++) {
-		if (extract(&options, packets[i], rx->port / 2, &info) != EXTRACT_IP)
+		if (extract(&options, packets[i], rx->domain, &info) != EXTRACT_IP)
 			continue;
 		rx->checksums_to_look_at--;
 		if (!checksum_unfinished(packets[i], &info) ||
@@ -120,6 +174,42 @@ static void look_at_checksums(
 					       .port = rx->port,
 				       });
 	}
+}
+
+/* Drops frames that their driver had no room for; says how many are left. */
+static unsigned drop_cut(
+	struct station *station, const struct station_rx *rx, struct rte_mbuf **packets, unsigned n)
+{
+	struct path_counters *counters = &station->worker.counters[rx->domain];
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *packet = packets[i];
+
+		if (likely(packet->pkt_len < rx->live->rx_room) ||
+			!frame_may_be_cut(packet, rx->live->rx_room)) {
+			packets[left++] = packet;
+			continue;
+		}
+		counters->received++;
+		counters->received_bytes += packet->pkt_len;
+		station->ports[rx->port].rx_bytes += packet->pkt_len;
+		worker_drop_of(&station->worker, rx->domain, packet, DROP_CUT);
+		station_event_once(station, PATH_EVENT_FRAMES_CUT, rx->port);
+	}
+	return left;
+}
+
+/* Says how many packets are left. */
+static __rte_noinline unsigned look_closely(
+	struct station *station, struct station_rx *rx, struct rte_mbuf **packets, unsigned n)
+{
+	if (rx->live->rx_room != 0)
+		n = drop_cut(station, rx, packets, n);
+	if (rx->checksums_to_look_at > 0)
+		look_at_checksums(station, rx, packets, n);
+	rx->careful = rx->live->rx_room != 0 || rx->checksums_to_look_at > 0;
+	return n;
 }
 
 /* Is it this queue's turn? What brings nothing is asked less often than what does. */
@@ -147,8 +237,9 @@ static __rte_noinline void go_by_triage(
 	struct station *station, const struct station_rx *rx, struct rte_mbuf **packets, unsigned n)
 {
 	const struct triage_from from = {
-		.wire = rx->port / 2,
-		.side = rx->port % 2,
+		.port = rx->port,
+		.wire = rx->domain,
+		.side = rx->place,
 		.trusted = rx->trusted,
 	};
 
@@ -163,10 +254,10 @@ static unsigned receive_queue(struct station *station, struct station_rx *rx, bo
 {
 	struct stage_times *stages = &station->worker.stages;
 	struct rte_mbuf *room[STATION_BURST], **packets = directly ? direct_room(station) : room;
-	unsigned n, direct = 0;
+	unsigned n, got, direct = 0;
 
 	stage_begin(stages);
-	n = rte_eth_rx_burst(rx->port_id, rx->queue, packets, station->burst);
+	n = got = rte_eth_rx_burst(rx->port_id, rx->queue, packets, station->burst);
 	if (n == 0) {
 		rx->quiet += rx->quiet < QUIET_POLLS;
 		return 0;
@@ -175,13 +266,16 @@ static unsigned receive_queue(struct station *station, struct station_rx *rx, bo
 	stage_end(stages, STAGE_RX, n);
 	rx->quiet = 0;
 	station->ports[rx->port].rx_packets += n;
-	if (unlikely(rx->checksums_to_look_at > 0))
-		look_at_checksums(station, rx, packets, n);
+	if (unlikely(rx->careful)) {
+		n = look_closely(station, rx, packets, n);
+		if (n == 0)
+			return got;
+	}
 	if (directly)
 		direct = direct_begin(station, rx, n);
 	if (unlikely(direct != n))
 		go_by_triage(station, rx, packets + direct, n - direct);
-	return n;
+	return got;
 }
 
 /* Each queue whose turn it is, once; says whether it is worth another round. */
@@ -306,6 +400,7 @@ static void see_pauses(struct station *station)
 	if (likely(paused == station->paused))
 		return;
 	station->paused = paused;
+	station->careful = paused | station->any_length;
 	atomic_store_explicit(&station->paused_seen, paused, memory_order_release);
 }
 
@@ -317,6 +412,8 @@ bool turn_station(struct station *station, uint64_t now_us)
 	station->now_us = now_us;
 	station->turns++;
 	station->more_wait = false;
+	if (unlikely(now_us >= station->look_us))
+		look(station);
 	if (station->receiving)
 		busy |= receive(station);
 	busy |= take_rings(station);
@@ -338,28 +435,35 @@ bool turn_station(struct station *station, uint64_t now_us)
 
 bool turn_timed(struct station *station, uint64_t *tsc)
 {
-	bool busy = turn_station(station, tsc_clock_us(station->clock, *tsc));
+	uint64_t now_us = tsc_clock_us(station->clock, *tsc);
+
+	/* a record's times are all told by what the machine's clock is set to when it is reported */
+	if (is_worker(station))
+		station->worker.shard->origin_us = tsc_clock_origin_us(station->clock);
+	bool busy = turn_station(station, RTE_MAX(now_us, station->now_us));
 	uint64_t now = rte_rdtsc();
+	uint64_t passed = now > *tsc ? now - *tsc : 0; /* the counter may have begun anew */
 
 	if (busy)
-		station->busy_cycles += now - *tsc;
+		station->busy_cycles += passed;
 	else
-		station->idle_cycles += now - *tsc;
+		station->idle_cycles += passed;
 	*tsc = now;
 	return busy;
 }
 
 uint64_t turn_wait(bool more_wait, uint64_t *tsc)
 {
-	const uint64_t begin = *tsc, until = begin + rte_get_tsc_hz() * GATHER_US / CLOCK_US_PER_S;
+	const uint64_t begin = *tsc, most = rte_get_tsc_hz() * GATHER_US / CLOCK_US_PER_S;
 
 	if (more_wait)
 		return 0;
-	while (*tsc < until) {
+	/* a counter that begins anew ends it */
+	while (*tsc - begin < most) {
 		rte_pause();
 		*tsc = rte_rdtsc();
 	}
-	return *tsc - begin;
+	return *tsc > begin ? *tsc - begin : 0;
 }
 
 void turn_gather(struct station *station, uint64_t *tsc)

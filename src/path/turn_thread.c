@@ -3,6 +3,7 @@
 #include <rte_lcore.h>
 
 #include "base/idle.h"
+#include "base/privilege.h"
 #include "path/turn.h"
 
 void *turn_forever(void *argument)
@@ -11,6 +12,7 @@ void *turn_forever(void *argument)
 	unsigned idle = 0;
 	uint64_t tsc = rte_rdtsc();
 
+	privilege_drop_admin();
 	/* a thread that DPDK knows has a cache of mbufs of its own; without, it only is slower */
 	int registered = rte_thread_register();
 
@@ -24,7 +26,7 @@ void *turn_forever(void *argument)
 
 			uint64_t awake = rte_rdtsc();
 
-			station->sleep_cycles += awake - tsc;
+			station->sleep_cycles += awake > tsc ? awake - tsc : 0;
 			tsc = awake;
 		}
 	}

@@ -16,11 +16,6 @@ static bool tracked(const struct rte_mbuf *packet)
 	return packet_meta(packet)->kind == PACKET_KIND_FLOW;
 }
 
-static unsigned port_of(const struct packet_meta *meta)
-{
-	return 2u * meta->wire + meta->side;
-}
-
 static void look_up(const struct worker *worker, struct burst *burst)
 {
 	const struct flow_key *keys[WORKER_BURST];
@@ -37,7 +32,7 @@ static void look_up(const struct worker *worker, struct burst *burst)
 		if (meta->kind != PACKET_KIND_FLOW)
 			continue;
 		burst->position[i] = judge_position(
-			worker->agent, port_of(meta), burst->packet[i], &meta->info.key);
+			worker->agent, meta->port, burst->packet[i], &meta->info.key);
 		if (burst->position[i] != FLOW_NONE)
 			continue;
 		keys[n] = &meta->info.key;
@@ -71,14 +66,19 @@ static enum flow_account account_followed(
 	};
 	const struct flow_record *record = flow_table_record(&worker->shard->table, position);
 	enum flow_phase before = flow_phase((enum flow_state)record->state);
+	uint64_t learned = worker->shard->counters.learned;
 	enum flow_account account = flow_shard_account(worker->shard, position, info);
 	enum flow_phase after = flow_phase((enum flow_state)record->state);
 
-	if (after != before) {
-		/* a flow that began anew on its key ended before: that is to be heard first */
-		flow_shard_flush(worker->shard);
-		worker->exits->event(worker, events[after], record);
-	}
+	bool anew = worker->shard->counters.learned != learned;
+
+	if (!anew && after == before)
+		return account;
+	/* a flow that began anew on its key ended before: that is to be heard first */
+	flow_shard_flush(worker->shard);
+	if (anew && after != FLOW_PHASE_NEW)
+		worker->exits->event(worker, PATH_EVENT_FLOW_NEW, record);
+	worker->exits->event(worker, events[after], record);
 	return account;
 }
 
@@ -91,11 +91,12 @@ static void account(struct worker *worker, struct burst *burst, unsigned i)
 			       : flow_shard_account(worker->shard, burst->position[i], info);
 
 	/* what is dropped is in no record: nor is it among those that came without a mark */
+	if (account == FLOW_ACCOUNT_ONE_SIDED)
+		worker->counters[meta->wire].one_sided++;
 	if (account == FLOW_ACCOUNT_TCP_ODD)
 		burst->drop[i] = DROP_TCP_WINDOW;
 	else if (worker->agent != NULL)
-		judge_packet(
-			worker->agent, port_of(meta), burst->packet[i], burst->position[i], info);
+		judge_packet(worker->agent, meta->port, burst->packet[i], burst->position[i], info);
 }
 
 /* Is this packet, which begins a flow, where RSS should not have brought it? */
@@ -186,9 +187,8 @@ static void offer(struct worker *worker, const struct burst *burst, const struct
 		const struct packet_info *info = &meta->info;
 
 		if (judge_has_mark(burst->packet[i]))
-			judge_packet(
-				worker->agent, port_of(meta), burst->packet[i], FLOW_NONE, info);
-		judge_learned(worker->agent, port_of(meta), info);
+			judge_packet(worker->agent, meta->port, burst->packet[i], FLOW_NONE, info);
+		judge_learned(worker->agent, meta->port, burst->packet[i], info);
 	}
 }
 
@@ -252,18 +252,20 @@ static void sample(struct worker *worker, const struct burst *burst)
 		return;
 	const struct packet_meta *meta = packet_meta(burst->packet[i]);
 
-	if (!agent_leaves_out(&meta->info))
-		agent_sample(worker->agent, burst->position[i], meta->side, meta->info.from);
+	judge_sample(worker->agent, meta->port, burst->packet[i], burst->position[i], &meta->info);
 }
 
-/* A burst without notes, all of one time. */
+/* A burst without notes, all of one time; what was held back before comes alone. */
 static void walk(struct worker *worker, struct rte_mbuf **packets, unsigned n)
 {
+	const struct packet_meta *first = packet_meta(packets[0]);
 	struct burst burst;
 
 	burst.n = n;
 	memcpy(burst.packet, packets, n * sizeof(*packets));
-	flow_shard_advance(worker->shard, packet_meta(packets[0])->time_us);
+	flow_shard_advance(worker->shard, first->time_us);
+	flow_shard_came(worker->shard, first->waited ? first->came_us : first->time_us,
+		packet_stamp_us(packets[0]));
 	if (worker->agent != NULL)
 		flow_shard_flush(worker->shard); /* what ended has its rules no more */
 	look_up(worker, &burst);
@@ -273,6 +275,7 @@ static void walk(struct worker *worker, struct rte_mbuf **packets, unsigned n)
 		sample(worker, &burst);
 	stage_end(&worker->stages, STAGE_ACCOUNT, n);
 	learn_missing(worker, &burst);
+	worker->shard->waited_us = 0;
 	stage_end(&worker->stages, STAGE_LEARN, n);
 	act(worker, &burst);
 	stage_end(&worker->stages, STAGE_OUT, n);
@@ -324,30 +327,39 @@ static void fetch(const struct worker *worker, struct rte_mbuf **packets, unsign
 	flow_table_prefetch(&worker->shard->table, hashes, n_hashes);
 }
 
+/* Do two packets come at the same time, by all that tells of it? */
+static bool same_time(
+	const struct worker *worker, const struct rte_mbuf *packet, const struct rte_mbuf *other)
+{
+	const struct packet_meta *meta = packet_meta(packet), *others = packet_meta(other);
+
+	return meta->time_us == others->time_us && !meta->waited && !others->waited &&
+	       (worker->shard->stamps == NULL || packet_stamp_us(packet) == packet_stamp_us(other));
+}
+
 /* Is this a burst that one walk takes whole, as nearly all are that come live? */
-static bool one_time(struct rte_mbuf **packets, unsigned n)
+static bool one_time(const struct worker *worker, struct rte_mbuf **packets, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (packet_is_note(packets[i]) ||
-			packet_meta(packets[i])->time_us != packet_meta(packets[0])->time_us)
+		if (packet_is_note(packets[i]) || !same_time(worker, packets[i], packets[0]))
 			return false;
 	return true;
 }
 
 void worker_walk(struct worker *worker, struct rte_mbuf **packets, unsigned n)
 {
-	if (!one_time(packets, n))
+	if (!one_time(worker, packets, n))
 		fetch(worker, packets, n);
 	for (unsigned i = 0; i < n;) {
 		if (packet_is_note(packets[i])) {
 			note(worker, packets[i++]);
 			continue;
 		}
-		uint64_t time_us = packet_meta(packets[i])->time_us;
+		bool alone = packet_meta(packets[i])->waited;
 		unsigned end = i + 1;
 
-		while (end < n && !packet_is_note(packets[end]) &&
-			packet_meta(packets[end])->time_us == time_us)
+		while (!alone && end < n && !packet_is_note(packets[end]) &&
+			same_time(worker, packets[end], packets[i]))
 			end++;
 		walk(worker, &packets[i], end - i);
 		i = end;

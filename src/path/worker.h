@@ -6,7 +6,8 @@
  *	look-up -> learn (what was not found) -> account -> act -> out or drop
  *
  * worker_walk() takes what triage hands over, in order. A burst is what came at the same time of the
- * clock, at most WORKER_BURST packets; a note ends the burst before it. Within a burst, packets of
+ * clock, at most WORKER_BURST packets; a note ends the burst before it, and a packet that was held back, which came
+ * before it was let go, is one of its own. Within a burst, packets of
  * known flows are accounted before new flows are learned, each flow's own packets in order.
  *
  * A packet that RSS brought to this shard, unchecked so far, and that would begin a flow is checked
@@ -48,8 +49,7 @@ struct worker {
 	struct flow_shard *shard;
 	unsigned number; /* of the shard */
 	struct steer steer;
-	struct agent *agent;	/* NULL: nothing is offloaded */
-	uint32_t verify_one_in; /* bursts whose marks are compared with their records: 1 is all */
+	struct agent *agent; /* NULL: nothing is offloaded */
 	const struct worker_exits *exits;
 	void *context; /* whoever made the worker */
 	/* worker writes */

@@ -2,13 +2,16 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/suggest.h"
 #include "port/claim.h"
 #include "port/device.h"
+#include "port/netlink.h"
 #include "port/parts.h"
 #include "port/probe.h"
+#include "port/standing.h"
 
 #define MAX_NAMES 64
 
@@ -40,21 +43,31 @@ static int no_interface(const char *name, struct error *error)
 		near ? "?" : "");
 }
 
-/* Packets that come for this machine would go out on the other side of the wire. */
-static int check_needed(const struct port_opening *opening, struct error *error)
+/* Packets that come for this machine, or for what stands on the interface, would go out on the other side. */
+static int check_needed(
+	const struct port_opening *opening, const char *name, unsigned index, struct error *error)
 {
-	const char *name = opening->port->device.interface;
-	char carried[160];
+	struct netlink_state state;
+	char what[320], remedy[64];
+	bool cut_off;
+	int ret = netlink_state_init(&state);
 
-	if (!kernel_carries(name, carried, sizeof(carried)))
+	if (ret < 0)
+		return error_set(error, ret, "%s: the kernel does not say what stands on it: %s",
+			name, strerror(-ret));
+	bool on = standing_on(&state, index, &cut_off, what, sizeof(what));
+
+	standing_remedy(&state, index, remedy, sizeof(remedy));
+	netlink_state_fini(&state);
+	if (!on)
 		return 0;
 	if (!opening->config->force)
 		return error_set(error, -EBUSY,
-			"%s carries %s: a wire would cut this machine off. Use --force if you mean "
-			"it.",
-			name, carried);
-	port_warn(opening, "%s carries %s: the wire takes these packets too, as --force says", name,
-		carried);
+			"%s %s: a wire would %s%s%s. Use --force if you mean it.", name, what,
+			cut_off ? "cut this machine off"
+				: "take packets from it, or carry them a second time",
+			remedy[0] != '\0' ? "; this ends that: " : "", remedy);
+	port_warn(opening, "%s %s: the wire takes these packets too, as --force says", name, what);
 	return 0;
 }
 
@@ -98,10 +111,24 @@ int port_check_tap(struct port *port, struct error *error)
 	return index == 0 ? 0 : claim(port, interface, index, error);
 }
 
+int port_check_below(const struct port_opening *opening, struct error *error)
+{
+	char below[PORT_DEVICE_MAX], interface[PORT_DEVICE_MAX];
+	int ret = 0;
+
+	for (unsigned i = 0;
+		ret == 0 && device_below(opening->port->device.text, i, below, sizeof(below)); i++)
+		if (device_argument(below, "iface", interface, sizeof(interface)) &&
+			kernel_index(interface) != 0)
+			ret = check_needed(opening, interface, kernel_index(interface), error);
+	return ret;
+}
+
 int port_check_interface(struct port_opening *opening, struct error *error)
 {
 	struct port *port = opening->port;
 	const char *name = port->device.interface;
+	struct netlink_link link;
 	int ret = kernel_look(&opening->interface, name);
 
 	if (ret == -ENODEV)
@@ -118,12 +145,17 @@ int port_check_interface(struct port_opening *opening, struct error *error)
 			name);
 	ret = claim(port, name, opening->interface.index, error);
 	if (ret == 0)
-		ret = check_needed(opening, error);
+		ret = check_needed(opening, name, opening->interface.index, error);
 	if (ret == 0)
 		ret = check_up(opening, error);
 	if (ret < 0)
 		return ret;
 	port->interface_index = opening->interface.index;
+	/* what it was opened by may be another name of its (`altname`) */
+	ret = netlink_link(&link, port->interface_index);
+	if (ret < 0)
+		return error_set(error, ret, "%s cannot be looked at: %s", name, strerror(-ret));
+	memcpy(port->interface, link.name, sizeof(port->interface));
 	port->mtu = (uint16_t)RTE_MIN(opening->interface.mtu, (unsigned)UINT16_MAX);
 	port->promiscuous = kernel_promiscuous(port->interface_index);
 	if (port->promiscuous < 0)
@@ -177,4 +209,38 @@ int port_check_wire(const struct port *a, const struct port *b, struct error *er
 	return error_set(error, -EINVAL,
 		"%s has MTU %u and %s MTU %u: longer frames would be lost between them", a->name,
 		a->mtu, b->name, b->mtu);
+}
+
+int port_check_loops(struct port *const *ports, const struct topology *topology, bool force,
+	port_warn_fn warn, void *context, struct error *error)
+{
+	struct standing_wire *wires = calloc(topology->n_domains, sizeof(*wires));
+	struct netlink_state state = {0};
+	char way[200];
+	int ret = wires == NULL ? -ENOMEM : netlink_state_init(&state);
+
+	if (ret < 0)
+		error_set(error, ret, "the kernel does not say how its interfaces are joined: %s",
+			strerror(-ret));
+	for (unsigned i = 0; ret == 0 && i < topology->n_domains; i++) {
+		const struct port *a = ports[topology_port(topology, i, 0)],
+				  *b = ports[topology_port(topology, i, 1)];
+		struct error line;
+
+		wires[i] = (struct standing_wire){{a->interface_index, b->interface_index}};
+		if (!standing_joined(&state, wires, i + 1, way, sizeof(way)))
+			continue;
+		error_set(&line, 0,
+			"%s and %s are joined already (%s): packets would arrive twice, or go "
+			"round for ever",
+			a->name, b->name, way);
+		if (!force)
+			ret = error_set(
+				error, -ELOOP, "%s. Use --force if you mean it.", line.text);
+		else
+			warn(context, line.text);
+	}
+	netlink_state_fini(&state);
+	free(wires);
+	return ret;
 }

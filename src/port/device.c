@@ -79,6 +79,27 @@ bool device_argument(const char *text, const char *key, char *value, size_t size
 	return false;
 }
 
+bool device_below(const char *text, unsigned n, char *below, size_t size)
+{
+	for (const char *at = strpbrk(text, "[("); at != NULL; at = strpbrk(at, "[(")) {
+		unsigned depth = 1;
+		size_t length = 0;
+
+		at++;
+		if (!is_vdev(at) || n-- != 0)
+			continue;
+		for (; at[length] != '\0'; length++) {
+			depth += at[length] == '[' || at[length] == '(';
+			depth -= at[length] == ']' || at[length] == ')';
+			if (depth == 0)
+				break;
+		}
+		snprintf(below, size, "%.*s", (int)length, at);
+		return true;
+	}
+	return false;
+}
+
 /* What the kernel allows, less what could not stand in a DPDK argument. */
 static bool is_interface(const char *name)
 {
@@ -93,22 +114,45 @@ static bool is_interface(const char *name)
 	return true;
 }
 
-/* Drivers over an interface that the kernel has to have already. */
-static int take_interface(struct port_device *device, struct error *error)
+/* Drivers over an interface that the kernel has to have already: its name into `interface`, or "". */
+static int find_interface(const char *text, char interface[IF_NAMESIZE], struct error *error)
 {
-	char name[PORT_DEVICE_MAX], interface[PORT_DEVICE_MAX];
+	char name[PORT_DEVICE_MAX], value[PORT_DEVICE_MAX];
 
-	device_name(device->text, name, sizeof(name));
+	interface[0] = '\0';
+	device_name(text, name, sizeof(name));
 	if (!device_is(name, "af_packet") && !device_is(name, "af_xdp"))
 		return 0;
-	if (!device_argument(device->text, "iface", interface, sizeof(interface)))
+	if (!device_argument(text, "iface", value, sizeof(value)))
 		return error_set(
 			error, -EINVAL, "%s: it needs its interface: %s,iface=eth1", name, name);
-	if (!is_interface(interface))
+	if (!is_interface(value))
 		return error_set(error, -EINVAL, "%s: iface=%s is not the name of an interface",
-			name, interface);
-	memcpy(device->interface, interface, strlen(interface) + 1);
+			name, value);
+	memcpy(interface, value, strlen(value) + 1);
 	return 0;
+}
+
+/* Its own, or that of the only device below it that has one. */
+static int take_interface(struct port_device *device, struct error *error)
+{
+	char below[PORT_DEVICE_MAX], interface[IF_NAMESIZE];
+	int ret = find_interface(device->text, device->interface, error);
+	unsigned n = 0;
+
+	if (device->interface[0] != '\0')
+		return ret;
+	for (unsigned i = 0; ret == 0 && device_below(device->text, i, below, sizeof(below)); i++) {
+		ret = find_interface(below, interface, error);
+		if (ret < 0 || interface[0] == '\0')
+			continue;
+		n++;
+		memcpy(device->interface, interface, sizeof(interface));
+		memcpy(device->below, below, sizeof(below));
+	}
+	if (n > 1)
+		device->interface[0] = device->below[0] = '\0';
+	return ret;
 }
 
 bool device_is(const char *name, const char *driver)

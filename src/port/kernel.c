@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "port/kernel.h"
 
-#include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>
-#include <ifaddrs.h>
 #include <linux/capability.h>
 #include <linux/ethtool.h>
 #include <linux/if_packet.h>
@@ -12,7 +10,6 @@
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <net/if_arp.h>
-#include <net/route.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,11 +43,20 @@ static uint32_t ethtool_value(int fd, const char *name, uint32_t which)
 	return ask_ethtool(fd, name, &value) == 0 ? value.data : 0;
 }
 
+static unsigned ask_speed(int fd, const char *name)
+{
+	struct ethtool_cmd settings = {.cmd = ETHTOOL_GSET};
+
+	if (ask_ethtool(fd, name, &settings) < 0 ||
+		ethtool_cmd_speed(&settings) >= (uint32_t)INT32_MAX)
+		return 0;
+	return ethtool_cmd_speed(&settings);
+}
+
 static void look_at_hardware(struct kernel_interface *interface, int fd, const char *name)
 {
 	struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
 	struct ethtool_drvinfo driver = {.cmd = ETHTOOL_GDRVINFO};
-	struct ethtool_cmd settings = {.cmd = ETHTOOL_GSET};
 	uint32_t flags = ethtool_value(fd, name, ETHTOOL_GFLAGS);
 
 	interface->gro = ethtool_value(fd, name, ETHTOOL_GGRO) != 0;
@@ -67,9 +73,7 @@ static void look_at_hardware(struct kernel_interface *interface, int fd, const c
 	}
 	if (ask_ethtool(fd, name, &driver) == 0)
 		snprintf(interface->driver, sizeof(interface->driver), "%.31s", driver.driver);
-	if (ask_ethtool(fd, name, &settings) == 0 &&
-		ethtool_cmd_speed(&settings) < (uint32_t)INT32_MAX)
-		interface->speed_mbps = ethtool_cmd_speed(&settings);
+	interface->speed_mbps = ask_speed(fd, name);
 }
 
 int kernel_look(struct kernel_interface *interface, const char *name)
@@ -106,6 +110,18 @@ out:
 	return ret;
 }
 
+unsigned kernel_speed(const char *name)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	unsigned speed;
+
+	if (fd < 0)
+		return 0;
+	speed = ask_speed(fd, name);
+	close(fd);
+	return speed;
+}
+
 unsigned kernel_index(const char *name)
 {
 	return if_nametoindex(name);
@@ -125,106 +141,6 @@ unsigned kernel_names(char (*names)[IF_NAMESIZE], unsigned max)
 		snprintf(names[n], IF_NAMESIZE, "%s", all[n].if_name);
 	if_freenameindex(all);
 	return n;
-}
-
-static bool default_route4(const char *name)
-{
-	FILE *file = fopen("/proc/net/route", "re");
-	char line[512], interface[64];
-	unsigned destination, gateway, flags, mask;
-	bool found = false;
-
-	if (file == NULL)
-		return false;
-	while (!found && fgets(line, sizeof(line), file) != NULL)
-		found = sscanf(line, "%63s %x %x %x %*s %*s %*s %x", interface, &destination,
-				&gateway, &flags, &mask) == 5 &&
-			destination == 0 && mask == 0 && (flags & RTF_UP) &&
-			!(flags & RTF_REJECT) && strcmp(interface, name) == 0;
-	fclose(file);
-	return found;
-}
-
-static bool default_route6(const char *name)
-{
-	FILE *file = fopen("/proc/net/ipv6_route", "re");
-	char line[512], destination[40], interface[64];
-	unsigned length, flags;
-	bool found = false;
-
-	if (file == NULL)
-		return false;
-	while (!found && fgets(line, sizeof(line), file) != NULL)
-		found = sscanf(line, "%39s %x %*s %*s %*s %*s %*s %*s %x %63s", destination,
-				&length, &flags, interface) == 4 &&
-			length == 0 && strspn(destination, "0") == 32 && (flags & RTF_UP) &&
-			!(flags & RTF_REJECT) && strcmp(interface, name) == 0;
-	fclose(file);
-	return found;
-}
-
-/* The bytes of an IP address, 4 or 16 as returned; 0 for anything else. */
-static unsigned address_bytes(const struct sockaddr *address, uint8_t bytes[16])
-{
-	struct sockaddr_in ip4;
-	struct sockaddr_in6 ip6;
-
-	if (address == NULL)
-		return 0;
-	if (address->sa_family == AF_INET) {
-		memcpy(&ip4, address, sizeof(ip4));
-		memcpy(bytes, &ip4.sin_addr, 4);
-		return 4;
-	}
-	if (address->sa_family == AF_INET6) {
-		memcpy(&ip6, address, sizeof(ip6));
-		memcpy(bytes, &ip6.sin6_addr, 16);
-		return 16;
-	}
-	return 0;
-}
-
-/* "10.0.0.5/24"; false for what is no address, or of the link alone. */
-static bool address_text(const struct ifaddrs *entry, char *text, size_t size)
-{
-	char address[INET6_ADDRSTRLEN];
-	uint8_t bytes[16], mask[16];
-	unsigned n = address_bytes(entry->ifa_addr, bytes);
-	unsigned n_mask = address_bytes(entry->ifa_netmask, mask);
-	unsigned length = 0;
-
-	if (n == 0 || (n == 16 && bytes[0] == 0xfe && (bytes[1] & 0xc0) == 0x80))
-		return false;
-	for (unsigned i = 0; i < n_mask; i++)
-		length += (unsigned)__builtin_popcount(mask[i]);
-	inet_ntop(entry->ifa_addr->sa_family, bytes, address, sizeof(address));
-	snprintf(text, size, "%s/%u", address, length);
-	return true;
-}
-
-bool kernel_carries(const char *name, char *text, size_t size)
-{
-	struct ifaddrs *all = NULL;
-	char first[INET6_ADDRSTRLEN + 4] = "", address[sizeof(first)], more[32] = "";
-	unsigned n = 0;
-
-	if (getifaddrs(&all) == 0) {
-		for (const struct ifaddrs *entry = all; entry != NULL; entry = entry->ifa_next) {
-			if (strcmp(entry->ifa_name, name) != 0 ||
-				!address_text(entry, address, sizeof(address)))
-				continue;
-			if (n++ == 0)
-				memcpy(first, address, sizeof(first));
-		}
-		freeifaddrs(all);
-	}
-	bool route = default_route4(name) || default_route6(name);
-
-	if (n > 1)
-		snprintf(more, sizeof(more), "%s %u more", route ? "," : " and", n - 1);
-	snprintf(text, size, "%s%s%s%s", first, more, n > 0 && route ? " and " : "",
-		route ? "the default route" : "");
-	return n > 0 || route;
 }
 
 int kernel_set_up(const char *name)

@@ -32,18 +32,15 @@ struct kernel_interface {
 /* 0, or -ENODEV (there is none), or another negative errno. */
 int kernel_look(struct kernel_interface *interface, const char *name);
 
+/* Its speed in Mbit/s alone; 0: not known. */
+unsigned kernel_speed(const char *name);
+
 /* The index alone, 0 where there is none; the name of an index, false where there is none. */
 unsigned kernel_index(const char *name);
 bool kernel_name(unsigned index, char *name);
 
 /* The names of all interfaces, at most `max`; returns how many. */
 unsigned kernel_names(char (*names)[IF_NAMESIZE], unsigned max);
-
-/*
- * Writes what would be cut off if the interface's packets went elsewhere: "10.0.0.5/24 and the
- * default route". Link-local addresses do not count. Returns false, and "", where there is nothing.
- */
-bool kernel_carries(const char *name, char *text, size_t size);
 
 /* Sets it up. 0 or a negative errno. */
 int kernel_set_up(const char *name);

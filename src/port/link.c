@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <string.h>
 
 #include <rte_dev.h>
 
 #include "port/device.h"
 #include "port/kernel.h"
+#include "port/netlink.h"
 #include "port/packet.h"
-#include "port/port.h"
+#include "port/parts.h"
 
 const char *port_link_name(enum port_link link)
 {
@@ -22,14 +24,20 @@ const char *port_link_name(enum port_link link)
 /* Drivers over a kernel interface say "up" all the time: the kernel knows. */
 static enum port_link kernel_link(struct port *port)
 {
-	struct kernel_interface interface;
-	char name[IF_NAMESIZE];
+	struct netlink_link now;
+	int ret = netlink_link(&now, port->interface_index);
 
-	if (!kernel_name(port->interface_index, name) || kernel_look(&interface, name) < 0 ||
-		interface.index != port->interface_index)
+	if (ret == -ENODEV)
 		return PORT_LINK_REMOVED;
-	port->speed_mbps = interface.speed_mbps;
-	return interface.running ? PORT_LINK_UP : PORT_LINK_DOWN;
+	/* nothing learned (too many open files, say) is no news */
+	if (ret < 0)
+		return port->link;
+	if (strcmp(now.name, port->interface) != 0) {
+		memcpy(port->interface_before, port->interface, sizeof(port->interface_before));
+		memcpy(port->interface, now.name, sizeof(port->interface));
+	}
+	port->speed_mbps = kernel_speed(now.name);
+	return now.running ? PORT_LINK_UP : PORT_LINK_DOWN;
 }
 
 static enum port_link device_link(struct port *port)
@@ -52,21 +60,28 @@ static enum port_link device_link(struct port *port)
 	return link.link_status ? PORT_LINK_UP : PORT_LINK_DOWN;
 }
 
-bool port_update_link(struct port *port)
+unsigned port_update(struct port *port)
 {
 	enum port_link before = port->link;
+	char name[IF_NAMESIZE];
+	unsigned changed = 0;
 
 	/* a link that a restart takes down and brings back is nobody's news */
 	if (pthread_mutex_trylock(&port->asked) != 0)
-		return false;
+		return 0;
+	memcpy(name, port->interface, sizeof(name));
 	/* what is gone does not come back under the same name */
 	if (before != PORT_LINK_REMOVED)
 		port->link = port->interface_index != 0 ? kernel_link(port) : device_link(port);
-	if (port->link == PORT_LINK_UP && device_is(port->ethdev, "af_packet"))
+	if (port->link == PORT_LINK_UP && port->missed != NULL && port->packet_tx == NULL)
 		packet_recover(port->interface_index);
 	atomic_store_explicit(&port->link_up, port->link == PORT_LINK_UP, memory_order_relaxed);
 	pthread_mutex_unlock(&port->asked);
-	return port->link != before;
+	if (port->link != before)
+		changed |= PORT_CHANGED_LINK;
+	if (strcmp(port->interface, name) != 0)
+		changed |= PORT_CHANGED_NAME;
+	return changed;
 }
 
 int port_stats(struct port *port, struct rte_eth_stats *stats)
@@ -81,5 +96,18 @@ int port_stats(struct port *port, struct rte_eth_stats *stats)
 		*port->missed += packet_missed(port->interface_index);
 		stats->imissed += *port->missed;
 	}
+	if (port->packet_tx != NULL && ret == 0) {
+		uint64_t discarded =
+			atomic_load_explicit(&port->packet_tx->discarded, memory_order_relaxed);
+
+		/* of what the driver has put into its ring */
+		stats->opackets -= RTE_MIN(discarded, stats->opackets);
+		stats->oerrors += discarded;
+	}
+	if (port->tap >= 0 && ret == 0)
+		stats->imissed += port_kernel_dropped(port);
+	/* its driver hears only that the kernel has taken them */
+	if (device_is(port->ethdev, "af_xdp") && ret == 0)
+		stats->oerrors += port_kernel_dropped(port);
 	return ret;
 }

@@ -14,10 +14,6 @@
 #include "port/probe.h"
 #include "port/xdp.h"
 
-/* Before a received frame lie the kernel's header, an address, and padding: see packet(7). */
-#define PACKET_RX_HEADER 66
-/* Before one to send: what the driver counts as taken. */
-#define PACKET_TX_HEADER 32
 #define PACKET_FRAMES 4096
 #define PACKET_FRAMES_LEAST 128
 /* No more than this for the frames of a queue in one direction, however large they are. */
@@ -27,7 +23,13 @@
 uint16_t port_packet_room(unsigned frame)
 {
 	return (uint16_t)RTE_MIN(
-		frame - PACKET_TX_HEADER + RTE_PKTMBUF_HEADROOM, (unsigned)UINT16_MAX);
+		packet_tx_room(frame) + RTE_PKTMBUF_HEADROOM, (unsigned)UINT16_MAX);
+}
+
+/* The smallest that will do, as a cache line goes. */
+static unsigned tight_frame(unsigned mtu)
+{
+	return RTE_ALIGN(mtu + PORT_FRAME_OVERHEAD + PACKET_RX_HEADER, RTE_CACHE_LINE_SIZE);
 }
 
 static unsigned packet_frame(unsigned mtu)
@@ -35,15 +37,70 @@ static unsigned packet_frame(unsigned mtu)
 	return RTE_MAX(2048u, RTE_ALIGN(mtu + PORT_FRAME_OVERHEAD + PACKET_RX_HEADER, 1024u));
 }
 
+static unsigned number_argument(const char *text, const char *key, unsigned otherwise)
+{
+	char value[16];
+
+	if (!device_argument(text, key, value, sizeof(value)))
+		return otherwise;
+	return (unsigned)strtoul(value, NULL, 10);
+}
+
+/* What the driver makes of these arguments. */
+static struct packet_ring packet_ring_of(const char *text)
+{
+	return (struct packet_ring){
+		.block_bytes = number_argument(text, "blocksz", (unsigned)sysconf(_SC_PAGESIZE)),
+		.frame_bytes = number_argument(text, "framesz", PACKET_FRAME_DEFAULT),
+		.frames = number_argument(text, "framecnt", PACKET_FRAMES_DEFAULT),
+	};
+}
+
+static void warn_of_driver(const struct port_opening *opening, const char *name)
+{
+	port_warn(opening,
+		"%s: the kernel puts fragments together before we see them, packets that this "
+		"machine sends are seen too, and one that the other end refuses stops all behind "
+		"it",
+		name);
+}
+
 static void renew_packet(const struct port_opening *opening)
 {
-	const struct port *port = opening->port;
+	struct port *port = opening->port;
 
-	if (packet_renew(port->interface_index, &opening->ring) < 0)
-		port_warn(opening,
-			"%s: the kernel puts fragments together before we see them, and packets "
-			"that this machine sends are seen too",
-			port->ethdev);
+	port->packet_frame = opening->ring.frame_bytes;
+	port->packet_tx = calloc(1, sizeof(*port->packet_tx));
+	if (port->packet_tx != NULL &&
+		packet_renew(port->interface_index, &opening->ring, port->packet_tx) == 0)
+		return;
+	free(port->packet_tx);
+	port->packet_tx = NULL;
+	warn_of_driver(opening, port->ethdev);
+}
+
+/*
+ * The sockets of af_packet devices below another one. Nobody follows what is in their rings to be sent: between the
+ * worker and them there is that other device.
+ */
+static void renew_below(const struct port_opening *opening)
+{
+	char below[PORT_DEVICE_MAX], name[RTE_ETH_NAME_MAX_LEN], interface[PORT_DEVICE_MAX];
+
+	for (unsigned i = 0; device_below(opening->port->device.text, i, below, sizeof(below));
+		i++) {
+		const struct packet_ring ring = packet_ring_of(below);
+		struct packet_tx unused = {0};
+
+		device_name(below, name, sizeof(name));
+		if (!device_is(name, "af_packet") ||
+			!device_argument(below, "iface", interface, sizeof(interface)))
+			continue;
+		if (opening->port->device.below[0] != '\0')
+			opening->port->packet_frame = ring.frame_bytes;
+		if (packet_renew(kernel_index(interface), &ring, &unused) < 0)
+			warn_of_driver(opening, name);
+	}
 }
 
 /*
@@ -54,8 +111,12 @@ static int probe_packet(struct port_opening *opening, const char *given, char *s
 {
 	struct port *port = opening->port;
 	unsigned frame = packet_frame(port->mtu);
+
+	if (opening->room != 0 && port_packet_room(frame) > opening->room)
+		frame = tight_frame(port->mtu);
 	/* the driver has them lie without a gap: whole frames in each block of whole pages */
-	unsigned block = 4 * frame * RTE_MAX(1u, PACKET_BLOCK / (4 * frame));
+	unsigned step = frame % 1024 == 0 ? 4 * frame : 64 * frame;
+	unsigned block = step * RTE_MAX(1u, PACKET_BLOCK / step);
 	unsigned in_block = block / frame;
 	unsigned frames = RTE_MIN(PACKET_FRAMES, PACKET_MEMORY / block * in_block);
 	char arguments[PORT_DEVICE_MAX + 64];
@@ -72,14 +133,14 @@ static int probe_packet(struct port_opening *opening, const char *given, char *s
 	return ret;
 }
 
-static int open_packet(struct port_opening *opening, struct error *error)
+int port_open_packet(struct port_opening *opening, struct error *error)
 {
 	struct port *port = opening->port;
 	char given[64], said[160] = "";
 
-	snprintf(port->ethdev, sizeof(port->ethdev), "net_af_packet_%s", port->device.interface);
+	snprintf(port->ethdev, sizeof(port->ethdev), "net_af_packet_%s", port->interface);
 	/* one queue: with more, the driver's group of sockets reassembles fragments */
-	snprintf(given, sizeof(given), "iface=%s,qpairs=1", port->device.interface);
+	snprintf(given, sizeof(given), "iface=%s,qpairs=1", port->interface);
 	int ret = probe_packet(opening, given, said, sizeof(said));
 
 	if (ret < 0)
@@ -148,50 +209,42 @@ int port_open_interface(struct port_opening *opening, struct error *error)
 			"%s has an XDP program already, of another engine perhaps: what that takes "
 			"we never see; ip link set %s xdp off",
 			port->device.interface, port->device.interface);
-	ret = open_packet(opening, error);
+	ret = port_open_packet(opening, error);
 	if (ret == 0)
 		snprintf(port->note, sizeof(port->note), "af_packet, 1 queue (not af_xdp: %.90s)",
 			why);
 	return ret;
 }
 
-static unsigned number_argument(const char *text, const char *key, unsigned otherwise)
-{
-	char value[16];
-
-	if (!device_argument(text, key, value, sizeof(value)))
-		return otherwise;
-	return (unsigned)strtoul(value, NULL, 10);
-}
-
 /* Arguments that would lose packets; the driver itself says nothing. */
-static int check_packet_arguments(struct port_opening *opening, struct error *error)
+static int check_packet_arguments(
+	struct port_opening *opening, const char *text, struct error *error)
 {
 	struct port *port = opening->port;
-	const char *text = port->device.text;
-	unsigned frame = number_argument(text, "framesz", PACKET_FRAME_DEFAULT);
-	unsigned block = number_argument(text, "blocksz", (unsigned)sysconf(_SC_PAGESIZE));
+	const struct packet_ring ring = packet_ring_of(text);
+	unsigned frame = ring.frame_bytes, block = ring.block_bytes;
+	char name[RTE_ETH_NAME_MAX_LEN];
 
+	device_name(text, name, sizeof(name));
 	if (frame == 0 || frame > UINT16_MAX || block == 0 || block % frame != 0)
 		return error_set(error, -EINVAL,
 			"%s: blocksz=%u must be a multiple of framesz=%u, which is at most 65,535",
-			port->ethdev, block, frame);
+			name, block, frame);
 	if (frame < (unsigned)port->mtu + PORT_FRAME_OVERHEAD + PACKET_RX_HEADER)
 		return error_set(error, -EINVAL,
 			"%s: framesz=%u cuts the frames of %s, MTU %u: "
 			"framesz=%u,blocksz=%u would do",
-			port->ethdev, frame, port->device.interface, port->mtu,
-			packet_frame(port->mtu), 4 * packet_frame(port->mtu));
+			name, frame, port->device.interface, port->mtu, packet_frame(port->mtu),
+			4 * packet_frame(port->mtu));
 	port->data_room = port_packet_room(frame);
-	opening->ring = (struct packet_ring){
-		block, frame, number_argument(text, "framecnt", PACKET_FRAMES_DEFAULT)};
+	opening->ring = ring;
 	return 0;
 }
 
 static int check_xdp_arguments(const struct port_opening *opening, struct error *error)
 {
 	const struct port *port = opening->port;
-	const char *text = port->device.text;
+	const char *text = *port->device.below ? port->device.below : port->device.text;
 	unsigned channels = opening->interface.channels;
 	unsigned count = RTE_MIN(
 		number_argument(text, "queue_count", 1), RTE_MAX(opening->config->n_queues, 1u));
@@ -309,7 +362,7 @@ static int open_packet_named(
 	if (rings_left_to_us(text)) {
 		ret = probe_packet(opening, device_arguments(text), said, size);
 	} else {
-		ret = check_packet_arguments(opening, error);
+		ret = check_packet_arguments(opening, text, error);
 		if (ret < 0)
 			return ret;
 		ret = probe_device(
@@ -332,13 +385,16 @@ int port_open_named(struct port_opening *opening, struct error *error)
 		return error_set(error, -ENAMETOOLONG, "%s...: too long a name", port->ethdev);
 	if (device_is(port->ethdev, "af_packet"))
 		return open_packet_named(opening, said, sizeof(said), error);
-	if (device_is(port->ethdev, "af_xdp"))
+	if (device_is(port->ethdev, "af_xdp") || device_is(port->device.below, "af_xdp"))
 		ret = check_xdp_arguments(opening, error);
+	if (device_is(port->device.below, "af_packet"))
+		ret = check_packet_arguments(opening, port->device.below, error);
 	if (ret < 0)
 		return ret;
 	ret = probe_device(port->device.kind == PORT_DEVICE_PCI ? "pci" : "vdev", port->ethdev,
 		device_arguments(text), &port->id, said, sizeof(said));
 	if (ret < 0)
 		return explain(port, ret, said, error);
+	renew_below(opening);
 	return 0;
 }

@@ -103,7 +103,13 @@ static int set_up(int fd, unsigned interface_index, const struct tpacket_req *re
 	return bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
 }
 
-static int replace(int old, int new, unsigned interface_index, const struct packet_ring *ring)
+static int kick(struct packet_tx *tx)
+{
+	return send(tx->fd, NULL, 0, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+static int replace(int old, int new, unsigned interface_index, const struct packet_ring *ring,
+	struct packet_tx *tx)
 {
 	const struct tpacket_req request = {
 		.tp_block_size = ring->block_bytes,
@@ -126,10 +132,21 @@ static int replace(int old, int new, unsigned interface_index, const struct pack
 	if (mmap(address, length, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, new, 0) ==
 		MAP_FAILED)
 		return -errno;
-	return dup2(new, old) < 0 ? -errno : 0;
+	if (dup2(new, old) < 0)
+		return -errno;
+	/* the driver has its ring behind that of what is received, and begins at its first frame */
+	*tx = (struct packet_tx){
+		.fd = old,
+		.frames = (uint8_t *)address + length / 2,
+		.frame_bytes = ring->frame_bytes,
+		.n_frames = ring->frames,
+		.kick = kick,
+		.refused = UINT32_MAX,
+	};
+	return 0;
 }
 
-int packet_renew(unsigned interface_index, const struct packet_ring *ring)
+int packet_renew(unsigned interface_index, const struct packet_ring *ring, struct packet_tx *tx)
 {
 	int old = next_socket(-1, interface_index);
 	int new, ret;
@@ -140,7 +157,7 @@ int packet_renew(unsigned interface_index, const struct packet_ring *ring)
 	new = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (new < 0)
 		return -errno;
-	ret = replace(old, new, interface_index, ring);
+	ret = replace(old, new, interface_index, ring, tx);
 	close(new);
 	return ret;
 }

@@ -17,6 +17,7 @@ struct port_opening {
 	void *context;
 	struct kernel_interface interface; /* where the device has one */
 	struct packet_ring ring;	   /* of af_packet */
+	uint16_t room; /* that mbufs have already; 0: they will be made to fit */
 };
 
 /* One line of warning for the user. */
@@ -27,13 +28,27 @@ void port_warn(const struct port_opening *opening, const char *format, ...)
 int port_check_interface(struct port_opening *opening, struct error *error);
 /* The same of the interface that a tap is to have, if it is there already; of other devices nothing. */
 int port_check_tap(struct port *port, struct error *error);
+/* What stands on the interfaces of the devices below it, where there are several. */
+int port_check_below(const struct port_opening *opening, struct error *error);
 /* After the driver is known: what the interface does to packets that a wire would rather it did not. */
 void port_check_offloads(const struct port_opening *opening);
 
 /* An interface by its name: af_xdp, else af_packet. Fills `ethdev` and `id`. */
 int port_open_interface(struct port_opening *opening, struct error *error);
+/* An interface by af_packet alone. */
+int port_open_packet(struct port_opening *opening, struct error *error);
+/* Learns from the opened device what it is, and how many of the wanted queues it has. */
+int port_take_device(struct port_opening *opening, unsigned n_queues, struct error *error);
 /* A PCI device, or a vdev as the user wrote it. */
 int port_open_named(struct port_opening *opening, struct error *error);
+
+/* Once a device is opened: what it can send, and whether frames of any length may come. */
+void port_mtu_begin(struct port *port);
+/*
+ * Packets that the kernel dropped on their way out of the port's interface since it was opened: of a tap those that
+ * its queue had no room for, of others those that the interface, or its other end, refused. 0 where it does not tell.
+ */
+uint64_t port_kernel_dropped(struct port *port);
 
 /* Room in an mbuf that the frames of a packet socket, `frame` bytes each, need; head room included. */
 uint16_t port_packet_room(unsigned frame);

@@ -90,11 +90,30 @@ static void take_note(struct port *port)
 		port->n_rx == 1 ? "" : "s");
 }
 
+int port_take_device(struct port_opening *opening, unsigned n_queues, struct error *error)
+{
+	struct port *port = opening->port;
+	int ret = take_device(port, n_queues, error);
+
+	if (ret < 0)
+		return ret;
+	if (port->interface_index != 0)
+		port_check_offloads(opening);
+	if (device_is(port->ethdev, "af_packet") || device_is(port->device.below, "af_packet"))
+		port->missed = calloc(1, sizeof(*port->missed));
+	port_mtu_begin(port);
+	take_note(port);
+	return 0;
+}
+
 static int open_device(struct port_opening *opening, struct error *error)
 {
 	struct port *port = opening->port;
 	int ret = port->device.interface[0] != '\0' ? port_check_interface(opening, error)
 						    : port_check_tap(port, error);
+
+	if (ret == 0 && port->device.interface[0] == '\0')
+		ret = port_check_below(opening, error);
 
 	if (ret < 0)
 		return ret;
@@ -104,15 +123,7 @@ static int open_device(struct port_opening *opening, struct error *error)
 						      : port_open_named(opening, error);
 	if (ret < 0)
 		return ret;
-	ret = take_device(port, opening->config->n_queues, error);
-	if (ret < 0)
-		return ret;
-	if (port->interface_index != 0)
-		port_check_offloads(opening);
-	if (device_is(port->ethdev, "af_packet"))
-		port->missed = calloc(1, sizeof(*port->missed));
-	take_note(port);
-	return 0;
+	return port_take_device(opening, opening->config->n_queues, error);
 }
 
 int port_open(struct port **out, const struct port_config *config, port_warn_fn warn, void *context,
@@ -130,6 +141,9 @@ int port_open(struct port **out, const struct port_config *config, port_warn_fn 
 	port->promiscuous = -1;
 	port->claim = -1;
 	port->tap = -1;
+	port->asks = -1;
+	port->warn = warn;
+	port->warn_context = context;
 	port->device = config->device;
 	port->rss_pattern = config->rss_pattern;
 	port->offload_places = config->offload_places;
@@ -183,6 +197,9 @@ void port_close(struct port *port)
 	pthread_mutex_destroy(&port->asked);
 	free(port->left);
 	free(port->missed);
+	free(port->packet_tx);
+	if (port->asks >= 0)
+		close(port->asks);
 	if (port->promiscuous >= 0)
 		close(port->promiscuous);
 	if (port->claim >= 0)

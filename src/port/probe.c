@@ -28,7 +28,8 @@ void probe_log_end(struct probe_log *log, char *line, size_t size)
 		return;
 	rte_openlog_stream(log->before);
 	if (fclose(log->stream) == 0 && log->text != NULL) {
-		const char *start = log->text;
+		/* whose words they are is said before */
+		const char *start = log->text + (strncmp(log->text, "EAL: ", 5) == 0 ? 5 : 0);
 		const char *function = strstr(start, "(): ");
 		size_t length = strcspn(start, "\n");
 
@@ -38,6 +39,9 @@ void probe_log_end(struct probe_log *log, char *line, size_t size)
 			length -= (size_t)(function + 4 - start);
 			start = function + 4;
 		}
+		/* it is to stand within a line of ours */
+		while (length > 0 && strchr(". ", start[length - 1]) != NULL)
+			length--;
 		char *copy = strndup(start, length);
 
 		text_printable(line, size, copy != NULL ? copy : "");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,7 @@ static int start(struct port *port, struct rte_mempool *pool)
 	if (ret < 0)
 		return ret;
 	/* a kernel interface has its MTU already, and its driver may not know how large it can be */
-	if (port->interface_index == 0)
+	if (port->interface_index == 0 || port->device.below[0] != '\0')
 		conf.rxmode.mtu = port->mtu;
 	conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 	port_rss_configure(port, &info, &conf);
@@ -84,7 +85,43 @@ static int start_xdp(struct port *port, struct rte_mempool *pool)
 	return ret;
 }
 
-int port_start(struct port *port, struct rte_mempool *pool, struct error *error)
+/*
+ * An interface that af_xdp could not start on after all, though the kernel had agreed to every step: by af_packet.
+ * The device of af_xdp stays as it is, since its driver would free the queue's memory a second time.
+ */
+static int fall_back(
+	struct port *port, struct rte_mempool *pool, const char *why, struct error *error)
+{
+	struct port_opening opening = {
+		.port = port,
+		.warn = port->warn,
+		.context = port->warn_context,
+		.room = rte_pktmbuf_data_room_size(pool),
+	};
+	int ret = kernel_look(&opening.interface, port->interface);
+
+	xdp_left_close(port->left);
+	free(port->left);
+	port->left = NULL;
+	if (ret < 0)
+		return error_set(
+			error, ret, "%s cannot be looked at: %s", port->interface, strerror(-ret));
+	ret = port_open_packet(&opening, error);
+	if (ret < 0)
+		return ret;
+	snprintf(port->note, sizeof(port->note), "af_packet, 1 queue (not af_xdp: %.90s)", why);
+	ret = port_take_device(&opening, 1, error);
+	if (ret < 0)
+		return ret;
+	ret = start(port, pool);
+	if (ret < 0)
+		return error_set(error, ret, "%s does not start by af_packet: %s", port->name,
+			strerror(-ret));
+	return 0;
+}
+
+/* By its driver, or by another one where the choice was ours. */
+static int start_device(struct port *port, struct rte_mempool *pool, struct error *error)
 {
 	bool xdp = device_is(port->ethdev, "af_xdp");
 	struct probe_log log;
@@ -94,24 +131,33 @@ int port_start(struct port *port, struct rte_mempool *pool, struct error *error)
 	probe_log_begin(&log);
 	ret = xdp ? start_xdp(port, pool) : start(port, pool);
 	probe_log_end(&log, said, sizeof(said));
-	if (ret < 0 && xdp) {
-		/* its driver would free the queue's memory a second time: leave it alone */
-		port->id = RTE_MAX_ETHPORTS;
-		return error_set(error, ret,
-			"%s: af_xdp does not start: %s; --port %s=net_af_packet0,iface=%s does "
-			"without it",
-			port->name, *xdp_said() ? xdp_said() : said, port->name,
-			port->device.interface);
-	}
-	if (ret < 0)
+	if (ret == 0)
+		return 0;
+	if (!xdp)
 		return error_set(error, ret, "%s does not start: %s", port->name,
 			*said ? said : strerror(-ret));
+	const char *why = *xdp_said() ? xdp_said() : *said ? said : strerror(-ret);
+
+	port->id = RTE_MAX_ETHPORTS;
+	if (port->device.kind == PORT_DEVICE_KERNEL)
+		return fall_back(port, pool, why, error);
+	return error_set(error, ret,
+		"%s: af_xdp does not start: %s; --port %s=net_af_packet0,iface=%s does without it",
+		port->name, why, port->name, port->interface);
+}
+
+int port_start(struct port *port, struct rte_mempool *pool, struct error *error)
+{
+	int ret = start_device(port, pool, error);
+
+	if (ret < 0)
+		return ret;
 	port->started = true;
 	if (port->promiscuous < 0)
 		rte_eth_promiscuous_enable(port->id);
 	if (device_is(port->ethdev, "af_packet"))
 		empty_ring(port);
-	port_update_link(port);
+	port_update(port);
 	return 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/if_link.h>
 #include <linux/if_xdp.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -59,7 +60,7 @@ static int load_program(void)
 	return bpf(BPF_PROG_LOAD, &attributes);
 }
 
-/* Attached as long as the descriptor that it returns is open. */
+/* By the interface's own driver, as libxdp does it; attached as long as the descriptor that it returns is open. */
 static int attach_program(int program, unsigned interface_index)
 {
 	union bpf_attr attributes;
@@ -68,6 +69,7 @@ static int attach_program(int program, unsigned interface_index)
 	attributes.link_create.prog_fd = (uint32_t)program;
 	attributes.link_create.target_ifindex = interface_index;
 	attributes.link_create.attach_type = BPF_XDP;
+	attributes.link_create.flags = XDP_FLAGS_DRV_MODE;
 	return bpf(BPF_LINK_CREATE, &attributes);
 }
 
@@ -224,6 +226,8 @@ int xdp_rehearse(unsigned interface_index, unsigned n_queues, char *why, size_t 
 	}
 	if (attached == -EBUSY)
 		snprintf(why, size, "it has an XDP program already");
+	else if (attached == -EOPNOTSUPP)
+		snprintf(why, size, "its driver takes no XDP programs");
 	else if (attached < 0 && attached != -EINVAL)
 		snprintf(why, size, "no XDP program can be attached: %s", strerror(-attached));
 	if (attached >= 0)

@@ -8,14 +8,23 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "traffic/capture_link.h"
+#include "traffic/capture_pcapng.h"
 #include "traffic/capture_source.h"
 
 struct capture {
 	struct capture_source *source;
-	FILE *stream; /* libpcap's to close once `pcap` is there */
-	pcap_t *pcap; /* NULL: a pcapng file without an interface, hence without a packet */
+	struct pcapng pcapng; /* reads a pcapng file */
+	FILE *stream;	      /* libpcap's to close once `pcap` is there */
+	pcap_t *pcap;	      /* reads a pcap file */
 	uint64_t packets;
 	uint64_t intact; /* position after the last packet that was read */
+
+	uint64_t interfaces; /* of a pcapng file, in all sections */
+	uint64_t readable;   /* those of a link type that is read */
+	uint64_t left_out;   /* packets of the others */
+	int foreign;	     /* link type of the first of the others */
+
 	int end;	 /* what capture_next() goes on returning; 1 while there is more */
 	bool read_ahead; /* `first` is read and not yet handed out */
 	struct capture_packet first;
@@ -25,110 +34,189 @@ struct capture {
 
 /*
  * Seconds of a pcap file are 32 bits and, there being no packets from before 1970, unsigned; so are
- * the microseconds, where garbage may say more than a second. A pcapng file has 64 bits of time in
- * any unit, plus an offset.
+ * the microseconds, where garbage may say more than a second.
  */
-static uint64_t packet_time_us(const struct capture *capture, const struct timeval *ts)
+static uint64_t pcap_time_us(const struct timeval *ts)
 {
-	uint64_t us = (uint32_t)ts->tv_usec;
-	uint64_t seconds = (uint64_t)ts->tv_sec;
-
-	if (capture_source_format(capture->source) == CAPTURE_PCAP)
-		seconds = (uint32_t)ts->tv_sec;
-	else if (ts->tv_sec < 0)
-		return 0;
-	if (seconds > CAPTURE_TIME_MAX_US / 1000000)
-		return CAPTURE_TIME_MAX_US;
-	us += seconds * 1000000;
-	return us < CAPTURE_TIME_MAX_US ? us : CAPTURE_TIME_MAX_US;
-}
-
-/* Number and meaning of a link type of a pcapng interface, which libpcap did not see. */
-static const char *link_type_text(int link_type, char *buffer, size_t size)
-{
-	/* the few that libpcap knows by another number than files do */
-	static const struct {
-		int in_files, in_libpcap;
-	} other[] = {{50, DLT_PPP_SERIAL}, {51, DLT_PPP_ETHER}, {100, DLT_ATM_RFC1483},
-		{101, DLT_RAW}, {104, DLT_C_HDLC}};
-
-	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
-		if (other[i].in_files == link_type)
-			link_type = other[i].in_libpcap;
-
-	const char *name = pcap_datalink_val_to_name(link_type);
-	const char *description = pcap_datalink_val_to_description(link_type);
-
-	if (name && description)
-		snprintf(buffer, size, "%s (%s)", name, description);
-	else
-		snprintf(buffer, size, "%d", link_type);
-	return buffer;
+	return (uint64_t)(uint32_t)ts->tv_sec * 1000000 + (uint32_t)ts->tv_usec;
 }
 
 static int wrong_link_type(const struct capture *capture, int link_type, struct error *error)
 {
-	char text[128];
+	char text[CAPTURE_LINK_TEXT_MAX];
 
-	return error_set(error, -EPROTONOSUPPORT, "%s: link type %s, only Ethernet is read",
-		capture->name, link_type_text(link_type, text, sizeof(text)));
+	return error_set(error, -EPROTONOSUPPORT,
+		"%s: link type %s is not read; " CAPTURE_LINKS_READ, capture->name,
+		capture_link_text(link_type, text));
 }
 
 /* The end of the file, which is fine unless packets had to be left out. */
 static int end_of_file(struct capture *capture)
 {
-	const struct capture_blocks *blocks = capture_source_blocks(capture->source);
-	char text[128], left_out[TEXT_NUMBER_MAX], packets[TEXT_NUMBER_MAX];
+	char text[CAPTURE_LINK_TEXT_MAX], left_out[TEXT_NUMBER_MAX], packets[TEXT_NUMBER_MAX];
 
-	if (blocks->interfaces > 0 && blocks->ethernet == 0)
-		return wrong_link_type(capture, blocks->foreign_link_type, &capture->error);
-	if (blocks->foreign_packets == 0)
+	if (capture->interfaces > 0 && capture->readable == 0)
+		return wrong_link_type(capture, capture->foreign, &capture->error);
+	if (capture->left_out == 0)
 		return 0;
 	return error_set(&capture->error, -EPROTONOSUPPORT,
-		"%s: %s packet%s left out beside %s of Ethernet: link type %s, only Ethernet is "
-		"read",
-		capture->name, text_grouped(left_out, blocks->foreign_packets),
-		blocks->foreign_packets == 1 ? "" : "s", text_grouped(packets, capture->packets),
-		link_type_text(blocks->foreign_link_type, text, sizeof(text)));
+		"%s: %s packet%s left out beside %s that %s read: link type %s is not "
+		"read; " CAPTURE_LINKS_READ,
+		capture->name, text_grouped(left_out, capture->left_out),
+		capture->left_out == 1 ? "" : "s", text_grouped(packets, capture->packets),
+		capture->packets == 1 ? "was" : "were", capture_link_text(capture->foreign, text));
 }
 
-/* Why libpcap gave up, in terms of the file. */
-static int broken(struct capture *capture, const char *why)
+/* The reading stopped because the file is `how`; why, in terms of the file. */
+static int broken(struct capture *capture, const char *how, const char *why)
 {
 	char packets[TEXT_NUMBER_MAX], position[TEXT_NUMBER_MAX];
-	const char *how = "damaged";
 
-	if (ferror(capture->stream))
-		how = "reading failed";
-	else if (feof(capture->stream))
-		how = "cut";
+	if (capture->intact == 0)
+		return error_set(&capture->error, -EBADMSG, "%s: %s before the first packet: %s",
+			capture->name, how, why);
 	return error_set(&capture->error, -EBADMSG, "%s: %s after %s packet%s and %s bytes: %s",
 		capture->name, how, text_grouped(packets, capture->packets),
 		capture->packets == 1 ? "" : "s", text_grouped(position, capture->intact), why);
 }
 
-static int read_packet(struct capture *capture, struct capture_packet *packet)
+/* Fills in what both formats have, and takes the check sequence off, as far as it was captured. */
+static void take_packet(struct capture *capture, struct capture_packet *packet,
+	const struct capture_packet *found, uint8_t fcs)
+{
+	uint32_t whole = found->wire_length;
+
+	/* a damaged file may say that there was less on the wire than in the capture */
+	if (whole < found->length)
+		whole = found->length;
+	whole -= fcs < whole ? fcs : whole;
+	*packet = *found;
+	if (packet->length > whole)
+		packet->length = whole;
+	packet->wire_length -= fcs < packet->wire_length ? fcs : packet->wire_length;
+	capture->packets++;
+	capture->intact = capture_position(capture);
+}
+
+/*
+ * libpcap read the file as one without a snapshot length, and takes its own limit for the file's in what
+ * it says of a packet that is too long.
+ */
+static int pcap_broken(struct capture *capture)
+{
+	const char *why = pcap_geterr(capture->pcap);
+	const char *how = "damaged";
+	char text[128];
+	unsigned length;
+
+	if (ferror(capture->stream))
+		how = "reading failed";
+	else if (feof(capture->stream))
+		how = "cut";
+	else if (sscanf(why, "invalid packet capture length %u", &length) == 1) {
+		snprintf(text, sizeof(text),
+			"a packet of %u bytes; the longest that is read has %u, and the file's "
+			"snapshot length is %u",
+			length, CAPTURE_LENGTH_MAX, capture_source_pcap(capture->source)->snaplen);
+		why = text;
+	}
+	return broken(capture, how, why);
+}
+
+static int read_pcap_packet(struct capture *capture, struct capture_packet *packet)
 {
 	struct pcap_pkthdr *header;
 	const u_char *bytes;
-	int ret;
+	int ret = pcap_next_ex(capture->pcap, &header, &bytes);
 
-	if (!capture->pcap)
-		return 0;
-	ret = pcap_next_ex(capture->pcap, &header, &bytes);
 	if (ret == PCAP_ERROR_BREAK)
-		return end_of_file(capture);
+		return 0;
 	if (ret != 1)
-		return broken(capture, pcap_geterr(capture->pcap));
-	*packet = (struct capture_packet){
+		return pcap_broken(capture);
+	const struct capture_packet found = {
 		.bytes = bytes,
 		.length = header->caplen,
 		.wire_length = header->len,
-		.time_us = packet_time_us(capture, &header->ts),
+		.time_us = pcap_time_us(&header->ts),
+		.link = (enum link_type)capture_link(pcap_datalink(capture->pcap)),
 	};
-	capture->packets++;
-	capture->intact = capture_position(capture);
+
+	take_packet(capture, packet, &found, capture_source_pcap(capture->source)->fcs);
 	return 1;
+}
+
+static void count_interface(struct capture *capture, int link_type)
+{
+	if (capture_link(link_type) >= 0)
+		capture->readable++;
+	else if (capture->interfaces == capture->readable)
+		capture->foreign = link_type;
+	capture->interfaces++;
+}
+
+static int pcapng_broken(struct capture *capture, int ret, const struct error *why)
+{
+	switch (ret) {
+	case -ENODATA:
+		return broken(capture, "cut", why->text);
+	case -EBADMSG:
+		return broken(capture, "damaged", why->text);
+	case -EPROTONOSUPPORT:
+		broken(capture, "not read on", why->text);
+		return -EPROTONOSUPPORT;
+	default:
+		return broken(capture, "reading failed", why->text);
+	}
+}
+
+/* Reads one block. Returns an enum pcapng_step, or a negative errno with capture->error set. */
+static int step(struct capture *capture, struct capture_packet *packet)
+{
+	struct pcapng_packet found;
+	struct error why;
+	int ret = pcapng_step(&capture->pcapng, &found, &why);
+
+	if (ret < 0)
+		return pcapng_broken(capture, ret, &why);
+	if (ret == PCAPNG_INTERFACE)
+		count_interface(capture, found.link_type);
+	if (ret != PCAPNG_PACKET)
+		return ret;
+
+	int link = capture_link(found.link_type);
+
+	if (link < 0) {
+		capture->left_out++;
+		return PCAPNG_OTHER;
+	}
+	const struct capture_packet taken = {
+		.bytes = found.bytes,
+		.length = found.length,
+		.wire_length = found.wire_length,
+		.time_us = found.time_us,
+		.link = (enum link_type)link,
+	};
+
+	take_packet(capture, packet, &taken, found.fcs);
+	return ret;
+}
+
+static int read_pcapng_packet(struct capture *capture, struct capture_packet *packet)
+{
+	int ret;
+
+	do
+		ret = step(capture, packet);
+	while (ret == PCAPNG_INTERFACE || ret == PCAPNG_OTHER);
+	if (ret < 0)
+		return ret;
+	return ret == PCAPNG_PACKET ? 1 : end_of_file(capture);
+}
+
+static int read_packet(struct capture *capture, struct capture_packet *packet)
+{
+	return capture->pcap ? read_pcap_packet(capture, packet)
+			     : read_pcapng_packet(capture, packet);
 }
 
 int capture_next(struct capture *capture, struct capture_packet *packet, struct error *error)
@@ -145,53 +233,8 @@ int capture_next(struct capture *capture, struct capture_packet *packet, struct 
 	return capture->end;
 }
 
-/* What libpcap would not even begin with. */
-static int refused(struct capture *capture, const char *why, struct error *error)
-{
-	const struct capture_blocks *blocks = capture_source_blocks(capture->source);
-	bool cut = feof(capture->stream);
-
-	switch (capture_source_format(capture->source)) {
-	case CAPTURE_GZIP:
-		return error_set(error, -EINVAL,
-			"%s: compressed by gzip, not a capture; unpack it first", capture->name);
-	case CAPTURE_PCAPNG:
-		/* a section and nothing in it is a whole file; libpcap wants an interface */
-		if (blocks->ended && blocks->interfaces == 0 && strstr(why, "Interface"))
-			return 0;
-		break;
-	case CAPTURE_PCAP:
-		break;
-	case CAPTURE_UNKNOWN:
-		return error_set(
-			error, -EINVAL, "%s: not a capture (pcap or pcapng)", capture->name);
-	}
-	return error_set(error, -EBADMSG, "%s: %s before the first packet: %s", capture->name,
-		cut ? "cut" : "damaged", why);
-}
-
-/*
- * Whether any interface is Ethernet shows when a file's first interface is not: by reading on to the
- * first packet that is.
- */
-static int check_link_type(struct capture *capture, struct error *error)
-{
-	const struct capture_blocks *blocks = capture_source_blocks(capture->source);
-	int link_type = pcap_datalink(capture->pcap);
-
-	if (link_type != DLT_EN10MB)
-		return wrong_link_type(capture, link_type, error);
-	if (blocks->interfaces == 0 || blocks->ethernet > 0)
-		return 0;
-	capture->end = read_packet(capture, &capture->first);
-	capture->read_ahead = capture->end == 1;
-	if (capture->read_ahead || blocks->ethernet > 0)
-		return 0;
-	return wrong_link_type(capture, blocks->foreign_link_type, error);
-}
-
 /* Microseconds are asked for: libpcap would multiply garbage to nanoseconds beyond an int. */
-static int begin(struct capture *capture, struct error *error)
+static int begin_pcap(struct capture *capture, struct error *error)
 {
 	char why[PCAP_ERRBUF_SIZE] = "";
 
@@ -201,9 +244,59 @@ static int begin(struct capture *capture, struct error *error)
 	capture->pcap = pcap_fopen_offline_with_tstamp_precision(
 		capture->stream, PCAP_TSTAMP_PRECISION_MICRO, why);
 	if (!capture->pcap)
-		return refused(capture, why, error);
+		return error_set(error, -EBADMSG, "%s: %s before the first packet: %s",
+			capture->name, feof(capture->stream) ? "cut" : "damaged", why);
 	capture->intact = capture_position(capture);
-	return check_link_type(capture, error);
+
+	int link_type = pcap_datalink(capture->pcap);
+
+	return capture_link(link_type) < 0 ? wrong_link_type(capture, link_type, error) : 0;
+}
+
+/*
+ * A section and its first interface have to be there, or the end of the file. Whether any interface is
+ * of a link type that is read shows, when the first one is not, by reading on to the first packet of one
+ * that is.
+ */
+static int begin_pcapng(struct capture *capture, struct error *error)
+{
+	int ret;
+
+	capture->pcapng.source = capture->source;
+	do
+		ret = step(capture, &capture->first);
+	while (ret == PCAPNG_OTHER);
+	if (ret < 0) {
+		*error = capture->error;
+		return ret;
+	}
+	capture->intact = capture_position(capture);
+	if (ret == PCAPNG_END || capture->readable > 0)
+		return 0;
+	capture->end = read_packet(capture, &capture->first);
+	capture->read_ahead = capture->end == 1;
+	if (capture->read_ahead || capture->readable > 0)
+		return 0;
+	return wrong_link_type(capture, capture->foreign, error);
+}
+
+static int begin(struct capture *capture, struct error *error)
+{
+	const char *packed, *unpack = capture_source_unpack(capture->source, &packed);
+
+	if (unpack)
+		return error_set(error, -EINVAL,
+			"%s: compressed by %s; unpack it on the way: %s FILE | millrace replay -",
+			capture->name, packed, unpack);
+	switch (capture_source_format(capture->source)) {
+	case CAPTURE_PCAP:
+		return begin_pcap(capture, error);
+	case CAPTURE_PCAPNG:
+		return begin_pcapng(capture, error);
+	case CAPTURE_UNKNOWN:
+		break;
+	}
+	return error_set(error, -EINVAL, "%s: not a capture (pcap or pcapng)", capture->name);
 }
 
 int capture_open(struct capture **out, const char *path, struct error *error)
@@ -229,6 +322,9 @@ int capture_open(struct capture **out, const char *path, struct error *error)
 
 uint64_t capture_position(const struct capture *capture)
 {
+	if (!capture->stream)
+		return capture_source_position(capture->source);
+
 	off_t position = ftello(capture->stream);
 
 	return position < 0 ? 0 : (uint64_t)position;
@@ -247,6 +343,7 @@ void capture_close(struct capture *capture)
 		pcap_close(capture->pcap);
 	else if (capture->stream)
 		fclose(capture->stream);
+	pcapng_fini(&capture->pcapng);
 	capture_source_close(capture->source);
 	free(capture);
 }

@@ -2,50 +2,66 @@
 #pragma once
 
 /*
- * A walk over the blocks of a pcapng file, just deep enough to change what libpcap would refuse
- * (traffic/capture_source.h says what and why). Everything else, damage included, goes through as
- * it is and is libpcap's to judge.
+ * The reader of pcapng files (draft-ietf-opsawg-pcapng), block by block.
  *
- * Memory: a byte for each interface of a section.
+ * It is our own because libpcap, which reads pcap files for us, tells of a packet neither the
+ * interface nor the options, and refuses sections of another byte order than the first one's and
+ * interfaces of different link types or snapshot lengths.
+ *
+ * Read are sections of version 1 in either byte order, each with interfaces of its own, and packets in
+ * Enhanced, Simple and (obsolete) Packet Blocks. Every other block is passed over.
+ *
+ * Memory: some bytes for each interface of a section.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "traffic/capture_source.h"
 
 #define PCAPNG_SECTION_HEADER 0x0a0d0d0a /* the same in both byte orders */
 
-/* So many bytes the walk wants to see of what comes next. */
-#define PCAPNG_LOOK_AHEAD 16
+/* What pcapng_step() came upon. */
+enum pcapng_step {
+	PCAPNG_END,	  /* the file ends where a block ends */
+	PCAPNG_PACKET,	  /* a packet */
+	PCAPNG_INTERFACE, /* the description of an interface */
+	PCAPNG_OTHER,	  /* any other block */
+};
 
-/* Length of a body that goes on to the end of the file. */
-#define PCAPNG_TO_THE_END UINT64_MAX
+struct pcapng_packet {
+	const uint8_t *bytes; /* as captured, within the source's buffer until the next step */
+	uint32_t length;
+	uint32_t wire_length;
+	uint64_t time_us;
+	uint16_t link_type; /* of its interface, as files number them */
+	uint8_t fcs;	    /* bytes of check sequence that `wire_length` includes */
+};
 
-struct pcapng_walk {
-	struct capture_blocks blocks;
-	bool swapped;	       /* the section is not in this machine's byte order */
-	bool trailer;	       /* the next bytes are the trailer of a block that was rewritten */
-	uint32_t was, is;      /* length of that block in the file, and as rewritten */
-	uint32_t snaplen;      /* of the section's first interface, 0 = no limit */
-	uint8_t *foreign;      /* by interface of the section: is it another type than Ethernet? */
-	size_t n_interfaces;   /* of the section */
-	size_t max_interfaces; /* that `foreign` has room for */
-	uint8_t rewritten[32];
-	size_t rewritten_length; /* 0 = nothing waits */
-	size_t rewritten_taken;
+struct pcapng_interface {
+	uint16_t link_type;
+	uint8_t resolution; /* if_tsresol */
+	uint8_t fcs;	    /* bytes, by if_fcslen; 0 = none or not known */
+	uint32_t snaplen;   /* 0 = no limit */
+	int64_t offset_s;   /* if_tsoffset */
+};
+
+struct pcapng {
+	struct capture_source *source;
+	bool swapped;			     /* the section is not in this machine's byte order */
+	struct pcapng_interface *interfaces; /* of the section */
+	size_t n_interfaces;
+	size_t max_interfaces; /* that there is room for */
 };
 
 /*
- * Looks at the next `length` bytes, which begin with a block (or a trailer), up to
- * PCAPNG_LOOK_AHEAD of them, fewer only at the end of the file. Returns how many of them are
- * replaced by walk->rewritten; after that, `body` bytes go through as they are.
+ * Reads the next block. Returns an enum pcapng_step; `packet` is filled for PCAPNG_PACKET, and for
+ * PCAPNG_INTERFACE only its link type. Or a negative errno with the reason in `why`: -ENODATA (the
+ * file is cut), -EBADMSG (damaged), -EPROTONOSUPPORT (another version), -EIO (reading failed),
+ * -ENOMEM. After that it must not be called again.
  */
-size_t pcapng_walk_next(
-	struct pcapng_walk *walk, const uint8_t *bytes, size_t length, uint64_t *body);
+int pcapng_step(struct pcapng *pcapng, struct pcapng_packet *packet, struct error *why);
 
-/* Hands out up to `size` of the rewritten bytes. */
-size_t pcapng_walk_take(struct pcapng_walk *walk, char *out, size_t size);
-
-void pcapng_walk_fini(struct pcapng_walk *walk);
+void pcapng_fini(struct pcapng *pcapng);

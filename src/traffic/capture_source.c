@@ -14,19 +14,42 @@
 
 #define BUFFER_SIZE ((size_t)256 * 1024)
 
-/* The header of a pcap file, and where in it the snapshot length lies. */
+/* The header of a pcap file, and where in it the snapshot length and the link type lie. */
 #define PCAP_HEADER_SIZE 24
 #define PCAP_SNAPLEN 16
+#define PCAP_LINK_TYPE 20
+
+/* Beside the link type: whether the file knows the length of the check sequence, and the length. */
+#define PCAP_FCS_KNOWN (UINT32_C(1) << 26)
+#define PCAP_FCS_SHIFT 28
 
 struct capture_source {
 	int fd;
 	enum capture_format format;
 	uint64_t size;
-	uint64_t position; /* bytes of the file handed on */
-	uint64_t body;	   /* bytes to hand on unchanged before looking again */
-	struct pcapng_walk walk;
+	struct capture_pcap_header pcap;
+	const struct compression *compression; /* of a file that is none of ours */
+	uint64_t position;		       /* bytes of the file handed on */
+	bool failed;
 	uint8_t *buffer; /* read ahead: buffer[start..end) */
+	size_t capacity;
 	size_t start, end;
+};
+
+/* What captures are compressed by, how such a file begins, and what unpacks it. */
+struct compression {
+	const char *name;
+	const char *unpack;
+	char magic[7];
+	uint8_t length;
+};
+
+static const struct compression compressions[] = {
+	{"gzip", "zcat", "\x1f\x8b", 2},
+	{"zstd", "zstdcat", "\x28\xb5\x2f\xfd", 4},
+	{"xz", "xzcat", "\xfd\x37zXZ", 6},
+	{"bzip2", "bzcat", "BZh", 3},
+	{"lz4", "lz4cat", "\x04\x22\x4d\x18", 4},
 };
 
 /* As read(2), but an interruption is none. */
@@ -40,30 +63,85 @@ static ssize_t read_some(int fd, void *bytes, size_t size)
 	return n;
 }
 
-/*
- * Sees to it that `wanted` bytes are in the buffer, fewer only at the end of the file. Returns how
- * many there are, or -1 with errno.
- */
+/* Makes the buffer big enough for `wanted` bytes, which then lie at its front. */
+static bool make_room(struct capture_source *source, size_t wanted)
+{
+	size_t have = source->end - source->start;
+
+	memmove(source->buffer, source->buffer + source->start, have);
+	source->start = 0;
+	source->end = have;
+	if (wanted <= source->capacity)
+		return true;
+
+	uint8_t *grown = realloc(source->buffer, wanted);
+
+	if (!grown) {
+		errno = ENOMEM;
+		return false;
+	}
+	source->buffer = grown;
+	source->capacity = wanted;
+	return true;
+}
+
+/* Reads as much as is there, waiting only for the bytes that are wanted. */
 static ssize_t look_ahead(struct capture_source *source, size_t wanted)
 {
 	size_t have = source->end - source->start;
 
 	if (have >= wanted)
 		return (ssize_t)have;
-	memmove(source->buffer, source->buffer + source->start, have);
-	source->start = 0;
-	source->end = have;
+	if (!make_room(source, wanted))
+		return -1;
 	while (source->end < wanted) {
 		ssize_t n = read_some(
-			source->fd, source->buffer + source->end, BUFFER_SIZE - source->end);
+			source->fd, source->buffer + source->end, source->capacity - source->end);
 
-		if (n < 0)
+		if (n < 0) {
+			source->failed = true;
 			return -1;
+		}
 		if (n == 0)
 			break;
 		source->end += (size_t)n;
 	}
 	return (ssize_t)source->end;
+}
+
+ssize_t capture_source_look(struct capture_source *source, size_t wanted, const uint8_t **bytes)
+{
+	ssize_t have = look_ahead(source, wanted);
+
+	*bytes = source->buffer + source->start;
+	return have;
+}
+
+uint64_t capture_source_skip(struct capture_source *source, uint64_t n)
+{
+	uint64_t left = n;
+
+	while (left > 0) {
+		size_t have = source->end - source->start;
+		size_t piece = left < have ? (size_t)left : have;
+
+		source->start += piece;
+		source->position += piece;
+		left -= piece;
+		if (left > 0 && look_ahead(source, 1) <= 0)
+			break;
+	}
+	return n - left;
+}
+
+bool capture_source_failed(const struct capture_source *source)
+{
+	return source->failed;
+}
+
+uint64_t capture_source_position(const struct capture_source *source)
+{
+	return source->position;
 }
 
 /* Hands on up to `size` bytes of the file as they are. */
@@ -81,35 +159,6 @@ static ssize_t hand_on(struct capture_source *source, char *out, size_t size)
 	return (ssize_t)size;
 }
 
-/* The next bytes of a pcapng file: a piece of block as it is, or one rewritten by the walk. */
-static ssize_t read_block_piece(struct capture_source *source, char *out, size_t size)
-{
-	struct pcapng_walk *walk = &source->walk;
-
-	if (source->body == 0 && walk->rewritten_length == 0) {
-		ssize_t have = look_ahead(source, PCAPNG_LOOK_AHEAD);
-
-		if (have < 0)
-			return -1;
-		size_t taken = pcapng_walk_next(
-			walk, source->buffer + source->start, (size_t)have, &source->body);
-
-		source->start += taken;
-		source->position += taken;
-	}
-	if (walk->rewritten_length > 0)
-		return (ssize_t)pcapng_walk_take(walk, out, size);
-	if (size > source->body)
-		size = (size_t)source->body;
-	if (size == 0)
-		return 0;
-	ssize_t n = hand_on(source, out, size);
-
-	if (n > 0 && source->body != PCAPNG_TO_THE_END)
-		source->body -= (uint64_t)n;
-	return n;
-}
-
 /* What stdio calls when libpcap wants more; may return less than asked, 0 only at the end. */
 static ssize_t stream_read(void *cookie, char *out, size_t size)
 {
@@ -117,14 +166,10 @@ static ssize_t stream_read(void *cookie, char *out, size_t size)
 	size_t done = 0;
 
 	while (done < size) {
-		bool buffered = source->end > source->start || source->walk.rewritten_length > 0;
-
 		/* who watches a pipe wants the packets that are there, not a full buffer */
-		if (done > 0 && !buffered)
+		if (done > 0 && source->end == source->start)
 			break;
-		ssize_t n = source->format == CAPTURE_PCAPNG
-				    ? read_block_piece(source, out + done, size - done)
-				    : hand_on(source, out + done, size - done);
+		ssize_t n = hand_on(source, out + done, size - done);
 
 		if (n < 0 && done == 0)
 			return -1;
@@ -179,16 +224,58 @@ static void lower_version(uint8_t *header, bool swapped)
 	memcpy(header + 4, version, sizeof(version));
 }
 
+static uint32_t header_word(const uint8_t *header, size_t at, bool swapped)
+{
+	uint32_t value;
+
+	memcpy(&value, header + at, sizeof(value));
+	return swapped ? __builtin_bswap32(value) : value;
+}
+
+/*
+ * The length of the check sequence stands in four bits, which libpcap counts in units of 16 bits;
+ * descriptions of the format have it in bytes. More than two units make no check sequence that there
+ * is, so that they are bytes.
+ */
+static uint8_t fcs_bytes(uint32_t link_type)
+{
+	uint32_t length = link_type >> PCAP_FCS_SHIFT;
+
+	if (!(link_type & PCAP_FCS_KNOWN))
+		return 0;
+	return (uint8_t)(length <= 2 ? 2 * length : length);
+}
+
+/* Notes what the header says, and shows libpcap one that it does not stumble over. */
+static void take_pcap_header(struct capture_source *source, uint8_t *header, bool swapped)
+{
+	source->pcap.snaplen = header_word(header, PCAP_SNAPLEN, swapped);
+	source->pcap.fcs = fcs_bytes(header_word(header, PCAP_LINK_TYPE, swapped));
+	lower_version(header, swapped);
+	memset(header + PCAP_SNAPLEN, 0, 4);
+}
+
+static const struct compression *recognise_compression(const uint8_t *header, size_t length)
+{
+	for (size_t i = 0; i < sizeof(compressions) / sizeof(compressions[0]); i++) {
+		const struct compression *compression = &compressions[i];
+
+		if (length >= compression->length &&
+			memcmp(header, compression->magic, compression->length) == 0)
+			return compression;
+	}
+	return NULL;
+}
+
 /* Tells the format by the first bytes. */
-static enum capture_format recognise(uint8_t *header, size_t length)
+static enum capture_format recognise(struct capture_source *source, uint8_t *header, size_t length)
 {
 	/* microseconds, nanoseconds, and a dialect of the 1990s that libpcap reads as well */
 	static const uint32_t magics[] = {0xa1b2c3d4, 0xa1b23c4d, 0xa1b2cd34};
 	uint32_t magic;
 
-	if (length >= 2 && header[0] == 0x1f && header[1] == 0x8b)
-		return CAPTURE_GZIP;
-	if (length < sizeof(magic))
+	source->compression = recognise_compression(header, length);
+	if (source->compression || length < sizeof(magic))
 		return CAPTURE_UNKNOWN;
 	memcpy(&magic, header, sizeof(magic));
 	if (magic == PCAPNG_SECTION_HEADER)
@@ -198,10 +285,8 @@ static enum capture_format recognise(uint8_t *header, size_t length)
 
 		if (magic != magics[i] && !swapped)
 			continue;
-		if (length == PCAP_HEADER_SIZE) {
-			lower_version(header, swapped);
-			memset(header + PCAP_SNAPLEN, 0, 4);
-		}
+		if (length == PCAP_HEADER_SIZE)
+			take_pcap_header(source, header, swapped);
 		return CAPTURE_PCAP;
 	}
 	return CAPTURE_UNKNOWN;
@@ -240,7 +325,8 @@ int capture_source_open(
 	if (!source)
 		return error_set(error, -ENOMEM, "%s: out of memory", name);
 	source->fd = -1;
-	source->buffer = malloc(BUFFER_SIZE);
+	source->capacity = BUFFER_SIZE;
+	source->buffer = malloc(source->capacity);
 	if (!source->buffer) {
 		ret = error_set(error, -ENOMEM, "%s: out of memory", name);
 		goto err_close;
@@ -259,7 +345,7 @@ int capture_source_open(
 		goto err_close;
 	}
 	source->format = recognise(
-		source->buffer, have < PCAP_HEADER_SIZE ? (size_t)have : PCAP_HEADER_SIZE);
+		source, source->buffer, have < PCAP_HEADER_SIZE ? (size_t)have : PCAP_HEADER_SIZE);
 	*out = source;
 	return 0;
 
@@ -273,9 +359,17 @@ enum capture_format capture_source_format(const struct capture_source *source)
 	return source->format;
 }
 
-const struct capture_blocks *capture_source_blocks(const struct capture_source *source)
+const struct capture_pcap_header *capture_source_pcap(const struct capture_source *source)
 {
-	return &source->walk.blocks;
+	return &source->pcap;
+}
+
+const char *capture_source_unpack(const struct capture_source *source, const char **name)
+{
+	if (!source->compression)
+		return NULL;
+	*name = source->compression->name;
+	return source->compression->unpack;
 }
 
 uint64_t capture_source_size(const struct capture_source *source)
@@ -289,7 +383,6 @@ void capture_source_close(struct capture_source *source)
 		return;
 	if (source->fd > STDIN_FILENO)
 		close(source->fd);
-	pcapng_walk_fini(&source->walk);
 	free(source->buffer);
 	free(source);
 }

@@ -2,44 +2,35 @@
 #pragma once
 
 /*
- * The bytes of a capture on their way from a file, a pipe or standard input to libpcap, as a FILE
- * that knows its position even on a pipe. Used by traffic/capture.c alone, one thread.
+ * The bytes of a capture from a file, a pipe or standard input, with a position even on a pipe. Used by
+ * traffic/capture.c and capture_pcapng.c alone, one thread.
  *
- * Four things that libpcap 1.10 refuses or cuts, though the packets can be read, are put right on the
- * way:
+ * A pcapng file is looked at and skipped through in place. A pcap file is libpcap's to read, from a
+ * FILE; two things in its header that libpcap 1.10 would refuse or cut by, though the packets can be
+ * read, are put right on the way:
  *
- * - A pcapng file whose interfaces have different snapshot lengths (each capture of two interfaces
- *   with different settings, most merged files). Every interface is shown to libpcap without a
- *   limit. A Simple Packet Block needs the limit to say how much of the packet is there; where it
- *   matters the block is shown as an Enhanced Packet Block, which says so itself.
- * - A pcapng file with interfaces of different link types. Every interface is shown as Ethernet,
- *   and the packets of those that are not as blocks of a type that libpcap skips; they are counted
- *   here.
- * - A pcap file with packets longer than its snapshot length. It too is shown without a limit.
- * - A pcap file with a version above 2.4. The magic number, not the version, says what the packet
- *   headers look like.
+ * - Packets longer than the snapshot length. The file is shown without a limit.
+ * - A version above 2.4. The magic number, not the version, says what the packet headers look like.
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
 enum capture_format {
 	CAPTURE_UNKNOWN,
-	CAPTURE_GZIP, /* known for the sake of a better message */
 	CAPTURE_PCAP,
 	CAPTURE_PCAPNG,
 };
 
-/* How far the walk over the blocks of a pcapng file has come, ahead of what libpcap has read. */
-struct capture_blocks {
-	uint64_t interfaces; /* in all sections */
-	uint64_t ethernet;   /* those of link type Ethernet */
-	uint64_t foreign_packets;
-	uint16_t foreign_link_type; /* of the first interface that is not Ethernet */
-	bool ended;		    /* the file ended where a block ends */
+/* What a pcap file says in front of all packets, in its own words. */
+struct capture_pcap_header {
+	uint32_t snaplen;
+	uint8_t fcs; /* bytes of check sequence at the end of each packet; 0 = none or not known */
 };
 
 struct capture_source;
@@ -52,12 +43,32 @@ int capture_source_open(
 	struct capture_source **source, const char *path, const char *name, struct error *error);
 
 enum capture_format capture_source_format(const struct capture_source *source);
-const struct capture_blocks *capture_source_blocks(const struct capture_source *source);
+
+/* Of a pcap file. */
+const struct capture_pcap_header *capture_source_pcap(const struct capture_source *source);
+
+/* A compressed file: what unpacks it, and in `name` what packed it. NULL for any other. */
+const char *capture_source_unpack(const struct capture_source *source, const char **name);
 
 /* Size of a regular file, else 0. */
 uint64_t capture_source_size(const struct capture_source *source);
 
-/* The bytes as libpcap shall see them; NULL without memory. Closing it leaves the source open. */
+/*
+ * Shows the next bytes of the file, `wanted` of them and what has come along, fewer only at the end of
+ * the file. Returns how many, or -1 with errno. They stay until the next look.
+ */
+ssize_t capture_source_look(struct capture_source *source, size_t wanted, const uint8_t **bytes);
+
+/* Passes over the next `n` bytes. Returns how many there were, fewer at the end or after a failure. */
+uint64_t capture_source_skip(struct capture_source *source, uint64_t n);
+
+/* Did reading ever fail, or was it always the end of the file? */
+bool capture_source_failed(const struct capture_source *source);
+
+/* Bytes that were passed over, or read from the stream. */
+uint64_t capture_source_position(const struct capture_source *source);
+
+/* A pcap file as libpcap shall see it; NULL without memory. Closing it leaves the source open. */
 FILE *capture_source_stream(struct capture_source *source);
 
 /* Accepts NULL. The stream must be closed by then. */

@@ -135,11 +135,6 @@ void stream_set_destroy(struct stream_set *set)
 	free(set);
 }
 
-const struct stream_config *stream_set_config(const struct stream_set *set)
-{
-	return &set->config;
-}
-
 bool stream_set_is_plain(const struct stream_set *set)
 {
 	return set->plain_length != 0;

@@ -70,9 +70,6 @@ int stream_set_create(
 /* Accepts NULL. */
 void stream_set_destroy(struct stream_set *set);
 
-/* As it was given, but for what 0 stands for. */
-const struct stream_config *stream_set_config(const struct stream_set *set);
-
 /* Length of the stream's frames, in bytes. */
 uint16_t stream_length(const struct stream_set *set, uint32_t stream);
 

@@ -49,7 +49,7 @@ BAD_FILES = {
     "text": (lambda path, good: path.write_text("Dear sir or madam,\n" * 10), "capture"),
     "zeros": (lambda path, good: path.write_bytes(bytes(1000)), "capture"),
     "header-cut": (lambda path, good: path.write_bytes(header()[:20]), ""),
-    "other-link": (lambda path, good: path.write_bytes(header(link=113)), "thernet"),
+    "other-link": (lambda path, good: path.write_bytes(header(link=105)), "thernet"),
     "unknown-link": (lambda path, good: path.write_bytes(header(link=65000)), "thernet"),
     "cut": (cut, ""),
     "damaged": (damaged, ""),

@@ -10,7 +10,7 @@ import xml.etree.ElementTree
 import pytest
 
 from bench_rows import KEYS, built  # noqa: F401
-from conftest import MILLRACE, SLOWER, run
+from conftest import MILLRACE, run
 
 pytestmark = pytest.mark.unsanitized
 
@@ -169,7 +169,6 @@ def test_plot_is_refused_first(tmp_path):
         f"millrace: bench table: --plot {path}: No such file or directory"]
 
 
-@pytest.mark.skipif(SLOWER != 1, reason="sanitizers need an address space without end")
 def test_memory_that_is_not_there():
     """What was measured before is printed; then one line names the size."""
     done = subprocess.run(

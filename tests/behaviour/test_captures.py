@@ -102,6 +102,8 @@ def test_corpus_never_crashes(captures, workers):
 def test_corpus_flows_are_right(captures, tmp_path):
     """What the malformed files hold of clear flows comes out right too."""
     leave_out = set((captures / "corpus-disagree.txt").read_text().split())
+    # The truth steps over an authentication header in IPv6 only, we do in IPv4, too: the flow is ESP's.
+    leave_out.add("arkime__pcap__ah-esp.pcap")
     files = [captures / "corpus" / name for name in names_in(captures / "corpus-truth.tsv")
              if name not in leave_out]
     result = run("replay", "--json", "--fragments", "separate", *files)

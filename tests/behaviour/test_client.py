@@ -85,7 +85,7 @@ WORKER = {"thread": "worker 0", "kind": "worker", "worker": 0, "cpu": 1, "flows"
                      "tx_packets": 0, "tx_bytes": 0}]}
 WIRE = {"wire": 0, "ports": ["eth1", "eth2"], "received": 12345678901, "received_bytes": 10**13,
         "non_ip": 12, "out": 12345677900, "out_bytes": 10**12, "delivered": 88, "dropped": 901,
-        "held": 12, "fragments_untied": 3, "icmp_untied": 4, "flows": 41207}
+        "held": 12, "fragments_untied": 3, "icmp_untied": 4, "one_sided": 1234, "flows": 41207}
 DROP = {"reason": "malformed", "packets": 901, "what": "no whole header", "wires": [900, 0, 1]}
 OFFLOAD = {
     "port": "eth1", "wire": 0, "offload": True, "ready": True, "nic": "net_i40e",
@@ -348,6 +348,10 @@ def test_port_show():
                   "sharding: hand-over", "engine: rx 1,234,567 packets, 12.3 GB; tx 1 packets",
                   "driver: rx 1,234,570, tx 1, missed 3", "link down, mtu"):
         assert words in text
+    # what a veth's other end takes, where that is less
+    for far_mtu, said in ((1400, "mtu 1,500, mtu 1,400 at its other end"), (9000, "mtu 1,500")):
+        lines = shown("port", "show", answer=[{**PORT, "far_mtu": far_mtu}, END])
+        assert lines[0].endswith(said)
 
 
 def test_worker_show():
@@ -366,6 +370,9 @@ def test_worker_show():
         "   received 5, out 0, dropped 0, held 0",
         "   handed to other threads 5, by other threads 0",
         "   bursts 0, idle polls 9"]
+    crowded = {**WORKER, "new_flows": 70, "crowded_flows_s": 1234, "crowded_packets_s": 0}
+    assert shown("worker", "show", answer=[crowded, END])[3] == (
+        "   far more than its share of new flows for 1,234 s, of packets for 0 s")
 
 
 def numbers(text):
@@ -380,8 +387,9 @@ def test_wire_show_is_a_sum():
     assert received == sum(parts) == WIRE["received"]
     assert "12 packets non-IP" in lines[2]
     assert "3 fragments, 4 ICMP errors" in lines[2]
-    assert not any("WRONG" in text for text in lines[:3])
-    assert "WRONG: 2 packets too many" in lines[4]
+    assert lines[3].strip() == "one-sided: 1,234 packets that opened no flow"
+    assert not any("WRONG" in text for text in lines[:4])
+    assert "WRONG: 2 packets too many" in lines[5]
 
 
 def test_drop_show():
@@ -537,8 +545,8 @@ def test_event_of_offload(monkeypatch):
     breaker = {"time": BREAKER["time"], "event": "breaker", "port": "eth1", "breaker": "open",
                "reason": "unmarked", "what": "its NIC is given no flows for now"}
     assert shown("event", "follow", answer=[event, breaker, END]) == [
-        " 11-20 08:00:00.123  offload       tcp   10.0.0.1:50560 -> 10.0.0.10:102  eth1 in NIC (busy)",
-        " 11-20 08:00:01.000  breaker       port eth1, breaker open, reason unmarked, its NIC is given"
+        " 11-20 08:00:00.123  offload            tcp   10.0.0.1:50560 -> 10.0.0.10:102  eth1 in NIC (busy)",
+        " 11-20 08:00:01.000  breaker            port eth1, breaker open, reason unmarked, its NIC is given"
         " no flows for now"]
 
 
@@ -546,11 +554,13 @@ def test_event_times_are_the_readers(monkeypatch):
     monkeypatch.setenv("TZ", "XXX-5:30")
     link = {"time": EVENT["time"], "event": "link", "port": "eth1", "link": "down"}
     checksum = {"time": "?", "event": "checksum_offload", "port": "eth1", "what": "switch it off"}
-    assert shown("event", "follow", "--no-flows", answer=[EVENT, link, checksum, END]) == [
-        " 11-20 13:30:00.123  flow_end      udp   [2001:db8::1]:53 -> [2001:db8::2]:4000  idle  "
+    mtu = {"time": EVENT["time"], "event": "mtu", "port": "eth1", "mtu": 1500, "far_mtu": 1400}
+    assert shown("event", "follow", "--no-flows", answer=[EVENT, link, checksum, mtu, END]) == [
+        " 11-20 13:30:00.123  flow_end           udp   [2001:db8::1]:53 -> [2001:db8::2]:4000  idle  "
         "wire 3",
-        " 11-20 13:30:00.123  link          port eth1, link down",
-        " ?                   checksum_offload  port eth1, switch it off"]
+        " 11-20 13:30:00.123  link               port eth1, link down",
+        " ?                   checksum_offload   port eth1, switch it off",
+        " 11-20 13:30:00.123  mtu                port eth1, mtu 1500, far_mtu 1400"]
 
 
 def test_config_show_is_yaml():

@@ -85,6 +85,7 @@ def test_json_round_trip(check):
         wires: [[lan, "n"], [5e:00.0, eth3]]
         workers: 16
         threads: split
+        sharding: software
         poll: always
         pin: no
         force: on
@@ -94,7 +95,7 @@ def test_json_round_trip(check):
         active: 300
         timeouts: {tcp: 5, udp-new: 1}
         offload: {enabled: no, mode: full, threshold: 0, slots: 2097152,
-                  rules: 7168, rules-per-second: 45000, verify: "sampled:65536",
+                  rules: 7168, rules-per-second: 45000,
                   counters: off, restart: true, except: [5e:00.0, lan]}
         output: "/srv/flöws \\"of\\" \U0001F600.json"
         socket: s
@@ -102,9 +103,10 @@ def test_json_round_trip(check):
     assert first["wires"] == [["lan", "n"], ["5e:00.0", "eth3"]]
     assert first["ports"][2] == {"name": "5e:00.0", "device": "0000:5e:00.0"}
     assert (first["pin"], first["force"], first["telemetry"]) == (False, True, True)
+    assert first["sharding"] == "software"
     assert first["offload"] == {"enabled": False, "mode": "full", "threshold": 0,
                                 "slots": 2097152, "rules": 7168, "rules-per-second": 45000,
-                                "verify": "sampled:65536", "counters": False, "restart": True,
+                                "counters": False, "restart": True,
                                 "except": ["5e:00.0", "lan"]}
     assert first["timeouts"]["tcp-open"] == 5 and first["timeouts"]["udp-open"] == 180
     assert effective(check, json.dumps(first, ensure_ascii=False)) == first
@@ -118,7 +120,7 @@ def test_json_round_trip(check):
     ("workers: 17\n", ["f.yaml:1: workers: 17: ", "1 to 16"]),
     ("offload: off\n", ["f.yaml:1: offload: ", "KEY: VALUE"]),
     ("offload:\n  thresh: 1\n", ["f.yaml:2: offload.thresh: ", "did you mean threshold?"]),
-    ("offload:\n  verify: sampled:1\n", ["f.yaml:2: offload.verify: sampled:1: ", "2 to 65,536"]),
+    ("offload:\n  verify: always\n", ["f.yaml:2: offload.verify: "]),
     ("workers: 3\noffload:\n  rules-per-second: 2\n",
      ["f.yaml:3: offload.rules-per-second: 2: ", "3 workers"]),
     ("offload: {slots: 0}\n", ["f.yaml:1: offload.slots: 0: ", "1 to 2,097,152"]),

@@ -574,8 +574,6 @@ def test_questions_that_make_no_sense(started):
     (("--offload-threshold", "1000000001"), "threshold"),
     (("--offload-slots", "0"), "slots"),
     (("--offload-slots", "2097153"), "slots"),
-    (("--offload-verify", "sometimes"), "sometimes"),
-    (("--offload-verify", "sampled:1"), "sampled:1"),
     (("--offload-counters", "2"), "counters"),
     (("--offload-except", "c"), "c"),
     (("--offload-except", "a,a"), "a"),

@@ -95,7 +95,7 @@ static void hand_over(void *context, unsigned shard, struct rte_mbuf **packets, 
 static void engine_start(struct engine *engine, unsigned n_shards, bool strict)
 {
 	const struct triage_config triage = {
-		.extract = {.secret = &secret, .zone_vlan = strict},
+		.extract = {.secret = &secret, .zone_vlan = strict, .wire_is_link = true},
 		.steer = {.n_shards = n_shards},
 		.max_datagrams = 12,
 		.max_held = 20,
@@ -124,11 +124,13 @@ static void engine_start(struct engine *engine, unsigned n_shards, bool strict)
 
 static void engine_check(struct engine *engine)
 {
-	engine->path = *triage_counters(engine->triage);
+	for (unsigned link = 0; link < LINK_N_TYPES; link++)
+		path_counters_add(&engine->path, &triage_counters(engine->triage)[link]);
 	for (unsigned i = 0; i < engine->n_shards; i++) {
 		struct worker *worker = &engine->worker[i];
 
-		path_counters_add(&engine->path, &worker->counters[0]);
+		for (unsigned link = 0; link < LINK_N_TYPES; link++)
+			path_counters_add(&engine->path, &worker->counters[link]);
 		flow_counters_add(&engine->flow, &worker->shard->counters);
 		check(worker->shard->table.count == 0, "every flow ended");
 		flow_shard_destroy(worker->shard);
@@ -140,9 +142,9 @@ static void engine_check(struct engine *engine)
 
 	check(path->received == path->out + path_counters_dropped(path),
 		"received = out + dropped");
-	check(engine->flow.packets == path->received - path->non_ip -
-					      path->dropped[DROP_MALFORMED] -
-					      path->dropped[DROP_TCP_WINDOW],
+	check(engine->flow.packets ==
+			path->received - path->non_ip - path->dropped[DROP_MALFORMED] -
+				path->dropped[DROP_TCP_WINDOW] - path->dropped[DROP_TCP_HEADER],
 		"packets of flows");
 	check(engine->reported_packets == engine->flow.packets, "reported packets");
 	check(engine->reported_bytes == engine->flow.bytes, "reported bytes");
@@ -172,8 +174,9 @@ static void replay(struct engine *engine, const char *path, uint16_t max_segment
 				frame_make(pool, packet.bytes, packet.length, max_segment);
 
 			if (frame != NULL)
-				triage_burst(
-					engine->triage, (struct triage_from){0}, now_us, &frame, 1);
+				triage_burst(engine->triage,
+					(struct triage_from){.wire = (uint8_t)packet.link}, now_us,
+					&frame, 1);
 		}
 		check(triage_end(engine->triage, now_us) == 0, "end");
 	}

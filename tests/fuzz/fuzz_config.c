@@ -44,7 +44,6 @@ static void check_taken(const struct run_config *config)
 	check(config->engine.workers >= 1 && config->engine.workers <= PLANE_MAX_WORKERS);
 	check(config->engine.flows >= 1 && config->engine.flows <= ENGINE_FLOWS_MAX);
 	check(config->offload.slots >= 1 && config->offload.slots <= RUN_OFFLOAD_SLOTS_MAX);
-	check(config->offload.verify_one_in >= 1 && config->offload.verify_one_in <= 65536);
 	check(config->offload.n_except <= PLANE_MAX_PORTS);
 	for (unsigned i = 0; i < config->n_ports; i++)
 		check(config->offload.on || !run_config_offloads(config, i));

@@ -3,7 +3,7 @@
 /*
  * Any bytes as a frame, through extraction, the quote of an error, and the datagram's fingerprint.
  *
- * Input: a byte of options (zone, wire), a byte that counts segment sizes (0..15), the sizes, then
+ * Input: a byte of options (zone, wire, and whether that is a link type), a byte that counts segment sizes (0..15), the sizes, then
  * the frame. Every segment lies in a heap buffer of its own size. Besides what sanitizers see:
  *
  * - a frame in pieces reads as the frame in one;
@@ -173,6 +173,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 2)
 		return 0;
 	options.zone_vlan = data[0] & 0x10;
+	options.wire_is_link = data[0] & 0x20;
 	wire = data[0] & 0x0f;
 	n_sizes = data[1] % (MAX_SIZES + 1);
 	data += 2;
@@ -191,7 +192,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* One byte first: the walk for any frame, whatever the sizes are. */
 	pieces = read_frame(&options, wire, data, size, (uint16_t[]){1}, 1);
 	check_same(&whole, &pieces);
-	if (whole.result == EXTRACT_IP && whole.info.l4_offset < UINT16_MAX)
+	if (whole.result == EXTRACT_IP && whole.info.l4_offset < UINT16_MAX &&
+		extract_link(&options, wire) == LINK_ETHERNET)
 		check_swapped(&options, wire, data, size, &whole.info);
 	return 0;
 }

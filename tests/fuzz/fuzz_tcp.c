@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "flow/tcp.h"
+#include "flow/tcp_memory.h"
 
 static void check(bool holds)
 {
@@ -74,13 +74,16 @@ static bool is_tcp_state(unsigned state)
 	       (state >= FLOW_FIN_0 && state <= FLOW_RESET);
 }
 
-/* All that is not TCP's is as it was. */
+/* All that is not TCP's is as it was. Who began may be told by a late SYN. */
 static void check_others(const struct flow_record *record, const struct flow_record *before)
 {
 	struct flow_record now = *record;
 
 	now.state = before->state;
+	if (before->state == FLOW_PICKED_UP && record->state == FLOW_ESTABLISHED)
+		now.initiator = before->initiator;
 	now.window_known = before->window_known;
+	now.tcp_note = before->tcp_note;
 	memcpy(now.tcp_end, before->tcp_end, sizeof(now.tcp_end));
 	memcpy(now.tcp_max_end, before->tcp_max_end, sizeof(now.tcp_max_end));
 	for (unsigned end = 0; end < 2; end++) {
@@ -90,38 +93,76 @@ static void check_others(const struct flow_record *record, const struct flow_rec
 	check(memcmp(&now, before, sizeof(now)) == 0);
 }
 
+/* What the record counts tells which SYN may be its own. */
+static void count(struct flow_record *record, unsigned from, const struct tcp_segment *segment)
+{
+	flow_count_packet(record, from, 54 + segment->payload);
+	record->end[from].tcp_flags |= segment->flags;
+}
+
 static void begin(struct flow_record *record, unsigned from, const struct tcp_segment *segment)
 {
 	memset(record, 0x5a, sizeof(*record));
 	record->state = FLOW_FREE;
 	record->initiator = from & 1;
+	record->offload = 0;
+	flow_set_counts(record, 0, 0, 0);
+	flow_set_counts(record, 1, 0, 0);
 	struct flow_record before = *record;
 
 	flow_tcp_first(record, from, segment);
 	check_others(record, &before);
 	check(is_tcp_state(record->state));
+	count(record, from, segment);
 }
 
-static void track(
-	struct flow_record *record, unsigned from, const struct tcp_segment *segment, bool strict)
+/* What one segment may do, by its flags. */
+static void check_moves(const struct flow_record *record, const struct flow_record *before,
+	const struct tcp_segment *segment)
+{
+	bool moved = record->state != before->state;
+
+	check(is_tcp_state(record->state));
+	check(before->state != FLOW_TIME_WAIT || !moved);
+	/* closing does not become open again, but for a reset that nobody heeded */
+	check(flow_phase(record->state) >= flow_phase(before->state) ||
+		before->state == FLOW_RESET);
+	if (segment->flags & TCP_RST)
+		check(!moved || record->state == FLOW_RESET);
+	else if ((segment->flags & (TCP_SYN | TCP_ACK)) == TCP_SYN)
+		check(!moved || before->state == FLOW_PICKED_UP);
+	/* a RST of before may wait for its acknowledgement */
+	else if (moved && record->state == FLOW_RESET)
+		check(before->tcp_note != 0);
+}
+
+static void track(struct tcp_memory *memory, struct flow_record *record, unsigned from,
+	const struct tcp_segment *segment, uint64_t now_us, bool strict)
 {
 	struct flow_record before = *record;
-	bool closed = before.state == FLOW_TIME_WAIT || before.state == FLOW_RESET;
-	enum tcp_verdict verdict = flow_tcp_track(record, from, segment, strict);
+	struct tcp_remembered first;
+	const struct tcp_sight sight = {
+		.now_us = now_us, .bytes = 54 + segment->payload, .from = from, .segment = segment};
+	enum tcp_verdict verdict = tcp_memory_track(memory, record, &sight, strict, &first);
 
+	check(memory->n_used <= memory->n_sets * TCP_MEMORY_WAYS);
 	check_others(record, &before);
-	check(is_tcp_state(record->state));
-	/* nothing leaves the closed states, and closing does not become open again */
-	check(!closed || record->state == before.state);
-	check(flow_phase(record->state) >= flow_phase(before.state));
-	if (verdict == TCP_REOPEN || (verdict == TCP_ODD && strict))
+	check_moves(record, &before, segment);
+	if (verdict != TCP_IN_WINDOW)
 		check(memcmp(record, &before, sizeof(before)) == 0);
-	/* what is odd does not close, and only a SYN opens anew, in a closed state */
-	if (verdict == TCP_ODD && flow_phase(record->state) == FLOW_PHASE_CLOSING)
-		check(record->state == before.state);
 	if (verdict == TCP_REOPEN) {
-		check(closed && (segment->flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN);
+		check(flow_phase(before.state) == FLOW_PHASE_CLOSING);
+		check((segment->flags & (TCP_SYN | TCP_ACK | TCP_RST)) == TCP_SYN);
 		begin(record, from, segment);
+	} else if (verdict == TCP_ANEW) {
+		/* a SYN, and what answers it or follows it */
+		check((first.segment.flags & (TCP_SYN | TCP_RST)) == TCP_SYN);
+		check(segment->flags & TCP_ACK);
+		begin(record, first.from, &first.segment);
+		flow_tcp_track(record, from, segment);
+		count(record, from, segment);
+	} else if (verdict != TCP_ODD || !strict) {
+		count(record, from, segment);
 	}
 }
 
@@ -129,11 +170,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const struct hash_secret secret;
+	static struct tcp_memory memory;
 	struct flow_record record;
 	bool begun = false;
 
 	if (size == 0)
 		return 0;
+	if (memory.sets == NULL)
+		check(tcp_memory_init(&memory, 1, &secret) == 0);
+	tcp_memory_clear(&memory);
 	memset(&record, 0, sizeof(record));
 	for (size_t at = 1; at + 8 <= size; at += 8) {
 		unsigned from = data[at] & 1;
@@ -141,9 +187,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		/* as after a time in hardware, when nobody looked */
 		if ((data[at] & 0xa0) == 0xa0)
-			record.window_known = 0;
+			flow_tcp_forget_window(&record);
 		if (begun)
-			track(&record, from, &segment, data[0] & 1);
+			track(&memory, &record, from, &segment, at, data[0] & 1);
 		else
 			begin(&record, from, &segment);
 		begun = true;

@@ -45,8 +45,45 @@ def generated():
     return packets
 
 
+# By number in files; what stands before an IPv4 packet.
+LINKS = {0: b"\x02\0\0\0", 9: b"\xff\x03\0\x21", 51: b"\x11\0\0\x01\0\x28\0\x21", 101: b"",
+         113: b"\0\0\0\x01\0\x06" + bytes(8) + b"\x08\0", 276: b"\x08\0" + bytes(18)}
+
+
+def block(order, kind, body):
+    """A block of a pcapng file."""
+    body += bytes(-len(body) % 4)
+    length = struct.pack(order + "I", len(body) + 12)
+    return struct.pack(order + "I", kind) + length + body + length
+
+
+def section(order, links, packet):
+    """A section with an interface of each link type, two options on it, and each kind of packet block."""
+    options = (struct.pack(order + "HHBxxxHHB3x", 9, 1, 9, 13, 1, 32) +
+               struct.pack(order + "HHqHH", 14, 8, 5, 0, 0))
+    made = block(order, 0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1))
+    for link in links:
+        made += block(order, 1, struct.pack(order + "HHI", link, 0, 60) + options)
+    for number, link in enumerate(links):
+        data = LINKS[link] + packet
+        padded = data + bytes(-len(data) % 4)
+        lengths = struct.pack(order + "II", len(data), len(data))
+        flags = struct.pack(order + "HHIHH", 2, 4, 4 << 5, 0, 0)
+        made += block(order, 6, struct.pack(order + "III", number, 5, 6) + lengths + padded + flags)
+        made += block(order, 2, struct.pack(order + "HHII", number, 0, 5, 7) + lengths + padded)
+        made += block(order, 3, struct.pack(order + "I", len(data)) + data[:60])
+    return made + block(order, 5, bytes(12)) + block(order, 4, bytes(4))
+
+
 def write_captures(place, packets):
-    """The same packets as pcap and as pcapng."""
+    """The same packets as pcap and as pcapng; other links, byte orders and check sequences."""
+    packet = bytes(packets[0])[14:]
+    for link, head in LINKS.items():
+        data = head + packet
+        (place / f"link-{link}.pcap").write_bytes(
+            struct.pack(">IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 0x24000000 | link) +
+            struct.pack(">IIII", 7, 8, len(data), len(data)) + data)
+    (place / "sections.pcapng").write_bytes(section("<", LINKS, packet) + section(">", [113, 0], packet))
     frames.write(place / "generated.pcap", packets)
     with PcapNgWriter(str(place / "generated.pcapng")) as writer:
         for packet in packets:
@@ -97,6 +134,24 @@ def write_requests(place):
         (place / f"{number:02}").write_bytes(said)
 
 
+# Lists of blocks: what stands in one list, and what is wrong each in its own way.
+BLOCKS = [
+    "# all kinds\n10.0.0.0/8\n192.0.2.1 port 53 proto udp for 60 reason scan\n"
+    "2001:db8::/32 proto icmp6\n::/0 port 80\n0.0.0.0/0 for 5\n\n"
+    "flow 10.0.0.1:1025 10.0.0.2:80 tcp\nflow [2001:db8::1]:443 [::2]:1 17 wire 1 zone 7 for 3\n"
+    "flow 10.0.0.1 10.0.0.2 icmp reason ping # of death\n",
+    "10.0.0.0/8 reason a\n10.0.0.0/8 for 7 reason b\n10.0.0.0/9 reason b\n10.0.0.0/8\r\n",
+    "10.0.0.5/8\n", "1.2.3.4/33\n", "::1 port 0\n", "::1 proto icmp port 5\n", "::1 fr 5\n",
+    "flow 10.0.0.1:1 ::1 tcp\n", "flow 10.0.0.1 10.0.0.2 tcp wire 16", "1.2.3.4 reason \t",
+    "".join(f"10.0.0.{n} reason {n % 9}\n" for n in range(101)),
+]
+
+
+def write_blocks(place):
+    for number, text in enumerate(BLOCKS):
+        (place / f"{number:02}").write_bytes(text.encode())
+
+
 def frames_of(path):
     """The first frames of a capture, as far as it can be read at all."""
     found = []
@@ -115,13 +170,14 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     place = pathlib.Path(sys.argv[1])
-    for kind in ("frames", "captures", "configs", "requests"):
+    for kind in ("frames", "captures", "configs", "requests", "blocks"):
         (place / kind).mkdir(parents=True, exist_ok=True)
     packets = generated()
     seeds = [bytes(packet) for packet in packets]
     write_captures(place / "captures", packets)
     write_configs(place / "configs")
     write_requests(place / "requests")
+    write_blocks(place / "blocks")
 
     others = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None
     if others and others.is_dir():

@@ -77,6 +77,12 @@ static struct port *make_port(struct live *live, unsigned side)
 	port->software = true;
 	port->promiscuous = -1;
 	port->claim = -1;
+	port->tap = -1;
+	port->asks = -1;
+	port->any_length = side == 1 && live->options.longest != 0;
+	port->rx_room = side == 0 ? live->options.rx_room : 0;
+	atomic_store(&port->longest, side == 1 ? live->options.longest : UINT16_MAX);
+	atomic_store(&port->longest_tagged, side == 1 ? live->options.longest_tagged : UINT16_MAX);
 	atomic_store(&port->link_up, true);
 	return port;
 }
@@ -131,13 +137,15 @@ struct live *live_begin(const struct live_options *options)
 		live->port[side] = make_port(live, side);
 
 	const struct plane_config config = {
-		.n_wires = 1,
+		.topology = topology_of_wires(1),
 		.port = {live->port[0], live->port[1]},
 		.n_workers = options->n_workers,
 		.threads = options->threads,
+		.sharding = options->sharding,
 		.flows = options->capacity == 0 ? 1000 : options->capacity,
 		.tie_fragments = true,
 		.zone_vlan = options->zone_vlan,
+		.one_armed = options->one_armed,
 		.timeouts = flow_timeouts_default(),
 		.sink = take_reports,
 		.sink_context = live,
@@ -156,13 +164,29 @@ struct live *live_begin(const struct live_options *options)
 	return live;
 }
 
-void live_send(struct live *live, unsigned side, unsigned queue, const struct frame *frame)
+static void put(struct live *live, unsigned side, unsigned queue, const struct frame *frame,
+	const uint32_t *mark)
 {
 	struct rte_mbuf *packet = rte_pktmbuf_alloc(live->plane->pools[0]);
 
 	assert_non_null(packet);
 	memcpy(rte_pktmbuf_append(packet, (uint16_t)frame->length), frame->bytes, frame->length);
+	if (mark != NULL) {
+		packet->ol_flags |= RTE_MBUF_F_RX_FDIR | RTE_MBUF_F_RX_FDIR_ID;
+		packet->hash.fdir.hi = *mark;
+	}
 	assert_int_equal(rte_ring_enqueue(live->in[side][queue], packet), 0);
+}
+
+void live_send(struct live *live, unsigned side, unsigned queue, const struct frame *frame)
+{
+	put(live, side, queue, frame, NULL);
+}
+
+void live_send_marked(
+	struct live *live, unsigned side, unsigned queue, const struct frame *frame, uint32_t mark)
+{
+	put(live, side, queue, frame, &mark);
 }
 
 bool live_turn(struct live *live, unsigned place)

@@ -28,7 +28,11 @@ struct live_options {
 	uint32_t capacity; /* 0 = 1000 */
 	unsigned (*room)(void *live, unsigned worker);
 	bool zone_vlan;
+	bool one_armed;
+	enum plane_sharding sharding;
 	unsigned out_places; /* packets that a port takes before somebody removes them; 0 = 4095 */
+	unsigned longest, longest_tagged; /* bytes that port 1 carries; 0: nobody looks */
+	unsigned rx_room;		  /* bytes at which port 0 cuts; 0: it cuts none */
 };
 
 struct live {
@@ -52,6 +56,9 @@ struct live *live_begin(const struct live_options *options);
 
 /* A frame arrives at port `side`, in this queue. */
 void live_send(struct live *live, unsigned side, unsigned queue, const struct frame *frame);
+/* The same with a mark, as a rule puts it on. */
+void live_send_marked(
+	struct live *live, unsigned side, unsigned queue, const struct frame *frame, uint32_t mark);
 
 /* One turn of a station, by its place. */
 bool live_turn(struct live *live, unsigned place);

@@ -46,7 +46,6 @@ struct offload_live_options {
 	uint32_t slots; /* 0: more than there are flows */
 	bool zone_vlan;
 	uint32_t threshold; /* and so on: as in struct plane_offload */
-	uint32_t verify_one_in;
 	bool counters, restart;
 	/* flows that can be are forwarded by the NIC: nothing of these arrives, and offload_live_finish() is not for it */
 	bool full;
@@ -92,6 +91,8 @@ struct offload_live {
 	uint32_t *places; /* by hash: number of a flow + 1 */
 	uint32_t n_places;
 	uint64_t now_us, looked_us;
+	bool crosses;	   /* packets of an end come by the other port, too */
+	uint64_t in_bytes; /* of all packets that the engine got */
 	unsigned n_events; /* changes so far, from the last offload_live_forget() on */
 	struct offload_change *events;
 	struct plane_changes where;
@@ -156,7 +157,8 @@ void offload_live_put(struct offload_live *live, const struct live_flow *flow, u
 void offload_live_put_frame(
 	struct offload_live *live, const struct frame *frame, unsigned side, uint32_t mark);
 
-/* Packets of two flows come with a mark that is not in force: strangers, each of whom its headers say. */
+/* So many packets of two flows come with a mark that is not in force: strangers, each of whom its headers say. */
+#define OFFLOAD_LIVE_LATE 8
 void offload_live_put_late(struct offload_live *live, uint32_t one, uint32_t other, uint32_t mark);
 
 /*
@@ -164,8 +166,17 @@ void offload_live_put_late(struct offload_live *live, uint32_t one, uint32_t oth
  * other side's that acknowledges it, and an acknowledgement.
  */
 void offload_live_close(struct offload_live *live, const struct live_flow *flow, uint32_t mark);
+/*
+ * A RST of side 0, whose number is so far ahead of what the other end acknowledges, and a segment of that end after it.
+ * In the streams every segment acknowledges the first number of the other direction's.
+ */
+void offload_live_reset(
+	struct offload_live *live, const struct live_flow *flow, uint32_t mark, uint32_t ahead);
 
 /* Changes that came before are not looked at any more. */
+/* The responder's packet, by the port of the initiator. */
+void offload_live_put_crossed(
+	struct offload_live *live, const struct live_flow *flow, uint32_t mark);
 void offload_live_forget(struct offload_live *live);
 /* Packets of all streams that arrived at that side. */
 uint64_t offload_live_received(const struct offload_live *live, unsigned side);

@@ -129,6 +129,16 @@ void offload_live_put(struct offload_live *live, const struct live_flow *flow, u
 	put_stream(live, flow, side, mark, tcp_flags);
 }
 
+void offload_live_put_crossed(
+	struct offload_live *live, const struct live_flow *flow, uint32_t mark)
+{
+	const struct stream_set *set = live->side[0].sim->source->set;
+	const uint32_t stream = 2 * (uint32_t)(flow - live->flows) + 1;
+
+	live->crosses = true;
+	stream_frame(set, stream, put(live, 0, stream_length(set, stream), mark));
+}
+
 /* The number that acknowledges all that the segment has, and its FIN. */
 static uint32_t behind(const uint8_t *frame)
 {
@@ -162,6 +172,19 @@ void offload_live_close(struct offload_live *live, const struct live_flow *flow,
 	}
 }
 
+void offload_live_reset(
+	struct offload_live *live, const struct live_flow *flow, uint32_t mark, uint32_t ahead)
+{
+	uint8_t *frame = put_stream(live, flow, 0, mark, TCP_RST);
+	rte_be32_t seq;
+
+	memcpy(&seq, &frame[IPV4_TCP_SEQ], sizeof(seq));
+	put_be32(&frame[IPV4_TCP_SEQ], rte_be_to_cpu_32(seq) + ahead);
+	assert_true(offload_live_until(live, is_taken, NULL, 1000));
+	put_stream(live, flow, 1, mark, 0);
+	assert_true(offload_live_until(live, is_taken, NULL, 1000));
+}
+
 void offload_live_put_frame(
 	struct offload_live *live, const struct frame *frame, unsigned side, uint32_t mark)
 {
@@ -173,12 +196,12 @@ void offload_live_put_late(struct offload_live *live, uint32_t one, uint32_t oth
 	struct agent_counters before, after;
 
 	offload_live_counters(live, 0, &before);
-	for (unsigned i = 0; i < 8; i++)
+	for (unsigned i = 0; i < OFFLOAD_LIVE_LATE; i++)
 		offload_live_put(live, &live->flows[i % 2 == 0 ? one : other], 0, mark, 0);
 	offload_live_run(live, 5);
 	offload_live_check(live);
 	offload_live_counters(live, 0, &after);
-	assert_int_equal(after.strangers, before.strangers + 8);
+	assert_int_equal(after.strangers, before.strangers + OFFLOAD_LIVE_LATE);
 }
 
 void offload_live_forget(struct offload_live *live)

@@ -35,7 +35,7 @@ static char *write_capture(const struct offload_live_options *options, unsigned 
 		n += options->frames[i].side == side;
 	if (n == 0)
 		return NULL;
-	put_pcap_header(&head, PCAP_MICROSECONDS, 4, LINK_ETHERNET);
+	put_pcap_header(&head, PCAP_MICROSECONDS, 4, FILE_ETHERNET);
 
 	char *path = save(&head, head.length);
 	FILE *file = fopen(path, "a");

@@ -39,6 +39,7 @@ static void take_packets(struct worker *worker, struct rte_mbuf **packets, unsig
 
 	for (unsigned i = 0; i < taken; i++) {
 		assert_true(scene->n_out < SCENE_MAX_REPORTS);
+		scene->out_us[scene->n_out] = scene->now_us;
 		scene->out_lengths[scene->n_out++] = packets[i]->pkt_len;
 		worker_count_out(worker, 0, packets[i]->pkt_len);
 	}
@@ -100,6 +101,12 @@ struct scene *scene_begin(const struct scene_options *options)
 		.steer = {.n_shards = scene->options.n_shards},
 		.max_datagrams = options->separate ? 0 : scene->options.max_datagrams,
 		.max_held = scene->options.max_held,
+		.max_held_datagram = options->max_held_datagram != 0 ? options->max_held_datagram
+								     : scene->options.max_held,
+		.max_wait_us =
+			options->max_wait_us != 0 ? options->max_wait_us : 60 * CLOCK_US_PER_S,
+		.pace = options->pace,
+		.tcp_strict = options->tcp_strict,
 		.pool = scene->pool,
 		.hand_over = hand_over,
 		.context = scene,
@@ -164,6 +171,12 @@ void scene_wait(struct scene *scene, double seconds)
 	scene->now_us += (uint64_t)(seconds * 1e6);
 }
 
+void scene_turn(struct scene *scene)
+{
+	triage_advance(scene->triage, scene->now_us);
+	triage_flush(scene->triage);
+}
+
 struct path_counters scene_counters(const struct scene *scene)
 {
 	struct path_counters sum = *triage_counters(scene->triage);
@@ -193,7 +206,8 @@ static void check_sums(const struct scene *scene)
 		path.out + path_counters_dropped(&path) + triage_held(scene->triage));
 	assert_int_equal(triage_held(scene->triage), 0);
 	assert_int_equal(flow.packets, path.received - path.non_ip - path.dropped[DROP_MALFORMED] -
-					       path.dropped[DROP_TCP_WINDOW]);
+					       path.dropped[DROP_TCP_WINDOW] -
+					       path.dropped[DROP_TCP_HEADER]);
 	for (unsigned i = 0; i < scene->n_reports; i++) {
 		for (unsigned end = 0; end < 2; end++) {
 			packets += flow_packets(&scene->reports[i].record, end);

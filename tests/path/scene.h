@@ -25,6 +25,9 @@ struct scene_options {
 	bool separate;	   /* fragments are not tied */
 	uint32_t max_datagrams;
 	uint32_t max_held;
+	uint32_t max_held_datagram; /* 0 = as many as are held */
+	uint64_t max_wait_us;	    /* 0 = 60 s */
+	unsigned pace;
 	bool tcp_strict;
 	bool zone_vlan;
 	uint32_t active_s;
@@ -43,6 +46,7 @@ struct scene {
 	struct flow_report reports[SCENE_MAX_REPORTS];
 	unsigned n_out;
 	uint32_t out_lengths[SCENE_MAX_REPORTS]; /* of the packets that went out, in order */
+	uint64_t out_us[SCENE_MAX_REPORTS];	 /* when each did */
 };
 
 struct scene *scene_begin(const struct scene_options *options);
@@ -63,6 +67,9 @@ void scene_handshake(struct scene *scene);
 
 /* Lets time pass; nothing happens until the next frame or the end, as in the program. */
 void scene_wait(struct scene *scene, double seconds);
+
+/* A turn without frames, as live stations have them. */
+void scene_turn(struct scene *scene);
 
 /* Sum of the counters so far. */
 struct path_counters scene_counters(const struct scene *scene);

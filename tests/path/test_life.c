@@ -67,6 +67,54 @@ static void an_active_report_tells_of_its_own_time(void **state)
 	scene_destroy(scene);
 }
 
+/* Packets each way and silence, whatever came before and whoever begins: the record after a report begins with its packet. */
+static void a_record_begins_with_the_first_packet_after_a_report(void **state)
+{
+	(void)state;
+	for (unsigned tcp = 0; tcp < 2; tcp++)
+		for (unsigned back = 0; back < 2; back++) {
+			struct scene *scene = scene_begin(&(struct scene_options){.active_s = 10});
+			struct frame frame;
+
+			if (tcp)
+				scene_handshake(scene);
+			else
+				udp(&frame, "10.0.0.1", "10.0.0.2", 7);
+			if (!tcp)
+				scene_send(scene, &frame);
+			scene_wait(scene, 14.5);
+			if (!tcp)
+				udp(&frame, back ? "10.0.0.2" : "10.0.0.1",
+					back ? "10.0.0.1" : "10.0.0.2", 7);
+			for (unsigned i = 0; i < 3; i++) {
+				if (tcp)
+					scene_tcp(scene, back, TCP_ACK, back ? 500 : 100,
+						back ? 100 : 500, 0);
+				else
+					scene_send(scene, &frame);
+				scene_wait(scene, 0.25);
+			}
+			scene_end(scene);
+			assert_int_equal(scene->n_reports, 2);
+			assert_int_equal(scene->reports[0].reason, FLOW_END_ACTIVE);
+			assert_int_equal(scene->reports[0].record.start_us, 0);
+			const struct flow_report *second = &scene->reports[1];
+
+			assert_int_equal(second->record.start_us, 14500000);
+			assert_int_equal(second->end_us, 15000000);
+			assert_int_equal(
+				flow_packets(&second->record, 0) + flow_packets(&second->record, 1),
+				3);
+			/* bytes of the one who was silent are none, too */
+			const unsigned silent = flow_packets(&second->record, 0) == 0 ? 0 : 1;
+
+			assert_int_equal(flow_packets(&second->record, silent), 0);
+			assert_int_equal(flow_bytes(&second->record, silent), 0);
+			assert_true(flow_bytes(&second->record, !silent) < 1000);
+			scene_destroy(scene);
+		}
+}
+
 static void silence_makes_no_active_reports(void **state)
 {
 	(void)state;
@@ -78,6 +126,11 @@ static void silence_makes_no_active_reports(void **state)
 	scene_wait(scene, 25);
 	scene_end(scene);
 	assert_int_equal(scene->n_reports, 2); /* one with its packet, one for its end */
+	const struct flow_report *end = &scene->reports[1];
+
+	assert_int_equal(flow_packets(&end->record, 0) + flow_packets(&end->record, 1), 0);
+	assert_int_equal(flow_bytes(&end->record, 0) + flow_bytes(&end->record, 1), 0);
+	assert_int_equal(end->end_us, end->record.start_us);
 	scene_destroy(scene);
 }
 
@@ -182,7 +235,7 @@ static void a_datagram_that_cannot_wait_is_not_remembered(void **state)
 	struct frame frame;
 
 	for (unsigned id = 1; id <= 5; id++) {
-		fragment(&frame, id, false); /* the first waits, the others can't */
+		fragment(&frame, id, false); /* each takes the place of the one before */
 		scene_send(scene, &frame);
 	}
 	assert_int_equal(scene_counters(scene).fragments_untied, 4);
@@ -216,6 +269,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_active_report_tells_of_its_own_time),
+		cmocka_unit_test(a_record_begins_with_the_first_packet_after_a_report),
 		cmocka_unit_test(silence_makes_no_active_reports),
 		cmocka_unit_test(a_state_that_ends_earlier_is_not_waited_for),
 		cmocka_unit_test(who_is_held_by_a_nic_goes_last),

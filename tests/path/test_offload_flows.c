@@ -23,7 +23,6 @@ static const struct shape {
 	{"completions", {.words = "proto=mix,ipv6=50,size=64-1500"}},
 	{"blocking calls", {.words = "proto=mix,ipv6=50,async=0"}},
 	{"counters are read", {.words = "proto=mix,ipv6=50", .counters = true}},
-	{"one in four verified", {.words = "proto=mix,ipv6=50", .verify_one_in = 4}},
 	{"two workers, two queues", {.words = "proto=mix,ipv6=50", .n_workers = 2, .n_queues = 2}},
 	{"two workers, one queue", {.words = "proto=mix,ipv6=50", .n_workers = 2}},
 	{"split threads", {.words = "proto=mix,ipv6=50", .n_workers = 2, .threads = PLANE_SPLIT}},
@@ -38,8 +37,11 @@ static const struct shape {
 	{"tiny", {.words = "profile=tiny,proto=mix,ipv6=50"}},
 };
 
-/* What records say of their marked packets is what arrived with a mark, and `more` that the test put in. */
-static void check_told(const struct offload_live *live, uint64_t more)
+/*
+ * What records say of their marked packets is what arrived with a mark, and `more` that the test put in; but for
+ * strangers, whose mark is another flow's or that of one that has ended.
+ */
+static void check_told(const struct offload_live *live, uint64_t more, uint64_t strangers)
 {
 	uint64_t told = 0, marked = 0;
 
@@ -48,7 +50,7 @@ static void check_told(const struct offload_live *live, uint64_t more)
 		told += live->flows[i].told;
 		marked += live->flows[i].marked[0] + live->flows[i].marked[1];
 	}
-	assert_int_equal(told, marked + more);
+	assert_int_equal(told + strangers, marked + more);
 }
 
 static void all_kinds_are_proven(void **state)
@@ -88,7 +90,7 @@ static void all_kinds_are_proven(void **state)
 		assert_int_equal(answer.mark, live->flows[i].mark);
 	}
 	offload_live_finish(live);
-	check_told(live, 0);
+	check_told(live, 0, 0);
 	offload_live_leave(live);
 }
 
@@ -167,7 +169,9 @@ static void a_flow_ends_and_comes_back(void **state)
 	struct offload_live *live = offload_live_begin(&(struct offload_live_options){
 		.n_flows = left + 1, .words = way->words, .rate = 20000, .idle_s = 1});
 	struct live_flow *flow = &live->flows[0];
-	unsigned told = 0;
+	struct agent_counters counters;
+	uint64_t strangers = 0;
+	unsigned put = 0;
 
 	for (unsigned round = 0; round < 2; round++) {
 		uint32_t n = left;
@@ -175,20 +179,32 @@ static void a_flow_ends_and_comes_back(void **state)
 		assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
 		uint32_t old = flow->mark;
 
-		told += end_flow(live, way, round == 0 ? old : 0);
+		put += end_flow(live, way, round == 0 ? old : 0);
 		await(live, has_ended, flow, "it ends");
 		await(live, has_rules, &n, "its rules go");
 		await(live, has_slots, &n, "its slot comes back");
 		offload_live_put_late(live, 0, 1, old);
+		put += OFFLOAD_LIVE_LATE;
 		flow->muted = false;
 		assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
 		offload_live_run(live, 20);
 		assert_int_not_equal(flow->mark, old);
 		offload_live_check(live);
 	}
+	for (unsigned port = 0; port < 2; port++) {
+		offload_live_counters(live, port, &counters);
+		strangers += counters.strangers;
+	}
 	offload_live_finish(live);
-	assert_int_equal(flow->ended[way->reason], 2);
-	check_told(live, told);
+	/*
+	 * On a machine that is late by more than a second every flow falls silent, and ends. What comes next has the marks of
+	 * before, which are strangers then.
+	 */
+	if (way->reason == FLOW_END_IDLE)
+		assert_true(flow->ended[FLOW_END_IDLE] >= 2);
+	else
+		assert_int_equal(flow->ended[way->reason], 2);
+	check_told(live, put, strangers);
 	offload_live_leave(live);
 }
 
@@ -399,30 +415,6 @@ static void a_counter_becomes_narrower(void **state)
 	offload_live_end(live);
 }
 
-static bool finds_strangers(struct offload_live *live, void *port)
-{
-	struct agent_counters counters;
-
-	offload_live_counters(live, *(const unsigned *)port, &counters);
-	return counters.strangers != 0;
-}
-
-/* Of marks that are verified now and then those of each port are, however ports take turns. */
-static void samples_are_taken_at_both_ports(void **state)
-{
-	(void)state;
-	for (unsigned port = 0; port < 2; port++) {
-		struct offload_live *live = offload_live_begin(&(struct offload_live_options){
-			.n_flows = 16, .rate = 10000, .verify_one_in = 4});
-
-		assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
-		offload_live_fault(live, port, "wrong_mark");
-		/* until then packets are credited to strangers: that is what sampling gives up */
-		assert_true(offload_live_until(live, finds_strangers, &port, 1000));
-		offload_live_leave(live);
-	}
-}
-
 static void syn_frame(struct frame *frame, bool back)
 {
 	frame_start(frame);
@@ -478,9 +470,13 @@ static void what_rules_leave_out_asks_for_none(void **state)
 	assert_true(offload_live_proven(live, &live->flows[2]));
 	for (uint32_t i = 0; i < 2; i++)
 		for (unsigned side = 0; side < 2; side++) {
+			/* fragments are all that comes of one flow, by side 0: it says why it is there */
+			const bool unplain = i == 1 && side == 0;
+
 			offload_live_ask(live, &live->flows[i], &answer);
 			assert_int_equal(answer.offload.state[side], OFFLOAD_SOFTWARE);
-			assert_int_equal(answer.offload.reason[side], OFFLOAD_QUIET);
+			assert_int_equal(answer.offload.reason[side],
+				unplain ? OFFLOAD_UNPLAIN : OFFLOAD_QUIET);
 		}
 	for (unsigned port = 0; port < 2; port++) {
 		struct agent_counters counters;
@@ -492,6 +488,70 @@ static void what_rules_leave_out_asks_for_none(void **state)
 	offload_live_end(live);
 }
 
+static void udp_of(struct frame *frame, const char *src, const char *dst, bool back, size_t bytes)
+{
+	frame_start(frame);
+	frame_ipv4(frame, src, dst, IPPROTO_UDP);
+	frame_udp(frame, back ? 2000 : 1000, back ? 1000 : 2000);
+	frame_fill(frame, bytes);
+	frame_finish(frame);
+}
+
+/*
+ * Marked packets, too, are dropped where the port cannot carry them, each counted once in its record and by its name;
+ * those of the same bursts that are short enough go on.
+ */
+static void marked_packets_that_do_not_fit_are_dropped(void **state)
+{
+	struct frame frames[4];
+	const struct live_frame list[] = {
+		{&frames[0], 0, 0},
+		{&frames[1], 0, 1},
+		{&frames[2], 1, 0},
+		{&frames[3], 1, 1},
+	};
+	uint64_t in[2], out[2], marked[2];
+
+	(void)state;
+	udp_of(&frames[0], "10.0.0.3", "10.0.0.4", false, 100);
+	udp_of(&frames[1], "10.0.0.4", "10.0.0.3", true, 100);
+	udp_of(&frames[2], "10.0.0.5", "10.0.0.6", false, 101);
+	udp_of(&frames[3], "10.0.0.6", "10.0.0.5", true, 101);
+	/* `restart`: packets may be lost */
+	struct offload_live *live = offload_live_begin(&(struct offload_live_options){.n_flows = 2,
+		.frames = list,
+		.n_frames = RTE_DIM(list),
+		.rate = 40000,
+		.restart = true,
+		.threshold = 100});
+	struct station *station = &live->plane->stations[0];
+	struct live_flow *flow = &live->flows[1];
+
+	assert_true(offload_live_until(live, offload_live_all_proven, NULL, 20000));
+	offload_live_check(live);
+	for (unsigned side = 0; side < 2; side++) {
+		struct port *port = live->side[side].port;
+
+		assert_int_equal(flow->in[side], flow->out[side]);
+		in[side] = flow->in[side];
+		out[side] = flow->out[side];
+		marked[side] = flow->marked[side];
+		atomic_store(&port->longest, (unsigned)frames[0].length);
+		atomic_store(&port->longest_tagged, (unsigned)frames[0].length);
+	}
+	station->any_length = station->careful = 3;
+	offload_live_run(live, 100);
+	offload_live_check(live);
+	for (unsigned side = 0; side < 2; side++) {
+		assert_true(flow->marked[side] > marked[side] + 100);
+		assert_int_equal(flow->out[side], out[side]);
+		assert_int_equal(live->flows[0].in[side], live->flows[0].out[side]);
+	}
+	assert_int_equal(station->worker.counters[0].dropped[DROP_TOO_LONG],
+		flow->in[0] - in[0] + flow->in[1] - in[1]);
+	offload_live_end(live);
+}
+
 static struct CMUnitTest test_of(const char *name, CMUnitTestFunction function, const void *state)
 {
 	return (struct CMUnitTest){.name = name,
@@ -500,9 +560,36 @@ static struct CMUnitTest test_of(const char *name, CMUnitTestFunction function, 
 		.initial_state = (void *)(uintptr_t)state};
 }
 
+/* An answer by the port of who asked, with the mark of the flow, without one, and with a wrong one: it is none. */
+static void a_marked_answer_by_the_same_side_is_none(void **state)
+{
+	(void)state;
+	for (unsigned large = 0; large < 2; large++) {
+		struct offload_live *live = offload_live_begin(&(struct offload_live_options){
+			.n_flows = 1, .one_way = true, .rate = 20000, .large = large != 0});
+		struct live_flow *flow = &live->flows[0];
+		const struct path_counters *counters = live->plane->stations[0].worker.counters;
+
+		assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
+		const uint32_t marks[] = {flow->mark, 0, flow->mark ^ 1u << 20};
+
+		for (unsigned i = 0; i < RTE_DIM(marks); i++) {
+			offload_live_put_crossed(live, flow, marks[i]);
+			offload_live_run(live, 5);
+			assert_int_equal(offload_live_record(live, flow)->state, FLOW_REQUEST);
+			assert_int_equal(counters->one_sided, i + 1);
+		}
+		offload_live_put(live, flow, 1, flow->mark, 0);
+		offload_live_run(live, 5);
+		assert_int_equal(offload_live_record(live, flow)->state, FLOW_REPLIED);
+		assert_int_equal(counters->one_sided, RTE_DIM(marks));
+		offload_live_end(live);
+	}
+}
+
 int main(int argc, char **argv)
 {
-	struct CMUnitTest tests[RTE_DIM(shapes) + RTE_DIM(ways) + 8];
+	struct CMUnitTest tests[RTE_DIM(shapes) + RTE_DIM(ways) + 9];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < RTE_DIM(shapes); i++)
@@ -519,10 +606,12 @@ int main(int argc, char **argv)
 		one_way_traffic_falls_out_and_returns, NULL);
 	tests[n++] = test_of("a_counter_goes_with_its_rule", a_counter_goes_with_its_rule, NULL);
 	tests[n++] = test_of("a_counter_becomes_narrower", a_counter_becomes_narrower, NULL);
-	tests[n++] =
-		test_of("samples_are_taken_at_both_ports", samples_are_taken_at_both_ports, NULL);
 	tests[n++] = test_of(
 		"what_rules_leave_out_asks_for_none", what_rules_leave_out_asks_for_none, NULL);
+	tests[n++] = test_of("a_marked_answer_by_the_same_side_is_none",
+		a_marked_answer_by_the_same_side_is_none, NULL);
+	tests[n++] = test_of("marked_packets_that_do_not_fit_are_dropped",
+		marked_packets_that_do_not_fit_are_dropped, NULL);
 	/* one of them alone, for whoever looks for something */
 	cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
 	return _cmocka_run_group_tests("offload_flows", tests, n, offload_live_environment, NULL);

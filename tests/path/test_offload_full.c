@@ -127,7 +127,8 @@ static void counters_of_24_bits(void **state)
 static void counters_of_32_bits(void **state)
 {
 	(void)state;
-	counters_wrap((struct wrapping){.words = "profile=cx5,counter_bits=32,rate=1000000000",
+	counters_wrap((struct wrapping){
+		.words = "profile=cx5,counter_bits=32,rate=1000000000,link_mbps=1000000",
 		.passes = UINT64_C(5300000000),
 		.bits = 32,
 		.late_us = 130000});

@@ -17,7 +17,6 @@ enum {
 	MOST_EXCHANGES = 4,
 	/* a worker that was away for so long measures nothing right */
 	LATE_US = 20000,
-	TRIES = 5,
 };
 
 static uint64_t rules_made(const struct offload_live *live)
@@ -36,15 +35,19 @@ static uint64_t received(const struct offload_live *live)
 	return full_xstat(live, 0, "rx_good_packets") + full_xstat(live, 1, "rx_good_packets");
 }
 
-/* Turns for that time; returns the longest that no turn was begun for. */
-static uint64_t turn_for(struct offload_live *live, unsigned ms)
+/* Turns for that time; says how often none was begun for LATE_US. */
+static unsigned turn_for(struct offload_live *live, unsigned ms)
 {
 	const uint64_t end_us = live->now_us + UINT64_C(1000) * ms;
-	uint64_t longest_us = 0;
+	unsigned n_late = 0;
 
-	while (live->now_us < end_us)
-		full_turn(live, &longest_us);
-	return longest_us;
+	while (live->now_us < end_us) {
+		const uint64_t before_us = live->now_us;
+
+		offload_live_turn(live);
+		n_late += live->now_us - before_us >= LATE_US;
+	}
+	return n_late;
 }
 
 /* A flow gives way a moment before the other that takes its place is there. */
@@ -53,8 +56,11 @@ static bool is_full(struct offload_live *live)
 	return offload_live_rules(live, 0) == RULES && offload_live_rules(live, 1) == RULES;
 }
 
-/* False: the machine had no time for it. */
-static bool the_busiest_kept_their_rules(void)
+/*
+ * What a late turn measured wrong costs each rule its place once, at worst: so many exchanges are forgiven, and no more,
+ * however slow the machine is.
+ */
+static void the_busiest_keep_their_rules(void **state)
 {
 	struct offload_live *live = offload_live_begin(&(struct offload_live_options){
 		.n_flows = FLOWS,
@@ -64,37 +70,25 @@ static bool the_busiest_kept_their_rules(void)
 		.threshold = 10,
 		.full = true,
 	});
-	uint64_t longest_us = turn_for(live, SETTLE_MS);
 
+	(void)state;
+	turn_for(live, SETTLE_MS);
 	for (const uint64_t end_us = live->now_us + 20000000; !is_full(live);) {
 		assert_true(live->now_us < end_us);
-		full_turn(live, &longest_us);
+		offload_live_turn(live);
 	}
 	const uint64_t made = rules_made(live), forwarded = full_forwarded(live),
-		       came = received(live), settled_us = turn_for(live, SECONDS * 1000);
+		       came = received(live);
+	const unsigned n_late = turn_for(live, SECONDS * 1000);
 	const uint64_t exchanges = rules_made(live) - made,
 		       alone = full_forwarded(live) - forwarded,
 		       all = received(live) - came + alone;
 
-	longest_us = RTE_MAX(longest_us, settled_us);
-	print_message("%" PRIu64 " rules made in %d s, %.1f percent forwarded; no turn for %" PRIu64
-		      " us\n",
-		exchanges, SECONDS, 100 * (double)alone / (double)all, longest_us);
+	print_message("%" PRIu64
+		      " rules made in %d s, %.1f percent forwarded; %u turns were late\n",
+		exchanges, SECONDS, 100 * (double)alone / (double)all, n_late);
+	assert_in_range(exchanges, 0, MOST_EXCHANGES * SECONDS + 2 * RULES * n_late);
 	offload_live_leave(live);
-	if (exchanges > MOST_EXCHANGES * SECONDS && longest_us >= LATE_US)
-		return false;
-	assert_in_range(exchanges, 0, MOST_EXCHANGES * SECONDS);
-	return true;
-}
-
-static void the_busiest_keep_their_rules(void **state)
-{
-	(void)state;
-	for (unsigned i = 0; i < TRIES; i++)
-		if (the_busiest_kept_their_rules())
-			return;
-	print_message("turns are late again and again: this machine cannot tell\n");
-	skip();
 }
 
 int main(void)

@@ -201,10 +201,10 @@ static void a_fragment_waits_sixty_seconds(void **state)
 	udp(&other, "10.9.9.9", "10.9.9.8", 7, 7, 0);
 	scene_wait(scene, 0.5);
 	scene_send(scene, &later);
-	scene_wait(scene, 60.0);
+	scene_wait(scene, 59.9);
 	scene_send(scene, &other);
-	assert_int_equal(triage_held(scene->triage), 1); /* 60.5 s: less than its whole second */
-	scene_wait(scene, 0.5);
+	assert_int_equal(triage_held(scene->triage), 1);
+	scene_wait(scene, 0.1);
 	scene_send(scene, &other);
 	assert_int_equal(triage_held(scene->triage), 0);
 	assert_int_equal(scene_counters(scene).fragments_untied, 1);
@@ -215,7 +215,7 @@ static void a_fragment_waits_sixty_seconds(void **state)
 	scene_destroy(scene);
 }
 
-static void who_cannot_wait_goes_on_untied(void **state)
+static void who_has_waited_longest_makes_room(void **state)
 {
 	(void)state;
 	struct scene *scene =
@@ -233,11 +233,14 @@ static void who_cannot_wait_goes_on_untied(void **state)
 	}
 	assert_int_equal(triage_held(scene->triage), 4);
 	assert_int_equal(scene_counters(scene).fragments_untied, 17);
-	first_fragment(&frame, 1);
+	first_fragment(&frame, 1); /* too late */
 	scene_send(scene, &frame);
-	assert_int_equal(triage_held(scene->triage), 1);
+	assert_int_equal(triage_held(scene->triage), 4);
+	first_fragment(&frame, 16); /* in time */
+	scene_send(scene, &frame);
+	assert_int_equal(triage_held(scene->triage), 3);
 	scene_end(scene);
-	assert_int_equal(scene_counters(scene).fragments_untied, 18);
+	assert_int_equal(scene_counters(scene).fragments_untied, 20);
 	scene_destroy(scene);
 }
 
@@ -339,6 +342,148 @@ static void an_error_may_come_in_fragments(void **state)
 	assert_int_equal(scene_report(scene, IPPROTO_UDP, 1000, 53)->record.icmp_errors, 1);
 	assert_int_equal(scene_counters(scene).icmp_untied, 0);
 	scene_destroy(scene);
+}
+
+/* An error about a packet of 10.0.0.1:1025 to 10.0.0.2:80, or back; to its sender, or to a stranger. */
+static void about(struct frame *frame, bool v6, uint8_t proto, bool back, bool stranger,
+	uint32_t seq, size_t quoted)
+{
+	const char *ends[2][2] = {{"10.0.0.1", "10.0.0.2"}, {"2001:db8::1", "2001:db8::2"}};
+	const char *src = ends[v6][back], *dst = ends[v6][!back];
+	const char *to = stranger ? v6 ? "2001:db8::77" : "198.51.100.77" : src;
+	const struct frame_tcp header = {
+		.src_port = back ? 80 : 1025, .dst_port = back ? 1025 : 80, .seq = seq};
+	size_t begin;
+
+	frame_start(frame);
+	if (v6)
+		frame_ipv6(frame, "2001:db8::66", to, IPPROTO_ICMPV6);
+	else
+		frame_ipv4(frame, "203.0.113.66", to, IPPROTO_ICMP);
+	frame_icmp(frame, v6 ? 1 : 3, 3);
+	if (v6)
+		frame_ipv6(frame, src, dst, proto);
+	else
+		frame_ipv4(frame, src, dst, proto);
+	begin = frame->length;
+	if (proto == IPPROTO_TCP)
+		frame_tcp(frame, &header);
+	else
+		frame_udp(frame, header.src_port, header.dst_port);
+	frame->length = begin + quoted;
+	frame_finish(frame);
+}
+
+/* A stranger's error is nobody's: not about UDP, and not about TCP whatever number it quotes. */
+static void an_error_goes_to_who_sent_what_it_quotes(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 16; i++) {
+		bool v6 = i & 1, back = i & 2, stranger = i & 4, tcp = i & 8;
+		struct scene *scene = scene_begin(&(struct scene_options){0});
+		struct frame frame;
+
+		if (tcp && !v6) {
+			scene_handshake(scene);
+		} else {
+			frame_start(&frame);
+			if (v6)
+				frame_ipv6(&frame, "2001:db8::1", "2001:db8::2", IPPROTO_UDP);
+			else
+				frame_ipv4(&frame, "10.0.0.1", "10.0.0.2", IPPROTO_UDP);
+			frame_udp(&frame, 1025, 80);
+			frame_finish(&frame);
+			scene_send(scene, &frame);
+			tcp = false;
+		}
+		about(&frame, v6, tcp ? IPPROTO_TCP : IPPROTO_UDP, back, stranger, back ? 499 : 99,
+			8);
+		scene_send(scene, &frame);
+		scene_end(scene);
+		assert_int_equal(scene_report(scene, tcp ? IPPROTO_TCP : IPPROTO_UDP, 1025, 80)
+					 ->record.icmp_errors,
+			!stranger);
+		assert_int_equal(scene_counters(scene).icmp_untied, stranger);
+		scene_destroy(scene);
+	}
+}
+
+/* Of TCP the quoted number was sent, and not long ago: who cannot see it has to guess it. */
+static void an_error_quotes_a_number_that_was_sent(void **state)
+{
+	static const struct {
+		unsigned segments; /* of the conversation below that came before */
+		bool back;
+		uint32_t seq;
+		size_t quoted;
+		bool counts;
+	} rows[] = {
+		{1, false, 99, 8, true}, /* the SYN */
+		{1, false, 99, 20, true},
+		{1, false, 99, 7, false}, /* RFC 792: 8 bytes */
+		{1, false, 99, 4, false},
+		{1, false, 101, 8, false},
+		{1, false, 99 + 0x80000000, 8, false},
+		{1, false, 99 - 70000, 8, false},
+		{1, true, 0, 8, false}, /* that end has sent nothing */
+		{1, true, 499, 8, false},
+		{2, true, 499, 8, true},
+		{2, true, 501, 8, false},
+		{2, true, 499 - 70000, 8, false},
+		{3, false, 100, 8, true},
+		{3, false, 101, 8, false},
+		{4, false, 100, 8, true}, /* in flight */
+		{4, false, 1099, 8, true},
+		{4, false, 1100, 8, true},
+		{4, false, 1101, 8, false},
+		{4, false, 100 - 70000, 8, false},
+		{4, false, 100 + 500000000, 8, false},
+		{4, true, 500, 8, true},
+		{4, true, 501, 8, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < RTE_DIM(rows); i++) {
+		struct scene *scene = scene_begin(&(struct scene_options){0});
+		struct frame frame;
+
+		print_message("row %zu\n", i);
+		scene_tcp(scene, false, TCP_SYN, 99, 0, 0);
+		if (rows[i].segments > 1)
+			scene_tcp(scene, true, TCP_SYN | TCP_ACK, 499, 100, 0);
+		if (rows[i].segments > 2)
+			scene_tcp(scene, false, TCP_ACK, 100, 500, 0);
+		if (rows[i].segments > 3)
+			scene_tcp(scene, false, TCP_ACK, 100, 500, 1000);
+		about(&frame, false, IPPROTO_TCP, rows[i].back, false, rows[i].seq, rows[i].quoted);
+		scene_send(scene, &frame);
+		scene_end(scene);
+		assert_int_equal(scene_report(scene, IPPROTO_TCP, 1025, 80)->record.icmp_errors,
+			rows[i].counts);
+		assert_int_equal(scene_counters(scene).icmp_untied, !rows[i].counts);
+		scene_destroy(scene);
+	}
+}
+
+/* Who has cut, or lost, the beginning of a conversation believes what fits what was seen. */
+static void an_error_of_a_flow_met_in_the_middle(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		bool old = i & 1, both = i & 2;
+		struct scene *scene = scene_begin(&(struct scene_options){0});
+		struct frame frame;
+
+		scene_tcp(scene, false, TCP_ACK, 1000000, 5000000, 100);
+		if (both)
+			scene_tcp(scene, true, TCP_ACK, 5000000, 1000100, 0);
+		about(&frame, false, IPPROTO_TCP, false, false, old ? 900000 : 1000000, 8);
+		scene_send(scene, &frame);
+		scene_end(scene);
+		assert_int_equal(
+			scene_report(scene, IPPROTO_TCP, 1025, 80)->record.icmp_errors, !old);
+		scene_destroy(scene);
+	}
 }
 
 static void the_window_counts_and_drops_only_when_strict(void **state)
@@ -469,11 +614,14 @@ int main(void)
 		cmocka_unit_test(what_the_port_does_not_take_is_dropped),
 		cmocka_unit_test(fragments_follow_in_any_order),
 		cmocka_unit_test(a_fragment_waits_sixty_seconds),
-		cmocka_unit_test(who_cannot_wait_goes_on_untied),
+		cmocka_unit_test(who_has_waited_longest_makes_room),
 		cmocka_unit_test(what_waits_is_bounded_in_buffers),
 		cmocka_unit_test(separate_fragments_are_flows_of_their_own),
 		cmocka_unit_test(icmp_errors_reach_the_flow_they_quote),
 		cmocka_unit_test(an_error_may_come_in_fragments),
+		cmocka_unit_test(an_error_goes_to_who_sent_what_it_quotes),
+		cmocka_unit_test(an_error_quotes_a_number_that_was_sent),
+		cmocka_unit_test(an_error_of_a_flow_met_in_the_middle),
 		cmocka_unit_test(the_window_counts_and_drops_only_when_strict),
 		cmocka_unit_test(a_closed_connection_ends_and_its_ports_serve_again),
 		cmocka_unit_test(long_flows_are_reported_now_and_then),

@@ -11,6 +11,8 @@
 #include <cmocka.h>
 #include <netinet/in.h>
 
+#include "base/monotonic.h"
+
 #define N_FLOWS 1000
 #define ROUNDS 300
 
@@ -121,12 +123,12 @@ static void questions_are_answered_while_packets_flow(void **state)
 
 		const struct flow_key key = udp_key(7), nobody = udp_key(N_FLOWS);
 
-		assert_int_equal(plane_find(live->plane, &nobody, &worker, &record), -ENOENT);
+		assert_int_equal(plane_kill(live->plane, &nobody, &worker, &record), -ENOENT);
 		assert_int_equal(plane_kill(live->plane, &key, &worker, &record), 0);
 		assert_true(flow_key_equal(&record.key, &key));
 		assert_int_equal(
 			flow_packets(&record, 0) + flow_packets(&record, 1), sent / N_FLOWS);
-		assert_int_equal(plane_find(live->plane, &key, &worker, &record), -ENOENT);
+		assert_int_equal(plane_kill(live->plane, &key, &worker, &record), -ENOENT);
 		assert_int_equal(live->reports[0].reason, FLOW_END_KILLED);
 
 		plane_stop(live->plane);
@@ -238,6 +240,55 @@ static void a_stop_lets_fragments_go(void **state)
 	}
 }
 
+/* Two workers of which one hangs: who asks is told soon, again and again, and what it did late is not lost. */
+static void a_worker_that_hangs_holds_up_nobody(void **state)
+{
+	(void)state;
+	for (unsigned deaf = 0; deaf < 2; deaf++) {
+		struct live *live = live_begin(&(struct live_options){.n_workers = 2});
+		struct station *station = &live->plane->stations[deaf];
+		static struct plane_snapshot snapshot;
+		static struct plane_page page;
+		struct flow_record record;
+		struct flow_key key;
+		struct frame frame;
+		unsigned worker = 2;
+
+		for (unsigned flow = 0; flow < 64; flow++) {
+			udp(&frame, flow, false);
+			live_send(live, 0, 0, &frame);
+		}
+		live_settle(live);
+		for (unsigned flow = 0; worker != deaf; flow++) {
+			key = udp_key(flow);
+			worker = steer_shard(&live->plane->steer,
+				&(struct packet_info){.key = key,
+					.hash = flow_key_hash(&live->plane->secret, &key)});
+		}
+		/* it has a thread, as far as anybody knows, and that does nothing */
+		station->started = true;
+		plane_be_quick(live->plane);
+		const uint64_t begin_us = monotonic_us();
+
+		assert_int_equal(plane_kill(live->plane, &key, &worker, &record), -ETIMEDOUT);
+		for (unsigned i = 0; i < 1000; i++) {
+			assert_int_equal(plane_snapshot(live->plane, &snapshot), -ETIMEDOUT);
+			assert_int_equal(plane_page(live->plane, deaf, 0, &page), -ETIMEDOUT);
+			assert_int_equal(
+				plane_kill(live->plane, &key, &worker, &record), -ETIMEDOUT);
+		}
+		assert_true(monotonic_us() - begin_us < CLOCK_US_PER_S);
+		/* it wakes, and has done what it was asked: once */
+		live_turn(live, deaf);
+		assert_int_equal(plane_kill(live->plane, &key, &worker, &record), 0);
+		assert_true(flow_key_equal(&record.key, &key));
+		assert_int_equal(live->n_reports, 1);
+		station->started = false;
+		assert_int_equal(plane_snapshot(live->plane, &snapshot), 0);
+		live_end(live);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -245,6 +296,7 @@ int main(void)
 		cmocka_unit_test(events_come_while_somebody_follows),
 		cmocka_unit_test(a_stop_loses_nothing),
 		cmocka_unit_test(a_stop_lets_fragments_go),
+		cmocka_unit_test(a_worker_that_hangs_holds_up_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, live_environment, NULL);

@@ -10,12 +10,16 @@ a capture shows.
 """
 import contextlib
 import ctypes
+import errno
+import fcntl
 import json
 import os
 import resource
 import socket
+import struct
 import subprocess
 
+SET_INTERFACE_NAME = 0x8923
 NEW_NETWORK = 0x40000000
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -95,6 +99,18 @@ class Namespace:
             done = subprocess.run(["ip", "-batch", "-"], input="\n".join(lines) + "\n", text=True,
                                   capture_output=True, timeout=60, check=False)
         assert done.returncode == 0, f"{self.name}: {done.stderr.strip()} in: {lines}"
+
+    def rename(self, old, new):
+        """Without setting it down first, where the kernel lets us (6.2)."""
+        request = struct.pack("16s16s", old.encode(), new.encode())
+        with self.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+            try:
+                fcntl.ioctl(asking, SET_INTERFACE_NAME, request)
+                return
+            except OSError as error:
+                if error.errno != errno.EBUSY:
+                    raise
+        self.ip(f"link set {old} down", f"link set {old} name {new}", f"link set {new} up")
 
     def links(self):
         """{name: what `ip` says of it}, lo left out."""

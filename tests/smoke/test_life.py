@@ -100,6 +100,58 @@ def test_gone(network, millrace, driver, gone):
     assert (record["packets"], record["reverse_packets"]) == (5, 5)
 
 
+@pytest.mark.parametrize("driver", [AF_PACKET, AF_XDP])
+def test_renamed(network, millrace, driver):
+    """The name of now is told, also when another port had it before; it stays the port it was."""
+    net = network(driver)
+    engine = millrace(network=net)
+    with Connection(engine.socket) as follower, engine.watched():
+        follower.send("event follow", flows=False)
+        engine.wire()
+        for old, new, port in (("va", "vc", "a"), ("vb", "va", "b"), ("vc", "vb", "a")):
+            net.middle.rename(old, new)
+            event = events_until(follower, event="renamed")
+            assert (event["port"], event["interface"], event["before"]) == (port, new, old)
+            assert engine.ports()[port]["interface"] == new
+            assert f"millrace: {port}: interface {old} is called {new} now" in engine.stderr
+        engine.until(lambda: (link_of(engine, "a"), link_of(engine, "b")) == ("up", "up"),
+                     "both links are up")
+        traffic.ping(net.left, net.right.address)
+    assert engine.wire()["received"] == engine.wire()["out"] == 10
+    # what is gone is gone, though another interface takes the name
+    net.middle.ip("link del dev vb", "link add vb type veth peer name vz", "link set vb up",
+                  "link set vz up")
+    engine.until(lambda: link_of(engine, "a") == "removed", "the interface is gone")
+    net.middle.ip("link del dev vz")
+    assert link_of(engine, "a") == "removed" and link_of(engine, "b") == "up"
+    engine.stop()
+
+
+def test_renamed_again_and_again(network, millrace):
+    """Two hundred times while packets pass: never taken for gone, whenever the engine looks."""
+    net = network(AF_PACKET)
+    engine = millrace(network=net)
+    names, count, told = ("va", "vnew"), 0, 0
+    with Connection(engine.socket) as follower, engine.watched():
+        follower.send("event follow", flows=False)
+        engine.wire()
+        while count < 200 or told < 3:
+            net.middle.rename(names[0], names[1])
+            names = names[::-1]
+            send_some(net, 1)
+            count += 1
+            told = engine.stderr.count("is called")
+            assert "link removed" not in engine.stderr
+    engine.until(lambda: engine.ports()["a"]["interface"] == names[0], "the last name is told")
+    engine.until(lambda: link_of(engine, "a") == "up", "the link is up")
+    sent = sum(end.space.sent() for end in net.ends)
+    engine.until(lambda: engine.wire()["out"] == sent, f"{sent} of {2 * count} packets left")
+    assert engine.idle()["received"] == sent
+    if names[0] != "va":
+        net.middle.rename("vnew", "va")
+    engine.stop()
+
+
 # -------------------------------------------------------------------------------- its own end
 
 

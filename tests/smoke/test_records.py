@@ -26,6 +26,22 @@ def end_flow(engine, net, port):
     assert killed["packets"] == 1
 
 
+def number(text):
+    return int(text.replace(",", ""))
+
+
+def told_at_the_end(engine):
+    """Of the last line: records made, written, and lost by cause. They add up, whatever became of them."""
+    line = engine.stderr.splitlines()[-1]
+    told = re.search(r"  ([\d,]+) records: ([\d,]+) written, ([\d,]+) lost(?: \((.*)\))?$", line)
+    assert told, line
+    made, written, lost = map(number, told.groups()[:3])
+    causes = {why: number(n) for n, why in re.findall(r"([\d,]*\d) (no room to wait|writing failed|no reader, or a slow one)",
+                                                       told[4] or "")}
+    assert made == written + lost and lost == sum(causes.values()), line
+    return made, written, causes
+
+
 def ports_of(path):
     return [record["dport"] for record in read_records(path)]
 
@@ -83,6 +99,8 @@ def test_fifo_that_nobody_reads(network, millrace):
     assert wire["received"] == wire["out"] == 60
     engine.stop(code=1, leaves=["fifo"])  # records were lost, and it says so
     assert "nobody reads the records" in engine.stderr
+    made, written, causes = told_at_the_end(engine)
+    assert (written, causes) == (0, {"no reader, or a slow one": made})
 
 
 def test_fifo_with_a_reader_that_stops_reading(network, millrace):
@@ -107,10 +125,16 @@ def test_fifo_with_a_reader_that_stops_reading(network, millrace):
     lines = got.decode().split("\n")[:-1]
     assert len(lines) > 10 and {json.loads(line)["version"] for line in lines} == {4}
     assert "reader of the records takes none" in engine.stderr
+    made, written, causes = told_at_the_end(engine)
+    assert causes["no reader, or a slow one"] > 0 and len(lines) <= written < made
 
 
-def test_slow_reader_of_the_last_records(tmp_path, millrace):
-    """It needs longer than a thread is given to answer; the end waits for it, and loses nothing."""
+@pytest.mark.parametrize("table", [(), ("--flows", "1024")], ids=["at the end", "evicted"])
+def test_slow_reader_of_the_last_records(tmp_path, millrace, table):
+    """
+    It needs longer than a thread is given to answer; the end waits for it, and loses nothing. Nor is anything lost where
+    all but the last flows have gone by then to make room, at full rate, while nobody was reading.
+    """
     flows, pause = 40_000, 30
     capture = write_capture(tmp_path / "flows.pcap", flows)
     fifo = tmp_path / "fifo"
@@ -118,7 +142,7 @@ def test_slow_reader_of_the_last_records(tmp_path, millrace):
     fd = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     engine = millrace("--port", f"a=net_pcap0,rx_pcap={capture},tx_pcap=/dev/null", "--port",
                       "b=net_null0,no-rx=1", "--wire", "a,b", "--output", fifo, "--timeout",
-                      "udp=3600")
+                      "udp=3600", *table)
     got = bytearray()
 
     def read():
@@ -129,19 +153,20 @@ def test_slow_reader_of_the_last_records(tmp_path, millrace):
         os.close(fd)
 
     reader = threading.Thread(target=read)
-    reader.start()
     try:
         engine.until(lambda: engine.wire()["received"] == flows, "every flow is there")
-        assert not got
+        reader.start()
         engine.stop()
     finally:
         engine.process.kill()
-        reader.join()
+        if reader.ident:
+            reader.join()
     # as many pauses as the pipe was full
     assert len(got) / 65536 * pause > 5000
     sources = {json.loads(line)["src"] for line in got.decode().splitlines()}
     assert len(sources) == got.count(b"\n") == flows and got.endswith(b"\n")
-    assert engine.stderr.splitlines()[-1].endswith("  40,000 records, 0 lost"), engine.stderr
+    assert engine.stderr.splitlines()[-1].endswith(
+        "  40,000 records: 40,000 written, 0 lost"), engine.stderr
     assert "millrace:" not in engine.stderr
 
 
@@ -175,6 +200,8 @@ def test_disk_full_under_the_record_file(network, millrace):
     assert written[0] == 7001 and written[-1] == 7099 and len(set(written)) == len(written)
     assert len(written) + lost == 52
     engine.stop(leaves=["disk"])
+    made, told, causes = told_at_the_end(engine)
+    assert made - told == lost and set(causes) <= {"writing failed"}
 
 
 def test_output_that_cannot_be_written(network, tmp_path):

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/monotonic.h"
+#include "installer_wait.h"
 #include "offload/agent.h"
 #include "offload/provider_ops.h"
 #include "path/judge.h"
@@ -62,6 +63,7 @@ struct agent_scene {
 	uint64_t to_records, to_reports, to_nobody;
 	unsigned n_last;   /* credits to records that were the last ones of their rules */
 	unsigned n_silent; /* times that nothing had come of a record since it was read */
+	bool no_room;	   /* for reports that were held back */
 	unsigned n_released;
 	struct flow_report released;
 };
@@ -249,6 +251,13 @@ static void agent_take_report(void *context, const struct flow_report *report)
 	scene->n_released++;
 }
 
+static unsigned agent_report_room(void *context)
+{
+	const struct agent_scene *scene = context;
+
+	return scene->no_room ? 0 : 1;
+}
+
 /* The ports' NICs and their installers, for so many workers. */
 static inline void agent_scene_open(
 	struct agent_scene *scene, uint32_t slots, const struct agent_scene *as)
@@ -291,8 +300,9 @@ static inline void agent_scene_begin_as(
 		.credit = agent_take_credit,
 		.silent = agent_take_silence,
 		.release = agent_take_report,
+		.room = agent_report_room,
 		.context = scene,
-		.n_ports = 2,
+		.topology = topology_of_wires(1),
 		.table = &scene->table,
 		.clock = &scene->clock,
 		.slots = slots,
@@ -391,20 +401,59 @@ static inline uint32_t agent_mark(struct agent_scene *scene, uint32_t position)
 	return slots_mark(&scene->agent->wire[0].slots, agent_record(scene, position)->slot);
 }
 
-/* A packet from that end arrives at that side, with that mark or with none (0); counted, then judged. */
-static inline void agent_packet_with(
-	struct agent_scene *scene, uint32_t position, unsigned side, unsigned from, uint32_t mark)
+/* Makes a packet of the flow's headers, plain ones; `bytes` is where they lie. */
+static inline void agent_headers(
+	struct rte_mbuf *packet, struct packet_info *info, uint8_t bytes[64])
+{
+	enum { IPV4 = 14, UPPER = 34, LENGTH = 64 - IPV4 };
+	uint8_t *ip = &bytes[IPV4];
+	uint32_t sum = 0;
+
+	memset(bytes, 0, 64);
+	ip[0] = 0x45;
+	ip[3] = LENGTH;
+	ip[9] = info->key.proto;
+	memcpy(ip + 12, info->key.addr[info->from], 4);
+	memcpy(ip + 16, info->key.addr[!info->from], 4);
+	for (unsigned at = 0; at < 20; at += 2)
+		sum += (unsigned)ip[at] << 8 | ip[at + 1];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = ~(sum + (sum >> 16));
+	ip[10] = (uint8_t)(sum >> 8);
+	ip[11] = (uint8_t)sum;
+	if (info->key.proto == IPPROTO_TCP)
+		bytes[UPPER + 12] = 0x50;
+	else
+		bytes[UPPER + 5] = 8;
+	info->l4_offset = UPPER;
+	packet->buf_addr = bytes;
+	packet->data_len = 64;
+	packet->pkt_len = 64;
+}
+
+/* A packet from that end arrives at that side, with that mark or with none (0), and with these flags; counted, then judged. */
+static inline void agent_packet_of(struct agent_scene *scene, uint32_t position, unsigned side,
+	unsigned from, uint32_t mark, uint8_t flags)
 {
 	struct flow_record *record = agent_record(scene, position);
 	struct packet_info info = {.key = record->key, .from = (uint8_t)from};
 	struct rte_mbuf packet = {.nb_segs = 1};
+	uint8_t bytes[64];
 
+	agent_headers(&packet, &info, bytes);
+	info.flags |= flags;
 	record->count[from].packets_low++;
 	if (mark != 0) {
 		packet.ol_flags = RTE_MBUF_F_RX_FDIR_ID;
 		packet.hash.fdir.hi = mark;
 	}
 	judge_packet(scene->agent, side, &packet, position, &info);
+}
+
+static inline void agent_packet_with(
+	struct agent_scene *scene, uint32_t position, unsigned side, unsigned from, uint32_t mark)
+{
+	agent_packet_of(scene, position, side, from, mark, 0);
 }
 
 /* The same with the flow's mark or without. */

@@ -13,9 +13,11 @@
 
 #define PCAP_MICROSECONDS 0xa1b2c3d4
 #define PCAP_NANOSECONDS 0xa1b23c4d
-#define LINK_ETHERNET 1
-#define LINK_RAW 101
-#define LINK_COOKED 113
+/* Link types by the numbers that files have. */
+#define FILE_ETHERNET 1
+#define FILE_RAW 101
+#define FILE_COOKED 113
+#define FILE_802_11 105
 
 /* A file in the making. */
 struct file {
@@ -73,16 +75,56 @@ static inline void put_pcap_packet(struct file *file, uint32_t seconds, uint32_t
 	put_packet_bytes(file, number, length, 1);
 }
 
-static inline void put_section(struct file *file)
+static inline void put_section_version(struct file *file, uint16_t major, uint16_t minor)
 {
 	put32(file, 0x0a0d0d0a);
 	put32(file, 28);
 	put32(file, 0x1a2b3c4d);
-	put16(file, 1);
-	put16(file, 0);
+	put16(file, major);
+	put16(file, minor);
 	put32(file, UINT32_MAX);
 	put32(file, UINT32_MAX);
 	put32(file, 28);
+}
+
+static inline void put_section(struct file *file)
+{
+	put_section_version(file, 1, 0);
+}
+
+/* Any other block, with `n` bytes in it (a multiple of 4). */
+static inline void put_block(struct file *file, uint32_t type, uint32_t n)
+{
+	put32(file, type);
+	put32(file, n + 12);
+	for (uint32_t i = 0; i < n; i++)
+		put_bytes(file, "o", 1);
+	put32(file, n + 12);
+}
+
+/* An option, for one of the two functions below; they add the end of options. */
+static inline void put_option(struct file *options, uint16_t code, const void *value, uint16_t n)
+{
+	put16(options, code);
+	put16(options, n);
+	put_bytes(options, value, n);
+	while (n++ % 4 != 0)
+		put_bytes(options, "", 1);
+}
+
+static inline void put_interface_options(
+	struct file *file, uint16_t link, uint32_t snaplen, const struct file *options)
+{
+	uint32_t total = 24 + (uint32_t)options->length;
+
+	put32(file, 1);
+	put32(file, total);
+	put16(file, link);
+	put16(file, 0);
+	put32(file, snaplen);
+	put_bytes(file, options->bytes, options->length);
+	put32(file, 0);
+	put32(file, total);
 }
 
 /* `resolution` is if_tsresol, 0 = leave it out (microseconds). */
@@ -105,10 +147,10 @@ static inline void put_interface(
 	put32(file, total);
 }
 
-static inline void put_enhanced(struct file *file, uint32_t interface, uint64_t time,
-	unsigned number, uint32_t length, uint32_t wire_length)
+static inline void put_enhanced_options(struct file *file, uint32_t interface, uint64_t time,
+	unsigned number, uint32_t length, uint32_t wire_length, const struct file *options)
 {
-	uint32_t total = 32 + (length + 3) / 4 * 4;
+	uint32_t total = 32 + (length + 3) / 4 * 4 + (uint32_t)options->length;
 
 	put32(file, 6);
 	put32(file, total);
@@ -118,7 +160,16 @@ static inline void put_enhanced(struct file *file, uint32_t interface, uint64_t 
 	put32(file, length);
 	put32(file, wire_length);
 	put_packet_bytes(file, number, length, 4);
+	put_bytes(file, options->bytes, options->length);
 	put32(file, total);
+}
+
+static inline void put_enhanced(struct file *file, uint32_t interface, uint64_t time,
+	unsigned number, uint32_t length, uint32_t wire_length)
+{
+	static const struct file none;
+
+	put_enhanced_options(file, interface, time, number, length, wire_length, &none);
 }
 
 static inline void put_simple(

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "fake_provider.h"
+#include "installer_wait.h"
 #include "offload/installer.h"
 
 #define WORLD_WAIT_US 20000000

@@ -45,6 +45,10 @@ static inline void assert_same_info(const struct packet_info *a, const struct pa
 	assert_int_equal(a->l4_offset, b->l4_offset);
 	assert_int_equal(a->flags, b->flags);
 	assert_int_equal(a->from, b->from);
+	if (a->flags & PACKET_FRAGMENT) {
+		assert_int_equal(a->fragment_offset, b->fragment_offset);
+		assert_int_equal(a->fragment_length, b->fragment_length);
+	}
 }
 
 /* Whatever was read: its key is sorted, its hash is the key's, and its end is the right one. */

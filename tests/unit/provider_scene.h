@@ -19,7 +19,6 @@
 #include "packet/extract.h"
 
 #define SCENE_PLACES 1024
-#define SCENE_ANSWERS 64
 #define SCENE_DEVICE "net_flowsim_provider"
 
 struct provider_scene {

@@ -21,19 +21,21 @@
 
 #include <cmocka.h>
 
-#include "flow/tcp.h"
+#include "flow/tcp_memory.h"
 
 /* A row says what matters; the rest is 0. */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 enum { A, B };
 
-/* What is expected of a row. After REOPEN the state is that of the fresh record. */
+/* What is expected of a row. After REOPEN and ANEW the state is that of the fresh record. */
 enum expected {
 	FIRST,
 	IN,
 	ODD,
+	PASSED,
 	REOPEN,
+	ANEW,
 };
 
 struct row {
@@ -49,6 +51,9 @@ struct row {
 };
 
 #define SCALE(n) ((n) + 1)
+
+/* No segment: the window is forgotten, as for a flow that a network card has whole. */
+#define FORGET {.flags = 0xff}
 
 #define SYN TCP_SYN
 #define ACK TCP_ACK
@@ -84,6 +89,12 @@ struct row {
 	{FIN | ACK, 0, 1, 1, 8000, A, IN, FIN_A}, \
 	{FIN | ACK, 0, 1, 2, 8000, B, IN, FIN_ACK_A}, \
 	{ACK, 0, 2, 2, 8000, A, IN, TIME_WAIT}
+
+/* A has sent up to `a`, B nothing. */
+#define CLOSE_AT(a) \
+	{FIN | ACK, 0, a, 1, 8000, A, IN, FIN_A}, \
+	{FIN | ACK, 0, 1, (a) + 1, 8000, B, IN, FIN_ACK_A}, \
+	{ACK, 0, (a) + 1, 2, 8000, A, IN, TIME_WAIT}
 /* clang-format on */
 
 #define SCENE(name) {#name, name, sizeof(name) / sizeof((name)[0])}
@@ -94,7 +105,12 @@ struct scene {
 	size_t n_rows;
 };
 
-static const char *const verdicts[] = {"first", "in", "odd", "reopen"};
+static const char *const verdicts[] = {"first", "in", "odd", "passed", "reopen", "anew"};
+
+/* What the shard of the scene remembers; each begins with none. */
+static struct tcp_memory memory;
+static struct hash_secret scene_secret;
+static uint64_t scene_us;
 
 static struct tcp_segment segment_of(const struct row *row, const uint32_t initial[2])
 {
@@ -120,33 +136,63 @@ static enum flow_state mirrored(enum flow_state state, bool mirror)
 	return mirror && other[state] ? (enum flow_state)other[state] : state;
 }
 
+static void count(struct flow_record *record, unsigned from, const struct tcp_segment *segment)
+{
+	flow_count_packet(record, from, 54 + segment->payload);
+	record->end[from].tcp_flags |= segment->flags;
+	record->last_seen_us = scene_us & ((UINT64_C(1) << 48) - 1);
+}
+
 static void begin(struct flow_record *record, unsigned from, const struct tcp_segment *segment)
 {
 	memset(record, 0, sizeof(*record));
 	record->initiator = from & 1;
 	flow_tcp_first(record, from, segment);
+	count(record, from, segment);
 }
 
 static enum expected step(
 	struct flow_record *record, unsigned from, const struct tcp_segment *segment, bool strict)
 {
 	struct flow_record before = *record;
+	struct tcp_remembered first;
+	const struct tcp_sight sight = {
+		.now_us = ++scene_us,
+		.bytes = 54 + segment->payload,
+		.from = from,
+		.segment = segment,
+	};
 
 	if (record->state == FLOW_FREE) {
 		begin(record, from, segment);
 		return FIRST;
 	}
-	switch (flow_tcp_track(record, from, segment, strict)) {
-	case TCP_IN_WINDOW:
+	enum tcp_verdict verdict = tcp_memory_track(&memory, record, &sight, strict, &first);
+
+	if (verdict == TCP_IN_WINDOW) {
+		count(record, from, segment);
 		return IN;
+	}
+	/* what is outside the window, or of another conversation, moves nothing */
+	assert_memory_equal(record, &before, sizeof(before));
+	switch (verdict) {
 	case TCP_ODD:
-		if (strict)
-			assert_memory_equal(record, &before, sizeof(before));
+		if (!strict)
+			count(record, from, segment);
 		return ODD;
+	case TCP_PASSED:
+		count(record, from, segment);
+		return PASSED;
 	case TCP_REOPEN:
-		assert_memory_equal(record, &before, sizeof(before));
 		begin(record, from, segment);
 		return REOPEN;
+	case TCP_ANEW:
+		begin(record, first.from, &first.segment);
+		assert_int_equal(flow_tcp_track(record, from, segment), TCP_IN_WINDOW);
+		count(record, from, segment);
+		return ANEW;
+	case TCP_IN_WINDOW:
+		break;
 	}
 	return FIRST;
 }
@@ -157,8 +203,15 @@ static unsigned play(const struct scene *scene, const uint32_t initial[2], bool 
 	struct flow_record record = {0};
 	unsigned wrong = 0;
 
+	if (memory.sets == NULL)
+		assert_int_equal(tcp_memory_init(&memory, 1, &scene_secret), 0);
+	tcp_memory_clear(&memory);
 	for (size_t i = 0; i < scene->n_rows && wrong == 0; i++) {
 		const struct row *row = &scene->rows[i];
+		if (row->flags == 0xff) {
+			flow_tcp_forget_window(&record);
+			continue;
+		}
 		struct tcp_segment segment = segment_of(row, initial);
 		enum expected outcome =
 			step(&record, row->from ^ (unsigned)mirror, &segment, strict);

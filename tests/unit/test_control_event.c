@@ -178,6 +178,85 @@ static void test_ports(void **state)
 	talker_destroy(ports);
 }
 
+/* Frames that do not fit: by the names of the interfaces on either side of the wire. */
+static void test_frames(void **state)
+{
+	struct scene *scene = *state;
+
+	snprintf(scene->plane.ports[0].device.interface,
+		sizeof(scene->plane.ports[0].device.interface), "eth8");
+	snprintf(scene->plane.ports[1].device.interface,
+		sizeof(scene->plane.ports[1].device.interface), "eth9");
+	raise_port(scene, PATH_EVENT_FRAMES_CUT, 0);
+	pass(scene);
+	assert_non_null(strstr(scene->note, "(cut); if they were joined: ethtool -K eth8 gro off"));
+	raise_port(scene, PATH_EVENT_FRAMES_TOO_LONG, 1);
+	pass(scene);
+	assert_non_null(
+		strstr(scene->note, "(too_long); if they were joined: ethtool -K eth8 gro"));
+	assert_non_null(strstr(scene->note, "ip link set eth9 mtu N"));
+	raise_port(scene, PATH_EVENT_FRAMES_REFUSED, 1);
+	raise_port(scene, PATH_EVENT_FRAMES_REFUSED, 1);
+	pass(scene);
+	assert_non_null(strstr(scene->note, "(output)"));
+	assert_int_equal(scene->n_notes, 3);
+}
+
+static void test_mtu(void **state)
+{
+	struct scene *scene = *state;
+	struct talker *talker = follow(scene, FOLLOW_PORTS);
+	struct port *port = &scene->plane.ports[2];
+
+	port->mtu = 9000;
+	control_event_mtu(scene->control, port);
+	port->far_mtu = 1400;
+	control_event_mtu(scene->control, port);
+	json_t *line = expect_event(scene, talker, "mtu");
+
+	assert_int_equal(number_of(line, "mtu"), 9000);
+	assert_null(json_object_get(line, "far_mtu"));
+	json_decref(line);
+	line = expect_event(scene, talker, "mtu");
+	assert_int_equal(number_of(line, "far_mtu"), 1400);
+	json_decref(line);
+	talker_destroy(talker);
+}
+
+/* A worker with far more than its share: whoever runs the engine hears of new flows, and once. */
+static void test_crowded(void **state)
+{
+	struct scene *scene = *state;
+	struct path_event event = {
+		.kind = PATH_EVENT_CROWDED, .worker = 1, .reason = BALANCE_PACKETS};
+	struct talker *talker = follow(scene, FOLLOW_PORTS);
+
+	fake_event(&scene->plane, &event);
+	pass(scene);
+	assert_int_equal(scene->n_notes, 0);
+	event.reason = BALANCE_FLOWS;
+	for (unsigned i = 0; i < 2; i++) {
+		fake_event(&scene->plane, &event);
+		pass(scene);
+		assert_int_equal(scene->n_notes, 1);
+	}
+	assert_non_null(strstr(scene->note, "worker 1: it has far more than its share of the new"));
+	for (unsigned i = 0; i < 3; i++) {
+		json_t *line = expect_event(scene, talker, "worker_crowded");
+
+		assert_int_equal(number_of(line, "worker"), 1);
+		assert_int_equal(strstr(text_of(line, "what"), "new flows") != NULL, i > 0);
+		json_decref(line);
+	}
+	raise_port(scene, PATH_EVENT_SHARDING_RETRY, 1);
+	pass(scene);
+	json_t *line = expect_event(scene, talker, "sharding_retry");
+
+	assert_string_equal(text_of(line, "port"), "right");
+	json_decref(line);
+	talker_destroy(talker);
+}
+
 /* What main raises; and numbers that cannot be do no harm. */
 static void test_main(void **state)
 {
@@ -198,6 +277,14 @@ static void test_main(void **state)
 	json_decref(line);
 	line = expect_event(scene, talker, "records_lost");
 	assert_int_equal(number_of(line, "records"), 17);
+	json_decref(line);
+	strcpy(scene->plane.ports[2].interface, "new\"\\");
+	strcpy(scene->plane.ports[2].interface_before, "old");
+	control_event_renamed(scene->control, &scene->plane.ports[2]);
+	line = expect_event(scene, talker, "renamed");
+	assert_string_equal(text_of(line, "port"), "up");
+	assert_string_equal(text_of(line, "interface"), "new\"\\");
+	assert_string_equal(text_of(line, "before"), "old");
 	json_decref(line);
 
 	struct path_event event = {.kind = 255};
@@ -446,6 +533,9 @@ int main(void)
 		SCENE_TEST(test_flows),
 		SCENE_TEST(test_longest_addresses),
 		SCENE_TEST(test_ports),
+		SCENE_TEST(test_frames),
+		SCENE_TEST(test_mtu),
+		SCENE_TEST(test_crowded),
 		SCENE_TEST(test_main),
 		SCENE_TEST(test_slow_reader),
 		SCENE_TEST(test_lost_in_station),

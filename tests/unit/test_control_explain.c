@@ -104,7 +104,7 @@ static void test_because(void **state)
 			"was "
 			"1.2 s ago"},
 		{1, FLOW_REPLIED, 999, "icmp",
-			"no packet for 30 s ends it (icmp); the last was 999 us ago"},
+			"no packet for 60 s ends it (icmp); the last was 999 us ago"},
 		{132, FLOW_REPLIED, 65000000, "sctp-open",
 			"no packet for 900 s ends it (sctp-open); the last was 65 s ago"},
 		{47, FLOW_REPLIED, 1000, "other-open",

@@ -208,6 +208,11 @@ static void test_waits(void **state)
 	expect_wait(scene, OFFLOAD_QUARANTINE,
 		"it fell out of the NIC, and waits before the next try; next try in 1.5 s",
 		1500000);
+	expect_wait(scene, OFFLOAD_UNPLAIN,
+		"most of its packets are none that a rule can be expected to match: fragments, or "
+		"with IPv4 options, IPv6 extension headers, more than two VLAN tags, or cut; next "
+		"try in 1.5 s",
+		1500000);
 	expect_wait(scene, OFFLOAD_DISPLACED,
 		"busier flows took its place in the queue; next try in 1.5 s", 1500000);
 	scene->plane.slots[0].n = 512;

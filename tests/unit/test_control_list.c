@@ -378,9 +378,14 @@ static void test_rate_limit(void **state)
 			scene_settle(scene);
 			scene_settle(scene);
 			scene_settle(scene);
-			scene_now_us += 1000000;
-			for (unsigned i = 0; i < 4; i++)
+			/* one after the other */
+			for (unsigned i = 0; i < 4; i++) {
+				scene_now_us += 1000000;
 				json_decref(talker_answer(scene, talkers[i]));
+				scene_now_us += 1000000;
+				for (unsigned j = 0; j < 3; j++)
+					scene_settle(scene);
+			}
 		}
 		for (unsigned i = 0; i < 4; i++)
 			talker_destroy(talkers[i]);

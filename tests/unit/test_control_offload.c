@@ -34,6 +34,7 @@ static struct installer *add_installer(struct scene *scene, unsigned port)
 		installer->counters.by_answer[i] = 10 + i;
 	installer->counters.rules = 3000;
 	installer->counters.under_way = 2;
+	installer->counters.changes_lost = 7;
 	installer->counters.oldest_us = scene->plane.now_us - 11000;
 	refusal_note(&installer->refusals, ENOSPC, "table full");
 	refusal_note(&installer->refusals, ENOSPC, "table full");
@@ -68,6 +69,7 @@ static void check_port(const json_t *line)
 	assert_true(json_is_true(json_object_get(line, "counts")));
 	assert_int_equal(number_of(line, "rules"), 3000);
 	assert_int_equal(number_of(line, "under_way"), 2);
+	assert_int_equal(number_of(line, "changes_lost"), 7);
 	assert_int_equal(number_of(line, "oldest_us"), 11000);
 	assert_int_equal(number_of(line, "inserts"), 4000);
 	assert_int_equal(number_of(line, "removes"), 1000);
@@ -462,6 +464,47 @@ static void test_told_once(void **state)
 	json_decref(expect_lines(scene, EVENTS, 256));
 }
 
+/* All changes of all clients are in memory that was taken at the start: who does not read gives way. */
+static void test_room(void **state)
+{
+	struct scene *scene = *state;
+	struct talker *talkers[5];
+
+	for (unsigned i = 0; i < 4000; i++)
+		for (unsigned worker = 0; worker < 2; worker++)
+			add_change(&scene->plane.changes[worker], i, CHANGE_FLOW, 1000);
+	for (unsigned i = 0; i < 5; i++)
+		talkers[i] = talker_create(scene);
+	for (unsigned i = 0; i < 4; i++) {
+		talker_ask(talkers[i], EVENTS);
+		scene_settle(scene);
+		scene_now_us += 1000;
+	}
+	/* there are four: it waits while these are young */
+	talker_ask(talkers[4], EVENTS);
+	scene_settle(scene);
+	talker_read(talkers[4]);
+	assert_int_equal(talkers[4]->n, 0);
+	scene_now_us += 1000000;
+	json_t *lines = talker_answer(scene, talkers[4]);
+
+	assert_int_equal(json_array_size(lines), 2 * 4000 + 1);
+	json_decref(lines);
+	/* the first one has what it was told so far, and hears why that is all */
+	lines = talker_answer(scene, talkers[0]);
+	assert_true(json_array_size(lines) < 2 * 4000);
+	assert_string_equal(text_of(json_array_get(lines, json_array_size(lines) - 1), "error"),
+		"offload events: others wait, and this client reads too slowly");
+	json_decref(lines);
+	for (unsigned i = 1; i < 4; i++) {
+		lines = talker_answer(scene, talkers[i]);
+		assert_int_equal(json_array_size(lines), 2 * 4000 + 1);
+		json_decref(lines);
+	}
+	for (unsigned i = 0; i < 5; i++)
+		talker_destroy(talkers[i]);
+}
+
 /* More than the output holds at a time. */
 static void test_many(void **state)
 {
@@ -577,6 +620,7 @@ int main(void)
 		SCENE_TEST(test_kind_events),
 		SCENE_TEST(test_event_line),
 		SCENE_TEST(test_told_once),
+		SCENE_TEST(test_room),
 		SCENE_TEST(test_many),
 		SCENE_TEST(test_flood),
 		SCENE_TEST(test_follow),

@@ -123,7 +123,7 @@ static void test_one_wire(void **state)
 {
 	struct scene *scene = *state;
 
-	scene->plane.config.n_wires = 1;
+	scene->plane.config.topology = topology_of_wires(1);
 	scene->plane.config.n_workers = 1;
 	expect_error(scene, "{\"ask\":\"flow list\",\"with\":{\"wire\":1}}",
 		"flow list: wire 1: this engine has wire 0 only", 2);

@@ -75,6 +75,7 @@ static void test_wires(void **state)
 		.held = 20,
 		.fragments_untied = 4,
 		.icmp_untied = 5,
+		.one_sided = 6,
 		.nic_forwarded = 6,
 		.nic_forwarded_bytes = 7,
 		.nic_unaccounted = 1,
@@ -87,9 +88,9 @@ static void test_wires(void **state)
 	EXPECT_NUMBERS(line, {"wire", 1}, {"received", 1000}, {"received_bytes", INT64_C(1) << 40},
 		{"non_ip", 3}, {"out", 900}, {"out_bytes", 90000}, {"delivered", 10},
 		{"dropped", 70}, {"held", 20}, {"fragments_untied", 4}, {"icmp_untied", 5},
-		{"flows", 77}, {"nic_forwarded", 6}, {"nic_forwarded_bytes", 7},
+		{"one_sided", 6}, {"flows", 77}, {"nic_forwarded", 6}, {"nic_forwarded_bytes", 7},
 		{"nic_unaccounted", 1});
-	assert_int_equal(json_object_size(line), 16);
+	assert_int_equal(json_object_size(line), 17);
 	assert_string_equal(json_string_value(json_array_get(ports, 0)), "up");
 	assert_string_equal(json_string_value(json_array_get(ports, 1)), "down");
 	EXPECT_NUMBERS(json_array_get(lines, 0), {"wire", 0}, {"received", 0}, {"flows", 0});
@@ -123,7 +124,9 @@ static void fill_ports(struct plane *plane)
 	struct port *port = &plane->ports[0];
 
 	snprintf(port->device.text, sizeof(port->device.text), "eth1");
-	snprintf(port->device.interface, sizeof(port->device.interface), "eth1");
+	/* what it was opened by is no longer its name */
+	snprintf(port->device.interface, sizeof(port->device.interface), "old1");
+	snprintf(port->interface, sizeof(port->interface), "eth1");
 	snprintf(port->driver, sizeof(port->driver), "net_af_xdp");
 	port->mac = (struct rte_ether_addr){{0x02, 0, 0, 0xab, 0xcd, 0xef}};
 	port->speed_mbps = 10000;
@@ -152,6 +155,7 @@ static void test_ports(void **state)
 	struct scene *scene = *state;
 
 	fill_ports(&scene->plane);
+	scene->plane.snapshot.rss_fallbacks[1] = 7;
 	json_t *lines = expect_lines(scene, "{\"ask\":\"port show\"}", 4);
 	const json_t *line = json_array_get(lines, 0);
 
@@ -186,6 +190,13 @@ static void test_ports(void **state)
 	lines = expect_lines(scene, "{\"ask\":\"port show\"}", 4);
 	assert_string_equal(text_of(json_array_get(lines, 1), "sharding"), "one worker");
 	json_decref(lines);
+
+	scene->plane.config.n_workers = 2;
+	scene->plane.config.sharding = PLANE_SHARDING_SOFTWARE;
+	lines = expect_lines(scene, "{\"ask\":\"port show\"}", 4);
+	assert_string_equal(text_of(json_array_get(lines, 0), "sharding"), "software");
+	EXPECT_NUMBERS(json_array_get(lines, 1), {"sharding_fallbacks", 7});
+	json_decref(lines);
 }
 
 static void fill_stations(struct plane_snapshot *snapshot)
@@ -211,6 +222,8 @@ static void fill_stations(struct plane_snapshot *snapshot)
 		.busy_cycles = 33000,
 		.idle_cycles = 33000,
 		.sleep_cycles = 66000,
+		.flow = {.learned = 70},
+		.crowded_s = {[BALANCE_FLOWS] = 8, [BALANCE_PACKETS] = 9},
 	};
 	snapshot->stations[1].stages.cycles[STAGE_LOOK_UP] = 555;
 	snapshot->stations[1].stages.packets[STAGE_LOOK_UP] = 10;
@@ -231,6 +244,7 @@ static void test_workers(void **state)
 	assert_string_equal(text_of(line, "thread"), "worker 1");
 	assert_string_equal(text_of(line, "kind"), "worker");
 	EXPECT_NUMBERS(line, {"worker", 1}, {"cpu", 3}, {"flows", 12}, {"capacity", 1000},
+		{"new_flows", 70}, {"crowded_flows_s", 8}, {"crowded_packets_s", 9},
 		{"received", 300}, {"out", 280}, {"dropped", 3}, {"handed_out", 20},
 		{"handed_in", 30}, {"held", 27}, {"bursts", 100}, {"idle_polls", 5000});
 	assert_true(json_real_value(json_object_get(line, "packets_per_burst")) == 3.3);
@@ -288,7 +302,7 @@ static void test_largest(void **state)
 	struct scene *scene = *state;
 	struct plane *plane = &scene->plane;
 
-	plane->config.n_wires = FLOW_MAX_WIRES;
+	plane->config.topology = topology_of_wires(FLOW_MAX_WIRES);
 	for (unsigned i = 0; i < PLANE_MAX_PORTS; i++)
 		plane->config.port[i] = &plane->ports[i % FAKE_PORTS];
 	plane->snapshot.n_stations = PLANE_MAX_WORKERS + 2;

@@ -58,7 +58,7 @@ static char *line_of(const struct flow_report *report, const char *file)
 	size_t room = EXPORT_JSON_MAX + (file ? strlen(file) : 0);
 	/* what goes beyond the room is a sanitizer's to see */
 	char *line = malloc(room);
-	size_t length = export_json_line(line, report, file);
+	size_t length = export_json_line(line, report, file, false);
 
 	assert_true(length < room);
 	assert_int_equal(line[length - 1], '\n');

@@ -250,6 +250,12 @@ static void test_stuck(void **state)
 	assert_int_equal(totals.records, pushers[0].taken + pushers[1].taken);
 	assert_int_equal(totals.records + totals.overflowed, (uint64_t)pushers[0].n + pushers[1].n);
 	assert_int_equal(totals.written + totals.lost, totals.records);
+	/* whatever became of them: they add up, by cause */
+	assert_int_equal(exporter_made(&totals), (uint64_t)pushers[0].n + pushers[1].n);
+	assert_int_equal(totals.written + exporter_lost(&totals), exporter_made(&totals));
+	assert_true(totals.lost_by[EXPORT_LOSS_READER] > 0);
+	assert_int_equal(totals.lost_by[EXPORT_LOSS_READER], totals.lost);
+	assert_int_equal(totals.lost_by[EXPORT_LOSS_WRITE], 0);
 	exporter_destroy(exporter);
 	close(reader);
 }

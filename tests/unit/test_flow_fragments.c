@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The fragment table: its promises one by one, then against a plain model for a million operations. */
+/* The fragment table: its promises one by one. tests/fuzz/fuzz_fragments.c holds it against a model. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,40 +11,33 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
 #include "flow/fragments.h"
 
-#define S(seconds) ((seconds) * CLOCK_US_PER_S)
+#define S(seconds) ((uint64_t)(seconds) * CLOCK_US_PER_S)
+#define MS(ms) ((uint64_t)(ms) * 1000)
 
-#define SAME_LINE(n) ((uint64_t)(n)) /* the upper half chooses the line */
+/* Times are kept in units of 1,024 us, and none is cut short: this much may come on top. */
+#define UNIT_US 2048
 
-/* Who says that a list has ended. */
-#define BY_TABLE 1
-#define BY_MODEL 2
-
-struct expired {
+struct evicted {
 	unsigned n;
 	uint64_t sum;
-	uint8_t *seen; /* by list number, where the test wants it */
 };
 
-static void on_expired(void *context, uint32_t waiting)
+static void on_evicted(void *context, uint32_t waiting)
 {
-	struct expired *expired = context;
+	struct evicted *evicted = context;
 
-	expired->n++;
-	expired->sum += waiting;
-	if (expired->seen != NULL) {
-		assert_int_equal(expired->seen[waiting] & BY_TABLE, 0);
-		expired->seen[waiting] |= BY_TABLE;
-	}
+	evicted->n++;
+	evicted->sum += waiting;
 }
 
-static struct fragments *make(uint32_t max_datagrams, struct expired *expired)
+static struct fragments *make(uint32_t max_datagrams, struct evicted *evicted)
 {
 	struct fragments *fragments = NULL;
 
-	assert_int_equal(fragments_create(&fragments, max_datagrams, on_expired, expired), 0);
+	*evicted = (struct evicted){0};
+	assert_int_equal(fragments_create(&fragments, max_datagrams, on_evicted, evicted), 0);
 	return fragments;
 }
 
@@ -57,479 +50,417 @@ static uint64_t spread(uint64_t n)
 	return n ^ n >> 31;
 }
 
-static bool first(struct fragments *fragments, uint64_t fingerprint, uint16_t port, uint64_t tick)
+/* The first piece of a datagram, the one after it, and the last of three; each has 64 bytes. */
+static const struct fragment_piece pieces[3] = {{0, 8, true}, {8, 8, true}, {16, 8, false}};
+
+static uint32_t first(
+	struct fragments *fragments, uint64_t fingerprint, uint16_t port, uint64_t now_us)
 {
 	struct fragment_ports ports = {.proto = 17, .src = port, .dst = (uint16_t)~port};
-	bool tied;
 
-	assert_int_equal(
-		fragments_first(fragments, fingerprint, ports, S(tick), &tied), FRAGMENTS_NONE);
-	return tied;
+	return fragments_first(fragments, fingerprint, ports, pieces[0], now_us);
 }
 
-static bool knows(struct fragments *fragments, uint64_t fingerprint, uint16_t port, uint64_t tick)
+static bool knows(struct fragments *fragments, uint64_t fingerprint, uint16_t port, uint64_t now_us)
 {
 	struct fragment_ports ports;
 
-	if (!fragments_find(fragments, fingerprint, S(tick), &ports))
+	if (!fragments_find(fragments, fingerprint, now_us, &ports))
 		return false;
 	assert_int_equal(ports.src, port);
 	assert_int_equal(ports.dst, (uint16_t)~port);
+	assert_int_equal(ports.proto, 17);
 	return true;
 }
 
-static enum fragments_answer later(
-	struct fragments *fragments, uint64_t fingerprint, uint64_t tick, uint32_t *waiting)
+static enum fragments_answer later(struct fragments *fragments, uint64_t fingerprint,
+	unsigned piece, uint64_t now_us, uint32_t *waiting)
 {
 	struct fragment_ports ports;
 
-	return fragments_later(fragments, fingerprint, S(tick), &ports, waiting);
+	return fragments_later(fragments, fingerprint, pieces[piece], now_us, &ports, waiting);
+}
+
+/* A later fragment that waits in a list of that number. */
+static void wait_as(
+	struct fragments *fragments, uint64_t fingerprint, uint32_t list, uint64_t now_us)
+{
+	uint32_t waiting;
+
+	assert_int_equal(later(fragments, fingerprint, 1, now_us, &waiting), FRAGMENTS_WAITING);
+	assert_int_equal(waiting, FRAGMENTS_NONE);
+	fragments_set_waiting(fragments, fingerprint, list);
 }
 
 static void test_known(void **state)
 {
-	struct expired expired = {0};
-	struct fragments *fragments = make(10, &expired);
+	struct evicted evicted;
+	struct fragments *fragments = make(10, &evicted);
 	struct fragment_ports ports;
 	uint32_t waiting;
 
 	(void)state;
 	assert_false(knows(fragments, 5, 80, 0));
-	assert_true(first(fragments, 5, 80, 0));
+	assert_int_equal(first(fragments, 5, 80, 0), FRAGMENTS_NONE);
 	assert_true(knows(fragments, 5, 80, 0));
-	assert_int_equal(fragments_later(fragments, 5, S(1), &ports, &waiting), FRAGMENTS_KNOWN);
+	assert_int_equal(
+		fragments_later(fragments, 5, pieces[1], S(1), &ports, &waiting), FRAGMENTS_KNOWN);
 	assert_int_equal(ports.src, 80);
-	assert_int_equal(fragments_count(fragments), 1);
 	fragments_forget(fragments, 5);
 	fragments_forget(fragments, 5);
-	assert_false(knows(fragments, 5, 80, 1));
-	assert_int_equal(fragments_count(fragments), 0);
+	assert_false(knows(fragments, 5, 80, S(1)));
 	fragments_destroy(fragments);
 	fragments_destroy(NULL);
-	assert_int_equal(expired.n, 0);
+	assert_int_equal(evicted.n, 0);
+}
+
+/* Every protocol's ports come back, and of those without their number. */
+static void test_protocols(void **state)
+{
+	struct evicted evicted;
+	struct fragments *fragments = make(1000, &evicted);
+
+	(void)state;
+	for (unsigned proto = 0; proto < 256; proto++) {
+		bool has = proto == 6 || proto == 17 || proto == 33 || proto == 132 || proto == 136;
+		struct fragment_ports ports = {
+			.src = has ? 0xfedc : 0, .dst = has ? 0x1234 : 0, .proto = (uint8_t)proto};
+		struct fragment_ports found;
+
+		fragments_first(fragments, spread(proto), ports, pieces[0], 0);
+		assert_true(fragments_find(fragments, spread(proto), 0, &found));
+		assert_int_equal(found.src, ports.src);
+		assert_int_equal(found.dst, ports.dst);
+		assert_int_equal(found.proto, proto);
+	}
+	fragments_destroy(fragments);
 }
 
 static void test_waiting(void **state)
 {
-	struct expired expired = {0};
-	struct fragments *fragments = make(10, &expired);
-	struct fragment_ports ports = {.proto = 17, .src = 1, .dst = 2};
+	struct evicted evicted;
+	struct fragments *fragments = make(10, &evicted);
+	struct fragment_ports ports;
 	uint32_t waiting = 0;
-	bool tied;
 
 	(void)state;
-	assert_int_equal(later(fragments, 7, 3, &waiting), FRAGMENTS_WAITING);
-	assert_int_equal(waiting, FRAGMENTS_NONE);
-	fragments_set_waiting(fragments, 7, 123456789);
-	assert_int_equal(later(fragments, 7, 4, &waiting), FRAGMENTS_WAITING);
+	wait_as(fragments, 7, 123456789, S(3));
+	assert_int_equal(later(fragments, 7, 1, S(4), &waiting), FRAGMENTS_WAITING);
 	assert_int_equal(waiting, 123456789);
 	assert_false(fragments_find(fragments, 7, S(4), &ports));
 
 	/* the first fragment comes: its 60 seconds are those of the one seen first */
-	assert_int_equal(fragments_first(fragments, 7, ports, S(62), &tied), 123456789);
-	assert_true(tied);
-	assert_true(fragments_find(fragments, 7, S(62), &ports));
-	assert_false(fragments_find(fragments, 7, S(63), &ports));
+	assert_int_equal(first(fragments, 7, 80, S(62)), 123456789);
+	assert_true(knows(fragments, 7, 80, S(63)));
+	assert_false(knows(fragments, 7, 80, S(63) + UNIT_US));
 
 	/* could not be held */
-	assert_int_equal(later(fragments, 8, 62, &waiting), FRAGMENTS_WAITING);
+	assert_int_equal(later(fragments, 8, 1, S(62), &waiting), FRAGMENTS_WAITING);
 	fragments_forget(fragments, 8);
-	fragments_advance(fragments, S(63));
-	assert_int_equal(fragments_count(fragments), 0);
-	assert_int_equal(expired.n, 0);
+	assert_int_equal(later(fragments, 8, 1, S(62), &waiting), FRAGMENTS_WAITING);
+	assert_int_equal(waiting, FRAGMENTS_NONE);
+	assert_int_equal(evicted.n, 0);
 	fragments_destroy(fragments);
 }
 
-/* To the tick, at whatever distance the next look is. */
+/* 60 seconds, not less, and hardly more. */
 static void test_lifetime(void **state)
 {
-	(void)state;
-	for (uint64_t start = 0; start < 300; start++) {
-		for (uint64_t gap = 58; gap < 62 + (start % 4) * 64; gap++) {
-			struct expired expired = {0};
-			struct fragments *fragments = make(10, &expired);
-			uint32_t waiting;
+	struct evicted evicted;
+	struct fragments *fragments = make(10, &evicted);
 
-			assert_true(first(fragments, spread(1), 9, start));
-			assert_int_equal(
-				later(fragments, spread(2), start, &waiting), FRAGMENTS_WAITING);
-			fragments_set_waiting(fragments, spread(2), 77);
-			assert_int_equal(knows(fragments, spread(1), 9, start + gap), gap < 60);
-			fragments_advance(fragments, S(start + gap));
-			assert_int_equal(fragments_count(fragments), gap < 60 ? 2 : 0);
-			assert_int_equal(expired.n, gap >= 60);
-			assert_int_equal(expired.sum, gap >= 60 ? 77 : 0);
-			assert_int_equal(knows(fragments, spread(1), 9, start + gap), gap < 60);
-			fragments_destroy(fragments);
-		}
+	(void)state;
+	for (uint64_t at = 0; at < S(3000); at += S(61) + 1237) {
+		first(fragments, spread(at), 9, at);
+		assert_true(knows(fragments, spread(at), 9, at + S(60)));
+		assert_false(knows(fragments, spread(at), 9, at + S(60) + UNIT_US));
+		fragments_drop(fragments, spread(at + 1), at);
+		assert_true(fragments_is_dropped(fragments, spread(at + 1), at + S(60)));
+		assert_false(fragments_is_dropped(fragments, spread(at + 1), at + S(60) + UNIT_US));
 	}
+	fragments_destroy(fragments);
+}
+
+/* Up to where the clock of a run stands still. */
+static void test_end_of_time(void **state)
+{
+	struct evicted evicted;
+	struct fragments *fragments = make(10, &evicted);
+
+	(void)state;
+	first(fragments, 5, 80, CLOCK_MAX_US - S(60));
+	assert_true(knows(fragments, 5, 80, CLOCK_MAX_US));
+	first(fragments, 6, 81, CLOCK_MAX_US + 5);
+	assert_true(knows(fragments, 6, 81, UINT64_MAX));
+	fragments_destroy(fragments);
 }
 
 /* A new first fragment of the same datagram: new ports, and 60 seconds anew. */
 static void test_replacement(void **state)
 {
-	struct expired expired = {0};
-	struct fragments *fragments = make(10, &expired);
+	struct evicted evicted;
+	struct fragments *fragments = make(10, &evicted);
 
 	(void)state;
-	assert_true(first(fragments, 5, 80, 0));
-	for (uint64_t tick = 59; tick < 1000; tick += 59) {
-		assert_true(first(fragments, 5, (uint16_t)tick, tick));
-		assert_true(knows(fragments, 5, (uint16_t)tick, tick + 59));
-		assert_int_equal(fragments_count(fragments), 1);
+	first(fragments, 5, 80, 0);
+	for (uint64_t second = 59; second < 1000; second += 59) {
+		first(fragments, 5, (uint16_t)second, S(second));
+		assert_true(knows(fragments, 5, (uint16_t)second, S(second + 60)));
 	}
 	fragments_destroy(fragments);
 }
 
-/* Time given to any call is time passed. */
-static void test_time_runs_by_any_call(void **state)
+/* When all of it was seen a datagram lives two seconds: its identification may be another's then. */
+static void test_complete(void **state)
 {
-	struct expired expired = {0};
-	struct fragments *fragments = make(10, &expired);
+	static const unsigned orders[][3] = {
+		{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		struct evicted evicted;
+		struct fragments *fragments = make(10, &evicted);
+		uint32_t waiting;
+
+		for (unsigned j = 0; j < 3; j++) {
+			uint64_t at = S(10 * j);
+
+			if (j != 0 && orders[i][0] == 0)
+				assert_true(knows(fragments, 5, 80, at));
+			if (orders[i][j] == 0)
+				first(fragments, 5, 80, at);
+			else
+				later(fragments, 5, orders[i][j], at, &waiting);
+		}
+		/* carried twice */
+		assert_true(knows(fragments, 5, 80, S(21)));
+		assert_int_equal(later(fragments, 5, 2, S(22), &waiting), FRAGMENTS_KNOWN);
+		assert_true(knows(fragments, 5, 80, S(22)));
+		assert_false(knows(fragments, 5, 80, S(22) + UNIT_US));
+		/* the next datagram of that number */
+		assert_int_equal(later(fragments, 5, 2, S(23), &waiting), FRAGMENTS_WAITING);
+		fragments_set_waiting(fragments, 5, 3);
+		assert_int_equal(first(fragments, 5, 81, S(24)), 3);
+		assert_true(knows(fragments, 5, 81, S(24)));
+		fragments_destroy(fragments);
+	}
+}
+
+/* What is not whole, because a piece is missing or overlaps another, lives its 60 seconds. */
+static void test_incomplete(void **state)
+{
+	struct evicted evicted;
+	struct fragments *fragments = make(10, &evicted);
 	uint32_t waiting;
 
 	(void)state;
-	later(fragments, 1, 0, &waiting);
-	fragments_set_waiting(fragments, 1, 5);
-	assert_true(first(fragments, 2, 1, 60));
-	assert_int_equal(expired.n, 1);
-	later(fragments, 3, 60, &waiting);
-	fragments_set_waiting(fragments, 3, 6);
-	assert_int_equal(later(fragments, 3, 120, &waiting), FRAGMENTS_WAITING);
-	assert_int_equal(waiting, FRAGMENTS_NONE);
-	assert_int_equal(expired.n, 2);
-	assert_int_equal(fragments_count(fragments), 1);
+	first(fragments, 1, 80, 0);
+	later(fragments, 1, 2, 0, &waiting);
+	assert_true(knows(fragments, 1, 80, S(60)));
+	first(fragments, 2, 80, 0);
+	later(fragments, 2, 1, 0, &waiting);
+	later(fragments, 2, 1, 0, &waiting);
+	later(fragments, 2, 2, 0, &waiting);
+	assert_true(knows(fragments, 2, 80, S(60)));
 	fragments_destroy(fragments);
 }
 
-static void test_flush(void **state)
+/* The longest datagram there is: 65,535 bytes, in the smallest pieces. */
+static void test_longest(void **state)
 {
-	struct expired expired = {0};
-	struct fragments *fragments = make(1000, &expired);
+	struct evicted evicted;
+	struct fragments *fragments = make(10, &evicted);
+	struct fragment_ports ports = {.proto = 17, .src = 80, .dst = (uint16_t)~80};
 	uint32_t waiting;
+
+	(void)state;
+	fragments_first(fragments, 5, ports, (struct fragment_piece){0, 1, true}, 0);
+	for (unsigned offset = 1; offset < 8192; offset++) {
+		assert_true(knows(fragments, 5, 80, S(60)));
+		fragments_later(fragments, 5,
+			(struct fragment_piece){(uint16_t)offset, 1, offset != 8191}, 0, &ports,
+			&waiting);
+	}
+	assert_true(knows(fragments, 5, 80, S(2)));
+	assert_false(knows(fragments, 5, 80, S(3)));
+	fragments_destroy(fragments);
+}
+
+/* What belongs to a first fragment that was dropped is to be, until there is another first one. */
+static void test_dropped(void **state)
+{
+	struct evicted evicted;
+	struct fragments *fragments = make(10, &evicted);
+	struct fragment_ports ports;
+	uint32_t waiting;
+
+	(void)state;
+	wait_as(fragments, 5, 42, 0);
+	assert_int_equal(fragments_drop(fragments, 5, MS(1)), 42);
+	assert_true(fragments_is_dropped(fragments, 5, MS(2)));
+	assert_false(fragments_find(fragments, 5, MS(2), &ports));
+	for (unsigned i = 1; i < 3; i++)
+		assert_int_equal(later(fragments, 5, i, MS(2), &waiting), FRAGMENTS_DROPPED);
+	assert_true(fragments_is_dropped(fragments, 5, S(59)));
+	assert_int_equal(first(fragments, 5, 80, S(59)), FRAGMENTS_NONE);
+	assert_false(fragments_is_dropped(fragments, 5, S(59)));
+	assert_int_equal(later(fragments, 5, 1, S(59), &waiting), FRAGMENTS_KNOWN);
+	assert_int_equal(fragments_drop(fragments, 5, S(59)), FRAGMENTS_NONE);
+	assert_int_equal(later(fragments, 5, 2, S(59), &waiting), FRAGMENTS_DROPPED);
+	fragments_destroy(fragments);
+}
+
+static void test_clear(void **state)
+{
+	struct evicted evicted;
+	struct fragments *fragments = make(2000, &evicted);
 
 	(void)state;
 	for (uint32_t i = 0; i < 500; i++) {
-		assert_true(first(fragments, spread(2 * i), 4, 1000));
-		later(fragments, spread(2 * i + 1), 1000, &waiting);
-		fragments_set_waiting(fragments, spread(2 * i + 1), i);
+		first(fragments, spread(2 * i), 4, S(1000));
+		wait_as(fragments, spread(2 * i + 1), i, S(1000));
 	}
-	fragments_flush(fragments);
-	assert_int_equal(expired.n, 500);
-	assert_int_equal(expired.sum, 499 * 500 / 2);
-	assert_int_equal(fragments_count(fragments), 0);
-	/* from 0 again */
+	fragments_clear(fragments);
+	assert_int_equal(evicted.n, 0);
 	for (uint32_t i = 0; i < 1000; i++)
-		assert_true(first(fragments, spread(i), 4, 0));
-	assert_true(knows(fragments, spread(0), 4, 59));
-	assert_false(knows(fragments, spread(0), 4, 60));
+		assert_false(knows(fragments, spread(i), 4, S(1000)));
+	/* from 0 again */
+	first(fragments, spread(0), 4, 0);
+	assert_true(knows(fragments, spread(0), 4, S(59)));
 	fragments_destroy(fragments);
 }
 
-/* Takes exactly as many as it was made for, finds each, and has room again after each removal. */
-static void fill(uint32_t max_datagrams, uint64_t (*fingerprint)(uint64_t))
+/* A table that has had far more than it has room for takes each new one, and knows those that came last. */
+static void test_eviction(void **state)
 {
-	struct expired expired = {0};
-	struct fragments *fragments = make(max_datagrams, &expired);
-	uint32_t waiting;
-
-	for (uint32_t i = 0; i < max_datagrams; i++)
-		assert_true(first(fragments, fingerprint(i), (uint16_t)i, i >= max_datagrams / 2));
-	assert_int_equal(fragments_count(fragments), max_datagrams);
-	assert_false(first(fragments, fingerprint(max_datagrams), 1, 1));
-	assert_int_equal(later(fragments, fingerprint(max_datagrams), 1, &waiting), FRAGMENTS_FULL);
-	for (uint32_t i = 0; i < max_datagrams; i++)
-		assert_true(knows(fragments, fingerprint(i), (uint16_t)i, 1));
-
-	/* every third goes, and comes again; the others stay where they were */
-	for (uint32_t i = 0; i < max_datagrams; i += 3)
-		fragments_forget(fragments, fingerprint(i));
-	for (uint32_t i = 0; i < max_datagrams; i++)
-		assert_int_equal(knows(fragments, fingerprint(i), (uint16_t)i, 1), i % 3 != 0);
-	for (uint32_t i = 0; i < max_datagrams; i += 3)
-		assert_true(first(fragments, fingerprint(i), (uint16_t)i, 1));
-	assert_false(first(fragments, fingerprint(max_datagrams), 1, 1));
-
-	/* the first half ends but for every third */
-	fragments_advance(fragments, S(60));
-	for (uint32_t i = 0; i < max_datagrams; i++) {
-		bool lives = i % 3 == 0 || i >= max_datagrams / 2;
-
-		assert_int_equal(knows(fragments, fingerprint(i), (uint16_t)i, 60), lives);
-	}
-	fragments_advance(fragments, S(61));
-	assert_int_equal(fragments_count(fragments), 0);
-	for (uint32_t i = 0; i < max_datagrams; i++)
-		assert_true(first(fragments, fingerprint(i), (uint16_t)i, 61));
-	fragments_destroy(fragments);
-}
-
-static uint64_t same_line(uint64_t n)
-{
-	return SAME_LINE(n);
-}
-
-static uint64_t last_line(uint64_t n)
-{
-	return SAME_LINE(n) | UINT64_C(0xffffff) << 40;
-}
-
-static uint64_t few_lines(uint64_t n)
-{
-	return SAME_LINE(n) | (n % 3) << 62;
-}
-
-static void test_full(void **state)
-{
-	static const uint32_t sizes[] = {1, 5, 6, 7, 12, 100, 6000};
+	static const uint32_t sizes[] = {0, 1, 5, 8, 100, 6000, 65536};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		fill(sizes[i], spread);
-		fill(sizes[i], same_line);
-		fill(sizes[i], last_line);
-		fill(sizes[i], few_lines);
+		uint32_t n = 5 * sizes[i] + 100, known = 0;
+		struct evicted evicted;
+		struct fragments *fragments = make(sizes[i], &evicted);
+
+		for (uint32_t j = 0; j < n; j++) {
+			first(fragments, spread(j), (uint16_t)j, MS(2) * j / (sizes[i] + 1));
+			assert_true(knows(
+				fragments, spread(j), (uint16_t)j, MS(2) * j / (sizes[i] + 1)));
+		}
+		for (uint32_t j = n - sizes[i] / 2; j < n; j++)
+			known += knows(
+				fragments, spread(j), (uint16_t)j, MS(2) * n / (sizes[i] + 1));
+		/* of the last half of a table, nearly all are there */
+		assert_true(known >= sizes[i] / 2 - sizes[i] / 50);
+		fragments_destroy(fragments);
 	}
-	fill(65536, spread);
 }
 
-static void test_none(void **state)
+/* Whoever waits and is evicted is told, once, and the oldest of a line is who goes. */
+static void test_evicted_lists(void **state)
 {
-	struct expired expired = {0};
-	struct fragments *fragments = make(0, &expired);
+	struct evicted evicted;
+	struct fragments *fragments = make(1, &evicted);
 	uint32_t waiting;
 
 	(void)state;
-	assert_false(first(fragments, 1, 1, 1));
-	assert_int_equal(later(fragments, 1, 1, &waiting), FRAGMENTS_FULL);
+	/* one or two lines of four: by the fingerprint's upper and lower half */
+	for (uint32_t i = 0; i < 4; i++)
+		wait_as(fragments, i, 100 + i, MS(10) * i);
+	assert_int_equal(evicted.n, 0);
+	wait_as(fragments, 4, 104, MS(50));
+	assert_int_equal(evicted.n, 1);
+	assert_int_equal(evicted.sum, 100);
+	assert_int_equal(later(fragments, 1, 1, MS(60), &waiting), FRAGMENTS_WAITING);
+	assert_int_equal(waiting, 101);
+	/* what is known goes by age, too, and nobody hears of it */
+	assert_int_equal(first(fragments, 1, 80, MS(70)), 101);
+	first(fragments, 5, 80, MS(80));
+	assert_int_equal(evicted.n, 1);
+	assert_false(knows(fragments, 1, 80, MS(80)));
+	/* one that could not be held has no list */
+	assert_int_equal(first(fragments, 2, 80, MS(90)), 102);
+	fragments_forget(fragments, 2);
+	assert_int_equal(later(fragments, 6, 1, MS(90), &waiting), FRAGMENTS_WAITING);
+	for (uint32_t i = 0; i < 4; i++)
+		first(fragments, 10 + i, 80, MS(100));
+	assert_int_equal(evicted.n, 3);
+	assert_int_equal(evicted.sum, 100 + 103 + 104);
+	fragments_destroy(fragments);
+}
+
+/* What is over makes room before what lives: datagrams that are whole cost nobody a place. */
+static void test_whole_ones_make_room(void **state)
+{
+	struct evicted evicted;
+	struct fragments *fragments = make(1000, &evicted);
+	uint32_t waiting;
+
+	(void)state;
+	for (uint32_t i = 0; i < 300; i++)
+		first(fragments, spread(i), (uint16_t)i, 0);
+	for (uint32_t i = 1000; i < 200000; i++) {
+		uint64_t at = MS(5) * (i - 1000) / 100;
+
+		first(fragments, spread(i), 1, at);
+		later(fragments, spread(i), 1, at, &waiting);
+		later(fragments, spread(i), 2, at, &waiting);
+	}
+	unsigned known = 0;
+
+	for (uint32_t i = 0; i < 300; i++)
+		known += knows(fragments, spread(i), (uint16_t)i, S(10));
+	/* 20,000 a second for 10 s, each with a place for two: most of those that are not whole have gone */
+	assert_true(known < 300);
+	fragments_clear(fragments);
+	for (uint32_t i = 0; i < 300; i++)
+		first(fragments, spread(i), (uint16_t)i, 0);
+	for (uint32_t i = 1000; i < 9000; i++) {
+		uint64_t at = MS(5) * (i - 1000);
+
+		first(fragments, spread(i), 1, at);
+		later(fragments, spread(i), 1, at, &waiting);
+		later(fragments, spread(i), 2, at, &waiting);
+	}
+	/* 200 a second for 40 s: 400 places at a time, and nearly all of the others are there */
+	known = 0;
+	for (uint32_t i = 0; i < 300; i++)
+		known += knows(fragments, spread(i), (uint16_t)i, S(40));
+	assert_true(known > 290);
 	fragments_destroy(fragments);
 }
 
 static void test_memory(void **state)
 {
-	struct expired expired = {0};
-	struct fragments *fragments = make(65536, &expired);
+	struct evicted evicted;
+	struct fragments *fragments = make(65536, &evicted);
 
 	(void)state;
-	assert_true(fragments_memory(fragments) <= 721000);
+	assert_true(fragments_memory(fragments) <= 65536 * 25);
+	assert_int_equal(fragments_memory(fragments), fragments_bytes(65536));
+	assert_int_equal(fragments_for(1), 1024);
+	assert_int_equal(fragments_for(40000), 5000);
+	assert_int_equal(fragments_for(UINT32_MAX), 65536);
 	fragments_destroy(fragments);
-}
-
-/* The model: an array by datagram number. */
-#define N_DATAGRAMS 3000
-#define MAX_DATAGRAMS 1500
-#define N_LISTS (4 * 1000 * 1000)
-
-enum model_kind { ABSENT, MODEL_KNOWN, MODEL_WAITING };
-
-struct model {
-	struct {
-		enum model_kind kind;
-		uint64_t since;
-		uint32_t value; /* port, or list */
-	} datagrams[N_DATAGRAMS];
-	uint32_t count;
-	uint64_t tick;
-	uint32_t next_list;
-	unsigned n_expired;
-	struct expired *expired;
-	uint64_t (*fingerprint)(uint64_t);
-};
-
-static void model_advance(struct model *model, uint64_t tick)
-{
-	model->tick = tick;
-	for (uint32_t i = 0; i < N_DATAGRAMS; i++) {
-		if (model->datagrams[i].kind == ABSENT || tick < model->datagrams[i].since + 60)
-			continue;
-		if (model->datagrams[i].kind == MODEL_WAITING &&
-			model->datagrams[i].value != FRAGMENTS_NONE) {
-			model->n_expired++;
-			model->expired->seen[model->datagrams[i].value] |= BY_MODEL;
-		}
-		model->datagrams[i].kind = ABSENT;
-		model->count--;
-	}
-}
-
-static void model_first(struct model *model, struct fragments *fragments, uint32_t i, uint16_t port)
-{
-	bool tied;
-	uint32_t waiting = fragments_first(fragments, model->fingerprint(i),
-		(struct fragment_ports){.proto = 17, .src = port, .dst = (uint16_t)~port},
-		S(model->tick), &tied);
-	bool absent = model->datagrams[i].kind == ABSENT;
-
-	assert_int_equal(tied, !absent || model->count < MAX_DATAGRAMS);
-	assert_int_equal(waiting, model->datagrams[i].kind == MODEL_WAITING
-					  ? model->datagrams[i].value
-					  : FRAGMENTS_NONE);
-	if (!tied)
-		return;
-	model->count += absent;
-	if (model->datagrams[i].kind != MODEL_WAITING)
-		model->datagrams[i].since = model->tick;
-	model->datagrams[i].kind = MODEL_KNOWN;
-	model->datagrams[i].value = port;
-}
-
-static void model_later(struct model *model, struct fragments *fragments, uint32_t i)
-{
-	uint64_t fingerprint = model->fingerprint(i);
-	struct fragment_ports ports = {0};
-	uint32_t waiting = 0;
-	enum fragments_answer answer =
-		fragments_later(fragments, fingerprint, S(model->tick), &ports, &waiting);
-
-	if (model->datagrams[i].kind == MODEL_KNOWN) {
-		assert_int_equal(answer, FRAGMENTS_KNOWN);
-		assert_int_equal(ports.src, model->datagrams[i].value);
-		assert_int_equal(ports.dst, (uint16_t)~model->datagrams[i].value);
-		return;
-	}
-	if (model->datagrams[i].kind == ABSENT) {
-		if (model->count == MAX_DATAGRAMS) {
-			assert_int_equal(answer, FRAGMENTS_FULL);
-			return;
-		}
-		model->datagrams[i].kind = MODEL_WAITING;
-		model->datagrams[i].since = model->tick;
-		model->datagrams[i].value = FRAGMENTS_NONE;
-		model->count++;
-	}
-	assert_int_equal(answer, FRAGMENTS_WAITING);
-	assert_int_equal(waiting, model->datagrams[i].value);
-	model->datagrams[i].value = model->next_list++;
-	fragments_set_waiting(fragments, fingerprint, model->datagrams[i].value);
-}
-
-static void model_check(const struct model *model, struct fragments *fragments)
-{
-	assert_int_equal(fragments_count(fragments), model->count);
-	assert_int_equal(model->expired->n, model->n_expired);
-	for (uint32_t i = 0; i < N_DATAGRAMS; i++)
-		assert_int_equal(knows(fragments, model->fingerprint(i),
-					 (uint16_t)model->datagrams[i].value, model->tick),
-			model->datagrams[i].kind == MODEL_KNOWN);
-}
-
-static void model_step(
-	struct model *model, struct fragments *fragments, uint64_t random, unsigned *busy)
-{
-	uint32_t i = (uint32_t)(random >> 32) % N_DATAGRAMS;
-	uint64_t tick = model->tick;
-
-	switch (random % 16) {
-	case 0: /* rarely far, mostly a second */
-		if (random >> 8 & 0xff)
-			tick += (random >> 16 & 0x3f) == 0;
-		else
-			tick += random >> 16 & 0x7f;
-		if (tick == model->tick)
-			return;
-		model_advance(model, tick);
-		if (random & 16)
-			fragments_advance(fragments, S(tick));
-		else
-			model_later(model, fragments, i);
-		break;
-	case 1:
-		fragments_forget(fragments, model->fingerprint(i));
-		model->count -= model->datagrams[i].kind != ABSENT;
-		model->datagrams[i].kind = ABSENT;
-		break;
-	case 2:
-	case 3:
-	case 4:
-	case 5:
-	case 6:
-	case 7:
-		model_first(model, fragments, i, (uint16_t)(random >> 16));
-		break;
-	default:
-		model_later(model, fragments, i);
-	}
-	*busy += model->count == MAX_DATAGRAMS;
-}
-
-static void run_model(uint64_t seed, unsigned n_steps, uint64_t (*fingerprint)(uint64_t))
-{
-	struct expired expired = {.seen = calloc(N_LISTS, 1)};
-	struct model *model = calloc(1, sizeof(*model));
-	struct fragments *fragments = make(MAX_DATAGRAMS, &expired);
-	unsigned busy = 0;
-
-	assert_non_null(model);
-	assert_non_null(expired.seen);
-	model->expired = &expired;
-	model->fingerprint = fingerprint;
-	for (unsigned i = 0; i < n_steps; i++) {
-		model_step(model, fragments, spread(seed + i), &busy);
-		if (i % 4096 == 0)
-			model_check(model, fragments);
-	}
-	model_check(model, fragments);
-	assert_true(busy > n_steps / 100); /* it was full often enough to mean something */
-	assert_true(expired.n > 100);
-	for (uint32_t i = 0; i < model->next_list; i++)
-		assert_true(expired.seen[i] == 0 || expired.seen[i] == (BY_TABLE | BY_MODEL));
-	free(expired.seen);
-	free(model);
-	fragments_destroy(fragments);
-}
-
-static void test_model(void **state)
-{
-	(void)state;
-	run_model(1, 1000 * 1000, spread);
-	run_model(2, 50 * 1000, same_line);
-	run_model(3, 100 * 1000, few_lines);
-	run_model(4, 100 * 1000, last_line);
-}
-
-/* A second is counted from its end: nothing ends before its 60 s, nor a whole second after. */
-static void test_within_a_second(void **state)
-{
-	(void)state;
-	static const struct {
-		uint64_t seen_us;
-		uint64_t due;
-	} cases[] = {{0, 60}, {1, 61}, {500000, 61}, {999999, 61}, {S(1), 61}, {S(63) + 1, 124},
-		{S(127) + 999999, 188}};
-
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct expired expired = {0};
-		struct fragments *fragments = make(10, &expired);
-		struct fragment_ports ports;
-		uint32_t waiting;
-
-		assert_int_equal(fragments_later(fragments, 5, cases[i].seen_us, &ports, &waiting),
-			FRAGMENTS_WAITING);
-		fragments_set_waiting(fragments, 5, 1);
-		fragments_advance(fragments, S(cases[i].due) - 1);
-		assert_int_equal(expired.n, 0);
-		assert_int_equal(fragments_count(fragments), 1);
-		fragments_advance(fragments, S(cases[i].due));
-		assert_int_equal(expired.n, 1);
-		assert_int_equal(fragments_count(fragments), 0);
-		fragments_destroy(fragments);
-	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_within_a_second),
 		cmocka_unit_test(test_known),
+		cmocka_unit_test(test_protocols),
 		cmocka_unit_test(test_waiting),
 		cmocka_unit_test(test_lifetime),
+		cmocka_unit_test(test_end_of_time),
 		cmocka_unit_test(test_replacement),
-		cmocka_unit_test(test_time_runs_by_any_call),
-		cmocka_unit_test(test_flush),
-		cmocka_unit_test(test_full),
-		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_complete),
+		cmocka_unit_test(test_incomplete),
+		cmocka_unit_test(test_longest),
+		cmocka_unit_test(test_dropped),
+		cmocka_unit_test(test_clear),
+		cmocka_unit_test(test_eviction),
+		cmocka_unit_test(test_evicted_lists),
+		cmocka_unit_test(test_whole_ones_make_room),
 		cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_model),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -169,13 +169,18 @@ static void packet(struct model *model)
 		.bytes = 60 + (uint32_t)random() % 1440,
 		.from = random() & 1,
 	};
-	/* a TCP header comes along only to reset; the others are of cut segments */
-	bool reset = proto_of(n) == IPPROTO_TCP && entry->live && entry->phase == FLOW_PHASE_OPEN &&
-		     random() % 8 == 0;
+	bool closing = entry->live && entry->phase == FLOW_PHASE_CLOSING;
+	bool tcp = proto_of(n) == IPPROTO_TCP;
+	bool reset = tcp && entry->live && entry->phase == FLOW_PHASE_OPEN && random() % 8 == 0;
 
-	if (reset) {
+	/* TCP without data, with numbers that stand still; what follows a reset is cut, and moves no state */
+	if (tcp && !closing) {
 		info.flags = PACKET_TCP;
-		info.tcp = (struct tcp_segment){.flags = TCP_RST, .scale = TCP_SCALE_NONE};
+		info.tcp = (struct tcp_segment){
+			.flags = reset ? TCP_RST : TCP_ACK,
+			.window = UINT16_MAX,
+			.scale = TCP_SCALE_NONE,
+		};
 	}
 	info.hash = flow_key_hash(&model->secret, &info.key);
 	uint32_t position = flow_table_find(&model->shard->table, &info.key, info.hash);

@@ -68,8 +68,9 @@ static void test_defaults(void **state)
 	assert_int_equal(config.engine.active_s, 0);
 	assert_memory_equal(&config.engine.timeouts, &timeouts, sizeof(timeouts));
 	assert_int_equal(config.threads, PLANE_RUN_TO_COMPLETION);
+	assert_int_equal(config.sharding, PLANE_SHARDING_AUTO);
 	assert_true(config.pin);
-	assert_false(config.poll_always || config.force || config.telemetry);
+	assert_false(config.poll_always || config.force || config.telemetry || config.one_armed);
 	assert_null(config.output);
 	assert_null(config.config_file);
 	run_config_fini(&config);
@@ -89,7 +90,10 @@ static void test_all(void **state)
 		parse(&line,
 			"--wire lan,wan --workers 4 --port wan=net_af_packet0,iface=eth2 "
 			"--port=lan=eth1 "
-			"--threads split --poll always --pin no --flows 5 --fragments separate "
+			"--threads split --sharding software --poll always --pin no --one-armed "
+			"yes --flows 5 "
+			"--fragments "
+			"separate "
 			"--tcp strict --zone vlan --active 60 --timeout udp=7 --output - --socket "
 			"s "
 			"--force --telemetry --foreground --wire 5e:00.0,0000:5e:00.1",
@@ -109,7 +113,8 @@ static void test_all(void **state)
 	assert_int_equal(config.engine.timeouts.seconds[FLOW_TIMEOUT_UDP_NEW], 7);
 	assert_int_equal(config.engine.timeouts.seconds[FLOW_TIMEOUT_UDP_OPEN], 7);
 	assert_int_equal(config.threads, PLANE_SPLIT);
-	assert_true(config.poll_always && config.force && config.telemetry);
+	assert_int_equal(config.sharding, PLANE_SHARDING_SOFTWARE);
+	assert_true(config.poll_always && config.force && config.telemetry && config.one_armed);
 	assert_false(config.pin);
 	assert_string_equal(config.output, "-");
 	assert_string_equal(config.socket, "s");
@@ -129,6 +134,8 @@ static void test_words_refused(void **state)
 		{"--wires a,b", "--wires: no such option; did you mean --wire?"},
 		{"--thread=splt --wire a,b",
 			"--threads splt: \"run-to-completion\" or \"split\" is needed"},
+		{"--sharding hash --wire a,b",
+			"--sharding hash: \"auto\", \"rss\" or \"software\" is needed"},
 		{"--poll never --wire a,b", "--poll never: \"adaptive\" or \"always\" is needed"},
 		{"--pin 1 --wire a,b", "--pin 1: \"yes\" or \"no\" is needed"},
 		{"--tcp lax --wire a,b", "--tcp lax: \"strict\" or \"count\" is needed"},
@@ -248,8 +255,10 @@ static void test_file(void **state)
 				   "  - [0000:5e:00.0, eth3]\n"
 				   "workers: 2\n"
 				   "threads: split\n"
+				   "sharding: rss\n"
 				   "poll: always\n"
 				   "pin: off\n"
+				   "one-armed: on\n"
 				   "force: yes\n"
 				   "telemetry: on\n"
 				   "fragments:\n"
@@ -269,7 +278,8 @@ static void test_file(void **state)
 	check_port(&config, 1, 1, "eth3", "eth3");
 	assert_int_equal(config.engine.workers, 2);
 	assert_int_equal(config.threads, PLANE_SPLIT);
-	assert_true(config.telemetry);
+	assert_int_equal(config.sharding, PLANE_SHARDING_RSS);
+	assert_true(config.telemetry && config.one_armed);
 	assert_true(config.poll_always && config.force && config.engine.fragments_follow);
 	assert_false(config.pin);
 	assert_null(config.output);
@@ -395,7 +405,8 @@ static void test_structure_refused(void **state)
 static void test_line_wins(void **state)
 {
 	static const char text[] = "wires: [[a, b]]\nworkers: 2\nthreads: split\npoll: always\n"
-				   "pin: no\nflows: 7\nfragments: separate\ntcp: strict\n"
+				   "sharding: software\npin: no\none-armed: yes\nflows: "
+				   "7\nfragments: separate\ntcp: strict\n"
 				   "zone: vlan\nactive: 9\ntimeouts: {udp: 3}\noutput: x\n"
 				   "socket: y\n";
 	char path[] = "/tmp/millrace-test-XXXXXX", words[512];
@@ -408,7 +419,9 @@ static void test_line_wins(void **state)
 	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
 	close(fd);
 	snprintf(words, sizeof(words),
-		"--workers 3 --threads run-to-completion --poll adaptive --pin yes --flows 8 "
+		"--workers 3 --threads run-to-completion --sharding rss --poll adaptive --pin yes "
+		"--flows 8 "
+		"--one-armed no "
 		"--fragments follow --tcp count --zone none --active off --timeout udp-new=4 "
 		"--output z --socket w --config %s",
 		path);
@@ -417,8 +430,10 @@ static void test_line_wins(void **state)
 	assert_int_equal(config.n_wires, 1);
 	assert_int_equal(config.engine.workers, 3);
 	assert_int_equal(config.threads, PLANE_RUN_TO_COMPLETION);
+	assert_int_equal(config.sharding, PLANE_SHARDING_RSS);
 	assert_true(config.pin && config.engine.fragments_follow);
-	assert_false(config.poll_always || config.engine.tcp_strict || config.engine.zone_vlan);
+	assert_false(config.poll_always || config.engine.tcp_strict || config.engine.zone_vlan ||
+		     config.one_armed);
 	assert_int_equal(config.engine.flows, 8);
 	assert_int_equal(config.engine.active_s, 0);
 	assert_int_equal(config.engine.timeouts.seconds[FLOW_TIMEOUT_UDP_NEW], 4);
@@ -461,6 +476,8 @@ static void check_round_trip(const char *words)
 	assert_int_equal(again.engine.zone_vlan, config.engine.zone_vlan);
 	assert_int_equal(again.engine.active_s, config.engine.active_s);
 	assert_int_equal(again.pin, config.pin);
+	assert_int_equal(again.one_armed, config.one_armed);
+	assert_int_equal(again.sharding, config.sharding);
 	assert_int_equal(!again.output, !config.output);
 	free(first);
 	free(second);
@@ -473,7 +490,9 @@ static void test_round_trip(void **state)
 	(void)state;
 	check_round_trip("--wire eth1,eth2");
 	check_round_trip("--port b=net_tap1,iface=tb --wire 5e:00.0,c --wire a,b --port a=eth9 "
-			 "--workers 16 --threads split --poll always --pin no --flows 67108864 "
+			 "--workers 16 --threads split --sharding software --poll always --pin no "
+			 "--flows 67108864 "
+			 "--one-armed yes "
 			 "--fragments separate --tcp strict --zone vlan --active 31536000 "
 			 "--timeout tcp=1 --timeout icmp=2 --output - --socket /a\\b\"c{é€😀 "
 			 "--force --telemetry");
@@ -482,11 +501,12 @@ static void test_round_trip(void **state)
 static void test_help(void **state)
 {
 	static const char *const words[] = {"--config FILE", "--port NAME=DEVICE",
-		"--wire NAME,NAME", "--workers N", "--threads WORD", "--poll WORD", "--pin yes|no",
-		"--flows N", "--fragments WORD", "--tcp strict", "--zone vlan",
-		"--timeout NAME=SECONDS", "--active SECONDS", "--output FILE", "--socket PATH",
-		"--force", "--telemetry", "--foreground", "service", "1,048,576", "net_af_packet0",
-		"net_tap0", "0000:5e:00.0", "--tcp count", "--zone none", "--active off"};
+		"--wire NAME,NAME", "--workers N", "--threads WORD", "--sharding WORD",
+		"--poll WORD", "--pin yes|no", "--flows N", "--fragments WORD", "--tcp strict",
+		"--zone vlan", "--timeout NAME=SECONDS", "--active SECONDS", "--output FILE",
+		"--socket PATH", "--force", "--telemetry", "--foreground", "--one-armed yes|no",
+		"service", "1,048,576", "net_af_packet0", "net_tap0", "0000:5e:00.0", "--tcp count",
+		"--zone none", "--active off"};
 	char *text = NULL;
 	size_t size = 0, column = 0;
 	FILE *stream = open_memstream(&text, &size);

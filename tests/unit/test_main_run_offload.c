@@ -29,7 +29,6 @@ static void check_offload(const char *words, struct run_offload wanted)
 	assert_int_equal(config.offload.slots, wanted.slots);
 	assert_int_equal(config.offload.rules, wanted.rules);
 	assert_int_equal(config.offload.rules_per_s, wanted.rules_per_s);
-	assert_int_equal(config.offload.verify_one_in, wanted.verify_one_in);
 	assert_int_equal(config.offload.counters, wanted.counters);
 	assert_int_equal(config.offload.restart, wanted.restart);
 	assert_int_equal(config.offload.n_except, wanted.n_except);
@@ -40,12 +39,11 @@ static void check_offload(const char *words, struct run_offload wanted)
 
 static void test_offload(void **state)
 {
-	struct run_offload wanted = {
-		.on = true, .threshold = 1, .slots = 65536, .verify_one_in = 1, .counters = true};
+	struct run_offload wanted = {.on = true, .threshold = 1, .slots = 65536, .counters = true};
 
 	(void)state;
 	check_offload("--wire a,b", wanted);
-	check_offload("--wire a,b --offload on --offload-verify always", wanted);
+	check_offload("--wire a,b --offload on", wanted);
 	check_offload("--wire a,b --offload-except a --offload-except none", wanted);
 	check_offload("--wire a,b --offload-mode mark", wanted);
 	wanted = (struct run_offload){.threshold = 0,
@@ -53,14 +51,13 @@ static void test_offload(void **state)
 		.slots = 1,
 		.rules = 7168,
 		.rules_per_s = 45000,
-		.verify_one_in = 2,
 		.restart = true,
 		.n_except = 2,
 		.except = {"b", "a"}};
 	check_offload("--wire a,b --offload off --offload-mode full --offload-threshold 0 "
 		      "--offload-slots=1 "
 		      "--offload-rules 7168 --offload-rules-per-second 45000 "
-		      "--offload-verify sampled:2 --offload-counters no --offload-restart yes "
+		      "--offload-counters no --offload-restart yes "
 		      "--offload-except b,a",
 		wanted);
 }
@@ -98,11 +95,6 @@ static void test_offload_refused(void **state)
 		{"--wire a,b --offload-rules-per-second 3 --workers 4",
 			"offload rules-per-second 3: 4 workers need one each; 4 or more, or 0 for "
 			"no limit"},
-		{"--wire a,b --offload-verify often",
-			"--offload-verify often: always, or sampled:N for one burst in N, is "
-			"needed"},
-		{"--wire a,b --offload-verify sampled:1",
-			"--offload-verify sampled:1: a whole number from 2 to 65,536 is needed"},
 		{"--wire a,b --offload-except c", "--offload-except c: no such port"},
 		{"--wire lan,wan --offload-except lam",
 			"--offload-except lam: no such port; did you mean lan?"},

@@ -74,12 +74,14 @@ static void prove(struct agent_scene *scene, uint32_t flow, unsigned side, unsig
 static void segment(struct agent_scene *scene, uint32_t flow, unsigned side, uint8_t flags)
 {
 	struct flow_record *record = agent_record(scene, flow);
-	const struct packet_info info = {.key = record->key,
+	struct packet_info info = {.key = record->key,
 		.from = (uint8_t)side,
 		.flags = PACKET_TCP,
 		.tcp = {.flags = flags}};
 	struct rte_mbuf packet = {.nb_segs = 1};
+	uint8_t bytes[64];
 
+	agent_headers(&packet, &info, bytes);
 	record->count[side].packets_low++;
 	judge_packet(scene->agent, side, &packet, flow, &info);
 }
@@ -465,6 +467,58 @@ static void a_nic_that_does_not_answer(void **state)
 	}
 }
 
+/*
+ * Reports that the NIC has told the last packets of wait for room, two seconds: none is handed over before, their slots are
+ * nobody else's until then, and they go in the order in which they were ready.
+ */
+static void a_report_waits_for_room(void **state)
+{
+	struct agent_scene scene;
+	uint32_t flow[3];
+
+	(void)state;
+	for (unsigned patient = 0; patient < 2; patient++) {
+		begin(&scene, 0);
+		for (unsigned i = 0; i < 3; i++) {
+			flow[i] = agent_flow(&scene, IPPROTO_UDP, (uint16_t)(1 + i));
+			prove(&scene, flow[i], 0, 0);
+		}
+		scene.no_room = true;
+		for (unsigned i = 0; i < 3; i++) {
+			agent_end(&scene, flow[i]);
+			agent_until(&scene, scene.agent->wire[0].n_ready == i + 1);
+		}
+		assert_int_equal(scene.n_released, 0);
+		assert_int_equal(scene.agent->n_held, 3);
+		assert_int_equal(scene.agent->wire[0].n_used, 3);
+		if (patient) {
+			scene.no_room = false;
+			agent_pass_ms(&scene, 1);
+		} else {
+			agent_pass_ms(&scene, 2500);
+		}
+		assert_int_equal(scene.n_released, 3);
+		assert_int_equal(scene.agent->n_held, 0);
+		assert_false(scene.released.offload.estimated);
+		assert_int_equal(scene.agent->wire[0].n_used, 0);
+		agent_scene_end(&scene);
+	}
+	/* given up at the end, while they wait: they are handed over all the same, and tell what they know */
+	begin(&scene, 0);
+	flow[0] = agent_flow(&scene, IPPROTO_UDP, 1);
+	prove(&scene, flow[0], 0, 0);
+	scene.no_room = true;
+	agent_end(&scene, flow[0]);
+	agent_until(&scene, scene.agent->wire[0].n_ready == 1);
+	agent_give_up(scene.agent);
+	assert_int_equal(scene.n_released, 1);
+	assert_false(scene.released.offload.estimated);
+	assert_int_equal(scene.agent->wire[0].n_ready, 0);
+	agent_pass_ms(&scene, 10);
+	assert_int_equal(scene.n_released, 1);
+	agent_scene_end(&scene);
+}
+
 /* An active report has what was credited so far, the next one the rest; nothing is held. */
 static void active_reports_add_up(void **state)
 {
@@ -539,6 +593,7 @@ int main(void)
 		cmocka_unit_test(what_is_refused_is_marked),
 		cmocka_unit_test(reports_wait_for_the_last_packets),
 		cmocka_unit_test(a_nic_that_does_not_answer),
+		cmocka_unit_test(a_report_waits_for_room),
 		cmocka_unit_test(active_reports_add_up),
 		cmocka_unit_test(slow_flows_leave),
 	};

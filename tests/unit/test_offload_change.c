@@ -107,16 +107,6 @@ static void every_kind_has_a_name(void **state)
 	}
 }
 
-static void states_are_found_by_their_names(void **state)
-{
-	(void)state;
-	for (unsigned i = 0; i < OFFLOAD_N_STATES; i++)
-		assert_int_equal(offload_state_find(offload_state_name(i)),
-			i == OFFLOAD_ACCEPTED ? OFFLOAD_PROVEN : i);
-	assert_int_equal(offload_state_find("in"), OFFLOAD_N_STATES);
-	assert_int_equal(offload_state_find(""), OFFLOAD_N_STATES);
-}
-
 static void every_reason_has_a_name_and_a_sentence(void **state)
 {
 	(void)state;
@@ -139,7 +129,6 @@ int main(void)
 		cmocka_unit_test(a_flows_changes_come_newest_first),
 		cmocka_unit_test(reading_goes_on_where_it_stopped_and_over_what_is_lost),
 		cmocka_unit_test(every_kind_has_a_name),
-		cmocka_unit_test(states_are_found_by_their_names),
 		cmocka_unit_test(every_reason_has_a_name_and_a_sentence),
 	};
 

@@ -103,7 +103,7 @@ static char *write_capture(void)
 	static struct file file;
 
 	memset(&file, 0, sizeof(file));
-	put_pcap_header(&file, PCAP_MICROSECONDS, 4, LINK_ETHERNET);
+	put_pcap_header(&file, PCAP_MICROSECONDS, 4, FILE_ETHERNET);
 	for (unsigned i = 0; i < shots.n; i++) {
 		struct frame *frame = &shots.shot[i].frame;
 

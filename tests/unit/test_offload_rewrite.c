@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rules that change packets before they send them on: what leaves the other port, and what is refused. */
-/* checksums of UDP are looked at by one still */
-#define ALLOW_EXPERIMENTAL_API
 
 #include "unit/flowsim_line.h"
 

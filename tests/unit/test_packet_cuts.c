@@ -84,7 +84,7 @@ static const struct sample {
 	{"tagged udp over ipv4 with options", tagged_udp4, 50, 54, 0, 0, 0, 0},
 	{"tagged tcp over ipv6", tcp6, 58, 62, 78, 98, 0, 0},
 	{"fragment over ipv6", fragment6, 54, 74, 0, 0, 0, 0},
-	{"icmp error", error4, 34, 0, 0, 0, 35, 70},
+	{"icmp error", error4, 34, 0, 0, 0, 35, 74},
 	{"icmpv6 error", error6, 54, 0, 0, 0, 55, 114},
 };
 

@@ -135,7 +135,7 @@ static void fragments(void **state)
 	assert_true(quote(&frame, &quoted));
 	assert_ends(&quoted, "10.0.0.2", "10.0.0.1", 0, 0);
 	assert_int_equal(quoted.flags, PACKET_LATER_FRAGMENT);
-	assert_int_equal(quoted.fragment_id, 77);
+	assert_int_equal(quoted.fragment_id, 17 << 16 | 77);
 
 	error6(&frame, 3);
 	frame_ipv6(&frame, "2001:db8::2", "2001:db8::1", 44);
@@ -146,6 +146,56 @@ static void fragments(void **state)
 	assert_ends(&quoted, "2001:db8::2", "2001:db8::1", 5000, 53);
 	assert_int_equal(quoted.flags, PACKET_FIRST_FRAGMENT | PACKET_HAS_PORTS);
 	assert_int_equal(quoted.fragment_id, 0x87654321);
+}
+
+/* An error goes to who sent the packet that it quotes; one that goes to anybody else is not about theirs. */
+static void goes_to_the_sender(void **state)
+{
+	static const char *const to4[] = {"10.0.0.2", "10.0.0.1", "10.0.0.3", "0.0.0.0"};
+	static const char *const to6[] = {
+		"2001:db8::2", "2001:db8::1", "2001:db8:1::2", "2001:db8::1:0:0:2"};
+	struct packet_info quoted;
+	struct frame frame;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		frame_start(&frame);
+		frame_ipv4(&frame, "203.0.113.1", to4[i], 1);
+		frame_icmp(&frame, 3, 0);
+		frame_ipv4(&frame, "10.0.0.2", "10.0.0.1", 17);
+		frame_udp(&frame, 5000, 53);
+		frame_finish(&frame);
+		assert_int_equal(quote(&frame, &quoted), i == 0);
+		frame_start(&frame);
+		frame_ipv6(&frame, "2001:db8::ffff", to6[i], 58);
+		frame_icmp(&frame, 1, 0);
+		frame_ipv6(&frame, "2001:db8::2", "2001:db8::1", 17);
+		frame_udp(&frame, 5000, 53);
+		frame_finish(&frame);
+		assert_int_equal(quote(&frame, &quoted), i == 0);
+	}
+}
+
+/* Of TCP the sequence number comes with the ports, or the quote is too short. */
+static void sequence_number(void **state)
+{
+	struct packet_info quoted;
+	struct frame frame;
+
+	(void)state;
+	for (unsigned length = 0; length <= 20; length++) {
+		error4(&frame, 3);
+		frame_ipv4(&frame, "10.0.0.2", "10.0.0.1", 6);
+		frame_tcp(&frame,
+			&(struct frame_tcp){.src_port = 1, .dst_port = 2, .seq = 0xfedcba98});
+		frame.length -= 20 - length;
+		frame_finish(&frame);
+		assert_int_equal(quote(&frame, &quoted), length >= 8);
+		if (length >= 8) {
+			assert_int_equal(quoted.tcp.seq, 0xfedcba98);
+			assert_int_equal(quoted.flags, PACKET_HAS_PORTS);
+		}
+	}
 }
 
 /* Padding behind the error's datagram is not part of the quote. */
@@ -213,6 +263,8 @@ int main(void)
 		cmocka_unit_test(ipv6_with_extensions),
 		cmocka_unit_test(without_ports),
 		cmocka_unit_test(fragments),
+		cmocka_unit_test(goes_to_the_sender),
+		cmocka_unit_test(sequence_number),
 		cmocka_unit_test(ends_with_datagram),
 		cmocka_unit_test(ends_with_quoted_datagram),
 		cmocka_unit_test(other_version),

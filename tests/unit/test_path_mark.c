@@ -99,7 +99,7 @@ static void make(struct scene *scene, struct draw *draw, bool tcp, unsigned side
 }
 
 /* Whether the packet is accounted; the record is changed then alone. */
-static bool offer(struct scene *scene, const struct frame *frame, bool trust)
+static bool offer(struct scene *scene, const struct frame *frame)
 {
 	const struct mark_burst marks = mark_burst_of(scene->side, NOW_US);
 	const uint32_t form = (scene->tcp ? SLOT_TCP : 0) | (scene->from != 0 ? SLOT_FROM : 0);
@@ -107,8 +107,8 @@ static bool offer(struct scene *scene, const struct frame *frame, bool trust)
 	const struct rte_mbuf packet = packet_of(frame);
 	/* near or far: it is accounted alike */
 	const bool far = scene->side;
-	bool taken = mark_packet(&marks, mark_target(&scene->record, form), &packet, frame->bytes,
-		scene->tcp, trust, far);
+	bool taken = mark_packet(
+		&marks, mark_target(&scene->record, form), &packet, frame->bytes, scene->tcp, far);
 
 	if (!taken)
 		assert_memory_equal(&before, &scene->record, sizeof(before));
@@ -134,7 +134,7 @@ static void check_counts(struct scene *scene)
 	const unsigned from = scene->from;
 	uint64_t high = record->status >> MARK_STATUS_SHIFT;
 
-	assert_true(offer(scene, &scene->frame, false));
+	assert_true(offer(scene, &scene->frame));
 	assert_int_equal(flow_packets(record, from), 1);
 	assert_int_equal(flow_bytes(record, from), scene->frame.length);
 	assert_int_equal(flow_packets(record, !from), 0);
@@ -143,7 +143,7 @@ static void check_counts(struct scene *scene)
 	assert_int_equal(record->end[from].tcp_flags, scene->tcp ? TCP_ACK : 0);
 
 	flow_set_counts(record, from, UINT32_MAX, UINT32_MAX);
-	assert_true(offer(scene, &scene->frame, true));
+	assert_true(offer(scene, &scene->frame));
 	assert_int_equal(flow_packets(record, from), UINT64_C(1) << 32);
 	assert_int_equal(flow_bytes(record, from), UINT32_MAX + (uint64_t)scene->frame.length);
 }
@@ -170,7 +170,7 @@ static void check_frame_bits(struct scene *scene)
 			    flow_key_equal(&info.key, &fresh.key) && info.from == scene->from;
 
 		scene->record = fresh;
-		if (offer(scene, &frame, false) == same)
+		if (offer(scene, &frame) == same)
 			continue;
 		/* a length that leaves no TCP header, or another payload */
 		if (!(scene->tcp && same && bit / 8 >= 16 && bit / 8 < 18))
@@ -209,7 +209,7 @@ static void check_record_bits(struct scene *scene)
 
 		scene->record = fresh;
 		*byte ^= (uint8_t)(1 << bit % 8);
-		if (offer(scene, &scene->frame, false) == is_held(scene, bit))
+		if (offer(scene, &scene->frame) == is_held(scene, bit))
 			fail_msg("%s, side %u, from %u: byte %zu, bit %zu of the record",
 				scene->tcp ? "tcp" : "udp", scene->side, scene->from, bit / 8,
 				bit % 8);
@@ -228,14 +228,13 @@ static void check_ends(struct scene *scene)
 
 	/* the other end's packets do not come by this port */
 	scene->from = !scene->from;
-	assert_false(offer(scene, &frame, false));
+	assert_false(offer(scene, &frame));
 	scene->from = !scene->from;
 	scene->tcp = !scene->tcp;
-	assert_false(offer(scene, &frame, false));
-	assert_false(offer(scene, &frame, true));
+	assert_false(offer(scene, &frame));
 	scene->tcp = !scene->tcp;
 	frame.length = MARK_LEAST - 1;
-	assert_false(offer(scene, &frame, false));
+	assert_false(offer(scene, &frame));
 }
 
 static void other_ends_protocols_and_short_frames_are_not_counted(void **state)

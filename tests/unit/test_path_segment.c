@@ -134,7 +134,7 @@ static void check_track(struct scene *scene, unsigned from)
 {
 	const struct tcp_segment *tcp = &scene->info.tcp;
 	struct flow_record record = scene->record, before = scene->record, known = scene->record;
-	bool fits = flow_tcp_track(&known, from, tcp, true) == TCP_IN_WINDOW && USUAL(tcp->flags);
+	bool fits = flow_tcp_track(&known, from, tcp) == TCP_IN_WINDOW && USUAL(tcp->flags);
 
 	assert_int_equal(tcp_track_common(&record, from, tcp), fits);
 	assert_memory_equal(&record, fits ? &known : &before, sizeof(record));
@@ -167,9 +167,9 @@ static void check_marked(struct scene *scene, unsigned from)
 	struct flow_record known = scene->record;
 	bool next = is_next(&scene->record, from, tcp);
 	bool fits = scene->whole && USUAL(tcp->flags) &&
-		    flow_tcp_track(&known, from, tcp, true) == TCP_IN_WINDOW;
-	bool taken = mark_packet(&marks, mark_target(&scene->record, form), &packet,
-		packet.buf_addr, true, false, false);
+		    flow_tcp_track(&known, from, tcp) == TCP_IN_WINDOW;
+	bool taken = mark_packet(
+		&marks, mark_target(&scene->record, form), &packet, packet.buf_addr, true, false);
 
 	assert_true(taken ? fits : !(fits && next));
 	scene->n_next += taken && next;

@@ -83,7 +83,7 @@ static void give_slots(struct scene *scene, struct slots *slots)
 		scene->foreign[i] = slots_take(&scene->others, &key, i);
 		assert_int_not_equal(scene->slot[i], SLOT_NONE);
 		assert_int_not_equal(scene->foreign[i], SLOT_NONE);
-		slots_set_from(slots, scene->slot[i], scene->rx.port % 2, i % 3 == 0);
+		slots_set_from(slots, scene->slot[i], scene->rx.place, i % 3 == 0);
 	}
 }
 
@@ -97,7 +97,9 @@ static void set_up(struct scene *scene, unsigned port, bool by_position)
 
 	memset(scene, 0, sizeof(*scene));
 	scene->draw.seed = 20261127;
+	scene->agent.config.topology = topology_of_wires(1);
 	scene->rx.port = (uint8_t)port;
+	scene->rx.place = scene->agent.config.topology.place[port];
 	scene->records = aligned_alloc(128, FLOWS * sizeof(scene->records[0]));
 	assert_non_null(scene->records);
 	scene->shard.table.records = scene->records;

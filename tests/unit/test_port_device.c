@@ -38,6 +38,15 @@ static void test_good(void **state)
 		{"eth_af_packet0,qpairs=1,iface=eth1", PORT_DEVICE_VDEV, NULL, "eth1"},
 		{"net_af_xdp_x,iface=eth1,queue_count=2", PORT_DEVICE_VDEV, NULL, "eth1"},
 		{"net_flowsim0,port=net_af_packet0", PORT_DEVICE_VDEV, NULL, ""},
+		{"net_flowsim0,port=[net_af_packet0,iface=eth1],nic=n", PORT_DEVICE_VDEV, NULL,
+			"eth1"},
+		{"net_flowsim0,port=[net_af_xdp0,iface=eth1]", PORT_DEVICE_VDEV, NULL, "eth1"},
+		{"net_flowsim0,port=[net_failsafe0,dev(net_af_packet0,framesz=2048,iface=eth1)]",
+			PORT_DEVICE_VDEV, NULL, "eth1"},
+		{"net_failsafe0,dev(net_af_packet0,iface=a),dev(net_af_packet1,iface=b)",
+			PORT_DEVICE_VDEV, NULL, ""},
+		{"net_flowsim0,port=[net_tap0,iface=ta]", PORT_DEVICE_VDEV, NULL, ""},
+		{"net_flowsim0,port=[net_null0", PORT_DEVICE_VDEV, NULL, ""},
 	};
 	struct port_device device;
 	struct error error;

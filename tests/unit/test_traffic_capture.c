@@ -85,7 +85,7 @@ static void test_pcap(void **state)
 		bool nano = variant & 2;
 
 		put_pcap_header(
-			&file, nano ? PCAP_NANOSECONDS : PCAP_MICROSECONDS, 4, LINK_ETHERNET);
+			&file, nano ? PCAP_NANOSECONDS : PCAP_MICROSECONDS, 4, FILE_ETHERNET);
 		put_pcap_packet(&file, 1000, nano ? 123456789 : 123456, 1, 60, 60);
 		put_pcap_packet(&file, 0xfffffff0, 5, 2, 20, 1500);
 		struct reading reading = read_file(&file);
@@ -104,9 +104,9 @@ static void test_zero_packets(void **state)
 	struct file pcap = {0}, interface = {0}, section = {0};
 
 	(void)state;
-	put_pcap_header(&pcap, PCAP_MICROSECONDS, 4, LINK_ETHERNET);
+	put_pcap_header(&pcap, PCAP_MICROSECONDS, 4, FILE_ETHERNET);
 	put_section(&interface);
-	put_interface(&interface, LINK_ETHERNET, 0, 0);
+	put_interface(&interface, FILE_ETHERNET, 0, 0);
 	put_section(&section);
 	assert_int_equal(read_file(&pcap).ended, 0);
 	assert_int_equal(read_file(&interface).ended, 0);
@@ -120,7 +120,7 @@ static void test_pcap_version(void **state)
 	for (unsigned swapped = 0; swapped < 2; swapped++) {
 		struct file file = {.swapped = swapped};
 
-		put_pcap_header(&file, PCAP_MICROSECONDS, 5, LINK_ETHERNET);
+		put_pcap_header(&file, PCAP_MICROSECONDS, 5, FILE_ETHERNET);
 		put_pcap_packet(&file, 1, 2, 3, 60, 60);
 		struct reading reading = read_file(&file);
 
@@ -136,7 +136,7 @@ static void test_pcap_snapshot_length(void **state)
 	for (unsigned swapped = 0; swapped < 2; swapped++) {
 		struct file file = {.swapped = swapped};
 
-		put_pcap_header(&file, PCAP_MICROSECONDS, 4, LINK_ETHERNET);
+		put_pcap_header(&file, PCAP_MICROSECONDS, 4, FILE_ETHERNET);
 		memset(file.bytes + 16, 0, 4);
 		file.bytes[swapped ? 19 : 16] = 50;
 		put_pcap_packet(&file, 1, 2, 3, 60, 70);
@@ -154,7 +154,7 @@ static void test_pcap_cut(void **state)
 	size_t ends[3];
 
 	(void)state;
-	put_pcap_header(&file, PCAP_MICROSECONDS, 4, LINK_ETHERNET);
+	put_pcap_header(&file, PCAP_MICROSECONDS, 4, FILE_ETHERNET);
 	for (unsigned i = 0; i < 3; i++) {
 		put_pcap_packet(&file, 1, 2, i + 1, 30, 30);
 		ends[i] = file.length;
@@ -188,7 +188,7 @@ static void test_pcap_damaged(void **state)
 	struct file file = {0};
 
 	(void)state;
-	put_pcap_header(&file, PCAP_MICROSECONDS, 4, LINK_ETHERNET);
+	put_pcap_header(&file, PCAP_MICROSECONDS, 4, FILE_ETHERNET);
 	put_pcap_packet(&file, 1, 2, 1, 30, 30);
 	put32(&file, 1);
 	put32(&file, 2);
@@ -199,23 +199,42 @@ static void test_pcap_damaged(void **state)
 
 	assert_int_equal(reading.ended, -EBADMSG);
 	assert_int_equal(reading.n, 1);
-	assert_non_null(strstr(reading.error.text, ": damaged after 1 packet and 70 bytes: "));
+	/* the file's own snapshot length is told, not a limit of the reader's */
+	assert_non_null(strstr(reading.error.text,
+		": damaged after 1 packet and 70 bytes: a packet of 2147483647 bytes; the longest "
+		"that is read has 262144, and the file's snapshot length is 65535"));
 }
 
 static void test_not_a_capture(void **state)
 {
-	struct file text = {0}, gzip = {0};
+	static const struct {
+		const char *bytes;
+		const char *told;
+	} packed[] = {
+		{"\x1f\x8b\x08\0\0\0\0\0\0\0",
+			"compressed by gzip; unpack it on the way: zcat FILE | millrace replay -"},
+		{"\x28\xb5\x2f\xfd\0\0\0\0\0\0",
+			"compressed by zstd; unpack it on the way: zstdcat"},
+		{"\xfd\x37zXZ\0\0\0\0\0", "compressed by xz"},
+		{"BZh9\0\0\0\0\0\0", "compressed by bzip2"},
+		{"\x04\x22\x4d\x18\0\0\0\0\0\0", "compressed by lz4"},
+	};
+	struct file text = {0};
 	struct reading reading;
 
 	(void)state;
 	put_bytes(&text, "Dear sir or madam,\n", 19);
-	put_bytes(&gzip, "\x1f\x8b\x08\0\0\0\0\0\0\0", 10);
 	reading = read_file(&text);
 	assert_int_equal(reading.opened, -EINVAL);
 	assert_non_null(strstr(reading.error.text, "not a capture"));
-	reading = read_file(&gzip);
-	assert_int_equal(reading.opened, -EINVAL);
-	assert_non_null(strstr(reading.error.text, "gzip"));
+	for (size_t i = 0; i < sizeof(packed) / sizeof(packed[0]); i++) {
+		struct file file = {0};
+
+		put_bytes(&file, packed[i].bytes, 10);
+		reading = read_file(&file);
+		assert_int_equal(reading.opened, -EINVAL);
+		assert_non_null(strstr(reading.error.text, packed[i].told));
+	}
 
 	reading = read_path("/tmp");
 	assert_int_equal(reading.opened, -EISDIR);
@@ -233,8 +252,8 @@ static void test_other_link_type(void **state)
 		uint16_t link;
 		const char *named;
 	} rows[] = {
-		{LINK_RAW, "RAW"},
-		{LINK_COOKED, "LINUX_SLL"},
+		{FILE_802_11, "link type IEEE802_11 (802.11) is not read; Ethernet, raw IP"},
+		{104, "C_HDLC"},
 		{9999, "9999"},
 	};
 
@@ -257,6 +276,311 @@ static void test_other_link_type(void **state)
 	}
 }
 
+/* What each link type of a file is read as; 12, 14 and 101 are one. */
+static void test_link_types(void **state)
+{
+	static const struct {
+		uint16_t in_file;
+		enum link_type read;
+	} rows[] = {
+		{FILE_ETHERNET, LINK_ETHERNET},
+		{12, LINK_RAW},
+		{14, LINK_RAW},
+		{FILE_RAW, LINK_RAW},
+		{228, LINK_RAW},
+		{229, LINK_RAW},
+		{FILE_COOKED, LINK_SLL},
+		{276, LINK_SLL2},
+		{0, LINK_LOOPBACK},
+		{108, LINK_LOOPBACK},
+		{9, LINK_PPP},
+		{50, LINK_PPP},
+		{51, LINK_PPPOE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 4 * sizeof(rows) / sizeof(rows[0]); i++) {
+		struct file file = {.swapped = i & 1};
+		uint16_t link = rows[i / 4].in_file;
+
+		if (i & 2) {
+			put_section(&file);
+			put_interface(&file, link, 0, 0);
+			put_enhanced(&file, 0, 5, 7, 30, 31);
+		} else {
+			put_pcap_header(&file, PCAP_MICROSECONDS, 4, link);
+			put_pcap_packet(&file, 0, 5, 7, 30, 31);
+		}
+		struct reading reading = read_file(&file);
+
+		assert_int_equal(reading.ended, 0);
+		check_packet(&reading, 0, 7, 30, 31, 5);
+		assert_int_equal(reading.packets[0].link, rows[i / 4].read);
+	}
+}
+
+/*
+ * The check sequence goes by the file's own word, and only as far as it was captured. The length's unit is
+ * 16 bits, but 4 can only be bytes; without bit 26 the length means nothing.
+ */
+static void test_pcap_check_sequence(void **state)
+{
+	static const struct {
+		uint32_t above;
+		uint32_t length;
+	} rows[] = {
+		{0x24000000, 4},
+		{0x44000000, 4},
+		{0x14000000, 2},
+		{0x04000000, 0},
+		{0x20000000, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		struct file file = {.swapped = i & 1};
+		uint32_t fcs = rows[i / 2].length;
+
+		put_pcap_header(&file, PCAP_MICROSECONDS, 4, rows[i / 2].above | FILE_ETHERNET);
+		put_pcap_packet(&file, 0, 1, 1, 64, 64);
+		put_pcap_packet(&file, 0, 2, 2, 62, 64);
+		put_pcap_packet(&file, 0, 3, 3, 50, 64);
+		put_pcap_packet(&file, 0, 4, 4, 3, 3);
+		put_pcap_packet(&file, 0, 5, 5, 64, 10); /* impossible: what was captured counts */
+		struct reading reading = read_file(&file);
+
+		assert_int_equal(reading.ended, 0);
+		check_packet(&reading, 0, 1, 64 - fcs, 64 - fcs, 1);
+		check_packet(&reading, 1, 2, fcs > 2 ? 60 : 62, 64 - fcs, 2);
+		check_packet(&reading, 2, 3, 50, 64 - fcs, 3);
+		assert_int_equal(reading.packets[3].length, fcs < 3 ? 3 - fcs : 0);
+		check_packet(&reading, 4, 5, 64 - fcs, 10 - fcs, 5);
+	}
+}
+
+/* In pcapng an interface has a word for it, in bits or in bytes, and each packet one of its own. */
+static void test_pcapng_check_sequence(void **state)
+{
+	static const struct {
+		uint8_t option;
+		uint32_t length;
+	} rows[] = {{32, 4}, {4, 4}, {16, 2}, {0, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		bool swapped = i & 1;
+		struct file file = {.swapped = swapped}, known = {.swapped = swapped};
+		struct file four = {.swapped = swapped}, none = {.swapped = swapped};
+		uint32_t fcs = rows[i / 2].length;
+		uint32_t flags = 4 << 5 | 1, no_word = 1;
+
+		put_option(&known, 2, "name", 4);
+		put_option(&known, 13, &rows[i / 2].option, 1);
+		put_option(&four, 1, "a comment", 9);
+		flags = swapped ? __builtin_bswap32(flags) : flags;
+		no_word = swapped ? __builtin_bswap32(no_word) : no_word;
+		put_option(&four, 2, &flags, 4);
+		put_option(&none, 2, &no_word, 4);
+		put_section(&file);
+		put_interface_options(&file, FILE_ETHERNET, 0, &known);
+		put_interface(&file, FILE_ETHERNET, 0, 0);
+		put_enhanced(&file, 0, 1, 1, 64, 64);
+		put_enhanced_options(&file, 0, 2, 2, 63, 64, &none);
+		put_enhanced_options(&file, 1, 3, 3, 61, 64, &four);
+		put_enhanced_options(&file, 1, 4, 4, 64, 64, &none);
+		put_simple(&file, 5, 64, 64);
+		struct reading reading = read_file(&file);
+
+		assert_int_equal(reading.ended, 0);
+		check_packet(&reading, 0, 1, 64 - fcs, 64 - fcs, 1);
+		check_packet(&reading, 1, 2, fcs > 1 ? 64 - fcs : 63, 64 - fcs, 2);
+		check_packet(&reading, 2, 3, 60, 60, 3);
+		check_packet(&reading, 3, 4, 64, 64, 4);
+		check_packet(&reading, 4, 5, 64 - fcs, 64 - fcs, 0);
+	}
+}
+
+/* Sections of either byte order in one file, each with interfaces of its own. */
+static void test_pcapng_sections(void **state)
+{
+	(void)state;
+	for (unsigned order = 0; order < 8; order++) {
+		struct file file = {0};
+
+		file.swapped = order & 1;
+		put_section(&file);
+		put_interface(&file, FILE_ETHERNET, 0, 9);
+		put_enhanced(&file, 0, 1000, 1, 60, 60);
+		file.swapped = order & 2;
+		put_section(&file);
+		file.swapped = order & 4;
+		put_section(&file);
+		put_interface(&file, FILE_RAW, 40, 0);
+		put_interface(&file, FILE_ETHERNET, 0, 0x83); /* eighths of a second */
+		put_enhanced(&file, 1, 12, 2, 61, 61);
+		put_simple(&file, 3, 40, 1000);
+		put_enhanced(&file, 2, 0, 4, 10, 10);
+		struct reading reading = read_file(&file);
+
+		assert_int_equal(reading.n, 3);
+		check_packet(&reading, 0, 1, 60, 60, 1);
+		check_packet(&reading, 1, 2, 61, 61, 1500000);
+		check_packet(&reading, 2, 3, 40, 1000, 0);
+		assert_int_equal(reading.packets[0].link, LINK_ETHERNET);
+		assert_int_equal(reading.packets[2].link, LINK_RAW);
+		/* the third interface is none of this section's */
+		assert_int_equal(reading.ended, -EBADMSG);
+		assert_non_null(strstr(reading.error.text, ": damaged after 3 packets"));
+	}
+}
+
+/* Another version is no damage; what came before it counts. */
+static void test_pcapng_version(void **state)
+{
+	(void)state;
+	for (unsigned swapped = 0; swapped < 2; swapped++) {
+		struct file alone = {.swapped = swapped}, second = {.swapped = swapped};
+		struct reading reading;
+
+		put_section_version(&alone, 2, 7);
+		reading = read_file(&alone);
+		assert_int_equal(reading.opened, -EPROTONOSUPPORT);
+		assert_non_null(strstr(reading.error.text, "pcapng version 2.7, only 1.x is read"));
+		assert_null(strstr(reading.error.text, "damaged"));
+
+		put_section_version(&second, 1, 2);
+		put_interface(&second, FILE_ETHERNET, 0, 0);
+		put_enhanced(&second, 0, 1, 1, 60, 60);
+		put_section_version(&second, 3, 0);
+		reading = read_file(&second);
+		assert_int_equal(reading.n, 1);
+		assert_int_equal(reading.ended, -EPROTONOSUPPORT);
+		assert_non_null(strstr(reading.error.text, "pcapng version 3.0"));
+		assert_null(strstr(reading.error.text, "damaged"));
+	}
+}
+
+/* Blocks of names, statistics, secrets, a vendor's own and ones not known are passed over. */
+static void test_pcapng_other_blocks(void **state)
+{
+	static const uint32_t types[] = {4, 5, 9, 10, 0xbad, 0x40000bad, 0x80000001};
+
+	(void)state;
+	for (unsigned swapped = 0; swapped < 2; swapped++) {
+		struct file file = {.swapped = swapped};
+		struct reading reading;
+
+		put_section(&file);
+		put_block(&file, 4, 0);
+		put_interface(&file, FILE_ETHERNET, 0, 0);
+		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+			put_block(&file, types[i], 8 * (uint32_t)i);
+		put_enhanced(&file, 0, 1, 1, 60, 60);
+		put_block(&file, 5, 40);
+		reading = read_file(&file);
+		assert_int_equal(reading.ended, 0);
+		assert_int_equal(reading.position, file.length);
+		check_packet(&reading, 0, 1, 60, 60, 1);
+		for (size_t cut = 1; cut < 52; cut++) {
+			reading = read_part(&file, file.length - cut);
+			assert_int_equal(reading.n, 1);
+			assert_int_equal(reading.ended, -EBADMSG);
+			assert_non_null(strstr(reading.error.text, ": cut after 1 packet "));
+		}
+		/* a block that ends as one of another length */
+		file.bytes[file.length - 1] ^= 4;
+		file.bytes[file.length - 4] ^= 4;
+		reading = read_file(&file);
+		assert_int_equal(reading.ended, -EBADMSG);
+		assert_non_null(strstr(reading.error.text, ": damaged after 1 packet "));
+	}
+}
+
+/* Every resolution, and the offset that is added; nothing overflows. */
+static void test_pcapng_time_options(void **state)
+{
+	static const struct {
+		uint8_t resolution;
+		int64_t offset_s;
+		uint64_t ticks;
+		uint64_t us;
+	} rows[] = {
+		{0, 0, 7, 7000000},
+		{3, 0, 7001, 7001000},
+		{6, 100, 5, 100000005},
+		{9, -1, UINT64_C(3000001999), 2000001},
+		{12, 0, UINT64_C(2500000999999), 2500000},
+		{19, 0, UINT64_MAX, 1844674},
+		{25, 0, UINT64_MAX, 1},
+		{27, 0, UINT64_MAX, 0},
+		{127, 0, UINT64_MAX, 0},
+		{0x80, 1, 7, 8000000},
+		{0x80 | 10, 0, 1024 * 7 + 512, 7500000},
+		{0x80 | 127, 0, UINT64_MAX, 0},
+		{6, -10, 5, 0},
+		{6, INT64_MIN, 5, 0},
+		{6, INT64_MAX, 5, CAPTURE_TIME_MAX_US},
+		{0, INT64_MAX, UINT64_MAX, CAPTURE_TIME_MAX_US},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		bool swapped = i & 1;
+		struct file file = {.swapped = swapped}, options = {.swapped = swapped};
+		uint64_t offset = (uint64_t)rows[i / 2].offset_s;
+
+		offset = swapped ? __builtin_bswap64(offset) : offset;
+		put_option(&options, 9, &rows[i / 2].resolution, 1);
+		put_option(&options, 14, &offset, 8);
+		put_section(&file);
+		put_interface_options(&file, FILE_ETHERNET, 0, &options);
+		put_enhanced(&file, 0, rows[i / 2].ticks, 1, 60, 60);
+		struct reading reading = read_file(&file);
+
+		assert_int_equal(reading.ended, 0);
+		check_packet(&reading, 0, 1, 60, 60, rows[i / 2].us);
+	}
+}
+
+/* Blocks that say what cannot be. */
+static void test_pcapng_damaged(void **state)
+{
+	static const struct {
+		size_t at; /* in the second packet's block */
+		uint32_t value;
+	} rows[] = {
+		{4, 8},				   /* shorter than a header and a trailer */
+		{4, 93},			   /* no multiple of 4 */
+		{4, 28},			   /* shorter than the packet's fields */
+		{4, UINT32_MAX},		   /* neither */
+		{4, 0x40000000},		   /* longer than any that is read */
+		{8, 1},				   /* an interface that is not there */
+		{20, 61},			   /* more than the block has */
+		{20, 262145},			   /* more than any packet */
+		{20, UINT32_MAX}, {0, 0x0a0d0d0a}, /* a section without a byte order */
+		{92 - 4, 96},			   /* a trailer that says another length */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct file file = {0};
+		size_t second;
+
+		put_section(&file);
+		put_interface(&file, FILE_ETHERNET, 0, 0);
+		put_enhanced(&file, 0, 1, 1, 60, 60);
+		second = file.length;
+		put_enhanced(&file, 0, 2, 2, 60, 60);
+		put_enhanced(&file, 0, 3, 3, 60, 60);
+		memcpy(file.bytes + second + rows[i].at, &rows[i].value, 4);
+		struct reading reading = read_file(&file);
+
+		assert_int_equal(reading.n, 1);
+		assert_int_equal(reading.ended, -EBADMSG);
+		assert_non_null(strstr(reading.error.text, ": damaged after 1 packet "));
+	}
+}
+
 static void test_pcapng(void **state)
 {
 	(void)state;
@@ -264,9 +588,9 @@ static void test_pcapng(void **state)
 		struct file file = {.swapped = swapped};
 
 		put_section(&file);
-		put_interface(&file, LINK_ETHERNET, 65535, 0);
-		put_interface(&file, LINK_ETHERNET, 65535, 9);	  /* nanoseconds */
-		put_interface(&file, LINK_ETHERNET, 65535, 0x8a); /* 1/1024 s */
+		put_interface(&file, FILE_ETHERNET, 65535, 0);
+		put_interface(&file, FILE_ETHERNET, 65535, 9);	  /* nanoseconds */
+		put_interface(&file, FILE_ETHERNET, 65535, 0x8a); /* 1/1024 s */
 		put_enhanced(&file, 0, 5000001, 1, 33, 60);
 		put_enhanced(&file, 1, UINT64_C(6000001999), 2, 60, 60);
 		put_enhanced(&file, 2, 1024 * 7 + 512, 3, 61, 61);
@@ -293,16 +617,16 @@ static void test_pcapng_snapshot_lengths(void **state)
 		struct file file = {.swapped = swapped};
 
 		put_section(&file);
-		put_interface(&file, LINK_ETHERNET, 64, 0);
-		put_interface(&file, LINK_ETHERNET, 1000, 0);
-		put_interface(&file, LINK_ETHERNET, 0, 0);
+		put_interface(&file, FILE_ETHERNET, 64, 0);
+		put_interface(&file, FILE_ETHERNET, 1000, 0);
+		put_interface(&file, FILE_ETHERNET, 0, 0);
 		put_enhanced(&file, 0, 1, 1, 64, 1500);
 		put_enhanced(&file, 1, 2, 2, 1000, 1500);
 		put_simple(&file, 3, 64, 900);
 		put_simple(&file, 4, 63, 63);
 		put_enhanced(&file, 2, 5, 5, 1500, 1500);
 		put_section(&file);
-		put_interface(&file, LINK_ETHERNET, 50, 0);
+		put_interface(&file, FILE_ETHERNET, 50, 0);
 		put_simple(&file, 6, 50, 51);
 		struct reading reading = read_file(&file);
 
@@ -318,7 +642,7 @@ static void test_pcapng_snapshot_lengths(void **state)
 	}
 }
 
-/* Ethernet packets of a mixed file are read, the others counted. */
+/* Packets of links that are not read are counted, the others of a mixed file are read. */
 static void test_pcapng_mixed_link_types(void **state)
 {
 	(void)state;
@@ -326,9 +650,9 @@ static void test_pcapng_mixed_link_types(void **state)
 		struct file file = {.swapped = swapped};
 
 		put_section(&file);
-		put_interface(&file, LINK_COOKED, 64, 0);
+		put_interface(&file, FILE_802_11, 64, 0);
 		put_simple(&file, 1, 64, 64);
-		put_interface(&file, LINK_ETHERNET, 64, 0);
+		put_interface(&file, FILE_ETHERNET, 64, 0);
 		put_enhanced(&file, 0, 1, 2, 64, 64);
 		put_enhanced(&file, 1, 2, 3, 64, 64);
 		put_old(&file, 0, 3, 4, 64);
@@ -341,7 +665,7 @@ static void test_pcapng_mixed_link_types(void **state)
 		check_packet(&reading, 1, 5, 64, 64, 4);
 		assert_int_equal(reading.ended, -EPROTONOSUPPORT);
 		assert_non_null(strstr(reading.error.text,
-			"3 packets left out beside 2 of Ethernet: link type LINUX_SLL"));
+			"3 packets left out beside 2 that were read: link type IEEE802_11"));
 	}
 }
 
@@ -352,7 +676,7 @@ static void test_pcapng_cut(void **state)
 
 	(void)state;
 	put_section(&file);
-	put_interface(&file, LINK_ETHERNET, 20, 0);
+	put_interface(&file, FILE_ETHERNET, 20, 0);
 	start = file.length;
 	put_enhanced(&file, 0, 1, 1, 30, 30);
 	ends[0] = file.length;
@@ -389,8 +713,8 @@ static void test_times(void **state)
 
 	(void)state;
 	put_section(&pcapng);
-	put_interface(&pcapng, LINK_ETHERNET, 0, 0);
-	put_interface(&pcapng, LINK_ETHERNET, 0, 0x80); /* whole seconds */
+	put_interface(&pcapng, FILE_ETHERNET, 0, 0);
+	put_interface(&pcapng, FILE_ETHERNET, 0, 0x80); /* whole seconds */
 	put_enhanced(&pcapng, 0, UINT64_MAX, 1, 60, 60);
 	put_enhanced(&pcapng, 1, UINT64_MAX, 2, 60, 60);
 	put_enhanced(&pcapng, 1, UINT64_C(1) << 62, 3, 60, 60);
@@ -398,11 +722,11 @@ static void test_times(void **state)
 	reading = read_file(&pcapng);
 	assert_int_equal(reading.n, 4);
 	check_packet(&reading, 0, 1, 60, 60, CAPTURE_TIME_MAX_US);
-	check_packet(&reading, 1, 2, 60, 60, 0);
+	check_packet(&reading, 1, 2, 60, 60, CAPTURE_TIME_MAX_US);
 	check_packet(&reading, 2, 3, 60, 60, CAPTURE_TIME_MAX_US);
 	check_packet(&reading, 3, 4, 60, 60, CAPTURE_TIME_MAX_US - 1);
 
-	put_pcap_header(&pcap, PCAP_MICROSECONDS, 4, LINK_ETHERNET);
+	put_pcap_header(&pcap, PCAP_MICROSECONDS, 4, FILE_ETHERNET);
 	put_pcap_packet(&pcap, UINT32_MAX, UINT32_MAX, 1, 60, 60);
 	reading = read_file(&pcap);
 	check_packet(&reading, 0, 1, 60, 60, UINT64_C(4294967295000000) + UINT32_MAX);
@@ -417,7 +741,7 @@ static void test_pipe(void **state)
 	int pipe_fds[2];
 
 	(void)state;
-	put_pcap_header(&file, PCAP_MICROSECONDS, 4, LINK_ETHERNET);
+	put_pcap_header(&file, PCAP_MICROSECONDS, 4, FILE_ETHERNET);
 	put_pcap_packet(&file, 1, 2, 3, 60, 60);
 	assert_int_equal(pipe2(pipe_fds, O_CLOEXEC), 0);
 	assert_int_equal(write(pipe_fds[1], file.bytes, file.length), file.length);
@@ -450,6 +774,14 @@ int main(void)
 		cmocka_unit_test(test_pcap_damaged),
 		cmocka_unit_test(test_not_a_capture),
 		cmocka_unit_test(test_other_link_type),
+		cmocka_unit_test(test_link_types),
+		cmocka_unit_test(test_pcap_check_sequence),
+		cmocka_unit_test(test_pcapng_check_sequence),
+		cmocka_unit_test(test_pcapng_sections),
+		cmocka_unit_test(test_pcapng_version),
+		cmocka_unit_test(test_pcapng_other_blocks),
+		cmocka_unit_test(test_pcapng_time_options),
+		cmocka_unit_test(test_pcapng_damaged),
 		cmocka_unit_test(test_pcapng),
 		cmocka_unit_test(test_pcapng_snapshot_lengths),
 		cmocka_unit_test(test_pcapng_mixed_link_types),

@@ -129,6 +129,8 @@ static bool make_room(struct reading *reading, size_t bytes)
 static int take_packet(
 	struct reading *reading, const struct capture_packet *packet, struct error *error)
 {
+	if (packet->link != LINK_ETHERNET)
+		return error_set(error, -EPROTONOSUPPORT, "it has packets that are not Ethernet");
 	if (packet->length == 0)
 		return 0;
 	if (packet->length > UINT16_MAX || reading->n == CAPTURE_MAX_PACKETS)

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "base/topology.h"
+
+#include <errno.h>
+
+int topology_add(struct topology *topology, const uint8_t *peer, unsigned n)
+{
+	const unsigned domain = topology->n_domains, first = topology->n_ports;
+
+	if (domain == TOPOLOGY_MAX_DOMAINS || n > TOPOLOGY_MAX_PORTS - first)
+		return -ENOSPC;
+	for (unsigned place = 0; place < n; place++)
+		if (peer[place] >= n || peer[place] == place)
+			return -EINVAL;
+	if (n == 0)
+		return -EINVAL;
+	for (unsigned place = 0; place < n; place++) {
+		topology->domain[first + place] = (uint8_t)domain;
+		topology->place[first + place] = (uint8_t)place;
+		topology->peer[first + place] = (uint8_t)(first + peer[place]);
+	}
+	topology->first[domain] = (uint8_t)first;
+	topology->size[domain] = (uint8_t)n;
+	topology->n_ports = (uint8_t)(first + n);
+	topology->n_domains = (uint8_t)(domain + 1);
+	return (int)domain;
+}
+
+int topology_add_wire(struct topology *topology)
+{
+	static const uint8_t peer[2] = {1, 0};
+
+	return topology_add(topology, peer, 2);
+}
+
+struct topology topology_of_wires(unsigned n)
+{
+	struct topology topology = {0};
+
+	while (topology.n_domains < n && topology_add_wire(&topology) >= 0)
+		;
+	return topology;
+}
+
+bool topology_is_wire(const struct topology *topology, unsigned domain)
+{
+	return topology->size[domain] == 2;
+}
