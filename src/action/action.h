@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * A list of actions says what happens to the packets of one direction of a flow. Rules, routes and NAT make such lists.
+ * action_program_compile() (action/program.h) makes of a list what workers run.
+ *
+ * Fields are set independently of one another, whatever their order in the list. The VLAN actions work on the stack
+ * of tags in the order of the list. Numbers are in host order unless their type says otherwise.
+ */
+
+#include <stdint.h>
+
+#include <rte_byteorder.h>
+
+enum action_kind {
+	ACTION_FORWARD, /* to where the domain sends it; also without it */
+	ACTION_OUTPUT,	/* `port`: to this port */
+	ACTION_NEXT_HOP, /* `number`: to this next hop (action/next_hop.h), with a link header of its own */
+	ACTION_DROP,	    /* nothing else stands in such a list */
+	ACTION_SET_MAC_SRC, /* `mac` */
+	ACTION_SET_MAC_DST, /* `mac` */
+	ACTION_DECREMENT_TTL,
+	ACTION_VLAN_PUSH,    /* `vlan`: a new outermost tag */
+	ACTION_VLAN_POP,     /* the outermost tag */
+	ACTION_VLAN_SET,     /* `vlan.id`: the id of the outermost tag, whose priority stays */
+	ACTION_SET_IPV4_SRC, /* `address`: its first 4 bytes */
+	ACTION_SET_IPV4_DST,
+	ACTION_SET_IPV6_SRC, /* `address` */
+	ACTION_SET_IPV6_DST,
+	ACTION_SET_PORT_SRC, /* `l4_port`: TCP, UDP, UDP-Lite, SCTP, DCCP; others stay as they are */
+	ACTION_SET_PORT_DST,
+	ACTION_POLICE, /* `number`: of the worker's policers (action/policer.h) */
+	ACTION_MIRROR, /* `mirror`: one packet in so many, chosen by chance, as it leaves */
+	ACTION_N_KINDS,
+};
+
+/* Ports of the engine; no port has the last number. */
+#define ACTION_MAX_PORT 0xfffe
+
+/* A list is no longer. */
+#define ACTION_LIST_MAX 32
+
+struct action_vlan {
+	uint16_t tpid;	  /* of a push: 0x8100 or 0x88a8 */
+	uint16_t id;	  /* 0 to 4094; 0 is a tag that has a priority alone */
+	uint8_t priority; /* of a push: 0 to 7 */
+};
+
+struct action_mirror {
+	uint16_t port;
+	uint32_t one_in; /* 1: every packet */
+};
+
+struct action {
+	enum action_kind kind;
+	union {
+		uint16_t port;
+		uint32_t number;
+		uint8_t mac[6];
+		struct action_vlan vlan;
+		uint8_t address[16]; /* network byte order */
+		rte_be16_t l4_port;
+		struct action_mirror mirror;
+	};
+};
+
+/* "forward", "output", "set-mac-src", ...; "?" for what is no kind. */
+const char *action_kind_name(enum action_kind kind);
