@@ -47,13 +47,22 @@ static const char *interface_of(const struct control *control, unsigned number)
 	return config->port[number]->device.interface;
 }
 
+/* The same for the port that it forwards to. */
+static const char *peer_interface_of(const struct control *control, unsigned number)
+{
+	const struct topology *topology = &plane_config(control->plane)->topology;
+
+	/* a number that no port has, if need be */
+	return interface_of(
+		control, number < topology->n_ports ? topology->peer[number] : TOPOLOGY_MAX_PORTS);
+}
+
 /* Without line breaks and quotes. */
 static const char *port_event_what(
 	const struct control *control, const struct path_event *event, char text[WHAT_MAX])
 {
 	const char *own = interface_of(control, event->port);
-	const char *other =
-		interface_of(control, plane_config(control->plane)->topology.peer[event->port]);
+	const char *other = peer_interface_of(control, event->port);
 
 	if (event->kind == PATH_EVENT_SHARDING_FALLBACK)
 		return "it does not spread packets over its queues as it said; for a while workers "
