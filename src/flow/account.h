@@ -15,16 +15,20 @@ static inline __attribute__((always_inline)) bool account_is_settled(
 	const struct flow_record *record, const struct packet_info *info)
 {
 	/*
-	 * Both have sent, or it is the one who has, by the port of its first packet. State, initiator and side are read as
-	 * the one byte that they are in: a packet of the same flow just before has stored the bytes beside it.
+	 * Both have sent, or it is the one who has, by the port of its first packet. State, initiator and whether it is
+	 * plain are read as the one byte that they are in: a packet of the same flow just before has stored the bytes
+	 * beside it.
 	 */
 	const unsigned both = 1u << FLOW_REPLIED | 1u << FLOW_ESTABLISHED;
 	const unsigned bits = ((const uint8_t *)&record->status)[FLOW_STATE_BYTE];
-	const unsigned same = info->from * FLOW_INITIATOR_BIT |
-			      (info->flags & PACKET_SIDE) / PACKET_SIDE * FLOW_SIDE_BIT;
 
-	return __builtin_expect(both >> (bits & 15) & 1, 1) ||
-	       ((bits ^ same) & (FLOW_INITIATOR_BIT | FLOW_SIDE_BIT)) == 0;
+	/* a flow that is not plain is beyond all states */
+	static_assert(FLOW_NOT_PLAIN_BIT == 16, "next to the state");
+	if (__builtin_expect(both >> (bits & 31) & 1, 1))
+		return true;
+	return (bits & (FLOW_NOT_PLAIN_BIT | FLOW_INITIATOR_BIT)) ==
+		       info->from * FLOW_INITIATOR_BIT &&
+	       record->side == (info->flags & PACKET_SIDE) / PACKET_SIDE;
 }
 
 /*

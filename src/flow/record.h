@@ -102,10 +102,9 @@ struct flow_record {
 		struct {
 			uint64_t last_seen_us : 48;
 			uint64_t state : 4;	   /* enum flow_state */
-			uint64_t initiator : 1;	   /* the key's end that sent the first packet */
+			uint64_t not_plain : 1;	   /* a verdict is other than 0 */
 			uint64_t window_known : 2; /* bit n: the window of end n is being tracked */
-			uint64_t
-				side : 1; /* of the wire: which port the initiator's packets come in by */
+			uint64_t initiator : 1;	   /* the key's end that sent the first packet */
 			uint64_t
 				offload : 8; /* 3 bits a port: where the NIC stands (offload/state.h) */
 		};
@@ -130,7 +129,8 @@ struct flow_record {
 	uint16_t verdict[2];	  /* action programs; 0 = forward */
 	uint32_t tcp_end[2];	  /* highest sequence number sent + 1 */
 	uint32_t tcp_max_end[2];  /* highest the other side allows to be sent + 1 */
-	uint8_t epoch;		  /* of the policy that decided the verdicts */
+	uint8_t epoch : 7;	  /* of the policy that decided the verdicts */
+	uint8_t side : 1;	  /* place of the port that the initiator's packets come in by */
 	uint8_t back_off;	  /* of offload retries, a nibble a port (offload/state.h) */
 	uint8_t reason[2];	  /* per port: why the offload state is what it is */
 	uint32_t slot;	     /* number by which NICs name this flow, or a time (offload/state.h) */
@@ -138,10 +138,10 @@ struct flow_record {
 	uint32_t wheel_prev;
 } __attribute__((aligned(64)));
 
-/* The byte of `status` that has the state in its low half, and who is the initiator, and by which side it came. */
+/* The byte of `status` that has the state in its low half, whether the flow is plain, and who is the initiator. */
 #define FLOW_STATE_BYTE 6
-#define FLOW_INITIATOR_BIT (1u << 4)
-#define FLOW_SIDE_BIT (1u << 7)
+#define FLOW_NOT_PLAIN_BIT (1u << 4)
+#define FLOW_INITIATOR_BIT (1u << 7)
 
 static_assert(sizeof(struct flow_record) == 128, "two lines, a third line is not");
 static_assert(offsetof(struct flow_record, end) == 64, "line 1 is what a packet touches");
@@ -158,11 +158,9 @@ static inline bool flow_is_in_nic(const struct flow_record *record)
  * The status of a new flow, in one word: set field by field, the word could not be loaded before each of the
  * stores is done.
  */
-static inline uint64_t flow_status(
-	uint64_t last_seen_us, enum flow_state state, unsigned initiator, bool side)
+static inline uint64_t flow_status(uint64_t last_seen_us, enum flow_state state, unsigned initiator)
 {
-	return last_seen_us | (uint64_t)state << 48 | (uint64_t)initiator << 52 |
-	       (uint64_t)side << 55;
+	return last_seen_us | (uint64_t)state << 48 | (uint64_t)initiator << 55;
 }
 
 static inline uint64_t flow_packets(const struct flow_record *record, unsigned end)

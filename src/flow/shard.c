@@ -164,8 +164,8 @@ static void start(struct flow_shard *shard, uint32_t position, const struct pack
 
 	record->start_us = now_us & CLOCK_MAX_US;
 	record->heard = shard->config.two_sided ? FLOW_HEARD_ONE : FLOW_HEARD_APART;
-	record->status =
-		flow_status(now_us, state, info->from != 0, (info->flags & PACKET_SIDE) != 0);
+	record->status = flow_status(now_us, state, info->from != 0);
+	record->side = (info->flags & PACKET_SIDE) != 0;
 	stamp_first(shard, record);
 	flow_count_packet(record, info->from, info->bytes);
 	if (info->flags & PACKET_TCP) {

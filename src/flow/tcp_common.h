@@ -202,7 +202,9 @@ static inline __attribute__((always_inline)) bool tcp_track_settled(
 static inline __attribute__((always_inline)) bool tcp_track_common(
 	struct flow_record *record, unsigned from, const struct tcp_segment *segment)
 {
-	if (__builtin_expect((record->state != FLOW_ESTABLISHED) | (record->window_known != 3), 0))
+	if (__builtin_expect((record->state != FLOW_ESTABLISHED) | record->not_plain |
+				     (record->window_known != 3),
+		    0))
 		return false;
 	return tcp_track_settled(record, from, segment);
 }

@@ -93,12 +93,13 @@ struct mark_burst {
 
 /*
  * A record's status, its highest 16 bits: see struct flow_record. A flow is settled when it is in the phase that it
- * stays in until it ends, and its rule is proven: then a packet of it is nothing but counted.
+ * stays in until it ends, it is plain, and its rule is proven: then a packet of it is nothing but counted.
  */
 #define MARK_STATUS_SHIFT 48
 #define MARK_SETTLED_UDP FLOW_REPLIED
 #define MARK_SETTLED_TCP (FLOW_ESTABLISHED | 3 << 5)
-#define MARK_SETTLED_CARES(side) (15 | 3 << 5 | 7 << (8 + OFFLOAD_STATE_BITS * (side)))
+#define MARK_SETTLED_CARES(side) \
+	(15 | FLOW_NOT_PLAIN_BIT | 3 << 5 | 7 << (8 + OFFLOAD_STATE_BITS * (side)))
 #define MARK_PROVEN (OFFLOAD_PROVEN << 8 | OFFLOAD_PROVEN << (8 + OFFLOAD_STATE_BITS))
 
 /* Is the packet a common one, and of the protocol that its mark says? */

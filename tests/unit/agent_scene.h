@@ -380,7 +380,7 @@ static inline uint32_t agent_flow(struct agent_scene *scene, uint8_t proto, uint
 
 	assert_int_not_equal(position, FLOW_NONE);
 	flow_table_record(&scene->table, position)->status =
-		flow_status(scene->now_us, FLOW_REPLIED, 0, false);
+		flow_status(scene->now_us, FLOW_REPLIED, 0);
 	return position;
 }
 
