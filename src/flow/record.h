@@ -129,8 +129,8 @@ struct flow_record {
 	uint16_t verdict[2];	  /* action programs; 0 = forward */
 	uint32_t tcp_end[2];	  /* highest sequence number sent + 1 */
 	uint32_t tcp_max_end[2];  /* highest the other side allows to be sent + 1 */
-	uint8_t epoch : 7;	  /* of the policy that decided the verdicts */
 	uint8_t side : 1;	  /* place of the port that the initiator's packets come in by */
+	uint8_t was_dropped : 1;  /* its verdict dropped packets: flow/verdict.h */
 	uint8_t back_off;	  /* of offload retries, a nibble a port (offload/state.h) */
 	uint8_t reason[2];	  /* per port: why the offload state is what it is */
 	uint32_t slot;	     /* number by which NICs name this flow, or a time (offload/state.h) */

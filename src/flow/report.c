@@ -22,6 +22,16 @@ static void stamp_report(const struct flow_shard *shard, struct flow_report *rep
 	report->stamps.end_us = RTE_MAX(stamps->start_us, stamps->end_us);
 }
 
+/* What was dropped of the flow since its last report, which counts from 0 on. */
+static struct flow_dropped flow_dropped_taken(struct flow_shard *shard, uint32_t position)
+{
+	struct flow_dropped *dropped = &shard->verdict_dropped[position];
+	const struct flow_dropped taken = *dropped;
+
+	dropped->packets = dropped->bytes = 0;
+	return taken;
+}
+
 void flow_report(struct flow_shard *shard, const struct flow_record *record, enum flow_end reason)
 {
 	struct flow_report *next = &shard->reports[shard->n_reports++];
@@ -43,6 +53,9 @@ void flow_report(struct flow_shard *shard, const struct flow_record *record, enu
 	}
 	if (shard->stamps != NULL)
 		stamp_report(shard, next, record);
+	if (record->was_dropped)
+		next->dropped =
+			flow_dropped_taken(shard, (uint32_t)(record - shard->table.records));
 	shard->counters.ended[reason]++;
 	for (unsigned end = 0; end < 2; end++) {
 		shard->counters.reported_packets += flow_packets(record, end);

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "flow/record.h"
+#include "flow/verdict.h"
 
 /* The time stamps of a flow's first and last packet, where they are not the run's clock: Unix time, microseconds. */
 struct flow_stamps {
@@ -42,9 +42,10 @@ struct flow_report {
 	uint32_t stamped; /* 1: `stamps` tell when packets came; 0: the record's own times do */
 	struct flow_offload offload;
 	struct flow_stamps stamps;
+	struct flow_dropped dropped; /* zeroed unless the record says that there is some */
 } __attribute__((aligned(64)));
 
-static_assert(sizeof(struct flow_report) == 192, "three lines a report");
+static_assert(sizeof(struct flow_report) == 256, "four lines a report");
 
 /* Unix time of the first packet. */
 static inline uint64_t flow_report_start_us(const struct flow_report *report)

@@ -34,6 +34,11 @@ static size_t stamps_size(const struct flow_shard *shard)
 	return flow_table_positions(&shard->table) * sizeof(*shard->stamps);
 }
 
+static size_t dropped_size(const struct flow_shard *shard)
+{
+	return flow_table_positions(&shard->table) * sizeof(*shard->verdict_dropped);
+}
+
 int flow_shard_create(struct flow_shard **out, const struct flow_shard_config *config)
 {
 	struct flow_shard *shard = aligned_alloc(64, sizeof(*shard));
@@ -55,6 +60,12 @@ int flow_shard_create(struct flow_shard **out, const struct flow_shard_config *c
 		if (shard->stamps == NULL)
 			ret = -ENOMEM;
 	}
+	if (ret == 0 && config->policy.decide != NULL) {
+		/* of the few flows that verdicts drop: pages come as they are touched */
+		shard->verdict_dropped = mapping_create(dropped_size(shard), 0);
+		if (shard->verdict_dropped == NULL)
+			ret = -ENOMEM;
+	}
 	if (ret < 0) {
 		flow_shard_destroy(shard);
 		return ret;
@@ -71,6 +82,8 @@ void flow_shard_destroy(struct flow_shard *shard)
 	tcp_memory_fini(&shard->memory);
 	if (shard->stamps != NULL)
 		mapping_destroy(shard->stamps, stamps_size(shard));
+	if (shard->verdict_dropped != NULL)
+		mapping_destroy(shard->verdict_dropped, dropped_size(shard));
 	flow_table_fini(&shard->table);
 	fragments_destroy(shard->dropped);
 	free(shard);
@@ -155,25 +168,88 @@ static void count(
 	shard->counters.bytes += info->bytes;
 }
 
-/* Fills a record that is zeroed but for its key from the first packet of its flow. */
+/* Asks the policy about a flow, and writes the verdicts down. True: they are others than before. */
+static bool decide(struct flow_shard *shard, uint32_t position)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+	const struct flow_policy *policy = &shard->config.policy;
+	struct flow_decision decision = {.cause = FLOW_CAUSE_NONE};
+	bool drops, changes;
+
+	policy->decide(policy->context, &record->key, &decision);
+	drops = decision.verdict[0] == FLOW_VERDICT_DROP ||
+		decision.verdict[1] == FLOW_VERDICT_DROP;
+	changes = memcmp(record->verdict, decision.verdict, sizeof(record->verdict)) != 0;
+	memcpy(record->verdict, decision.verdict, sizeof(record->verdict));
+	record->not_plain = (decision.verdict[0] | decision.verdict[1]) != FLOW_VERDICT_FORWARD;
+	if (drops && !record->was_dropped) {
+		record->was_dropped = 1;
+		shard->verdict_dropped[position] = (struct flow_dropped){0};
+	}
+	if (record->was_dropped)
+		shard->verdict_dropped[position].cause = decision.cause;
+	return changes;
+}
+
+bool flow_shard_decide(struct flow_shard *shard, uint32_t position)
+{
+	return decide(shard, position);
+}
+
+/* A packet that the verdict drops: the flow is not idle, and nothing else is learned of it. */
+static void count_dropped(
+	struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+	struct flow_dropped *dropped = &shard->verdict_dropped[position];
+
+	if (flow_is_fresh(record)) {
+		flow_begin_again(record, came_us(shard));
+		stamp_first(shard, record);
+	}
+	dropped->packets++;
+	dropped->bytes += info->bytes;
+	shard->counters.dropped_packets++;
+	shard->counters.dropped_bytes += info->bytes;
+	see(shard, record);
+}
+
+/* The first packet of a flow is counted, unless the flow's verdict drops it. */
+static void count_first(struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+
+	if (flow_is_dropped(record, info->from)) {
+		count_dropped(shard, position, info);
+		return;
+	}
+	flow_count_packet(record, info->from, info->bytes);
+	if (info->flags & PACKET_TCP)
+		record->end[info->from].tcp_flags = info->tcp.flags;
+	flow_shard_counted(shard, 1, info->bytes);
+}
+
+/*
+ * Fills a record that is zeroed but for its key and its verdicts from the first packet of its flow.
+ */
 static void start(struct flow_shard *shard, uint32_t position, const struct packet_info *info)
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
+	const bool not_plain = record->not_plain;
 	enum flow_state state = info->key.proto == IPPROTO_TCP ? FLOW_PICKED_UP : FLOW_REQUEST;
 	uint64_t now_us = came_us(shard);
 
 	record->start_us = now_us & CLOCK_MAX_US;
 	record->heard = shard->config.two_sided ? FLOW_HEARD_ONE : FLOW_HEARD_APART;
 	record->status = flow_status(now_us, state, info->from != 0);
+	record->not_plain = not_plain;
 	record->side = (info->flags & PACKET_SIDE) != 0;
 	stamp_first(shard, record);
-	flow_count_packet(record, info->from, info->bytes);
 	if (info->flags & PACKET_TCP) {
 		flow_tcp_first(record, info->from, &info->tcp);
-		record->end[info->from].tcp_flags = info->tcp.flags;
 		state = (enum flow_state)record->state;
 	}
-	flow_shard_counted(shard, 1, info->bytes);
+	count_first(shard, position, info);
 	flow_age_file_new(shard, position, state, info->key.proto);
 	shard->counters.learned++;
 	shard->counters.learned_by_proto[info->key.proto]++;
@@ -186,22 +262,33 @@ uint32_t flow_shard_learn(struct flow_shard *shard, const struct packet_info *in
 		flow_evict(shard, 1);
 	uint32_t position = flow_table_insert(&shard->table, &info->key, info->hash);
 
+	if (shard->decides)
+		decide(shard, position);
 	start(shard, position, info);
 	return position;
 }
 
-void flow_shard_learn_burst(
+/* Learns one, and says whether it is dropped. */
+static bool learn_alone(struct flow_shard *shard, const struct packet_info *info)
+{
+	uint32_t position = flow_shard_learn(shard, info);
+
+	return flow_is_dropped(flow_table_record(&shard->table, position), info->from);
+}
+
+uint64_t flow_shard_learn_burst(
 	struct flow_shard *shard, const struct packet_info *const *infos, unsigned n)
 {
 	const struct flow_key *keys[FLOW_BURST];
 	uint64_t hashes[FLOW_BURST];
 	uint32_t positions[FLOW_BURST];
+	uint64_t dropped = 0;
 
 	if (n == 0 || n > shard->table.capacity) {
 		/* of a table smaller than the burst the last ones stay */
 		for (unsigned i = 0; i < n; i++)
-			flow_shard_learn(shard, infos[i]);
-		return;
+			dropped |= (uint64_t)learn_alone(shard, infos[i]) << i;
+		return dropped;
 	}
 	if (n > shard->table.capacity - shard->table.count)
 		flow_evict(shard, n - (shard->table.capacity - shard->table.count));
@@ -210,11 +297,21 @@ void flow_shard_learn_burst(
 		hashes[i] = infos[i]->hash;
 	}
 	flow_table_insert_burst(&shard->table, keys, hashes, positions, n);
+	for (unsigned i = 0; i < n && shard->decides; i++) {
+		decide(shard, positions[i]);
+		dropped |= (uint64_t)flow_is_dropped(
+				   flow_table_record(&shard->table, positions[i]), infos[i]->from)
+			   << i;
+	}
 	for (unsigned i = 0; i < n; i++)
 		start(shard, positions[i], infos[i]);
+	return dropped;
 }
 
-/* A new conversation on the key of another, which ends: same position, new record. */
+/*
+ * A new conversation on the key of another, which ends: same position, new record. What is done with it was decided by
+ * the key.
+ */
 static void reopen(struct flow_shard *shard, uint32_t position, const struct packet_info *info)
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
@@ -225,7 +322,12 @@ static void reopen(struct flow_shard *shard, uint32_t position, const struct pac
 	flow_age_unfile(shard, position, flow_record_phase(record));
 	flow_report(shard, record, flow_end_reason(record, closed ? FLOW_END_FIN : FLOW_END_IDLE));
 	shard->wire_flows[flow_key_wire(&record->key)]--;
-	*record = (struct flow_record){.key = info->key};
+	*record = (struct flow_record){
+		.key = info->key,
+		.verdict = {record->verdict[0], record->verdict[1]},
+		.not_plain = record->not_plain,
+		.was_dropped = record->was_dropped,
+	};
 	start(shard, position, info);
 }
 
@@ -371,6 +473,10 @@ enum flow_account flow_shard_account(
 	enum flow_state before = (enum flow_state)record->state;
 	enum tcp_verdict verdict = TCP_IN_WINDOW;
 
+	if (__builtin_expect(flow_is_dropped(record, info->from), 0)) {
+		count_dropped(shard, position, info);
+		return FLOW_ACCOUNT_DROPPED;
+	}
 	if (shard->dropped != NULL && info->flags & PACKET_FRAGMENT && was_dropped(shard, info))
 		return FLOW_ACCOUNT_TCP_ODD;
 	if (shard->waited_us == 0 && account_plain(record, info, shard->now_us)) {
@@ -492,6 +598,8 @@ void flow_counters_add(struct flow_counters *sum, const struct flow_counters *co
 		sum->ended[i] += counters->ended[i];
 	sum->reported_packets += counters->reported_packets;
 	sum->reported_bytes += counters->reported_bytes;
+	sum->dropped_packets += counters->dropped_packets;
+	sum->dropped_bytes += counters->dropped_bytes;
 	sum->tcp_odd += counters->tcp_odd;
 	for (unsigned i = 0; i < 256; i++)
 		sum->learned_by_proto[i] += counters->learned_by_proto[i];

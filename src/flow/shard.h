@@ -28,6 +28,7 @@
 #include "flow/table.h"
 #include "flow/tcp_memory.h"
 #include "flow/timeouts.h"
+#include "flow/verdict.h"
 #include "flow/wheel.h"
 #include "packet/extract.h"
 
@@ -51,6 +52,8 @@ struct flow_shard_config {
 	unsigned mapping; /* pages of the table: enum mapping_flag */
 	flow_sink_fn sink;
 	void *sink_context;
+	/* who decides what is done with flows; its `decide` is NULL: all are forwarded */
+	struct flow_policy policy;
 	/* of a paced shard: how many reports the sink would find room for; NULL: any number */
 	unsigned (*room)(void *sink_context);
 };
@@ -63,6 +66,8 @@ struct flow_counters {
 	uint64_t ended[FLOW_N_ENDS]; /* reports by reason; "active" ones end nothing */
 	uint64_t reported_packets;   /* sum over all reports */
 	uint64_t reported_bytes;
+	uint64_t dropped_packets; /* by verdicts: in no record's counters */
+	uint64_t dropped_bytes;
 	uint64_t tcp_odd; /* a SYN is taken back when it turns out to begin a conversation */
 	uint64_t learned_by_proto[256];
 };
@@ -79,6 +84,9 @@ struct flow_shard {
 	uint64_t origin_us; /* Unix time of clock 0 */
 	uint64_t stamp_us;  /* theirs, where packets have time stamps: see flow_shard_came() */
 	struct flow_stamps *stamps; /* of records, by position; NULL: packets have none */
+	/* what verdicts dropped, of records by position; NULL: nobody decides */
+	struct flow_dropped *verdict_dropped;
+	bool decides; /* the policy has something to decide: flows are learned with a verdict */
 	uint32_t run;
 	struct flow_counters counters;
 	struct tcp_memory memory;	     /* of TCP segments that wait for an answer */
@@ -94,6 +102,8 @@ enum flow_account {
 	FLOW_ACCOUNT_ONE_SIDED, /* counted, and to be sent on, but no answer: see flow/sides.h */
 	/* outside the window while strict, or of such a segment's datagram: to be dropped, not counted */
 	FLOW_ACCOUNT_TCP_ODD,
+	/* by the flow's verdict: to be dropped; counted beside the record (flow/verdict.h) */
+	FLOW_ACCOUNT_DROPPED,
 };
 
 /* How long ago that was by the shard's clock; for waited_us. */
@@ -146,15 +156,16 @@ static inline void flow_shard_came(struct flow_shard *shard, uint64_t came_us, u
 
 /*
  * Begins a flow with its first packet and accounts it, evicting another flow when the table is full.
- * The key must not be in the table. Returns the record's position.
+ * The key must not be in the table. Returns the record's position; flow_is_dropped() says whether the packet goes on.
  */
 uint32_t flow_shard_learn(struct flow_shard *shard, const struct packet_info *info);
 
 /*
  * The same for `n` packets (at most FLOW_BURST) whose keys are all different, so that their cache misses
- * overlap. The table makes room for all of them before the first is learned.
+ * overlap. The table makes room for all of them before the first is learned. Returns a bit for each packet that is to be
+ * dropped.
  */
-void flow_shard_learn_burst(
+uint64_t flow_shard_learn_burst(
 	struct flow_shard *shard, const struct packet_info *const *infos, unsigned n);
 
 /*
@@ -169,6 +180,21 @@ enum flow_account flow_shard_account(
  * is none that its sender can have sent lately.
  */
 bool flow_shard_quoted(struct flow_shard *shard, const struct packet_info *quoted);
+
+/*
+ * Asks the policy about a live flow once more. True: its verdict is another one now, which holds from the next packet
+ * on.
+ */
+bool flow_shard_decide(struct flow_shard *shard, uint32_t position);
+
+/* What verdicts dropped of a live flow, and why; zeroed, without a cause, where they never did. */
+static inline struct flow_dropped flow_shard_dropped(
+	const struct flow_shard *shard, uint32_t position)
+{
+	if (!flow_table_record(&shard->table, position)->was_dropped)
+		return (struct flow_dropped){.cause = FLOW_CAUSE_NONE};
+	return shard->verdict_dropped[position];
+}
 
 /* Ends a flow at once, as `killed`. */
 void flow_shard_kill(struct flow_shard *shard, uint32_t position);

@@ -108,6 +108,8 @@ static void page(struct station *station, struct ask *ask)
 		if (record->state != FLOW_FREE) {
 			page->position[page->n] = position;
 			ask_view(station, record, &page->offload[page->n]);
+			page->dropped[page->n] =
+				flow_shard_dropped(station->worker.shard, position);
 			page->record[page->n++] = *record;
 		}
 		position = flow_table_touched(table, position + 1);

@@ -100,6 +100,7 @@ void ask_flow(const struct station *station, struct ask *ask)
 		.now_us = station->now_us,
 	};
 	ask_view(station, &flow->record, &flow->offload);
+	flow->dropped = flow_shard_dropped(station->worker.shard, position);
 	if (agent == NULL)
 		return;
 	slot(agent, flow);

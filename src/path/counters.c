@@ -16,6 +16,7 @@ static const struct {
 	[DROP_CUT] = {"cut", "longer than the port it came in by has room for"},
 	[DROP_TOO_LONG] = {"too_long",
 		"longer than the port it was to leave by can send, or than its other end takes"},
+	[DROP_BLOCKED] = {"blocked", "of a flow that is blocked (block list)"},
 };
 
 const char *drop_name(enum drop_reason reason)

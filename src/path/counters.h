@@ -21,6 +21,7 @@ enum drop_reason {
 	DROP_OUTPUT,	 /* not taken by the port it was to leave by */
 	DROP_CUT,	 /* the port it came in by had no room for all of it */
 	DROP_TOO_LONG, /* the port it was to leave by, or that one's other end, takes none so long */
+	DROP_BLOCKED,  /* by the verdict of its flow: the operator's list of blocks */
 	DROP_N_REASONS,
 };
 

@@ -9,6 +9,7 @@
 #include "packet/extract_common.h"
 #include "path/direct_parts.h"
 #include "path/judge.h"
+#include "path/policy.h"
 #include "path/send.h"
 #include "port/rss.h"
 
@@ -51,6 +52,7 @@ static inline void direct_count(
 struct direct_exceptions {
 	uint64_t unknown; /* without a record: to be learned */
 	uint64_t odd;	  /* to be dropped */
+	uint64_t blocked; /* to be dropped, by the flow's verdict */
 	unsigned n;	  /* neither of these, and such as were accounted by the shard */
 	uint64_t bytes;
 	uint64_t unsent_bytes;
@@ -80,6 +82,12 @@ static __rte_noinline void direct_except(struct worker *worker, struct direct_bu
 		exceptions->odd |= bit;
 		exceptions->unsent_bytes += info->bytes;
 		break;
+	case FLOW_ACCOUNT_DROPPED:
+		exceptions->blocked |= bit;
+		exceptions->unsent_bytes += info->bytes;
+		policy_count(worker->policy, shard, (uint32_t)(record - shard->table.records),
+			info->bytes);
+		break;
 	}
 }
 
@@ -103,7 +111,7 @@ static __rte_noinline void direct_sample(struct station *station, const struct d
 	const struct flow_record *record =
 		find_confirm(&worker->shard->table, &burst->up, burst->info_of[i]);
 
-	if (record != NULL)
+	if (record != NULL && !record->not_plain)
 		judge_sample(worker->agent, burst->rx->port, burst->packet[i],
 			direct_position(worker->shard, record), info);
 }
@@ -140,6 +148,8 @@ static unsigned direct_part(struct station *station, struct direct_burst *burst,
 		} else if (exceptions->odd >> i & 1) {
 			worker_drop_of(
 				&station->worker, burst->rx->domain, packet, DROP_TCP_WINDOW);
+		} else if (exceptions->blocked >> i & 1) {
+			worker_drop_of(&station->worker, burst->rx->domain, packet, DROP_BLOCKED);
 		} else {
 			burst->packet[n_out++] = packet;
 		}
@@ -157,7 +167,7 @@ static void direct_dispatch(struct station *station, struct direct_burst *burst,
 	unsigned n = burst->n;
 
 	stage_end(stages, STAGE_ACCOUNT, n);
-	if (unlikely((exceptions->unknown | exceptions->odd) != 0))
+	if (unlikely((exceptions->unknown | exceptions->odd | exceptions->blocked) != 0))
 		n = direct_part(station, burst, exceptions, learn, infos);
 	send_burst(station, burst->rx->peer, burst->packet, n,
 		burst->bytes - exceptions->unsent_bytes);

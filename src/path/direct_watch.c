@@ -15,7 +15,7 @@ static __rte_noinline void watch_except(struct station *station, struct direct_b
 
 	direct_except(&station->worker, burst, i, record, exceptions);
 	/* of what is not known the worker's walk tells, and what is dropped is in no record */
-	if (record != NULL && (exceptions->odd >> i & 1) == 0 &&
+	if (record != NULL && ((exceptions->odd | exceptions->blocked) >> i & 1) == 0 &&
 		(judge_has_mark(burst->packet[i]) ||
 			offload_is_watched(record, burst->rx->place, info->from)))
 		judge_packet(station->worker.agent, burst->rx->port, burst->packet[i],

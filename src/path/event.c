@@ -7,6 +7,8 @@ const char *path_event_name(enum path_event_kind kind)
 		[PATH_EVENT_FLOW_NEW] = "flow_new",
 		[PATH_EVENT_FLOW_OPEN] = "flow_open",
 		[PATH_EVENT_FLOW_CLOSING] = "flow_closing",
+		[PATH_EVENT_FLOW_BLOCKED] = "flow_blocked",
+		[PATH_EVENT_FLOW_UNBLOCKED] = "flow_unblocked",
 		[PATH_EVENT_FLOW_END] = "flow_end",
 		[PATH_EVENT_SHARDING_FALLBACK] = "sharding_fallback",
 		[PATH_EVENT_SHARDING_RETRY] = "sharding_retry",

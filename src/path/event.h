@@ -12,6 +12,8 @@ enum path_event_kind {
 	PATH_EVENT_FLOW_NEW,
 	PATH_EVENT_FLOW_OPEN,
 	PATH_EVENT_FLOW_CLOSING,
+	PATH_EVENT_FLOW_BLOCKED,      /* its packets are dropped from now on */
+	PATH_EVENT_FLOW_UNBLOCKED,    /* and are not any more */
 	PATH_EVENT_FLOW_END,	      /* `reason` is enum flow_end */
 	PATH_EVENT_SHARDING_FALLBACK, /* `port`; RSS did not bring a packet of `key` where it should */
 	PATH_EVENT_SHARDING_RETRY,    /* `port`; after that it is trusted again */

@@ -27,6 +27,7 @@
 #include "path/event.h"
 #include "path/stages.h"
 #include "port/port.h"
+#include "rule/blocks.h"
 
 #define PLANE_MAX_WORKERS 16
 #define PLANE_MAX_PORTS TOPOLOGY_MAX_PORTS
@@ -77,6 +78,8 @@ struct plane_config {
 	bool one_armed; /* both ends of a flow may be on one side of a wire: flow/sides.h does not apply */
 	uint32_t active_s;
 	struct flow_timeouts timeouts;
+	/* entries of the list of blocks, and different reasons, at most; 0: there is no list */
+	uint32_t max_blocks, max_block_reasons;
 	struct plane_offload offload;
 	unsigned mapping; /* pages of the tables: enum mapping_flag */
 	/* takes reports; called from workers' threads, must not wait but at the end */
@@ -185,6 +188,8 @@ struct plane_page {
 	uint32_t position[PLANE_PAGE];
 	struct flow_record record[PLANE_PAGE];
 	struct flow_offload offload[PLANE_PAGE];
+	struct flow_dropped
+		dropped[PLANE_PAGE]; /* as in struct flow_report; `cause`: of the list of blocks */
 };
 
 /*
@@ -192,6 +197,14 @@ struct plane_page {
  * all the time is met once. A page may be empty though it is not the last. 0 or -ETIMEDOUT.
  */
 int plane_page(struct plane *plane, unsigned worker, uint32_t position, struct plane_page *page);
+
+/*
+ * The list of blocks (rule/blocks.h); NULL: there is none. Control writes it, also before plane_start(). New flows are
+ * decided by it at once, live ones are walked through, and all have the newest decision within a second of a change.
+ */
+struct blocks *plane_blocks(const struct plane *plane);
+/* All workers have decided all live flows at this generation or a later one: for blocks_settled(). */
+uint64_t plane_decided(const struct plane *plane);
 
 /*
  * Ends the flow with this key, with the reason `killed`; tells its record, and the worker whose shard it was in. 0,

@@ -176,6 +176,21 @@ int plane_kill(struct plane *plane, const struct flow_key *key, unsigned *worker
 	return 0;
 }
 
+struct blocks *plane_blocks(const struct plane *plane)
+{
+	return plane->blocks;
+}
+
+uint64_t plane_decided(const struct plane *plane)
+{
+	uint64_t lowest = UINT64_MAX;
+
+	for (unsigned i = 0; i < plane->n_stations; i++)
+		if (plane->stations[i].worker.shard != NULL)
+			lowest = RTE_MIN(lowest, policy_decided(&plane->stations[i].policy));
+	return lowest;
+}
+
 int plane_follow(struct plane *plane, bool follow)
 {
 	int ret = 0;

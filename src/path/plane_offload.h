@@ -16,7 +16,8 @@ struct plane_flow {
 	unsigned worker;
 	struct flow_record record;
 	struct flow_offload offload;
-	uint32_t mark; /* that its rules give; 0: it has no slot */
+	struct flow_dropped dropped; /* as in struct flow_report; `cause`: of the list of blocks */
+	uint32_t mark;		     /* that its rules give; 0: it has no slot */
 	uint64_t nic
 		[2]; /* the NIC's own counter of each side's rule; 0: none is read, or there is none */
 	/* the rule of that side is for the direction that usually comes by the other one */

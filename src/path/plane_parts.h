@@ -45,6 +45,8 @@ struct plane {
 	int pool_socket[PLANE_MAX_SOCKETS];
 	struct installer *installer[PLANE_MAX_PORTS]; /* NULL: offload is off there */
 	struct plane_port restart[PLANE_MAX_PORTS];
+	struct rte_rcu_qsbr *qsbr; /* of the workers; NULL: nothing is read by it */
+	struct blocks *blocks;
 	struct ask_patience patience;
 	cpu_set_t
 		others; /* processors that stations leave to other threads; empty: it makes no difference */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_rcu_qsbr.h>
+
 #include "path/ask.h"
 #include "path/direct.h"
 #include "path/plane_parts.h"
@@ -234,6 +236,10 @@ static int make_triage(struct plane *plane, struct station *station, unsigned n_
 
 static int make_shard(struct plane *plane, struct station *station)
 {
+	policy_init(&station->policy, plane->blocks, plane->qsbr, station->number);
+	if (plane->blocks != NULL)
+		station->worker.policy = &station->policy;
+
 	const struct flow_shard_config config = {
 		.capacity = flow_shard_part(plane->config.flows, plane->config.n_workers),
 		.secret = &plane->secret,
@@ -247,6 +253,7 @@ static int make_shard(struct plane *plane, struct station *station)
 		.sink = station_take_reports,
 		.sink_context = station,
 		.room = station_room,
+		.policy = policy_of_flows(&station->policy),
 	};
 	int ret = flow_shard_create(&station->worker.shard, &config);
 
@@ -319,6 +326,26 @@ static void choose_processors(struct plane *plane)
 		CPU_SET(cpus[i], &plane->others);
 }
 
+/* The list of blocks, and the variable that tells when its readers have gone on. */
+static int make_blocks(struct plane *plane)
+{
+	const unsigned n = plane->config.n_workers;
+	struct blocks_config config = {
+		.max_entries = plane->config.max_blocks,
+		.max_reasons = plane->config.max_block_reasons,
+		.n_workers = n,
+		.secret = &plane->secret,
+	};
+
+	if (config.max_entries == 0)
+		return 0;
+	plane->qsbr = aligned_alloc(64, RTE_ALIGN_CEIL(rte_rcu_qsbr_get_memsize(n), (size_t)64));
+	if (plane->qsbr == NULL || rte_rcu_qsbr_init(plane->qsbr, n) != 0)
+		return -ENOMEM;
+	config.qsbr = plane->qsbr;
+	return blocks_create(&plane->blocks, &config);
+}
+
 int plane_wire_up(struct plane *plane, struct error *error)
 {
 	int ret;
@@ -345,6 +372,10 @@ int plane_wire_up(struct plane *plane, struct error *error)
 		deal_rx(plane, i);
 		deal_tx(plane, i);
 	}
+	ret = make_blocks(plane);
+	if (ret < 0)
+		return error_set(
+			error, ret, "no memory for a list of %u blocks", plane->config.max_blocks);
 	ret = make_rings(plane);
 	for (unsigned i = 0; ret == 0 && i < plane->n_stations; i++)
 		ret = equip(plane, &plane->stations[i]);
@@ -366,6 +397,8 @@ void plane_take_down(struct plane *plane)
 		direct_destroy(station->direct);
 		mailbox_destroy(station->events);
 	}
+	blocks_destroy(plane->blocks);
+	free(plane->qsbr);
 	for (unsigned i = 0; i < plane->n_rings; i++)
 		mailbox_destroy(plane->rings[i].mailbox);
 	free(plane->rings);

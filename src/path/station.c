@@ -85,6 +85,23 @@ void station_take_reports(void *context, const struct flow_report *reports, unsi
 		station->sink(station->sink_context, reports, n);
 }
 
+void station_verdict_changed(void *context, uint32_t position)
+{
+	struct station *station = context;
+	const struct flow_record *record =
+		flow_table_record(&station->worker.shard->table, position);
+
+	if (station->worker.follow)
+		station_event(
+			station, (struct path_event){
+					 .key = record->key,
+					 .kind = record->not_plain ? PATH_EVENT_FLOW_BLOCKED
+								   : PATH_EVENT_FLOW_UNBLOCKED,
+					 .initiator = record->initiator,
+					 .worker = (uint8_t)station->worker.number,
+				 });
+}
+
 void station_take_held_report(void *context, const struct flow_report *report)
 {
 	struct station *station = context;

@@ -21,6 +21,7 @@
 #include "base/topology.h"
 #include "base/tsc.h"
 #include "path/balance.h"
+#include "path/policy.h"
 #include "path/ring.h"
 #include "path/station_parts.h"
 #include "path/triage.h"
@@ -89,6 +90,7 @@ struct station {
 	struct ring *from[STATION_MAX];
 	struct triage *triage; /* of those that receive */
 	struct direct *direct; /* of those that receive and have a shard: path/direct.h */
+	struct policy policy;  /* the worker's */
 	struct worker worker;  /* its shard is NULL in stations that have none */
 	flow_sink_fn sink;
 	unsigned (*room)(void *sink_context, unsigned worker); /* NULL: enough */
@@ -134,6 +136,9 @@ void station_take_reports(void *station, const struct flow_report *reports, unsi
 void station_take_held_report(void *station, const struct flow_report *report);
 void station_credit(void *station, const struct agent_credit *credit);
 uint64_t station_end_silent(void *station, uint32_t position);
+
+/* For the policy: a live flow has another verdict from now on. */
+void station_verdict_changed(void *station, uint32_t position);
 
 /* Room for reports of the station's shard. */
 unsigned station_room(void *station);

@@ -421,6 +421,8 @@ bool turn_station(struct station *station, uint64_t now_us)
 		triage_advance(station->triage, now_us);
 	if (is_worker(station)) {
 		busy |= !flow_shard_advance(station->worker.shard, now_us);
+		busy |= policy_turn(&station->policy, station->worker.shard, !busy,
+			station_verdict_changed, station);
 		flow_shard_flush(station->worker.shard);
 		if (station->worker.agent != NULL)
 			agent_turn(station->worker.agent, now_us);

@@ -2,6 +2,7 @@
 #include "path/worker.h"
 
 #include "path/judge.h"
+#include "path/policy.h"
 
 /* What a burst carries from stage to stage. */
 struct burst {
@@ -82,6 +83,14 @@ static enum flow_account account_followed(
 	return account;
 }
 
+/* The packet is of a flow that its verdict drops. */
+static void drop_decided(struct worker *worker, struct burst *burst, unsigned i, uint32_t position)
+{
+	burst->drop[i] = DROP_BLOCKED;
+	policy_count(
+		worker->policy, worker->shard, position, packet_meta(burst->packet[i])->info.bytes);
+}
+
 static void account(struct worker *worker, struct burst *burst, unsigned i)
 {
 	const struct packet_meta *meta = packet_meta(burst->packet[i]);
@@ -95,6 +104,8 @@ static void account(struct worker *worker, struct burst *burst, unsigned i)
 		worker->counters[meta->wire].one_sided++;
 	if (account == FLOW_ACCOUNT_TCP_ODD)
 		burst->drop[i] = DROP_TCP_WINDOW;
+	else if (account == FLOW_ACCOUNT_DROPPED)
+		drop_decided(worker, burst, i, burst->position[i]);
 	else if (worker->agent != NULL)
 		judge_packet(worker->agent, meta->port, burst->packet[i], burst->position[i], info);
 }
@@ -118,12 +129,13 @@ static void account_known(struct worker *worker, struct burst *burst)
 struct missing {
 	unsigned n_first, n_further;
 	const struct packet_info *first[WORKER_BURST];
+	uint8_t place[WORKER_BURST];	 /* of these, in the burst */
 	uint8_t further[WORKER_BURST];	 /* places in the burst */
 	uint8_t slots[2 * WORKER_BURST]; /* by hash: place in `first` + 1, or 0 */
 };
 
 /* Whether the flow is among the first packets already; else it is now. */
-static bool is_further(struct missing *missing, const struct packet_info *info)
+static bool is_further(struct missing *missing, const struct packet_info *info, unsigned place)
 {
 	const unsigned mask = sizeof(missing->slots) - 1;
 	unsigned slot = (unsigned)(info->hash >> 32) & mask;
@@ -131,28 +143,45 @@ static bool is_further(struct missing *missing, const struct packet_info *info)
 	for (; missing->slots[slot] != 0; slot = (slot + 1) & mask)
 		if (flow_key_equal(&missing->first[missing->slots[slot] - 1]->key, &info->key))
 			return true;
+	missing->place[missing->n_first] = (uint8_t)place;
 	missing->first[missing->n_first++] = info;
 	missing->slots[slot] = (uint8_t)missing->n_first;
 	return false;
 }
 
-static void learn_one(struct worker *worker, const struct packet_info *info)
+/* The packet at place `i` of the burst. */
+static void learn_one(
+	struct worker *worker, struct burst *burst, unsigned i, const struct packet_info *info)
 {
 	uint32_t position = flow_shard_learn(worker->shard, info);
+	const struct flow_record *record = flow_table_record(&worker->shard->table, position);
+	const bool dropped = flow_is_dropped(record, info->from);
 
 	if (worker->follow)
-		worker->exits->event(worker, PATH_EVENT_FLOW_NEW,
-			flow_table_record(&worker->shard->table, position));
+		worker->exits->event(worker, PATH_EVENT_FLOW_NEW, record);
+	if (worker->follow && dropped)
+		worker->exits->event(worker, PATH_EVENT_FLOW_BLOCKED, record);
+	if (dropped)
+		drop_decided(worker, burst, i, position);
 }
 
-static void learn(struct worker *worker, const struct missing *missing)
+static void learn(struct worker *worker, struct burst *burst, const struct missing *missing)
 {
-	if (!worker->follow) {
-		flow_shard_learn_burst(worker->shard, missing->first, missing->n_first);
+	uint64_t dropped;
+
+	if (worker->follow) {
+		for (unsigned i = 0; i < missing->n_first; i++)
+			learn_one(worker, burst, missing->place[i], missing->first[i]);
 		return;
 	}
-	for (unsigned i = 0; i < missing->n_first; i++)
-		learn_one(worker, missing->first[i]);
+	dropped = flow_shard_learn_burst(worker->shard, missing->first, missing->n_first);
+	for (; unlikely(dropped != 0); dropped &= dropped - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(dropped);
+		const struct packet_info *info = missing->first[i];
+
+		burst->drop[missing->place[i]] = DROP_BLOCKED;
+		(void)policy_drops(worker->policy, &info->key, info->bytes);
+	}
 }
 
 /* A further packet of a flow that was learned in this burst. */
@@ -164,7 +193,7 @@ static void account_further(struct worker *worker, struct burst *burst, unsigned
 	if (burst->position[i] != FLOW_NONE)
 		account(worker, burst, i);
 	else
-		learn_one(worker, info); /* in a table smaller than a burst */
+		learn_one(worker, burst, i, info); /* in a table smaller than a burst */
 }
 
 /* To the NIC, where all flows are; and marks of flows that were not known are nobody's. */
@@ -181,7 +210,7 @@ static void offer(struct worker *worker, const struct burst *burst, const struct
 			continue;
 		}
 		if (burst->packet[i] == NULL || burst->position[i] != FLOW_NONE ||
-			!tracked(burst->packet[i]))
+			burst->drop[i] != DROP_N_REASONS || !tracked(burst->packet[i]))
 			continue;
 		const struct packet_meta *meta = packet_meta(burst->packet[i]);
 		const struct packet_info *info = &meta->info;
@@ -211,19 +240,33 @@ static void learn_missing(struct worker *worker, struct burst *burst)
 		if (misplaced(worker, meta)) {
 			worker->exits->misplaced(worker, burst->packet[i]);
 			burst->packet[i] = NULL;
-		} else if (is_further(&missing, &meta->info)) {
+		} else if (is_further(&missing, &meta->info, i)) {
 			missing.further[missing.n_further++] = (uint8_t)i;
 		}
 	}
 	if (missing.n_first != 0)
-		learn(worker, &missing);
+		learn(worker, burst, &missing);
 	if (worker->agent != NULL)
 		offer(worker, burst, &missing);
 	for (unsigned i = 0; i < missing.n_further; i++)
 		account_further(worker, burst, missing.further[i]);
 }
 
-/* Every verdict is "forward" until rules bring others. */
+/* Packets of no flow have no verdict: an ICMP error is decided by its own addresses. */
+static void decide_others(struct worker *worker, struct burst *burst)
+{
+	for (unsigned i = 0; i < burst->n; i++) {
+		const struct packet_info *info;
+
+		if (burst->packet[i] == NULL || tracked(burst->packet[i]))
+			continue;
+		info = &packet_meta(burst->packet[i])->info;
+		if (info->flags & PACKET_ICMP_ERROR &&
+			policy_drops(worker->policy, &info->key, info->bytes))
+			burst->drop[i] = DROP_BLOCKED;
+	}
+}
+
 static void act(struct worker *worker, struct burst *burst)
 {
 	struct rte_mbuf *out[WORKER_BURST];
@@ -248,7 +291,7 @@ static void sample(struct worker *worker, const struct burst *burst)
 
 	worker->sampled++;
 	if (!agent_samples(worker->agent) || burst->packet[i] == NULL ||
-		burst->position[i] == FLOW_NONE)
+		burst->position[i] == FLOW_NONE || burst->drop[i] != DROP_N_REASONS)
 		return;
 	const struct packet_meta *meta = packet_meta(burst->packet[i]);
 
@@ -277,6 +320,8 @@ static void walk(struct worker *worker, struct rte_mbuf **packets, unsigned n)
 	learn_missing(worker, &burst);
 	worker->shard->waited_us = 0;
 	stage_end(&worker->stages, STAGE_LEARN, n);
+	if (worker->policy != NULL)
+		decide_others(worker, &burst);
 	act(worker, &burst);
 	stage_end(&worker->stages, STAGE_OUT, n);
 }

@@ -31,6 +31,7 @@
 #define WORKER_BURST 64
 
 struct agent;
+struct policy;
 struct worker;
 
 /* What becomes of packets at the end of their way here. From then on they are no longer the worker's. */
@@ -49,7 +50,8 @@ struct worker {
 	struct flow_shard *shard;
 	unsigned number; /* of the shard */
 	struct steer steer;
-	struct agent *agent; /* NULL: nothing is offloaded */
+	struct agent *agent;   /* NULL: nothing is offloaded */
+	struct policy *policy; /* NULL: all packets are forwarded */
 	const struct worker_exits *exits;
 	void *context; /* whoever made the worker */
 	/* worker writes */

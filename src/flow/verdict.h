@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * What is done with the packets of a flow is decided once, when the flow is learned, and kept in its record: a verdict
+ * for each direction, which is the number of an action program (action/programs.h). Who decides is told by the
+ * configuration of the shard.
+ *
+ * Packets that a verdict drops are not in the record's counters, which are of packets carried. They are counted beside
+ * it, in a row of the shard's by position, and in the flow's report.
+ *
+ * The shard's worker alone writes verdicts.
+ */
+
+#include <stdint.h>
+
+#include "flow/record.h"
+
+/* Plain forwarding, and the program that does nothing but drop. */
+#define FLOW_VERDICT_FORWARD 0
+#define FLOW_VERDICT_DROP 1
+
+/* No cause. */
+#define FLOW_CAUSE_NONE UINT32_MAX
+
+struct flow_decision {
+	uint16_t verdict[2]; /* by the key's end that packets come from */
+	uint32_t cause;	     /* whatever number tells whoever decides why a packet is dropped */
+};
+
+/* Who decides. Called by the shard's worker, from within learn and flow_shard_decide(). */
+struct flow_policy {
+	void *context;
+	/* `decision` comes as plain forwarding, without a cause */
+	void (*decide)(void *context, const struct flow_key *key, struct flow_decision *decision);
+};
+
+/* What was dropped of a flow by its verdict, since its last report. */
+struct flow_dropped {
+	uint64_t packets, bytes;
+	uint32_t cause; /* of the verdict as it is; FLOW_CAUSE_NONE: it drops nothing now */
+};
+
+static inline bool flow_is_dropped(const struct flow_record *record, unsigned from)
+{
+	return record->not_plain && record->verdict[from] == FLOW_VERDICT_DROP;
+}

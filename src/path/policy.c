@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "path/policy.h"
+
+#include <rte_branch_prediction.h>
+#include <rte_cycles.h>
+#include <rte_rcu_qsbr.h>
+
+/* One part in so many of a busy worker's time is for the walk. */
+#define WALK_SHARE 20
+/* Records that are decided at least in a turn, between two looks at the counter, and in a turn that brought nothing. */
+#define WALK_LEAST 8
+#define WALK_IDLE 512
+
+static void decide(void *context, const struct flow_key *key, struct flow_decision *decision)
+{
+	const struct policy *policy = context;
+	uint32_t position = blocks_find(policy->blocks, key);
+
+	if (position == BLOCKS_NONE)
+		return;
+	decision->verdict[0] = decision->verdict[1] = FLOW_VERDICT_DROP;
+	decision->cause = position;
+}
+
+void policy_init(
+	struct policy *policy, struct blocks *blocks, struct rte_rcu_qsbr *qsbr, unsigned thread)
+{
+	*policy = (struct policy){.blocks = blocks, .qsbr = qsbr, .thread = thread};
+	if (blocks == NULL)
+		return;
+	policy->counts = blocks_counts(blocks, thread);
+	(void)rte_rcu_qsbr_thread_register(qsbr, thread);
+	rte_rcu_qsbr_thread_online(qsbr, thread);
+}
+
+struct flow_policy policy_of_flows(struct policy *policy)
+{
+	if (policy->blocks == NULL)
+		return (struct flow_policy){0};
+	return (struct flow_policy){.context = policy, .decide = decide};
+}
+
+/* The list has changed: from here on new flows are decided by it, and the others in one more round. */
+static void begin_round(struct policy *policy, struct flow_shard *shard, uint64_t generation)
+{
+	policy->generation = generation;
+	policy->last = (struct policy_round){
+		.generation = generation,
+		.until = policy->walked + flow_table_positions(&shard->table),
+	};
+	if (!policy->walks)
+		policy->next = policy->last;
+	policy->walks = true;
+	shard->decides = true;
+}
+
+static void end_round(struct policy *policy)
+{
+	policy->rounds++;
+	atomic_store_explicit(&policy->decided, policy->next.generation, memory_order_release);
+	policy->walks = policy->last.generation != policy->next.generation;
+	policy->next = policy->last;
+}
+
+/* Decides so many records, or up to the end of the round. */
+static void walk(struct policy *policy, struct flow_shard *shard, unsigned n,
+	policy_changed_fn changed, void *context)
+{
+	const struct flow_table *table = &shard->table;
+
+	for (unsigned i = 0; i < n && policy->walks; i++) {
+		const uint32_t position = flow_table_touched(table, policy->position);
+
+		if (position == FLOW_NONE) {
+			policy->walked += flow_table_positions(table) - policy->position;
+			policy->position = 0;
+		} else {
+			policy->walked += position + 1 - policy->position;
+			policy->position = position + 1;
+			if (flow_table_record(table, position)->state != FLOW_FREE &&
+				flow_shard_decide(shard, position))
+				changed(context, position);
+		}
+		if (policy->walked >= policy->next.until)
+			end_round(policy);
+	}
+}
+
+bool policy_turn(struct policy *policy, struct flow_shard *shard, bool idle,
+	policy_changed_fn changed, void *context)
+{
+	if (policy->blocks == NULL)
+		return false;
+	rte_rcu_qsbr_quiescent(policy->qsbr, policy->thread);
+
+	const uint64_t generation = blocks_generation(policy->blocks);
+
+	/* the first generation is that of an empty list */
+	if (unlikely(generation != policy->generation)) {
+		if (generation == 1)
+			policy->generation = generation;
+		else
+			begin_round(policy, shard, generation);
+	}
+	if (likely(!policy->walks)) {
+		policy->begin_tsc = 0;
+		return false;
+	}
+
+	const uint64_t begin = rte_rdtsc();
+	const uint64_t passed = policy->begin_tsc == 0 ? 0 : begin - policy->begin_tsc;
+	uint64_t now = begin;
+
+	do {
+		walk(policy, shard, idle ? WALK_IDLE : WALK_LEAST, changed, context);
+		now = rte_rdtsc();
+	} while (policy->walks && !idle && now - begin < passed / WALK_SHARE);
+	policy->begin_tsc = begin;
+	policy->cycles += now - begin;
+	return policy->walks;
+}
+
+uint64_t policy_decided(const struct policy *policy)
+{
+	return atomic_load_explicit(&policy->decided, memory_order_acquire);
+}
+
+bool policy_drops(struct policy *policy, const struct flow_key *key, uint32_t bytes)
+{
+	uint32_t position;
+
+	if (policy->blocks == NULL || policy->generation <= 1)
+		return false;
+	position = blocks_find(policy->blocks, key);
+	if (position == BLOCKS_NONE)
+		return false;
+	blocks_count_packets(policy->counts, position, 1, bytes);
+	return true;
+}

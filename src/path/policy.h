@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * How a worker comes to a decision about each of its flows, and keeps to the newest policy, which so far is the list of
+ * blocks (rule/blocks.h). A flow is decided when it is learned. When the list has changed, the worker walks once
+ * through all of its live flows and decides each again: some in every turn, at a bounded share of its time.
+ *
+ * The walk goes round: a change that comes on the way is told to all flows by one more round from there on, not
+ * from the beginning. So a flow has the newest decision at most one round after the last change.
+ *
+ * The worker's, but for policy_decided().
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "flow/shard.h"
+#include "rule/blocks.h"
+
+/* A generation of the policy, and how far the walk has to come until all flows know it. */
+struct policy_round {
+	uint64_t generation;
+	uint64_t until; /* of `walked` */
+};
+
+struct policy {
+	/* set once */
+	struct blocks *blocks; /* NULL: nobody decides */
+	struct blocks_count *counts;
+	struct rte_rcu_qsbr *qsbr;
+	unsigned thread; /* of the RCU variable */
+	/* the worker's */
+	uint64_t generation;		/* the newest that it knows of */
+	struct policy_round next, last; /* the one that ends next, and the last one begun */
+	bool walks;
+	uint32_t position;  /* of the record that is decided next */
+	uint64_t walked;    /* positions so far, in all rounds */
+	uint64_t begin_tsc; /* of the turn before */
+	uint64_t rounds;    /* ended */
+	uint64_t cycles;    /* that walks took */
+	/* its own, read by control */
+	atomic_uint_fast64_t decided; /* generation of the last round that ended */
+};
+
+/* Told of a live flow that has another verdict now. */
+typedef void (*policy_changed_fn)(void *context, uint32_t position);
+
+/* `blocks` may be NULL. Registers the worker with `qsbr` as `thread`. */
+void policy_init(
+	struct policy *policy, struct blocks *blocks, struct rte_rcu_qsbr *qsbr, unsigned thread);
+/* What the shard's configuration needs: its `decide` is NULL where nobody decides. */
+struct flow_policy policy_of_flows(struct policy *policy);
+
+/*
+ * Once a turn: nothing of the policy is held any more. Walks on, if there is something to walk for; true while there
+ * is. `idle`: the turn brought nothing, so that there is time.
+ */
+bool policy_turn(struct policy *policy, struct flow_shard *shard, bool idle,
+	policy_changed_fn changed, void *context);
+
+/* The worker has decided all its live flows at this generation or a later one. Any thread. */
+uint64_t policy_decided(const struct policy *policy);
+
+/* Counts packets that were dropped of the record at that position, by what dropped them. */
+static inline void policy_count(
+	struct policy *policy, const struct flow_shard *shard, uint32_t position, uint32_t bytes)
+{
+	blocks_count_packets(policy->counts, flow_shard_dropped(shard, position).cause, 1, bytes);
+}
+
+/* A packet without a flow: does the list drop it? Then it is counted. */
+bool policy_drops(struct policy *policy, const struct flow_key *key, uint32_t bytes);
