@@ -144,6 +144,7 @@ struct live *live_begin(const struct live_options *options)
 		.sharding = options->sharding,
 		.flows = options->capacity == 0 ? 1000 : options->capacity,
 		.tie_fragments = true,
+		.max_blocks = options->max_blocks,
 		.zone_vlan = options->zone_vlan,
 		.one_armed = options->one_armed,
 		.timeouts = flow_timeouts_default(),

@@ -27,6 +27,7 @@ struct live_options {
 	uint64_t rss;	   /* kinds that the ports claim to spread */
 	uint32_t capacity; /* 0 = 1000 */
 	unsigned (*room)(void *live, unsigned worker);
+	uint32_t max_blocks; /* 0: there is no list */
 	bool zone_vlan;
 	bool one_armed;
 	enum plane_sharding sharding;

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The list of blocks on the packet path: new flows, live flows, and what is counted where. */
+#include "live.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <netinet/in.h>
+
+#define N_FLOWS 256
+#define FRAME_BYTES 62
+
+static const struct live_options shapes[] = {
+	{.n_workers = 1, .max_blocks = 64},
+	{.n_workers = 2, .max_blocks = 64},
+	{.n_workers = 3, .max_blocks = 64},
+	{.n_workers = 1, .threads = PLANE_SPLIT, .max_blocks = 64},
+	{.n_workers = 2, .threads = PLANE_SPLIT, .max_blocks = 64},
+};
+
+#define N_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
+
+/* Flow n is from 10.0.N.1, where N is n modulo 16, to 10.9.0.1. */
+static void udp(struct frame *frame, unsigned flow, bool back)
+{
+	char host[24];
+
+	snprintf(host, sizeof(host), "10.0.%u.1", flow % 16);
+	frame_start(frame);
+	frame_ipv4(frame, back ? "10.9.0.1" : host, back ? host : "10.9.0.1", IPPROTO_UDP);
+	frame_udp(frame, back ? 53 : 1024 + flow, back ? 1024 + flow : 53);
+	frame_fill(frame, 20);
+	frame_finish(frame);
+}
+
+static struct flow_key udp_key(unsigned flow)
+{
+	struct flow_key key = {.proto = IPPROTO_UDP, .version_wire = FLOW_KEY_VERSION_WIRE(4, 0)};
+	const uint8_t src[16] = {10, 0, (uint8_t)(flow % 16), 1}, dst[16] = {10, 9, 0, 1};
+
+	flow_key_make(
+		&key, src, dst, rte_cpu_to_be_16((uint16_t)(1024 + flow)), rte_cpu_to_be_16(53));
+	return key;
+}
+
+static struct block block_of(const char *text)
+{
+	static char line[BLOCK_LINE_MAX];
+	struct block block;
+	struct error error;
+	unsigned column;
+
+	snprintf(line, sizeof(line), "%s", text);
+	assert_int_equal(block_parse_line(&block, line, &column, &error), 0);
+	return block;
+}
+
+static void add(struct live *live, const char *text)
+{
+	const struct block block = block_of(text);
+
+	assert_true(blocks_add(plane_blocks(live->plane), &block, 0, NULL) >= 0);
+}
+
+static void cancel(struct live *live, const char *text)
+{
+	const struct block block = block_of(text);
+
+	assert_int_equal(blocks_remove(plane_blocks(live->plane), &block.match, NULL), 0);
+}
+
+/* A packet of each flow, in both directions or in one; returns how many came out. */
+static unsigned exchange(struct live *live, bool both)
+{
+	struct frame frame;
+	unsigned out = 0;
+
+	for (unsigned back = 0; back <= both; back++) {
+		for (unsigned flow = 0; flow < N_FLOWS; flow++) {
+			udp(&frame, flow, back);
+			live_send(live, back, 0, &frame);
+		}
+		live_settle(live);
+		out += live_take(live, !back);
+	}
+	return out;
+}
+
+/* What blocks themselves have counted. */
+static uint64_t block_packets(struct live *live)
+{
+	struct blocks *blocks = plane_blocks(live->plane);
+	struct block_view views[64];
+	struct blocks_stats stats;
+	uint32_t from = 0;
+	uint64_t packets = 0;
+
+	while (from != BLOCKS_NONE) {
+		uint32_t n = blocks_list(blocks, &(struct blocks_filter){0}, &from, views, 64);
+
+		for (uint32_t i = 0; i < n; i++)
+			packets += views[i].packets;
+	}
+	blocks_stats(blocks, &stats);
+	return packets + stats.gone_packets;
+}
+
+/* So many packets were dropped in all, by every count that there is; and reports agree at the end. */
+static void expect_dropped(struct live *live, uint64_t packets)
+{
+	static struct plane_snapshot snapshot;
+	uint64_t of_flows = 0, bytes = 0;
+
+	assert_int_equal(plane_snapshot(live->plane, &snapshot), 0);
+	assert_int_equal(snapshot.wires[0].dropped[DROP_BLOCKED], packets);
+	for (unsigned i = 0; i < snapshot.n_stations; i++) {
+		of_flows += snapshot.stations[i].flow.dropped_packets;
+		bytes += snapshot.stations[i].flow.dropped_bytes;
+	}
+	assert_int_equal(of_flows, packets);
+	assert_int_equal(bytes, packets * FRAME_BYTES);
+	assert_int_equal(block_packets(live), packets);
+}
+
+static void end_and_expect(struct live *live, uint64_t packets)
+{
+	uint64_t reported = 0;
+
+	expect_dropped(live, packets);
+	for (unsigned i = 0; i < live->plane->n_stations; i++)
+		if (live->plane->stations[i].worker.shard != NULL)
+			flow_shard_end_all(live->plane->stations[i].worker.shard);
+	for (unsigned i = 0; i < live->n_reports; i++)
+		reported += live->reports[i].dropped.packets;
+	assert_int_equal(reported, packets);
+	live_end(live);
+}
+
+static void new_flows_are_decided(void **state)
+{
+	(void)state;
+	for (unsigned shape = 0; shape < N_SHAPES; shape++) {
+		struct live *live = live_begin(&shapes[shape]);
+		uint64_t dropped = 0;
+
+		add(live, "10.0.3.0/24");
+		add(live, "10.0.4.1 port 1028 proto udp");
+		live_settle(live);
+		/* learned at first, in one burst with others, and known then */
+		for (unsigned i = 0; i < 3; i++) {
+			assert_int_equal(exchange(live, true), 2 * (N_FLOWS - 17));
+			dropped += 34;
+			expect_dropped(live, dropped);
+		}
+		end_and_expect(live, dropped);
+	}
+}
+
+static void live_flows_are_decided_again(void **state)
+{
+	(void)state;
+	for (unsigned shape = 0; shape < N_SHAPES; shape++) {
+		struct live *live = live_begin(&shapes[shape]);
+		struct blocks *blocks = plane_blocks(live->plane);
+
+		assert_int_equal(exchange(live, true), 2 * N_FLOWS);
+		add(live, "10.0.0.0/22");
+		live_settle(live);
+		assert_int_equal(plane_decided(live->plane), blocks_generation(blocks));
+		assert_int_equal(exchange(live, true), 2 * N_FLOWS * 12 / 16);
+		expect_dropped(live, 2 * N_FLOWS * 4 / 16);
+		cancel(live, "10.0.0.0/22");
+		live_settle(live);
+		blocks_settled(blocks, plane_decided(live->plane));
+		assert_int_equal(exchange(live, true), 2 * N_FLOWS);
+		add(live, "flow 10.0.5.1:1029 10.9.0.1:53 udp");
+		live_settle(live);
+		assert_int_equal(exchange(live, true), 2 * N_FLOWS - 2);
+		end_and_expect(live, 2 * N_FLOWS * 4 / 16 + 2);
+	}
+}
+
+/* The record of a flow that was dropped tells what was carried, and beside that what was not. */
+static void records_tell_both(void **state)
+{
+	struct live *live = live_begin(&shapes[0]);
+	const struct flow_key key = udp_key(7);
+	struct frame frame;
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		udp(&frame, 7, i & 1);
+		live_send(live, i & 1, 0, &frame);
+		live_settle(live);
+	}
+	add(live, "10.0.7.1");
+	live_settle(live);
+	live->now_us += 1000000;
+	for (unsigned i = 0; i < 8; i++) {
+		udp(&frame, 7, i & 1);
+		live_send(live, i & 1, 0, &frame);
+	}
+	live_settle(live);
+
+	struct plane_flow flow;
+
+	assert_int_equal(plane_flow(live->plane, &key, &flow), 0);
+	assert_true(flow.record.not_plain);
+	assert_int_equal(flow.dropped.packets, 8);
+	assert_int_equal(flow.record.last_seen_us, live->now_us);
+	flow_shard_end_all(live->plane->stations[0].worker.shard);
+	assert_int_equal(live->n_reports, 1);
+
+	const struct flow_report *report = &live->reports[0];
+
+	assert_int_equal(flow_packets(&report->record, 0) + flow_packets(&report->record, 1), 5);
+	assert_int_equal(report->dropped.packets, 8);
+	assert_int_equal(report->dropped.bytes, 8 * FRAME_BYTES);
+	assert_int_equal(report->reason, FLOW_END_SHUTDOWN);
+	assert_int_equal(live_take(live, 0) + live_take(live, 1), 5);
+	live_end(live);
+}
+
+/* Does every live flow have the verdict that the list has for it? Says how many flows there are. */
+static unsigned check_verdicts(struct live *live)
+{
+	const struct blocks *blocks = plane_blocks(live->plane);
+	unsigned n = 0;
+
+	for (unsigned worker = 0; worker < live->options.n_workers; worker++) {
+		const struct flow_shard *shard =
+			plane_shard_station(live->plane, worker)->worker.shard;
+
+		for (uint32_t i = 0; i < flow_table_positions(&shard->table); i++) {
+			const struct flow_record *record = flow_table_record(&shard->table, i);
+			uint32_t block;
+
+			if (record->state == FLOW_FREE)
+				continue;
+			block = blocks_find(blocks, &record->key);
+			assert_int_equal(record->not_plain, block != BLOCKS_NONE);
+			if (block != BLOCKS_NONE)
+				assert_int_equal(flow_shard_dropped(shard, i).cause, block);
+			n++;
+		}
+	}
+	return n;
+}
+
+/* Changes of the list between any two turns, and at the end every flow has the last one. */
+static void storms_leave_no_old_verdict(void **state)
+{
+	(void)state;
+	srandom(7);
+	for (unsigned shape = 0; shape < N_SHAPES; shape++) {
+		struct live *live = live_begin(&shapes[shape]);
+		struct blocks *blocks = plane_blocks(live->plane);
+		bool there[16] = {false};
+		char text[40];
+
+		assert_int_equal(exchange(live, true), 2 * N_FLOWS);
+		for (unsigned round = 0; round < 40; round++) {
+			for (unsigned change = 0; change < 30; change++) {
+				unsigned n = (unsigned)random() % 16;
+
+				snprintf(text, sizeof(text), "10.0.%u.0/24", n);
+				if (there[n])
+					cancel(live, text);
+				else
+					add(live, text);
+				there[n] = !there[n];
+				for (unsigned i = (unsigned)random() % 4; i != 0; i--)
+					live_turn(
+						live, (unsigned)random() % live->plane->n_stations);
+				blocks_settled(blocks, plane_decided(live->plane));
+			}
+			live_settle(live);
+			assert_int_equal(plane_decided(live->plane), blocks_generation(blocks));
+			assert_int_equal(check_verdicts(live), N_FLOWS);
+			blocks_settled(blocks, plane_decided(live->plane));
+			(void)exchange(live, true);
+		}
+		live_end(live);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(new_flows_are_decided),
+		cmocka_unit_test(live_flows_are_decided_again),
+		cmocka_unit_test(records_tell_both),
+		cmocka_unit_test(storms_leave_no_old_verdict),
+	};
+
+	return cmocka_run_group_tests(tests, live_environment, NULL);
+}
