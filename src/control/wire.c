@@ -23,6 +23,8 @@ static json_t *describe(
 	answer_number(line, "held", counters->held);
 	answer_number(line, "nic_forwarded", counters->nic_forwarded);
 	answer_number(line, "nic_forwarded_bytes", counters->nic_forwarded_bytes);
+	answer_number(line, "nic_dropped", counters->nic_dropped);
+	answer_number(line, "nic_dropped_bytes", counters->nic_dropped_bytes);
 	answer_number(line, "nic_unaccounted", counters->nic_unaccounted);
 	answer_number(line, "fragments_untied", counters->fragments_untied);
 	answer_number(line, "icmp_untied", counters->icmp_untied);

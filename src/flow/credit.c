@@ -47,6 +47,35 @@ void flow_shard_credit_report(
 	shard->counters.reported_bytes += credit->bytes;
 }
 
+static void count_dropped(
+	struct flow_shard *shard, struct flow_dropped *dropped, const struct flow_credit *credit)
+{
+	dropped->packets += credit->packets;
+	dropped->bytes += credit->bytes;
+	shard->counters.dropped_packets += credit->packets;
+	shard->counters.dropped_bytes += credit->bytes;
+}
+
+void flow_shard_credit_dropped(
+	struct flow_shard *shard, uint32_t position, const struct flow_credit *credit)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+
+	if (flow_is_fresh(record))
+		flow_begin_again(record, RTE_MAX((uint64_t)record->start_us, credit->since_us));
+	count_dropped(shard, &shard->verdict_dropped[position], credit);
+	if (credit->seen_us > record->last_seen_us)
+		record->last_seen_us = credit->seen_us & CLOCK_MAX_US;
+}
+
+void flow_shard_credit_report_dropped(
+	struct flow_shard *shard, struct flow_report *report, const struct flow_credit *credit)
+{
+	count_dropped(shard, &report->dropped, credit);
+	if (credit->seen_us > report->end_us)
+		report->end_us = credit->seen_us & CLOCK_MAX_US;
+}
+
 uint64_t flow_shard_end_silent(struct flow_shard *shard, uint32_t position)
 {
 	const struct flow_record *record = flow_table_record(&shard->table, position);

@@ -20,6 +20,12 @@ struct flow_credit {
 void flow_shard_credit(
 	struct flow_shard *shard, uint32_t position, const struct flow_credit *credit);
 
+/* The same of packets that the NIC dropped, as the flow's verdict says: they are in none of the record's counters. */
+void flow_shard_credit_dropped(
+	struct flow_shard *shard, uint32_t position, const struct flow_credit *credit);
+void flow_shard_credit_report_dropped(
+	struct flow_shard *shard, struct flow_report *report, const struct flow_credit *credit);
+
 /* One that has ended, whose report was held back: that has them, too. */
 void flow_shard_credit_report(
 	struct flow_shard *shard, struct flow_report *report, const struct flow_credit *credit);

@@ -57,7 +57,8 @@ struct agent_credit {
 	uint32_t position;	    /* of the record; FLOW_NONE: it has gone, */
 	struct flow_report *report; /* and this has them; NULL: nobody does */
 	struct flow_credit credit;
-	bool last; /* of this rule */
+	bool last;    /* of this rule */
+	bool dropped; /* the NIC did not forward them, but dropped them */
 };
 
 struct agent_config {
@@ -65,6 +66,7 @@ struct agent_config {
 	struct topology topology;
 	struct installer *installer[AGENT_MAX_PORTS]; /* NULL: offload is off on this port */
 	struct flow_table *table;		      /* the shard's; outlives the agent */
+	const struct flow_dropped *dropped; /* the shard's; NULL where no verdict drops anything */
 	const struct tsc_clock *clock;
 	uint32_t threshold; /* packets a second; 0: all flows, whoever comes first */
 	uint32_t rules;	    /* at each port, of all workers, at most; 0: as many as it takes */
@@ -269,6 +271,12 @@ void agent_unplain(struct agent *agent, uint32_t position, unsigned side,
 void agent_stranger_unplain(
 	struct agent *agent, unsigned port, uint32_t position, const struct packet_info *info);
 /* A flow was learned: with threshold 0 it is queued at once. */
+/* The flow has another verdict from now on: a rule that does something else is to leave. */
+void agent_decided(struct agent *agent, uint32_t position);
+/* A packet of a flow whose verdict drops it, as it was. */
+void agent_dropped(
+	struct agent *agent, uint32_t position, unsigned side, const struct packet_info *info);
+
 void agent_learned(struct agent *agent, uint32_t position, unsigned side, unsigned from);
 
 /*

@@ -185,18 +185,23 @@ void agent_sample(struct agent *agent, uint32_t position, unsigned side, unsigne
 
 	if (state != OFFLOAD_SOFTWARE && state != OFFLOAD_REFUSED && state != OFFLOAD_QUEUED)
 		return;
+	/* a mark is of no use to what is dropped */
+	if (flow_is_dropped(record, from) && !agent_full_drops(agent, side, record))
+		return;
 	if (agent->config.threshold == 0) {
 		if (state == OFFLOAD_QUEUED)
 			return;
 		want(agent, position, side, from, 1);
 		return;
 	}
-	if (flow_packets(record, 0) + flow_packets(record, 1) < agent->config.min_packets ||
+	if (agent_packets(agent, record, 0) + agent_packets(agent, record, 1) <
+			agent->config.min_packets ||
 		agent_is_passing(agent, record))
 		return;
 	if (record->reason[side] == OFFLOAD_UNPLAIN && !offload_waits(record, side))
 		record->reason[side] = OFFLOAD_QUIET;
-	uint32_t rate = meter_packet(&agent->meter, record, position, from, side, agent->now_us);
+	uint32_t rate = meter_packet(&agent->meter, record, position, from, side,
+		agent_packets(agent, record, from), agent->now_us);
 
 	if (state == OFFLOAD_QUEUED)
 		look_at_waiting(agent, position, side, from, rate);
@@ -298,7 +303,7 @@ static void begin_insert(const struct agent_at *at, const struct queue_entry *en
 	at->side->nic_base = at->side->marked;
 	at->side->nic_due_us = UINT64_MAX;
 	at->side->rate = (struct rate){
-		.packets = flow_packets(at->record, entry->from),
+		.packets = agent_packets(agent, at->record, entry->from),
 		.us = agent->now_us,
 		.value = entry->rate,
 	};

@@ -128,6 +128,18 @@ void agent_unmarked(
 		missed(&at, agent_is_full(at.side) ? OFFLOAD_RETURNED : OFFLOAD_UNMARKED);
 }
 
+void agent_dropped(
+	struct agent *agent, uint32_t position, unsigned side, const struct packet_info *info)
+{
+	struct flow_record *record = flow_table_record(agent->config.table, position);
+	const struct agent_at at = agent_at_record(agent, side, record);
+
+	/* the rule that was to drop it did not */
+	if (at.entry != NULL && at.side->from == info->from && at.side->deed == PROVIDER_DROPS &&
+		!agent_leaves_out(info))
+		missed(&at, OFFLOAD_RETURNED);
+}
+
 /*
  * A packet of a direction with a rule came which that rule cannot be expected to match. Where most are such the rule is of
  * little use, and its place is for others. Of a flow that the NIC has whole its counter says how many are not:

@@ -55,7 +55,7 @@ void agent_full_forget(const struct agent_wire *wire, uint32_t slot)
 }
 
 /* The port can, and the agent is to. */
-static bool is_possible(const struct agent_at *at)
+static bool is_possible(const struct agent_at *at, enum provider_deed deed)
 {
 	const struct agent *agent = at->agent;
 	const struct installer *installer = agent->port[at->port].installer;
@@ -63,10 +63,11 @@ static bool is_possible(const struct agent_at *at)
 
 	if (!agent->config.full || installer == NULL || kind == PROVIDER_N_KINDS)
 		return false;
-	/* the NIC checks no window */
-	if (at->record->key.proto == IPPROTO_TCP && agent->config.tcp_strict)
+	/* the NIC checks no window of what it sends on */
+	if (deed == PROVIDER_FORWARDS && at->record->key.proto == IPPROTO_TCP &&
+		agent->config.tcp_strict)
 		return false;
-	return installer_abilities(installer)->full[PROVIDER_FORWARDS][kind];
+	return installer_abilities(installer)->full[deed][kind];
 }
 
 static bool is_retry_over(const struct agent_at *at)
@@ -78,7 +79,8 @@ bool agent_full_waits(const struct agent_at *at)
 {
 	const struct flow_record *record = at->record;
 
-	if (record->key.proto != IPPROTO_TCP || !is_possible(at) || !is_retry_over(at))
+	if (record->key.proto != IPPROTO_TCP || record->not_plain ||
+		!is_possible(at, PROVIDER_FORWARDS) || !is_retry_over(at))
 		return false;
 	return record->state == FLOW_SYN_SENT || record->state == FLOW_SYN_RECEIVED ||
 	       (record->state == FLOW_PICKED_UP &&
@@ -87,11 +89,43 @@ bool agent_full_waits(const struct agent_at *at)
 
 enum provider_deed agent_full_choose(const struct agent_at *at)
 {
-	if (!is_possible(at) || !is_retry_over(at))
+	const enum provider_deed deed =
+		flow_is_dropped(at->record, at->from) ? PROVIDER_DROPS : PROVIDER_FORWARDS;
+
+	if (!is_possible(at, deed) || !is_retry_over(at))
+		return PROVIDER_MARKS;
+	if (deed == PROVIDER_DROPS)
+		return deed;
+	/* a rule does nothing but forward so far: other programs are the engine's */
+	if (at->record->not_plain)
 		return PROVIDER_MARKS;
 	if (at->record->key.proto == IPPROTO_TCP && at->record->state != FLOW_ESTABLISHED)
 		return PROVIDER_MARKS;
 	return PROVIDER_FORWARDS;
+}
+
+bool agent_full_drops(struct agent *agent, unsigned side, struct flow_record *record)
+{
+	const struct agent_at at = agent_at_record(agent, side, record);
+
+	return is_possible(&at, PROVIDER_DROPS);
+}
+
+void agent_decided(struct agent *agent, uint32_t position)
+{
+	struct flow_record *record = flow_table_record(agent->config.table, position);
+
+	if (!offload_has_slot(record))
+		return;
+	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
+		const struct agent_at at = agent_at_record(agent, side, record);
+		const bool drops = flow_is_dropped(record, at.side->from);
+
+		/* one that drops in either case goes on */
+		if (offload_state_holds((enum offload_state)at.side->state) &&
+			drops != (at.side->deed == PROVIDER_DROPS))
+			agent_leave(&at, OFFLOAD_DECIDED);
+	}
 }
 
 /* Of whoever has a rule that takes packets unseen: what is known of the window is old by the next one. */

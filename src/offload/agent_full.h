@@ -117,6 +117,8 @@ void agent_full_forget(const struct agent_wire *wire, uint32_t slot);
 bool agent_full_waits(const struct agent_at *at);
 /* What the rule is to do that is asked for next. */
 enum provider_deed agent_full_choose(const struct agent_at *at);
+/* Can the NIC drop what comes of the flow by that side? */
+bool agent_full_drops(struct agent *agent, unsigned side, struct flow_record *record);
 
 /* Where the side's deed says so: the rule was asked for; accepted; not accepted. */
 void agent_full_begin(const struct agent_at *at);

@@ -74,6 +74,7 @@ static uint64_t credit(const struct agent_at *at, bool last)
 			.from = at->side->from,
 			.since_us = side->looked_us,
 			.seen_us = at->agent->now_us},
+		.dropped = at->side->deed == PROVIDER_DROPS,
 	};
 	const uint64_t packets = credit.credit.packets;
 
@@ -90,8 +91,10 @@ static uint64_t credit(const struct agent_at *at, bool last)
 	side->packets += packets;
 	side->bytes += credit.credit.bytes;
 	at->side->marked += packets;
-	counters->forwarded += packets;
-	counters->forwarded_bytes += credit.credit.bytes;
+	if (!credit.dropped) {
+		counters->forwarded += packets;
+		counters->forwarded_bytes += credit.credit.bytes;
+	}
 	if (credit.position == FLOW_NONE && credit.report == NULL)
 		counters->unaccounted += packets;
 	at->agent->config.credit(at->agent->config.context, &credit);

@@ -53,6 +53,18 @@ struct agent_at agent_at_record(struct agent *agent, unsigned side, struct flow_
 struct agent_at agent_at_waiting(
 	struct agent *agent, unsigned side, struct flow_record *record, unsigned from);
 
+/*
+ * Packets of a direction so far: carried, or, where its verdict drops them, dropped; these are counted for both
+ * directions together.
+ */
+static inline uint64_t agent_packets(
+	const struct agent *agent, const struct flow_record *record, unsigned from)
+{
+	if (flow_is_dropped(record, from))
+		return agent->config.dropped[record - agent->config.table->records].packets;
+	return flow_packets(record, from);
+}
+
 static inline unsigned agent_wire_of(const struct agent *agent, unsigned port)
 {
 	return agent->config.topology.domain[port];

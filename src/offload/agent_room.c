@@ -182,7 +182,7 @@ void agent_look_at_rate(const struct agent_at *at, uint64_t us)
 	struct admission *admission = &agent->wire[agent_wire_of(at->agent, at->port)]
 					       .admission[agent_side_of(at->agent, at->port)];
 
-	rate_look(&side->rate, flow_packets(at->record, side->from), us);
+	rate_look(&side->rate, agent_packets(agent, at->record, side->from), us);
 	admission_look(admission, at->slot, side->rate.value,
 		side->state != OFFLOAD_INSTALLING &&
 			agent->now_us - side->queued_us >= ADMISSION_STAY_US);
@@ -220,10 +220,10 @@ void agent_rank(struct agent *agent, uint32_t position, unsigned side, struct ag
 
 	if (!agent_bar(agent, at.port, rank))
 		return;
-	rank->rate =
-		at.entry != NULL && offload_state_holds((enum offload_state)at.side->state)
-			? at.side->rate.value
-			: meter_rate(&agent->meter, record, position, from, side, agent->now_us);
+	rank->rate = at.entry != NULL && offload_state_holds((enum offload_state)at.side->state)
+			     ? at.side->rate.value
+			     : meter_rate(&agent->meter, record, position, from, side,
+				       agent_packets(agent, record, from), agent->now_us);
 	rank->rank = admission_rank(&agent->wire[agent_wire_of(at.agent, at.port)]
 					    .admission[agent_side_of(at.agent, at.port)],
 		rank->rate);

@@ -49,6 +49,7 @@ static bool is_over(const struct agent *agent, const struct slot *entry,
 	case OFFLOAD_QUIET:
 	case OFFLOAD_CLOSING:
 	case OFFLOAD_PROMOTED:
+	case OFFLOAD_DECIDED:
 		return true;
 	case OFFLOAD_DISPLACED:
 		return agent_waits_us(agent, entry, record, side) == 0 &&

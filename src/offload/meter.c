@@ -71,13 +71,13 @@ static struct meter_entry *least_of(struct meter_entry *run, uint64_t now_us)
 }
 
 uint32_t meter_packet(struct meter *meter, const struct flow_record *record, uint32_t position,
-	unsigned from, unsigned side, uint64_t now_us)
+	unsigned from, unsigned side, uint64_t packets, uint64_t now_us)
 {
 	/* 0 is a free one's */
 	if (now_us == 0)
 		now_us = 1;
 	struct meter_entry *run = run_of(meter, position), *entry = find(run, position, from, side);
-	uint64_t packets = flow_packets(record, from), tag = tag_of(record);
+	const uint64_t tag = tag_of(record);
 	struct rate rate;
 
 	if (entry != NULL && entry->key_tag == tag) {
@@ -102,13 +102,13 @@ uint32_t meter_packet(struct meter *meter, const struct flow_record *record, uin
 }
 
 uint32_t meter_rate(struct meter *meter, const struct flow_record *record, uint32_t position,
-	unsigned from, unsigned side, uint64_t now_us)
+	unsigned from, unsigned side, uint64_t packets, uint64_t now_us)
 {
 	const struct meter_entry *entry = find(run_of(meter, position), position, from, side);
 	struct rate rate;
 
 	if (entry != NULL && entry->key_tag == tag_of(record))
 		return rate_after_silence(&entry->rate, now_us);
-	rate_begin(&rate, flow_packets(record, from), record->start_us, now_us);
+	rate_begin(&rate, packets, record->start_us, now_us);
 	return rate.value;
 }

@@ -35,6 +35,7 @@ static const struct {
 		"confirmed to be gone"},
 	[OFFLOAD_CLOSING] = {"closing", "a SYN, FIN or RST came, and what follows is to be seen"},
 	[OFFLOAD_PROMOTED] = {"promoted", "it was marked, and the NIC can forward it alone"},
+	[OFFLOAD_DECIDED] = {"decided", "what is done with the flow was decided anew"},
 	[OFFLOAD_SLOWED] = {"slowed", "its rate fell below half of the threshold"},
 	[OFFLOAD_ENDED] = {"ended", "the flow ended, or began anew"},
 	[OFFLOAD_UNSEEN] = {"unseen",

@@ -32,6 +32,7 @@ enum offload_reason {
 	/* leaving, and why it was suspect */
 	OFFLOAD_CLOSING,    /* a SYN, FIN or RST came: what follows is to be seen */
 	OFFLOAD_PROMOTED,   /* it was marked, and the NIC can forward it alone */
+	OFFLOAD_DECIDED,    /* what is done with the flow was decided anew */
 	OFFLOAD_SLOWED,	    /* its rate fell below half of the threshold */
 	OFFLOAD_ENDED,	    /* the flow ended, or began anew */
 	OFFLOAD_UNSEEN,	    /* accepted, but packets never came with the mark */

@@ -41,6 +41,8 @@ void path_counters_add(struct path_counters *sum, const struct path_counters *co
 	sum->handed_out += counters->handed_out;
 	sum->nic_forwarded += counters->nic_forwarded;
 	sum->nic_forwarded_bytes += counters->nic_forwarded_bytes;
+	sum->nic_dropped += counters->nic_dropped;
+	sum->nic_dropped_bytes += counters->nic_dropped_bytes;
 	sum->nic_unaccounted += counters->nic_unaccounted;
 	sum->held += counters->held;
 	for (unsigned i = 0; i < DROP_N_REASONS; i++)

@@ -42,6 +42,9 @@ struct path_counters {
 	 */
 	uint64_t nic_forwarded;
 	uint64_t nic_forwarded_bytes;
+	/* that a NIC dropped by the verdict of their flow, without the CPU: not received either, and in no record */
+	uint64_t nic_dropped;
+	uint64_t nic_dropped_bytes;
 	uint64_t nic_unaccounted;
 	uint64_t
 		held; /* a gauge: in rings, waiting for their first fragment, or for the kernel to take them */

@@ -85,8 +85,10 @@ static __rte_noinline void direct_except(struct worker *worker, struct direct_bu
 	case FLOW_ACCOUNT_DROPPED:
 		exceptions->blocked |= bit;
 		exceptions->unsent_bytes += info->bytes;
-		policy_count(worker->policy, shard, (uint32_t)(record - shard->table.records),
+		policy_count(worker->policy, shard, (uint32_t)(record - shard->table.records), 1,
 			info->bytes);
+		judge_dropped(worker->agent, burst->rx->port, burst->packet[i],
+			(uint32_t)(record - shard->table.records), info);
 		break;
 	}
 }
@@ -111,7 +113,7 @@ static __rte_noinline void direct_sample(struct station *station, const struct d
 	const struct flow_record *record =
 		find_confirm(&worker->shard->table, &burst->up, burst->info_of[i]);
 
-	if (record != NULL && !record->not_plain)
+	if (record != NULL)
 		judge_sample(worker->agent, burst->rx->port, burst->packet[i],
 			direct_position(worker->shard, record), info);
 }

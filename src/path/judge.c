@@ -68,6 +68,14 @@ void judge_learned(struct agent *agent, unsigned port, const struct rte_mbuf *pa
 		agent_sample_unplain(agent, position, agent->config.topology.place[port]);
 }
 
+void judge_dropped(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+	uint32_t position, const struct packet_info *info)
+{
+	if (agent != NULL && offload_has_slot(flow_table_record(agent->config.table, position)) &&
+		extract_is_plain(packet, info))
+		agent_dropped(agent, position, agent->config.topology.place[port], info);
+}
+
 void judge_sample(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
 	uint32_t position, const struct packet_info *info)
 {

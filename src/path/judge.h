@@ -33,6 +33,10 @@ void judge_packet(struct agent *agent, unsigned port, const struct rte_mbuf *pac
 void judge_learned(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
 	const struct packet_info *info);
 
+/* A packet of the record at `position` that is dropped by its verdict. `agent` may be NULL. */
+void judge_dropped(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+	uint32_t position, const struct packet_info *info);
+
 /* One packet of a burst, already counted, which the agent asked for as a sample: agent_samples(). */
 void judge_sample(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
 	uint32_t position, const struct packet_info *info);

@@ -104,6 +104,7 @@ static int make_agent(struct plane *plane, unsigned worker)
 		.n_workers = plane->config.n_workers,
 		.topology = plane->config.topology,
 		.table = &station->worker.shard->table,
+		.dropped = station->worker.shard->verdict_dropped,
 		.clock = &plane->clock,
 		.threshold = plane->config.offload.threshold,
 		.slots = plane->config.offload.slots,

@@ -63,11 +63,19 @@ bool policy_turn(struct policy *policy, struct flow_shard *shard, bool idle,
 /* The worker has decided all its live flows at this generation or a later one. Any thread. */
 uint64_t policy_decided(const struct policy *policy);
 
-/* Counts packets that were dropped of the record at that position, by what dropped them. */
-static inline void policy_count(
-	struct policy *policy, const struct flow_shard *shard, uint32_t position, uint32_t bytes)
+/* Counts packets by the block that dropped them; FLOW_CAUSE_NONE: it is gone meanwhile. */
+static inline void policy_count_cause(
+	struct policy *policy, uint32_t cause, uint64_t packets, uint64_t bytes)
 {
-	blocks_count_packets(policy->counts, flow_shard_dropped(shard, position).cause, 1, bytes);
+	if (cause != FLOW_CAUSE_NONE)
+		blocks_count_packets(policy->counts, cause, packets, bytes);
+}
+
+/* The same of the record at that position. */
+static inline void policy_count(struct policy *policy, const struct flow_shard *shard,
+	uint32_t position, uint64_t packets, uint64_t bytes)
+{
+	policy_count_cause(policy, flow_shard_dropped(shard, position).cause, packets, bytes);
 }
 
 /* A packet without a flow: does the list drop it? Then it is counted. */

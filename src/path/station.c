@@ -91,6 +91,8 @@ void station_verdict_changed(void *context, uint32_t position)
 	const struct flow_record *record =
 		flow_table_record(&station->worker.shard->table, position);
 
+	if (station->worker.agent != NULL)
+		agent_decided(station->worker.agent, position);
 	if (station->worker.follow)
 		station_event(
 			station, (struct path_event){
@@ -124,6 +126,27 @@ uint64_t station_end_silent(void *context, uint32_t position)
 	return left_us;
 }
 
+/* Packets that a NIC dropped. */
+static void credit_dropped(struct station *station, const struct agent_credit *credit)
+{
+	struct flow_shard *shard = station->worker.shard;
+	struct path_counters *counters =
+		&station->worker.counters[station->topology->domain[credit->port]];
+	const struct flow_credit *dropped = &credit->credit;
+
+	counters->nic_dropped += dropped->packets;
+	counters->nic_dropped_bytes += dropped->bytes;
+	if (credit->position != FLOW_NONE) {
+		flow_shard_credit_dropped(shard, credit->position, dropped);
+		policy_count(&station->policy, shard, credit->position, dropped->packets,
+			dropped->bytes);
+	} else if (credit->report != NULL) {
+		flow_shard_credit_report_dropped(shard, credit->report, dropped);
+		policy_count_cause(&station->policy, credit->report->dropped.cause,
+			dropped->packets, dropped->bytes);
+	}
+}
+
 void station_credit(void *context, const struct agent_credit *credit)
 {
 	struct station *station = context;
@@ -131,6 +154,10 @@ void station_credit(void *context, const struct agent_credit *credit)
 	struct path_counters *counters =
 		&station->worker.counters[station->topology->domain[credit->port]];
 
+	if (credit->dropped) {
+		credit_dropped(station, credit);
+		return;
+	}
 	counters->nic_forwarded += credit->credit.packets;
 	counters->nic_forwarded_bytes += credit->credit.bytes;
 	if (credit->position != FLOW_NONE) {

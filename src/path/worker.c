@@ -86,9 +86,11 @@ static enum flow_account account_followed(
 /* The packet is of a flow that its verdict drops. */
 static void drop_decided(struct worker *worker, struct burst *burst, unsigned i, uint32_t position)
 {
+	const struct packet_meta *meta = packet_meta(burst->packet[i]);
+
 	burst->drop[i] = DROP_BLOCKED;
-	policy_count(
-		worker->policy, worker->shard, position, packet_meta(burst->packet[i])->info.bytes);
+	policy_count(worker->policy, worker->shard, position, 1, meta->info.bytes);
+	judge_dropped(worker->agent, meta->port, burst->packet[i], position, &meta->info);
 }
 
 static void account(struct worker *worker, struct burst *burst, unsigned i)
@@ -291,7 +293,7 @@ static void sample(struct worker *worker, const struct burst *burst)
 
 	worker->sampled++;
 	if (!agent_samples(worker->agent) || burst->packet[i] == NULL ||
-		burst->position[i] == FLOW_NONE || burst->drop[i] != DROP_N_REASONS)
+		burst->position[i] == FLOW_NONE)
 		return;
 	const struct packet_meta *meta = packet_meta(burst->packet[i]);
 

@@ -102,7 +102,7 @@ struct blocks_count *blocks_counts(struct blocks *blocks, unsigned worker);
 
 /* Counts dropped packets. */
 static inline void blocks_count_packets(
-	struct blocks_count *counts, uint32_t position, uint32_t packets, uint64_t bytes)
+	struct blocks_count *counts, uint32_t position, uint64_t packets, uint64_t bytes)
 {
 	struct blocks_count *count = &counts[position];
 

@@ -43,7 +43,8 @@ struct offload_live_options {
 	enum plane_threads threads;
 	uint32_t capacity; /* records; 0: room for all flows */
 	bool large; /* a table so large that bursts wait for one another: flow_look_up_waits() */
-	uint32_t slots; /* 0: more than there are flows */
+	uint32_t max_blocks; /* 0: there is no list */
+	uint32_t slots;	     /* 0: more than there are flows */
 	bool zone_vlan;
 	uint32_t threshold; /* and so on: as in struct plane_offload */
 	bool counters, restart;
@@ -66,6 +67,7 @@ struct live_flow {
 	uint64_t out[2];    /* packets that left, by where they had arrived */
 	uint64_t reported[2];
 	uint64_t reported_bytes[2];
+	uint64_t reported_dropped;   /* by its verdict, both ways */
 	unsigned estimated;	     /* reports that say so */
 	unsigned ended[FLOW_N_ENDS]; /* reports, by reason */
 	uint64_t told; /* marked packets, as reports have them; UINT64_MAX: one did not know */
