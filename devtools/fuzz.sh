@@ -54,7 +54,7 @@ run_one() {
 	local name=$1 corpus=build-fuzz/corpus/$1 log=build-fuzz/logs/$1.log
 	mkdir -p "$corpus" build-fuzz/artifacts build-fuzz/logs
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 "build-fuzz/tests/fuzz/fuzz_$name" \
-		-max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+		-max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 -print_final_stats=1 \
 		-artifact_prefix="build-fuzz/artifacts/$name-" \
 		"$corpus" "build-fuzz/seeds/$(seeds_of "$name")" >"$log" 2>&1
 }

@@ -10,9 +10,15 @@
 #include "flow/shard.h"
 #include "flow/tcp_common.h"
 
+/* Of a flow: what it has to be for its packets to be only counted. */
+enum account_of {
+	ACCOUNT_OF_PLAIN,
+	ACCOUNT_OF_ANY, /* also one that has a verdict */
+};
+
 /* A further packet of such a flow without a TCP header changes nothing of its state. */
 static inline __attribute__((always_inline)) bool account_is_settled(
-	const struct flow_record *record, const struct packet_info *info)
+	const struct flow_record *record, const struct packet_info *info, enum account_of of)
 {
 	/*
 	 * Both have sent, or it is the one who has, by the port of its first packet. State, initiator and whether it is
@@ -20,7 +26,8 @@ static inline __attribute__((always_inline)) bool account_is_settled(
 	 * beside it.
 	 */
 	const unsigned both = 1u << FLOW_REPLIED | 1u << FLOW_ESTABLISHED;
-	const unsigned bits = ((const uint8_t *)&record->status)[FLOW_STATE_BYTE];
+	const unsigned bits = ((const uint8_t *)&record->status)[FLOW_STATE_BYTE] &
+			      (of == ACCOUNT_OF_PLAIN ? UINT8_MAX : UINT8_MAX - FLOW_NOT_PLAIN_BIT);
 
 	/* a flow that is not plain is beyond all states */
 	static_assert(FLOW_NOT_PLAIN_BIT == 16, "next to the state");
@@ -35,8 +42,8 @@ static inline __attribute__((always_inline)) bool account_is_settled(
  * What flow_shard_account() does, but for the shard's counters of packets and bytes, which the caller sums
  * up. False, with nothing changed, where it would do more than count: then it is to be called.
  */
-static inline __attribute__((always_inline)) bool account_plain(
-	struct flow_record *record, const struct packet_info *info, uint64_t now_us)
+static inline __attribute__((always_inline)) bool account_counted(struct flow_record *record,
+	const struct packet_info *info, uint64_t now_us, enum account_of of)
 {
 	unsigned from = info->from;
 	uint64_t both;
@@ -48,15 +55,30 @@ static inline __attribute__((always_inline)) bool account_plain(
 		return false;
 	if (info->flags & PACKET_TCP) {
 		if (info->flags & PACKET_FIRST_FRAGMENT ||
-			!tcp_track_common(record, from, &info->tcp))
+			!tcp_track_common(record, from, &info->tcp, of == ACCOUNT_OF_PLAIN))
 			return false;
 		record->end[from].tcp_flags |= info->tcp.flags;
-	} else if (__builtin_expect(!account_is_settled(record, info), 0)) {
+	} else if (__builtin_expect(!account_is_settled(record, info, of), 0)) {
 		return false;
 	}
 	record->count[from].both = both;
 	record->last_seen_us = now_us & CLOCK_MAX_US;
 	return true;
+}
+
+/* Of a flow that is plainly forwarded: nearly all packets are. */
+static inline __attribute__((always_inline)) bool account_plain(
+	struct flow_record *record, const struct packet_info *info, uint64_t now_us)
+{
+	return account_counted(record, info, now_us, ACCOUNT_OF_PLAIN);
+}
+
+/* Of one whose verdict does something with the packet, and does not drop it. */
+static inline __attribute__((always_inline)) bool account_acting(
+	struct flow_record *record, const struct packet_info *info, uint64_t now_us)
+{
+	return record->not_plain && record->verdict[info->from] != FLOW_VERDICT_DROP &&
+	       account_counted(record, info, now_us, ACCOUNT_OF_ANY);
 }
 
 /* Packets that were accounted so. */

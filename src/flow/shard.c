@@ -70,6 +70,7 @@ int flow_shard_create(struct flow_shard **out, const struct flow_shard_config *c
 		flow_shard_destroy(shard);
 		return ret;
 	}
+	shard->decides = config->policy.decide != NULL;
 	flow_shard_begin(shard, 0, 0);
 	*out = shard;
 	return 0;
@@ -268,44 +269,42 @@ uint32_t flow_shard_learn(struct flow_shard *shard, const struct packet_info *in
 	return position;
 }
 
-/* Learns one, and says whether it is dropped. */
-static bool learn_alone(struct flow_shard *shard, const struct packet_info *info)
+/* Learns one, and tells its verdict. */
+static uint16_t learn_alone(struct flow_shard *shard, const struct packet_info *info)
 {
 	uint32_t position = flow_shard_learn(shard, info);
 
-	return flow_is_dropped(flow_table_record(&shard->table, position), info->from);
+	return flow_verdict(flow_table_record(&shard->table, position), info->from);
 }
 
-uint64_t flow_shard_learn_burst(
-	struct flow_shard *shard, const struct packet_info *const *infos, unsigned n)
+void flow_shard_learn_burst(struct flow_shard *shard, const struct packet_info *const *infos,
+	unsigned n, uint16_t *verdicts)
 {
 	const struct flow_key *keys[FLOW_BURST];
 	uint64_t hashes[FLOW_BURST];
 	uint32_t positions[FLOW_BURST];
-	uint64_t dropped = 0;
 
 	if (n == 0 || n > shard->table.capacity) {
 		/* of a table smaller than the burst the last ones stay */
 		for (unsigned i = 0; i < n; i++)
-			dropped |= (uint64_t)learn_alone(shard, infos[i]) << i;
-		return dropped;
+			verdicts[i] = learn_alone(shard, infos[i]);
+		return;
 	}
 	if (n > shard->table.capacity - shard->table.count)
 		flow_evict(shard, n - (shard->table.capacity - shard->table.count));
 	for (unsigned i = 0; i < n; i++) {
 		keys[i] = &infos[i]->key;
 		hashes[i] = infos[i]->hash;
+		verdicts[i] = FLOW_VERDICT_FORWARD;
 	}
 	flow_table_insert_burst(&shard->table, keys, hashes, positions, n);
 	for (unsigned i = 0; i < n && shard->decides; i++) {
 		decide(shard, positions[i]);
-		dropped |= (uint64_t)flow_is_dropped(
-				   flow_table_record(&shard->table, positions[i]), infos[i]->from)
-			   << i;
+		verdicts[i] = flow_verdict(
+			flow_table_record(&shard->table, positions[i]), infos[i]->from);
 	}
 	for (unsigned i = 0; i < n; i++)
 		start(shard, positions[i], infos[i]);
-	return dropped;
 }
 
 /*
@@ -479,7 +478,7 @@ enum flow_account flow_shard_account(
 	}
 	if (shard->dropped != NULL && info->flags & PACKET_FRAGMENT && was_dropped(shard, info))
 		return FLOW_ACCOUNT_TCP_ODD;
-	if (shard->waited_us == 0 && account_plain(record, info, shard->now_us)) {
+	if (shard->waited_us == 0 && account_counted(record, info, shard->now_us, ACCOUNT_OF_ANY)) {
 		flow_shard_counted(shard, 1, info->bytes);
 		if (shard->stamps != NULL)
 			stamps_of(shard, record)->end_us = shard->stamp_us;

@@ -162,11 +162,11 @@ uint32_t flow_shard_learn(struct flow_shard *shard, const struct packet_info *in
 
 /*
  * The same for `n` packets (at most FLOW_BURST) whose keys are all different, so that their cache misses
- * overlap. The table makes room for all of them before the first is learned. Returns a bit for each packet that is to be
- * dropped.
+ * overlap. The table makes room for all of them before the first is learned. verdicts[i] becomes that
+ * for packet i.
  */
-uint64_t flow_shard_learn_burst(
-	struct flow_shard *shard, const struct packet_info *const *infos, unsigned n);
+void flow_shard_learn_burst(struct flow_shard *shard, const struct packet_info *const *infos,
+	unsigned n, uint16_t *verdicts);
 
 /*
  * Counts a further packet on its record and moves the flow's state. The position is that of the

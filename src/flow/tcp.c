@@ -382,7 +382,7 @@ static __attribute__((noinline)) enum tcp_verdict track_rare(
 enum tcp_verdict flow_tcp_track(
 	struct flow_record *record, unsigned from, const struct tcp_segment *segment)
 {
-	if (__builtin_expect(tcp_track_common(record, from, segment), 1))
+	if (__builtin_expect(tcp_track_common(record, from, segment, false), 1))
 		return TCP_IN_WINDOW;
 	return track_rare(record, from, segment);
 }

@@ -198,11 +198,14 @@ static inline __attribute__((always_inline)) bool tcp_track_settled(
 	return true;
 }
 
-/* The same for any flow; flow_tcp_track() is for the segments that it leaves. */
+/*
+ * The same for any flow; flow_tcp_track() is for the segments that it leaves. `plain`: also of a flow that is not plain
+ * all segments are left.
+ */
 static inline __attribute__((always_inline)) bool tcp_track_common(
-	struct flow_record *record, unsigned from, const struct tcp_segment *segment)
+	struct flow_record *record, unsigned from, const struct tcp_segment *segment, bool plain)
 {
-	if (__builtin_expect((record->state != FLOW_ESTABLISHED) | record->not_plain |
+	if (__builtin_expect((record->state != FLOW_ESTABLISHED) | (plain & record->not_plain) |
 				     (record->window_known != 3),
 		    0))
 		return false;

@@ -41,6 +41,12 @@ struct flow_dropped {
 	uint32_t cause; /* of the verdict as it is; FLOW_CAUSE_NONE: it drops nothing now */
 };
 
+/* The verdict for packets of that end. */
+static inline uint16_t flow_verdict(const struct flow_record *record, unsigned from)
+{
+	return record->not_plain ? record->verdict[from] : FLOW_VERDICT_FORWARD;
+}
+
 static inline bool flow_is_dropped(const struct flow_record *record, unsigned from)
 {
 	return record->not_plain && record->verdict[from] == FLOW_VERDICT_DROP;

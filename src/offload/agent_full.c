@@ -119,11 +119,13 @@ void agent_decided(struct agent *agent, uint32_t position)
 		return;
 	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
 		const struct agent_at at = agent_at_record(agent, side, record);
-		const bool drops = flow_is_dropped(record, at.side->from);
+		const enum provider_deed deed = (enum provider_deed)at.side->deed;
+		const bool fits = flow_is_dropped(record, at.side->from)
+					  ? deed == PROVIDER_DROPS
+					  : deed == PROVIDER_MARKS || (deed == PROVIDER_FORWARDS &&
+									      !record->not_plain);
 
-		/* one that drops in either case goes on */
-		if (offload_state_holds((enum offload_state)at.side->state) &&
-			drops != (at.side->deed == PROVIDER_DROPS))
+		if (!fits && offload_state_holds((enum offload_state)at.side->state))
 			agent_leave(&at, OFFLOAD_DECIDED);
 	}
 }

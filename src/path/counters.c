@@ -17,6 +17,12 @@ static const struct {
 	[DROP_TOO_LONG] = {"too_long",
 		"longer than the port it was to leave by can send, or than its other end takes"},
 	[DROP_BLOCKED] = {"blocked", "of a flow that is blocked (block list)"},
+	[DROP_TTL_EXPIRED] = {"ttl_expired", "the TTL or hop limit of a packet to be routed was 1"},
+	[DROP_NO_NEXT_HOP] = {"no_next_hop", "where it was to go is not known, or not reached"},
+	[DROP_TOO_BIG] = {"too_big", "larger than the MTU of its next hop"},
+	[DROP_POLICED] = {"policed", "above the rate that its flow may have"},
+	[DROP_NOT_POSSIBLE] = {"not_possible", "the packet has not what was to be changed, or has "
+					       "no room for what was to be added"},
 };
 
 const char *drop_name(enum drop_reason reason)
@@ -39,6 +45,7 @@ void path_counters_add(struct path_counters *sum, const struct path_counters *co
 	sum->delivered += counters->delivered;
 	sum->handed_in += counters->handed_in;
 	sum->handed_out += counters->handed_out;
+	sum->mirrored += counters->mirrored;
 	sum->nic_forwarded += counters->nic_forwarded;
 	sum->nic_forwarded_bytes += counters->nic_forwarded_bytes;
 	sum->nic_dropped += counters->nic_dropped;

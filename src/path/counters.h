@@ -22,6 +22,12 @@ enum drop_reason {
 	DROP_CUT,	 /* the port it came in by had no room for all of it */
 	DROP_TOO_LONG, /* the port it was to leave by, or that one's other end, takes none so long */
 	DROP_BLOCKED,  /* by the verdict of its flow: the operator's list of blocks */
+	/* by the action program of its flow */
+	DROP_TTL_EXPIRED,
+	DROP_NO_NEXT_HOP, /* or its port is none of the engine's */
+	DROP_TOO_BIG,	  /* for the MTU of the next hop */
+	DROP_POLICED,
+	DROP_NOT_POSSIBLE, /* the packet has not what the program is to change */
 	DROP_N_REASONS,
 };
 
@@ -35,6 +41,8 @@ struct path_counters {
 	uint64_t dropped[DROP_N_REASONS];
 	uint64_t handed_in; /* from another thread */
 	uint64_t handed_out;
+	/* copies that mirrors made: received + mirrored = out + delivered + dropped + held */
+	uint64_t mirrored;
 	/*
 	 * Not among those received: what the NIC forwarded alone, as far as it was told; of these, packets that are in no
 	 * record. All packets of known flows = those of them that were received + nic_forwarded = of all records +
@@ -55,7 +63,7 @@ struct path_counters {
 		one_sided; /* packets that opened no flow, as they came by the port of the other end */
 };
 
-/* "malformed", "tcp_window", "tcp_header", "hand_over", "output", "cut", "too_long". */
+/* "malformed", "tcp_window", "tcp_header", ... */
 const char *drop_name(enum drop_reason reason);
 /* One sentence. */
 const char *drop_what(enum drop_reason reason);

@@ -53,10 +53,19 @@ struct direct_exceptions {
 	uint64_t unknown; /* without a record: to be learned */
 	uint64_t odd;	  /* to be dropped */
 	uint64_t blocked; /* to be dropped, by the flow's verdict */
+	uint64_t acts;	  /* the flow's verdict is an action program that is to be run */
 	unsigned n;	  /* neither of these, and such as were accounted by the shard */
 	uint64_t bytes;
 	uint64_t unsent_bytes;
 };
+
+/* The packet has been accounted, and is to go on as its flow's verdict says. */
+static inline void direct_act(struct direct_burst *burst, unsigned i,
+	const struct flow_record *record, unsigned from, struct direct_exceptions *exceptions)
+{
+	burst->verdict[i] = flow_verdict(record, from);
+	exceptions->acts |= (uint64_t)(burst->verdict[i] != FLOW_VERDICT_FORWARD) << i;
+}
 
 static __rte_noinline void direct_except(struct worker *worker, struct direct_burst *burst,
 	unsigned i, const struct flow_record *record, struct direct_exceptions *exceptions)
@@ -74,8 +83,10 @@ static __rte_noinline void direct_except(struct worker *worker, struct direct_bu
 	}
 	switch (flow_shard_account(shard, (uint32_t)(record - shard->table.records), info)) {
 	case FLOW_ACCOUNT_GO:
+		direct_act(burst, i, record, info->from, exceptions);
 		break;
 	case FLOW_ACCOUNT_ONE_SIDED:
+		direct_act(burst, i, record, info->from, exceptions);
 		worker->counters[burst->rx->domain].one_sided++;
 		break;
 	case FLOW_ACCOUNT_TCP_ODD:
@@ -134,9 +145,26 @@ static inline void direct_pass_time(struct station *station)
 		flow_shard_flush(shard);
 }
 
+/* Runs the verdict of a packet; true: it goes out with the others of its burst. */
+static inline bool direct_run(struct station *station, const struct direct_burst *burst, unsigned i,
+	struct direct_exceptions *exceptions)
+{
+	const struct station_rx *rx = burst->rx;
+	const struct packet_info *info = &burst->info[burst->info_of[i]];
+	const struct act_from from = {.domain = rx->domain, .port = rx->port, .peer = rx->peer};
+	struct rte_mbuf *packet = burst->packet[i];
+
+	/* it may be longer or shorter than it was */
+	exceptions->unsent_bytes += info->bytes;
+	if (!act_packet(station, from, packet, info, burst->verdict[i]))
+		return false;
+	exceptions->unsent_bytes -= packet->pkt_len;
+	return true;
+}
+
 /* Takes the packets of these bits out of a burst's row; says how many are left. */
 static unsigned direct_part(struct station *station, struct direct_burst *burst,
-	const struct direct_exceptions *exceptions, struct rte_mbuf **learn,
+	struct direct_exceptions *exceptions, struct rte_mbuf **learn,
 	const struct packet_info **infos)
 {
 	unsigned n_out = 0, n_learn = 0;
@@ -152,7 +180,8 @@ static unsigned direct_part(struct station *station, struct direct_burst *burst,
 				&station->worker, burst->rx->domain, packet, DROP_TCP_WINDOW);
 		} else if (exceptions->blocked >> i & 1) {
 			worker_drop_of(&station->worker, burst->rx->domain, packet, DROP_BLOCKED);
-		} else {
+		} else if (likely((exceptions->acts >> i & 1) == 0) ||
+			   direct_run(station, burst, i, exceptions)) {
 			burst->packet[n_out++] = packet;
 		}
 	}
@@ -160,8 +189,8 @@ static unsigned direct_part(struct station *station, struct direct_burst *burst,
 }
 
 /* Sends what is to go, learns what is not known, and drops the rest. */
-static void direct_dispatch(struct station *station, struct direct_burst *burst,
-	const struct direct_exceptions *exceptions)
+static void direct_dispatch(
+	struct station *station, struct direct_burst *burst, struct direct_exceptions *exceptions)
 {
 	struct stage_times *stages = &station->worker.stages;
 	const struct packet_info *infos[STATION_BURST];
@@ -169,7 +198,8 @@ static void direct_dispatch(struct station *station, struct direct_burst *burst,
 	unsigned n = burst->n;
 
 	stage_end(stages, STAGE_ACCOUNT, n);
-	if (unlikely((exceptions->unknown | exceptions->odd | exceptions->blocked) != 0))
+	if (unlikely((exceptions->unknown | exceptions->odd | exceptions->blocked |
+			     exceptions->acts) != 0))
 		n = direct_part(station, burst, exceptions, learn, infos);
 	send_burst(station, burst->rx->peer, burst->packet, n,
 		burst->bytes - exceptions->unsent_bytes);

@@ -13,6 +13,8 @@ struct direct_burst {
 	struct flow_look_up up;
 	struct packet_info info[STATION_BURST]; /* first those that are looked up */
 	struct rte_mbuf *packet[STATION_BURST];
+	uint16_t verdict
+		[STATION_BURST]; /* of packets that something is done with: direct_exceptions.acts */
 	uint8_t info_of[STATION_BURST]; /* where each packet's is; as it comes without offload */
 	/* with offload: direct_watch.c */
 	uint64_t marked; /* a bit for each packet whose mark would name a slot of this worker */

@@ -60,6 +60,10 @@ static __rte_always_inline void account(struct worker *worker, struct direct_bur
 			fetch_rest(record, far);
 			if (likely(account_plain(record, &burst->info[i], now_us)))
 				continue;
+			if (account_acting(record, &burst->info[i], now_us)) {
+				direct_act(burst, i, record, burst->info[i].from, exceptions);
+				continue;
+			}
 		}
 		burst->info[i].hash = burst->up.hash[i];
 		direct_except(worker, burst, i, record, exceptions);

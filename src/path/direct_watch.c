@@ -156,7 +156,13 @@ static inline void account_found(struct station *station, struct direct_burst *b
 
 	if (likely(record != NULL))
 		fetch_rest(record, far);
-	if (unlikely(record == NULL || !account_plain(record, info, shard->now_us))) {
+	bool counted = record != NULL && account_plain(record, info, shard->now_us);
+
+	if (unlikely(!counted) && record != NULL && account_acting(record, info, shard->now_us)) {
+		direct_act(burst, i, record, info->from, exceptions);
+		counted = true;
+	}
+	if (unlikely(!counted)) {
 		info->hash = burst->up.hash[up];
 		watch_except(station, burst, i, record, exceptions);
 	} else if (unlikely(judge_has_mark(burst->packet[i]) ||

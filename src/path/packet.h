@@ -40,6 +40,7 @@ struct packet_meta {
 	union {
 		uint32_t list; /* while held back: number of its list */
 		uint32_t run;  /* BEGIN: number of the run */
+		uint32_t out;  /* SEND: the port that it is to leave by */
 	};
 	uint64_t came_us;
 	/* while held back (path/held.h) */

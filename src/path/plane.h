@@ -45,7 +45,10 @@ enum plane_sharding {
 	PLANE_SHARDING_SOFTWARE,
 };
 
-struct known; /* offload/known.h */
+struct known;		/* offload/known.h */
+struct next_hops;	/* action/next_hop.h */
+struct policer_options; /* action/policer.h */
+struct programs;	/* action/programs.h */
 
 /* Whether and how NICs are given flows: docs/offload.md. */
 struct plane_offload {
@@ -78,6 +81,15 @@ struct plane_config {
 	bool one_armed; /* both ends of a flow may be on one side of a wire: flow/sides.h does not apply */
 	uint32_t active_s;
 	struct flow_timeouts timeouts;
+	/*
+	 * Action programs that flows may have as verdicts, and next hops that these may name, at most; 0: there are none
+	 */
+	uint32_t max_programs, max_next_hops;
+	/* policers, which every worker has for itself, by their numbers; copied */
+	const struct policer_options *policers;
+	uint32_t n_policers;
+	/* decides, on workers' threads, what no block drops: see flow/verdict.h; its `decide` is NULL: all are forwarded */
+	struct flow_policy policy;
 	/* entries of the list of blocks, and different reasons, at most; 0: there is no list */
 	uint32_t max_blocks, max_block_reasons;
 	struct plane_offload offload;
@@ -205,6 +217,16 @@ int plane_page(struct plane *plane, unsigned worker, uint32_t position, struct p
 struct blocks *plane_blocks(const struct plane *plane);
 /* All workers have decided all live flows at this generation or a later one: for blocks_settled(). */
 uint64_t plane_decided(const struct plane *plane);
+
+/* What verdicts of the configuration's policy may be, and what programs may name; NULL: there are none. Control's. */
+struct programs *plane_programs(const struct plane *plane);
+struct next_hops *plane_next_hops(const struct plane *plane);
+/*
+ * What the configuration's policy decides has changed: all flows are decided again. Returns a number; when
+ * plane_policy_decided() has come to it, every flow was.
+ */
+uint64_t plane_policy_changed(struct plane *plane);
+uint64_t plane_policy_decided(const struct plane *plane);
 
 /*
  * Ends the flow with this key, with the reason `killed`; tells its record, and the worker whose shard it was in. 0,

@@ -181,14 +181,39 @@ struct blocks *plane_blocks(const struct plane *plane)
 	return plane->blocks;
 }
 
-uint64_t plane_decided(const struct plane *plane)
+static uint64_t lowest(const struct plane *plane, uint64_t (*of)(const struct policy *policy))
 {
-	uint64_t lowest = UINT64_MAX;
+	uint64_t least = UINT64_MAX;
 
 	for (unsigned i = 0; i < plane->n_stations; i++)
 		if (plane->stations[i].worker.shard != NULL)
-			lowest = RTE_MIN(lowest, policy_decided(&plane->stations[i].policy));
-	return lowest;
+			least = RTE_MIN(least, of(&plane->stations[i].policy));
+	return least;
+}
+
+uint64_t plane_decided(const struct plane *plane)
+{
+	return lowest(plane, policy_decided);
+}
+
+struct programs *plane_programs(const struct plane *plane)
+{
+	return plane->programs;
+}
+
+struct next_hops *plane_next_hops(const struct plane *plane)
+{
+	return plane->next_hops;
+}
+
+uint64_t plane_policy_changed(struct plane *plane)
+{
+	return atomic_fetch_add_explicit(&plane->policy_generation, 1, memory_order_release) + 1;
+}
+
+uint64_t plane_policy_decided(const struct plane *plane)
+{
+	return lowest(plane, policy_decided_others);
 }
 
 int plane_follow(struct plane *plane, bool follow)

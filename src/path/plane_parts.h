@@ -47,6 +47,9 @@ struct plane {
 	struct plane_port restart[PLANE_MAX_PORTS];
 	struct rte_rcu_qsbr *qsbr; /* of the workers; NULL: nothing is read by it */
 	struct blocks *blocks;
+	struct programs *programs;
+	struct next_hops *next_hops;
+	atomic_uint_fast64_t policy_generation;
 	struct ask_patience patience;
 	cpu_set_t
 		others; /* processors that stations leave to other threads; empty: it makes no difference */

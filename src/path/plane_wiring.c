@@ -234,11 +234,44 @@ static int make_triage(struct plane *plane, struct station *station, unsigned n_
 	return triage_create(&station->triage, &config);
 }
 
+/* The worker's own policers. */
+static int make_policers(const struct plane *plane, struct act *act)
+{
+	const uint32_t n = plane->config.n_policers;
+	struct error error;
+
+	if (n == 0)
+		return 0;
+	act->context.policers = calloc(n, sizeof(*act->context.policers));
+	if (act->context.policers == NULL)
+		return -ENOMEM;
+	act->context.n_policers = n;
+	for (uint32_t i = 0; i < n; i++) {
+		int ret =
+			policer_init(&act->context.policers[i], &plane->config.policers[i], &error);
+
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int make_policy(struct plane *plane, struct station *station)
+{
+	const struct policy_others others = {
+		.flows = plane->config.policy, .generation = &plane->policy_generation};
+
+	policy_init(&station->policy, plane->blocks, others, plane->qsbr, station->number);
+	if (station->policy.qsbr != NULL)
+		station->worker.policy = &station->policy;
+	station->act.programs = plane->programs;
+	station->act.context.next_hops = plane->next_hops;
+	station->act.context.random = station->number;
+	return make_policers(plane, &station->act);
+}
+
 static int make_shard(struct plane *plane, struct station *station)
 {
-	policy_init(&station->policy, plane->blocks, plane->qsbr, station->number);
-	if (plane->blocks != NULL)
-		station->worker.policy = &station->policy;
 
 	const struct flow_shard_config config = {
 		.capacity = flow_shard_part(plane->config.flows, plane->config.n_workers),
@@ -273,6 +306,8 @@ static int equip(struct plane *plane, struct station *station)
 		ret = make_triage(plane, station, 1);
 	else if (station->kind == STATION_WORKER && !split(plane))
 		ret = make_triage(plane, station, plane->config.n_workers);
+	if (ret == 0 && station->kind == STATION_WORKER)
+		ret = make_policy(plane, station);
 	if (ret == 0 && station->kind == STATION_WORKER)
 		ret = make_shard(plane, station);
 	if (station->kind == STATION_WORKER && !split(plane) && plane->config.offload.on)
@@ -326,8 +361,39 @@ static void choose_processors(struct plane *plane)
 		CPU_SET(cpus[i], &plane->others);
 }
 
-/* The list of blocks, and the variable that tells when its readers have gone on. */
-static int make_blocks(struct plane *plane)
+/* The program that drops has its number before any other is made. */
+static int make_drop(struct programs *programs)
+{
+	const struct action drop = {.kind = ACTION_DROP};
+	struct action_program program;
+	struct error error;
+	uint16_t number;
+	int ret = action_program_compile(&program, &drop, 1, &error);
+
+	if (ret == 0)
+		ret = programs_intern(programs, &program, &number, &error);
+	return ret == 0 && number != FLOW_VERDICT_DROP ? -EINVAL : ret;
+}
+
+/* Action programs, and next hops for them. */
+static int make_programs(struct plane *plane)
+{
+	const uint32_t n = plane->config.max_programs, hops = plane->config.max_next_hops;
+
+	if (hops != 0) {
+		plane->next_hops = next_hops_create(hops, hops, plane->qsbr);
+		if (plane->next_hops == NULL)
+			return -ENOMEM;
+	}
+	if (n == 0)
+		return 0;
+	/* and the one that drops */
+	plane->programs = programs_create(RTE_MIN(n + 1, (uint32_t)PROGRAMS_MAX), plane->qsbr);
+	return plane->programs == NULL ? -ENOMEM : make_drop(plane->programs);
+}
+
+/* What flows are decided by, and the variable that tells when its readers have gone on. */
+static int make_decisions(struct plane *plane)
 {
 	const unsigned n = plane->config.n_workers;
 	struct blocks_config config = {
@@ -336,12 +402,16 @@ static int make_blocks(struct plane *plane)
 		.n_workers = n,
 		.secret = &plane->secret,
 	};
+	int ret;
 
-	if (config.max_entries == 0)
+	if (config.max_entries == 0 && plane->config.policy.decide == NULL)
 		return 0;
 	plane->qsbr = aligned_alloc(64, RTE_ALIGN_CEIL(rte_rcu_qsbr_get_memsize(n), (size_t)64));
 	if (plane->qsbr == NULL || rte_rcu_qsbr_init(plane->qsbr, n) != 0)
 		return -ENOMEM;
+	ret = make_programs(plane);
+	if (ret < 0 || config.max_entries == 0)
+		return ret;
 	config.qsbr = plane->qsbr;
 	return blocks_create(&plane->blocks, &config);
 }
@@ -372,10 +442,11 @@ int plane_wire_up(struct plane *plane, struct error *error)
 		deal_rx(plane, i);
 		deal_tx(plane, i);
 	}
-	ret = make_blocks(plane);
+	ret = make_decisions(plane);
 	if (ret < 0)
-		return error_set(
-			error, ret, "no memory for a list of %u blocks", plane->config.max_blocks);
+		return error_set(error, ret, "no memory for %u block%s and %u action program%s",
+			plane->config.max_blocks, plane->config.max_blocks == 1 ? "" : "s",
+			plane->config.max_programs, plane->config.max_programs == 1 ? "" : "s");
 	ret = make_rings(plane);
 	for (unsigned i = 0; ret == 0 && i < plane->n_stations; i++)
 		ret = equip(plane, &plane->stations[i]);
@@ -393,11 +464,14 @@ void plane_take_down(struct plane *plane)
 		struct station *station = &plane->stations[i];
 
 		flow_shard_destroy(station->worker.shard);
+		free(station->act.context.policers);
 		triage_destroy(station->triage);
 		direct_destroy(station->direct);
 		mailbox_destroy(station->events);
 	}
 	blocks_destroy(plane->blocks);
+	programs_destroy(plane->programs);
+	next_hops_destroy(plane->next_hops);
 	free(plane->qsbr);
 	for (unsigned i = 0; i < plane->n_rings; i++)
 		mailbox_destroy(plane->rings[i].mailbox);

@@ -14,52 +14,76 @@
 static void decide(void *context, const struct flow_key *key, struct flow_decision *decision)
 {
 	const struct policy *policy = context;
-	uint32_t position = blocks_find(policy->blocks, key);
+	const struct flow_policy *others = &policy->others.flows;
+	uint32_t position = policy->blocks == NULL ? BLOCKS_NONE : blocks_find(policy->blocks, key);
 
-	if (position == BLOCKS_NONE)
-		return;
-	decision->verdict[0] = decision->verdict[1] = FLOW_VERDICT_DROP;
-	decision->cause = position;
+	if (position != BLOCKS_NONE) {
+		decision->verdict[0] = decision->verdict[1] = FLOW_VERDICT_DROP;
+		decision->cause = position;
+	} else if (others->decide != NULL) {
+		others->decide(others->context, key, decision);
+		decision->cause = FLOW_CAUSE_NONE;
+	}
 }
 
-void policy_init(
-	struct policy *policy, struct blocks *blocks, struct rte_rcu_qsbr *qsbr, unsigned thread)
+void policy_init(struct policy *policy, struct blocks *blocks, struct policy_others others,
+	struct rte_rcu_qsbr *qsbr, unsigned thread)
 {
-	*policy = (struct policy){.blocks = blocks, .qsbr = qsbr, .thread = thread};
-	if (blocks == NULL)
+	*policy = (struct policy){.blocks = blocks, .others = others, .thread = thread};
+	if (blocks == NULL && others.flows.decide == NULL)
 		return;
-	policy->counts = blocks_counts(blocks, thread);
+	policy->qsbr = qsbr;
+	/* the first generation is that of an empty list, by which nothing has to be decided */
+	policy->last.blocks = blocks != NULL;
+	policy->next = policy->last;
+	if (blocks != NULL)
+		policy->counts = blocks_counts(blocks, thread);
 	(void)rte_rcu_qsbr_thread_register(qsbr, thread);
 	rte_rcu_qsbr_thread_online(qsbr, thread);
 }
 
 struct flow_policy policy_of_flows(struct policy *policy)
 {
-	if (policy->blocks == NULL)
+	if (policy->qsbr == NULL)
 		return (struct flow_policy){0};
 	return (struct flow_policy){.context = policy, .decide = decide};
 }
 
-/* The list has changed: from here on new flows are decided by it, and the others in one more round. */
-static void begin_round(struct policy *policy, struct flow_shard *shard, uint64_t generation)
+/* The policy has changed: from here on new flows are decided by it, and the others in one more round. */
+static void begin_round(
+	struct policy *policy, struct flow_shard *shard, uint64_t blocks, uint64_t others)
 {
-	policy->generation = generation;
 	policy->last = (struct policy_round){
-		.generation = generation,
+		.blocks = blocks,
+		.others = others,
 		.until = policy->walked + flow_table_positions(&shard->table),
 	};
 	if (!policy->walks)
 		policy->next = policy->last;
 	policy->walks = true;
-	shard->decides = true;
 }
 
 static void end_round(struct policy *policy)
 {
 	policy->rounds++;
-	atomic_store_explicit(&policy->decided, policy->next.generation, memory_order_release);
-	policy->walks = policy->last.generation != policy->next.generation;
+	atomic_store_explicit(&policy->decided, policy->next.blocks, memory_order_release);
+	atomic_store_explicit(&policy->decided_others, policy->next.others, memory_order_release);
+	policy->walks = policy->last.until != policy->next.until;
 	policy->next = policy->last;
+}
+
+/* Has the policy changed since the last look? */
+static void look(struct policy *policy, struct flow_shard *shard)
+{
+	uint64_t blocks = policy->blocks == NULL ? 0 : blocks_generation(policy->blocks);
+	uint64_t others =
+		policy->others.generation == NULL
+			? 0
+			: atomic_load_explicit(policy->others.generation, memory_order_acquire);
+
+	if (unlikely(blocks != policy->last.blocks || others != policy->last.others))
+		begin_round(policy, shard, blocks, others);
+	shard->decides = blocks > 1 || policy->others.flows.decide != NULL;
 }
 
 /* Decides so many records, or up to the end of the round. */
@@ -89,19 +113,10 @@ static void walk(struct policy *policy, struct flow_shard *shard, unsigned n,
 bool policy_turn(struct policy *policy, struct flow_shard *shard, bool idle,
 	policy_changed_fn changed, void *context)
 {
-	if (policy->blocks == NULL)
+	if (policy->qsbr == NULL)
 		return false;
 	rte_rcu_qsbr_quiescent(policy->qsbr, policy->thread);
-
-	const uint64_t generation = blocks_generation(policy->blocks);
-
-	/* the first generation is that of an empty list */
-	if (unlikely(generation != policy->generation)) {
-		if (generation == 1)
-			policy->generation = generation;
-		else
-			begin_round(policy, shard, generation);
-	}
+	look(policy, shard);
 	if (likely(!policy->walks)) {
 		policy->begin_tsc = 0;
 		return false;
@@ -125,11 +140,16 @@ uint64_t policy_decided(const struct policy *policy)
 	return atomic_load_explicit(&policy->decided, memory_order_acquire);
 }
 
+uint64_t policy_decided_others(const struct policy *policy)
+{
+	return atomic_load_explicit(&policy->decided_others, memory_order_acquire);
+}
+
 bool policy_drops(struct policy *policy, const struct flow_key *key, uint32_t bytes)
 {
 	uint32_t position;
 
-	if (policy->blocks == NULL || policy->generation <= 1)
+	if (policy->blocks == NULL || policy->last.blocks <= 1)
 		return false;
 	position = blocks_find(policy->blocks, key);
 	if (position == BLOCKS_NONE)

@@ -19,20 +19,27 @@
 #include "flow/shard.h"
 #include "rule/blocks.h"
 
-/* A generation of the policy, and how far the walk has to come until all flows know it. */
+/* Generations of the list and of the rest of the policy, and how far the walk has to come until all flows know them. */
 struct policy_round {
-	uint64_t generation;
+	uint64_t blocks, others;
 	uint64_t until; /* of `walked` */
+};
+
+/* Decides what no block drops. */
+struct policy_others {
+	struct flow_policy flows; /* its `decide` is NULL: they are forwarded */
+	/* raised by whoever changes what it decides, after the change; NULL with `decide` alone */
+	const atomic_uint_fast64_t *generation;
 };
 
 struct policy {
 	/* set once */
-	struct blocks *blocks; /* NULL: nobody decides */
+	struct blocks *blocks; /* NULL: there is no list */
 	struct blocks_count *counts;
-	struct rte_rcu_qsbr *qsbr;
-	unsigned thread; /* of the RCU variable */
+	struct policy_others others;
+	struct rte_rcu_qsbr *qsbr; /* NULL: nobody decides */
+	unsigned thread;	   /* of the RCU variable */
 	/* the worker's */
-	uint64_t generation;		/* the newest that it knows of */
 	struct policy_round next, last; /* the one that ends next, and the last one begun */
 	bool walks;
 	uint32_t position;  /* of the record that is decided next */
@@ -41,15 +48,18 @@ struct policy {
 	uint64_t rounds;    /* ended */
 	uint64_t cycles;    /* that walks took */
 	/* its own, read by control */
-	atomic_uint_fast64_t decided; /* generation of the last round that ended */
+	atomic_uint_fast64_t decided, decided_others; /* generations of the last round that ended */
 };
 
 /* Told of a live flow that has another verdict now. */
 typedef void (*policy_changed_fn)(void *context, uint32_t position);
 
-/* `blocks` may be NULL. Registers the worker with `qsbr` as `thread`. */
-void policy_init(
-	struct policy *policy, struct blocks *blocks, struct rte_rcu_qsbr *qsbr, unsigned thread);
+/*
+ * Registers the worker with `qsbr` as `thread`. `blocks` may be NULL, so may the `decide` of `others`; with both,
+ * nobody decides.
+ */
+void policy_init(struct policy *policy, struct blocks *blocks, struct policy_others others,
+	struct rte_rcu_qsbr *qsbr, unsigned thread);
 /* What the shard's configuration needs: its `decide` is NULL where nobody decides. */
 struct flow_policy policy_of_flows(struct policy *policy);
 
@@ -60,8 +70,9 @@ struct flow_policy policy_of_flows(struct policy *policy);
 bool policy_turn(struct policy *policy, struct flow_shard *shard, bool idle,
 	policy_changed_fn changed, void *context);
 
-/* The worker has decided all its live flows at this generation or a later one. Any thread. */
+/* The worker has decided all its live flows at these generations or later ones. Any thread. */
 uint64_t policy_decided(const struct policy *policy);
+uint64_t policy_decided_others(const struct policy *policy);
 
 /* Counts packets by the block that dropped them; FLOW_CAUSE_NONE: it is gone meanwhile. */
 static inline void policy_count_cause(

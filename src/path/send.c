@@ -233,7 +233,7 @@ void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct packet_meta *meta = packet_meta(packets[i]);
-		unsigned port = station->topology->peer[meta->port];
+		const uint32_t port = meta->out;
 		struct station_tx *tx = &station->tx[port];
 
 		meta->kind = PACKET_KIND_SEND;
@@ -241,6 +241,15 @@ void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n
 		if (tx->n == STATION_BURST)
 			flush(station, port);
 	}
+}
+
+void send_to_port(struct station *station, struct rte_mbuf *packet, unsigned domain, unsigned port)
+{
+	struct packet_meta *meta = packet_meta(packet);
+
+	meta->wire = (uint8_t)domain;
+	meta->out = port;
+	send_packets(station, &packet, 1);
 }
 
 static __rte_noinline void settle_all(struct station *station)

@@ -8,7 +8,7 @@
 
 #include "path/station.h"
 
-/* Takes packets that leave by the other port of their wire. They may wait for the end of the turn. */
+/* Takes packets that leave by the port that their meta data say. They may wait for the end of the turn. */
 void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n);
 
 /*
@@ -17,6 +17,9 @@ void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n
  */
 void send_burst(struct station *station, unsigned port, struct rte_mbuf **packets, unsigned n,
 	uint64_t bytes);
+
+/* One packet of a domain, which leaves by any of the ports; nothing is asked of its meta data. */
+void send_to_port(struct station *station, struct rte_mbuf *packet, unsigned domain, unsigned port);
 
 /* All that has been gathered goes on: from triage to shards, then to ports and rings. */
 void send_settle(struct station *station);

@@ -20,6 +20,7 @@
 #include "base/mailbox.h"
 #include "base/topology.h"
 #include "base/tsc.h"
+#include "path/act.h"
 #include "path/balance.h"
 #include "path/policy.h"
 #include "path/ring.h"
@@ -91,6 +92,7 @@ struct station {
 	struct triage *triage; /* of those that receive */
 	struct direct *direct; /* of those that receive and have a shard: path/direct.h */
 	struct policy policy;  /* the worker's */
+	struct act act;	       /* the worker's */
 	struct worker worker;  /* its shard is NULL in stations that have none */
 	flow_sink_fn sink;
 	unsigned (*room)(void *sink_context, unsigned worker); /* NULL: enough */

@@ -132,10 +132,31 @@ static __rte_noinline void look(struct station *station)
 
 static void out(struct worker *worker, struct rte_mbuf **packets, unsigned n)
 {
+	const struct station *station = worker->context;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct packet_meta *meta = packet_meta(packets[i]);
+
+		meta->out = station->topology->peer[meta->port];
+	}
 	send_packets(worker->context, packets, n);
 }
 
+static bool act(struct worker *worker, struct rte_mbuf *packet, uint16_t verdict)
+{
+	struct station *station = worker->context;
+	const struct packet_meta *meta = packet_meta(packet);
+	const struct act_from from = {
+		.domain = meta->wire,
+		.port = meta->port,
+		.peer = station->topology->peer[meta->port],
+	};
+
+	return act_packet(station, from, packet, &meta->info, verdict);
+}
+
 const struct worker_exits turn_exits = {
+	.act = act,
 	.out = out,
 	.misplaced = misplaced,
 	.event = flow_event,

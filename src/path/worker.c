@@ -10,6 +10,8 @@ struct burst {
 	struct rte_mbuf *packet[WORKER_BURST];
 	uint32_t position[WORKER_BURST];
 	uint8_t drop[WORKER_BURST]; /* enum drop_reason, or DROP_N_REASONS to go out */
+	uint64_t acts;		    /* a bit for each packet that has a verdict below */
+	uint16_t verdict[WORKER_BURST];
 };
 
 static bool tracked(const struct rte_mbuf *packet)
@@ -93,6 +95,15 @@ static void drop_decided(struct worker *worker, struct burst *burst, unsigned i,
 	judge_dropped(worker->agent, meta->port, burst->packet[i], position, &meta->info);
 }
 
+/* The packet goes on, and this is to be done with it. */
+static void act_on(struct burst *burst, unsigned i, uint16_t verdict)
+{
+	if (likely(verdict == FLOW_VERDICT_FORWARD))
+		return;
+	burst->acts |= UINT64_C(1) << i;
+	burst->verdict[i] = verdict;
+}
+
 static void account(struct worker *worker, struct burst *burst, unsigned i)
 {
 	const struct packet_meta *meta = packet_meta(burst->packet[i]);
@@ -110,6 +121,10 @@ static void account(struct worker *worker, struct burst *burst, unsigned i)
 		drop_decided(worker, burst, i, burst->position[i]);
 	else if (worker->agent != NULL)
 		judge_packet(worker->agent, meta->port, burst->packet[i], burst->position[i], info);
+	if (account != FLOW_ACCOUNT_TCP_ODD && account != FLOW_ACCOUNT_DROPPED)
+		act_on(burst, i,
+			flow_verdict(flow_table_record(&worker->shard->table, burst->position[i]),
+				info->from));
 }
 
 /* Is this packet, which begins a flow, where RSS should not have brought it? */
@@ -165,22 +180,27 @@ static void learn_one(
 		worker->exits->event(worker, PATH_EVENT_FLOW_BLOCKED, record);
 	if (dropped)
 		drop_decided(worker, burst, i, position);
+	else
+		act_on(burst, i, flow_verdict(record, info->from));
 }
 
 static void learn(struct worker *worker, struct burst *burst, const struct missing *missing)
 {
-	uint64_t dropped;
+	uint16_t verdicts[WORKER_BURST];
 
 	if (worker->follow) {
 		for (unsigned i = 0; i < missing->n_first; i++)
 			learn_one(worker, burst, missing->place[i], missing->first[i]);
 		return;
 	}
-	dropped = flow_shard_learn_burst(worker->shard, missing->first, missing->n_first);
-	for (; unlikely(dropped != 0); dropped &= dropped - 1) {
-		const unsigned i = (unsigned)__builtin_ctzll(dropped);
+	flow_shard_learn_burst(worker->shard, missing->first, missing->n_first, verdicts);
+	for (unsigned i = 0; i < missing->n_first && worker->shard->decides; i++) {
 		const struct packet_info *info = missing->first[i];
 
+		if (verdicts[i] != FLOW_VERDICT_DROP) {
+			act_on(burst, missing->place[i], verdicts[i]);
+			continue;
+		}
 		burst->drop[missing->place[i]] = DROP_BLOCKED;
 		(void)policy_drops(worker->policy, &info->key, info->bytes);
 	}
@@ -279,7 +299,8 @@ static void act(struct worker *worker, struct burst *burst)
 			continue;
 		if (burst->drop[i] != DROP_N_REASONS)
 			worker_drop(worker, burst->packet[i], (enum drop_reason)burst->drop[i]);
-		else
+		else if (likely((burst->acts >> i & 1) == 0) ||
+			 worker->exits->act(worker, burst->packet[i], burst->verdict[i]))
 			out[n++] = burst->packet[i];
 	}
 	if (n != 0)
@@ -307,6 +328,7 @@ static void walk(struct worker *worker, struct rte_mbuf **packets, unsigned n)
 	struct burst burst;
 
 	burst.n = n;
+	burst.acts = 0;
 	memcpy(burst.packet, packets, n * sizeof(*packets));
 	flow_shard_advance(worker->shard, first->time_us);
 	flow_shard_came(worker->shard, first->waited ? first->came_us : first->time_us,

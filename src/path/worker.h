@@ -36,6 +36,11 @@ struct worker;
 
 /* What becomes of packets at the end of their way here. From then on they are no longer the worker's. */
 struct worker_exits {
+	/*
+	 * runs the program of that number: true, the packet goes on to the peer of its port; else it has been taken. May
+	 * be NULL: no verdict but forward and drop is ever given
+	 */
+	bool (*act)(struct worker *worker, struct rte_mbuf *packet, uint16_t verdict);
 	/* sends packets out, and counts those that went and those that did not */
 	void (*out)(struct worker *worker, struct rte_mbuf **packets, unsigned n);
 	/* takes a packet to its own shard; NULL where none can be misplaced */

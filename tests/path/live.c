@@ -145,6 +145,8 @@ struct live *live_begin(const struct live_options *options)
 		.flows = options->capacity == 0 ? 1000 : options->capacity,
 		.tie_fragments = true,
 		.max_blocks = options->max_blocks,
+		.max_programs = options->max_programs,
+		.policy = options->policy,
 		.zone_vlan = options->zone_vlan,
 		.one_armed = options->one_armed,
 		.timeouts = flow_timeouts_default(),
@@ -202,6 +204,16 @@ void live_settle(struct live *live)
 		for (unsigned i = 0; i < live->plane->n_stations; i++)
 			if (live_turn(live, i))
 				idle = 0;
+}
+
+struct rte_mbuf *live_take_one(struct live *live, unsigned side)
+{
+	struct rte_mbuf *packet;
+
+	for (unsigned queue = 0; queue < live->options.n_queues; queue++)
+		if (rte_ring_dequeue(live->out[side][queue], (void **)&packet) == 0)
+			return packet;
+	return NULL;
 }
 
 unsigned live_take(struct live *live, unsigned side)

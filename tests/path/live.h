@@ -27,7 +27,9 @@ struct live_options {
 	uint64_t rss;	   /* kinds that the ports claim to spread */
 	uint32_t capacity; /* 0 = 1000 */
 	unsigned (*room)(void *live, unsigned worker);
-	uint32_t max_blocks; /* 0: there is no list */
+	uint32_t max_programs;
+	struct flow_policy policy; /* decides what no block drops */
+	uint32_t max_blocks;	   /* 0: there is no list */
 	bool zone_vlan;
 	bool one_armed;
 	enum plane_sharding sharding;
@@ -66,6 +68,9 @@ bool live_turn(struct live *live, unsigned place);
 
 /* Turns of all stations until nothing moves any more. */
 void live_settle(struct live *live);
+
+/* Takes away the next packet that left by port `side`; NULL: there is none. */
+struct rte_mbuf *live_take_one(struct live *live, unsigned side);
 
 /* Takes away what left by port `side`; returns how many packets. */
 unsigned live_take(struct live *live, unsigned side);

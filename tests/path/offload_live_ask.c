@@ -142,12 +142,12 @@ void offload_live_put_crossed(
 /* The number that acknowledges all that the segment has, and its FIN. */
 static uint32_t behind(const uint8_t *frame)
 {
-	enum { IPV4_LENGTH = 14 + 2, HEADERS = 20 + 20 };
+	enum { LENGTH_AT = 14 + 2, HEADERS = 20 + 20 };
 	rte_be32_t seq;
 	rte_be16_t length;
 
 	memcpy(&seq, &frame[IPV4_TCP_SEQ], sizeof(seq));
-	memcpy(&length, &frame[IPV4_LENGTH], sizeof(length));
+	memcpy(&length, &frame[LENGTH_AT], sizeof(length));
 	return rte_be_to_cpu_32(seq) + rte_be_to_cpu_16(length) - HEADERS + 1;
 }
 

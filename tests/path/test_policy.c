@@ -288,6 +288,120 @@ static void storms_leave_no_old_verdict(void **state)
 	}
 }
 
+/* What flows are decided to be done with, by the last digits of their ports. */
+struct chooser {
+	uint16_t verdict[4]; /* by kind */
+	bool turned;	     /* kinds are counted from the other end */
+};
+
+static unsigned kind_of(const struct chooser *chooser, const struct flow_key *key)
+{
+	const unsigned port =
+		RTE_MAX(rte_be_to_cpu_16(key->port[0]), rte_be_to_cpu_16(key->port[1]));
+
+	return chooser->turned ? 3 - port % 4 : port % 4;
+}
+
+static void choose(void *context, const struct flow_key *key, struct flow_decision *decision)
+{
+	const struct chooser *chooser = context;
+	/* the same for both directions but for the translation, which is of what the hosts send */
+	const unsigned kind = kind_of(chooser, key);
+
+	decision->verdict[0] = decision->verdict[1] = chooser->verdict[kind];
+}
+
+static uint16_t program_of(struct live *live, const struct action *list, unsigned n)
+{
+	struct action_program program;
+	struct error error;
+	uint16_t number;
+
+	assert_int_equal(action_program_compile(&program, list, n, &error), 0);
+	assert_int_equal(
+		programs_intern(plane_programs(live->plane), &program, &number, &error), 0);
+	return number;
+}
+
+/* 0: forwarded, 1: routed, 2: sent back by the port that it came by, 3: dropped. */
+static void make_kinds(struct live *live, struct chooser *chooser)
+{
+	const struct action routed[] = {
+		{.kind = ACTION_SET_MAC_SRC, .mac = {2, 0, 0, 0, 0, 1}},
+		{.kind = ACTION_SET_MAC_DST, .mac = {2, 0, 0, 0, 9, 2}},
+		{.kind = ACTION_DECREMENT_TTL},
+	};
+	const struct action back = {.kind = ACTION_OUTPUT, .port = 0};
+	const struct action drop = {.kind = ACTION_DROP};
+
+	chooser->verdict[1] = program_of(live, routed, 3);
+	chooser->verdict[2] = program_of(live, &back, 1);
+	chooser->verdict[3] = program_of(live, &drop, 1);
+	assert_int_equal(chooser->verdict[3], FLOW_VERDICT_DROP);
+}
+
+/* A packet of each flow comes by port 0; counts what goes out, and looks at each packet of it. */
+static void expect_kinds(struct live *live, const struct chooser *chooser)
+{
+	struct rte_mbuf *packet;
+	struct frame frame;
+	unsigned n[2] = {0};
+
+	for (unsigned flow = 0; flow < N_FLOWS; flow++) {
+		udp(&frame, flow, false);
+		live_send(live, 0, 0, &frame);
+	}
+	live_settle(live);
+	for (unsigned side = 0; side < 2; side++) {
+		while ((packet = live_take_one(live, side)) != NULL) {
+			const uint8_t *bytes = rte_pktmbuf_mtod(packet, const uint8_t *);
+			unsigned kind = ((unsigned)bytes[34] << 8 | bytes[35]) % 4;
+
+			if (chooser->turned)
+				kind = 3 - kind;
+			assert_int_equal(kind == 2, side == 0);
+			assert_int_not_equal(kind, 3);
+			assert_int_equal(bytes[22], kind == 1 ? 63 : 64);
+			assert_int_equal(bytes[4] == 9, kind == 1);
+			rte_pktmbuf_free(packet);
+			n[side]++;
+		}
+	}
+	assert_int_equal(n[0], N_FLOWS / 4);
+	assert_int_equal(n[1], N_FLOWS / 2);
+}
+
+static void programs_are_run(void **state)
+{
+	(void)state;
+	for (unsigned shape = 0; shape < N_SHAPES; shape++) {
+		struct live_options options = shapes[shape];
+		struct chooser chooser = {.turned = false};
+
+		options.max_programs = 8;
+		options.policy = (struct flow_policy){.context = &chooser, .decide = choose};
+		struct live *live = live_begin(&options);
+
+		make_kinds(live, &chooser);
+		/* learned, and known then */
+		for (unsigned i = 0; i < 3; i++)
+			expect_kinds(live, &chooser);
+		/* a block is above all of it */
+		add(live, "10.0.0.0/16");
+		live_settle(live);
+		assert_int_equal(exchange(live, false), 0);
+		cancel(live, "10.0.0.0/16");
+		chooser.turned = true;
+		uint64_t change = plane_policy_changed(live->plane);
+
+		live_settle(live);
+		assert_int_equal(plane_policy_decided(live->plane), change);
+		for (unsigned i = 0; i < 3; i++)
+			expect_kinds(live, &chooser);
+		live_end(live);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +409,7 @@ int main(void)
 		cmocka_unit_test(live_flows_are_decided_again),
 		cmocka_unit_test(records_tell_both),
 		cmocka_unit_test(storms_leave_no_old_verdict),
+		cmocka_unit_test(programs_are_run),
 	};
 
 	return cmocka_run_group_tests(tests, live_environment, NULL);

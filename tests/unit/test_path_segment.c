@@ -136,7 +136,7 @@ static void check_track(struct scene *scene, unsigned from)
 	struct flow_record record = scene->record, before = scene->record, known = scene->record;
 	bool fits = flow_tcp_track(&known, from, tcp) == TCP_IN_WINDOW && USUAL(tcp->flags);
 
-	assert_int_equal(tcp_track_common(&record, from, tcp), fits);
+	assert_int_equal(tcp_track_common(&record, from, tcp, true), fits);
 	assert_memory_equal(&record, fits ? &known : &before, sizeof(record));
 	scene->n_taken += fits;
 	scene->n_left += !fits;
