@@ -11,7 +11,8 @@
  *   keys of their own (one round would let differences of one byte cancel whatever the keys are), what
  *   comes out is added and goes through two more. See packet/hash_aes.h.
  * - else portable C: each pair of words is folded by one 64 x 64 -> 128 bit multiplication (the
- *   construction of wyhash and MUM).
+ *   construction of wyhash and MUM), and what comes out of all is folded once more. Without that the shard's bits
+ *   follow the low bits of the last word: with one secret in 130, 64 ports in a row had the same shard of two.
  *
  * Users take different bits, so that they do not depend on one another: the table's line from bits
  * 32..63, its tag from bits 0..15, the shard from bits 16..31.
@@ -49,8 +50,9 @@ static inline uint64_t hash_words_portable(const struct hash_secret *secret, con
 {
 	uint64_t a = hash_fold(word[0] ^ secret->word[0], word[1] ^ secret->word[1]);
 	uint64_t b = hash_fold(word[2] ^ secret->word[2], word[3] ^ secret->word[3]);
+	uint64_t sum = hash_fold(a ^ word[4] ^ secret->word[4], b ^ secret->word[5]);
 
-	return hash_fold(a ^ word[4] ^ secret->word[4], b ^ secret->word[5]);
+	return hash_fold(sum ^ secret->word[6], secret->word[7]);
 }
 
 #ifdef __x86_64__

@@ -18,3 +18,14 @@ def built():
 def simulated():
     if "built without" in run("bench", "wire", "--measure", "wire", "--flows", "1").stderr:
         pytest.skip("built without the simulated NIC")
+
+
+def fits(row):
+    """Whether the ratio of two costs is theirs / ours, as far as what is shown tells: costs are rounded to a tenth,
+    the ratio to a hundredth, and what costs less than a twentieth counts as that much (bench/bench.c)."""
+    theirs, ours, ratio = row["theirs"], row["ours"], row["ratio"]
+    most = [(theirs + off) / max(ours + other, 0.05)
+            for off in (-0.05, 0.05) for other in (-0.05, 0.05)]
+    if theirs == ours == 0 and ratio == 1:
+        return True
+    return min(most) - 0.006 <= ratio <= max(most) + 0.006

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bench_rows import KEYS, built, simulated  # noqa: F401
+from bench_rows import KEYS, built, fits, simulated  # noqa: F401
 from conftest import run
 
 
@@ -27,9 +27,8 @@ def test_wire_rows():
         assert list(row) == KEYS
         assert row["bench"] == "wire" and row["unit"] == "cycles" and row["rounds"] == 9
         assert row["spread"] >= 0
-        # as far as rounded figures tell; on a busy machine a difference of two measurements may be anything
-        if row["ours"] >= 1:
-            assert row["ratio"] == pytest.approx(row["theirs"] / row["ours"], rel=0.05, abs=0.02)
+        # also where a cost is next to nothing or less, as a difference of two measurements may be on a busy machine
+        assert fits(row), row
         if abs(row["ratio"] - row["goal"]) > 0.01:  # else what is shown is rounded
             assert row["holds"] == (row["goal"] == 0 or row["ratio"] >= row["goal"])
     floor = next(row for row in found if row["measure"] == "floor")

@@ -12,7 +12,7 @@ import tempfile
 
 import pytest
 
-from conftest import MILLRACE, SLOWER, run
+from conftest import MILLRACE, ROOT, SLOWER, run
 from fake_engine import END, LIMIT_S, FakeEngine, line
 
 VERBS = [["flow", "list"], ["flow", "explain"], ["flow", "kill"], ["port", "show"],
@@ -561,6 +561,31 @@ def test_event_times_are_the_readers(monkeypatch):
         " 11-20 13:30:00.123  link               port eth1, link down",
         " ?                   checksum_offload   port eth1, switch it off",
         " 11-20 13:30:00.123  mtu                port eth1, mtu 1500, far_mtu 1400"]
+
+
+def test_every_event_fits_its_column():
+    """Those that docs/control.md lists: what belongs to one stands where it does for all others."""
+    table = (ROOT / "docs" / "control.md").read_text(encoding="utf-8")
+    table = table.split("### event follow")[1].split("\n\n")[2]
+    names = [name for row in table.splitlines()[2:]
+             for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert len(names) > 12 and "sharding_fallback" in names
+    lines = shown("event", "follow", answer=[
+        *({"time": EVENT["time"], "event": name, "port": "eth1"} for name in names), END])
+    assert {text.index("  port eth1") > 0 and text.rindex("port eth1") for text in lines} == {40}
+
+
+@pytest.mark.parametrize("by, first", [("rate", "rate pps"), ("packets", "packets"),
+                                       ("bytes", "bytes")])
+def test_titles_of_flow_list_top(by, first):
+    lines = shown("flow", "list", "--top", "3", "--by", by, answer=[flow(), LIST_END])
+    assert lines[0] == (f" {first:>9} where    proto initiator             responder             "
+                        "   pkts ->         <-      age")
+
+
+def test_titles_of_drops():
+    assert shown("drop", "show", answer=[DROP, END])[0] == (
+        " reason                    packets  what")
 
 
 def test_config_show_is_yaml():

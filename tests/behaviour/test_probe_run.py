@@ -13,6 +13,7 @@ import time
 import pytest
 
 from conftest import MILLRACE, ROOT, SLOWER, run
+from halted import let_go, stopped_at_fork
 from probes import ALL_ACTIONS, MIX, PROFILES, probe, start, truth
 from simulated import ports
 
@@ -423,6 +424,29 @@ def test_a_parent_that_is_killed():
             assert select.select([child], [], [], 60 * SLOWER)[0], "the child lives on"
         finally:
             os.close(child)
+
+
+def pipe_within(process):
+    """Where its end to read from is, of the only pipe that a process has both ends of."""
+    ends = {}
+    for entry in pathlib.Path(f"/proc/{process}/fd").iterdir():
+        flags = int(re.search(r"flags:\s*(\d+)",
+                              (entry.parent.parent / "fdinfo" / entry.name).read_text())[1], 8)
+        ends.setdefault(os.readlink(entry), {})[flags & os.O_ACCMODE] = entry
+    (found,) = [at[os.O_RDONLY] for name, at in ends.items()
+                if name.startswith("pipe:") and set(at) == {os.O_RDONLY, os.O_WRONLY}]
+    return found
+
+
+def test_a_parent_that_is_gone_at_once():
+    """Killed before its child can ask to be told of that: the child says nothing, touches nothing and ends."""
+    process, child = stopped_at_fork([MILLRACE, "probe", "--no-store", "net_flowsim0,flows=8"])
+    # held open here, or what it says would end it
+    with open(pipe_within(child), "rb", buffering=0) as pipe:
+        process.kill()
+        process.wait()
+        let_go(child)
+        assert pipe.read() == b""
 
 
 def test_a_card_that_fails_on_the_way(tmp_path):

@@ -122,6 +122,17 @@ def test_too_little_memory_is_one_line(tmp_path, megabytes):
         assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.unsanitized
+@pytest.mark.parametrize("workers, said", [(1, "1 worker"), (2, "2 workers")])
+def test_flows_that_have_no_room(tmp_path, workers, said):
+    """Enough for DPDK, too little for the table."""
+    limits = [(resource.RLIMIT_AS, 2000000000)]
+    with Engine(tmp_path, "--flows", 67108864, "--workers", workers, limits=limits) as engine:
+        lines = engine.process.communicate(timeout=LIMIT_S)[1].splitlines()
+        assert engine.process.returncode == 1
+        assert lines == [f"millrace: no memory for 67108864 flows and {said}"]
+
+
 def test_records_are_not_for_everybody(tmp_path):
     with Engine(tmp_path, "--flows", 1000, "--output", tmp_path / "records", umask=0) as engine:
         engine.ready()

@@ -277,8 +277,10 @@ static void *work(void *context)
 			i = answers[j].place - base;
 			counts = answers[j].op == INSTALLER_COUNT;
 			under_way = &places[i].asked;
-			/* where others have the processor for 10 ms the NIC's queue stays full so long */
-			const bool waits = answers[j].result == -EAGAIN;
+			/* this NIC's queue is never full: only the breaker may say no, and only to an insert */
+			const bool waits = answers[j].result == -EAGAIN &&
+					   answers[j].reason == OFFLOAD_BREAKER &&
+					   answers[j].op == INSTALLER_INSERT;
 
 			busy->failures +=
 				i >= 500 || !*under_way || (answers[j].result != 0 && !waits);
@@ -304,11 +306,18 @@ static void workers_are_served_side_by_side(void **state)
 			busy[i] = (struct busy){.worker = i};
 			assert_int_equal(pthread_create(&busy[i].thread, NULL, work, &busy[i]), 0);
 		}
-		for (unsigned i = 0; i < 4; i++) {
+		for (unsigned i = 0; i < 4; i++)
 			pthread_join(busy[i].thread, NULL);
+		const bool was_open = installer_health(world)->opened > 0;
+
+		for (unsigned i = 0; i < 4; i++) {
 			assert_int_equal(busy[i].failures, 0);
 			assert_true(busy[i].done >= 20000);
-			assert_true(busy[i].waits < busy[i].done / 2);
+			/*
+			 * It opens where the installer's thread had no processor for a second, so that an
+			 * answer was late. What comes until it closes is the machine's business.
+			 */
+			assert_true(busy[i].waits == 0 || was_open);
 		}
 		const struct installer_counters *counters = installer_counters(world);
 
