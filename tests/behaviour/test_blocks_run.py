@@ -8,7 +8,7 @@ import time
 import pytest
 
 import frames
-from conftest import MILLRACE, ROOT, SLOWER
+from conftest import MILLRACE, ROOT, SLOWER, run
 from simulated import ports
 
 sys.path.append(str(ROOT / "tests" / "smoke"))
@@ -315,3 +315,27 @@ def test_requests_by_the_second(started):
     print(f"{rate:.0f} a second")
     assert rate > 1000 / SLOWER
     running.stop(leaves=["records.json"])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_replay(replay, rounds, tmp_path, workers):
+    """A capture is dropped by the same list; the sums hold, and no other record changes."""
+    (tmp_path / "list").write_text("10.0.0.2 port 53 for 1 reason x\n10.2.0.0/16\n::/0 port 443")
+    blocked = ["first", "vlan", "six", "six_far", "pieces"]
+    options = ["--zone", "vlan", "--workers", workers, rounds]
+    plain, result = by_name(replay(*options).records), replay("--blocks", tmp_path / "list", *options)
+    assert result.summary["dropped"]["blocked"] == sum(len(ROUND[name]) for name in blocked)
+    for name, record in by_name(result.records).items():
+        if name in blocked:
+            assert (record["packets"], record["blocked_packets"]) == (0, len(ROUND[name]))
+        else:
+            assert record == plain[name]
+
+
+def test_replay_without_a_list(rounds, tmp_path):
+    (tmp_path / "list").write_text("10.0.0.1\n10.0.0.2 prt 5\n")
+    done = run("replay", "--blocks", tmp_path / "list", rounds)
+    assert done.code == 1 and done.stdout == b""
+    assert "list:2:10: prt: no such word; did you mean port?" in done.stderr
+    assert run("replay", "--blocks", tmp_path / "none", rounds).code == 1
+    assert run("replay", "--blocks", "", rounds).code == 2
