@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/suggest.h"
@@ -138,6 +139,16 @@ static json_t *number_value(struct parse *parse, const struct cli_option *option
 	return NULL;
 }
 
+static json_t *large_value(struct parse *parse, const struct cli_option *option, const char *value)
+{
+	const size_t length = strlen(value);
+
+	if (length > 0 && length <= 18 && *value != '0' && strspn(value, "0123456789") == length)
+		return json_integer((json_int_t)strtoll(value, NULL, 10));
+	bad_value(parse, option->name, value, "a whole number from 1 on is needed");
+	return NULL;
+}
+
 static json_t *word_value(struct parse *parse, const struct cli_option *option, const char *value)
 {
 	char what[2 * WORD_MAX];
@@ -179,6 +190,8 @@ static json_t *value_of(struct parse *parse, const struct cli_option *option, co
 	case CLI_VALUE_NUMBER:
 	case CLI_VALUE_SECONDS:
 		return number_value(parse, option, value);
+	case CLI_VALUE_LARGE:
+		return large_value(parse, option, value);
 	case CLI_VALUE_WORD:
 		return word_value(parse, option, value);
 	case CLI_VALUE_PROTO:
@@ -221,7 +234,7 @@ static int take_word(struct parse *parse, const char *word)
 {
 	char printable[WORD_MAX], what[2 * WORD_MAX];
 
-	if (parse->args->verb->flow && parse->n_words < CLI_FLOW_WORDS) {
+	if (parse->args->verb->words != CLI_NO_WORDS && parse->n_words < CLI_FLOW_WORDS) {
 		parse->words[parse->n_words++] = word;
 		return 0;
 	}
@@ -263,6 +276,9 @@ static int take_flow(struct parse *parse)
 
 	if (parse->n_words < CLI_FLOW_WORDS)
 		return misused(parse, "which flow? ADDR:PORT ADDR:PORT PROTO is needed");
+	if (cli_args_given(parse->args, CLI_PORT) || cli_args_given(parse->args, CLI_PROTO))
+		return misused(parse,
+			"--port and --proto go with an address or prefix; a flow has its own");
 	if (cli_flow_parse(&flow, parse->words, &error) < 0)
 		return misused(parse, error.text);
 	for (unsigned i = 0; i < 2; i++) {
@@ -270,6 +286,49 @@ static int take_flow(struct parse *parse)
 		ret |= json_object_set_new(with, keys[i][1], json_integer(flow.end[i].port));
 	}
 	return ret | json_object_set_new(with, "proto", json_string(flow.proto));
+}
+
+/* What the request says of a block: a FLOW, an address, a prefix, or a number in place of them. */
+static int take_block(struct parse *parse)
+{
+	const struct cli_args *args = parse->args;
+	const char *word = parse->words[0];
+	char what[2 * WORD_MAX], printable[WORD_MAX];
+
+	if (cli_args_given(args, CLI_NUMBER))
+		return parse->n_words == 0
+			       ? 0
+			       : misused(parse, "--number says which block; no word goes with it");
+	if (parse->n_words == 0)
+		return args->verb->words == CLI_BLOCK_MAYBE
+			       ? 0
+			       : misused(parse,
+					 "what? an address, a prefix or ADDR:PORT ADDR:PORT PROTO "
+					 "is needed");
+	if (parse->n_words > 1)
+		return take_flow(parse);
+	if (cli_args_given(args, CLI_WIRE) || cli_args_given(args, CLI_ZONE))
+		return misused(parse, "--wire and --zone go with a flow; an address is one on all");
+	if (cli_address_valid(word))
+		return json_object_set_new(args->with, "prefix", json_string(word));
+	snprintf(what, sizeof(what),
+		"%s: no address, nor a prefix like 10.0.0.0/8; a flow is ADDR:PORT ADDR:PORT PROTO",
+		*word ? text_printable(printable, sizeof(printable), word) : "\"\"");
+	return misused(parse, what);
+}
+
+static int take_words(struct parse *parse)
+{
+	switch (parse->args->verb->words) {
+	case CLI_FLOW:
+		return take_flow(parse);
+	case CLI_BLOCK:
+	case CLI_BLOCK_MAYBE:
+		return take_block(parse);
+	case CLI_NO_WORDS:
+	default:
+		return 0;
+	}
 }
 
 /* The leading '-' of getopt's own options: words come in their places, options among them. */
@@ -305,8 +364,8 @@ int cli_args_parse(struct cli_args *args, const struct cli_verb *verb, int argc,
 
 	if (ret == 0)
 		ret = check_options(&parse);
-	if (ret == 0 && verb->flow)
-		ret = take_flow(&parse);
+	if (ret == 0)
+		ret = take_words(&parse);
 	if (ret < 0 && error->text[0] == '\0')
 		return error_set(error, -ENOMEM, "no memory for the request");
 	return ret;

@@ -8,7 +8,8 @@
 
 /* The nouns, and one line on each, as the initializers of an array. */
 #define CLI_NOUNS(NOUN)                                                                           \
-	NOUN(flow, "the flows of a running engine: list, explain, kill"),                         \
+	NOUN(flow, "the flows of a running engine: list, explain, block, kill"),                  \
+		NOUN(block, "what is blocked in a running engine: its list of blocks"),           \
 		NOUN(port, "the ports of a running engine, and their links"),                     \
 		NOUN(worker,                                                                      \
 			"the threads of a running engine, and what they spend their time on"),    \

@@ -122,7 +122,11 @@ static void where_cell(struct cli_show *show, const json_t *line)
 {
 	char text[FIELD_MAX];
 
-	table_cell(&show->table, where_text(json_object_get(line, "offload"), "state", text));
+	if (json_is_true(json_object_get(line, "blocked")))
+		table_cell(&show->table, "blocked");
+	else
+		table_cell(
+			&show->table, where_text(json_object_get(line, "offload"), "state", text));
 }
 
 static void age_cell(struct cli_show *show, const json_t *line)

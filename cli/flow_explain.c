@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "cli/block.h"
 #include "cli/field.h"
 #include "cli/view.h"
 #include "cli/when.h"
@@ -245,6 +246,26 @@ static void print_where(FILE *out, const json_t *line)
 			field_text(line, "reverse_verdict", back));
 }
 
+/*
+ * "blocked by block 12: 192.0.2.0/24 port 80, for 59 s more: flood", and what was dropped; of a flow that was blocked,
+ * that alone.
+ */
+static void print_blocked(FILE *out, const json_t *line)
+{
+	char packets[FIELD_MAX], bytes[FIELD_MAX];
+	const json_t *block = json_object_get(line, "block");
+
+	if (!field_has(line, "blocked"))
+		return;
+	if (block)
+		block_sentence(out, "blocked by block", block);
+	else if (json_is_true(json_object_get(line, "blocked")))
+		fputs(" blocked until now, by a block that was just taken back\n", out);
+	fprintf(out, " blocked packets %s, bytes %s, not counted above\n",
+		field_grouped(line, "blocked_packets", packets),
+		field_grouped(line, "blocked_bytes", bytes));
+}
+
 /* " before: 12 s ago  -> in NIC to software: its rate fell", newest first */
 static void print_changes(FILE *out, const json_t *line)
 {
@@ -293,6 +314,7 @@ static void explain_line(struct cli_show *show, const json_t *line)
 	print_place(show->out, line);
 	print_age(show->out, line);
 	print_counters(show->out, line);
+	print_blocked(show->out, line);
 	print_tcp(show->out, line);
 	print_where(show->out, line);
 	print_changes(show->out, line);

@@ -8,6 +8,8 @@
 #define MEANING 21
 #define LAST 79
 
+#define FLOW_WORDS "ADDR:PORT ADDR:PORT PROTO"
+
 #define NOUN_LINE(name, what) {#name, what}
 static const struct {
 	const char *name, *what;
@@ -69,7 +71,8 @@ static void print_values(FILE *stream, const struct cli_verb *verb)
 	const char *title = "\nWords\n";
 
 	for (unsigned i = 0; i < cli_n_value_words; i++) {
-		bool used = verb->flow && strcmp(cli_value_words[i].value, "PROTO") == 0;
+		bool used = verb->words != CLI_NO_WORDS &&
+			    strcmp(cli_value_words[i].value, "PROTO") == 0;
 
 		for (unsigned id = 0; id < CLI_N_OPTIONS; id++)
 			used |= (verb->options & CLI_BIT(id)) && cli_options[id].value &&
@@ -86,9 +89,16 @@ void cli_help_verb(FILE *stream, const struct cli_verb *verb)
 {
 	uint32_t options = verb->options | CLI_COMMON_OPTIONS;
 
+	static const char *const words[] = {
+		[CLI_NO_WORDS] = "",
+		[CLI_FLOW] = " " FLOW_WORDS,
+		[CLI_BLOCK] = " ADDR[/LENGTH] | " FLOW_WORDS,
+		[CLI_BLOCK_MAYBE] = " [ADDR[/LENGTH] | " FLOW_WORDS "]",
+	};
+
 	fprintf(stream, "Usage: millrace %s %s [OPTION]...%s\n\nAsks a running engine: %s.\n",
-		verb->noun, verb->name, verb->flow ? " ADDR:PORT ADDR:PORT PROTO" : "", verb->what);
-	if (verb->flow)
+		verb->noun, verb->name, words[verb->words], verb->what);
+	if (verb->words != CLI_NO_WORDS)
 		fputs("\nEither end may come first. IPv6 is [2001:db8::1]:443; where the protocol "
 		      "has no\nports they are left out.\n",
 			stream);

@@ -49,6 +49,8 @@ const struct cli_option cli_options[CLI_N_OPTIONS] = {
 		"handled there: by the direction that is further on its way to the\n"
 		"network card",
 		"offload", CLI_VALUE_WORD, 0, 0, where_words},
+	[CLI_BLOCKED] = {"blocked", NULL, "whose packets are dropped, since a block fits them",
+		"blocked", CLI_VALUE_YES, 0, 0, NULL},
 	[CLI_TOP] = {"top", "N", "only the first N by rate, or by what --by says; 1 to 1,000",
 		"top", CLI_VALUE_NUMBER, 1, 1000, NULL},
 	[CLI_BY] = {"by", "BY", "what --top goes by (default rate, in packets a second)", "by",
@@ -63,6 +65,12 @@ const struct cli_option cli_options[CLI_N_OPTIONS] = {
 		CLI_VALUE_NO, 0, 0, NULL},
 	[CLI_FOLLOW] = {"follow", NULL, "go on with those that come, until interrupted", "follow",
 		CLI_VALUE_YES, 0, 0, NULL},
+	[CLI_FOR] = {"for", "SECONDS", "end the block by itself after so long (default: never)",
+		"for", CLI_VALUE_NUMBER, 1, 1000000000, NULL},
+	[CLI_REASON] = {"reason", "TEXT", "why, for whoever lists the blocks; at most 117 bytes",
+		"reason", CLI_VALUE_TEXT, 0, 0, NULL},
+	[CLI_NUMBER] = {"number", "N", "the block of this number, as block list shows it", "number",
+		CLI_VALUE_LARGE, 0, 0, NULL},
 	[CLI_JSON] = {"json", NULL, "the engine's own answer, one JSON object a line", NULL,
 		CLI_VALUE_NONE, 0, 0, NULL},
 	[CLI_SOCKET] = {"socket", "PATH",
@@ -77,43 +85,60 @@ const struct cli_option cli_options[CLI_N_OPTIONS] = {
 		CLI_BIT(CLI_ZONE))
 #define FLOW_FILTERS                                                                            \
 	(FLOW_FIXED_FILTERS | CLI_BIT(CLI_STATE) | CLI_BIT(CLI_WORKER) | CLI_BIT(CLI_OFFLOAD) | \
-		CLI_BIT(CLI_TOP) | CLI_BIT(CLI_BY) | CLI_BIT(CLI_OVER) | CLI_BIT(CLI_LIMIT) |   \
-		CLI_BIT(CLI_CURSOR))
+		CLI_BIT(CLI_BLOCKED) | CLI_BIT(CLI_TOP) | CLI_BIT(CLI_BY) | CLI_BIT(CLI_OVER) | \
+		CLI_BIT(CLI_LIMIT) | CLI_BIT(CLI_CURSOR))
 #define FLOW_NAME_OPTIONS (CLI_BIT(CLI_WIRE) | CLI_BIT(CLI_ZONE))
+#define BLOCK_NAME_OPTIONS (FLOW_NAME_OPTIONS | CLI_BIT(CLI_PORT) | CLI_BIT(CLI_PROTO))
 
 const struct cli_verb cli_verbs[] = {
 	{"flow", "list", "the flows, or those that all the filters fit",
 		"A wire of 0/7 is wire 0, zone 7; with --top it stands behind the protocol, if it\n"
 		"is not 0: tcp w0/7. -> is from the initiator, <- to it; with --active they and\n"
 		"the age count from the last report.\n",
-		false, false, FLOW_FILTERS, &cli_flow_list},
+		CLI_NO_WORDS, false, FLOW_FILTERS, &cli_flow_list},
 	{"flow", "explain", "all about one flow: where it is handled, why, and when it will end",
-		NULL, true, false, FLOW_NAME_OPTIONS, &cli_flow_explain},
-	{"flow", "kill", "end one flow; its next packet begins another", NULL, true, false,
+		NULL, CLI_FLOW, false, FLOW_NAME_OPTIONS, &cli_flow_explain},
+	{"flow", "kill", "end one flow; its next packet begins another", NULL, CLI_FLOW, false,
 		FLOW_NAME_OPTIONS, &cli_flow_kill},
-	{"port", "show", "each port: device, link, queues, and what it carried", NULL, false, false,
-		0, &cli_port_show},
-	{"worker", "show", "each thread: flows, packets, how busy, cycles by stage", NULL, false,
-		false, 0, &cli_worker_show},
-	{"wire", "show", "each wire: where every packet that it received went", NULL, false, false,
-		0, &cli_wire_show},
-	{"drop", "show", "packets dropped, by reason", NULL, false, false, 0, &cli_drop_show},
+	{"flow", "block", "drop the packets of a flow, or of all flows of an address or prefix",
+		"New flows are blocked with their first packet, live ones within a second. What "
+		"has\n"
+		"been blocked already gets the time and the reason that are given now.\n",
+		CLI_BLOCK, false, BLOCK_NAME_OPTIONS | CLI_BIT(CLI_FOR) | CLI_BIT(CLI_REASON),
+		&cli_flow_block},
+	{"flow", "unblock", "take a block back: the very flow, address or prefix that was blocked",
+		"What another block fits too stays blocked.\n", CLI_BLOCK, false,
+		BLOCK_NAME_OPTIONS | CLI_BIT(CLI_NUMBER), &cli_flow_unblock},
+	{"block", "list", "what is blocked, and how much of it was dropped",
+		"With a flow: the blocks that fit it. With an address or prefix: those of flows\n"
+		"with an end in it, and of prefixes that lie in it or hold it.\n",
+		CLI_BLOCK_MAYBE, false,
+		FLOW_NAME_OPTIONS | CLI_BIT(CLI_LIMIT) | CLI_BIT(CLI_CURSOR), &cli_block_list},
+	{"port", "show", "each port: device, link, queues, and what it carried", NULL, CLI_NO_WORDS,
+		false, 0, &cli_port_show},
+	{"worker", "show", "each thread: flows, packets, how busy, cycles by stage", NULL,
+		CLI_NO_WORDS, false, 0, &cli_worker_show},
+	{"wire", "show", "each wire: where every packet that it received went", NULL, CLI_NO_WORDS,
+		false, 0, &cli_wire_show},
+	{"drop", "show", "packets dropped, by reason", NULL, CLI_NO_WORDS, false, 0,
+		&cli_drop_show},
 	{"offload", "show",
 		"each port's network card: what it holds, its rates, failures and health", NULL,
-		false, false, 0, &cli_offload_show},
+		CLI_NO_WORDS, false, 0, &cli_offload_show},
 	{"offload", "events", "what became of flows and network cards, oldest first",
 		"As far as the engine remembers: the last 4,096 changes of each worker. With\n"
 		"--address, --port, --proto or --zone only those of flows, with --no-flows only\n"
 		"those of cards.\n",
-		false, false, FLOW_FIXED_FILTERS | CLI_BIT(CLI_NO_FLOWS) | CLI_BIT(CLI_FOLLOW),
+		CLI_NO_WORDS, false,
+		FLOW_FIXED_FILTERS | CLI_BIT(CLI_NO_FLOWS) | CLI_BIT(CLI_FOLLOW),
 		&cli_offload_events},
 	{"offload", "check", "would a flow go into a network card, and if not, why",
 		"It need not be there; of one that is, where it is handled now is told too.\n",
-		true, false, FLOW_NAME_OPTIONS, &cli_offload_check},
-	{"event", "follow", "one line for each event, until interrupted", NULL, false, true,
+		CLI_FLOW, false, FLOW_NAME_OPTIONS, &cli_offload_check},
+	{"event", "follow", "one line for each event, until interrupted", NULL, CLI_NO_WORDS, true,
 		CLI_BIT(CLI_NO_FLOWS), &cli_event_follow},
-	{"config", "show", "the configuration in effect, every default filled in", NULL, false,
-		false, 0, &cli_config_show},
+	{"config", "show", "the configuration in effect, every default filled in", NULL,
+		CLI_NO_WORDS, false, 0, &cli_config_show},
 };
 const unsigned cli_n_verbs = N_OF(cli_verbs);
 

@@ -20,6 +20,7 @@ enum cli_option_id {
 	CLI_WORKER,
 	CLI_ZONE,
 	CLI_OFFLOAD,
+	CLI_BLOCKED,
 	CLI_TOP,
 	CLI_BY,
 	CLI_OVER,
@@ -27,6 +28,9 @@ enum cli_option_id {
 	CLI_CURSOR,
 	CLI_NO_FLOWS,
 	CLI_FOLLOW,
+	CLI_FOR,
+	CLI_REASON,
+	CLI_NUMBER,
 	CLI_JSON,
 	CLI_SOCKET,
 	CLI_HELP,
@@ -42,6 +46,7 @@ enum cli_value {
 	CLI_VALUE_NO,	  /* none; said to the engine it is false */
 	CLI_VALUE_YES,	  /* none; said to the engine it is true */
 	CLI_VALUE_NUMBER, /* min to max */
+	CLI_VALUE_LARGE,  /* from 1, with up to 18 digits */
 	CLI_VALUE_SECONDS, /* with a fraction; min and max are milliseconds, and so is what is sent */
 	CLI_VALUE_ADDRESS, /* or a prefix */
 	CLI_VALUE_PROTO,
@@ -71,13 +76,21 @@ struct cli_value_words {
 extern const struct cli_value_words cli_value_words[];
 extern const unsigned cli_n_value_words;
 
+/* The words that follow a verb. */
+enum cli_words {
+	CLI_NO_WORDS,
+	CLI_FLOW, /* ADDR:PORT ADDR:PORT PROTO */
+	CLI_BLOCK, /* the same, or an address or prefix; or --number in place of them, where there is such an option */
+	CLI_BLOCK_MAYBE, /* the same, or nothing */
+};
+
 struct cli_verb {
 	const char *noun, *name; /* together what the engine is asked: "flow list" */
 	const char *what;	 /* one line for the help */
 	const char *more;	 /* a paragraph for the verb's own help, or NULL */
-	bool flow;		 /* a FLOW follows */
-	bool follow;		 /* goes on until interrupted; others do with --follow */
-	uint32_t options;	 /* bit by enum cli_option_id */
+	enum cli_words words;
+	bool follow;	  /* goes on until interrupted; others do with --follow */
+	uint32_t options; /* bit by enum cli_option_id */
 	const struct cli_view *view;
 };
 

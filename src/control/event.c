@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/block_name.h"
 #include "control/offload_words.h"
 #include "control/parts.h"
 #include "control/verbs.h"
@@ -24,7 +25,7 @@
 #define BATCH 256
 /* Batches for the farewell. */
 #define LAST_BATCHES 64
-#define LINE_MAX_BYTES 512
+#define LINE_MAX_BYTES 2048
 
 static const struct request_key keys[] = {
 	{.name = "flows", .type = REQUEST_FLAG},
@@ -505,6 +506,20 @@ void control_event_records_lost(struct control *control, uint64_t records)
 
 	if (records > 0)
 		give_all(control, false, line, length);
+}
+
+/* Of one flow it is an event of flows. */
+void event_block_expired(struct control *control, const struct block_view *gone)
+{
+	const uint64_t now_us = plane_now_us(control->plane);
+	char line[LINE_MAX_BYTES], block[BLOCK_JSON_MAX];
+
+	if (!anybody_follows(control, gone->match.is_flow))
+		return;
+	block_json(block, gone, plane_origin_us(control->plane), now_us);
+	/* one object goes on in the other */
+	give_all(control, gone->match.is_flow, line,
+		write_line(line, control, now_us, "block_expired", ",%s}\n", block + 1));
 }
 
 static int follow_begin(

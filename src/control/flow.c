@@ -28,6 +28,7 @@ static int add_record(struct answer *answer, const struct plane_flow *flow, cons
 		.origin_us = plane_origin_us(answer->plane),
 		.worker = flow->worker & UINT8_MAX,
 		.offload = flow->offload,
+		.dropped = flow->dropped,
 	};
 	char line[EXPORT_JSON_MAX];
 	char *members = more ? json_dumps(more, ANSWER_JSON) : NULL;

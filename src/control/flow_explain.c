@@ -7,12 +7,12 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "control/answer.h"
+#include "control/block_name.h"
 #include "control/flow_offload.h"
 #include "control/span.h"
 #include "packet/extract.h"
 
 #define SENTENCE_MAX 256
-/* RFC 7323 section 2.3: what an unknown scale is taken for. */
 
 /* What a state means for the end: said before the time-out, or "" where that says it all. */
 static const char *prelude(const struct flow_record *record)
@@ -123,6 +123,26 @@ static json_t *describe_tcp(const struct flow_record *record)
 	return tcp;
 }
 
+/* What is done with its packets; and of one that is blocked, by what. */
+static void describe_verdict(json_t *line, struct plane *plane, const struct plane_flow *flow)
+{
+	static const char *const keys[2] = {"verdict", "reverse_verdict"};
+	const struct flow_record *record = &flow->record;
+	const struct blocks *blocks = plane_blocks(plane);
+	struct block_view view;
+
+	for (unsigned way = 0; way < 2; way++)
+		json_object_set_new(line, keys[way],
+			json_string(flow_is_dropped(record, record->initiator ^ way) ? "drop"
+										     : "forward"));
+	if (!blocks || !flow_is_blocked(record) || flow->dropped.cause == FLOW_CAUSE_NONE)
+		return;
+	/* one that has just been removed is not told any more */
+	if (blocks_get_number(blocks, blocks_number(blocks, flow->dropped.cause), &view) == 0)
+		json_object_set_new(line, "block",
+			block_object(&view, plane_origin_us(plane), plane_now_us(plane)));
+}
+
 json_t *flow_explain_record(struct plane *plane, const struct plane_flow *flow, int cpu)
 {
 	const struct plane_config *config = plane_config(plane);
@@ -140,8 +160,7 @@ json_t *flow_explain_record(struct plane *plane, const struct plane_flow *flow, 
 	json_object_set_new(
 		line, "state_detail", json_string(flow_state_name((enum flow_state)record->state)));
 	flow_offload_explain(line, plane, flow);
-	json_object_set_new(line, "verdict", json_string("forward"));
-	json_object_set_new(line, "reverse_verdict", json_string("forward"));
+	describe_verdict(line, plane, flow);
 	if (record->key.proto == IPPROTO_TCP)
 		json_object_set_new(line, "tcp", describe_tcp(record));
 	describe_timeout(line, config, record, flow->now_us);

@@ -133,6 +133,7 @@ int flow_filter_init_fixed(struct flow_filter *filter, const char *ask,
 		.wire = number_of(wire),
 		.worker = FLOW_FILTER_ANY,
 		.zone = number_of(&values[FLOW_FILTER_ZONE]),
+		.blocked = FLOW_FILTER_ANY,
 		.states = UINT32_MAX,
 		.places = UINT32_MAX,
 	};
@@ -152,6 +153,8 @@ int flow_filter_init(struct flow_filter *filter, const char *ask,
 		flow_filter_check(ask, "worker", worker, config->n_workers, error) < 0)
 		return -EINVAL;
 	filter->worker = number_of(worker);
+	if (values[FLOW_FILTER_BLOCKED].given)
+		filter->blocked = values[FLOW_FILTER_BLOCKED].flag;
 	if (offload->given && take_offload(filter, ask, offload->text, error) < 0)
 		return -EINVAL;
 	return state->given ? take_state(filter, ask, state->text, error) : 0;
@@ -191,5 +194,6 @@ bool flow_filter_match(const struct flow_filter *filter, const struct flow_recor
 				       : OFFLOAD_SOFTWARE;
 
 	return filter->states >> record->state & 1 && filter->places >> place & 1 &&
+	       allows(filter->blocked, flow_is_blocked(record)) &&
 	       flow_filter_key(filter, &record->key);
 }

@@ -25,6 +25,7 @@ enum flow_filter_key {
 	FLOW_FILTER_STATE = FLOW_FILTER_N_FIXED,
 	FLOW_FILTER_WORKER,
 	FLOW_FILTER_OFFLOAD,
+	FLOW_FILTER_BLOCKED,
 	FLOW_FILTER_N_KEYS,
 };
 
@@ -40,7 +41,8 @@ enum flow_filter_key {
 	[FLOW_FILTER_STATE] = {.name = "state", .type = REQUEST_TEXT}, \
 	[FLOW_FILTER_WORKER] = {.name = "worker", .type = REQUEST_NUMBER, \
 		.max = PLANE_MAX_WORKERS - 1}, \
-	[FLOW_FILTER_OFFLOAD] = {.name = "offload", .type = REQUEST_TEXT}
+	[FLOW_FILTER_OFFLOAD] = {.name = "offload", .type = REQUEST_TEXT}, \
+	[FLOW_FILTER_BLOCKED] = {.name = "blocked", .type = REQUEST_FLAG}
 /* clang-format on */
 
 #define FLOW_FILTER_ANY (-1)
@@ -51,6 +53,7 @@ struct flow_filter {
 	uint8_t address[16], mask[16];
 	/* FLOW_FILTER_ANY, or the number that it must be */
 	int port, proto, wire, worker, zone;
+	int blocked;	 /* FLOW_FILTER_ANY, or whether it must be */
 	uint32_t states; /* bit by enum flow_state */
 	uint32_t places; /* bit by enum offload_state */
 };

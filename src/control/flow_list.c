@@ -229,13 +229,15 @@ static int begin(struct answer *answer, const struct request_value *values, stru
 
 /* The line of a flow; false as long as there is no room for it. */
 static bool write_line(struct answer *answer, const struct flow_record *record,
-	const struct flow_offload *offload, unsigned worker, const uint64_t *rate)
+	const struct flow_offload *offload, const struct flow_dropped *dropped, unsigned worker,
+	const uint64_t *rate)
 {
 	struct flow_report report = {
 		.record = *record,
 		.origin_us = plane_origin_us(answer->plane),
 		.worker = worker & UINT8_MAX,
 		.offload = *offload,
+		.dropped = *dropped,
 	};
 	char *line = output_room(answer->output, LINE_ROOM);
 
@@ -279,7 +281,8 @@ static int list_page(struct answer *answer, struct list *list, struct error *err
 				walk->page.position[list->at]);
 			return finish(answer, list, error);
 		}
-		if (!write_line(answer, record, offload, walk->worker, NULL))
+		if (!write_line(answer, record, offload, &walk->page.dropped[list->at],
+			    walk->worker, NULL))
 			return ANSWER_GO;
 		list->matched++;
 	}
@@ -328,7 +331,8 @@ static int rank_page(struct answer *answer, struct list *list)
 		if (flow_filter_match(
 			    &list->filter, &page->record[list->at], &page->offload[list->at]))
 			flow_top_add(list->top, &page->record[list->at], &page->offload[list->at],
-				list->walk.worker, value_of(answer->control, list, list->at));
+				&page->dropped[list->at], list->walk.worker,
+				value_of(answer->control, list, list->at));
 	return ANSWER_GO;
 }
 
@@ -362,8 +366,8 @@ static int tell_page(struct answer *answer, struct list *list, struct error *err
 	for (unsigned n = 0; list->at < list->n_sorted && n < PLANE_PAGE; list->at++, n++) {
 		const struct flow_top_entry *entry = &list->sorted[list->at];
 
-		if (!write_line(answer, &entry->record, &entry->offload, entry->worker,
-			    list->by == BY_RATE ? &entry->value : NULL))
+		if (!write_line(answer, &entry->record, &entry->offload, &entry->dropped,
+			    entry->worker, list->by == BY_RATE ? &entry->value : NULL))
 			return ANSWER_GO;
 		list->matched++;
 	}

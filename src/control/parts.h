@@ -84,6 +84,7 @@ struct control {
 	int reserve;
 	uint64_t now_us;
 	uint64_t events_us; /* when to look for events */
+	uint64_t blocks_us; /* and for blocks that are due */
 	bool following;	    /* stations were asked for the events of flows */
 	unsigned n_rates;
 	/* taken at the start, for whoever asks: of lists by rate, and of changes */
@@ -127,6 +128,10 @@ void events_room_destroy(struct events_room *room);
 void events_poll(struct control *control);
 /* offload_events.c: takes what ports have to tell of themselves, for those who ask later. Now and then. */
 void offload_events_keep(struct control *control);
+/* A block was removed because its time was over. */
+void event_block_expired(struct control *control, const struct block_view *gone);
+/* block.c: removes blocks that are due, if it is time, and sets when to look again. */
+void blocks_tend(struct control *control);
 /* All that there still are. */
 void events_drain(struct control *control);
 /* Someone follows, or does no longer: events of flows are made only when wanted. 0 or errno. */

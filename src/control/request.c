@@ -112,6 +112,18 @@ static int take_number(const char *ask, const struct request_key *key, const jso
 		error, -EINVAL, "%s: %s %lld: %s", ask, key->name, (long long)number, what);
 }
 
+static int take_large(const char *ask, const struct request_key *key, const json_t *json,
+	struct request_value *value, struct error *error)
+{
+	json_int_t number = json_integer_value(json);
+
+	if (!json_is_integer(json) || number < 1)
+		return request_bad(
+			error, ask, key->name, NULL, "a whole number from 1 on is needed");
+	value->large = (uint64_t)number;
+	return 0;
+}
+
 static int take_protocol(const char *ask, const struct request_key *key, const json_t *json,
 	struct request_value *value, struct error *error)
 {
@@ -147,6 +159,8 @@ static int take_value(const char *ask, const struct request_key *key, const json
 	switch (key->type) {
 	case REQUEST_NUMBER:
 		return take_number(ask, key, json, value, error);
+	case REQUEST_LARGE:
+		return take_large(ask, key, json, value, error);
 	case REQUEST_PROTOCOL:
 		return take_protocol(ask, key, json, value, error);
 	case REQUEST_TEXT:

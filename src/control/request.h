@@ -20,6 +20,7 @@
 
 enum request_type {
 	REQUEST_NUMBER, /* a whole one, min..max */
+	REQUEST_LARGE,	/* a whole one from 1 on, which may have 63 bits */
 	REQUEST_TEXT,
 	REQUEST_FLAG,
 	REQUEST_PROTOCOL, /* "tcp", "6" or 6; becomes a number */
@@ -37,6 +38,7 @@ struct request_value {
 	bool given;
 	bool flag;
 	uint32_t number;
+	uint64_t large;
 	const char *text;
 };
 

@@ -10,6 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <rte_common.h>
+
 #include "base/monotonic.h"
 #include "base/text.h"
 #include "control/flow_rate.h"
@@ -73,7 +75,7 @@ int control_create(struct control **out, const struct control_config *config, st
 	control->clock_us = config->clock_us ? config->clock_us : monotonic_us;
 	control->epoll = control->reserve = control->place.fd = -1;
 	control->now_us = control->clock_us();
-	control->events_us = control->now_us;
+	control->events_us = control->blocks_us = control->now_us;
 	for (unsigned i = 0; i < CONTROL_MAX_CLIENTS; i++)
 		control->clients[i].fd = -1;
 	for (unsigned i = 0; i < CONTROL_MAX_WATCHES; i++)
@@ -274,7 +276,7 @@ static void look_after_clients(struct control *control)
 /* How long to wait, in milliseconds, when the caller allows `timeout_ms`. */
 static int time_to_wait(const struct control *control, int timeout_ms)
 {
-	uint64_t wake_us = control->events_us;
+	uint64_t wake_us = RTE_MIN(control->events_us, control->blocks_us);
 
 	for (unsigned i = 0; i < CONTROL_MAX_CLIENTS; i++) {
 		const struct client *client = &control->clients[i];
@@ -300,6 +302,8 @@ int control_step(struct control *control, int timeout_ms)
 	if (n < 0 && errno != EINTR)
 		return -errno;
 	control->now_us = control->clock_us();
+	/* first: what is due by now is not there any more for who asks */
+	blocks_tend(control);
 	for (int i = 0; i < n; i++)
 		dispatch(control, &ready[i]);
 	events_poll(control);

@@ -10,6 +10,10 @@ extern const struct answer_verb flow_list;
 /* flow.c */
 extern const struct answer_verb flow_explain;
 extern const struct answer_verb flow_kill;
+/* block.c, block_list.c */
+extern const struct answer_verb flow_block;
+extern const struct answer_verb flow_unblock;
+extern const struct answer_verb block_list;
 /* port.c, worker.c, wire.c, drop.c, event.c, config.c */
 extern const struct answer_verb port_show;
 extern const struct answer_verb worker_show;

@@ -206,7 +206,19 @@ static char *write_offload(char *out, const struct flow_report *report)
 	return TEXT(out, "}");
 }
 
-/* All members from version to offload. */
+/* Only of a flow that is blocked, or was: most are neither, and have their lines as they always were. */
+static char *write_blocked(char *out, const struct flow_report *report)
+{
+	const struct flow_record *record = &report->record;
+
+	if (!record->was_dropped)
+		return out;
+	out = write_string(TEXT(out, ",\"blocked\":"), flow_is_blocked(record) ? "true" : "false");
+	out = write_number(TEXT(out, ",\"blocked_packets\":"), report->dropped.packets);
+	return write_number(TEXT(out, ",\"blocked_bytes\":"), report->dropped.bytes);
+}
+
+/* All members from version on. */
 static char *write_members(
 	char *out, const struct flow_report *report, bool live, bool wire_is_link)
 {
@@ -221,7 +233,8 @@ static char *write_members(
 	out = write_number(
 		TEXT(out, ",\"reverse_tcp_flags\":"), tcp ? record->end[!from].tcp_flags : 0);
 	out = write_number(TEXT(out, ",\"icmp_errors\":"), record->icmp_errors);
-	return write_offload(out, report);
+	out = write_offload(out, report);
+	return write_blocked(out, report);
 }
 
 size_t export_json_line(

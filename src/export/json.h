@@ -5,7 +5,7 @@
  * A flow record as one JSON object on one line, compact, keys in a fixed order (docs/records.md):
  * version proto src sport dst dport wire zone packets bytes reverse_packets reverse_bytes start
  * end state end_reason tcp_flags reverse_tcp_flags icmp_errors offload, "file" first where there
- * is more than one capture. src is the initiator. tcp_flags are 0 for other protocols. Times are
+ * is more than one capture; last blocked blocked_packets blocked_bytes, of flows that were blocked. src is the initiator. tcp_flags are 0 for other protocols. Times are
  * UTC with microseconds.
  */
 
@@ -29,7 +29,7 @@ size_t export_json_line(
 /*
  * The object of a flow that lives, as `flow list` shows it: the same members without end and
  * end_reason, state being the flow's phase, and after them worker. Of the report the record, origin_us,
- * worker and offload count.
+ * worker, offload and dropped count.
  *
  * It is left open, so that more can be said of the flow: further members follow, each with a comma
  * before it, and then "}\n", all of it the caller's. Returns the length, less than EXPORT_JSON_MAX;

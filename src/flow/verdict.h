@@ -51,3 +51,9 @@ static inline bool flow_is_dropped(const struct flow_record *record, unsigned fr
 {
 	return record->not_plain && record->verdict[from] == FLOW_VERDICT_DROP;
 }
+
+/* Does a verdict drop its packets, of either direction? */
+static inline bool flow_is_blocked(const struct flow_record *record)
+{
+	return flow_is_dropped(record, 0) || flow_is_dropped(record, 1);
+}

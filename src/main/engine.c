@@ -7,8 +7,10 @@
 
 #include <rte_errno.h>
 
+#include "main/engine_blocks.h"
 #include "packet/hash.h"
 #include "path/inbox.h"
+#include "path/policy.h"
 #include "path/triage.h"
 #include "traffic/frame.h"
 
@@ -21,6 +23,8 @@ struct engine {
 	struct rte_mempool *frames;
 	struct rte_mempool *notes;
 	struct triage *triage;
+	struct engine_blocks blocks;
+	struct policy policies[ENGINE_MAX_WORKERS];
 	unsigned runs;
 	unsigned n_started;
 	struct inbox_worker workers[];
@@ -99,6 +103,10 @@ static int create_triage(struct engine *engine, struct error *error)
 
 static int start_worker(struct engine *engine, unsigned number, struct error *error)
 {
+	struct policy *policy = &engine->policies[number];
+
+	policy_init(policy, engine->blocks.list, engine->blocks.qsbr, number);
+
 	const struct flow_shard_config config = {
 		.capacity = flow_shard_part(engine->config.flows, engine->config.n_workers),
 		.secret = &engine->secret,
@@ -110,6 +118,7 @@ static int start_worker(struct engine *engine, unsigned number, struct error *er
 		.mapping = engine->config.mapping,
 		.sink = export_reports,
 		.sink_context = engine->config.exporter,
+		.policy = policy_of_flows(policy),
 	};
 	struct inbox_worker *inbox_worker = &engine->workers[number];
 	int ret = flow_shard_create(&inbox_worker->worker.shard, &config);
@@ -117,6 +126,10 @@ static int start_worker(struct engine *engine, unsigned number, struct error *er
 	if (ret < 0)
 		return error_set(error, ret, "no memory for %u flows", config.capacity);
 	inbox_worker->worker.exits = &exits;
+	/* the list does not change: what it says at the start is all that there is to decide by */
+	policy_begin(policy, inbox_worker->worker.shard);
+	if (engine->blocks.list != NULL)
+		inbox_worker->worker.policy = policy;
 	ret = inbox_worker_start(inbox_worker);
 	if (ret < 0) {
 		flow_shard_destroy(inbox_worker->worker.shard);
@@ -143,6 +156,9 @@ int engine_create(struct engine **out, const struct engine_config *config, struc
 		ret = create_pools(engine, error);
 	if (ret == 0)
 		ret = create_triage(engine, error);
+	if (ret == 0 && config->blocks != NULL)
+		ret = engine_blocks_load(
+			&engine->blocks, config->blocks, config->n_workers, &engine->secret, error);
 	for (unsigned i = 0; ret == 0 && i < config->n_workers; i++)
 		ret = start_worker(engine, i, error);
 	if (ret < 0) {
@@ -161,6 +177,7 @@ void engine_destroy(struct engine *engine)
 		inbox_worker_stop(&engine->workers[i]);
 		flow_shard_destroy(engine->workers[i].worker.shard);
 	}
+	engine_blocks_fini(&engine->blocks);
 	triage_destroy(engine->triage);
 	rte_mempool_free(engine->notes);
 	rte_mempool_free(engine->frames);

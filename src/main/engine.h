@@ -34,6 +34,7 @@ struct engine_config {
 	bool tcp_strict;
 	uint32_t active_s;
 	struct flow_timeouts timeouts;
+	const char *blocks;	   /* file of what is dropped (rule/blocks.h), or NULL */
 	unsigned mapping;	   /* pages of the tables: enum mapping_flag */
 	struct exporter *exporter; /* stays the caller's, and outlives the engine */
 };

@@ -151,3 +151,11 @@ int option_refused(const struct option *table, int id, char **argv, struct error
 			optopt > ' ' && optopt < 0x7f ? optopt : '?');
 	return unknown_option(table, argv[optind - 1], error);
 }
+
+bool option_is_line(const char *text)
+{
+	for (const char *at = text; *at != '\0'; at++)
+		if ((unsigned char)*at < 0x20 || *at == 0x7f)
+			return false;
+	return !strstr(text, "\xc2\x85") && !strstr(text, "\u2028") && !strstr(text, "\u2029");
+}

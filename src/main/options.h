@@ -44,5 +44,8 @@ int option_on_off(const char *where, const char *value, bool *on, struct error *
  */
 int option_refused(const struct option *table, int id, char **argv, struct error *error);
 
+/* Nothing in it ends a line: texts are shown as one line of JSON, or of YAML, and read back. */
+bool option_is_line(const char *text);
+
 /* The name of the option with this number, or NULL. */
 const char *option_name(const struct option *table, int id);

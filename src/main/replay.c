@@ -292,6 +292,7 @@ static int create_engine(struct replay *replay, struct error *error)
 		.tcp_strict = options->tcp_strict,
 		.active_s = options->active_s,
 		.timeouts = options->timeouts,
+		.blocks = replay->options.blocks,
 		/* small pages: most captures touch little of the table, and all of it is zeroed by page */
 		.mapping = 0,
 		.exporter = replay->exporter,

@@ -21,7 +21,9 @@ static const char usage[] =
 	"  --summary            after the summary, the flows with most bytes\n"
 	"  --json               the summary as one JSON object\n"
 	"\n"
-	"Engine\n";
+	"Engine\n"
+	"  --blocks FILE        drop what FILE blocks, a line each, as millrace run does from its\n"
+	"                       start; here no block ends by time\n";
 
 static const char ends[] =
 	"\n"

@@ -14,6 +14,7 @@ enum replay_option {
 	OPTION_SUMMARY,
 	OPTION_JSON,
 	OPTION_CONTINUE,
+	OPTION_BLOCKS,
 	OPTION_HELP,
 };
 
@@ -22,6 +23,7 @@ static const struct option long_options[] = {
 	{"output", required_argument, NULL, OPTION_OUTPUT},
 	{"summary", no_argument, NULL, OPTION_SUMMARY},
 	{"json", no_argument, NULL, OPTION_JSON},
+	{"blocks", required_argument, NULL, OPTION_BLOCKS},
 	{"continue", no_argument, NULL, OPTION_CONTINUE},
 	{"help", no_argument, NULL, OPTION_HELP},
 	{NULL, 0, NULL, 0},
@@ -36,6 +38,9 @@ static int take_option(
 	case OPTION_OUTPUT:
 		options->output = value;
 		return *value ? 0 : option_bad_value("--output", value, "a file is needed", error);
+	case OPTION_BLOCKS:
+		options->blocks = value;
+		return *value ? 0 : option_bad_value("--blocks", value, "a file is needed", error);
 	case OPTION_SUMMARY:
 		options->summary = true;
 		return 0;

@@ -20,6 +20,7 @@ struct replay_options {
 	char **paths; /* the captures, within argv; "-" is standard input */
 	unsigned n_paths;
 	struct engine_options engine;
+	const char *blocks; /* file of what is dropped; NULL: nothing is */
 	const char *output; /* NULL or "-" = standard output */
 	bool summary;	    /* with the flows of most bytes */
 	bool json;	    /* the summary as JSON */

@@ -200,6 +200,8 @@ static int create_plane(struct run *run, struct error *error)
 		.one_armed = run->config.one_armed,
 		.active_s = engine->active_s,
 		.timeouts = engine->timeouts,
+		.max_blocks = run->config.blocks.max,
+		.max_block_reasons = run->config.blocks.reasons,
 		.offload = offload_of(run),
 		.mapping = MAPPING_HUGE | MAPPING_POPULATE,
 		.sink = take_reports,
@@ -243,6 +245,10 @@ static int take_memory(struct run *run, struct error *error)
 	mapping_ask(is_to_stop, run);
 	int ret = create_plane(run, error);
 
+	/* before the first packet */
+	if (ret == 0)
+		ret = run_blocks_load(&run->config.blocks, plane_blocks(run->plane),
+			plane_now_us(run->plane), error);
 	if (ret == 0)
 		ret = control_serve(run->control, run->plane, error);
 	mapping_ask(NULL, NULL);

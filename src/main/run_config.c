@@ -32,6 +32,9 @@ const struct option run_options[] = {
 	{"offload-counters", required_argument, NULL, RUN_OPTION_OFFLOAD_COUNTERS},
 	{"offload-restart", required_argument, NULL, RUN_OPTION_OFFLOAD_RESTART},
 	{"offload-except", required_argument, NULL, RUN_OPTION_OFFLOAD_EXCEPT},
+	{"blocks", required_argument, NULL, RUN_OPTION_BLOCKS},
+	{"blocks-max", required_argument, NULL, RUN_OPTION_BLOCKS_MAX},
+	{"blocks-reasons", required_argument, NULL, RUN_OPTION_BLOCKS_REASONS},
 	{"force", no_argument, NULL, RUN_OPTION_FORCE},
 	{"telemetry", no_argument, NULL, RUN_OPTION_TELEMETRY},
 	{"foreground", no_argument, NULL, RUN_OPTION_FOREGROUND},
@@ -73,21 +76,12 @@ static int set_text(char **text, const char *value, struct error *error)
 	return 0;
 }
 
-/* Paths are shown as one line of JSON and of text, and read back: nothing in them may end a line. */
-static bool one_line(const char *path)
-{
-	for (const char *at = path; *at != '\0'; at++)
-		if ((unsigned char)*at < 0x20 || *at == 0x7f)
-			return false;
-	return !strstr(path, "\xc2\x85") && !strstr(path, "\u2028") && !strstr(path, "\u2029");
-}
-
 static int set_output(
 	struct run_config *config, const char *where, const char *value, struct error *error)
 {
 	if (*value == '\0')
 		return option_bad_value(where, value, "a file is needed", error);
-	if (!one_line(value))
+	if (!option_is_line(value))
 		return option_bad_value(
 			where, value, "control characters are not taken in its name", error);
 	return set_text(&config->output, value, error);
@@ -99,7 +93,7 @@ static int set_socket(
 	const size_t max = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
 	char wanted[80];
 
-	if (*value != '\0' && strlen(value) <= max && one_line(value))
+	if (*value != '\0' && strlen(value) <= max && option_is_line(value))
 		return set_text(&config->socket, value, error);
 	snprintf(wanted, sizeof(wanted),
 		"a path of 1 to %zu bytes without control characters is needed", max);
@@ -121,6 +115,9 @@ int run_config_set(struct run_config *config, int id, const char *where, const c
 	if (id >= RUN_OPTION_OFFLOAD && id <= RUN_OPTION_OFFLOAD_EXCEPT)
 		return run_offload_set(&config->offload,
 			(enum run_offload_key)(id - RUN_OPTION_OFFLOAD), where, value, error);
+	if (id >= RUN_OPTION_BLOCKS && id <= RUN_OPTION_BLOCKS_REASONS)
+		return run_blocks_set(&config->blocks,
+			(enum run_blocks_key)(id - RUN_OPTION_BLOCKS), where, value, error);
 	switch (id) {
 	case RUN_OPTION_THREADS:
 		ret = option_word(where, value, threads, 2, &which, error);
@@ -161,6 +158,7 @@ void run_config_init(struct run_config *config)
 	*config = (struct run_config){.threads = PLANE_RUN_TO_COMPLETION, .pin = true};
 	engine_options_init(&config->engine);
 	run_offload_init(&config->offload);
+	run_blocks_init(&config->blocks);
 }
 
 bool run_config_offloads(const struct run_config *config, unsigned port)
@@ -197,7 +195,7 @@ int run_config_check_except(const struct run_config *config, run_where_fn where,
 }
 
 int run_config_complete(struct run_config *config, const char *where_slots, const char *where_rate,
-	struct error *error)
+	const char *where_blocks, struct error *error)
 {
 	const char *directory = getenv("XDG_RUNTIME_DIR");
 
@@ -213,6 +211,8 @@ int run_config_complete(struct run_config *config, const char *where_slots, cons
 			"%s %u: %u workers need one each; %u or more, or 0 for no limit",
 			where_rate, config->offload.rules_per_s, config->engine.workers,
 			config->engine.workers);
+	if (run_blocks_complete(&config->blocks, where_blocks, error) < 0)
+		return -EINVAL;
 	if (config->socket)
 		return 0;
 	if (asprintf(&config->socket, "%s/millrace.sock",
@@ -227,5 +227,6 @@ void run_config_fini(struct run_config *config)
 	free(config->output);
 	free(config->socket);
 	free(config->config_file);
+	run_blocks_fini(&config->blocks);
 	config->output = config->socket = config->config_file = NULL;
 }

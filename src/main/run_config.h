@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "main/engine_options.h"
+#include "main/run_config_blocks.h"
 #include "main/run_config_offload.h"
 #include "path/plane.h"
 #include "port/port.h"
@@ -47,6 +48,7 @@ struct run_config {
 	bool telemetry; /* with DPDK's telemetry socket */
 	bool force;	/* go on where a wire would cut this machine off */
 	struct run_offload offload;
+	struct run_blocks blocks;
 	char *output;	   /* file for records; NULL: none are written; "-": standard output */
 	char *socket;	   /* never NULL after success: the default is filled in */
 	char *config_file; /* NULL: none was read */

@@ -98,6 +98,30 @@ static int set_offload(const struct loading *loading)
 	return ret;
 }
 
+static int set_blocks(const struct loading *loading)
+{
+	const struct run_yaml_blocks *said = loading->data->blocks;
+	struct run_blocks *blocks = &loading->config->blocks;
+	char path[RUN_PATH_MAX], where[RUN_WHERE_MAX];
+	int ret = 0;
+
+	for (unsigned i = 0; said && ret == 0 && i < RUN_BLOCKS_LIST; i++) {
+		enum run_blocks_key key = (enum run_blocks_key)i;
+
+		if (!said->values[i])
+			continue;
+		snprintf(path, sizeof(path), "blocks.%s", run_blocks_key(key));
+		run_places_where(loading->places, path, where);
+		ret = run_blocks_set(blocks, key, where, said->values[i], loading->error);
+	}
+	for (unsigned i = 0; said && ret == 0 && i < said->n_list; i++) {
+		snprintf(path, sizeof(path), "blocks.list[%u]", i);
+		run_places_where(loading->places, path, where);
+		ret = run_blocks_add(blocks, where, said->list[i], loading->error);
+	}
+	return ret;
+}
+
 /* The schema has seen to it that there are not too many. */
 static int join_ports(const struct loading *loading)
 {
@@ -144,6 +168,8 @@ static int load(struct loading *loading, const char *bytes, size_t size)
 	if (loading->data && ret == 0)
 		ret = set_offload(loading);
 	if (loading->data && ret == 0)
+		ret = set_blocks(loading);
+	if (loading->data && ret == 0)
 		ret = join_ports(loading);
 	/* else the wires are the command line's */
 	if (ret == 0 && loading->config->n_wires > 0)
@@ -164,11 +190,12 @@ static void where_offload(
 
 static int complete(struct run_config *config, const struct run_places *places, struct error *error)
 {
-	char slots[RUN_WHERE_MAX], rate[RUN_WHERE_MAX];
+	char slots[RUN_WHERE_MAX], rate[RUN_WHERE_MAX], blocks[RUN_WHERE_MAX];
 
 	where_offload(places, RUN_OFFLOAD_SLOTS_KEY, slots);
 	where_offload(places, RUN_OFFLOAD_RULES_PER_SECOND, rate);
-	return run_config_complete(config, slots, rate, error);
+	run_places_where(places, "blocks.max", blocks);
+	return run_config_complete(config, slots, rate, blocks, error);
 }
 
 int run_config_read_bytes(struct run_config *config, const char *name, const char *bytes,

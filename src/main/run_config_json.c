@@ -86,6 +86,20 @@ static json_t *offload(const struct run_config *config)
 	return object;
 }
 
+static json_t *blocks(const struct run_config *config)
+{
+	const struct run_blocks *from = &config->blocks;
+	json_t *object = json_object(), *list = json_array();
+
+	json_object_set_new(object, "max", number(from->max));
+	json_object_set_new(object, "reasons", number(from->reasons));
+	json_object_set_new(object, "file", text(from->file));
+	for (unsigned i = 0; i < from->n_list; i++)
+		json_array_append_new(list, text(from->list[i]));
+	json_object_set_new(object, "list", list);
+	return object;
+}
+
 char *run_config_json(const struct run_config *config)
 {
 	static const char *const sharding[] = {[PLANE_SHARDING_AUTO] = "auto",
@@ -112,6 +126,7 @@ char *run_config_json(const struct run_config *config)
 						: text(ENGINE_ACTIVE_DEFAULT)},
 		{"timeouts", timeouts(config)},
 		{"offload", offload(config)},
+		{"blocks", blocks(config)},
 		{"output", text(config->output)},
 		{"socket", text(config->socket)},
 		{"telemetry", json_boolean(config->telemetry)},

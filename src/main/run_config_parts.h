@@ -32,6 +32,10 @@ enum run_option {
 	RUN_OPTION_OFFLOAD_COUNTERS,
 	RUN_OPTION_OFFLOAD_RESTART,
 	RUN_OPTION_OFFLOAD_EXCEPT,
+	/* in the order of enum run_blocks_key */
+	RUN_OPTION_BLOCKS,
+	RUN_OPTION_BLOCKS_MAX,
+	RUN_OPTION_BLOCKS_REASONS,
 	/* the command line's alone */
 	RUN_OPTION_PORT,
 	RUN_OPTION_WIRE,
@@ -80,11 +84,11 @@ int run_config_check_except(const struct run_config *config, run_where_fn where,
 void run_config_init(struct run_config *config);
 
 /*
- * What is left to itself: the default socket; and what depends on more than one value. `where_slots` and
- * `where_rate` are those of the slots, and of the limit of rules a second.
+ * What is left to itself: the default socket; and what depends on more than one value. `where_slots`, `where_rate`
+ * and `where_blocks` are those of the slots, of the limit of rules a second, and of the most blocks.
  */
 int run_config_complete(struct run_config *config, const char *where_slots, const char *where_rate,
-	struct error *error);
+	const char *where_blocks, struct error *error);
 
 /* Keeps the name of the file that was read. */
 int run_config_name(struct run_config *config, const char *file, struct error *error);

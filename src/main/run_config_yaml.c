@@ -54,6 +54,7 @@ static const cyaml_schema_field_t groups[] = {
 		&port_value, 0, PLANE_MAX_PORTS),
 	CYAML_FIELD_SEQUENCE_COUNT("wires", MAY_BE_MISSING, struct run_yaml_data, wires, n_wires,
 		&wire_value, 0, FLOW_MAX_WIRES),
+	CYAML_FIELD_MAPPING_PTR("blocks", MAY_BE_MISSING, struct run_yaml_data, blocks, NULL),
 	CYAML_FIELD_MAPPING_PTR("offload", MAY_BE_MISSING, struct run_yaml_data, offload, NULL),
 	CYAML_FIELD_MAPPING_PTR("timeouts", MAY_BE_MISSING, struct run_yaml_data, timeouts, NULL),
 };
@@ -61,13 +62,18 @@ static const cyaml_schema_field_t groups[] = {
 #define N_GROUPS (sizeof(groups) / sizeof(groups[0]))
 #define TIMEOUTS (N_GROUPS - 1)
 #define OFFLOAD (N_GROUPS - 2)
+#define BLOCKS (N_GROUPS - 3)
 
 static const cyaml_schema_field_t except_field = CYAML_FIELD_SEQUENCE_COUNT("except",
 	MAY_BE_MISSING, struct run_yaml_offload, except, n_except, &name_value, 0, PLANE_MAX_PORTS);
 
+static const cyaml_schema_field_t list_field = CYAML_FIELD_SEQUENCE_COUNT("list", MAY_BE_MISSING,
+	struct run_yaml_blocks, list, n_list, &name_value, 0, RUN_BLOCKS_LIST_MAX);
+
 struct run_yaml {
 	cyaml_schema_field_t timeouts[RUN_YAML_TIMEOUTS + 1];
 	cyaml_schema_field_t offload[RUN_OFFLOAD_N_KEYS + 1];
+	cyaml_schema_field_t blocks[RUN_BLOCKS_N_KEYS + 1];
 	cyaml_schema_field_t keys[N_GROUPS + RUN_N_SETTINGS + 1];
 	cyaml_schema_value_t schema;
 	struct run_yaml_data *data;
@@ -89,8 +95,13 @@ static void make_schema(struct run_yaml *yaml)
 		yaml->offload[i] = text_field(run_offload_key((enum run_offload_key)i),
 			offsetof(struct run_yaml_offload, values) + i * sizeof(char *));
 	yaml->offload[RUN_OFFLOAD_EXCEPT] = except_field;
+	for (unsigned i = 0; i < RUN_BLOCKS_LIST; i++)
+		yaml->blocks[i] = text_field(run_blocks_key((enum run_blocks_key)i),
+			offsetof(struct run_yaml_blocks, values) + i * sizeof(char *));
+	yaml->blocks[RUN_BLOCKS_LIST] = list_field;
 	memcpy(yaml->keys, groups, sizeof(groups));
 	yaml->keys[OFFLOAD].value.mapping.fields = yaml->offload;
+	yaml->keys[BLOCKS].value.mapping.fields = yaml->blocks;
 	yaml->keys[TIMEOUTS].value.mapping.fields = yaml->timeouts;
 	for (unsigned i = 0; i < RUN_N_SETTINGS; i++)
 		yaml->keys[N_GROUPS + i] = text_field(option_name(run_options, run_settings[i]),
@@ -168,6 +179,8 @@ static unsigned keys_at(const struct run_yaml *yaml, const char *path, const cha
 		field = yaml->timeouts;
 	else if (strncmp(path, "offload", 7) == 0)
 		field = yaml->offload;
+	else if (strncmp(path, "blocks", 6) == 0)
+		field = yaml->blocks;
 	for (; field->key && n < MAX_KEYS; field++)
 		keys[n++] = field->key;
 	return n;
@@ -188,6 +201,11 @@ static const char *wanted_at(const char *path, unsigned depth)
 		return "lines of NAME: SECONDS are needed";
 	if (depth == 1 && strcmp(path, "offload") == 0)
 		return "lines of KEY: VALUE are needed, as in enabled: no";
+	if (depth == 1 && strcmp(path, "blocks") == 0)
+		return "lines of KEY: VALUE are needed, as in max: 65536";
+	if (depth == 2 && strcmp(path, "blocks.list") == 0)
+		return "a list of blocks is needed, 256 at most; longer ones stand in a file "
+		       "(blocks.file)";
 	if (depth == 2 && strcmp(path, "offload.except") == 0)
 		return "a list of names of ports is needed, 32 at most";
 	if (depth == 2 && ports)

@@ -36,6 +36,12 @@ struct run_yaml_offload {
 	unsigned n_except;
 };
 
+struct run_yaml_blocks {
+	char *values[RUN_BLOCKS_LIST]; /* by enum run_blocks_key; NULL: not said */
+	char **list;
+	unsigned n_list;
+};
+
 struct run_yaml_data {
 	struct run_yaml_port *ports;
 	unsigned n_ports;
@@ -43,6 +49,7 @@ struct run_yaml_data {
 	unsigned n_wires;
 	struct run_yaml_timeouts *timeouts; /* NULL: none said */
 	struct run_yaml_offload *offload;   /* NULL: none said */
+	struct run_yaml_blocks *blocks;	    /* NULL: none said */
 	char *settings[RUN_N_SETTINGS];	    /* in the order of run_settings; NULL: not said */
 };
 

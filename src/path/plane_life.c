@@ -162,6 +162,9 @@ int plane_start(struct plane *plane, struct error *error)
 {
 	int ret = 0;
 
+	for (unsigned i = 0; i < plane->n_stations; i++)
+		if (plane->stations[i].worker.shard != NULL)
+			policy_begin(&plane->stations[i].policy, plane->stations[i].worker.shard);
 	for (unsigned i = 0; ret == 0 && i < plane->n_stations; i++)
 		ret = start_thread(&plane->stations[i], error);
 	plane->running = true;

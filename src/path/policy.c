@@ -63,6 +63,13 @@ static void begin_round(
 	policy->walks = true;
 }
 
+void policy_begin(struct policy *policy, struct flow_shard *shard)
+{
+	/* the first generation is that of an empty list */
+	if (policy->blocks != NULL && blocks_generation(policy->blocks) != 1)
+		begin_round(policy, shard, blocks_generation(policy->blocks));
+}
+
 static void end_round(struct policy *policy)
 {
 	policy->rounds++;

@@ -63,6 +63,9 @@ void policy_init(struct policy *policy, struct blocks *blocks, struct policy_oth
 /* What the shard's configuration needs: its `decide` is NULL where nobody decides. */
 struct flow_policy policy_of_flows(struct policy *policy);
 
+/* Before the first turn: from the first packet on flows are decided by what the list has already. */
+void policy_begin(struct policy *policy, struct flow_shard *shard);
+
 /*
  * Once a turn: nothing of the policy is held any more. Walks on, if there is something to walk for; true while there
  * is. `idle`: the turn brought nothing, so that there is time.

@@ -15,7 +15,8 @@ import pytest
 from conftest import MILLRACE, ROOT, SLOWER, run
 from fake_engine import END, LIMIT_S, FakeEngine, line
 
-VERBS = [["flow", "list"], ["flow", "explain"], ["flow", "kill"], ["port", "show"],
+VERBS = [["flow", "list"], ["flow", "explain"], ["flow", "kill"], ["flow", "block"],
+         ["flow", "unblock"], ["block", "list"], ["port", "show"],
          ["worker", "show"], ["wire", "show"], ["drop", "show"], ["offload", "show"],
          ["offload", "events"], ["offload", "check"], ["event", "follow"], ["config", "show"]]
 NOUNS = sorted({noun for noun, _ in VERBS})
@@ -68,6 +69,12 @@ EXPLAINED = flow(
     ends_in_us=7_439_996_600, ends_because="no packet for 7,440 s ends it (tcp-open)",
     tcp={"window_tracked": True, "next_seq": 12345, "reverse_next_seq": 99, "window": 65535,
          "reverse_window": 1024, "scale": 7, "reverse_scale": 15})
+BLOCK = {"number": 12, "match": "192.0.2.0/24 port 80 proto tcp", "prefix": "192.0.2.0/24", "port": 80,
+         "proto": 6, "added": "2026-01-02T03:04:05.000000Z", "expires": "2026-01-02T03:05:05.000000Z",
+         "expires_in_us": 59_400_000, "reason": "too many of them", "packets": 1234567,
+         "bytes": 12345678}
+BLOCKED = {**EXPLAINED, "verdict": "drop", "blocked": True, "blocked_packets": 1024,
+           "blocked_bytes": 65536, "block": BLOCK}
 PORT = {"port": "eth1", "device": "net_af_xdp0,iface=eth1", "driver": "net_af_xdp",
         "interface": "eth1", "wire": 0, "mac": "02:00:00:00:00:01", "link": "up",
         "speed_mbps": 10000, "mtu": 1500, "numa": 0, "rx_queues": 1, "tx_queues": 1,
@@ -135,7 +142,7 @@ EVENT = {"time": "2026-11-20T08:00:00.123456Z", "event": "flow_end", "proto": 17
          "src": "2001:db8::1", "sport": 53, "dst": "2001:db8::2", "dport": 4000, "wire": 3,
          "zone": 0, "worker": 0, "end_reason": "idle"}
 CONFIG = {"wires": [["eth1", "eth2"]], "workers": 2, "output": None, "poll": "always"}
-ANSWERS = dict(zip(map(tuple, VERBS), [flow(), EXPLAINED, flow(), PORT, WORKER, WIRE, DROP, OFFLOAD,
+ANSWERS = dict(zip(map(tuple, VERBS), [flow(), BLOCKED, flow(), BLOCK, BLOCK, BLOCK, PORT, WORKER, WIRE, DROP, OFFLOAD,
                                        CHANGE, CHECK, EVENT, CONFIG]))
 
 
@@ -157,7 +164,7 @@ def shown(*args, answer, **more):
 
 
 def words_of(verb):
-    return [*verb, *(FLOW if verb[1] in ("explain", "kill", "check") else [])]
+    return [*verb, *(FLOW if verb[1] in ("explain", "kill", "block", "unblock", "check") else [])]
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=" ".join)
@@ -339,6 +346,54 @@ def test_long_sentences_are_wrapped():
 def test_flow_kill():
     assert shown("flow", "kill", *FLOW, answer=[flow(), END]) == [
         "killed: tcp 10.0.0.1:50560 -> 10.0.0.10:102, 9,120,331 packets -> and 4,560,112 <-"]
+
+
+def test_flow_blocked():
+    """Where it is handled does not matter any more; what blocks it stands below its counters."""
+    lines = shown("flow", "list", answer=[flow(blocked=True), flow(blocked=False), LIST_END])
+    assert lines[1].split()[0] == "blocked" and lines[2].split()[0] == "software"
+    lines = shown("flow", "explain", *FLOW, answer=[BLOCKED, END])
+    at = lines.index(" blocked packets 1,024, bytes 65,536, not counted above")
+    assert lines[at - 1] == (" blocked by block 12: 192.0.2.0/24 port 80 proto tcp, for 59.4 s more: too "
+                             "many of them")
+    assert lines[at - 2].startswith(" packets 9,120,331") and " verdict drop -> and drop <-" in lines
+    unblocked = {**EXPLAINED, "blocked": False, "blocked_packets": 3, "blocked_bytes": 180}
+    text = "\n".join(shown("flow", "explain", *FLOW, answer=[unblocked, END]))
+    assert "blocked by" not in text and " blocked packets 3, bytes 180" in text
+    del unblocked["blocked"], BLOCKED["block"]
+    text = "\n".join(shown("flow", "explain", *FLOW, answer=[BLOCKED, END]))
+    assert " blocked until now, by a block that was just taken back" in text
+
+
+def test_flow_block():
+    words = ["flow", "block", "192.0.2.0/24", "--port", "80", "--proto", "tcp", "--for", "60",
+             "--reason", "too many of them"]
+    assert shown(*words, answer=[{**BLOCK, "new": True}, END]) == [
+        "blocked: 192.0.2.0/24 port 80 proto tcp, block 12, for 59.4 s more: too many of them"]
+    assert shown(*words, answer=[{**BLOCK, "new": False}, END])[0].startswith(
+        "blocked already, changed: 192.0.2.0/24 port 80 proto tcp, block 12, ")
+    assert shown("flow", "unblock", "192.0.2.0/24", answer=[BLOCK, END]) == [
+        "unblocked: 192.0.2.0/24 port 80 proto tcp, block 12; it dropped 1,234,567 packets, "
+        "12.3 MB"]
+    _, requests = ask(*words)
+    assert requests == [{"ask": "flow block", "with": {
+        "prefix": "192.0.2.0/24", "port": 80, "proto": "tcp", "for": 60,
+        "reason": "too many of them"}}]
+    _, requests = ask("flow", "unblock", "--number", "4294967296")
+    assert requests == [{"ask": "flow unblock", "with": {"number": 4294967296}}]
+
+
+def test_block_list():
+    for_ever = {key: value for key, value in BLOCK.items() if not key.startswith("expires")}
+    lines = shown("block", "list", answer=[BLOCK, {**for_ever, "match": "::/0"},
+                                           end(blocks=41207, max=65536, cursor="7")])
+    assert lines[0].split() == ["number", "packets", "bytes", "left", "block", "reason"]
+    assert lines[1].split()[:4] == ["12", "1,234,567", "12.3", "MB"]
+    assert " 00:00:59  192.0.2.0/24 port 80 proto tcp " in lines[1]
+    assert lines[1].endswith("  too many of them") and "       -  ::/0  " in lines[2]
+    assert lines[3:] == [" 2 of 41,207 blocks, with room for 65,536; more with --cursor 7"]
+    _, requests = ask("block", "list")
+    assert requests == [{"ask": "block list", "with": {}}]
 
 
 def test_port_show():

@@ -64,7 +64,7 @@ def test_every_key_is_told(check):
     for key in known:
         assert re.search(rf"^{key}:", example, re.MULTILINE), key
         assert f"| `{key}` |" in document, key
-    for key in known["offload"]:
+    for key in [*known["offload"], *known["blocks"]]:
         assert re.search(rf"^  {key}: ", example, re.MULTILINE), key
         assert f"| `{key}` |" in document, key
     for name, seconds in known["timeouts"].items():
@@ -97,6 +97,7 @@ def test_json_round_trip(check):
         offload: {enabled: no, mode: full, threshold: 0, slots: 2097152,
                   rules: 7168, rules-per-second: 45000,
                   counters: off, restart: true, except: [5e:00.0, lan]}
+        blocks: {max: 3, reasons: 0, file: " x", list: ["10.0.0.1 reason a #b", "::/0 port 80"]}
         output: "/srv/flöws \\"of\\" \U0001F600.json"
         socket: s
         """)
@@ -108,6 +109,8 @@ def test_json_round_trip(check):
                                 "slots": 2097152, "rules": 7168, "rules-per-second": 45000,
                                 "counters": False, "restart": True,
                                 "except": ["5e:00.0", "lan"]}
+    assert first["blocks"] == {"max": 3, "reasons": 0, "file": " x",
+                               "list": ["10.0.0.1 reason a #b", "::/0 port 80"]}
     assert first["timeouts"]["tcp-open"] == 5 and first["timeouts"]["udp-open"] == 180
     assert effective(check, json.dumps(first, ensure_ascii=False)) == first
     assert effective(check, json.dumps(first, ensure_ascii=False, indent=4)) == first
@@ -123,6 +126,16 @@ def test_json_round_trip(check):
     ("offload:\n  verify: always\n", ["f.yaml:2: offload.verify: "]),
     ("workers: 3\noffload:\n  rules-per-second: 2\n",
      ["f.yaml:3: offload.rules-per-second: 2: ", "3 workers"]),
+    ("blocks: 3\n", ["f.yaml:1: blocks: ", "KEY: VALUE"]),
+    ("blocks:\n  mxa: 1\n", ["f.yaml:2: blocks.mxa: ", "did you mean max?"]),
+    ("blocks:\n  max: 15728641\n", ["f.yaml:2: blocks.max: 15728641: ", "0 to 15,728,640"]),
+    ("blocks:\n  list: 10.0.0.1\n", ["f.yaml:2: blocks.list: ", "a list of blocks"]),
+    ("blocks:\n  list:\n  - 10.0.0.1\n  - 10.0.0.1 prt 80\n",
+     ["f.yaml:4: blocks.list[1]: column 10: prt: ", "did you mean port?"]),
+    ("blocks:\n  max: 1\n  list: [10.0.0.1, 10.0.0.2]\n",
+     ["f.yaml:2: blocks.max: 1: the list has 2 blocks"]),
+    ("blocks: {max: 0, file: list}\n", ["f.yaml:1: blocks.max: 0: there is something to block"]),
+    ("blocks:\n  list:\n" + 257 * "  - 10.0.0.1\n", ["f.yaml:2: blocks.list: ", "256 at most"]),
     ("offload: {slots: 0}\n", ["f.yaml:1: offload.slots: 0: ", "1 to 2,097,152"]),
     ("offload: {except: lan}\n", ["f.yaml:1: offload.except: ", "list"]),
     ("wires: [[lan, wan]]\noffload:\n  except:\n  - lan\n  - wen\n",

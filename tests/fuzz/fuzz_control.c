@@ -42,6 +42,7 @@ static void check(bool holds, const char *what)
 static void clean_up(void)
 {
 	control_destroy(control);
+	fake_fini(&plane);
 	rmdir(directory);
 }
 
@@ -49,7 +50,15 @@ static void fill_plane(void)
 {
 	static const uint8_t protos[] = {6, 17, 1, 132};
 
+	/* answers under way may have to do with the list */
+	struct blocks *blocks = plane.blocks;
+	struct rte_rcu_qsbr *qsbr = plane.qsbr;
+
 	fake_init(&plane);
+	plane.blocks = blocks;
+	plane.qsbr = qsbr;
+	if (!blocks)
+		fake_blocks(&plane, 1000, 16);
 	for (unsigned i = 0; i < 200; i++) {
 		struct flow_record record =
 			fake_flow("10.0.0.1", (uint16_t)i, "10.0.0.2", 80, protos[i % 4]);

@@ -120,6 +120,13 @@ REQUESTS = [
     '{"ask":"offload events","with":{"follow":true}}',
     '{"ask":"flow list","with":{"offload":"in_hw"}}',
     '{"ask":"event follow","with":{"flows":false}}', '{"ask":"config show","with":{}}',
+    '{"ask":"flow block","with":{"prefix":"10.0.0.0/8","port":80,"proto":"tcp","for":1,"reason":"a"}}',
+    '{"ask":"flow block","with":{"src":"10.0.0.1","sport":4,"dst":"10.0.0.2","dport":80,"proto":6}}',
+    '{"ask":"flow block","with":{"list":"::1 for 3\\n10.0.0.1 reason x\\nflow ::1 ::2 icmp6"}}',
+    '{"ask":"flow unblock","with":{"prefix":"10.0.0.0/8","port":80,"proto":"tcp"}}',
+    '{"ask":"flow unblock","with":{"number":2}}',
+    '{"ask":"block list","with":{"prefix":"10.0.0.0/8","limit":1,"cursor":"1"}}',
+    '{"ask":"block list","with":{"src":"10.0.0.1","sport":4,"dst":"10.0.0.2","dport":80,"proto":6}}',
     '{"ask":"flow lst","wyth":[[[1e5,true,null,"\\u00e9"]]]}',
 ]
 

@@ -79,7 +79,7 @@ static inline uint32_t draw(uint32_t n)
 	return (uint32_t)((z ^ z >> 31) >> 32) % n;
 }
 
-static inline struct block parse(const char *text)
+static inline struct block parse_block(const char *text)
 {
 	static char line[BLOCK_LINE_MAX];
 	struct block block;

@@ -93,6 +93,7 @@ static inline int scene_teardown(void **state)
 	struct scene *scene = *state;
 
 	control_destroy(scene->control);
+	fake_fini(&scene->plane);
 	unlink(scene->path);
 	/* nothing else lies there */
 	assert_int_equal(rmdir(scene->directory), 0);

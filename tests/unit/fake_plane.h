@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_rcu_qsbr.h>
+
 #include "path/plane_offload.h"
 
 #define FAKE_WORKERS 2
@@ -61,6 +63,10 @@ struct plane {
 	struct plane_snapshot snapshot;
 	struct flow_record records[FAKE_WORKERS][FAKE_POSITIONS];
 	struct flow_offload offload[FAKE_WORKERS][FAKE_POSITIONS];
+	struct flow_dropped dropped[FAKE_WORKERS][FAKE_POSITIONS];
+	struct rte_rcu_qsbr *qsbr;
+	struct blocks *blocks;
+	bool undecided;	  /* workers have not looked at the list since it was made */
 	uint32_t made_up; /* of each worker */
 	uint64_t now_us;
 	bool silent; /* stations do not answer */
@@ -97,6 +103,42 @@ static inline void fake_address(uint8_t address[16], const char *text)
 	memset(address, 0, 16);
 	if (inet_pton(AF_INET, text, address) != 1 && inet_pton(AF_INET6, text, address) != 1)
 		abort();
+}
+
+/* With a list of blocks, that nobody reads. */
+static inline void fake_blocks(struct plane *plane, uint32_t max, uint32_t max_reasons)
+{
+	static const struct hash_secret secret = {.word = {1, 2, 3, 4, 5, 6, 7, 8}};
+	const size_t size = rte_rcu_qsbr_get_memsize(1);
+	struct blocks_config config = {
+		.max_entries = max,
+		.max_reasons = max_reasons,
+		.n_workers = FAKE_WORKERS,
+		.secret = &secret,
+	};
+
+	plane->qsbr = aligned_alloc(64, (size + 63) / 64 * 64);
+	if (!plane->qsbr || rte_rcu_qsbr_init(plane->qsbr, 1) != 0)
+		abort();
+	config.qsbr = plane->qsbr;
+	if (blocks_create(&plane->blocks, &config) < 0)
+		abort();
+}
+
+static inline void fake_fini(struct plane *plane)
+{
+	blocks_destroy(plane->blocks);
+	free(plane->qsbr);
+}
+
+struct blocks *plane_blocks(const struct plane *plane)
+{
+	return plane->blocks;
+}
+
+uint64_t plane_decided(const struct plane *plane)
+{
+	return plane->undecided ? 0 : blocks_generation(plane->blocks);
 }
 
 /* A flow on wire 0, zone 0, from `src`, open, with one packet of 100 bytes; the rest is the test's. */
@@ -201,8 +243,11 @@ int plane_page(struct plane *plane, unsigned worker, uint32_t position, struct p
 	for (; position < end && page->n < PLANE_PAGE; position++)
 		if (fake_at(plane, worker, position, &page->record[page->n])) {
 			page->offload[page->n] = (struct flow_offload){.packets = 0};
-			if (position < FAKE_POSITIONS)
+			page->dropped[page->n] = (struct flow_dropped){.packets = 0};
+			if (position < FAKE_POSITIONS) {
 				page->offload[page->n] = plane->offload[worker][position];
+				page->dropped[page->n] = plane->dropped[worker][position];
+			}
 			page->position[page->n++] = position;
 		}
 	page->next = position < end ? position : FLOW_NONE;
@@ -253,6 +298,7 @@ int plane_flow(struct plane *plane, const struct flow_key *key, struct plane_flo
 	flow->record = *found;
 	flow->worker = worker;
 	flow->offload = plane->offload[worker][found - plane->records[worker]];
+	flow->dropped = plane->dropped[worker][found - plane->records[worker]];
 	flow->now_us = plane->now_us;
 	return 0;
 }

@@ -72,6 +72,21 @@ static void test_requests(void **state)
 		{"flow kill -- 10.0.0.1 10.0.0.2 icmp",
 			"{\"dport\": 0, \"dst\": \"10.0.0.2\", \"proto\": \"icmp\", \"sport\": 0, "
 			"\"src\": \"10.0.0.1\"}"},
+		{"flow list --blocked", "{\"blocked\": true}"},
+		{"flow block 10.0.0.0/8 --port 80 --proto udp --for 3 --reason x",
+			"{\"for\": 3, \"port\": 80, \"prefix\": \"10.0.0.0/8\", "
+			"\"proto\": \"udp\", "
+			"\"reason\": \"x\"}"},
+		{"flow block 10.0.0.1:1 10.0.0.2:2 tcp --zone 7",
+			"{\"dport\": 2, \"dst\": \"10.0.0.2\", \"proto\": \"tcp\", \"sport\": 1, "
+			"\"src\": \"10.0.0.1\", \"zone\": 7}"},
+		{"flow unblock ::1", "{\"prefix\": \"::1\"}"},
+		{"flow unblock --number 4294967297", "{\"number\": 4294967297}"},
+		{"block list", "{}"},
+		{"block list 10.0.0.0/8 --limit 3", "{\"limit\": 3, \"prefix\": \"10.0.0.0/8\"}"},
+		{"block list ::1 ::2 icmp6",
+			"{\"dport\": 0, \"dst\": \"::2\", \"proto\": \"icmp6\", \"sport\": 0, "
+			"\"src\": \"::1\"}"},
 		{"event follow --no-flows", "{\"flows\": false}"},
 		{"event follow", "{}"},
 	};
@@ -147,6 +162,22 @@ static const struct {
 		"flow explain: which flow? ADDR:PORT ADDR:PORT PROTO is needed"},
 	{"flow explain 10.0.0.1:1 10.0.0.2:2 tcp x", "flow explain: x: one word too many"},
 	{"flow kill 10.0.0.1:1 10.0.0.2:2 tcp --top 3", "flow kill: --top: no such option"},
+	{"flow block", "flow block: what? an address, a prefix or ADDR:PORT ADDR:PORT PROTO is "
+		       "needed"},
+	{"flow block 10.0.0.0/33",
+		"flow block: 10.0.0.0/33: no address, nor a prefix like 10.0.0.0/8; a flow is "
+		"ADDR:PORT ADDR:PORT PROTO"},
+	{"flow block 10.0.0.1:1 10.0.0.2:2",
+		"flow block: which flow? ADDR:PORT ADDR:PORT PROTO is needed"},
+	{"flow block 10.0.0.1:1 10.0.0.2:2 tcp --port 1",
+		"flow block: --port and --proto go with an address or prefix; a flow has its own"},
+	{"flow block 10.0.0.1 --wire 1",
+		"flow block: --wire and --zone go with a flow; an address is one on all"},
+	{"flow block 10.0.0.1 --for 0",
+		"flow block: --for 0: a whole number from 1 to 1,000,000,000 is needed"},
+	{"flow unblock --number 0", "flow unblock: --number 0: a whole number from 1 on is needed"},
+	{"flow unblock --number 1 10.0.0.1",
+		"flow unblock: --number says which block; no word goes with it"},
 	{"wire show --wire 1", "wire show: --wire: no such option"},
 };
 

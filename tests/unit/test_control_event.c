@@ -69,7 +69,9 @@ static json_t *expect_event(struct scene *scene, struct talker *talker, const ch
 
 static void test_flows(void **state)
 {
-	static const char *const names[] = {"flow_new", "flow_open", "flow_closing", "flow_end"};
+	static const char *const names[] = {"flow_new", "flow_open", "flow_closing", "flow_blocked",
+		"flow_unblocked", "flow_end"};
+	const unsigned n = sizeof(names) / sizeof(names[0]);
 	struct scene *scene = *state;
 	struct talker *talker;
 
@@ -78,10 +80,10 @@ static void test_flows(void **state)
 	pass(scene);
 	talker = follow(scene, FOLLOW);
 	assert_true(scene->plane.following);
-	for (unsigned i = 0; i < 4; i++)
+	for (unsigned i = 0; i < n; i++)
 		raise_flow(scene, (enum path_event_kind)(PATH_EVENT_FLOW_NEW + i), 1234);
 	scene_now_us += 10000;
-	for (unsigned i = 0; i < 4; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		json_t *line = expect_event(scene, talker, names[i]);
 
 		assert_string_equal(text_of(line, "time"), "2026-11-20T08:00:01.500000Z");
@@ -93,7 +95,7 @@ static void test_flows(void **state)
 		assert_int_equal(number_of(line, "wire"), 0);
 		assert_int_equal(number_of(line, "zone"), 0);
 		assert_int_equal(number_of(line, "worker"), 1);
-		if (i == 3)
+		if (i == n - 1)
 			assert_string_equal(text_of(line, "end_reason"), "killed");
 		else
 			assert_null(json_object_get(line, "end_reason"));

@@ -16,7 +16,7 @@ static const struct {
 	{"{\"ask\":\"flow lst\"}", "\"flow lst\": no such request; did you mean flow list?"},
 	{"{\"ask\":\"moon phase\"}",
 		"\"moon phase\": no such request; known are flow list, flow explain, flow kill, "
-		"port "
+		"flow block, flow unblock, block list, port "
 		"show, worker show, wire show, drop show, offload show, offload events, offload "
 		"check, event follow, config show"},
 	{"{\"ask\":\"drop show\",\"with\":{\"wire\":0}}",
@@ -25,7 +25,7 @@ static const struct {
 		"flow list: \"prot\": no such key; did you mean port?"},
 	{"{\"ask\":\"flow list\",\"with\":{\"colour\":1}}",
 		"flow list: \"colour\": no such key; known are address, port, proto, wire, zone, "
-		"state, worker, offload, top, by, over_ms, limit, cursor"},
+		"state, worker, offload, blocked, top, by, over_ms, limit, cursor"},
 	{"{\"ask\":\"flow list\",\"with\":{\"proto\":\"tpc\"}}",
 		"flow list: proto \"tpc\": no such protocol; did you mean tcp?"},
 	{"{\"ask\":\"flow list\",\"with\":{\"proto\":\"256\"}}",

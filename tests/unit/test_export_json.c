@@ -325,6 +325,35 @@ static void test_live(void **state)
 	free(live_line(&report, ""));
 }
 
+/* Of a flow that is blocked, or was, what was dropped of it stands at the end. */
+static void test_blocked(void **state)
+{
+	struct flow_report report = example();
+
+	(void)state;
+	for (unsigned dropped = 0; dropped < 3; dropped++) {
+		report.record.was_dropped = 1;
+		report.record.not_plain = dropped != 0;
+		report.record.verdict[dropped == 2] = dropped ? FLOW_VERDICT_DROP : 0;
+		report.dropped = (struct flow_dropped){.packets = 12, .bytes = UINT64_C(1) << 40};
+		json_t *object = parse(&report);
+		const json_t *blocked = json_object_get(object, "blocked");
+
+		assert_true(dropped ? json_is_true(blocked) : json_is_false(blocked));
+		assert_int_equal(number(object, "blocked_packets"), 12);
+		assert_int_equal(number(object, "blocked_bytes"), INT64_C(1) << 40);
+		assert_int_equal(number(object, "packets"), 7);
+		json_decref(object);
+		report.record.verdict[0] = 0;
+	}
+	char *line = live_line(&report, "");
+
+	assert_non_null(
+		strstr(line, "\"reason\":\"no_nic\"},\"blocked\":true,\"blocked_packets\":12,"
+			     "\"blocked_bytes\":1099511627776,\"worker\":"));
+	free(line);
+}
+
 static void check_time(uint64_t us)
 {
 	struct flow_report report = example();
@@ -445,6 +474,7 @@ int main(void)
 		cmocka_unit_test(test_initiator),
 		cmocka_unit_test(test_offload),
 		cmocka_unit_test(test_offload_unknown),
+		cmocka_unit_test(test_blocked),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_states),
 		cmocka_unit_test(test_live),

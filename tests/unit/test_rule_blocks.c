@@ -12,7 +12,7 @@
 
 static int add(struct blocks *blocks, const char *text, uint64_t now_us)
 {
-	struct block block = parse(text);
+	struct block block = parse_block(text);
 
 	return blocks_add(blocks, &block, now_us, NULL);
 }
@@ -22,7 +22,7 @@ static struct flow_key key_of(const char *text)
 	char line[BLOCK_LINE_MAX];
 
 	snprintf(line, sizeof(line), "flow %s", text);
-	return parse(line).match.flow;
+	return parse_block(line).match.flow;
 }
 
 /* The block that applies to a flow, as its line; "" when there is none. */
@@ -409,7 +409,7 @@ static void test_expiry(void **state)
 	for (unsigned i = 0; i < sizeof(starts_us) / sizeof(starts_us[0]); i++) {
 		for (unsigned k = 0; k < sizeof(lives_s) / sizeof(lives_s[0]); k++) {
 			struct blocks *blocks = make(4, 0);
-			struct block block = parse("10.0.0.0/8");
+			struct block block = parse_block("10.0.0.0/8");
 			uint64_t from_us = starts_us[i], due_us = from_us + S(lives_s[k]);
 			unsigned told = 0;
 
@@ -479,7 +479,7 @@ static void test_create(void **state)
 static void test_refused(void **state)
 {
 	struct blocks *blocks = make(2, 1);
-	struct block block = parse("10.0.0.0/8"), bad;
+	struct block block = parse_block("10.0.0.0/8"), bad;
 	char reason[BLOCK_REASON_MAX + 1];
 
 	(void)state;
@@ -503,10 +503,10 @@ static void test_refused(void **state)
 	reason[BLOCK_REASON_MAX] = '\0';
 	bad.reason = reason;
 	assert_int_equal(blocks_add(blocks, &bad, 0, NULL), -EINVAL);
-	bad = parse("flow 10.0.0.1:1 10.0.0.2:2 tcp");
+	bad = parse_block("flow 10.0.0.1:1 10.0.0.2:2 tcp");
 	bad.match.flow.version_wire = 0;
 	assert_int_equal(blocks_add(blocks, &bad, 0, NULL), -EINVAL);
-	bad = parse("flow 10.0.0.1:1 10.0.0.1:2 tcp");
+	bad = parse_block("flow 10.0.0.1:1 10.0.0.1:2 tcp");
 	bad.match.flow.port[0] = rte_cpu_to_be_16(3);
 	assert_int_equal(blocks_add(blocks, &bad, 0, NULL), -EINVAL);
 	blocks_destroy(blocks);
@@ -619,7 +619,7 @@ static unsigned count_list(
 	uint32_t from = 0;
 
 	if (prefix)
-		filter.prefix = parse(prefix).match.prefix;
+		filter.prefix = parse_block(prefix).match.prefix;
 	if (flow) {
 		key = key_of(flow);
 		filter.flow = &key;

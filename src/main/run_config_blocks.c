@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "main/run_config_blocks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "main/options.h"
+
+const char *run_blocks_key(enum run_blocks_key key)
+{
+	static const char *const keys[RUN_BLOCKS_N_KEYS] = {
+		[RUN_BLOCKS_FILE_KEY] = "file",
+		[RUN_BLOCKS_MAX_KEY] = "max",
+		[RUN_BLOCKS_REASONS_KEY] = "reasons",
+		[RUN_BLOCKS_LIST] = "list",
+	};
+
+	return keys[key];
+}
+
+void run_blocks_init(struct run_blocks *blocks)
+{
+	*blocks = (struct run_blocks){.max = RUN_BLOCKS_MAX, .reasons = RUN_BLOCKS_REASONS};
+}
+
+void run_blocks_fini(struct run_blocks *blocks)
+{
+	free(blocks->file);
+	for (unsigned i = 0; i < blocks->n_list; i++)
+		free(blocks->list[i]);
+	blocks->file = NULL;
+	blocks->n_list = 0;
+}
+
+static int set_file(
+	struct run_blocks *blocks, const char *where, const char *value, struct error *error)
+{
+	char *copy = NULL;
+
+	if (*value == '\0')
+		return option_bad_value(where, value, "a file is needed", error);
+	if (!option_is_line(value))
+		return option_bad_value(
+			where, value, "control characters are not taken in its name", error);
+	if (strcmp(value, "none") != 0) {
+		copy = strdup(value);
+		if (!copy)
+			return error_set(error, -ENOMEM, "no memory for the configuration");
+	}
+	free(blocks->file);
+	blocks->file = copy;
+	return 0;
+}
+
+int run_blocks_set(struct run_blocks *blocks, enum run_blocks_key key, const char *where,
+	const char *value, struct error *error)
+{
+	switch (key) {
+	case RUN_BLOCKS_FILE_KEY:
+		return set_file(blocks, where, value, error);
+	case RUN_BLOCKS_MAX_KEY:
+		return option_range(
+			where, value, value, 0, BLOCKS_MAX_ENTRIES, &blocks->max, error);
+	case RUN_BLOCKS_REASONS_KEY:
+		return option_range(
+			where, value, value, 0, RUN_BLOCKS_REASONS_MAX, &blocks->reasons, error);
+	case RUN_BLOCKS_LIST:
+	case RUN_BLOCKS_N_KEYS:
+		break;
+	}
+	return -EINVAL;
+}
+
+int run_blocks_add(
+	struct run_blocks *blocks, const char *where, const char *line, struct error *error)
+{
+	char *copy = strdup(line), *cut = strdup(line);
+	struct block block;
+	struct error said;
+	unsigned column;
+	int ret = 0;
+
+	if (!copy || !cut || blocks->n_list == RUN_BLOCKS_LIST_MAX)
+		ret = error_set(error, -ENOMEM, "no memory for the configuration");
+	else if (!option_is_line(line))
+		ret = option_bad_value(where, line, "a block is one line", error);
+	else if (block_parse_line(&block, cut, &column, &said) < 0)
+		ret = error_set(error, -EINVAL, "%s column %u: %s", where, column, said.text);
+	free(cut);
+	if (ret < 0)
+		free(copy);
+	else
+		blocks->list[blocks->n_list++] = copy;
+	return ret;
+}
+
+int run_blocks_complete(const struct run_blocks *blocks, const char *where, struct error *error)
+{
+	char max[TEXT_NUMBER_MAX];
+
+	if (blocks->max == 0 && (blocks->file || blocks->n_list > 0))
+		return error_set(error, -EINVAL,
+			"%s 0: there is something to block, but no list to put it in; at least 1 "
+			"is needed",
+			where);
+	if (blocks->n_list > blocks->max)
+		return error_set(error, -EINVAL, "%s %s: the list has %u blocks", where,
+			text_grouped(max, blocks->max), blocks->n_list);
+	return 0;
+}
+
+static int load_lines(
+	const struct run_blocks *from, struct blocks *blocks, uint64_t now_us, struct error *error)
+{
+	struct blocks_added added;
+	size_t size = 0, at = 0;
+
+	for (unsigned i = 0; i < from->n_list; i++)
+		size += strlen(from->list[i]) + 1;
+	char *text = malloc(size + 1);
+
+	if (!text)
+		return error_set(error, -ENOMEM, "no memory for the list of blocks");
+	for (unsigned i = 0; i < from->n_list; i++)
+		at += (size_t)sprintf(text + at, "%s\n", from->list[i]);
+	int ret = blocks_load_bytes(blocks, "blocks.list", text, size, now_us, &added, error);
+
+	free(text);
+	return ret;
+}
+
+int run_blocks_load(
+	const struct run_blocks *from, struct blocks *blocks, uint64_t now_us, struct error *error)
+{
+	struct blocks_added added;
+	struct error said;
+	int ret = 0;
+
+	if (!blocks)
+		return 0;
+	if (from->n_list > 0)
+		ret = load_lines(from, blocks, now_us, &said);
+	if (ret == 0 && from->file)
+		ret = blocks_load_file(blocks, from->file, now_us, &added, &said);
+	if (ret == -ENOSPC)
+		return error_set(
+			error, ret, "%.400s (blocks.max and blocks.reasons make room)", said.text);
+	return ret < 0 ? error_set(error, ret, "%s", said.text) : 0;
+}
