@@ -105,7 +105,8 @@ static int start_worker(struct engine *engine, unsigned number, struct error *er
 {
 	struct policy *policy = &engine->policies[number];
 
-	policy_init(policy, engine->blocks.list, engine->blocks.qsbr, number);
+	policy_init(policy, engine->blocks.list, (struct policy_others){0}, engine->blocks.qsbr,
+		number);
 
 	const struct flow_shard_config config = {
 		.capacity = flow_shard_part(engine->config.flows, engine->config.n_workers),

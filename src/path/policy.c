@@ -63,13 +63,6 @@ static void begin_round(
 	policy->walks = true;
 }
 
-void policy_begin(struct policy *policy, struct flow_shard *shard)
-{
-	/* the first generation is that of an empty list */
-	if (policy->blocks != NULL && blocks_generation(policy->blocks) != 1)
-		begin_round(policy, shard, blocks_generation(policy->blocks));
-}
-
 static void end_round(struct policy *policy)
 {
 	policy->rounds++;
@@ -91,6 +84,12 @@ static void look(struct policy *policy, struct flow_shard *shard)
 	if (unlikely(blocks != policy->last.blocks || others != policy->last.others))
 		begin_round(policy, shard, blocks, others);
 	shard->decides = blocks > 1 || policy->others.flows.decide != NULL;
+}
+
+void policy_begin(struct policy *policy, struct flow_shard *shard)
+{
+	if (policy->qsbr != NULL)
+		look(policy, shard);
 }
 
 /* Decides so many records, or up to the end of the round. */
