@@ -26,14 +26,15 @@ static const char *const table_against[] = {
 static const char *const table_loads[] = {"uniform", "zipf", NULL};
 static const char *const wire_measures[] = {"wire", "wire_total", "wire_unlisted", "floor", "mark",
 	"mark_total", "installer", "installer_spin", "tcp_window", "tcp_window_share",
-	"two_workers", "two_workers_half", "learn_rate", "json_rate", "attack", "attack_portable",
-	NULL};
+	"two_workers", "two_workers_half", "learn_rate", "json_rate", "act", "attack",
+	"attack_portable", NULL};
 
 static const char *const admission_measures[] = {"share", "rules", "cost", NULL};
 
 enum option {
 	MEASURE,
 	MARK,
+	ACT,
 	STAGES,
 	AGAINST,
 	LOAD,
@@ -51,6 +52,7 @@ static const struct {
 } words[N_OPTIONS] = {
 	[MEASURE] = {"--measure", true},
 	[MARK] = {"--mark", false},
+	[ACT] = {"--act", false},
 	[STAGES] = {"--stages", false},
 	[AGAINST] = {"--against", true},
 	[LOAD] = {"--load", true},
@@ -90,7 +92,7 @@ static const struct {
 		table_loads},
 	{"list", bench_list, 64, 1, 0, "a worker whose flows are listed against one left alone",
 		NULL, NULL},
-	{"wire", bench_wire, 1, 16, TAKES(MEASURE) | TAKES(MARK) | TAKES(STAGES),
+	{"wire", bench_wire, 1, 16, TAKES(MEASURE) | TAKES(MARK) | TAKES(ACT) | TAKES(STAGES),
 		"the whole path against the founding algorithm and rte_hash at its best",
 		wire_measures, NULL},
 };
@@ -122,6 +124,7 @@ static void print_help(FILE *stream)
 	      "  --json       one JSON object a line\n"
 	      "  --measure NAME,NAME  admission, table, wire: only these\n"
 	      "  --mark       wire: only what marks of the NIC are worth\n"
+	      "  --act        wire: only what is done with packets: routed, translated, blocked\n"
 	      "  --stages     wire, offload: also what each stage of our path costs\n"
 	      "\n"
 	      "Of admission only:\n"
@@ -258,7 +261,7 @@ static bool sensible(unsigned bench, const struct asked *asked)
 {
 	/* the first says already what is measured, against whom, or that nothing is drawn */
 	static const enum option apart[][2] = {{ABLATE, AGAINST}, {ABLATE, PLOT}, {MARK, MEASURE},
-		{CAPTURE, LOAD}, {CAPTURE, MEASURE}};
+		{ACT, MEASURE}, {ACT, MARK}, {CAPTURE, LOAD}, {CAPTURE, MEASURE}};
 	const char *name = benches[bench].name;
 
 	for (enum option option = 0; option < N_OPTIONS; option++)
@@ -343,7 +346,9 @@ static int run(const struct asked *asked)
 	struct bench_options options = {
 		.json = asked->json,
 		.stages = asked->is_given[STAGES],
-		.measures = asked->is_given[MARK] ? "mark" : asked->value[MEASURE],
+		.measures = asked->is_given[MARK]  ? "mark"
+			    : asked->is_given[ACT] ? "act"
+						   : asked->value[MEASURE],
 		.against = asked->value[AGAINST],
 		.loads = asked->value[LOAD],
 		.ablate = asked->is_given[ABLATE],

@@ -23,6 +23,8 @@
 #define WIRE_WARM_SHARE 8
 
 struct wire_engine {
+	struct flow_policy
+		policy; /* set before it is opened; its `decide` is NULL: all is forwarded */
 	struct bench_source source;
 	struct plane *plane;
 	uint32_t flows;
@@ -97,11 +99,12 @@ int wire_other_cpu(const struct wire_bench *bench);
 
 /*
  * The measures, at one size each; they print their rows. Return 0, or a negative errno after a line.
- * mark and mark_total; installer; tcp_window; two_workers; learn_rate and json_rate; attack.
+ * mark and mark_total; installer; tcp_window; two_workers; learn_rate and json_rate; attack; act.
  */
 int wire_mark(const struct wire_bench *bench, uint32_t flows);
 int wire_installer(const struct wire_bench *bench, uint32_t flows);
 int wire_tcp(const struct wire_bench *bench, uint32_t flows);
 int wire_workers(const struct wire_bench *bench, uint32_t flows);
 int wire_learn(const struct wire_bench *bench, uint32_t flows);
+int wire_act(const struct wire_bench *bench, uint32_t flows);
 int wire_attack(const struct wire_bench *bench, uint32_t flows);

@@ -79,6 +79,8 @@ int wire_engine_open_as(struct wire_engine *engine, const struct bench_source_co
 		.tie_fragments = true,
 		.timeouts = flow_timeouts_default(),
 		.offload = *offload,
+		.policy = engine->policy,
+		.max_programs = engine->policy.decide == NULL ? 0 : 16,
 		.mapping = MAPPING_HUGE | MAPPING_POPULATE,
 		.sink = ignore,
 	};

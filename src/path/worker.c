@@ -274,21 +274,6 @@ static void learn_missing(struct worker *worker, struct burst *burst)
 		account_further(worker, burst, missing.further[i]);
 }
 
-/* Packets of no flow have no verdict: an ICMP error is decided by its own addresses. */
-static void decide_others(struct worker *worker, struct burst *burst)
-{
-	for (unsigned i = 0; i < burst->n; i++) {
-		const struct packet_info *info;
-
-		if (burst->packet[i] == NULL || tracked(burst->packet[i]))
-			continue;
-		info = &packet_meta(burst->packet[i])->info;
-		if (info->flags & PACKET_ICMP_ERROR &&
-			policy_drops(worker->policy, &info->key, info->bytes))
-			burst->drop[i] = DROP_BLOCKED;
-	}
-}
-
 static void act(struct worker *worker, struct burst *burst)
 {
 	struct rte_mbuf *out[WORKER_BURST];
@@ -344,8 +329,6 @@ static void walk(struct worker *worker, struct rte_mbuf **packets, unsigned n)
 	learn_missing(worker, &burst);
 	worker->shard->waited_us = 0;
 	stage_end(&worker->stages, STAGE_LEARN, n);
-	if (worker->policy != NULL)
-		decide_others(worker, &burst);
 	act(worker, &burst);
 	stage_end(&worker->stages, STAGE_OUT, n);
 }
