@@ -189,9 +189,9 @@ static void every_bit_of_the_frame_counts_or_not_as_extraction_says(void **state
 /* Is the bit of the record's first line one that says whose packets are counted so? */
 static bool is_held(const struct scene *scene, size_t bit)
 {
-	/* state, window_known, and where the NIC stands at that side: flow/record.h */
+	/* state, not_plain, window_known, and where the NIC stands at that side: flow/record.h */
 	const uint64_t held =
-		UINT64_C(0xf) << 48 | UINT64_C(3) << 53 | UINT64_C(7) << (56 + 3 * scene->side);
+		UINT64_C(0x1f) << 48 | UINT64_C(3) << 53 | UINT64_C(7) << (56 + 3 * scene->side);
 
 	if (bit / 8 < 32)
 		return bit / 8 % 16 < 4; /* the rest of an IPv4 address is zeros */
