@@ -35,6 +35,8 @@ import traffic
 from engine import MILLRACE, SLOWER
 from network import AF_PACKET, INTERFACES, ring_bytes
 
+pytestmark = pytest.mark.needs("ping")
+
 TOOL = pathlib.Path(MILLRACE).parent / "tests" / "translate_wire"
 MAC = "02:00:00:00:00:99"
 VIRTUAL, VIRTUAL6 = "10.77.0.100", "fd77::100"
@@ -172,7 +174,6 @@ def make_hosts(request, translated):
         assert not_accepted(end) == {}, end.space.name
 
 
-@pytest.mark.needs("ping")
 def test_ping(hosts):
     """Also of odd lengths, and in fragments."""
     for size in (0, 1, 56, 1471, 1472, 1473, 4000, 4001, 20000):
