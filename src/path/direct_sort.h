@@ -21,7 +21,7 @@ static __rte_always_inline unsigned fetch_each(const struct slots *of, struct fl
 	const uint32_t *positions, struct direct_burst *burst, unsigned n, bool both, bool far)
 {
 	const struct slots slots = *of;
-	const unsigned side = burst->rx->place;
+	const unsigned place = burst->rx->place;
 	const uint16_t *tags = slots_tags(&slots);
 	struct flow_record *records = first - slots.first_number;
 	uint32_t bytes = 0; /* room for a burst's, and a length is added as it lies in memory */
@@ -33,7 +33,7 @@ static __rte_always_inline unsigned fetch_each(const struct slots *of, struct fl
 		const struct rte_mbuf *packet = burst->packet[i];
 		const uint64_t mark = judge_mark(packet);
 		const uint64_t number = mark_number(mark, slots.number_bits);
-		const uint64_t form = slots_form(&slots, tags[number], mark, side);
+		const uint64_t form = slots_form(&slots, tags[number], mark, place);
 
 		if (unlikely(!judge_has_mark(packet)) || unlikely(form > SLOT_FORM))
 			break;
@@ -170,12 +170,12 @@ static __rte_always_inline void resolve_each(const struct slots *of, struct flow
 	const uint32_t *positions, struct direct_burst *burst, unsigned begin, bool far)
 {
 	const struct slots slots = *of;
-	const unsigned side = burst->rx->place, n = burst->n_row;
+	const unsigned place = burst->rx->place, n = burst->n_row;
 
 	for (unsigned i = begin; i < n; i++) {
 		const uint64_t mark = judge_mark(burst->row[i]);
 		const uint64_t at = mark_number(mark, slots.number_bits) - slots.first_number;
-		const uint64_t form = slots_form(&slots, slots.tags[at], mark, side);
+		const uint64_t form = slots_form(&slots, slots.tags[at], mark, place);
 		struct flow_record *record = &first[positions == NULL ? at : positions[at]];
 
 		if (positions != NULL)

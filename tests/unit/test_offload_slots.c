@@ -168,10 +168,10 @@ static void a_slot_is_empty_but_for_key_and_position(void **state)
 		assert_true(flow_key_equal(&slots_slot(&slots, slot)->key, &some_key));
 		assert_int_equal(slots_slot(&slots, slot)->position, 5);
 		assert_true(slots_slot(&slots, slot)->reported == 0);
-		for (unsigned j = 0; j < sizeof(slots.slots->side); j++)
-			assert_int_equal(((uint8_t *)slots_slot(&slots, slot)->side)[j], 0);
+		for (unsigned j = 0; j < sizeof(slots.slots->direction); j++)
+			assert_int_equal(((uint8_t *)slots_slot(&slots, slot)->direction)[j], 0);
 		slots_slot(&slots, slot)->reported = 9;
-		memset(slots_slot(&slots, slot)->side, 0xff, sizeof(slots.slots->side));
+		memset(slots_slot(&slots, slot)->direction, 0xff, sizeof(slots.slots->direction));
 		slots_sever(&slots, slot);
 		assert_int_equal(slots_position(&slots, mark_of(&slots, slot)), FLOW_NONE);
 		assert_int_equal(slots_slot(&slots, slot)->position, FLOW_NONE);
