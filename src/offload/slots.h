@@ -47,6 +47,10 @@
  * The tag of a number: that it was given, the generation of the mark that names a flow, and in the lowest bits the form
  * of the flow's packets, which is whether it is TCP, and the end that packets come from at the domain's first port; at any
  * other they come from the other one, as no end has rules at two ports. 0: it names nobody.
+ *
+ * A domain of more than two ports has besides a row of tags for each port, where a number has one while its mark names a
+ * flow whose last rule for packets of one end is there; the tag says which end. Elsewhere the mark leads no packet to the
+ * flow in passing.
  */
 #define SLOT_GIVEN 0x8000u
 #define SLOT_FORM_BITS 2
@@ -100,6 +104,7 @@ struct slot {
 	uint32_t
 		older; /* the slot that had its number before, and may have rules yet; SLOT_NONE: none */
 	bool used;
+	uint8_t row[2]; /* of each end's tag in a domain of more than two ports; 0: it has none */
 	struct slot_direction direction[OFFLOAD_DIRECTIONS]; /* by the key's end */
 	uint64_t reported;  /* marked packets that active reports have told */
 	uint64_t back_us;   /* when it was given back, */
@@ -110,7 +115,10 @@ struct slot {
 };
 
 struct slots {
-	uint16_t *tags;	     /* by number; see slots_tags() */
+	uint16_t *
+		tags; /* by number; rows of each port's follow where the domain has more than two */
+	size_t row;   /* from one row to the next; 0: there is one */
+	unsigned n_rows;
 	uint32_t *positions; /* of records, by number; NULL: a number is a position */
 	struct slot *slots;
 	uint32_t n;		  /* of this worker */
@@ -136,7 +144,8 @@ struct slots_config {
 	uint32_t n; /* wanted, of the whole wire; fewer where a mark has not the room */
 	unsigned n_workers;
 	unsigned worker;
-	uint32_t mark_max;  /* the smaller of the wire's two ports */
+	unsigned n_ports;   /* of the domain; 0: it is a wire */
+	uint32_t mark_max;  /* the smallest of its ports */
 	uint32_t positions; /* of each worker's records; 0: marks are not to name them */
 	uint64_t random;    /* unlike from run to run */
 };
@@ -217,10 +226,16 @@ static inline unsigned slots_worker(const struct slots *slots, uint32_t mark)
 	return slots->n_numbers != 0 ? number / slots->n_numbers : UINT_MAX;
 }
 
-/* The tags of all numbers that a mark can have, by the number in it: what is none of this worker's names nobody. */
-static inline const uint16_t *slots_tags(const struct slots *slots)
+/* Tags of this worker's numbers, from the first on, for packets that come in at that place of the domain. */
+static inline const uint16_t *slots_own_tags(const struct slots *slots, unsigned place)
 {
-	return slots->tags - slots->first_number;
+	return slots->tags + (place + 1) * slots->row;
+}
+
+/* Those of all numbers that a mark can have, by the number in it: what is none of this worker's names nobody. */
+static inline const uint16_t *slots_tags(const struct slots *slots, unsigned place)
+{
+	return slots_own_tags(slots, place) - slots->first_number;
 }
 
 /*
@@ -232,7 +247,8 @@ static inline uint64_t slots_form(
 {
 	const uint64_t generation = mark >> slots->number_bits;
 
-	return tag ^ ((generation << SLOT_FORM_BITS) + SLOT_GIVEN + (place != 0 ? SLOT_FROM : 0));
+	return tag ^ ((generation << SLOT_FORM_BITS) + SLOT_GIVEN +
+			     (slots->row == 0 && place != 0 ? SLOT_FROM : 0));
 }
 
 /* The position that belongs to a number, whether it names a flow or not. */
@@ -251,10 +267,8 @@ static inline uint32_t slots_position(const struct slots *slots, uint32_t mark)
 	return slots_position_of(slots, number);
 }
 
-/* Of a slot whose mark names its flow: packets of that end are to have it at that place of the domain. */
-static inline void slots_set_from(struct slots *slots, uint32_t slot, unsigned place, unsigned from)
-{
-	uint16_t *tag = &slots->tags[slots->slots[slot].number];
-
-	*tag = (uint16_t)(from != (place != 0) ? *tag | SLOT_FROM : *tag & ~SLOT_FROM);
-}
+/*
+ * Of a slot whose mark names its flow: packets of that end are to have it at that place of the domain, and at no other.
+ * No rule of the other end is there.
+ */
+void slots_set_from(struct slots *slots, uint32_t slot, unsigned place, unsigned from);
