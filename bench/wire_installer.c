@@ -78,7 +78,7 @@ static struct installer *installer_of(const struct blocked *blocked, unsigned po
 }
 
 /* Asks for the direction of the next flow that does not come by this port. */
-static void ask_for_one(struct blocked *blocked, unsigned side)
+static void ask_for_one(struct blocked *blocked, unsigned port)
 {
 	const struct worker *worker = &station_of(blocked)->worker;
 	const struct flow_table *table = &worker->shard->table;
@@ -88,11 +88,11 @@ static void ask_for_one(struct blocked *blocked, unsigned side)
 	if (blocked->next == FLOW_NONE)
 		blocked->next = flow_table_next(table, 0);
 	const struct flow_record *record = flow_table_record(table, blocked->next);
-	unsigned comes = record->side == side ? record->initiator : !record->initiator;
+	unsigned comes = record->side == port ? record->initiator : !record->initiator;
 
 	/* whatever its rate: the threshold is for the rest */
 	agent->config.threshold = 0;
-	agent_learned(agent, blocked->next, side, !comes);
+	agent_learned(agent, blocked->next, port, !comes);
 	agent->config.threshold = THRESHOLD;
 }
 
@@ -103,9 +103,9 @@ static void keep_asking(struct blocked *blocked)
 	if (now_us - blocked->asked_us < PERIOD_US)
 		return;
 	blocked->asked_us = now_us;
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
+	for (unsigned port = 0; port < 2; port++)
 		for (unsigned i = 0; i < ASKED; i++)
-			ask_for_one(blocked, side);
+			ask_for_one(blocked, port);
 }
 
 static void add_calls(const struct blocked *blocked, uint64_t *calls, uint64_t *ns)

@@ -76,13 +76,13 @@ static uint32_t ask_for_all(const struct wire_engine *engine)
 		at = flow_table_next(table, at + 1)) {
 		const struct flow_record *record = flow_table_record(table, at);
 
-		for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
+		for (unsigned port = 0; port < 2; port++) {
 			unsigned from =
-				record->side == side ? record->initiator : !record->initiator;
+				record->side == port ? record->initiator : !record->initiator;
 
-			if (offload_state(record, side) >= OFFLOAD_INSTALLING)
+			if (offload_state(record, from) >= OFFLOAD_INSTALLING)
 				continue;
-			agent_learned(agent, at, side, from);
+			agent_learned(agent, at, port, from);
 			left++;
 		}
 		if (left % 64 == 63)

@@ -147,14 +147,18 @@ json_t *flow_explain_record(struct plane *plane, const struct plane_flow *flow, 
 {
 	const struct plane_config *config = plane_config(plane);
 	const struct flow_record *record = &flow->record;
-	unsigned port = topology_port(&config->topology, flow_key_wire(&record->key), record->side);
+	const unsigned domain = flow_key_wire(&record->key);
 	json_t *line = json_object();
 
 	if (!line)
 		return NULL;
 	if (cpu >= 0)
 		answer_number(line, "cpu", (unsigned)cpu);
-	json_object_set_new(line, "learned_from", answer_string(config->port[port]->name));
+	if (topology_is_wire(&config->topology, domain)) {
+		const unsigned port = topology_port(&config->topology, domain, record->side);
+
+		json_object_set_new(line, "learned_from", answer_string(config->port[port]->name));
+	}
 	answer_number(line, "age_us", span_since(flow->now_us, record->start_us));
 	answer_number(line, "idle_us", span_since(flow->now_us, record->last_seen_us));
 	json_object_set_new(

@@ -190,7 +190,7 @@ bool flow_filter_key(const struct flow_filter *filter, const struct flow_key *ke
 bool flow_filter_match(const struct flow_filter *filter, const struct flow_record *record,
 	const struct flow_offload *offload)
 {
-	unsigned place = offload->told ? offload->state[export_json_side(record, offload)]
+	unsigned place = offload->told ? offload->state[export_json_direction(record, offload)]
 				       : OFFLOAD_SOFTWARE;
 
 	return filter->states >> record->state & 1 && filter->places >> place & 1 &&

@@ -22,11 +22,14 @@
 struct checked {
 	struct plane *plane;
 	const struct flow_key *key;
-	const struct plane_flow *flow; /* NULL: there is no such flow */
-	const struct agent_rank *rank; /* by side: what it is, or would be, held against */
+	const struct plane_flow
+		*flow;	/* NULL: there is no such flow, or it does not come by the port */
+	unsigned from;	/* its direction there */
+	bool elsewhere; /* whose rule is at another port */
+	const struct agent_rank *rank; /* what it is, or would be, held against */
 	struct installer *installer;   /* NULL: nobody installs rules there */
 	struct plane_slots slots;
-	unsigned wire, side, port;
+	unsigned wire, port;
 	uint64_t now_us;
 };
 
@@ -46,9 +49,9 @@ static bool is_asked_in(const struct checked *checked)
 {
 	if (checked->flow == NULL)
 		return false;
-	const unsigned state = checked->flow->offload.state[checked->side];
+	const unsigned state = checked->flow->offload.state[checked->from];
 
-	return state != OFFLOAD_SOFTWARE && state != OFFLOAD_REFUSED;
+	return !checked->elsewhere && state != OFFLOAD_SOFTWARE && state != OFFLOAD_REFUSED;
 }
 
 /* No flow of the wire can have a slot: they wait for both of its ports, or there was no memory for any. */
@@ -61,7 +64,7 @@ static bool has_no_slots(const struct checked *checked)
 /* All places of the queue by which flows get there are taken. */
 static bool is_crowded(const struct checked *checked)
 {
-	return checked->rank[checked->side].crowded && !is_asked_in(checked);
+	return checked->rank->crowded && !is_asked_in(checked);
 }
 
 /* What is in the way; OFFLOAD_QUIET: nothing. */
@@ -74,9 +77,11 @@ static uint8_t reason_of(const struct checked *checked)
 	if (has_no_slots(checked))
 		return plane_has_no_slots(checked->plane, checked->wire) ? OFFLOAD_NO_SLOT
 									 : OFFLOAD_TRIAL;
-	if (checked->flow != NULL && checked->flow->retry_us[checked->side] > checked->now_us)
-		return checked->flow->offload.reason[checked->side];
-	const struct agent_rank *rank = &checked->rank[checked->side];
+	if (checked->elsewhere)
+		return OFFLOAD_BOTH_SIDES;
+	if (checked->flow != NULL && checked->flow->retry_us[checked->from] > checked->now_us)
+		return checked->flow->offload.reason[checked->from];
+	const struct agent_rank *rank = checked->rank;
 	const bool short_of_slots =
 		checked->slots.used >= checked->slots.n || (rank->room != 0 && !rank->has_slots);
 
@@ -96,15 +101,14 @@ static uint8_t reason_of(const struct checked *checked)
 static bool is_full(const struct checked *checked)
 {
 	/* without an agent nobody knows of any room */
-	return checked->rank[checked->side].room != 0 && !checked->rank[checked->side].has_room &&
-	       !is_asked_in(checked);
+	return checked->rank->room != 0 && !checked->rank->has_room && !is_asked_in(checked);
 }
 
 /* Nobody gives way to it: all are wanted, or no flow that is there may be asked to leave now. */
 static bool is_shut(const struct checked *checked)
 {
 	return is_full(checked) && (plane_config(checked->plane)->offload.threshold == 0 ||
-					   checked->rank[checked->side].bar == UINT32_MAX);
+					   checked->rank->bar == UINT32_MAX);
 }
 
 static void because_of(
@@ -116,9 +120,9 @@ static void because_of(
 		.port = checked->port,
 		.reason = reason,
 		.now_us = checked->now_us,
-		.retry_us = checked->flow ? checked->flow->retry_us[checked->side] : 0,
-		.older_us = checked->flow ? checked->flow->older_us[checked->side] : 0,
-		.rank = &checked->rank[checked->side],
+		.retry_us = checked->flow ? checked->flow->retry_us[checked->from] : 0,
+		.older_us = checked->flow ? checked->flow->older_us[checked->from] : 0,
+		.rank = checked->rank,
 	};
 
 	offload_because(sentence, &of);
@@ -155,7 +159,7 @@ static void say_shut(json_t *line, const struct checked *checked)
 
 	snprintf(sentence, sizeof(sentence),
 		"the card has no room for more than %s rules, and no flow in it gives way now",
-		text_grouped(text, checked->rank[checked->side].room));
+		text_grouped(text, checked->rank->room));
 	json_object_set_new(line, "would", json_false());
 	json_object_set_new(line, "reason", json_string(NO_ROOM));
 	json_object_set_new(line, "because", answer_string(sentence));
@@ -165,7 +169,7 @@ static void say_shut(json_t *line, const struct checked *checked)
 static uint64_t needs_pps(const struct checked *checked)
 {
 	const uint32_t threshold = plane_config(checked->plane)->offload.threshold;
-	const uint32_t bar = checked->rank[checked->side].bar;
+	const uint32_t bar = checked->rank->bar;
 
 	if (threshold == 0 || bar == UINT32_MAX || is_asked_in(checked))
 		return threshold;
@@ -212,33 +216,33 @@ static void say_yes(json_t *line, const struct checked *checked)
 static void say_now(json_t *line, const struct checked *checked)
 {
 	const struct plane_flow *flow = checked->flow;
-	unsigned side = checked->side;
-	/* by the port that a direction comes by usually, or whose rule is there */
-	unsigned end = (side == flow->record.side) != flow->swapped[side] ? flow->record.initiator
-									  : !flow->record.initiator;
-	enum offload_state state = (enum offload_state)flow->offload.state[side];
+	const unsigned from = checked->from;
+	enum offload_state state = checked->elsewhere
+					   ? OFFLOAD_SOFTWARE
+					   : (enum offload_state)flow->offload.state[from];
 	char sentence[OFFLOAD_SENTENCE_MAX];
 	json_t *now = json_object();
 
 	/* nobody tells of it where nobody offloads */
 	if (flow->offload.told) {
-		uint8_t reason = flow->offload.reason[side];
+		uint8_t reason = checked->elsewhere ? (uint8_t)OFFLOAD_BOTH_SIDES
+						    : flow->offload.reason[from];
 
 		because_of(sentence, checked, reason);
 		json_object_set_new(now, "reason", json_string(offload_reason_name(reason)));
 		json_object_set_new(now, "because", answer_string(sentence));
 	}
 	json_object_set_new(
-		now, "direction", json_string(flow_offload_direction(&flow->record, end)));
+		now, "direction", json_string(flow_offload_direction(&flow->record, from)));
 	json_object_set_new(now, "state", json_string(offload_state_name(state)));
 	if (state >= OFFLOAD_ACCEPTED) {
-		json_object_set_new(now, "how", offload_how(flow->offload.full[side]));
+		json_object_set_new(now, "how", offload_how(flow->offload.full[from]));
 		json_object_set_new(now, "proven", json_boolean(state == OFFLOAD_PROVEN));
 	}
 	json_object_set_new(line, "now", now);
 }
 
-static json_t *describe(const struct checked *checked)
+static json_t *describe(const struct checked *checked, bool live)
 {
 	uint8_t reason = reason_of(checked);
 	json_t *line = json_object();
@@ -254,38 +258,70 @@ static json_t *describe(const struct checked *checked)
 		say_shut(line, checked);
 	else
 		say_yes(line, checked);
-	json_object_set_new(line, "live", json_boolean(checked->flow != NULL));
+	json_object_set_new(line, "live", json_boolean(live));
 	if (checked->flow != NULL)
 		say_now(line, checked);
 	return line;
 }
 
+/* The direction of a flow that has its rule at the port, or comes by it usually; false: none does. */
+static bool find_direction(struct checked *checked, const struct plane_flow *flow)
+{
+	const struct topology *topology = &plane_config(checked->plane)->topology;
+
+	for (checked->from = 0; checked->from < 2; checked->from++)
+		if (flow_offload_rule_is_at(flow, checked->from, checked->port))
+			return true;
+	for (checked->from = 0; checked->from < 2; checked->from++) {
+		const unsigned usual =
+			topology_is_wire(topology, checked->wire)
+				? flow_offload_port(checked->plane, &flow->record, checked->from)
+				: flow->port[checked->from];
+
+		if (usual == checked->port)
+			return true;
+	}
+	return false;
+}
+
+/* What one port of the domain says. `flow`: NULL where there is none. */
+static void look(struct checked *checked, const struct plane_flow *flow)
+{
+	checked->installer = plane_installer(checked->plane, checked->port);
+	checked->flow = flow != NULL && find_direction(checked, flow) ? flow : NULL;
+	checked->elsewhere =
+		checked->flow != NULL &&
+		offload_state_holds((enum offload_state)flow->offload.state[checked->from]) &&
+		flow->port[checked->from] != checked->port;
+	if (checked->flow != NULL && !checked->elsewhere)
+		checked->rank = &flow->rank[checked->from];
+}
+
 static int check(struct answer *answer, const struct request_value *values, struct error *error)
 {
 	struct plane *plane = answer->plane;
+	const struct topology *topology = &plane_config(plane)->topology;
 	struct plane_flow flow = {.worker = 0};
 	struct flow_key key;
 	int ret = flow_name_key(&key, answer, values, error), found;
 
 	if (ret < 0)
 		return ret;
-	struct checked checked = {
-		.plane = plane, .key = &key, .rank = flow.rank, .now_us = plane_now_us(plane)};
-	unsigned wire = flow_key_wire(&key);
+	struct checked checked = {.plane = plane,
+		.key = &key,
+		.wire = flow_key_wire(&key),
+		.now_us = plane_now_us(plane)};
 
-	checked.wire = wire;
 	found = plane_flow(plane, &key, &flow);
-	if (found == 0)
-		checked.flow = &flow;
-	else if (found != -ENOENT)
+	if (found < 0 && found != -ENOENT)
 		ret = found;
 	if (ret == 0)
-		ret = plane_slots(plane, wire, &checked.slots);
-	for (unsigned side = 0; side < 2 && ret == 0; side++) {
-		checked.side = side;
-		checked.port = topology_port(&plane_config(plane)->topology, wire, side);
-		checked.installer = plane_installer(plane, checked.port);
-		ret = answer_add(answer, describe(&checked));
+		ret = plane_slots(plane, checked.wire, &checked.slots);
+	for (unsigned place = 0; place < topology->size[checked.wire] && ret == 0; place++) {
+		checked.port = topology_port(topology, checked.wire, place);
+		checked.rank = &flow.bar[place];
+		look(&checked, found == 0 ? &flow : NULL);
+		ret = answer_add(answer, describe(&checked, found == 0));
 	}
 	return ret < 0 ? control_silent(error, ret, ASK) : 0;
 }

@@ -9,10 +9,14 @@ static json_t *describe(
 	const struct plane_config *config, const struct plane_snapshot *snapshot, unsigned wire)
 {
 	const struct path_counters *counters = &snapshot->wires[wire];
-	json_t *line = json_pack("{s:i, s:[s, s]}", "wire", (int)wire, "ports",
-		config->port[topology_port(&config->topology, wire, 0)]->name,
-		config->port[topology_port(&config->topology, wire, 1)]->name);
+	const struct topology *topology = &config->topology;
+	json_t *line = json_object(), *ports = json_array();
 
+	for (unsigned place = 0; place < topology->size[wire]; place++)
+		json_array_append_new(ports,
+			json_string(config->port[topology_port(topology, wire, place)]->name));
+	answer_number(line, "wire", wire);
+	json_object_set_new(line, "ports", ports);
 	answer_number(line, "received", counters->received);
 	answer_number(line, "received_bytes", counters->received_bytes);
 	answer_number(line, "non_ip", counters->non_ip);

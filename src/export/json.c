@@ -161,9 +161,9 @@ static char *write_life(char *out, const struct flow_report *report, bool live)
 	return TEXT(out, "\"");
 }
 
-unsigned export_json_side(const struct flow_record *record, const struct flow_offload *offload)
+unsigned export_json_direction(const struct flow_record *record, const struct flow_offload *offload)
 {
-	/* how far a side has come; a place in the queue is more than a refusal */
+	/* how far a direction has come; a place in the queue is more than a refusal */
 	static const uint8_t ranks[OFFLOAD_N_STATES] = {
 		[OFFLOAD_SOFTWARE] = 0,
 		[OFFLOAD_REFUSED] = 1,
@@ -177,13 +177,13 @@ unsigned export_json_side(const struct flow_record *record, const struct flow_of
 
 	unsigned first = ranks[offload->state[0]], second = ranks[offload->state[1]];
 
-	return first == second ? record->side : second > first;
+	return first == second ? record->initiator : second > first;
 }
 
 static char *write_offload(char *out, const struct flow_report *report)
 {
 	const struct flow_offload *offload = &report->offload;
-	unsigned side = export_json_side(&report->record, offload);
+	unsigned from = export_json_direction(&report->record, offload);
 
 	if (!offload->told)
 		return TEXT(out, ",\"offload\":{\"packets\":0,\"state\":\"software\","
@@ -194,12 +194,12 @@ static char *write_offload(char *out, const struct flow_report *report)
 	else
 		out = write_number(out, offload->packets);
 	out = write_string(TEXT(out, ",\"state\":\""),
-		offload_state_name((enum offload_state)offload->state[side]));
+		offload_state_name((enum offload_state)offload->state[from]));
 	out = write_string(
-		TEXT(out, "\",\"reason\":\""), offload_reason_name(offload->reason[side]));
+		TEXT(out, "\",\"reason\":\""), offload_reason_name(offload->reason[from]));
 	out = TEXT(out, "\"");
-	if (offload_state_holds((enum offload_state)offload->state[side]))
-		out = offload->full[side] ? TEXT(out, ",\"how\":\"full\"")
+	if (offload_state_holds((enum offload_state)offload->state[from]))
+		out = offload->full[from] ? TEXT(out, ",\"how\":\"full\"")
 					  : TEXT(out, ",\"how\":\"mark\"");
 	if (offload->estimated)
 		out = TEXT(out, ",\"estimated\":true");

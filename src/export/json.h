@@ -38,10 +38,11 @@ size_t export_json_line(
 size_t export_json_live(char *buffer, const struct flow_report *report);
 
 /*
- * The side of the flow whose state and reason stand for both: the one that is further on, in_hw before
+ * The direction of the flow, by its end, whose state and reason stand for both: the one that is further on, in_hw before
  * suspect, leaving, installing, queued, refused and software; of two alike the initiator's.
  */
-unsigned export_json_side(const struct flow_record *record, const struct flow_offload *offload);
+unsigned export_json_direction(
+	const struct flow_record *record, const struct flow_offload *offload);
 
 /* Unix time in microseconds, as records have it: "2026-11-20T08:00:00.000000Z". Returns `text`. */
 #define EXPORT_JSON_TIME_MAX 48

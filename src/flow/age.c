@@ -57,7 +57,9 @@ void flow_age_file_new(
 {
 	uint64_t now_us = (shard->now_us - shard->waited_us) & CLOCK_MAX_US;
 	/* flow_record_phase(): of two sides one has spoken */
-	enum flow_phase phase = shard->config.two_sided ? FLOW_PHASE_NEW : flow_phase(state);
+	const struct flow_key *key = &flow_table_record(&shard->table, position)->key;
+	enum flow_phase phase =
+		flow_shard_is_two_sided(shard, key) ? FLOW_PHASE_NEW : flow_phase(state);
 
 	file(shard, position, phase, idle_tick(shard, now_us, state, proto),
 		active_tick(shard, now_us));

@@ -106,7 +106,7 @@ struct flow_record {
 			uint64_t window_known : 2; /* bit n: the window of end n is being tracked */
 			uint64_t initiator : 1;	   /* the key's end that sent the first packet */
 			uint64_t
-				offload : 8; /* 3 bits a port: where the NIC stands (offload/state.h) */
+				offload : 8; /* 3 bits a direction: where the NIC stands (offload/state.h) */
 		};
 		uint64_t status; /* all of it: flow_status() */
 	};
@@ -120,7 +120,7 @@ struct flow_record {
 	} end[2];
 	uint64_t start_us : 48;
 	uint64_t icmp_errors : 8; /* that quoted this flow; stays at 255 */
-	/* bit n: rules at the wire's port n did what they were to */
+	/* bit n: rules for packets of end n did what they were to */
 	uint64_t nic_proven : 2;
 	uint64_t
 		tcp_note : 4; /* what a TCP end has said and is not believed yet: flow/tcp_parts.h */
@@ -131,9 +131,10 @@ struct flow_record {
 	uint32_t tcp_max_end[2];  /* highest the other side allows to be sent + 1 */
 	uint8_t side : 1;	  /* place of the port that the initiator's packets come in by */
 	uint8_t was_dropped : 1;  /* its verdict dropped packets: flow/verdict.h */
-	uint8_t back_off;	  /* of offload retries, a nibble a port (offload/state.h) */
-	uint8_t reason[2];	  /* per port: why the offload state is what it is */
-	uint32_t slot;	     /* number by which NICs name this flow, or a time (offload/state.h) */
+	uint8_t back_off;	  /* of offload retries, a nibble a direction (offload/state.h) */
+	uint8_t reason[2];	  /* per direction: why the offload state is what it is */
+	uint32_t
+		slot; /* number by which NICs name the flow, or a time and ports (offload/state.h) */
 	uint32_t wheel_next; /* neighbours on the ageing wheel (flow/wheel.h) */
 	uint32_t wheel_prev;
 } __attribute__((aligned(64)));
@@ -146,12 +147,12 @@ struct flow_record {
 static_assert(sizeof(struct flow_record) == 128, "two lines, a third line is not");
 static_assert(offsetof(struct flow_record, end) == 64, "line 1 is what a packet touches");
 
-/* A rule of the flow is in a NIC, or on its way there or back: one port's state is 3 or more (offload/state.h). */
+/* A rule of the flow is in a NIC, or on its way there or back: a state is 3 or more (offload/state.h). */
 static inline bool flow_is_in_nic(const struct flow_record *record)
 {
-	unsigned port[2] = {record->offload & 7, record->offload >> 3 & 7};
+	unsigned state[2] = {record->offload & 7, record->offload >> 3 & 7};
 
-	return port[0] >= 3 || port[1] >= 3;
+	return state[0] >= 3 || state[1] >= 3;
 }
 
 /*

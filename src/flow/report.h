@@ -19,15 +19,15 @@ struct flow_stamps {
 #define FLOW_OFFLOAD_LOST UINT64_MAX
 
 /*
- * What a NIC has of a flow: filled by whoever offloads, as offload/ has it. Sides are those of the wire,
- * 0 and 1; states and reasons are enum offload_state and enum offload_reason.
+ * What a NIC has of a flow: filled by whoever offloads, as offload/ has it. Directions are by the key's end, 0 and 1;
+ * states and reasons are enum offload_state and enum offload_reason.
  */
 struct flow_offload {
 	/* that came with the NIC's mark, or that it forwarded alone; or FLOW_OFFLOAD_LOST */
 	uint64_t packets;
 	uint8_t state[2];
 	uint8_t reason[2];
-	bool full[2]; /* there is a rule there, or on its way, which leaves the CPU nothing to do */
+	bool full[2]; /* there is a rule of it, or on its way, which leaves the CPU nothing to do */
 	bool estimated; /* packets that the NIC forwarded may be missing, and those of the record */
 	bool told;	/* false: nobody offloads */
 };

@@ -241,7 +241,8 @@ static void start(struct flow_shard *shard, uint32_t position, const struct pack
 	uint64_t now_us = came_us(shard);
 
 	record->start_us = now_us & CLOCK_MAX_US;
-	record->heard = shard->config.two_sided ? FLOW_HEARD_ONE : FLOW_HEARD_APART;
+	record->heard =
+		flow_shard_is_two_sided(shard, &info->key) ? FLOW_HEARD_ONE : FLOW_HEARD_APART;
 	record->status = flow_status(now_us, state, info->from != 0);
 	record->not_plain = not_plain;
 	record->side = (info->flags & PACKET_SIDE) != 0;
@@ -437,7 +438,7 @@ static void begin_anew(struct flow_shard *shard, uint32_t position, const struct
 	}
 	flow_age_unfile(shard, position, flow_record_phase(record));
 	flow_age_file(shard, position);
-	if (shard->config.two_sided)
+	if (flow_shard_is_two_sided(shard, &info->key))
 		hear(shard, position, info);
 }
 
@@ -451,7 +452,7 @@ static enum tcp_verdict account_tcp(
 		.bytes = info->bytes,
 		.from = info->from,
 		.side = info->flags & PACKET_SIDE,
-		.two_sided = shard->config.two_sided,
+		.two_sided = flow_shard_is_two_sided(shard, &info->key),
 		.segment = &info->tcp,
 	};
 	struct tcp_remembered begin;
@@ -486,7 +487,7 @@ enum flow_account flow_shard_account(
 	}
 	enum flow_state silent_before = flow_silent_state(record);
 
-	if (shard->config.two_sided && !hear(shard, position, info)) {
+	if (flow_shard_is_two_sided(shard, &info->key) && !hear(shard, position, info)) {
 		count(shard, record, info);
 		return FLOW_ACCOUNT_ONE_SIDED;
 	}

@@ -45,9 +45,10 @@ struct flow_shard_config {
 	struct flow_timeouts timeouts;
 	uint32_t active_s; /* report long flows every so many seconds; 0 = never */
 	bool tcp_strict;   /* segments outside the window are to be dropped */
-	bool two_sided;	   /* packets say by which port they came: see flow/sides.h */
-	bool stamped;	   /* packets have time stamps of their own, which records tell: see came */
-	bool paced;	   /* ends that come together are spread over calls: see advance */
+	/* a bit for each wire whose packets say by which of its ports they came: see flow/sides.h */
+	uint16_t two_sided;
+	bool stamped; /* packets have time stamps of their own, which records tell: see came */
+	bool paced;   /* ends that come together are spread over calls: see advance */
 	uint8_t worker;
 	unsigned mapping; /* pages of the table: enum mapping_flag */
 	flow_sink_fn sink;
@@ -105,6 +106,14 @@ enum flow_account {
 	/* by the flow's verdict: to be dropped; counted beside the record (flow/verdict.h) */
 	FLOW_ACCOUNT_DROPPED,
 };
+
+/* Do packets of that key say by which side of a wire they came? */
+static inline bool flow_shard_is_two_sided(
+	const struct flow_shard *shard, const struct flow_key *key)
+{
+	static_assert(FLOW_MAX_WIRES <= 16, "a bit for each");
+	return shard->config.two_sided >> flow_key_wire(key) & 1;
+}
 
 /* How long ago that was by the shard's clock; for waited_us. */
 static inline uint64_t flow_shard_since(const struct flow_shard *shard, uint64_t time_us)

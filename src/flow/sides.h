@@ -9,6 +9,8 @@
  * The first packet of a flow may be the forged one. Hence no port is believed before somebody spoke on either:
  * then the ports of the record (`side`) are those that the two ends were heard on.
  *
+ * Of domains with more than two ports nothing of this is asked.
+ *
  * The record has this in `heard`; only the worker of its shard writes it.
  */
 

@@ -57,12 +57,14 @@ void agent_destroy(struct agent *agent)
 	free(agent);
 }
 
-int agent_slots_init(struct agent_wire *wire, const struct agent_config *config, uint32_t mark_max)
+int agent_slots_init(struct agent_wire *wire, const struct agent_config *config, unsigned domain,
+	uint32_t mark_max)
 {
 	const struct slots_config slots = {
 		.n = config->slots,
 		.n_workers = config->n_workers,
 		.worker = config->worker,
+		.n_ports = config->topology.size[domain],
 		.mark_max = mark_max,
 		.positions = flow_table_positions(config->table),
 		.random = config->random,
@@ -74,9 +76,11 @@ int agent_slots_init(struct agent_wire *wire, const struct agent_config *config,
 	if (ret < 0)
 		return ret;
 	wire->used = calloc(RTE_MAX(wire->slots.n, 1u), sizeof(wire->used[0]));
-	ret = wire->used == NULL ? -ENOMEM : 0;
-	for (unsigned side = 0; ret == 0 && side < OFFLOAD_SIDES; side++)
-		ret = admission_init(&wire->admission[side], wire->slots.n);
+	wire->n_ports = config->topology.size[domain];
+	wire->admission = calloc(wire->n_ports, sizeof(wire->admission[0]));
+	ret = wire->used == NULL || wire->admission == NULL ? -ENOMEM : 0;
+	for (unsigned i = 0; ret == 0 && i < wire->n_ports; i++)
+		ret = admission_init(&wire->admission[i], wire->slots.n);
 	if (ret == 0 && config->full)
 		ret = agent_full_init(wire);
 	if (ret < 0)
@@ -86,8 +90,9 @@ int agent_slots_init(struct agent_wire *wire, const struct agent_config *config,
 
 void agent_slots_fini(struct agent_wire *wire)
 {
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
-		admission_fini(&wire->admission[side]);
+	for (unsigned i = 0; wire->admission != NULL && i < wire->n_ports; i++)
+		admission_fini(&wire->admission[i]);
+	free(wire->admission);
 	agent_full_fini(wire);
 	slots_fini(&wire->slots);
 	free(wire->used);
@@ -121,34 +126,34 @@ static void inserted(const struct agent_at *at, const struct installer_answer *a
 	else if (answer->result == 0)
 		agent_took(at->agent, at->port);
 	adapt(&at->agent->port[at->port], answer);
-	at->side->awaited = false;
+	at->direction->awaited = false;
 	if (answer->result < 0) {
 		/* another worker's flows have what the port may have */
 		bool is_limit = answer->reason == OFFLOAD_OUTRANKED;
 
-		at->side->remove = false;
+		at->direction->remove = false;
 		agent_move(at, at->record != NULL && !is_limit ? OFFLOAD_REFUSED : OFFLOAD_SOFTWARE,
 			answer->reason, 0);
 		at->agent->port[at->port].counters.refused += answer->reason >= OFFLOAD_REFUSALS;
-		if (agent_is_full(at->side))
+		if (agent_is_full(at->direction))
 			agent_full_refused(at, answer);
-		if (at->record != NULL && answer->result == -EOPNOTSUPP && !agent_is_full(at->side))
-			offload_set_back_off(
-				at->record, agent_side_of(at->agent, at->port), OFFLOAD_NEVER);
+		if (at->record != NULL && answer->result == -EOPNOTSUPP &&
+			!agent_is_full(at->direction))
+			offload_set_back_off(at->record, at->from, OFFLOAD_NEVER);
 		else
 			agent_back_off(at);
-		agent_release(at->agent, agent_wire_of(at->agent, at->port), at->slot);
+		agent_release(at->agent, at->domain, at->slot);
 		return;
 	}
-	counter_begin(&at->side->nic, 0);
-	if (agent_is_full(at->side))
+	counter_begin(&at->direction->nic, 0);
+	if (agent_is_full(at->direction))
 		agent_full_accepted(at);
 	else if (abilities->counts && at->agent->config.audit_counters)
 		agent_count_soon(at, AGENT_DOUBT_US);
-	agent_move(at, OFFLOAD_ACCEPTED, at->side->reason,
-		(uint32_t)(at->agent->now_us - at->side->queued_us));
+	agent_move(at, OFFLOAD_ACCEPTED, at->direction->reason,
+		(uint32_t)(at->agent->now_us - at->direction->queued_us));
 	/* what lives on was seen to close meanwhile: agent_full_saw() */
-	if (at->record == NULL || at->side->remove)
+	if (at->record == NULL || at->direction->remove)
 		agent_leave(at, at->record == NULL ? OFFLOAD_ENDED : OFFLOAD_CLOSING);
 }
 
@@ -170,11 +175,11 @@ static uint8_t reason_after(uint8_t reason)
 }
 
 /* Packets without marks are worth no look any more where no port has a rule. */
-static void uncross(const struct agent_at *at)
+static void look_no_more(const struct agent_at *at)
 {
 	if (at->record == NULL || flow_is_in_nic(at->record))
 		return;
-	unsigned offload = at->record->offload & ~OFFLOAD_CROSSED;
+	unsigned offload = at->record->offload & ~OFFLOAD_LOOKED_AT;
 
 	at->record->offload = offload & 0xff;
 }
@@ -194,26 +199,26 @@ static void delete_failed(const struct agent_at *at, uint8_t reason)
 
 static void removed(const struct agent_at *at, const struct installer_answer *answer)
 {
-	at->side->awaited = false;
+	at->direction->awaited = false;
 	if (answer->result < 0) {
 		/* the rule may be there still: asked again by the sweep */
-		at->side->remove = true;
-		if (!at->side->stays)
+		at->direction->remove = true;
+		if (!at->direction->stays)
 			agent_stays(at);
 		delete_failed(at, answer->reason);
 		return;
 	}
-	at->side->remove = false;
+	at->direction->remove = false;
 	at->agent->port[at->port].stay_us = 0;
-	if (agent_is_full(at->side))
+	if (agent_is_full(at->direction))
 		agent_full_removed(at, answer);
-	agent_move(at, OFFLOAD_SOFTWARE, reason_after(at->side->reason), 0);
-	stale_gone(&at->side->stale, at->agent->now_us,
-		at->agent->wire[agent_wire_of(at->agent, at->port)].slots.turns);
-	uncross(at);
-	if (agent_is_full(at->side))
+	agent_move(at, OFFLOAD_SOFTWARE, reason_after(at->direction->reason), 0);
+	stale_gone(
+		&at->direction->stale, at->agent->now_us, at->agent->wire[at->domain].slots.turns);
+	look_no_more(at);
+	if (agent_is_full(at->direction))
 		agent_full_settle(at);
-	agent_release(at->agent, agent_wire_of(at->agent, at->port), at->slot);
+	agent_release(at->agent, at->domain, at->slot);
 }
 
 /* What one rule's counter says of the age of readings holds for all of the port. */
@@ -230,26 +235,24 @@ static void learn_age(struct agent_port *port, const struct counter *counter)
  */
 static uint64_t longest_us(const struct agent_at *at, uint64_t rate)
 {
-	const uint64_t each_us =
-		(uint64_t)at->agent->wire[agent_wire_of(at->agent, at->port)].n_used *
-		COUNT_EACH_US;
+	const uint64_t each_us = (uint64_t)at->agent->wire[at->domain].n_used * COUNT_EACH_US;
 	const uint64_t least_us = RTE_MAX((uint64_t)LEAST_COUNT_US, each_us);
-	uint64_t pps = RTE_MAX(rate, (uint64_t)rate_pps(at->side->rate.value));
+	uint64_t pps = RTE_MAX(rate, (uint64_t)rate_pps(at->direction->rate.value));
 	uint64_t us = pps == 0 ? UINT64_MAX : TELLING * CLOCK_US_PER_S / pps;
 
-	if (at->agent->now_us - at->side->queued_us < MOST_COUNT_US)
+	if (at->agent->now_us - at->direction->queued_us < MOST_COUNT_US)
 		return least_us;
 	return RTE_MAX(RTE_MIN(us, (uint64_t)MOST_COUNT_US), least_us);
 }
 
-/* `rate`: packets a second since the last look at the side. */
+/* `rate`: packets a second since the last look at the direction. */
 static void watch_counter(const struct agent_at *at, uint64_t raw, uint64_t most, uint64_t rate)
 {
 	struct agent_port *port = &at->agent->port[at->port];
-	struct counter *counter = &at->side->nic;
+	struct counter *counter = &at->direction->nic;
 	const struct counter_look look = {
 		.raw = raw,
-		.least = at->side->asked,
+		.least = at->direction->asked,
 		.most = most,
 		.now_us = at->agent->now_us,
 		.patience_us = port->fresh ? AGENT_FRESH_US : AGENT_CACHED_US,
@@ -258,7 +261,7 @@ static void watch_counter(const struct agent_at *at, uint64_t raw, uint64_t most
 
 	/* what it has too many never came here, and never will: from now on it is expected */
 	if (verdict == COUNTER_AHEAD)
-		at->side->nic_base -= counter->total - (most - AGENT_NIC_AHEAD);
+		at->direction->nic_base -= counter->total - (most - AGENT_NIC_AHEAD);
 	/* so that no look of the sweep's is too early for it */
 	uint64_t us = counter_interval_us(counter, rate, longest_us(at, rate));
 
@@ -269,7 +272,7 @@ static void watch_counter(const struct agent_at *at, uint64_t raw, uint64_t most
 		 (!port->fresh && !port->caches && rate >= AGENT_TELLING))
 		agent_count_soon(at, RTE_MIN(us, (uint64_t)AGENT_DOUBT_US));
 	else
-		at->side->nic_due_us = at->agent->now_us + us;
+		at->direction->nic_due_us = at->agent->now_us + us;
 }
 
 /* It is told once, until one can be read again: what goes wrong with counters from then on nobody would see. */
@@ -288,30 +291,30 @@ static void count_failed(const struct agent_at *at, uint8_t reason)
 
 static void counted(const struct agent_at *at, const struct installer_answer *answer)
 {
-	struct slot_side *side = at->side;
-	uint64_t now = agent_marked_packets(at) - side->nic_base;
-	uint64_t passed_us = at->agent->now_us - side->rate.us + 1;
+	struct slot_direction *direction = at->direction;
+	uint64_t now = agent_marked_packets(at) - direction->nic_base;
+	uint64_t passed_us = at->agent->now_us - direction->rate.us + 1;
 	uint64_t rate;
 
-	side->count_awaited = false;
+	direction->count_awaited = false;
 	if (answer->result < 0)
 		count_failed(at, answer->reason);
 	else
 		at->agent->port[at->port].unread = false;
-	if (agent_is_full(side)) {
-		if (side->state >= OFFLOAD_LEAVING)
+	if (agent_is_full(direction)) {
+		if (direction->state >= OFFLOAD_LEAVING)
 			agent_full_counted(at, answer);
 		return;
 	}
-	if (side->state < OFFLOAD_SUSPECT || at->record == NULL)
+	if (direction->state < OFFLOAD_SUSPECT || at->record == NULL)
 		return;
-	side->nic_due_us = UINT64_MAX;
+	direction->nic_due_us = UINT64_MAX;
 	if (answer->result == -EOPNOTSUPP)
 		return; /* the port cannot, whatever it said */
-	rate = (flow_packets(at->record, side->from) - side->rate.packets) * AGENT_SECOND_US /
+	rate = (flow_packets(at->record, at->from) - direction->rate.packets) * AGENT_SECOND_US /
 	       passed_us;
 	if (answer->result < 0) {
-		side->nic_due_us = at->agent->now_us + AGENT_SECOND_US;
+		direction->nic_due_us = at->agent->now_us + AGENT_SECOND_US;
 		return;
 	}
 	/* packets that the NIC dropped when the host was late are in its counter, too */
@@ -322,11 +325,10 @@ static void counted(const struct agent_at *at, const struct installer_answer *an
 static void fetch_answered(
 	struct agent *agent, unsigned port, const struct installer_answer *answers, unsigned n)
 {
-	const struct agent_wire *wire = &agent->wire[agent_wire_of(agent, port)];
+	const struct agent_wire *wire = &agent->wire[agent_domain_of(agent, port)];
 
 	for (unsigned i = 0; i < n; i++)
-		agent_fetch_side(
-			wire, answers[i].place - wire->slots.first, agent_side_of(agent, port));
+		agent_fetch_direction(wire, answers[i].place - wire->slots.first, answers[i].from);
 	for (unsigned i = 0; i < n; i++)
 		agent_fetch_record(
 			agent, slots_slot(&wire->slots, answers[i].place - wire->slots.first));
@@ -340,8 +342,9 @@ void agent_answers(struct agent *agent, unsigned port)
 
 	fetch_answered(agent, port, answers, n);
 	for (unsigned i = 0; i < n; i++) {
-		const struct slots *slots = &agent->wire[agent_wire_of(agent, port)].slots;
-		struct agent_at at = agent_at_slot(agent, port, answers[i].place - slots->first);
+		const unsigned domain = agent_domain_of(agent, port);
+		const uint32_t slot = answers[i].place - agent->wire[domain].slots.first;
+		const struct agent_at at = agent_at_slot(agent, domain, slot, answers[i].from);
 
 		switch ((enum installer_op)answers[i].op) {
 		case INSTALLER_INSERT:
@@ -381,7 +384,7 @@ void agent_turn(struct agent *agent, uint64_t now_us)
 	agent->bursts = 0;
 	for (unsigned port = 0; port < agent->config.topology.n_ports; port++) {
 		if (agent->port[port].installer == NULL ||
-			agent->wire[agent_wire_of(agent, port)].slots.n == 0)
+			agent->wire[agent_domain_of(agent, port)].slots.n == 0)
 			continue;
 		agent_answers(agent, port);
 		agent_pump(agent, port);

@@ -9,7 +9,7 @@
  *
  * The walk asks it about packets by five calls, all of them rare but the sample:
  *	agent_sample()	 one packet of a burst, for rates
- *	agent_marked()	 a verified mark, where the record does not say `proven` for that side
+ *	agent_marked()	 a verified mark, where the record does not say `proven` for that direction
  *	agent_unmarked() no mark, where offload_is_watched() says that it is worth a look
  *	agent_stranger() a mark that names nobody, or somebody else
  *	agent_unplain()	 a packet that no rule can be expected to match, with a mark or without
@@ -125,8 +125,9 @@ struct agent_used {
 /* A wire's slots of this worker. */
 struct agent_wire {
 	struct slots slots; /* zeroed until agent_adopt() */
-	struct admission admission[OFFLOAD_SIDES];
-	struct agent_used *used; /* in no order; slot.next is the place here */
+	unsigned n_ports;
+	struct admission *admission; /* by the port's place in the domain */
+	struct agent_used *used;     /* in no order; slot.next is the place here */
 	uint32_t n_used;
 	uint32_t sweep;	  /* places that it has still to go through, backwards */
 	uint32_t to_look; /* how many there were when it began */
@@ -208,7 +209,8 @@ void agent_introduce(struct agent *const *agents, unsigned n);
  * goes on. agent_adopt() hands them to the agent, on the worker's thread; from then on flows go to the NIC.
  * agent_slots_fini() is for those that were not adopted.
  */
-int agent_slots_init(struct agent_wire *wire, const struct agent_config *config, uint32_t mark_max);
+int agent_slots_init(struct agent_wire *wire, const struct agent_config *config, unsigned domain,
+	uint32_t mark_max);
 void agent_slots_fini(struct agent_wire *wire);
 void agent_adopt(struct agent *agent, unsigned number, const struct agent_wire *wire);
 
@@ -242,7 +244,8 @@ static inline bool agent_samples(struct agent *agent)
 	return true;
 }
 
-void agent_sample(struct agent *agent, uint32_t position, unsigned side, unsigned from);
+/* `port`: that it arrived at, as in all that follows; `from`: the key's end that it came from. */
+void agent_sample(struct agent *agent, uint32_t position, unsigned port, unsigned from);
 /*
  * Rules leave such packets out, or may: fragments, what is unplain, and what begins or ends a TCP connection. They never
  * have a mark, and by themselves give no reason to ask for one: they are no samples.
@@ -252,10 +255,10 @@ static inline bool agent_leaves_out(const struct packet_info *info)
 	return info->flags & (PACKET_FRAGMENT | PACKET_CUT | PACKET_UNPLAIN) ||
 	       (info->flags & PACKET_TCP && info->tcp.flags & (TCP_SYN | TCP_FIN | TCP_RST));
 }
-void agent_marked(struct agent *agent, uint32_t position, unsigned side, unsigned from);
+void agent_marked(struct agent *agent, uint32_t position, unsigned port, unsigned from);
 /* `info` of the packet: flags that rules do not match, and the direction. */
 void agent_unmarked(
-	struct agent *agent, uint32_t position, unsigned side, const struct packet_info *info);
+	struct agent *agent, uint32_t position, unsigned port, const struct packet_info *info);
 /* `position`: of the flow that the packet is of, FLOW_NONE where it has none yet. */
 void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t position,
 	const struct packet_info *info);
@@ -264,8 +267,8 @@ void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t 
  * against the NIC for them; where most packets of a direction with a rule are such, the rule is taken out for a minute
  * (OFFLOAD_UNPLAIN). `marked`: with the flow's own mark.
  */
-void agent_sample_unplain(struct agent *agent, uint32_t position, unsigned side);
-void agent_unplain(struct agent *agent, uint32_t position, unsigned side,
+void agent_sample_unplain(struct agent *agent, uint32_t position, unsigned from);
+void agent_unplain(struct agent *agent, uint32_t position, unsigned port,
 	const struct packet_info *info, bool marked);
 /* With a mark that names nobody, or somebody else. */
 void agent_stranger_unplain(
@@ -275,9 +278,9 @@ void agent_stranger_unplain(
 void agent_decided(struct agent *agent, uint32_t position);
 /* A packet of a flow whose verdict drops it, as it was. */
 void agent_dropped(
-	struct agent *agent, uint32_t position, unsigned side, const struct packet_info *info);
+	struct agent *agent, uint32_t position, unsigned port, const struct packet_info *info);
 
-void agent_learned(struct agent *agent, uint32_t position, unsigned side, unsigned from);
+void agent_learned(struct agent *agent, uint32_t position, unsigned port, unsigned from);
 
 /*
  * A report leaves the shard, before any packet after it is told here: of an end (the record is gone, or
@@ -289,18 +292,22 @@ bool agent_ended(struct agent *agent, struct flow_report *report);
 void agent_give_up(struct agent *agent);
 
 /*
- * For how long the NIC is not asked for that side of a record, with its slot's entry or NULL; 0: it may be. `record`
+ * For how long the NIC is not asked for that direction of a record, with its slot's entry or NULL; 0: it may be. `record`
  * may be a copy.
  */
 uint64_t agent_waits_us(const struct agent *agent, const struct slot *entry,
-	const struct flow_record *record, unsigned side);
+	const struct flow_record *record, unsigned from);
+
+/* Where the direction of a record, or of its copy, arrives, as far as that is known. `entry`: of its slot, or NULL. */
+unsigned agent_port_of(const struct agent *agent, const struct slot *entry,
+	const struct flow_record *record, unsigned from);
 
 /*
- * Whoever had the record's key before ended, and has a rule at that side which is not surely gone: packets may have its
+ * Whoever had the record's key before ended, and has a rule of that direction which is not surely gone: packets may have its
  * mark. Sets since when it is to go; 0: the NIC has not even answered its insert.
  */
 bool agent_has_older_rule(const struct agent *agent, const struct flow_record *record,
-	unsigned side, uint64_t *since_us);
+	unsigned from, uint64_t *since_us);
 
 /* Every turn of the worker. */
 void agent_turn(struct agent *agent, uint64_t now_us);
@@ -321,7 +328,7 @@ struct agent_rank {
 /* What any flow needs to get in there: rate and rank stay 0. False: no flow is asked in there. */
 bool agent_bar(struct agent *agent, unsigned port, struct agent_rank *rank);
 /* Of the live record at a position. */
-void agent_rank(struct agent *agent, uint32_t position, unsigned side, struct agent_rank *rank);
+void agent_rank(struct agent *agent, uint32_t position, unsigned from, struct agent_rank *rank);
 
 /*
  * What the NIC has of a live record; reasons are made exact: of a flow that nobody asked for it says why that

@@ -51,7 +51,7 @@ static bool may_be_canary(const struct agent_at *at, const struct agent_port *po
 	const uint64_t since_us = atomic_load_explicit(&health->since_us, memory_order_relaxed);
 
 	return there(&port->counters) < HEALTH_CANARIES &&
-	       (at->record->nic_proven >> agent_side_of(at->agent, at->port) & 1 ||
+	       (at->record->nic_proven >> at->from & 1 ||
 		       at->agent->now_us - since_us >= CANARY_WAIT_US);
 }
 
@@ -59,15 +59,15 @@ static bool may_be_canary(const struct agent_at *at, const struct agent_port *po
 static bool may_ask(struct agent *agent, const struct agent_at *at)
 {
 	const struct agent_port *port = &agent->port[at->port];
-	unsigned side = agent_side_of(at->agent, at->port);
-	enum offload_state state = offload_state(at->record, side);
+	enum offload_state state = offload_state(at->record, at->from);
 
-	if (port->installer == NULL || agent->wire[agent_wire_of(at->agent, at->port)].slots.n == 0)
+	if (port->installer == NULL || agent->wire[at->domain].slots.n == 0)
 		return false;
 	if (state != OFFLOAD_SOFTWARE && state != OFFLOAD_REFUSED)
 		return false;
 	/* an answer that is late would be taken for the next rule's */
-	if (at->entry != NULL && (at->side->awaited || at->side->count_awaited || at->side->remove))
+	if (at->entry != NULL &&
+		(at->direction->awaited || at->direction->count_awaited || at->direction->remove))
 		return false;
 	enum provider_kind kind = provider_kind(&at->record->key);
 
@@ -76,8 +76,8 @@ static bool may_ask(struct agent *agent, const struct agent_at *at)
 		return false;
 	if (agent_full_waits(at))
 		return false;
-	if (offload_back_off(at->record, side) == OFFLOAD_NEVER ||
-		agent_waits_us(agent, at->entry, at->record, side) != 0)
+	if (offload_back_off(at->record, at->from) == OFFLOAD_NEVER ||
+		agent_waits_us(agent, at->entry, at->record, at->from) != 0)
 		return false;
 	switch (health_state(installer_health(port->installer))) {
 	case HEALTH_CLOSED:
@@ -91,16 +91,30 @@ static bool may_ask(struct agent *agent, const struct agent_at *at)
 	return false;
 }
 
-/* The place that another flow had in the queue is taken. */
-static void displace(struct agent *agent, unsigned port, const struct queue_entry *entry)
+/*
+ * The queue's flow that is handed in next; its record, or NULL when it is no more. One that began anew may wait for
+ * another port.
+ */
+static struct flow_record *waiting(
+	struct agent *agent, unsigned port, const struct queue_entry *entry)
 {
 	struct flow_record *record = flow_table_record(agent->config.table, entry->position);
 
 	if (record->state == FLOW_FREE || agent_tag(record) != entry->tag ||
-		offload_state(record, agent_side_of(agent, port)) != OFFLOAD_QUEUED)
+		offload_state(record, entry->from) != OFFLOAD_QUEUED ||
+		agent_at_record(agent, record, entry->from).port != port)
+		return NULL;
+	return record;
+}
+
+/* The place that another flow had in the queue is taken. */
+static void displace(struct agent *agent, unsigned port, const struct queue_entry *entry)
+{
+	struct flow_record *record = waiting(agent, port, entry);
+
+	if (record == NULL)
 		return;
-	const struct agent_at at =
-		agent_at_waiting(agent, agent_side_of(agent, port), record, entry->from);
+	const struct agent_at at = agent_at_record(agent, record, entry->from);
 
 	agent->port[port].counters.displaced++;
 	/* else it were queued, and sent home, with each of its packets while the queue is full */
@@ -111,16 +125,16 @@ static void displace(struct agent *agent, unsigned port, const struct queue_entr
 /* It is not asked in, for this reason; who was refused keeps what the driver said. */
 static void stay(const struct agent_at *at, uint8_t reason)
 {
-	if (offload_state(at->record, agent_side_of(at->agent, at->port)) == OFFLOAD_SOFTWARE)
-		at->record->reason[agent_side_of(at->agent, at->port)] = reason;
+	if (offload_state(at->record, at->from) == OFFLOAD_SOFTWARE)
+		at->record->reason[at->from] = reason;
 }
 
-/* Puts the flow into the queue of the port, if it may be asked in now. */
+/* Puts the direction into the queue of the port where it arrives, if it may be asked in now. */
 static void want(
-	struct agent *agent, uint32_t position, unsigned side, unsigned from, uint32_t rate)
+	struct agent *agent, uint32_t position, unsigned port, unsigned from, uint32_t rate)
 {
 	struct flow_record *record = flow_table_record(agent->config.table, position);
-	const struct agent_at at = agent_at_waiting(agent, side, record, from);
+	const struct agent_at at = agent_at_port(agent, port, record, from);
 	struct queue_entry entry = {
 		.rate = rate,
 		.position = position,
@@ -129,45 +143,41 @@ static void want(
 	};
 	struct queue_entry displaced;
 
-	if (!may_ask(agent, &at))
+	if (!may_ask(agent, &at) || agent_other_is_there(&at))
 		return;
-	if (agent_comes_by_both(&at, from)) {
-		stay(&at, OFFLOAD_BOTH_SIDES);
-		return;
-	}
-	if (!agent_gets_in(agent, at.port, rate)) {
+	if (!agent_gets_in(agent, port, rate)) {
 		stay(&at, OFFLOAD_OUTRANKED);
 		return;
 	}
-	switch (queue_put(&agent->port[at.port].queue, entry, &displaced)) {
+	switch (queue_put(&agent->port[port].queue, entry, &displaced)) {
 	case QUEUE_FULL:
-		agent->port[at.port].counters.displaced++;
+		agent->port[port].counters.displaced++;
 		stay(&at, OFFLOAD_DISPLACED);
 		return;
 	case QUEUE_TOOK_PLACE:
-		displace(agent, at.port, &displaced);
+		displace(agent, port, &displaced);
 		break;
 	case QUEUE_TAKEN:
 		break;
 	}
-	bool canary = count_try(&agent->port[at.port], provider_kind(&record->key));
+	bool canary = count_try(&agent->port[port], provider_kind(&record->key));
 
 	/* with threshold 0 nothing was measured */
 	agent_move(&at, OFFLOAD_QUEUED, canary ? OFFLOAD_CANARY : OFFLOAD_BUSY,
 		agent->config.threshold > 0 ? rate_pps(rate) : 0);
 }
 
-void agent_learned(struct agent *agent, uint32_t position, unsigned side, unsigned from)
+void agent_learned(struct agent *agent, uint32_t position, unsigned port, unsigned from)
 {
 	if (agent->config.threshold == 0)
-		want(agent, position, side, from, 1);
+		want(agent, position, port, from, 1);
 }
 
 /* Who was asked in with its first packets has been taken for less busy than it is. */
-static void look_at_waiting(
-	struct agent *agent, uint32_t position, unsigned side, unsigned from, uint32_t rate)
+static void look_at_waiting(struct agent *agent, uint32_t position, unsigned from, uint32_t rate)
 {
-	const struct flow_record *record = flow_table_record(agent->config.table, position);
+	struct flow_record *record = flow_table_record(agent->config.table, position);
+	const struct agent_at at = agent_at_record(agent, record, from);
 	const struct queue_entry entry = {
 		.rate = rate,
 		.position = position,
@@ -175,59 +185,49 @@ static void look_at_waiting(
 		.from = (uint8_t)from,
 	};
 
-	queue_raise(&agent->port[agent_port_of(agent, &record->key, side)].queue, &entry);
+	queue_raise(&agent->port[at.port].queue, &entry);
 }
 
-void agent_sample(struct agent *agent, uint32_t position, unsigned side, unsigned from)
+void agent_sample(struct agent *agent, uint32_t position, unsigned port, unsigned from)
 {
 	struct flow_record *record = flow_table_record(agent->config.table, position);
-	enum offload_state state = offload_state(record, side);
+	enum offload_state state = offload_state(record, from);
 
 	if (state != OFFLOAD_SOFTWARE && state != OFFLOAD_REFUSED && state != OFFLOAD_QUEUED)
 		return;
+	if (state == OFFLOAD_SOFTWARE && !offload_has_slot(record))
+		offload_set_port(record, from, port);
 	/* a mark is of no use to what is dropped */
-	if (flow_is_dropped(record, from) && !agent_full_drops(agent, side, record))
+	if (flow_is_dropped(record, from) && !agent_full_drops(agent, port, record, from))
 		return;
 	if (agent->config.threshold == 0) {
 		if (state == OFFLOAD_QUEUED)
 			return;
-		want(agent, position, side, from, 1);
+		want(agent, position, port, from, 1);
 		return;
 	}
 	if (agent_packets(agent, record, 0) + agent_packets(agent, record, 1) <
 			agent->config.min_packets ||
 		agent_is_passing(agent, record))
 		return;
-	if (record->reason[side] == OFFLOAD_UNPLAIN && !offload_waits(record, side))
-		record->reason[side] = OFFLOAD_QUIET;
-	uint32_t rate = meter_packet(&agent->meter, record, position, from, side,
+	if (record->reason[from] == OFFLOAD_UNPLAIN && !offload_waits(record, from))
+		record->reason[from] = OFFLOAD_QUIET;
+	uint32_t rate = meter_packet(&agent->meter, record, position, from,
 		agent_packets(agent, record, from), agent->now_us);
 
 	if (state == OFFLOAD_QUEUED)
-		look_at_waiting(agent, position, side, from, rate);
+		look_at_waiting(agent, position, from, rate);
 	else if (rate >= rate_of_pps(agent->config.threshold))
-		want(agent, position, side, from, rate);
+		want(agent, position, port, from, rate);
 }
 
-void agent_sample_unplain(struct agent *agent, uint32_t position, unsigned side)
+void agent_sample_unplain(struct agent *agent, uint32_t position, unsigned from)
 {
 	struct flow_record *record = flow_table_record(agent->config.table, position);
 
-	if (offload_state(record, side) == OFFLOAD_SOFTWARE &&
-		record->reason[side] == OFFLOAD_QUIET)
-		record->reason[side] = OFFLOAD_UNPLAIN;
-}
-
-/* The queue's flow that is handed in next; its record, or NULL when it is no more. */
-static struct flow_record *waiting(
-	struct agent *agent, unsigned port, const struct queue_entry *entry)
-{
-	struct flow_record *record = flow_table_record(agent->config.table, entry->position);
-
-	if (record->state == FLOW_FREE || agent_tag(record) != entry->tag ||
-		offload_state(record, agent_side_of(agent, port)) != OFFLOAD_QUEUED)
-		return NULL;
-	return record;
+	if (offload_state(record, from) == OFFLOAD_SOFTWARE &&
+		record->reason[from] == OFFLOAD_QUIET)
+		record->reason[from] = OFFLOAD_UNPLAIN;
 }
 
 /* A slot for the flow, if it has none. */
@@ -246,11 +246,13 @@ static bool give_slot(struct agent *agent, struct flow_record *record, uint32_t 
 	agent_full_forget(wire, slot);
 	entry->position = position;
 	entry->next = wire->n_used;
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
-		entry->side[side].state = (uint8_t)offload_state(record, side);
-		entry->side[side].reason = record->reason[side];
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
+		entry->direction[from].state = (uint8_t)offload_state(record, from);
+		entry->direction[from].reason = record->reason[from];
 		/* what the record had for both */
-		entry->side[side].retry_ms = record->slot;
+		entry->direction[from].retry_ms =
+			offload_retry_ms(record, (uint32_t)(agent->now_us / 1000));
+		entry->direction[from].port = (uint8_t)offload_port(record, from);
 	}
 	wire->used[wire->n_used++] = (struct agent_used){.slot = slot};
 	record->slot = slot;
@@ -261,17 +263,17 @@ static bool give_slot(struct agent *agent, struct flow_record *record, uint32_t 
 	return true;
 }
 
-static bool ask_insert(const struct agent_at *at, unsigned from)
+static bool ask_insert(const struct agent_at *at)
 {
-	const struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->agent, at->port)];
+	const struct agent_wire *wire = &at->agent->wire[at->domain];
 	const struct installer_request request = {
 		.key = at->entry->key,
 		.tsc = rte_rdtsc(),
 		.place = slots_place(&wire->slots, at->slot),
 		.mark = slots_mark(&wire->slots, at->slot),
 		.op = INSTALLER_INSERT,
-		.from = (uint8_t)from,
-		.deed = at->side->deed,
+		.from = at->from,
+		.deed = at->direction->deed,
 	};
 
 	if (!installer_ask(at->agent->port[at->port].installer, at->agent->config.worker, &request))
@@ -284,30 +286,23 @@ static bool ask_insert(const struct agent_at *at, unsigned from)
 static void begin_insert(const struct agent_at *at, const struct queue_entry *entry)
 {
 	struct agent *agent = at->agent;
-	unsigned side = agent_side_of(at->agent, at->port);
 
-	slots_set_from(&agent->wire[agent_wire_of(at->agent, at->port)].slots, at->slot, side,
-		entry->from);
-	if (offload_crosses(at->record, side, entry->from)) {
-		unsigned offload = at->record->offload | OFFLOAD_CROSSED;
-
-		at->record->offload = offload & 0xff;
-	}
-	at->side->from = entry->from;
-	at->side->awaited = true;
-	at->side->late = false;
-	at->side->remove = false;
-	at->side->unmarked = 0;
-	at->side->unplain = 0;
-	at->side->queued_us = at->side->asked_us = agent->now_us;
-	at->side->nic_base = at->side->marked;
-	at->side->nic_due_us = UINT64_MAX;
-	at->side->rate = (struct rate){
-		.packets = agent_packets(agent, at->record, entry->from),
+	slots_set_from(&agent->wire[at->domain].slots, at->slot,
+		agent->config.topology.place[at->port], at->from);
+	at->direction->awaited = true;
+	at->direction->late = false;
+	at->direction->remove = false;
+	at->direction->unmarked = 0;
+	at->direction->unplain = 0;
+	at->direction->queued_us = at->direction->asked_us = agent->now_us;
+	at->direction->nic_base = at->direction->marked;
+	at->direction->nic_due_us = UINT64_MAX;
+	at->direction->rate = (struct rate){
+		.packets = agent_packets(agent, at->record, at->from),
 		.us = agent->now_us,
 		.value = entry->rate,
 	};
-	if (agent_is_full(at->side))
+	if (agent_is_full(at->direction))
 		agent_full_begin(at);
 	agent->port[at->port].under_way++;
 }
@@ -320,8 +315,7 @@ static bool hand_in(struct agent *agent, unsigned port, const struct queue_entry
 
 	if (record == NULL)
 		return true;
-	struct agent_at at =
-		agent_at_waiting(agent, agent_side_of(agent, port), record, entry->from);
+	struct agent_at at = agent_at_record(agent, record, entry->from);
 
 	if (!give_slot(agent, record, entry->position)) {
 		agent->port[port].counters.no_slot++;
@@ -330,21 +324,16 @@ static bool hand_in(struct agent *agent, unsigned port, const struct queue_entry
 		agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_NO_SLOT, 0);
 		return true;
 	}
-	at = agent_at_waiting(agent, agent_side_of(agent, port), record, entry->from);
-	/* the other one was queued for the same packets, and was first */
-	if (agent_comes_by_both(&at, entry->from)) {
-		agent_move(&at, OFFLOAD_SOFTWARE, OFFLOAD_BOTH_SIDES, 0);
-		return true;
-	}
-	at.side->deed = (uint8_t)agent_full_choose(&at);
-	if (!ask_insert(&at, entry->from)) {
+	at = agent_at_record(agent, record, entry->from);
+	at.direction->deed = (uint8_t)agent_full_choose(&at);
+	if (!ask_insert(&at)) {
 		queue_put(&agent->port[port].queue, *entry, &displaced);
 		return false;
 	}
 	agent->port[port].claims = false;
 	begin_insert(&at, entry);
-	stale_forget(&at.side->stale);
-	agent_move(&at, OFFLOAD_INSTALLING, record->reason[agent_side_of(agent, port)], 0);
+	stale_forget(&at.direction->stale);
+	agent_move(&at, OFFLOAD_INSTALLING, record->reason[at.from], 0);
 	return true;
 }
 
@@ -358,8 +347,7 @@ void agent_send_home(struct agent *agent, unsigned port, uint8_t reason)
 
 		if (record == NULL)
 			continue;
-		const struct agent_at at =
-			agent_at_waiting(agent, agent_side_of(agent, port), record, entry.from);
+		const struct agent_at at = agent_at_record(agent, record, entry.from);
 
 		agent_move(&at, OFFLOAD_SOFTWARE, reason, 0);
 	}

@@ -5,16 +5,28 @@
 /* So long a mark of ours that is not in force is looked at before another is, if it is not found to be a rule's. */
 #define GHOST_US 10000000
 
-/* One packet of that end came without the mark of a rule in force, by whatever port: it is not among those with it. */
-static void count_unmarked(struct agent *agent, struct flow_record *record, unsigned from)
+/* Is the direction's rule in force, so that what the record counts is taken to be marked? */
+static bool is_counted(const struct slot_direction *direction)
 {
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
-		const struct agent_at at = agent_at_record(agent, side, record);
+	return direction->state == OFFLOAD_PROVEN || direction->state == OFFLOAD_SUSPECT;
+}
 
-		if (at.entry != NULL && at.side->from == from &&
-			(at.side->state == OFFLOAD_PROVEN || at.side->state == OFFLOAD_SUSPECT))
-			at.side->base++;
-	}
+/* One packet of the direction came without the mark of its rule, by whatever port: it is not among those with it. */
+static void count_unmarked(const struct agent_at *at)
+{
+	if (is_counted(at->direction))
+		at->direction->base++;
+}
+
+/*
+ * One came with the mark by another port than the rule's: of a rule that was there before, and that is gone or is to be.
+ * It is none that the counter of the rule in force can have.
+ */
+static void count_elsewhere(const struct agent_at *at)
+{
+	at->direction->marked++;
+	at->direction->nic_base++;
+	count_unmarked(at);
 }
 
 static void tell_proven(const struct agent_at *at)
@@ -28,12 +40,12 @@ static void tell_proven(const struct agent_at *at)
 }
 
 /* A packet has the mark of a rule that the NIC said is gone, where the flow has no other there. */
-static void look_at_stale(const struct agent_at *at, struct stale *stale, unsigned from)
+static void look_at_stale(const struct agent_at *at, struct stale *stale)
 {
 	const struct stale_packet packet = {
 		.now_us = at->agent->now_us,
-		.turn = at->agent->wire[agent_wire_of(at->agent, at->port)].slots.turns,
-		.packets = flow_packets(at->record, from),
+		.turn = at->agent->wire[at->domain].slots.turns,
+		.packets = flow_packets(at->record, at->from),
 	};
 	struct installer *installer = at->agent->port[at->port].installer;
 
@@ -41,29 +53,40 @@ static void look_at_stale(const struct agent_at *at, struct stale *stale, unsign
 		health_stale(&installer_health(installer)->worker[at->agent->config.worker]);
 }
 
-void agent_marked(struct agent *agent, uint32_t position, unsigned side, unsigned from)
+/* Late: of a rule that is gone, or begins to be. */
+static void count_late(const struct agent_at *at)
+{
+	at->direction->marked++;
+	look_at_stale(at, &at->direction->stale);
+}
+
+void agent_marked(struct agent *agent, uint32_t position, unsigned port, unsigned from)
 {
 	struct flow_record *record = flow_table_record(agent->config.table, position);
-	const struct agent_at at = agent_at_record(agent, side, record);
+	const struct agent_at at = agent_at_record(agent, record, from);
 
 	/* all of its packets may come so, by a rule that was to go and did not: its rate is measured nowhere else then */
-	if (offload_state(record, side) != OFFLOAD_QUEUED)
-		agent_sample(agent, position, side, from);
-	if (at.entry == NULL || at.side->from != from)
-		return; /* of a rule that is gone, or the other direction's way round */
-	if (agent_is_full(at.side)) {
-		/* of a rule that marked it before */
-		at.side->marked++;
+	if (offload_state(record, from) != OFFLOAD_QUEUED)
+		agent_sample(agent, position, port, from);
+	if (at.entry == NULL)
+		return; /* of a rule that is gone */
+	if (at.port != port) {
+		count_elsewhere(&at);
 		return;
 	}
-	at.side->unmarked = 0;
-	switch ((enum offload_state)at.side->state) {
+	if (agent_is_full(at.direction)) {
+		/* of a rule that marked it before */
+		at.direction->marked++;
+		return;
+	}
+	at.direction->unmarked = 0;
+	switch ((enum offload_state)at.direction->state) {
 	case OFFLOAD_ACCEPTED:
 		/* this packet has been counted already */
-		at.side->base = flow_packets(record, from) - 1;
+		at.direction->base = flow_packets(record, from) - 1;
 		tell_proven(&at);
-		agent_move(&at, OFFLOAD_PROVEN, at.side->reason,
-			(uint32_t)(agent->now_us - at.side->queued_us));
+		agent_move(&at, OFFLOAD_PROVEN, at.direction->reason,
+			(uint32_t)(agent->now_us - at.direction->queued_us));
 		break;
 	case OFFLOAD_SUSPECT:
 		agent_move(&at, OFFLOAD_PROVEN, OFFLOAD_BUSY, 0);
@@ -73,10 +96,7 @@ void agent_marked(struct agent *agent, uint32_t position, unsigned side, unsigne
 	case OFFLOAD_SOFTWARE:
 	case OFFLOAD_QUEUED:
 	case OFFLOAD_REFUSED:
-		/* late: of a rule that is gone, or begins to be; another may be in force at the other port */
-		at.side->marked++;
-		count_unmarked(agent, record, from);
-		look_at_stale(&at, &at.side->stale, from);
+		count_late(&at);
 		break;
 	case OFFLOAD_PROVEN:
 	case OFFLOAD_N_STATES:
@@ -87,20 +107,20 @@ void agent_marked(struct agent *agent, uint32_t position, unsigned side, unsigne
 /* A packet that should have had the mark, and had none or another's. */
 static void missed(const struct agent_at *at, uint8_t reason)
 {
-	struct slot_side *side = at->side;
+	struct slot_direction *direction = at->direction;
 
-	side->unmarked++;
-	switch ((enum offload_state)side->state) {
+	direction->unmarked++;
+	switch ((enum offload_state)direction->state) {
 	case OFFLOAD_ACCEPTED:
-		if (side->unmarked >= AGENT_UNSEEN &&
-			at->agent->now_us - side->since_us >= AGENT_UNSEEN_US)
+		if (direction->unmarked >= AGENT_UNSEEN &&
+			at->agent->now_us - direction->since_us >= AGENT_UNSEEN_US)
 			agent_fall_out(at, reason == OFFLOAD_UNMARKED ? OFFLOAD_UNSEEN : reason);
 		break;
 	case OFFLOAD_PROVEN:
 		agent_move(at, OFFLOAD_SUSPECT, reason, 0);
 		break;
 	case OFFLOAD_SUSPECT:
-		if (side->unmarked >= AGENT_UNMARKED)
+		if (direction->unmarked >= AGENT_UNMARKED)
 			agent_fall_out(at, reason);
 		break;
 	case OFFLOAD_SOFTWARE:
@@ -114,28 +134,28 @@ static void missed(const struct agent_at *at, uint8_t reason)
 }
 
 void agent_unmarked(
-	struct agent *agent, uint32_t position, unsigned side, const struct packet_info *info)
+	struct agent *agent, uint32_t position, unsigned port, const struct packet_info *info)
 {
 	struct flow_record *record = flow_table_record(agent->config.table, position);
-	const struct agent_at at = agent_at_record(agent, side, record);
+	const struct agent_at at = agent_at_record(agent, record, info->from);
 
 	if (at.entry == NULL)
 		return;
-	count_unmarked(agent, record, info->from);
+	count_unmarked(&at);
 	agent_full_saw(&at, info);
-	/* the other direction by the same port is no rule's */
-	if (at.side->from == info->from && !agent_leaves_out(info))
-		missed(&at, agent_is_full(at.side) ? OFFLOAD_RETURNED : OFFLOAD_UNMARKED);
+	/* the rule is not expected to see what comes by another port */
+	if (at.port == port && !agent_leaves_out(info))
+		missed(&at, agent_is_full(at.direction) ? OFFLOAD_RETURNED : OFFLOAD_UNMARKED);
 }
 
 void agent_dropped(
-	struct agent *agent, uint32_t position, unsigned side, const struct packet_info *info)
+	struct agent *agent, uint32_t position, unsigned port, const struct packet_info *info)
 {
 	struct flow_record *record = flow_table_record(agent->config.table, position);
-	const struct agent_at at = agent_at_record(agent, side, record);
+	const struct agent_at at = agent_at_record(agent, record, info->from);
 
 	/* the rule that was to drop it did not */
-	if (at.entry != NULL && at.side->from == info->from && at.side->deed == PROVIDER_DROPS &&
+	if (at.entry != NULL && at.port == port && at.direction->deed == PROVIDER_DROPS &&
 		!agent_leaves_out(info))
 		missed(&at, OFFLOAD_RETURNED);
 }
@@ -147,46 +167,44 @@ void agent_dropped(
  */
 static void count_unplain(const struct agent_at *at)
 {
-	struct slot_side *side = at->side;
+	struct slot_direction *direction = at->direction;
 	const uint32_t marked = (uint32_t)agent_marked_packets(at);
 
-	if (side->state < OFFLOAD_SUSPECT)
+	if (direction->state < OFFLOAD_SUSPECT)
 		return;
-	if (side->unplain == 0)
-		side->plain = marked;
-	if (side->unplain < UINT16_MAX)
-		side->unplain++;
-	if (agent_is_full(side) || side->unplain < AGENT_UNPLAIN ||
-		at->agent->now_us - side->since_us < AGENT_UNSEEN_US)
+	if (direction->unplain == 0)
+		direction->plain = marked;
+	if (direction->unplain < UINT16_MAX)
+		direction->unplain++;
+	if (agent_is_full(direction) || direction->unplain < AGENT_UNPLAIN ||
+		at->agent->now_us - direction->since_us < AGENT_UNSEEN_US)
 		return;
-	if (side->unplain > marked - side->plain + side->unmarked)
+	if (direction->unplain > marked - direction->plain + direction->unmarked)
 		agent_leave_unplain(at);
 	else
-		side->unplain = 0;
+		direction->unplain = 0;
 }
 
-void agent_unplain(struct agent *agent, uint32_t position, unsigned side,
+void agent_unplain(struct agent *agent, uint32_t position, unsigned port,
 	const struct packet_info *info, bool marked)
 {
 	struct flow_record *record = flow_table_record(agent->config.table, position);
-	const struct agent_at at = agent_at_record(agent, side, record);
+	const struct agent_at at = agent_at_record(agent, record, info->from);
 
 	if (at.entry == NULL)
 		return;
 	if (!marked) {
-		count_unmarked(agent, record, info->from);
+		count_unmarked(&at);
 		agent_full_saw(&at, info);
-		if (at.side->from == info->from)
+		if (at.port == port)
 			count_unplain(&at);
 		return;
 	}
 	/* counted as it came; what it proves is nothing */
-	if (at.side->from != info->from || at.side->state == OFFLOAD_PROVEN ||
-		at.side->state == OFFLOAD_SUSPECT)
-		return;
-	at.side->marked++;
-	if (!agent_is_full(at.side) && at.side->state != OFFLOAD_ACCEPTED)
-		count_unmarked(agent, record, info->from);
+	if (at.port != port)
+		count_elsewhere(&at);
+	else if (!is_counted(at.direction))
+		at.direction->marked++;
 }
 
 void agent_stranger_unplain(
@@ -194,7 +212,7 @@ void agent_stranger_unplain(
 {
 	agent->port[port].counters.strangers++;
 	if (position != FLOW_NONE)
-		agent_unplain(agent, position, agent_side_of(agent, port), info, false);
+		agent_unplain(agent, position, port, info, false);
 }
 
 /*
@@ -203,26 +221,40 @@ void agent_stranger_unplain(
  */
 static bool is_of_older_rule(const struct agent_at *at, uint32_t mark)
 {
-	const struct slots *slots = &at->agent->wire[agent_wire_of(at->agent, at->port)].slots;
+	const struct slots *slots = &at->agent->wire[at->domain].slots;
 
 	return slots_is_given(slots, mark) &&
 	       flow_key_equal(&slots_slot(slots, slots_of_mark(slots, mark))->key, &at->entry->key);
 }
 
+/*
+ * One of the flow's rules at the port may put a wrong mark on its packets; or did lately, when they may be on their way.
+ */
+static bool had_rule_lately(const struct agent_at *at)
+{
+	if (at->entry == NULL)
+		return false;
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
+		const struct slot_direction *direction = &at->entry->direction[from];
+
+		if (direction->port == at->port &&
+			(offload_state_holds((enum offload_state)direction->state) ||
+				at->agent->now_us - direction->since_us < STALE_US))
+			return true;
+	}
+	return false;
+}
+
 /* A mark that was ours, and is not in force: of a rule that was to go with a flow of before? */
-static void look_at_ghost(
-	const struct agent_at *at, uint32_t position, uint32_t mark, unsigned from)
+static void look_at_ghost(const struct agent_at *at, uint32_t position, uint32_t mark)
 {
 	struct agent_port *port = &at->agent->port[at->port];
-	const struct slots *slots = &at->agent->wire[agent_wire_of(at->agent, at->port)].slots;
+	const struct slots *slots = &at->agent->wire[at->domain].slots;
 	const uint64_t now_us = at->agent->now_us;
 	const uint32_t slot = slots_of_mark(slots, mark);
 
-	/* a port where offload is off has no rule of ours; one of this flow may put a wrong mark on its packets */
-	if (port->installer == NULL || slot == SLOT_NONE ||
-		offload_state_holds(
-			offload_state(at->record, agent_side_of(at->agent, at->port))) ||
-		(at->entry != NULL && now_us - at->side->since_us < STALE_US))
+	/* a port where offload is off has no rule of ours */
+	if (port->installer == NULL || slot == SLOT_NONE || had_rule_lately(at))
 		return;
 	if (mark != port->ghost_mark || position != port->ghost_position) {
 		/* one at a time, for so long */
@@ -234,13 +266,13 @@ static void look_at_ghost(
 		port->ghost_position = position;
 		stale_gone(&port->ghost, was->back_us, was->back_turn);
 	}
-	look_at_stale(at, &port->ghost, from);
+	look_at_stale(at, &port->ghost);
 }
 
 /* A mark that another worker gave, and no other of that number after it. */
 static bool is_of_other(const struct agent *agent, unsigned port, uint32_t mark)
 {
-	const unsigned wire = agent_wire_of(agent, port);
+	const unsigned wire = agent_domain_of(agent, port);
 	const unsigned worker = slots_worker(&agent->wire[wire].slots, mark);
 
 	if (worker == agent->config.worker || worker >= agent->config.n_workers ||
@@ -256,7 +288,7 @@ void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t 
 	const struct packet_info *info)
 {
 	struct agent_port *at_port = &agent->port[port];
-	const struct slots *slots = &agent->wire[agent_wire_of(agent, port)].slots;
+	const struct slots *slots = &agent->wire[agent_domain_of(agent, port)].slots;
 	const bool ghost = !slots_is_given(slots, mark) && !is_of_other(agent, port, mark);
 
 	at_port->counters.strangers++;
@@ -274,17 +306,19 @@ void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t 
 	struct flow_record *record = flow_table_record(agent->config.table, position);
 
 	/* all of a flow's packets may come so: its rate is measured nowhere else then, but is known of one that waits */
-	if (offload_state(record, agent_side_of(agent, port)) != OFFLOAD_QUEUED)
-		agent_sample(agent, position, agent_side_of(agent, port), info->from);
+	if (offload_state(record, info->from) != OFFLOAD_QUEUED)
+		agent_sample(agent, position, port, info->from);
+	if (ghost) {
+		const struct agent_at there = agent_at_port(agent, port, record, info->from);
 
-	const struct agent_at at = agent_at_record(agent, agent_side_of(agent, port), record);
+		look_at_ghost(&there, position, mark);
+	}
+	const struct agent_at at = agent_at_record(agent, record, info->from);
 
-	if (ghost)
-		look_at_ghost(&at, position, mark, info->from);
 	if (at.entry == NULL)
 		return;
-	count_unmarked(agent, record, info->from);
+	count_unmarked(&at);
 	agent_full_saw(&at, info);
-	if (at.side->from == info->from && !is_of_older_rule(&at, mark))
-		missed(&at, agent_is_full(at.side) ? OFFLOAD_RETURNED : OFFLOAD_WRONG_MARK);
+	if (at.port == port && !is_of_older_rule(&at, mark))
+		missed(&at, agent_is_full(at.direction) ? OFFLOAD_RETURNED : OFFLOAD_WRONG_MARK);
 }

@@ -12,7 +12,7 @@
 
 /* A connection that was met in the middle may show its other side yet. */
 #define FEW_PACKETS 16
-/* A side that could not be full is marked for so long, doubled each time. */
+/* A direction that could not be full is marked for so long, doubled each time. */
 #define RETRY_MS 10000
 #define MOST_RETRIES 6
 /* Whose counter cannot be read for so long, and four times what there is between two readings, is not left to the NIC. */
@@ -35,11 +35,9 @@ void agent_full_fini(struct agent_wire *wire)
 	free(wire->often);
 }
 
-static struct agent_full_side *side_of(const struct agent_at *at)
+static struct agent_full_direction *direction_of(const struct agent_at *at)
 {
-	return &at->agent->wire[agent_wire_of(at->agent, at->port)]
-			.full[at->slot]
-			.side[agent_side_of(at->agent, at->port)];
+	return &at->agent->wire[at->domain].full[at->slot].direction[at->from];
 }
 
 void agent_full_forget(const struct agent_wire *wire, uint32_t slot)
@@ -72,7 +70,7 @@ static bool is_possible(const struct agent_at *at, enum provider_deed deed)
 
 static bool is_retry_over(const struct agent_at *at)
 {
-	return at->entry == NULL || side_of(at)->retry_ms <= at->agent->now_us / 1000;
+	return at->entry == NULL || direction_of(at)->retry_ms <= at->agent->now_us / 1000;
 }
 
 bool agent_full_waits(const struct agent_at *at)
@@ -104,9 +102,9 @@ enum provider_deed agent_full_choose(const struct agent_at *at)
 	return PROVIDER_FORWARDS;
 }
 
-bool agent_full_drops(struct agent *agent, unsigned side, struct flow_record *record)
+bool agent_full_drops(struct agent *agent, unsigned port, struct flow_record *record, unsigned from)
 {
-	const struct agent_at at = agent_at_record(agent, side, record);
+	const struct agent_at at = agent_at_port(agent, port, record, from);
 
 	return is_possible(&at, PROVIDER_DROPS);
 }
@@ -117,15 +115,15 @@ void agent_decided(struct agent *agent, uint32_t position)
 
 	if (!offload_has_slot(record))
 		return;
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
-		const struct agent_at at = agent_at_record(agent, side, record);
-		const enum provider_deed deed = (enum provider_deed)at.side->deed;
-		const bool fits = flow_is_dropped(record, at.side->from)
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
+		const struct agent_at at = agent_at_record(agent, record, from);
+		const enum provider_deed deed = (enum provider_deed)at.direction->deed;
+		const bool fits = flow_is_dropped(record, from)
 					  ? deed == PROVIDER_DROPS
 					  : deed == PROVIDER_MARKS || (deed == PROVIDER_FORWARDS &&
 									      !record->not_plain);
 
-		if (!fits && offload_state_holds((enum offload_state)at.side->state))
+		if (!fits && offload_state_holds((enum offload_state)at.direction->state))
 			agent_leave(&at, OFFLOAD_DECIDED);
 	}
 }
@@ -139,23 +137,24 @@ static void forget_window(const struct agent_at *at)
 
 void agent_full_begin(const struct agent_at *at)
 {
-	struct agent_full_side *side = side_of(at);
-	unsigned offload = at->record->offload | OFFLOAD_CROSSED;
+	struct agent_full_direction *direction = direction_of(at);
+	unsigned offload = at->record->offload | OFFLOAD_LOOKED_AT;
 
 	/* every packet of the flow that comes is looked at from now on */
 	at->record->offload = offload & 0xff;
-	tally_begin(&side->tally);
-	side->packets = side->bytes = 0;
+	tally_begin(&direction->tally);
+	direction->packets = direction->bytes = 0;
 	forget_window(at);
 }
 
 void agent_full_failed(const struct agent_at *at)
 {
-	struct agent_full_side *side = side_of(at);
+	struct agent_full_direction *direction = direction_of(at);
 
-	side->retry_ms = at->agent->now_us / 1000 + ((uint64_t)RETRY_MS << side->failures);
-	if (side->failures < MOST_RETRIES)
-		side->failures++;
+	direction->retry_ms =
+		at->agent->now_us / 1000 + ((uint64_t)RETRY_MS << direction->failures);
+	if (direction->failures < MOST_RETRIES)
+		direction->failures++;
 }
 
 void agent_full_refused(const struct agent_at *at, const struct installer_answer *answer)
@@ -179,13 +178,10 @@ void agent_full_saw(const struct agent_at *at, const struct packet_info *info)
 	forget_window(at);
 	if (!is_ending(info))
 		return;
-	for (unsigned i = 0; i < OFFLOAD_SIDES; i++) {
-		const struct agent_at each = agent_at_slot(at->agent,
-			topology_port(
-				&at->agent->config.topology, agent_wire_of(at->agent, at->port), i),
-			at->slot);
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
+		const struct agent_at each = agent_at_slot(at->agent, at->domain, at->slot, from);
 
-		if (agent_is_full(each.side))
+		if (agent_is_full(each.direction))
 			agent_leave(&each, OFFLOAD_CLOSING);
 	}
 }
@@ -193,8 +189,8 @@ void agent_full_saw(const struct agent_at *at, const struct packet_info *info)
 /* Does a flow that is marked deserve to be tried again? */
 static bool is_to_promote(const struct agent_at *at)
 {
-	return at->side->state == OFFLOAD_PROVEN &&
-	       at->agent->now_us - at->side->since_us >= PROMOTE_US &&
+	return at->direction->state == OFFLOAD_PROVEN &&
+	       at->agent->now_us - at->direction->since_us >= PROMOTE_US &&
 	       agent_full_choose(at) == PROVIDER_FORWARDS;
 }
 
@@ -202,50 +198,52 @@ static bool is_to_promote(const struct agent_at *at)
  * Of a busy flow nothing was counted since it was accepted, nor did anything come here. It may have fallen silent; or
  * the counter is not to be believed, and the next time it is marked.
  */
-static bool is_mute(const struct agent_at *at, const struct agent_full_side *side)
+static bool is_mute(const struct agent_at *at, const struct agent_full_direction *direction)
 {
-	return at->side->state == OFFLOAD_ACCEPTED && at->agent->config.threshold > 0 &&
-	       side->tally.packets.total == 0 && side->looked_us > at->side->since_us &&
-	       at->agent->now_us - at->side->since_us >= AGENT_SECOND_US;
+	return at->direction->state == OFFLOAD_ACCEPTED && at->agent->config.threshold > 0 &&
+	       direction->tally.packets.total == 0 &&
+	       direction->looked_us > at->direction->since_us &&
+	       at->agent->now_us - at->direction->since_us >= AGENT_SECOND_US;
 }
 
 /* By what was credited when its counter was read last. */
-static void look_at_rate(const struct agent_at *at, struct agent_full_side *side)
+static void look_at_rate(const struct agent_at *at, struct agent_full_direction *direction)
 {
-	const struct slot_side *of = at->side;
+	const struct slot_direction *of = at->direction;
 
-	if (side->looked_us < of->rate.us || side->looked_us - of->rate.us < AGENT_SECOND_US)
+	if (direction->looked_us < of->rate.us ||
+		direction->looked_us - of->rate.us < AGENT_SECOND_US)
 		return;
-	agent_look_at_rate(at, side->looked_us);
+	agent_look_at_rate(at, direction->looked_us);
 	if (2 * (uint64_t)of->rate.value < rate_of_pps(at->agent->config.threshold)) {
 		agent_leave(at, OFFLOAD_SLOWED);
 	} else if (at->agent->now_us - of->since_us >= 10 * AGENT_SECOND_US) {
-		side->failures = 0;
-		offload_set_back_off(at->record, agent_side_of(at->agent, at->port), 0);
+		direction->failures = 0;
+		offload_set_back_off(at->record, at->from, 0);
 	}
 }
 
 bool agent_full_look(const struct agent_at *at)
 {
-	struct agent_full_side *side;
+	struct agent_full_direction *direction;
 
-	if (!agent_is_full(at->side)) {
+	if (!agent_is_full(at->direction)) {
 		if (!at->agent->config.full || !is_to_promote(at))
 			return false;
 		agent_leave(at, OFFLOAD_PROMOTED);
 		return true;
 	}
-	side = side_of(at);
+	direction = direction_of(at);
 	agent_full_poll(at);
-	if (at->agent->now_us - side->looked_us >=
+	if (at->agent->now_us - direction->looked_us >=
 		UNREAD_US + 4 * at->agent->port[at->port].counters.read_us) {
 		agent_full_failed(at);
 		agent_leave(at, OFFLOAD_COUNTER);
-	} else if (is_mute(at, side)) {
+	} else if (is_mute(at, direction)) {
 		agent_full_failed(at);
 		agent_leave(at, OFFLOAD_SLOWED);
 	} else {
-		look_at_rate(at, side);
+		look_at_rate(at, direction);
 	}
 	return true;
 }

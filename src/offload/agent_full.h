@@ -4,16 +4,16 @@
 /*
  * The agent's part about full offload: flows whose packets the NIC sends on alone. For the agent's files only.
  *
- * A side of a flow goes there instead of being marked where the port can, and the agent may: TCP when the connection
+ * A direction of a flow goes there instead of being marked where the port can, and the agent may: TCP when the connection
  * is established. It is proven when its counter moves. It leaves when its rate falls, as others do; when a SYN, FIN or
- * RST was seen, which come to software always; and when packets come that should not (OFFLOAD_RETURNED). A side that
+ * RST was seen, which come to software always; and when packets come that should not (OFFLOAD_RETURNED). A direction that
  * was refused, or fell out, is marked the next time, for a while.
  *
  * What the NIC forwarded is credited to the record each time that its counter was read, and once more when the rule is
  * gone. A flow that ended before that has its report held back until then, which has the last packets, too. Where they
  * are not told the flow says that its numbers are estimated.
  *
- * While a side is in the NIC so, the window of TCP is forgotten after each packet that is seen: what came in between
+ * While a direction is in the NIC so, the window of TCP is forgotten after each packet that is seen: what came in between
  * was not.
  */
 
@@ -21,7 +21,7 @@
 #include "offload/tally.h"
 
 /* Of one direction's rule. */
-struct agent_full_side {
+struct agent_full_direction {
 	struct tally tally;
 	uint64_t packets, bytes; /* of these, credited */
 	uint64_t looked_us;	 /* when its counter told something */
@@ -31,7 +31,7 @@ struct agent_full_side {
 
 /* Beside a slot. */
 struct agent_full {
-	struct agent_full_side side[OFFLOAD_SIDES];
+	struct agent_full_direction direction[OFFLOAD_DIRECTIONS];
 	uint64_t held_us; /* since when the report is held */
 	bool held;
 	bool ready; /* to go, as soon as there is room for it, */
@@ -67,21 +67,22 @@ struct agent_often {
 int agent_full_init(struct agent_wire *wire);
 void agent_full_fini(struct agent_wire *wire);
 
-/* The lines of a slot that an answer about one of its sides needs are on their way. */
-static inline void agent_fetch_side(const struct agent_wire *wire, uint32_t slot, unsigned side)
+/* The lines of a slot that an answer about one of its rules needs are on their way. */
+static inline void agent_fetch_direction(
+	const struct agent_wire *wire, uint32_t slot, unsigned from)
 {
 	const struct slot *of = slots_slot(&wire->slots, slot);
 
 	rte_prefetch0(of);
-	for (size_t at = 0; at < sizeof(of->side[side]); at += RTE_CACHE_LINE_SIZE)
-		rte_prefetch0((const uint8_t *)&of->side[side] + at);
+	for (size_t at = 0; at < sizeof(of->direction[from]); at += RTE_CACHE_LINE_SIZE)
+		rte_prefetch0((const uint8_t *)&of->direction[from] + at);
 	if (wire->full == NULL)
 		return;
-	const uint8_t *full = (const uint8_t *)&wire->full[slot].side[side];
+	const uint8_t *full = (const uint8_t *)&wire->full[slot].direction[from];
 
-	for (size_t at = 0; at < sizeof(struct agent_full_side); at += RTE_CACHE_LINE_SIZE)
+	for (size_t at = 0; at < sizeof(struct agent_full_direction); at += RTE_CACHE_LINE_SIZE)
 		rte_prefetch0(full + at);
-	rte_prefetch0(full + sizeof(struct agent_full_side) - 1);
+	rte_prefetch0(full + sizeof(struct agent_full_direction) - 1);
 }
 
 /* Both lines of its record. */
@@ -95,17 +96,17 @@ static inline void agent_fetch_record(const struct agent *agent, const struct sl
 	rte_prefetch0(&record->end);
 }
 
-static inline bool agent_is_full(const struct slot_side *side)
+static inline bool agent_is_full(const struct slot_direction *direction)
 {
-	return side->deed != PROVIDER_MARKS;
+	return direction->deed != PROVIDER_MARKS;
 }
 
 /* A rule of the slot may be in the NIC that sends packets on alone. */
 static inline bool agent_has_full(const struct slot *entry)
 {
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
-		if (agent_is_full(&entry->side[side]) &&
-			offload_state_holds((enum offload_state)entry->side[side].state))
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++)
+		if (agent_is_full(&entry->direction[from]) &&
+			offload_state_holds((enum offload_state)entry->direction[from].state))
 			return true;
 	return false;
 }
@@ -117,18 +118,19 @@ void agent_full_forget(const struct agent_wire *wire, uint32_t slot);
 bool agent_full_waits(const struct agent_at *at);
 /* What the rule is to do that is asked for next. */
 enum provider_deed agent_full_choose(const struct agent_at *at);
-/* Can the NIC drop what comes of the flow by that side? */
-bool agent_full_drops(struct agent *agent, unsigned side, struct flow_record *record);
+/* Can the NIC drop what comes of the direction by that port? */
+bool agent_full_drops(
+	struct agent *agent, unsigned port, struct flow_record *record, unsigned from);
 
-/* Where the side's deed says so: the rule was asked for; accepted; not accepted. */
+/* Where the direction's deed says so: the rule was asked for; accepted; not accepted. */
 void agent_full_begin(const struct agent_at *at);
 void agent_full_accepted(const struct agent_at *at);
 void agent_full_refused(const struct agent_at *at, const struct installer_answer *answer);
 /* Its counter was read, or not. */
 void agent_full_counted(const struct agent_at *at, const struct installer_answer *answer);
-/* The rule is gone; before the side is in software. */
+/* The rule is gone; before the direction is in software. */
 void agent_full_removed(const struct agent_at *at, const struct installer_answer *answer);
-/* The side is in software: a report that waited for it can go. */
+/* The direction is in software: a report that waited for it can go. */
 void agent_full_settle(const struct agent_at *at);
 /* It was taken out by the audit. */
 void agent_full_failed(const struct agent_at *at);
@@ -136,7 +138,7 @@ void agent_full_failed(const struct agent_at *at);
 /* A packet of the flow was seen by software, and counted. */
 void agent_full_saw(const struct agent_at *at, const struct packet_info *info);
 
-/* The sweep's look at a side of either kind, while its record lives. True: it was one of these, or leaves. */
+/* The sweep's look at a rule of either kind, while its record lives. True: it was one of these, or leaves. */
 bool agent_full_look(const struct agent_at *at);
 /* The same of one that leaves. */
 void agent_full_look_leaving(const struct agent_at *at);

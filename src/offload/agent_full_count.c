@@ -21,7 +21,7 @@
 
 static struct agent_wire *wire_of(const struct agent_at *at)
 {
-	return &at->agent->wire[agent_wire_of(at->agent, at->port)];
+	return &at->agent->wire[at->domain];
 }
 
 static struct agent_full *full_of(const struct agent_at *at)
@@ -29,9 +29,9 @@ static struct agent_full *full_of(const struct agent_at *at)
 	return &wire_of(at)->full[at->slot];
 }
 
-static struct agent_full_side *side_of(const struct agent_at *at)
+static struct agent_full_direction *direction_of(const struct agent_at *at)
 {
-	return &full_of(at)->side[agent_side_of(at->agent, at->port)];
+	return &full_of(at)->direction[at->from];
 }
 
 /* Whose record it is; another may have the place. NULL: it has gone. */
@@ -53,8 +53,8 @@ static uint32_t size_of(const struct agent_at *at)
 
 	if (record == NULL && full_of(at)->held)
 		record = &full_of(at)->report.record;
-	packets = record == NULL ? 0 : flow_packets(record, at->side->from);
-	bytes = record == NULL ? 0 : flow_bytes(record, at->side->from);
+	packets = record == NULL ? 0 : flow_packets(record, at->from);
+	bytes = record == NULL ? 0 : flow_bytes(record, at->from);
 	/* an active report may have taken them: any size that is usual */
 	return packets == 0 ? 1024 : (uint32_t)RTE_MAX(bytes / packets, UINT64_C(1));
 }
@@ -63,23 +63,23 @@ static uint32_t size_of(const struct agent_at *at)
 static uint64_t credit(const struct agent_at *at, bool last)
 {
 	struct agent_full *full = full_of(at);
-	struct agent_full_side *side = side_of(at);
+	struct agent_full_direction *direction = direction_of(at);
 	struct agent_counters *counters = &at->agent->port[at->port].counters;
 	struct agent_credit credit = {
 		.port = at->port,
 		.position = record_of(at) != NULL ? at->entry->position : FLOW_NONE,
 		.last = last,
-		.credit = {.packets = side->tally.packets.total - side->packets,
-			.bytes = side->tally.bytes.total - side->bytes,
-			.from = at->side->from,
-			.since_us = side->looked_us,
+		.credit = {.packets = direction->tally.packets.total - direction->packets,
+			.bytes = direction->tally.bytes.total - direction->bytes,
+			.from = at->from,
+			.since_us = direction->looked_us,
 			.seen_us = at->agent->now_us},
-		.dropped = at->side->deed == PROVIDER_DROPS,
+		.dropped = at->direction->deed == PROVIDER_DROPS,
 	};
 	const uint64_t packets = credit.credit.packets;
 
 	/* that the last ones were credited before is news as well */
-	if (packets == 0 && (!last || side->packets == 0))
+	if (packets == 0 && (!last || direction->packets == 0))
 		return 0;
 	if (packets == 0)
 		credit.credit.seen_us = 0;
@@ -88,9 +88,9 @@ static uint64_t credit(const struct agent_at *at, bool last)
 		if (full->report.offload.packets != FLOW_OFFLOAD_LOST)
 			full->report.offload.packets += packets;
 	}
-	side->packets += packets;
-	side->bytes += credit.credit.bytes;
-	at->side->marked += packets;
+	direction->packets += packets;
+	direction->bytes += credit.credit.bytes;
+	at->direction->marked += packets;
 	if (!credit.dropped) {
 		counters->forwarded += packets;
 		counters->forwarded_bytes += credit.credit.bytes;
@@ -114,10 +114,10 @@ static void read_counter(
 	const struct provider_count told = {
 		.packets = answer->packets, .bytes = answer->bytes, .has_bytes = answer->has_bytes};
 
-	if (!tally_read(&side_of(at)->tally, &at->agent->port[at->port].tally, &told, &look))
+	if (!tally_read(&direction_of(at)->tally, &at->agent->port[at->port].tally, &told, &look))
 		full_of(at)->estimated = true;
 	/* as users see it */
-	at->side->nic.total = side_of(at)->tally.packets.total;
+	at->direction->nic.total = direction_of(at)->tally.packets.total;
 }
 
 /* A flow that becomes busy between two readings is not to come round meanwhile: of narrow counters all are read often. */
@@ -134,7 +134,7 @@ static void plan(const struct agent_at *at, uint64_t rate, uint64_t most_us)
 	uint64_t us = tally_interval_us(&at->agent->port[at->port].tally, rate, size_of(at),
 		RTE_MIN(most_us, read_us(&at->agent->port[at->port])));
 
-	at->side->nic_due_us = at->agent->now_us + us;
+	at->direction->nic_due_us = at->agent->now_us + us;
 	agent_wake(at);
 	agent_full_read_often(at, us);
 }
@@ -158,10 +158,10 @@ static void adapt(struct agent_port *port, uint64_t now_us, uint64_t due_us)
 
 void agent_full_accepted(const struct agent_at *at)
 {
-	struct agent_full_side *side = side_of(at);
+	struct agent_full_direction *direction = direction_of(at);
 
-	side->looked_us = at->agent->now_us;
-	at->side->rate.us = at->agent->now_us;
+	direction->looked_us = at->agent->now_us;
+	at->direction->rate.us = at->agent->now_us;
 	plan(at, 0, FIRST_US);
 }
 
@@ -170,14 +170,14 @@ static void prove(const struct agent_at *at)
 {
 	struct health *health = installer_health(at->agent->port[at->port].installer);
 
-	at->side->unmarked = 0;
+	at->direction->unmarked = 0;
 	if (record_of(at) != NULL)
 		agent_remember_proven(at);
-	if (at->side->state == OFFLOAD_ACCEPTED) {
+	if (at->direction->state == OFFLOAD_ACCEPTED) {
 		health_proven(&health->worker[at->agent->config.worker]);
-		agent_move(at, OFFLOAD_PROVEN, at->side->reason,
-			(uint32_t)(at->agent->now_us - at->side->queued_us));
-	} else if (at->side->state == OFFLOAD_SUSPECT) {
+		agent_move(at, OFFLOAD_PROVEN, at->direction->reason,
+			(uint32_t)(at->agent->now_us - at->direction->queued_us));
+	} else if (at->direction->state == OFFLOAD_SUSPECT) {
 		agent_move(at, OFFLOAD_PROVEN, OFFLOAD_BUSY, 0);
 	}
 }
@@ -185,30 +185,30 @@ static void prove(const struct agent_at *at)
 /* Of the flow's packets since the last reading more came here, which no rule can be expected to match, than it counted. */
 static bool is_mostly_unplain(const struct agent_at *at, uint64_t packets, uint64_t passed_us)
 {
-	struct slot_side *side = at->side;
-	const uint32_t unplain = side->unplain;
+	struct slot_direction *direction = at->direction;
+	const uint32_t unplain = direction->unplain;
 
-	if (passed_us < AGENT_UNSEEN_US || side->state < OFFLOAD_SUSPECT)
+	if (passed_us < AGENT_UNSEEN_US || direction->state < OFFLOAD_SUSPECT)
 		return false;
-	side->unplain = 0;
+	direction->unplain = 0;
 	return unplain >= AGENT_UNSEEN && unplain > packets;
 }
 
 void agent_full_counted(const struct agent_at *at, const struct installer_answer *answer)
 {
-	struct agent_full_side *side = side_of(at);
+	struct agent_full_direction *direction = direction_of(at);
 	struct agent_port *port = &at->agent->port[at->port];
-	uint64_t passed_us = at->agent->now_us - side->looked_us, packets, left_us;
+	uint64_t passed_us = at->agent->now_us - direction->looked_us, packets, left_us;
 
 	if (answer->result < 0) {
 		/* of a rule that is gone nobody can be asked: its end tells */
-		at->side->nic_due_us = at->agent->now_us + AGENT_READ_US;
+		at->direction->nic_due_us = at->agent->now_us + AGENT_READ_US;
 		return;
 	}
-	adapt(port, at->agent->now_us, at->side->nic_due_us);
+	adapt(port, at->agent->now_us, at->direction->nic_due_us);
 	read_counter(at, answer, passed_us);
 	packets = credit(at, false);
-	side->looked_us = at->agent->now_us;
+	direction->looked_us = at->agent->now_us;
 	if (packets != 0)
 		prove(at);
 	if (is_mostly_unplain(at, packets, passed_us)) {
@@ -220,8 +220,8 @@ void agent_full_counted(const struct agent_at *at, const struct installer_answer
 	if (packets != 0 || record_of(at) == NULL)
 		return;
 	left_us = at->agent->config.silent(at->agent->config.context, at->entry->position);
-	if (left_us != 0 && left_us < at->side->nic_due_us - at->agent->now_us) {
-		at->side->nic_due_us = at->agent->now_us + left_us;
+	if (left_us != 0 && left_us < at->direction->nic_due_us - at->agent->now_us) {
+		at->direction->nic_due_us = at->agent->now_us + left_us;
 		agent_full_read_often(at, left_us);
 	}
 }
@@ -229,7 +229,7 @@ void agent_full_counted(const struct agent_at *at, const struct installer_answer
 void agent_full_removed(const struct agent_at *at, const struct installer_answer *answer)
 {
 	if (answer->counted)
-		read_counter(at, answer, at->agent->now_us - side_of(at)->looked_us);
+		read_counter(at, answer, at->agent->now_us - direction_of(at)->looked_us);
 	if (!answer->counted || !answer->final)
 		full_of(at)->estimated = true;
 	(void)credit(at, true);
@@ -276,8 +276,7 @@ void agent_full_release(struct agent *agent, unsigned number)
 	struct agent_wire *wire = &agent->wire[number];
 
 	while (wire->n_ready != 0) {
-		const struct agent_at at = agent_at_slot(agent,
-			topology_port(&agent->config.topology, number, 0), wire->ready_first);
+		const struct agent_at at = agent_at_slot(agent, number, wire->ready_first, 0);
 		const struct agent_full *full = full_of(&at);
 
 		if (!has_room(agent) && agent->now_us - full->ready_us < PATIENCE_US)
@@ -313,11 +312,11 @@ void agent_full_look_leaving(const struct agent_at *at)
 {
 	struct agent_full *full;
 
-	if (!agent_is_full(at->side))
+	if (!agent_is_full(at->direction))
 		return;
 	full = full_of(at);
 	/* a delete that was refused: it goes on sending them */
-	if (at->side->remove && !at->side->awaited)
+	if (at->direction->remove && !at->direction->awaited)
 		agent_full_poll(at);
 	if (!full->held || full->ready || at->agent->now_us - full->held_us < HOLD_US)
 		return;
@@ -327,7 +326,7 @@ void agent_full_look_leaving(const struct agent_at *at)
 
 void agent_full_poll(const struct agent_at *at)
 {
-	if (at->side->nic_due_us <= at->agent->now_us && !at->side->count_awaited)
+	if (at->direction->nic_due_us <= at->agent->now_us && !at->direction->count_awaited)
 		agent_ask_count(at);
 }
 
@@ -337,7 +336,7 @@ void agent_give_up(struct agent *agent)
 		struct agent_wire *wire = &agent->wire[number];
 
 		for (uint32_t i = 0; wire->full != NULL && i < wire->slots.n; i++) {
-			const struct agent_at at = agent_at_slot(agent, 2 * number, i);
+			const struct agent_at at = agent_at_slot(agent, number, i, 0);
 
 			if (!wire->full[i].held)
 				continue;

@@ -12,7 +12,7 @@
 
 void agent_full_read_often(const struct agent_at *at, uint64_t us)
 {
-	struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->agent, at->port)];
+	struct agent_wire *wire = &at->agent->wire[at->domain];
 	struct agent_often *often = wire->often;
 	struct agent_full *full = &wire->full[at->slot];
 
@@ -20,15 +20,15 @@ void agent_full_read_often(const struct agent_at *at, uint64_t us)
 		if (often->n == AGENT_OFTEN || (us > OFTEN_US && often->n >= FEW))
 			return;
 		if (often->n == 0)
-			often->due_us = at->side->nic_due_us;
+			often->due_us = at->direction->nic_due_us;
 		often->due[often->n++] =
-			(struct agent_due){.us = at->side->nic_due_us, .slot = at->slot};
+			(struct agent_due){.us = at->direction->nic_due_us, .slot = at->slot};
 		full->often = (uint16_t)often->n;
 	}
 	struct agent_due *due = &often->due[full->often - 1];
 
-	due->us = RTE_MIN(due->us, at->side->nic_due_us);
-	often->due_us = RTE_MIN(often->due_us, at->side->nic_due_us);
+	due->us = RTE_MIN(due->us, at->direction->nic_due_us);
+	often->due_us = RTE_MIN(often->due_us, at->direction->nic_due_us);
 }
 
 /*
@@ -39,16 +39,15 @@ static uint64_t poll_slot(struct agent *agent, unsigned number, uint32_t slot)
 {
 	uint64_t due_us = UINT64_MAX;
 
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
-		const struct agent_at at = agent_at_slot(
-			agent, topology_port(&agent->config.topology, number, side), slot);
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
+		const struct agent_at at = agent_at_slot(agent, number, slot, from);
 
-		if (!agent_is_full(at.side) || at.side->state < OFFLOAD_SUSPECT ||
+		if (!agent_is_full(at.direction) || at.direction->state < OFFLOAD_SUSPECT ||
 			at.entry->position == FLOW_NONE)
 			continue;
 		agent_full_poll(&at);
-		due_us = RTE_MIN(due_us,
-			at.side->count_awaited ? agent->now_us + OFTEN_US : at.side->nic_due_us);
+		due_us = RTE_MIN(due_us, at.direction->count_awaited ? agent->now_us + OFTEN_US
+								     : at.direction->nic_due_us);
 	}
 	return due_us;
 }
@@ -85,8 +84,8 @@ static uint32_t look_at_some(struct agent *agent, unsigned number, uint32_t begi
 			often->due_us = RTE_MIN(often->due_us, often->due[at].us);
 			continue;
 		}
-		for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
-			agent_fetch_side(wire, often->due[at].slot, side);
+		for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++)
+			agent_fetch_direction(wire, often->due[at].slot, from);
 		which[n++] = at;
 	}
 	for (uint32_t i = 0; i < n; i++)

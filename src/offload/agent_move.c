@@ -4,41 +4,62 @@
 
 #include <string.h>
 
-struct agent_at agent_at_slot(struct agent *agent, unsigned port, uint32_t slot)
+struct agent_at agent_at_slot(struct agent *agent, unsigned domain, uint32_t slot, unsigned from)
 {
-	struct slot *entry = slots_slot(&agent->wire[agent_wire_of(agent, port)].slots, slot);
+	struct slot *entry = slots_slot(&agent->wire[domain].slots, slot);
 
 	return (struct agent_at){
 		.agent = agent,
-		.port = port,
+		.domain = domain,
+		.port = entry->direction[from].port,
+		.from = from & 1,
 		.slot = slot,
 		.entry = entry,
-		.side = &entry->side[agent_side_of(agent, port)],
-		.from = entry->side[agent_side_of(agent, port)].from,
+		.direction = &entry->direction[from],
 		.record = entry->position == FLOW_NONE
 				  ? NULL
 				  : flow_table_record(agent->config.table, entry->position),
 	};
 }
 
-struct agent_at agent_at_record(struct agent *agent, unsigned side, struct flow_record *record)
+struct agent_at agent_at_record(struct agent *agent, struct flow_record *record, unsigned from)
 {
-	unsigned port = agent_port_of(agent, &record->key, side);
-	struct agent_at at = {.agent = agent, .port = port, .slot = SLOT_NONE};
-
 	if (offload_has_slot(record))
-		at = agent_at_slot(agent, port, record->slot);
-	at.record = record;
+		return agent_at_slot(agent, flow_key_wire(&record->key), record->slot, from);
+	return (struct agent_at){
+		.agent = agent,
+		.domain = flow_key_wire(&record->key),
+		.port = offload_port(record, from),
+		.from = from & 1,
+		.slot = SLOT_NONE,
+		.record = record,
+	};
+}
+
+struct agent_at agent_at_port(
+	struct agent *agent, unsigned port, struct flow_record *record, unsigned from)
+{
+	struct agent_at at = agent_at_record(agent, record, from);
+
+	at.port = port;
 	return at;
 }
 
-struct agent_at agent_at_waiting(
-	struct agent *agent, unsigned side, struct flow_record *record, unsigned from)
+unsigned agent_port_of(const struct agent *agent, const struct slot *entry,
+	const struct flow_record *record, unsigned from)
 {
-	struct agent_at at = agent_at_record(agent, side, record);
+	const struct topology *topology = &agent->config.topology;
+	const unsigned domain = flow_key_wire(&record->key);
+	const unsigned port =
+		entry != NULL ? entry->direction[from].port : offload_port(record, from);
 
-	at.from = from;
-	return at;
+	if (offload_state(record, from) != OFFLOAD_SOFTWARE)
+		return port;
+	/* by the port of the flow's first packet, or the other one */
+	if (topology_is_wire(topology, domain))
+		return topology_port(topology, domain, record->side ^ (from != record->initiator));
+	/* by that of the last sample; without any it is nobody's */
+	return topology->domain[port] == domain ? port : topology_port(topology, domain, 0);
 }
 
 static void note(struct agent *agent, const struct offload_change *change)
@@ -61,95 +82,122 @@ void agent_tell(struct agent *agent, unsigned port, enum change_kind kind, uint8
 }
 
 /* Who has a rule, or is on the way to one, has a rank. */
-static void rank(const struct agent_at *at, enum offload_state after)
+static void rank(const struct agent_at *at, enum offload_state before, enum offload_state after)
 {
-	struct admission *admission = &at->agent->wire[agent_wire_of(at->agent, at->port)]
-					       .admission[agent_side_of(at->agent, at->port)];
+	struct admission *admission = agent_admission(at->agent, at->port);
 
 	if (after == OFFLOAD_INSTALLING)
-		admission_hold(admission, at->slot, at->side->rate.value);
-	else if (after < OFFLOAD_SUSPECT)
+		admission_hold(admission, at->slot, at->direction->rate.value);
+	else if (after < OFFLOAD_SUSPECT && offload_state_holds(before))
 		admission_release(admission, at->slot);
+}
+
+static void count_move(const struct agent_at *at, enum offload_state before, unsigned port_before,
+	enum offload_state after)
+{
+	struct agent_counters *counters = &at->agent->port[at->port].counters;
+
+	counters->arrows[before][after]++;
+	/* one that was refused may be queued elsewhere */
+	if (before != OFFLOAD_SOFTWARE)
+		at->agent->port[port_before].counters.flows[before]--;
+	if (after != OFFLOAD_SOFTWARE)
+		counters->flows[after]++;
+}
+
+static void set_entry(const struct agent_at *at, enum offload_state after, uint8_t reason)
+{
+	struct slot_direction *direction = at->direction;
+
+	if (direction->stays && after != OFFLOAD_LEAVING) {
+		direction->stays = false;
+		at->agent->port[at->port].n_stay--;
+	}
+	if (direction->port != at->port)
+		stale_forget(&direction->stale);
+	direction->state = (uint8_t)after;
+	direction->reason = reason;
+	direction->port = (uint8_t)at->port;
+	direction->since_us = at->agent->now_us;
+	agent_wake(at);
 }
 
 void agent_move(
 	const struct agent_at *at, enum offload_state after, uint8_t reason, uint32_t detail)
 {
-	struct agent_counters *counters = &at->agent->port[at->port].counters;
-	unsigned side = agent_side_of(at->agent, at->port);
-	enum offload_state before = at->entry != NULL ? (enum offload_state)at->side->state
-						      : offload_state(at->record, side);
+	const enum offload_state before = at->entry != NULL
+						  ? (enum offload_state)at->direction->state
+						  : offload_state(at->record, at->from);
 	const struct offload_change change = {
 		.key = at->entry != NULL ? at->entry->key : at->record->key,
 		.time_us = at->agent->now_us & CLOCK_MAX_US,
 		.kind = CHANGE_FLOW,
 		.reason = reason,
 		.port = at->port & 0xff,
-		.from = at->from & 1,
+		.from = at->from & 1u,
 		.before = before & 7,
 		.after = after & 7,
-		.full = at->entry != NULL && offload_state_holds(after) && agent_is_full(at->side),
+		.full = at->entry != NULL && offload_state_holds(after) &&
+			agent_is_full(at->direction),
 		.detail = detail,
 	};
 
-	counters->arrows[before][after]++;
-	if (before != OFFLOAD_SOFTWARE)
-		counters->flows[before]--;
-	if (after != OFFLOAD_SOFTWARE)
-		counters->flows[after]++;
 	if (at->entry != NULL) {
-		rank(at, after);
-		if (at->side->stays && after != OFFLOAD_LEAVING) {
-			at->side->stays = false;
-			at->agent->port[at->port].n_stay--;
-		}
-		at->side->state = (uint8_t)after;
-		at->side->reason = reason;
-		at->side->since_us = at->agent->now_us;
-		agent_wake(at);
+		count_move(at, before, at->direction->port, after);
+		rank(at, before, after);
+		set_entry(at, after, reason);
+	} else {
+		count_move(at, before, offload_port(at->record, at->from), after);
+		offload_set_port(at->record, at->from, at->port);
 	}
 	if (at->record != NULL) {
-		offload_set_state(at->record, side, after);
-		at->record->reason[side] = reason;
+		offload_set_state(at->record, at->from, after);
+		at->record->reason[at->from] = reason;
 	}
 	note(at->agent, &change);
 }
 
 uint64_t agent_waits_us(const struct agent *agent, const struct slot *entry,
-	const struct flow_record *record, unsigned side)
+	const struct flow_record *record, unsigned from)
 {
 	uint32_t now_ms = (uint32_t)(agent->now_us / 1000);
-	uint32_t retry_ms = entry != NULL ? entry->side[side].retry_ms : record->slot;
+	uint32_t retry_ms =
+		entry != NULL ? entry->direction[from].retry_ms : offload_retry_ms(record, now_ms);
 	/* 32 bits are 49 days: more than the longest wait is one that is over */
 	uint32_t left_ms = retry_ms - now_ms;
 
-	if (!offload_waits(record, side) || left_ms > AGENT_MOST_WAIT_MS)
+	if (!offload_waits(record, from) || left_ms > AGENT_MOST_WAIT_MS)
 		return 0;
 	return UINT64_C(1000) * left_ms;
 }
 
-bool agent_comes_by_both(const struct agent_at *at, unsigned from)
+bool agent_other_is_there(const struct agent_at *at)
 {
 	if (at->entry == NULL)
-		return false;
-	const struct slot_side *other = &at->entry->side[!agent_side_of(at->agent, at->port)];
+		return offload_state(at->record, !at->from) == OFFLOAD_QUEUED &&
+		       offload_port(at->record, !at->from) == at->port;
+	const struct slot_direction *other = &at->entry->direction[!at->from];
 
-	return offload_state_holds((enum offload_state)other->state) && other->from == from;
+	/* an answer that is late would be taken for this one's */
+	return other->port == at->port &&
+	       (other->state == OFFLOAD_QUEUED ||
+		       offload_state_holds((enum offload_state)other->state) || other->awaited ||
+		       other->count_awaited || other->remove);
 }
 
 uint64_t agent_marked_packets(const struct agent_at *at)
 {
-	const struct slot_side *side = at->side;
+	const struct slot_direction *direction = at->direction;
 
-	if (at->record == NULL || agent_is_full(side) ||
-		(side->state != OFFLOAD_PROVEN && side->state != OFFLOAD_SUSPECT))
-		return side->marked;
-	return side->marked + flow_packets(at->record, side->from) - side->base;
+	if (at->record == NULL || agent_is_full(direction) ||
+		(direction->state != OFFLOAD_PROVEN && direction->state != OFFLOAD_SUSPECT))
+		return direction->marked;
+	return direction->marked + flow_packets(at->record, at->from) - direction->base;
 }
 
 void agent_remove(const struct agent_at *at)
 {
-	const struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->agent, at->port)];
+	const struct agent_wire *wire = &at->agent->wire[at->domain];
 	struct agent_port *port = &at->agent->port[at->port];
 	const struct installer_request request = {
 		.key = at->entry->key,
@@ -157,27 +205,27 @@ void agent_remove(const struct agent_at *at)
 		.place = slots_place(&wire->slots, at->slot),
 		.mark = slots_mark(&wire->slots, at->slot),
 		.op = INSTALLER_REMOVE,
-		.from = at->side->from,
+		.from = at->from,
 	};
 
-	at->side->awaited = admission_affords(&port->budget, at->agent->now_us, 1) &&
-			    installer_ask(port->installer, at->agent->config.worker, &request);
-	at->side->late = false;
-	at->side->asked_us = at->agent->now_us;
-	at->side->remove = !at->side->awaited;
-	if (at->side->awaited)
+	at->direction->awaited = admission_affords(&port->budget, at->agent->now_us, 1) &&
+				 installer_ask(port->installer, at->agent->config.worker, &request);
+	at->direction->late = false;
+	at->direction->asked_us = at->agent->now_us;
+	at->direction->remove = !at->direction->awaited;
+	if (at->direction->awaited)
 		admission_charge(&port->budget);
 }
 
 void agent_leave(const struct agent_at *at, uint8_t reason)
 {
-	if (at->side->state == OFFLOAD_INSTALLING) {
-		at->side->remove = true;
+	if (at->direction->state == OFFLOAD_INSTALLING) {
+		at->direction->remove = true;
 		return;
 	}
-	if (at->side->state < OFFLOAD_SUSPECT)
+	if (at->direction->state < OFFLOAD_SUSPECT)
 		return;
-	at->side->marked = agent_marked_packets(at);
+	at->direction->marked = agent_marked_packets(at);
 	agent_move(at, OFFLOAD_LEAVING, reason, 0);
 	agent_remove(at);
 }
@@ -185,30 +233,30 @@ void agent_leave(const struct agent_at *at, uint8_t reason)
 #define FIRST_WAIT_MS 100
 #define MOST_WAITS 10
 
-/* The side is not asked for before that; `waits`: how often it waited then, in a row. */
+/* The direction is not asked for before that; `waits`: how often it waited then, in a row. */
 static void wait(const struct agent_at *at, uint32_t wait_ms, unsigned waits)
 {
-	unsigned side = agent_side_of(at->agent, at->port);
-	uint32_t until_ms = (uint32_t)(at->agent->now_us / 1000) + wait_ms;
+	const uint32_t now_ms = (uint32_t)(at->agent->now_us / 1000);
+	const uint32_t until_ms = now_ms + wait_ms;
 
 	if (at->entry != NULL)
-		at->side->retry_ms = until_ms;
-	else if (!offload_waits(at->record, !side) || (int32_t)(until_ms - at->record->slot) > 0)
-		at->record->slot = until_ms; /* the later one of both */
-	offload_set_back_off(at->record, side, RTE_MIN(waits, (unsigned)MOST_WAITS));
+		at->direction->retry_ms = until_ms;
+	else if (!offload_waits(at->record, !at->from) ||
+		 (int32_t)(until_ms - offload_retry_ms(at->record, now_ms)) > 0)
+		offload_set_retry_ms(at->record, until_ms); /* the later one of both */
+	offload_set_back_off(at->record, at->from, RTE_MIN(waits, (unsigned)MOST_WAITS));
 }
 
 static bool waits_in_vain(const struct agent_at *at)
 {
-	return at->record == NULL ||
-	       offload_back_off(at->record, agent_side_of(at->agent, at->port)) == OFFLOAD_NEVER;
+	return at->record == NULL || offload_back_off(at->record, at->from) == OFFLOAD_NEVER;
 }
 
 void agent_back_off(const struct agent_at *at)
 {
 	if (waits_in_vain(at))
 		return;
-	unsigned waits = offload_back_off(at->record, agent_side_of(at->agent, at->port));
+	unsigned waits = offload_back_off(at->record, at->from);
 
 	wait(at, RTE_MIN((uint32_t)FIRST_WAIT_MS << waits, (uint32_t)AGENT_MOST_WAIT_MS),
 		waits + 1);
@@ -217,14 +265,12 @@ void agent_back_off(const struct agent_at *at)
 void agent_hold_down(const struct agent_at *at)
 {
 	if (!waits_in_vain(at))
-		wait(at, FIRST_WAIT_MS,
-			RTE_MAX(offload_back_off(at->record, agent_side_of(at->agent, at->port)),
-				1u));
+		wait(at, FIRST_WAIT_MS, RTE_MAX(offload_back_off(at->record, at->from), 1u));
 }
 
 void agent_leave_unplain(const struct agent_at *at)
 {
-	at->side->unplain = 0;
+	at->direction->unplain = 0;
 	if (!waits_in_vain(at))
 		wait(at, AGENT_MOST_WAIT_MS, MOST_WAITS);
 	agent_leave(at, OFFLOAD_UNPLAIN);
@@ -244,17 +290,17 @@ void agent_fall_out(const struct agent_at *at, uint8_t reason)
 	if (reason != OFFLOAD_UNSEEN || health_kind_out(health, kind) == 0)
 		health_failed(worker, reason);
 	agent_back_off(at);
-	if (agent_is_full(at->side))
+	if (agent_is_full(at->direction))
 		agent_full_failed(at);
 	agent_leave(at, reason);
 }
 
 static bool holds(const struct slot *entry)
 {
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
-		if (offload_state_holds((enum offload_state)entry->side[side].state) ||
-			entry->side[side].state == OFFLOAD_QUEUED || entry->side[side].awaited ||
-			entry->side[side].count_awaited)
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++)
+		if (offload_state_holds((enum offload_state)entry->direction[from].state) ||
+			entry->direction[from].state == OFFLOAD_QUEUED ||
+			entry->direction[from].awaited || entry->direction[from].count_awaited)
 			return true;
 	return false;
 }
@@ -263,14 +309,16 @@ static bool holds(const struct slot *entry)
 static void detach(const struct slot *entry, struct flow_record *record)
 {
 	unsigned offload = (record->offload & ~OFFLOAD_HAS_SLOT) | OFFLOAD_LOST_SLOT;
-	uint32_t first_ms = entry->side[0].retry_ms, second_ms = entry->side[1].retry_ms;
+	uint32_t first_ms = entry->direction[0].retry_ms, second_ms = entry->direction[1].retry_ms;
 	bool later = (int32_t)(second_ms - first_ms) > 0;
 
 	record->offload = offload & 0xff;
 	if (!offload_waits(record, 0) || (offload_waits(record, 1) && later))
-		record->slot = second_ms;
+		offload_set_retry_ms(record, second_ms);
 	else
-		record->slot = first_ms;
+		offload_set_retry_ms(record, first_ms);
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++)
+		offload_set_port(record, from, entry->direction[from].port);
 }
 
 void agent_release(struct agent *agent, unsigned number, uint32_t slot)

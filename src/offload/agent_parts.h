@@ -34,24 +34,25 @@
 /* Between these. */
 #define AGENT_DOUBT_US 60000
 
-/* One direction of a flow at one port. */
+/* One direction of a flow. */
 struct agent_at {
 	struct agent *agent;
-	unsigned port;
+	unsigned domain;
+	unsigned port; /* whose state it is */
+	uint8_t from;  /* the key's end that the direction comes from */
 	uint32_t slot;
 	struct slot *entry; /* NULL: the flow has none */
-	struct slot_side *side;
+	struct slot_direction *direction;
 	struct flow_record *record; /* NULL: it has gone */
-	unsigned from;		    /* the key's end that the direction comes from */
 };
 
-/* The slot and its record. */
-struct agent_at agent_at_slot(struct agent *agent, unsigned port, uint32_t slot);
-/* The record and its slot, if it has one. `from` is that of its last rule there, and 0 where it had none. */
-struct agent_at agent_at_record(struct agent *agent, unsigned side, struct flow_record *record);
-/* The same of packets from that end, which wait for a rule or were to. */
-struct agent_at agent_at_waiting(
-	struct agent *agent, unsigned side, struct flow_record *record, unsigned from);
+/* A direction of a slot, with the port of its rule or of its last one, and the record. */
+struct agent_at agent_at_slot(struct agent *agent, unsigned domain, uint32_t slot, unsigned from);
+/* A direction of a record, with its slot if it has one. */
+struct agent_at agent_at_record(struct agent *agent, struct flow_record *record, unsigned from);
+/* The same at a port where it has no rule: it waits for one there, or was to. */
+struct agent_at agent_at_port(
+	struct agent *agent, unsigned port, struct flow_record *record, unsigned from);
 
 /*
  * Packets of a direction so far: carried, or, where its verdict drops them, dropped; these are counted for both
@@ -65,20 +66,23 @@ static inline uint64_t agent_packets(
 	return flow_packets(record, from);
 }
 
-static inline unsigned agent_wire_of(const struct agent *agent, unsigned port)
+/* Does the direction of the slot hold a rule at that port? */
+static inline bool agent_holds_at(const struct slot *entry, unsigned from, unsigned port)
+{
+	return entry->direction[from].port == port &&
+	       offload_state_holds((enum offload_state)entry->direction[from].state);
+}
+
+static inline unsigned agent_domain_of(const struct agent *agent, unsigned port)
 {
 	return agent->config.topology.domain[port];
 }
 
-static inline unsigned agent_side_of(const struct agent *agent, unsigned port)
+/* Who holds a rule of that port, by rate: this worker's. */
+static inline struct admission *agent_admission(const struct agent *agent, unsigned port)
 {
-	return agent->config.topology.place[port];
-}
-
-static inline unsigned agent_port_of(
-	const struct agent *agent, const struct flow_key *key, unsigned side)
-{
-	return topology_port(&agent->config.topology, flow_key_wire(key), side);
+	return &agent->wire[agent_domain_of(agent, port)]
+			.admission[agent->config.topology.place[port]];
 }
 
 /*
@@ -95,7 +99,7 @@ static inline uint32_t agent_tag(const struct flow_record *record)
 	return (uint32_t)(tag >> 32);
 }
 
-/* The last change of a side; everything that changes a state goes through here. */
+/* The last change of a direction, whose state is that of `at->port` then; everything that changes a state goes through here. */
 void agent_move(
 	const struct agent_at *at, enum offload_state after, uint8_t reason, uint32_t detail);
 
@@ -125,19 +129,19 @@ void agent_share(struct agent *agent, unsigned port);
 /* The port took a rule, or had no room for it. */
 void agent_took(struct agent *agent, unsigned port);
 void agent_no_room(struct agent *agent, unsigned port);
-/* The NIC refused to take the side's rule out, for the first time: others are not asked to leave for a while. */
+/* The NIC refused to take the rule out, for the first time: others are not asked to leave for a while. */
 void agent_stays(const struct agent_at *at);
-/* The rate of a side with a rule, and with that its rank, by what its record has counted until then. There is one. */
+/* The rate of a direction with a rule, and with that its rank, by what its record has counted until then. There is one. */
 void agent_look_at_rate(const struct agent_at *at, uint64_t us);
 
 /* All that wait in the queue stay in software, for this reason. */
 void agent_send_home(struct agent *agent, unsigned port, uint8_t reason);
 
 /*
- * The same end's packets have a rule at the wire's other port: one rule for each direction, so that what came
- * marked is what the record counted, but for those that are told to have had no mark.
+ * The other direction has a rule at the port, or is on its way to one or back: a port has one rule of a flow, as both
+ * have one mark there, and one place.
  */
-bool agent_comes_by_both(const struct agent_at *at, unsigned from);
+bool agent_other_is_there(const struct agent_at *at);
 
 /* Takes a rule out of the NIC: at once, or when what is awaited has come. */
 void agent_leave(const struct agent_at *at, uint8_t reason);
@@ -148,19 +152,19 @@ void agent_fall_out(const struct agent_at *at, uint8_t reason);
 /* Most of its packets are none that a rule can be expected to match: it leaves, and is not asked for a minute. */
 void agent_leave_unplain(const struct agent_at *at);
 
-/* A rule at that side did what it was to: its flow may be a canary. */
+/* A rule of that direction did what it was to: its flow may be a canary. */
 static inline void agent_remember_proven(const struct agent_at *at)
 {
 	/* a bit-field: through a word of its own */
-	unsigned proven = at->record->nic_proven | 1u << agent_side_of(at->agent, at->port);
+	unsigned proven = at->record->nic_proven | 1u << at->from;
 
 	at->record->nic_proven = proven & 3;
 }
 
-/* Asks for the delete of a side that is leaving; again later when there is no room. */
+/* Asks for the delete of a rule that is leaving; again later when there is no room. */
 void agent_remove(const struct agent_at *at);
 
-/* The next try of that side no earlier than after 0.1 s, doubled each time up to a minute. */
+/* The next try of that direction no earlier than after 0.1 s, doubled each time up to a minute. */
 void agent_back_off(const struct agent_at *at);
 
 /* The next try no earlier than after 0.1 s, however often that was so before: it has done nothing wrong. */
@@ -169,22 +173,22 @@ void agent_hold_down(const struct agent_at *at);
 /* A flow without rules gives its slot away, or one whose record has gone. */
 void agent_release(struct agent *agent, unsigned wire, uint32_t slot);
 
-/* Packets of a side that came marked, since it has its slot. */
+/* Packets of a direction that came marked, since it has its slot. */
 uint64_t agent_marked_packets(const struct agent_at *at);
 
 /* Requests that fit are handed to the installer; answers are taken. */
 void agent_pump(struct agent *agent, unsigned port);
 void agent_answers(struct agent *agent, unsigned port);
 
-/* The counter of a side is asked for. */
+/* The counter of a rule is asked for. */
 void agent_ask_count(const struct agent_at *at);
-/* The counter of a side is asked for in so many us; sooner than the sweep does, where there is room for that. */
+/* The counter of a rule is asked for in so many us; sooner than the sweep does, where there is room for that. */
 void agent_count_soon(const struct agent_at *at, uint64_t us);
 
 /* The sweep is to look at the slot when it comes to it: something of it changed, or is due earlier. */
 static inline void agent_wake(const struct agent_at *at)
 {
-	at->agent->wire[agent_wire_of(at->agent, at->port)].used[at->entry->next].rests_ms = 0;
+	at->agent->wire[at->domain].used[at->entry->next].rests_ms = 0;
 }
 
 /* agent_sweep.c: looks at some slots of each wire, all of them in half a second. */

@@ -66,7 +66,7 @@ static uint32_t room_of(const struct agent *agent, unsigned port)
 
 static bool has_slots(const struct agent *agent, unsigned port)
 {
-	const struct slots *slots = &agent->wire[agent_wire_of(agent, port)].slots;
+	const struct slots *slots = &agent->wire[agent_domain_of(agent, port)].slots;
 
 	return slots->n_used + slots->n_draining < slots->n;
 }
@@ -144,7 +144,7 @@ void agent_stays(const struct agent_at *at)
 {
 	struct agent_port *port = &at->agent->port[at->port];
 
-	at->side->stays = true;
+	at->direction->stays = true;
 	port->n_stay++;
 	if (port->stay_us != 0 && at->agent->now_us < port->exchange_us)
 		return; /* others that were asked at the same time */
@@ -162,8 +162,7 @@ static bool may_exchange(const struct agent *agent, unsigned port)
 /* The least rate that takes a place of this worker's. */
 static uint32_t own_bar(struct agent *agent, unsigned port)
 {
-	return may_exchange(agent, port) ? admission_bar(&agent->wire[agent_wire_of(agent, port)]
-							   .admission[agent_side_of(agent, port)])
+	return may_exchange(agent, port) ? admission_bar(agent_admission(agent, port))
 					 : SHARE_NOBODY;
 }
 
@@ -178,23 +177,20 @@ bool agent_gets_in(struct agent *agent, unsigned port, uint32_t rate)
 void agent_look_at_rate(const struct agent_at *at, uint64_t us)
 {
 	struct agent *agent = at->agent;
-	struct slot_side *side = at->side;
-	struct admission *admission = &agent->wire[agent_wire_of(at->agent, at->port)]
-					       .admission[agent_side_of(at->agent, at->port)];
+	struct slot_direction *direction = at->direction;
+	struct admission *admission = agent_admission(agent, at->port);
 
-	rate_look(&side->rate, agent_packets(agent, at->record, side->from), us);
-	admission_look(admission, at->slot, side->rate.value,
-		side->state != OFFLOAD_INSTALLING &&
-			agent->now_us - side->queued_us >= ADMISSION_STAY_US);
+	rate_look(&direction->rate, agent_packets(agent, at->record, at->from), us);
+	admission_look(admission, at->slot, direction->rate.value,
+		direction->state != OFFLOAD_INSTALLING &&
+			agent->now_us - direction->queued_us >= ADMISSION_STAY_US);
 }
 
 bool agent_bar(struct agent *agent, unsigned port, struct agent_rank *rank)
 {
-	const struct admission *admission =
-		&agent->wire[agent_wire_of(agent, port)].admission[agent_side_of(agent, port)];
-
 	*rank = (struct agent_rank){.bar = UINT32_MAX, .room = UINT32_MAX};
-	if (agent->port[port].installer == NULL || admission->places == NULL)
+	if (agent->port[port].installer == NULL ||
+		agent->wire[agent_domain_of(agent, port)].admission == NULL)
 		return false;
 	rank->has_room = agent_has_room(agent, port);
 	rank->has_slots = has_slots(agent, port);
@@ -207,50 +203,56 @@ bool agent_bar(struct agent *agent, unsigned port, struct agent_rank *rank)
 	rank->bar = RTE_MAX(rank->bar, needs);
 	if (health_state(installer_health(agent->port[port].installer)) == HEALTH_OPEN)
 		rank->bar = UINT32_MAX;
-	rank->held = admission->n_held;
+	rank->held = agent_admission(agent, port)->n_held;
 	rank->room = room_of(agent, port);
 	return true;
 }
 
-void agent_rank(struct agent *agent, uint32_t position, unsigned side, struct agent_rank *rank)
+void agent_rank(struct agent *agent, uint32_t position, unsigned from, struct agent_rank *rank)
 {
 	struct flow_record *record = flow_table_record(agent->config.table, position);
-	const struct agent_at at = agent_at_record(agent, side, record);
-	unsigned from = side == record->side ? record->initiator : !record->initiator;
+	const struct agent_at at = agent_at_record(agent, record, from);
+	const unsigned port = agent_port_of(agent, at.entry, record, from);
 
-	if (!agent_bar(agent, at.port, rank))
+	if (!agent_bar(agent, port, rank))
 		return;
-	rank->rate = at.entry != NULL && offload_state_holds((enum offload_state)at.side->state)
-			     ? at.side->rate.value
-			     : meter_rate(&agent->meter, record, position, from, side,
-				       agent_packets(agent, record, from), agent->now_us);
-	rank->rank = admission_rank(&agent->wire[agent_wire_of(at.agent, at.port)]
-					    .admission[agent_side_of(at.agent, at.port)],
-		rank->rate);
+	rank->rate =
+		at.entry != NULL && offload_state_holds((enum offload_state)at.direction->state)
+			? at.direction->rate.value
+			: meter_rate(&agent->meter, record, position, from,
+				  agent_packets(agent, record, from), agent->now_us);
+	rank->rank = admission_rank(agent_admission(agent, port), rank->rate);
+}
+
+/* The direction of a slot that holds a rule at that port: one does. */
+static struct agent_at holder(struct agent *agent, unsigned port, uint32_t slot)
+{
+	const unsigned domain = agent_domain_of(agent, port);
+	const struct slot *entry = slots_slot(&agent->wire[domain].slots, slot);
+
+	return agent_at_slot(agent, domain, slot, !agent_holds_at(entry, 0, port));
 }
 
 /* Somebody leaves for a flow of that rate, of this worker's `own` or another's; false: nobody does. */
 static bool give_way(struct agent *agent, unsigned port, uint32_t rate, bool own)
 {
-	struct agent_wire *wire = &agent->wire[agent_wire_of(agent, port)];
-	struct admission *admission = &wire->admission[agent_side_of(agent, port)];
+	struct admission *admission = agent_admission(agent, port);
 
 	for (unsigned i = 0; i < TRIES; i++) {
 		uint32_t slot = admission_least(admission, rate);
 
 		if (slot == ADMISSION_NONE)
 			return false;
-		const struct agent_at at = agent_at_slot(agent, port, slot);
-		const struct agent_at other =
-			agent_at_slot(agent, agent->config.topology.peer[port], slot);
+		const struct agent_at at = holder(agent, port, slot);
+		const struct agent_at other = agent_at_slot(agent, at.domain, slot, !at.from);
 
 		/* of one that the NIC has alone nothing newer is known */
-		if (at.record != NULL && !agent_is_full(at.side))
+		if (at.record != NULL && !agent_is_full(at.direction))
 			agent_look_at_rate(&at, agent->now_us);
 		if (admission_least(admission, rate) != slot)
 			continue;
-		/* a slot is free when neither side has a rule */
-		if (own && !has_slots(agent, port) && other.side->state >= OFFLOAD_SUSPECT)
+		/* a slot is free when neither direction has a rule */
+		if (own && !has_slots(agent, port) && other.direction->state >= OFFLOAD_SUSPECT)
 			agent_leave(&other, OFFLOAD_OUTRANKED);
 		agent_leave(&at, OFFLOAD_OUTRANKED);
 		return true;
@@ -261,7 +263,7 @@ static bool give_way(struct agent *agent, unsigned port, uint32_t rate, bool own
 /* Places that are about to be free: where slots are short, those that drain, too. */
 static uint32_t about_to_be_free(const struct agent *agent, unsigned port)
 {
-	const struct slots *slots = &agent->wire[agent_wire_of(agent, port)].slots;
+	const struct slots *slots = &agent->wire[agent_domain_of(agent, port)].slots;
 	const bool is_short = slots->n_used + slots->n_draining >= slots->n;
 	uint64_t leaving =
 		agent->port[port].counters.flows[OFFLOAD_LEAVING] - agent->port[port].n_stay;

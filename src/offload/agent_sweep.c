@@ -23,11 +23,12 @@
 static void look_for_late(const struct agent_at *at)
 {
 	struct agent_port *port = &at->agent->port[at->port];
-	struct slot_side *side = at->side;
+	struct slot_direction *direction = at->direction;
 
-	if (!side->awaited || side->late || at->agent->now_us - side->asked_us < AGENT_LATE_US)
+	if (!direction->awaited || direction->late ||
+		at->agent->now_us - direction->asked_us < AGENT_LATE_US)
 		return;
-	side->late = true;
+	direction->late = true;
 	port->counters.stalled++;
 	if (!agent_is_new(at->agent, port->stall_told_us))
 		return;
@@ -37,33 +38,33 @@ static void look_for_late(const struct agent_at *at)
 
 void agent_ask_count(const struct agent_at *at)
 {
-	const struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->agent, at->port)];
+	const struct agent_wire *wire = &at->agent->wire[at->domain];
 	const struct installer_request request = {
 		.key = at->entry->key,
 		.tsc = rte_rdtsc(),
 		.place = slots_place(&wire->slots, at->slot),
 		.op = INSTALLER_COUNT,
-		.from = at->side->from,
+		.from = at->from,
 	};
 
 	/* all that has come by now is in the NIC's counter when it is asked */
-	at->side->asked = agent_marked_packets(at) - at->side->nic_base;
-	at->side->count_awaited = installer_ask(
+	at->direction->asked = agent_marked_packets(at) - at->direction->nic_base;
+	at->direction->count_awaited = installer_ask(
 		at->agent->port[at->port].installer, at->agent->config.worker, &request);
 }
 
 static void ask_count_if_due(const struct agent_at *at)
 {
-	if (at->side->nic_due_us <= at->agent->now_us && !at->side->count_awaited)
+	if (at->direction->nic_due_us <= at->agent->now_us && !at->direction->count_awaited)
 		agent_ask_count(at);
 }
 
 void agent_count_soon(const struct agent_at *at, uint64_t us)
 {
-	struct agent_wire *wire = &at->agent->wire[agent_wire_of(at->agent, at->port)];
+	struct agent_wire *wire = &at->agent->wire[at->domain];
 	unsigned i = 0;
 
-	at->side->nic_due_us = at->agent->now_us + us;
+	at->direction->nic_due_us = at->agent->now_us + us;
 	agent_wake(at);
 	while (i < wire->n_soon && wire->soon[i] != at->slot)
 		i++;
@@ -72,7 +73,7 @@ void agent_count_soon(const struct agent_at *at, uint64_t us)
 	wire->soon[i] = at->slot;
 	if (i == wire->n_soon)
 		wire->n_soon++;
-	wire->soon_due_us = RTE_MIN(wire->soon_due_us, at->side->nic_due_us);
+	wire->soon_due_us = RTE_MIN(wire->soon_due_us, at->direction->nic_due_us);
 }
 
 /* Is there a counter of the slot that is read earlier than the sweep would? Reads it when it is time. */
@@ -80,17 +81,17 @@ static bool count_slot(struct agent *agent, unsigned number, uint32_t slot)
 {
 	bool any = false;
 
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
-		const struct agent_at at = agent_at_slot(
-			agent, topology_port(&agent->config.topology, number, side), slot);
-		bool in_hw = at.side->state == OFFLOAD_ACCEPTED || at.side->state == OFFLOAD_PROVEN;
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
+		const struct agent_at at = agent_at_slot(agent, number, slot, from);
+		bool in_hw = at.direction->state == OFFLOAD_ACCEPTED ||
+			     at.direction->state == OFFLOAD_PROVEN;
 
 		/* the slot may be another flow's by now */
-		if (at.record == NULL || !in_hw || agent_is_full(at.side))
+		if (at.record == NULL || !in_hw || agent_is_full(at.direction))
 			continue;
 		ask_count_if_due(&at);
-		any |= at.side->count_awaited ||
-		       at.side->nic_due_us <= agent->now_us + AGENT_DOUBT_US;
+		any |= at.direction->count_awaited ||
+		       at.direction->nic_due_us <= agent->now_us + AGENT_DOUBT_US;
 	}
 	return any;
 }
@@ -123,28 +124,28 @@ uint64_t agent_look_us(uint32_t n_slots, uint32_t threshold, enum offload_state 
 	return RTE_MIN(n * AGENT_SECOND_US / LOOKS_A_SECOND, REST_MOST_US);
 }
 
-static uint64_t look_us(const struct agent *agent, unsigned wire, const struct slot_side *side)
+static uint64_t look_us(
+	const struct agent *agent, unsigned wire, const struct slot_direction *direction)
 {
-	return agent_look_us(
-		agent->wire[wire].n_used, agent->config.threshold, (enum offload_state)side->state);
+	return agent_look_us(agent->wire[wire].n_used, agent->config.threshold,
+		(enum offload_state)direction->state);
 }
 
 /* A flow that is in the NIC: does its rate still deserve it? */
 static void look_at_flow(const struct agent_at *at)
 {
-	struct slot_side *side = at->side;
-	uint64_t passed_us = at->agent->now_us - side->rate.us;
+	struct slot_direction *direction = at->direction;
+	uint64_t passed_us = at->agent->now_us - direction->rate.us;
 
-	if (at->side->state != OFFLOAD_SUSPECT)
+	if (at->direction->state != OFFLOAD_SUSPECT)
 		ask_count_if_due(at);
-	if (passed_us < look_us(at->agent, agent_wire_of(at->agent, at->port), side))
+	if (passed_us < look_us(at->agent, at->domain, direction))
 		return;
 	agent_look_at_rate(at, at->agent->now_us);
-	if (2 * (uint64_t)side->rate.value < rate_of_pps(at->agent->config.threshold))
+	if (2 * (uint64_t)direction->rate.value < rate_of_pps(at->agent->config.threshold))
 		agent_leave(at, OFFLOAD_SLOWED);
-	else if (at->agent->now_us - side->since_us >= 10 * AGENT_SECOND_US)
-		offload_set_back_off(at->record, agent_side_of(at->agent, at->port),
-			0); /* it has been true for long */
+	else if (at->agent->now_us - direction->since_us >= 10 * AGENT_SECOND_US)
+		offload_set_back_off(at->record, at->from, 0); /* it has been true for long */
 }
 
 /* Nothing of it is due. Nobody rests longer than REST_MOST_US: more than that is a rest long over. */
@@ -167,7 +168,7 @@ static bool is_of_before(const struct agent_at *at)
 	case HEALTH_OPEN:
 		return true;
 	case HEALTH_TRYING:
-		return at->side->queued_us <
+		return at->direction->queued_us <
 		       atomic_load_explicit(&health->since_us, memory_order_relaxed);
 	case HEALTH_CLOSED:
 	case HEALTH_N_STATES:
@@ -176,18 +177,18 @@ static bool is_of_before(const struct agent_at *at)
 	return false;
 }
 
-static void look(struct agent *agent, unsigned port, uint32_t slot)
+static void look(struct agent *agent, unsigned number, uint32_t slot, unsigned from)
 {
-	const struct slots *slots = &agent->wire[agent_wire_of(agent, port)].slots;
+	const struct slots *slots = &agent->wire[number].slots;
 
-	/* it has no rule there, and is none on its way */
-	if (slots_slot(slots, slot)->side[agent_side_of(agent, port)].state < OFFLOAD_INSTALLING)
+	/* it has no rule, and is none on its way */
+	if (slots_slot(slots, slot)->direction[from].state < OFFLOAD_INSTALLING)
 		return;
-	const struct agent_at at = agent_at_slot(agent, port, slot);
+	const struct agent_at at = agent_at_slot(agent, number, slot, from);
 
-	switch ((enum offload_state)at.side->state) {
+	switch ((enum offload_state)at.direction->state) {
 	case OFFLOAD_LEAVING:
-		if (at.side->remove && !at.side->awaited)
+		if (at.direction->remove && !at.direction->awaited)
 			agent_remove(&at);
 		look_for_late(&at);
 		agent_full_look_leaving(&at);
@@ -231,12 +232,12 @@ static void fetch_slot(const struct agent *agent, const struct agent_wire *wire,
 	if (slot == NULL)
 		return;
 	rte_prefetch1(slot);
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
 		/* of a rule that marks and is well the first line is all */
 		if (wire->full == NULL)
-			rte_prefetch1(&slot->side[side]);
+			rte_prefetch1(&slot->direction[from]);
 		else
-			agent_fetch_side(wire, (uint32_t)(slot - wire->slots.slots), side);
+			agent_fetch_direction(wire, (uint32_t)(slot - wire->slots.slots), from);
 	}
 }
 
@@ -269,21 +270,22 @@ static void fetch_first(const struct agent *agent, const struct agent_wire *wire
 		fetch_record(agent, wire, i);
 }
 
-/* Until when nothing of a slot is to be looked at, as long as its sides stay in their states; 0: it does not rest. */
+/* Until when nothing of a slot is to be looked at, as long as its directions stay in their states; 0: it does not rest. */
 static uint32_t rest_of(const struct agent *agent, unsigned number, const struct slot *slot)
 {
 	uint64_t until_us = UINT64_MAX;
 
-	for (unsigned i = 0; i < OFFLOAD_SIDES; i++) {
-		const struct slot_side *side = &slot->side[i];
+	for (unsigned i = 0; i < OFFLOAD_DIRECTIONS; i++) {
+		const struct slot_direction *direction = &slot->direction[i];
 
-		switch ((enum offload_state)side->state) {
+		switch ((enum offload_state)direction->state) {
 		case OFFLOAD_ACCEPTED:
 		case OFFLOAD_PROVEN:
-			until_us = RTE_MIN(until_us, side->nic_due_us);
+			until_us = RTE_MIN(until_us, direction->nic_due_us);
 			/* fallthrough */
 		case OFFLOAD_SUSPECT:
-			until_us = RTE_MIN(until_us, side->rate.us + look_us(agent, number, side));
+			until_us = RTE_MIN(
+				until_us, direction->rate.us + look_us(agent, number, direction));
 			break;
 		case OFFLOAD_INSTALLING:
 		case OFFLOAD_LEAVING:
@@ -305,19 +307,24 @@ static void sweep_slot(struct agent *agent, unsigned number, uint32_t at)
 	struct agent_used *used = &wire->used[at];
 	const uint32_t slot = used->slot;
 
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
-		if (agent->port[topology_port(&agent->config.topology, number, side)].installer !=
-			NULL)
-			look(agent, topology_port(&agent->config.topology, number, side), slot);
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++)
+		look(agent, number, slot, from);
 	used->rests_ms = rest_of(agent, number, slots_slot(&wire->slots, slot));
 	agent_release(agent, number, slot);
 }
 
-static bool is_broken(const struct agent *agent, unsigned port)
+static bool is_any_broken(const struct agent *agent, unsigned number)
 {
-	struct installer *installer = agent->port[port].installer;
+	const struct topology *topology = &agent->config.topology;
 
-	return installer != NULL && health_state(installer_health(installer)) != HEALTH_CLOSED;
+	for (unsigned place = 0; place < topology->size[number]; place++) {
+		struct installer *installer =
+			agent->port[topology_port(topology, number, place)].installer;
+
+		if (installer != NULL && health_state(installer_health(installer)) != HEALTH_CLOSED)
+			return true;
+	}
+	return false;
 }
 
 static void sweep_wire(struct agent *agent, unsigned number, uint64_t passed_us)
@@ -330,7 +337,7 @@ static void sweep_wire(struct agent *agent, unsigned number, uint64_t passed_us)
 	uint64_t due = wire->due + times * many * RTE_MIN(passed_us, (uint64_t)AGENT_SECOND_US);
 	uint64_t n = RTE_MIN(due / AGENT_SECOND_US, (uint64_t)RTE_MIN(wire->n_used, SWEEP_MOST));
 	/* nothing rests when rules are to be taken out */
-	const bool any = is_broken(agent, 2 * number) || is_broken(agent, 2 * number + 1);
+	const bool any = is_any_broken(agent, number);
 
 	if (n < RTE_MIN(wire->n_used / SWEEP_PART, SWEEP_LEAST)) {
 		wire->due = (uint32_t)due;

@@ -3,21 +3,19 @@
 #include "offload/agent_full.h"
 
 /* Of a kind whose rules never mark hardly any flow is asked in, whatever was before. */
-static bool is_out(const struct agent *agent, const struct flow_record *record, unsigned side)
+static bool is_out(const struct agent *agent, const struct flow_record *record, unsigned port)
 {
-	struct installer *installer =
-		agent->port[agent_port_of(agent, &record->key, side)].installer;
+	struct installer *installer = agent->port[port].installer;
 	enum provider_kind kind = provider_kind(&record->key);
 
 	return installer != NULL && kind != PROVIDER_N_KINDS &&
 	       health_kind_out(installer_health(installer), kind) != 0;
 }
 
-/* Why nobody asked for a flow. */
+/* Why nobody asked for a direction that arrives at that port. */
 static uint8_t reason_of_quiet(
-	const struct agent *agent, const struct flow_record *record, unsigned side)
+	const struct agent *agent, const struct flow_record *record, unsigned port)
 {
-	unsigned port = agent_port_of(agent, &record->key, side);
 	struct installer *installer = agent->port[port].installer;
 
 	if (installer == NULL)
@@ -40,28 +38,26 @@ static uint8_t reason_of_quiet(
 
 /* A reason for being in software that is over: as if nobody had asked. */
 static bool is_over(const struct agent *agent, const struct slot *entry,
-	const struct flow_record *record, unsigned side)
+	const struct flow_record *record, unsigned from, unsigned port)
 {
-	struct installer *installer =
-		agent->port[agent_port_of(agent, &record->key, side)].installer;
+	struct installer *installer = agent->port[port].installer;
 
-	switch (record->reason[side]) {
+	switch (record->reason[from]) {
 	case OFFLOAD_QUIET:
 	case OFFLOAD_CLOSING:
 	case OFFLOAD_PROMOTED:
 	case OFFLOAD_DECIDED:
 		return true;
 	case OFFLOAD_DISPLACED:
-		return agent_waits_us(agent, entry, record, side) == 0 &&
-		       queue_needs(&agent->port[agent_port_of(agent, &record->key, side)].queue) ==
-			       0;
+		return agent_waits_us(agent, entry, record, from) == 0 &&
+		       queue_needs(&agent->port[port].queue) == 0;
 	case OFFLOAD_QUARANTINE:
 	case OFFLOAD_NO_SLOT:
-		return agent_waits_us(agent, entry, record, side) == 0;
+		return agent_waits_us(agent, entry, record, from) == 0;
 	case OFFLOAD_UNPLAIN:
 		return installer == NULL;
 	case OFFLOAD_OUTRANKED:
-		return agent_has_room(agent, agent_port_of(agent, &record->key, side));
+		return agent_has_room(agent, port);
 	case OFFLOAD_BREAKER:
 		return installer == NULL ||
 		       health_state(installer_health(installer)) == HEALTH_CLOSED;
@@ -74,13 +70,13 @@ static bool is_over(const struct agent *agent, const struct slot *entry,
 #define OLDER_MOST 16
 
 bool agent_has_older_rule(const struct agent *agent, const struct flow_record *record,
-	unsigned side, uint64_t *since_us)
+	unsigned from, uint64_t *since_us)
 {
 	const struct slots *slots = &agent->wire[flow_key_wire(&record->key)].slots;
 	uint32_t slot = slots_severed(slots, &record->key, SLOT_NONE);
 
 	for (unsigned i = 0; i < OLDER_MOST && slot != SLOT_NONE; i++) {
-		const struct slot_side *older = &slots_slot(slots, slot)->side[side];
+		const struct slot_direction *older = &slots_slot(slots, slot)->direction[from];
 
 		if (offload_state_holds((enum offload_state)older->state)) {
 			*since_us = older->state == OFFLOAD_LEAVING ? older->since_us : 0;
@@ -93,15 +89,15 @@ bool agent_has_older_rule(const struct agent *agent, const struct flow_record *r
 
 /* On its way to a rule that is proven, and an older one is in the way of that. */
 static bool is_behind_older(
-	const struct agent *agent, const struct flow_record *record, unsigned side)
+	const struct agent *agent, const struct flow_record *record, unsigned from)
 {
-	enum offload_state state = offload_state(record, side);
+	enum offload_state state = offload_state(record, from);
 	uint64_t since_us;
 
 	return (state == OFFLOAD_QUEUED || state == OFFLOAD_INSTALLING ||
 		       state == OFFLOAD_ACCEPTED) &&
-	       record->reason[side] == OFFLOAD_BUSY &&
-	       agent_has_older_rule(agent, record, side, &since_us);
+	       record->reason[from] == OFFLOAD_BUSY &&
+	       agent_has_older_rule(agent, record, from, &since_us);
 }
 
 /* The slot of a record or of its copy; NULL: it has none any more. */
@@ -116,13 +112,15 @@ static struct slot *slot_of(const struct agent *agent, const struct flow_record 
 	return flow_key_equal(&entry->key, &record->key) ? entry : NULL;
 }
 
-/* Marked packets of one side, by the record's counters as they are in the copy. */
-static uint64_t marked(const struct slot_side *side, const struct flow_record *record)
+/* Marked packets of one direction, by the record's counters as they are in the copy. */
+static uint64_t marked(const struct slot *entry, const struct flow_record *record, unsigned from)
 {
-	if (agent_is_full(side) ||
-		(side->state != OFFLOAD_PROVEN && side->state != OFFLOAD_SUSPECT))
-		return side->marked;
-	return side->marked + flow_packets(record, side->from) - side->base;
+	const struct slot_direction *direction = &entry->direction[from];
+
+	if (agent_is_full(direction) ||
+		(direction->state != OFFLOAD_PROVEN && direction->state != OFFLOAD_SUSPECT))
+		return direction->marked;
+	return direction->marked + flow_packets(record, from) - direction->base;
 }
 
 /* Of whom the NIC may have forwarded more than it told. */
@@ -140,19 +138,21 @@ void agent_view(
 	const struct slot *entry = slot_of(agent, record);
 
 	*view = (struct flow_offload){.told = true};
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
-		view->state[side] = (uint8_t)offload_state(record, side);
-		view->reason[side] = record->reason[side];
-		if (view->state[side] == OFFLOAD_SOFTWARE &&
-			(is_over(agent, entry, record, side) || is_out(agent, record, side)))
-			view->reason[side] = reason_of_quiet(agent, record, side);
-		else if (is_behind_older(agent, record, side))
-			view->reason[side] = OFFLOAD_OLDER_RULE;
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
+		const unsigned port = agent_port_of(agent, entry, record, from);
+
+		view->state[from] = (uint8_t)offload_state(record, from);
+		view->reason[from] = record->reason[from];
+		if (view->state[from] == OFFLOAD_SOFTWARE &&
+			(is_over(agent, entry, record, from, port) || is_out(agent, record, port)))
+			view->reason[from] = reason_of_quiet(agent, record, port);
+		else if (is_behind_older(agent, record, from))
+			view->reason[from] = OFFLOAD_OLDER_RULE;
 		if (entry == NULL)
 			continue;
-		view->packets += marked(&entry->side[side], record);
-		view->full[side] = agent_is_full(&entry->side[side]) &&
-				   offload_state_holds((enum offload_state)view->state[side]);
+		view->packets += marked(entry, record, from);
+		view->full[from] = agent_is_full(&entry->direction[from]) &&
+				   offload_state_holds((enum offload_state)view->state[from]);
 	}
 	view->estimated = is_estimated(agent, entry, record);
 	if (entry != NULL)
@@ -164,21 +164,23 @@ void agent_view(
 /* An active report: the record's counters began anew at 0. */
 static void begin_anew(struct slot *entry, const struct flow_record *record, uint64_t now_us)
 {
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
-		struct slot_side *at = &entry->side[side];
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
+		struct slot_direction *at = &entry->direction[from];
 
-		entry->side[side].marked = marked(at, record);
+		at->marked = marked(entry, record, from);
 		at->base = 0;
 		at->rate.packets = 0;
 		at->rate.us = now_us;
 	}
-	entry->reported = entry->side[0].marked + entry->side[1].marked;
+	entry->reported = entry->direction[0].marked + entry->direction[1].marked;
 }
 
-static void end_side(struct agent *agent, unsigned port, const struct flow_record *record)
+static void end_direction(struct agent *agent, const struct slot *entry,
+	const struct flow_record *record, unsigned from)
 {
-	enum offload_state state = offload_state(record, agent_side_of(agent, port));
-	struct agent_counters *counters = &agent->port[port].counters;
+	enum offload_state state = offload_state(record, from);
+	struct agent_counters *counters =
+		&agent->port[agent_port_of(agent, entry, record, from)].counters;
 
 	/* its entry in the queue is passed over when it is its turn */
 	if (state == OFFLOAD_QUEUED || state == OFFLOAD_REFUSED) {
@@ -193,15 +195,14 @@ static void end_slot(struct agent *agent, unsigned number, uint32_t slot)
 	struct agent_wire *wire = &agent->wire[number];
 	struct slot *entry = slots_slot(&wire->slots, slot);
 
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
-		struct agent_at at = agent_at_slot(
-			agent, topology_port(&agent->config.topology, number, side), slot);
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
+		struct agent_at at = agent_at_slot(agent, number, slot, from);
 
 		/* the record is another's already, or will be: what it counted is in the report */
 		at.record = NULL;
-		if (at.side->state == OFFLOAD_QUEUED || at.side->state == OFFLOAD_REFUSED)
-			at.side->state = OFFLOAD_SOFTWARE;
-		else if (at.side->state != OFFLOAD_SOFTWARE)
+		if (at.direction->state == OFFLOAD_QUEUED || at.direction->state == OFFLOAD_REFUSED)
+			at.direction->state = OFFLOAD_SOFTWARE;
+		else if (at.direction->state != OFFLOAD_SOFTWARE)
 			agent_leave(&at, OFFLOAD_ENDED);
 	}
 	entry->position = FLOW_NONE;
@@ -221,11 +222,11 @@ bool agent_ended(struct agent *agent, struct flow_report *report)
 			begin_anew(entry, record, agent->now_us);
 		return false;
 	}
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
-		end_side(agent, topology_port(&agent->config.topology, number, side), record);
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++)
+		end_direction(agent, entry, record, from);
 	if (entry == NULL)
 		return false;
-	const struct agent_at at = agent_at_slot(agent, 2 * number, record->slot);
+	const struct agent_at at = agent_at_slot(agent, number, record->slot, 0);
 	bool holds = agent_full_hold(&at, report);
 
 	end_slot(agent, number, record->slot);

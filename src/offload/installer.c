@@ -160,6 +160,7 @@ static unsigned answer_the_rest(struct desk *desk, struct installer_answer *answ
 				/* the provider was closed: all rules are gone */
 				.result = op == INSTALLER_REMOVE ? 0 : -EIO,
 				.op = request.op,
+				.from = request.from,
 				.reason = OFFLOAD_STOPPING,
 			};
 	}

@@ -88,7 +88,7 @@ struct installer_answer {
 	bool counted;	  /* there are packets, */
 	bool has_bytes;	  /* and bytes; */
 	bool final;	  /* and no more will come */
-	uint8_t unused;
+	uint8_t from;	  /* as it was asked */
 };
 
 /* Counted by the thread, read by any. */

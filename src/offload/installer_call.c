@@ -102,6 +102,7 @@ void installer_answer(struct installer *installer, unsigned worker,
 		.place = request->place,
 		.result = (int16_t)result,
 		.op = request->op,
+		.from = request->from,
 		.reason = reason,
 	};
 
@@ -168,6 +169,7 @@ void installer_end(struct installer *installer, const struct call *call, int res
 		.place = call->place,
 		.result = (int16_t)result,
 		.op = call->op,
+		.from = call->from,
 	};
 
 	/* a counter that is not there: the NIC was not asked, and has refused nothing */
@@ -249,6 +251,7 @@ bool installer_carry_out(
 		.place = request->place,
 		.op = request->op,
 		.worker = (uint8_t)worker,
+		.from = request->from,
 	};
 
 	assert(request->place < installer->config.provider.n_places);

@@ -41,6 +41,7 @@ struct call {
 	uint32_t place;
 	uint8_t op; /* enum installer_op */
 	uint8_t worker;
+	uint8_t from;
 	bool own;     /* an insert that was given up is taken back: no worker awaits it */
 	bool late;    /* a stall already */
 	bool gave_up; /* and nobody waits for its answer any more */

@@ -20,10 +20,9 @@ static uint64_t tag_of(const struct flow_record *record)
 	return tag;
 }
 
-static bool is_at(const struct meter_entry *entry, uint32_t position, unsigned from, unsigned side)
+static bool is_at(const struct meter_entry *entry, uint32_t position, unsigned from)
 {
-	return entry->rate.us != 0 && entry->position == position && entry->from == from &&
-	       entry->side == side;
+	return entry->rate.us != 0 && entry->position == position && entry->from == from;
 }
 
 static struct meter_entry *run_of(struct meter *meter, uint32_t position)
@@ -34,11 +33,10 @@ static struct meter_entry *run_of(struct meter *meter, uint32_t position)
 }
 
 /* The entry of that position, or NULL. */
-static struct meter_entry *find(
-	struct meter_entry *run, uint32_t position, unsigned from, unsigned side)
+static struct meter_entry *find(struct meter_entry *run, uint32_t position, unsigned from)
 {
 	for (unsigned i = 0; i < METER_RUN; i++)
-		if (is_at(&run[i], position, from, side))
+		if (is_at(&run[i], position, from))
 			return &run[i];
 	return NULL;
 }
@@ -71,12 +69,12 @@ static struct meter_entry *least_of(struct meter_entry *run, uint64_t now_us)
 }
 
 uint32_t meter_packet(struct meter *meter, const struct flow_record *record, uint32_t position,
-	unsigned from, unsigned side, uint64_t packets, uint64_t now_us)
+	unsigned from, uint64_t packets, uint64_t now_us)
 {
 	/* 0 is a free one's */
 	if (now_us == 0)
 		now_us = 1;
-	struct meter_entry *run = run_of(meter, position), *entry = find(run, position, from, side);
+	struct meter_entry *run = run_of(meter, position), *entry = find(run, position, from);
 	const uint64_t tag = tag_of(record);
 	struct rate rate;
 
@@ -96,15 +94,14 @@ uint32_t meter_packet(struct meter *meter, const struct flow_record *record, uin
 		.rate = rate,
 		.position = position,
 		.from = (uint8_t)from,
-		.side = (uint8_t)side,
 	};
 	return rate.value;
 }
 
 uint32_t meter_rate(struct meter *meter, const struct flow_record *record, uint32_t position,
-	unsigned from, unsigned side, uint64_t packets, uint64_t now_us)
+	unsigned from, uint64_t packets, uint64_t now_us)
 {
-	const struct meter_entry *entry = find(run_of(meter, position), position, from, side);
+	const struct meter_entry *entry = find(run_of(meter, position), position, from);
 	struct rate rate;
 
 	if (entry != NULL && entry->key_tag == tag_of(record))

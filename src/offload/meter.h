@@ -34,7 +34,6 @@ struct meter_entry {
 	struct rate rate; /* us 0: free */
 	uint32_t position;
 	uint8_t from;
-	uint8_t side;
 };
 
 struct meter {
@@ -43,12 +42,12 @@ struct meter {
 };
 
 /*
- * A packet from `from` that arrived at `side`, already counted: it is one of these `packets` of the direction. The
+ * A packet of the direction from `from`, already counted: it is one of these `packets` of the direction. The
  * direction's rate, as rate.h has it.
  */
 uint32_t meter_packet(struct meter *meter, const struct flow_record *record, uint32_t position,
-	unsigned from, unsigned side, uint64_t packets, uint64_t now_us);
+	unsigned from, uint64_t packets, uint64_t now_us);
 
 /* The same without a packet: nothing changes. Of a flow that is not watched, what it had since it began. */
 uint32_t meter_rate(struct meter *meter, const struct flow_record *record, uint32_t position,
-	unsigned from, unsigned side, uint64_t packets, uint64_t now_us);
+	unsigned from, uint64_t packets, uint64_t now_us);

@@ -107,10 +107,16 @@ static void *map(size_t n, size_t size)
 	return mapping_create(n * size, MAPPING_HUGE | MAPPING_POPULATE);
 }
 
-/* Tags of all numbers of the wire (slots_tags()), of which only this worker's are ever written. */
+/* How many rows of tags there are. */
+static size_t rows(const struct slots *slots)
+{
+	return slots->row == 0 ? 1 : slots->n_rows;
+}
+
+/* Tags of all numbers of the domain (slots_tags()), of which only this worker's are ever written. */
 static size_t tags_size(const struct slots *slots)
 {
-	return sizeof(*slots->tags) << slots->number_bits;
+	return rows(slots) * sizeof(*slots->tags) << slots->number_bits;
 }
 
 static uint16_t *make_tags(const struct slots *slots)
@@ -119,8 +125,11 @@ static uint16_t *make_tags(const struct slots *slots)
 
 	if (all == NULL)
 		return NULL;
+	all += slots->first_number;
 	/* its own are there before packets need them */
-	return memset(&all[slots->first_number], 0, slots->n_numbers * sizeof(*all));
+	for (size_t i = 0; i < rows(slots); i++)
+		memset(all + i * slots->row, 0, slots->n_numbers * sizeof(*all));
+	return all;
 }
 
 /* Numbers that are positions lead to slots, those of slots to positions. */
@@ -158,6 +167,10 @@ int slots_init(struct slots *slots, const struct slots_config *config)
 	slots->first_number = config->worker * slots->n_numbers;
 	slots->number_bits = bits_for(numbers);
 	slots->last_generation = last_generation_of(config->mark_max, numbers);
+	if (config->n_ports > 2) {
+		slots->n_rows = config->n_ports + 1;
+		slots->row = (size_t)1 << slots->number_bits;
+	}
 	slots->random = config->random;
 	slots->n_fresh = slots->n;
 	slots->head = slots->tail = slots->drains = SLOT_NONE;
@@ -323,11 +336,40 @@ uint32_t slots_take(struct slots *slots, const struct flow_key *key, uint32_t po
 	return slot;
 }
 
-/* Its mark names nobody any more; the number may name another flow by now. */
-static void clear_tag(struct slots *slots, uint32_t slot)
+/* The port where packets of that end had the mark has it no more, unless it is for the other end's by now. */
+static void clear_row(struct slots *slots, struct slot *slot, unsigned from)
 {
-	if (slots_position(slots, slots_mark(slots, slot)) != FLOW_NONE)
-		slots->tags[slots->slots[slot].number] = 0;
+	uint16_t *tag = &slots->tags[slot->row[from] * slots->row + slot->number];
+
+	if (slot->row[from] != 0 && (*tag & SLOT_FROM) == (from != 0 ? SLOT_FROM : 0))
+		*tag = 0;
+	slot->row[from] = 0;
+}
+
+void slots_set_from(struct slots *slots, uint32_t number, unsigned place, unsigned from)
+{
+	struct slot *slot = &slots->slots[number];
+	uint16_t *tag = &slots->tags[slot->number];
+
+	if (slots->row == 0) {
+		*tag = (uint16_t)(from != (place != 0) ? *tag | SLOT_FROM : *tag & ~SLOT_FROM);
+		return;
+	}
+	clear_row(slots, slot, from);
+	slot->row[from] = (uint8_t)(place + 1);
+	tag[(place + 1) * slots->row] = (uint16_t)(*tag | (from != 0 ? SLOT_FROM : 0));
+}
+
+/* Its mark names nobody any more; the number may name another flow by now. */
+static void clear_tag(struct slots *slots, uint32_t number)
+{
+	struct slot *slot = &slots->slots[number];
+
+	if (slots_position(slots, slots_mark(slots, number)) == FLOW_NONE)
+		return;
+	slots->tags[slot->number] = 0;
+	for (unsigned from = 0; from < 2; from++)
+		clear_row(slots, slot, from);
 }
 
 /* Where a key's severed slots begin; of ports that somebody chose they are not to lie together. */

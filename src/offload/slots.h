@@ -45,8 +45,12 @@
 
 /*
  * The tag of a number: that it was given, the generation of the mark that names a flow, and in the lowest bits the form
- * of the flow's packets, which is whether it is TCP, and the end that packets come from at side 0; at side 1 they come
- * from the other one, as no end has rules at both. 0: it names nobody.
+ * of the flow's packets, which is whether it is TCP, and the end that packets come from at the domain's first port; at any
+ * other they come from the other one, as no end has rules at two ports. 0: it names nobody.
+ *
+ * A domain of more than two ports has besides a row of tags for each port, where a number has one while its mark names a
+ * flow whose last rule for packets of one end is there; the tag says which end. Elsewhere the mark leads no packet to the
+ * flow in passing.
  */
 #define SLOT_GIVEN 0x8000u
 #define SLOT_FORM_BITS 2
@@ -58,13 +62,13 @@ static_assert(SLOT_FORM == (1u << SLOT_FORM_BITS) - 1, "no bit is left over");
 #define SLOT_LAST_GENERATION ((SLOT_GIVEN - 1) >> SLOT_FORM_BITS)
 
 /*
- * One direction's rule: of packets that arrive at one port of the wire. Filled by the agent. What its look each
- * half second needs of a rule that is well is in the first line.
+ * One direction's rule, of packets that arrive at one port. Filled by the agent. What its look each half second needs of
+ * a rule that is well is in the first line.
  */
-struct slot_side {
+struct slot_direction {
 	uint8_t state; /* enum offload_state: as in the record, and when that has gone */
 	uint8_t reason;
-	uint8_t from; /* the key's end that the packets come from */
+	uint8_t port; /* whose state it is, and that has the rule or had the last one */
 	bool awaited; /* an answer of the installer: insert or remove */
 	bool late;    /* which was counted as late */
 	bool count_awaited;
@@ -75,7 +79,7 @@ struct slot_side {
 	uint64_t nic_due_us; /* when its counter is to be asked for next; UINT64_MAX: never */
 	uint64_t asked_us;   /* when the installer was asked for what is awaited */
 	uint32_t unmarked;   /* packets in a row that should have had the mark */
-	uint32_t retry_ms;   /* the NIC is not asked before, where the side has a back-off */
+	uint32_t retry_ms;   /* the NIC is not asked before, where the direction has a back-off */
 	uint64_t queued_us;  /* when it was queued, of the last way into the NIC */
 	uint64_t base; /* packets of that end that came without the mark, while proven or suspect */
 	uint64_t marked;    /* that came with it, besides those after `base` */
@@ -87,8 +91,8 @@ struct slot_side {
 	uint32_t plain;	    /* since so many came marked: the low bits */
 	struct stale stale; /* whether its last rule works on, after the NIC said that it is gone */
 } __attribute__((aligned(64)));
-static_assert(offsetof(struct slot_side, queued_us) == 64, "one line");
-static_assert(sizeof(struct slot_side) == 192, "not a line more");
+static_assert(offsetof(struct slot_direction, queued_us) == 64, "one line");
+static_assert(sizeof(struct slot_direction) == 192, "not a line more");
 
 /* A slot. */
 struct slot {
@@ -100,7 +104,8 @@ struct slot {
 	uint32_t
 		older; /* the slot that had its number before, and may have rules yet; SLOT_NONE: none */
 	bool used;
-	struct slot_side side[OFFLOAD_SIDES];
+	uint8_t row[2]; /* of each end's tag in a domain of more than two ports; 0: it has none */
+	struct slot_direction direction[OFFLOAD_DIRECTIONS]; /* by the key's end */
 	uint64_t reported;  /* marked packets that active reports have told */
 	uint64_t back_us;   /* when it was given back, */
 	uint64_t back_turn; /* and in which turn */
@@ -110,7 +115,10 @@ struct slot {
 };
 
 struct slots {
-	uint16_t *tags;	     /* by number; see slots_tags() */
+	uint16_t *
+		tags; /* by number; rows of each port's follow where the domain has more than two */
+	size_t row;   /* from one row to the next; 0: there is one */
+	unsigned n_rows;
 	uint32_t *positions; /* of records, by number; NULL: a number is a position */
 	struct slot *slots;
 	uint32_t n;		  /* of this worker */
@@ -136,7 +144,8 @@ struct slots_config {
 	uint32_t n; /* wanted, of the whole wire; fewer where a mark has not the room */
 	unsigned n_workers;
 	unsigned worker;
-	uint32_t mark_max;  /* the smaller of the wire's two ports */
+	unsigned n_ports;   /* of the domain; 0: it is a wire */
+	uint32_t mark_max;  /* the smallest of its ports */
 	uint32_t positions; /* of each worker's records; 0: marks are not to name them */
 	uint64_t random;    /* unlike from run to run */
 };
@@ -217,22 +226,29 @@ static inline unsigned slots_worker(const struct slots *slots, uint32_t mark)
 	return slots->n_numbers != 0 ? number / slots->n_numbers : UINT_MAX;
 }
 
-/* The tags of all numbers that a mark can have, by the number in it: what is none of this worker's names nobody. */
-static inline const uint16_t *slots_tags(const struct slots *slots)
+/* Tags of this worker's numbers, from the first on, for packets that come in at that place of the domain. */
+static inline const uint16_t *slots_own_tags(const struct slots *slots, unsigned place)
 {
-	return slots->tags - slots->first_number;
+	return slots->tags + (place + 1) * slots->row;
+}
+
+/* Those of all numbers that a mark can have, by the number in it: what is none of this worker's names nobody. */
+static inline const uint16_t *slots_tags(const struct slots *slots, unsigned place)
+{
+	return slots_own_tags(slots, place) - slots->first_number;
 }
 
 /*
- * The form in the tag of a mark's number, of packets that come in at that side; more than SLOT_FORM: the mark names
+ * The form in the tag of a mark's number, of packets that come in at that place; more than SLOT_FORM: the mark names
  * nobody.
  */
 static inline uint64_t slots_form(
-	const struct slots *slots, uint32_t tag, uint64_t mark, unsigned side)
+	const struct slots *slots, uint32_t tag, uint64_t mark, unsigned place)
 {
 	const uint64_t generation = mark >> slots->number_bits;
 
-	return tag ^ ((generation << SLOT_FORM_BITS) + SLOT_GIVEN + (side != 0 ? SLOT_FROM : 0));
+	return tag ^ ((generation << SLOT_FORM_BITS) + SLOT_GIVEN +
+			     (slots->row == 0 && place != 0 ? SLOT_FROM : 0));
 }
 
 /* The position that belongs to a number, whether it names a flow or not. */
@@ -251,10 +267,8 @@ static inline uint32_t slots_position(const struct slots *slots, uint32_t mark)
 	return slots_position_of(slots, number);
 }
 
-/* Of a slot whose mark names its flow: packets of that end are to have it at that side. */
-static inline void slots_set_from(struct slots *slots, uint32_t slot, unsigned side, unsigned from)
-{
-	uint16_t *tag = &slots->tags[slots->slots[slot].number];
-
-	*tag = (uint16_t)(from != side ? *tag | SLOT_FROM : *tag & ~SLOT_FROM);
-}
+/*
+ * Of a slot whose mark names its flow: packets of that end are to have it at that place of the domain, and at no other.
+ * No rule of the other end is there.
+ */
+void slots_set_from(struct slots *slots, uint32_t slot, unsigned place, unsigned from);

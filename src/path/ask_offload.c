@@ -44,14 +44,6 @@ void ask_view(
 		agent_view(station->worker.agent, record, view);
 }
 
-/* Both directions may come by one port: then its rule may be for the responder's. */
-static bool is_swapped(const struct flow_record *record, const struct slot_side *at, unsigned side)
-{
-	const unsigned usual = side == record->side ? record->initiator : !record->initiator;
-
-	return offload_state_holds((enum offload_state)at->state) && at->from != usual;
-}
-
 /* What the slot of a record has. */
 static void slot(const struct agent *agent, struct plane_flow *flow)
 {
@@ -59,24 +51,34 @@ static void slot(const struct agent *agent, struct plane_flow *flow)
 	const struct slot *entry;
 
 	entry = offload_has_slot(&flow->record) ? slots_slot(slots, flow->record.slot) : NULL;
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
-		uint64_t waits_us = agent_waits_us(agent, entry, &flow->record, side);
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
+		uint64_t waits_us = agent_waits_us(agent, entry, &flow->record, from);
 
-		if (flow->offload.reason[side] == OFFLOAD_OLDER_RULE)
+		flow->port[from] = (uint8_t)agent_port_of(agent, entry, &flow->record, from);
+		if (flow->offload.reason[from] == OFFLOAD_OLDER_RULE)
 			(void)agent_has_older_rule(
-				agent, &flow->record, side, &flow->older_us[side]);
+				agent, &flow->record, from, &flow->older_us[from]);
 		if (waits_us != 0)
-			flow->retry_us[side] = agent->now_us + waits_us;
+			flow->retry_us[from] = agent->now_us + waits_us;
 		if (entry == NULL)
 			continue;
 		/* what is left of a rule that is gone, or is about to be, is nobody's */
-		if (entry->side[side].state >= OFFLOAD_SUSPECT)
-			flow->nic[side] = entry->side[side].nic.total;
-		flow->since_us[side] = entry->side[side].since_us;
-		flow->swapped[side] = is_swapped(&flow->record, &entry->side[side], side);
+		if (entry->direction[from].state >= OFFLOAD_SUSPECT)
+			flow->nic[from] = entry->direction[from].nic.total;
+		flow->since_us[from] = entry->direction[from].since_us;
 	}
 	if (entry != NULL)
 		flow->mark = slots_mark(slots, flow->record.slot);
+}
+
+/* At each port of the flow's domain. */
+static void bars(const struct station *station, struct ask *ask)
+{
+	const unsigned domain = flow_key_wire(&ask->key);
+
+	for (unsigned place = 0; place < station->topology->size[domain]; place++)
+		(void)agent_bar(station->worker.agent,
+			topology_port(station->topology, domain, place), &ask->flow.bar[place]);
 }
 
 void ask_flow(const struct station *station, struct ask *ask)
@@ -86,26 +88,20 @@ void ask_flow(const struct station *station, struct ask *ask)
 	uint32_t position = flow_table_find(table, &ask->key, ask->hash);
 	struct plane_flow *flow = &ask->flow;
 
+	*flow = (struct plane_flow){.now_us = station->now_us};
 	ask->found = position != FLOW_NONE;
-	if (!ask->found) {
-		*flow = (struct plane_flow){.now_us = station->now_us};
-		for (unsigned side = 0; agent != NULL && side < OFFLOAD_SIDES; side++)
-			(void)agent_bar(agent,
-				topology_port(station->topology, flow_key_wire(&ask->key), side),
-				&flow->rank[side]);
+	if (agent != NULL)
+		bars(station, ask);
+	if (!ask->found)
 		return;
-	}
-	*flow = (struct plane_flow){
-		.record = *flow_table_record(table, position),
-		.now_us = station->now_us,
-	};
+	flow->record = *flow_table_record(table, position);
 	ask_view(station, &flow->record, &flow->offload);
 	flow->dropped = flow_shard_dropped(station->worker.shard, position);
 	if (agent == NULL)
 		return;
 	slot(agent, flow);
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++)
-		agent_rank(agent, position, side, &flow->rank[side]);
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++)
+		agent_rank(agent, position, from, &flow->rank[from]);
 	flow->n_changes = change_of_flow(
 		&agent->changes, &ask->key, flow->changes, PLANE_CHANGES, &flow->lost);
 }

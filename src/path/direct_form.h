@@ -84,22 +84,23 @@ static __rte_always_inline struct mark_own *mark_own(uintptr_t target, bool tcp)
 
 /* What all packets of a burst share. */
 struct mark_burst {
-#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
-	__m256i cares; /* mark_cares of the side that they came in by */
-#endif
-	unsigned side;
 	uint64_t now_us; /* 48 bits */
 };
 
 /*
  * A record's status, its highest 16 bits: see struct flow_record. A flow is settled when it is in the phase that it
- * stays in until it ends, it is plain, and its rule is proven: then a packet of it is nothing but counted.
+ * stays in until it ends, it is plain, and the rule of the packet's direction is proven: then the packet is nothing but
+ * counted.
+ *
+ * Whether it came in by that rule's port need not be asked. What the mark says of the end is good for one port alone
+ * (slots_form()): the direction's rule was asked for there, and a direction has one rule. By another port the mark says
+ * the other end, of whose packets this is none, or names nobody.
  */
 #define MARK_STATUS_SHIFT 48
 #define MARK_SETTLED_UDP FLOW_REPLIED
 #define MARK_SETTLED_TCP (FLOW_ESTABLISHED | 3 << 5)
-#define MARK_SETTLED_CARES(side) \
-	(15 | FLOW_NOT_PLAIN_BIT | 3 << 5 | 7 << (8 + OFFLOAD_STATE_BITS * (side)))
+#define MARK_SETTLED_CARES(from) \
+	(15 | FLOW_NOT_PLAIN_BIT | 3 << 5 | 7 << (8 + OFFLOAD_STATE_BITS * (from)))
 #define MARK_PROVEN (OFFLOAD_PROVEN << 8 | OFFLOAD_PROVEN << (8 + OFFLOAD_STATE_BITS))
 
 /* Is the packet a common one, and of the protocol that its mark says? */
@@ -114,12 +115,12 @@ static __rte_always_inline bool mark_is_common(const uint8_t *frame, bool tcp)
 
 /* Of common packets. */
 static __rte_always_inline bool mark_is_settled(
-	const struct mark_burst *burst, const struct flow_record *record, bool tcp)
+	const struct flow_record *record, unsigned from, bool tcp)
 {
 	unsigned status = (unsigned)(record->status >> MARK_STATUS_SHIFT);
 	unsigned want = tcp ? MARK_SETTLED_TCP : MARK_SETTLED_UDP;
 
-	return ((status ^ (want | MARK_PROVEN)) & MARK_SETTLED_CARES(burst->side)) == 0;
+	return ((status ^ (want | MARK_PROVEN)) & MARK_SETTLED_CARES(from)) == 0;
 }
 
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX512
@@ -146,8 +147,8 @@ static const mark_words mark_header = {0xffff, 0x00ff, 0, 0, 0xff3f, 0xff00, 0, 
 	0xffff, 0xffff, 0xffff, 0xffff, 0, 0, 0};
 
 /* And of the record: all but the wire, as a slot is of one, and of the status what is settled or not. */
-#define MARK_CARES(side)                                                                           \
-	{0xffff, 0xffff, 0xffff, 0xf0ff, 0xffff, 0xffff, MARK_SETTLED_CARES(side), 0xffff, 0xffff, \
+#define MARK_CARES(from)                                                                           \
+	{0xffff, 0xffff, 0xffff, 0xf0ff, 0xffff, 0xffff, MARK_SETTLED_CARES(from), 0xffff, 0xffff, \
 		0xffff, 0xffff, 0xffff, 0xffff, 0, 0, 0}
 
 #elif SIMD_LEVEL >= SIMD_LEVEL_AVX2
@@ -176,8 +177,8 @@ static const mark_words mark_header = {0, 0, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0x
 	0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
 
 /* And of the record: all but the wire, as a slot is of one, and of the status what is settled or not. */
-#define MARK_CARES(side)                                                                         \
-	{MARK_SETTLED_CARES(side) & 0xff, MARK_SETTLED_CARES(side) >> 8, 0xff, 0xff, 0xff, 0, 0, \
+#define MARK_CARES(from)                                                                         \
+	{MARK_SETTLED_CARES(from) & 0xff, MARK_SETTLED_CARES(from) >> 8, 0xff, 0xff, 0xff, 0, 0, \
 		0, 0xff, 0xff, 0xff, 0xff, 0, 0xff, 0xff, 0xf0, 0xff, 0xff, 0xff, 0xff, 0xff,    \
 		0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
@@ -185,7 +186,6 @@ static const mark_words mark_header = {0, 0, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0x
 
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX2
 
-static const mark_words mark_cares[OFFLOAD_SIDES] = {MARK_CARES(0), MARK_CARES(1)};
 static const mark_words mark_want[2] = {
 	MARK_WANT(IPPROTO_UDP, MARK_SETTLED_UDP), MARK_WANT(IPPROTO_TCP, MARK_SETTLED_TCP)};
 
@@ -205,13 +205,14 @@ static const mark_words mark_want[2] = {
 		[0xe0 ... 0xef] = MARK_BOTH(14), \
 		[0xf0 ... 0xff] = MARK_BOTH(15)}
 
-/* All that is looked up of a packet: in one place, as each place takes a register. */
+/* All that is looked up of a packet, by the end that it is from first: in one place, as each place takes a register. */
 static const struct mark_expect {
-	mark_words take[2];
+	mark_words take[2], cares[2];
 	struct tcp_places places;
 	uint32_t tcp_headers[UINT8_MAX + 1];
 } mark_expect = {
 	{MARK_TAKE(0), MARK_TAKE(1)},
+	{MARK_CARES(0), MARK_CARES(1)},
 	TCP_PLACES,
 	MARK_ALL_HEADERS,
 };
@@ -232,29 +233,31 @@ static __rte_always_inline const struct mark_expect *mark_expect_of(uintptr_t ta
  * Is the packet a common one of that protocol, and one of the record's flow, from that end, and is the flow settled?
  * The rest of an IPv4 address is zeros. The record is read in the pieces that it is written in.
  */
-static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
+static __rte_always_inline bool mark_fits(
 	const struct flow_record *record, const uint8_t *frame, uintptr_t target, bool tcp)
 {
+	const struct mark_expect *expect = mark_expect_of(target);
 	__m256i addresses = _mm256_loadu_si256((const void *)record->key.addr);
 	__m128i rest = _mm_insert_epi16(_mm_loadl_epi64((const void *)record->key.port),
 		(short)(record->status >> MARK_STATUS_SHIFT), 7);
 	__m256i header = _mm256_and_si256(_mm256_loadu_si256((const void *)(frame + 12)),
 		_mm256_load_si256((const void *)mark_header));
 	__m256i key = _mm256_permutex2var_epi16(_mm256_castsi128_si256(rest),
-		_mm256_load_si256((const void *)mark_expect_of(target)->take[0]), addresses);
+		_mm256_load_si256((const void *)expect->take[0]), addresses);
 	/* 0x96: the three of them xor-ed */
 	__m256i odd = _mm256_ternarylogic_epi32(
 		header, key, _mm256_load_si256((const void *)mark_want[tcp]), 0x96);
 
-	return _mm256_testz_si256(odd, burst->cares);
+	return _mm256_testz_si256(odd, _mm256_load_si256((const void *)expect->cares[0]));
 }
 
 #elif SIMD_LEVEL >= SIMD_LEVEL_AVX2
 
 /* The same. */
-static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
+static __rte_always_inline bool mark_fits(
 	const struct flow_record *record, const uint8_t *frame, uintptr_t target, bool tcp)
 {
+	const struct mark_expect *expect = mark_expect_of(target);
 	__m128i rest = _mm_loadl_epi64((const void *)record->key.port);
 	__m128i addresses = _mm_insert_epi32(_mm_cvtsi32_si128((int)load_32(record->key.addr[0])),
 		(int)load_32(record->key.addr[1]), 1);
@@ -266,15 +269,14 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 		_mm256_load_si256((const void *)mark_header));
 	__m256i odd = _mm256_xor_si256(
 		_mm256_xor_si256(header, _mm256_load_si256((const void *)mark_want[tcp])),
-		_mm256_shuffle_epi8(
-			key, _mm256_load_si256((const void *)mark_expect_of(target)->take[0])));
+		_mm256_shuffle_epi8(key, _mm256_load_si256((const void *)expect->take[0])));
 
-	return _mm256_testz_si256(odd, burst->cares);
+	return _mm256_testz_si256(odd, _mm256_load_si256((const void *)expect->cares[0]));
 }
 
 #else
 
-static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
+static __rte_always_inline bool mark_fits(
 	const struct flow_record *record, const uint8_t *frame, uintptr_t target, bool tcp)
 {
 	const uint8_t *header = frame + MARK_IPV4_OFFSET;
@@ -295,18 +297,12 @@ static __rte_always_inline bool mark_fits(const struct mark_burst *burst,
 	uint32_t dst = load_32(header + 16) ^ load_32(record->key.addr[!from]);
 
 	return ((src | dst | (ports ^ both) | ((tail ^ rest) & 0xf0ffffff)) == 0) &
-	       mark_is_settled(burst, record, tcp);
+	       mark_is_settled(record, (unsigned)from, tcp);
 }
 
 #endif
 
-static inline struct mark_burst mark_burst_of(unsigned side, uint64_t now_us)
+static inline struct mark_burst mark_burst_of(uint64_t now_us)
 {
-	return (struct mark_burst){
-#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
-		.cares = _mm256_load_si256((const void *)mark_cares[side]),
-#endif
-		.side = side,
-		.now_us = now_us & CLOCK_MAX_US,
-	};
+	return (struct mark_burst){.now_us = now_us & CLOCK_MAX_US};
 }

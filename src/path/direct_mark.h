@@ -123,7 +123,7 @@ static __rte_always_inline bool mark_packet(const struct mark_burst *burst, uint
 	/* frames are 60 bytes at least */
 	if (unlikely((uint16_t)(lengths >> 32) < MARK_LEAST))
 		return false;
-	if (unlikely(!mark_fits(burst, record, frame, target, tcp)))
+	if (unlikely(!mark_fits(record, frame, target, tcp)))
 		return false;
 	return likely(mark_account(burst, record, (uint32_t)lengths, frame, target, tcp, far));
 }

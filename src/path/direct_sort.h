@@ -21,8 +21,8 @@ static __rte_always_inline unsigned fetch_each(const struct slots *of, struct fl
 	const uint32_t *positions, struct direct_burst *burst, unsigned n, bool both, bool far)
 {
 	const struct slots slots = *of;
-	const unsigned side = burst->rx->place;
-	const uint16_t *tags = slots_tags(&slots);
+	const unsigned place = burst->rx->place;
+	const uint16_t *tags = slots_tags(&slots, place);
 	struct flow_record *records = first - slots.first_number;
 	uint32_t bytes = 0; /* room for a burst's, and a length is added as it lies in memory */
 	unsigned i;
@@ -33,7 +33,7 @@ static __rte_always_inline unsigned fetch_each(const struct slots *of, struct fl
 		const struct rte_mbuf *packet = burst->packet[i];
 		const uint64_t mark = judge_mark(packet);
 		const uint64_t number = mark_number(mark, slots.number_bits);
-		const uint64_t form = slots_form(&slots, tags[number], mark, side);
+		const uint64_t form = slots_form(&slots, tags[number], mark, place);
 
 		if (unlikely(!judge_has_mark(packet)) || unlikely(form > SLOT_FORM))
 			break;
@@ -102,6 +102,7 @@ static __rte_always_inline uint64_t mixed_each(const struct slots *of, struct fl
 	const uint32_t *positions, struct direct_burst *burst, unsigned begin, unsigned n, bool far)
 {
 	const struct slots slots = *of;
+	const uint16_t *tags = slots_own_tags(&slots, burst->rx->place);
 	uint64_t marked = 0, bytes = 0;
 	size_t n_row = begin;
 
@@ -118,7 +119,7 @@ static __rte_always_inline uint64_t mixed_each(const struct slots *of, struct fl
 		const uintptr_t frame = rte_pktmbuf_mtod(packet, uintptr_t);
 
 		rte_prefetch0((const void *)frame);
-		rte_prefetch0(&slots.tags[at]);
+		rte_prefetch0(&tags[at]);
 		if (positions == NULL)
 			fetch_record(&first[at], false, far);
 		else
@@ -170,12 +171,13 @@ static __rte_always_inline void resolve_each(const struct slots *of, struct flow
 	const uint32_t *positions, struct direct_burst *burst, unsigned begin, bool far)
 {
 	const struct slots slots = *of;
-	const unsigned side = burst->rx->place, n = burst->n_row;
+	const unsigned place = burst->rx->place, n = burst->n_row;
+	const uint16_t *tags = slots_own_tags(&slots, place);
 
 	for (unsigned i = begin; i < n; i++) {
 		const uint64_t mark = judge_mark(burst->row[i]);
 		const uint64_t at = mark_number(mark, slots.number_bits) - slots.first_number;
-		const uint64_t form = slots_form(&slots, slots.tags[at], mark, side);
+		const uint64_t form = slots_form(&slots, tags[at], mark, place);
 		struct flow_record *record = &first[positions == NULL ? at : positions[at]];
 
 		if (positions != NULL)

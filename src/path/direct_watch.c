@@ -16,8 +16,7 @@ static __rte_noinline void watch_except(struct station *station, struct direct_b
 	direct_except(&station->worker, burst, i, record, exceptions);
 	/* of what is not known the worker's walk tells, and what is dropped is in no record */
 	if (record != NULL && ((exceptions->odd | exceptions->blocked) >> i & 1) == 0 &&
-		(judge_has_mark(burst->packet[i]) ||
-			offload_is_watched(record, burst->rx->place, info->from)))
+		(judge_has_mark(burst->packet[i]) || offload_is_watched(record, info->from)))
 		judge_packet(station->worker.agent, burst->rx->port, burst->packet[i],
 			direct_position(shard, record), info);
 }
@@ -27,8 +26,9 @@ static __rte_noinline void watch_except(struct station *station, struct direct_b
  * up if need be. False: it is not plain.
  */
 static __rte_noinline bool account_rare(struct station *station, struct direct_burst *burst,
-	unsigned i, struct flow_record *record, struct direct_exceptions *exceptions)
+	unsigned i, uintptr_t target, struct direct_exceptions *exceptions)
 {
+	struct flow_record *record = mark_record(target);
 	const unsigned port = burst->rx->port;
 	const struct common common = {
 		.wire = burst->rx->domain,
@@ -49,7 +49,9 @@ static __rte_noinline bool account_rare(struct station *station, struct direct_b
 
 		record = position == FLOW_NONE ? NULL : flow_table_record(&shard->table, position);
 	} else if (account_plain(record, info, shard->now_us)) {
-		if (offload_state(record, burst->rx->place) != OFFLOAD_PROVEN)
+		/* as mark_fits() has it: by that end, the mark's rule is not at another port */
+		if (info->from != mark_from(target) ||
+			offload_state(record, info->from) != OFFLOAD_PROVEN)
 			judge_packet(station->worker.agent, port, burst->packet[i],
 				direct_position(shard, record), info);
 		return true;
@@ -88,9 +90,9 @@ static __rte_always_inline ptrdiff_t account_run(
  * Packets with marks, one at least, up to the first that is more than counted: says how many are left from there on.
  */
 static __rte_always_inline unsigned account_each(
-	uint64_t now_us, const struct row *row, unsigned begin, unsigned n, unsigned side, bool far)
+	uint64_t now_us, const struct row *row, unsigned begin, unsigned n, bool far)
 {
-	const struct mark_burst marks = mark_burst_of(side, now_us);
+	const struct mark_burst marks = mark_burst_of(now_us);
 	const struct row end = {.packet = &row->packet[n], .target = &row->target[n]};
 	ptrdiff_t i = (ptrdiff_t)begin - (ptrdiff_t)n, from;
 
@@ -105,21 +107,21 @@ static __rte_always_inline unsigned account_each(
 
 /* How far the records are is a constant in the loop. */
 static __rte_noinline unsigned near_row(
-	uint64_t now_us, const struct row *row, unsigned begin, unsigned n, unsigned side)
+	uint64_t now_us, const struct row *row, unsigned begin, unsigned n)
 {
-	return account_each(now_us, row, begin, n, side, false);
+	return account_each(now_us, row, begin, n, false);
 }
 
 static __rte_noinline unsigned far_row(
-	uint64_t now_us, const struct row *row, unsigned begin, unsigned n, unsigned side)
+	uint64_t now_us, const struct row *row, unsigned begin, unsigned n)
 {
-	return account_each(now_us, row, begin, n, side, true);
+	return account_each(now_us, row, begin, n, true);
 }
 
 static inline unsigned account_row(
-	uint64_t now_us, const struct row *row, unsigned begin, unsigned n, unsigned side, bool far)
+	uint64_t now_us, const struct row *row, unsigned begin, unsigned n, bool far)
 {
-	return far ? far_row(now_us, row, begin, n, side) : near_row(now_us, row, begin, n, side);
+	return far ? far_row(now_us, row, begin, n) : near_row(now_us, row, begin, n);
 }
 
 /*
@@ -130,17 +132,16 @@ static inline unsigned account_named(struct station *station, struct direct_burs
 	const struct row *row, unsigned n, bool far, struct direct_exceptions *exceptions)
 {
 	const uint64_t now_us = station->worker.shard->now_us;
-	const unsigned side = burst->rx->place;
 
 	for (unsigned i = 0; i < n; i++) {
-		const unsigned left = account_row(now_us, row, i, n, side, far);
+		const unsigned left = account_row(now_us, row, i, n, far);
 
 		if (likely(left == 0))
 			break;
 		i = n - left;
 		const unsigned place = row->place == NULL ? i : row->place[i];
 
-		if (!account_rare(station, burst, place, mark_record(row->target[i]), exceptions))
+		if (!account_rare(station, burst, place, row->target[i], exceptions))
 			return i;
 	}
 	return n;
@@ -166,7 +167,7 @@ static inline void account_found(struct station *station, struct direct_burst *b
 		info->hash = burst->up.hash[up];
 		watch_except(station, burst, i, record, exceptions);
 	} else if (unlikely(judge_has_mark(burst->packet[i]) ||
-			    offload_is_watched(record, burst->rx->place, info->from))) {
+			    offload_is_watched(record, info->from))) {
 		judge_packet(station->worker.agent, burst->rx->port, burst->packet[i],
 			direct_position(shard, record), info);
 	}

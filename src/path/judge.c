@@ -27,9 +27,9 @@ static void judge_unplain(struct agent *agent, unsigned port, const struct rte_m
 			      agent_position(agent, port, judge_mark(packet)) != position))
 		agent_stranger_unplain(agent, port, position, info);
 	else if (position != FLOW_NONE &&
-		 (marked || offload_is_watched(flow_table_record(agent->config.table, position),
-				    agent->config.topology.place[port], info->from)))
-		agent_unplain(agent, position, agent->config.topology.place[port], info, marked);
+		 (marked || offload_is_watched(
+				    flow_table_record(agent->config.table, position), info->from)))
+		agent_unplain(agent, position, port, info, marked);
 }
 
 void judge_packet(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
@@ -41,14 +41,13 @@ void judge_packet(struct agent *agent, unsigned port, const struct rte_mbuf *pac
 		uint32_t named = agent_position(agent, port, judge_mark(packet));
 
 		if (position != FLOW_NONE && named == position)
-			agent_marked(
-				agent, position, agent->config.topology.place[port], info->from);
+			agent_marked(agent, position, port, info->from);
 		else
 			agent_stranger(agent, port, judge_mark(packet), position, info);
 	} else if (position != FLOW_NONE &&
-		   offload_is_watched(flow_table_record(agent->config.table, position),
-			   agent->config.topology.place[port], info->from)) {
-		agent_unmarked(agent, position, agent->config.topology.place[port], info);
+		   offload_is_watched(
+			   flow_table_record(agent->config.table, position), info->from)) {
+		agent_unmarked(agent, position, port, info);
 	}
 }
 
@@ -63,9 +62,9 @@ void judge_learned(struct agent *agent, unsigned port, const struct rte_mbuf *pa
 	if (position == FLOW_NONE)
 		return;
 	if (extract_is_plain(packet, info))
-		agent_learned(agent, position, agent->config.topology.place[port], info->from);
+		agent_learned(agent, position, port, info->from);
 	else
-		agent_sample_unplain(agent, position, agent->config.topology.place[port]);
+		agent_sample_unplain(agent, position, info->from);
 }
 
 void judge_dropped(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
@@ -73,14 +72,14 @@ void judge_dropped(struct agent *agent, unsigned port, const struct rte_mbuf *pa
 {
 	if (agent != NULL && offload_has_slot(flow_table_record(agent->config.table, position)) &&
 		extract_is_plain(packet, info))
-		agent_dropped(agent, position, agent->config.topology.place[port], info);
+		agent_dropped(agent, position, port, info);
 }
 
 void judge_sample(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
 	uint32_t position, const struct packet_info *info)
 {
 	if (!extract_is_plain(packet, info))
-		agent_sample_unplain(agent, position, agent->config.topology.place[port]);
+		agent_sample_unplain(agent, position, info->from);
 	else if (!agent_leaves_out(info))
-		agent_sample(agent, position, agent->config.topology.place[port], info->from);
+		agent_sample(agent, position, port, info->from);
 }

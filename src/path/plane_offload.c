@@ -47,7 +47,8 @@ static int make_installer(struct plane *plane, unsigned number, struct error *er
 				.async = port->flow_queues,
 				.full = plane->config.offload.full,
 				.uncounted = !plane->config.offload.counters,
-				.forward_to = plane->config.port[number ^ 1u]->id,
+				.forward_to =
+					plane->config.port[plane->config.topology.peer[number]]->id,
 				.random = rte_rand(),
 			},
 	};

@@ -18,23 +18,24 @@ struct plane_flow {
 	struct flow_offload offload;
 	struct flow_dropped dropped; /* as in struct flow_report; `cause`: of the list of blocks */
 	uint32_t mark;		     /* that its rules give; 0: it has no slot */
-	uint64_t nic
-		[2]; /* the NIC's own counter of each side's rule; 0: none is read, or there is none */
-	/* the rule of that side is for the direction that usually comes by the other one */
-	bool swapped[2];
+	/* of each direction, by the key's end: */
+	uint8_t port[2]; /* whose state it is, or where it arrives as far as that is known */
+	uint64_t nic[2]; /* the NIC's own counter of its rule; 0: none is read, or there is none */
 	uint64_t since_us[2]; /* in its state, clock of the run; 0: not known, or all the time */
 	uint64_t older_us[2]; /* of OFFLOAD_OLDER_RULE: since when that is to go; 0: not known */
-	struct agent_rank rank[2]; /* of each side, among those that the NIC may be given */
-	uint64_t retry_us[2]; /* of each side, clock of the run: not before that; 0: any time */
-	unsigned n_changes;   /* newest first */
-	bool lost;	      /* there may have been older ones */
+	struct agent_rank rank[2]; /* at its port, among those that the NIC may be given */
+	uint64_t retry_us[2];	   /* clock of the run: not before that; 0: any time */
+	/* what any flow needs to get in at each port of the domain, by its place there */
+	struct agent_rank bar[TOPOLOGY_MAX_PORTS];
+	unsigned n_changes; /* newest first */
+	bool lost;	    /* there may have been older ones */
 	struct offload_change changes[PLANE_CHANGES];
 	uint64_t now_us;
 };
 
 /*
- * The live flow with this key and all that is known of it. -ENOENT: there is none; then `rank` says what it would need,
- * if it came, and whose it would be.
+ * The live flow with this key and all that is known of it. -ENOENT: there is none; then `bar` says what it would need,
+ * if it came, and `worker` whose it would be.
  */
 int plane_flow(struct plane *plane, const struct flow_key *key, struct plane_flow *flow);
 

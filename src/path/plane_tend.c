@@ -80,7 +80,7 @@ static int adopt(struct plane *plane, unsigned worker, unsigned number, uint32_t
 
 	if (station->started && plane->patience.quick && ask_waits(station))
 		return -ETIMEDOUT;
-	int ret = agent_slots_init(&wire, &agent->config, mark_max);
+	int ret = agent_slots_init(&wire, &agent->config, number, mark_max);
 
 	if (ret < 0)
 		return ret;

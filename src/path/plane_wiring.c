@@ -270,6 +270,18 @@ static int make_policy(struct plane *plane, struct station *station)
 	return make_policers(plane, &station->act);
 }
 
+/* A bit for each domain whose packets show that both ends take part: of two ports, and not of a wire with one arm. */
+static uint16_t two_sided(const struct plane *plane)
+{
+	const struct topology *topology = &plane->config.topology;
+	uint16_t domains = 0;
+
+	for (unsigned i = 0; i < topology->n_domains && !plane->config.one_armed; i++)
+		if (topology_is_wire(topology, i))
+			domains |= (uint16_t)(1u << i);
+	return domains;
+}
+
 static int make_shard(struct plane *plane, struct station *station)
 {
 
@@ -279,7 +291,7 @@ static int make_shard(struct plane *plane, struct station *station)
 		.timeouts = plane->config.timeouts,
 		.active_s = plane->config.active_s,
 		.tcp_strict = plane->config.tcp_strict,
-		.two_sided = !plane->config.one_armed,
+		.two_sided = two_sided(plane),
 		.paced = true,
 		.worker = (uint8_t)station->number,
 		.mapping = plane->config.mapping,

@@ -222,13 +222,15 @@ int port_check_loops(struct port *const *ports, const struct topology *topology,
 	if (ret < 0)
 		error_set(error, ret, "the kernel does not say how its interfaces are joined: %s",
 			strerror(-ret));
-	for (unsigned i = 0; ret == 0 && i < topology->n_domains; i++) {
+	for (unsigned i = 0, n = 0; ret == 0 && i < topology->n_domains; i++) {
+		if (!topology_is_wire(topology, i))
+			continue;
 		const struct port *a = ports[topology_port(topology, i, 0)],
 				  *b = ports[topology_port(topology, i, 1)];
 		struct error line;
 
-		wires[i] = (struct standing_wire){{a->interface_index, b->interface_index}};
-		if (!standing_joined(&state, wires, i + 1, way, sizeof(way)))
+		wires[n++] = (struct standing_wire){{a->interface_index, b->interface_index}};
+		if (!standing_joined(&state, wires, n, way, sizeof(way)))
 			continue;
 		error_set(&line, 0,
 			"%s and %s are joined already (%s): packets would arrive twice, or go "

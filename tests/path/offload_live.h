@@ -146,6 +146,11 @@ unsigned offload_live_worker(const struct offload_live *live, const struct live_
 /* What the plane says of a flow; it has to be known. */
 void offload_live_ask(
 	struct offload_live *live, const struct live_flow *flow, struct plane_flow *answer);
+/* The end whose packets come by that side, by the first packet of the flow. */
+static inline unsigned offload_live_from(const struct flow_record *record, unsigned side)
+{
+	return record->side == side ? record->initiator : !record->initiator;
+}
 /* Its record; NULL: there is none. */
 struct flow_record *offload_live_record(struct offload_live *live, const struct live_flow *flow);
 /* Is there a record? */

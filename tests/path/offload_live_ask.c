@@ -43,7 +43,8 @@ bool offload_live_proven(struct offload_live *live, const struct live_flow *flow
 
 	for (unsigned side = 0; side < 2; side++)
 		if (flow->comes[side] &&
-			(record == NULL || offload_state(record, side) != OFFLOAD_PROVEN))
+			(record == NULL || offload_state(record, offload_live_from(record, side)) !=
+						   OFFLOAD_PROVEN))
 			return false;
 	return true;
 }
@@ -258,11 +259,15 @@ void offload_live_print(struct offload_live *live)
 			print_message(
 				"  flow %u side %u: %s, %s (%u), retry in %ld us, back-off %u\n", i,
 				side,
-				offload_state_name((enum offload_state)answer.offload.state[side]),
-				offload_reason_name(answer.offload.reason[side]),
-				answer.offload.reason[side],
-				(long)(answer.retry_us[side] - answer.now_us),
-				offload_back_off(&answer.record, side));
+				offload_state_name((enum offload_state)answer.offload
+						.state[offload_live_from(&answer.record, side)]),
+				offload_reason_name(answer.offload
+						.reason[offload_live_from(&answer.record, side)]),
+				answer.offload.reason[offload_live_from(&answer.record, side)],
+				(long)(answer.retry_us[offload_live_from(&answer.record, side)] -
+					answer.now_us),
+				offload_back_off(
+					&answer.record, offload_live_from(&answer.record, side)));
 	}
 }
 

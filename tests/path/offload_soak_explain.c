@@ -69,13 +69,13 @@ static bool may_stand(uint8_t reason, unsigned state)
 	return reason < OFFLOAD_N_REASONS && allowed[reason] >> state & 1;
 }
 
-/* From the newest change of a port back to the oldest that is told. */
-static bool changes_lead_here(const struct plane_flow *answer, unsigned port)
+/* From the newest change of a direction back to the oldest that is told. */
+static bool changes_lead_here(const struct plane_flow *answer, unsigned from)
 {
-	unsigned state = answer->offload.state[port];
+	unsigned state = answer->offload.state[from];
 
 	for (unsigned i = 0; i < answer->n_changes; i++) {
-		if (answer->changes[i].port != port)
+		if (answer->changes[i].from != from)
 			continue;
 		if (answer->changes[i].after != state)
 			return false;
@@ -84,9 +84,9 @@ static bool changes_lead_here(const struct plane_flow *answer, unsigned port)
 	return true;
 }
 
-/* A slot of that key, other than the flow's own, which has a rule at that side: all slots are looked at. */
+/* A slot of that key, other than the flow's own, which has a rule of that direction: all slots are looked at. */
 static bool has_older_rule(
-	const struct agent *agent, const struct flow_record *record, unsigned side)
+	const struct agent *agent, const struct flow_record *record, unsigned from)
 {
 	const struct agent_wire *wire = &agent->wire[flow_key_wire(&record->key)];
 
@@ -94,7 +94,7 @@ static bool has_older_rule(
 		const struct slot *slot = slots_slot(&wire->slots, wire->used[i].slot);
 
 		if (slot->position == FLOW_NONE && flow_key_equal(&slot->key, &record->key) &&
-			offload_state_holds((enum offload_state)slot->side[side].state))
+			offload_state_holds((enum offload_state)slot->direction[from].state))
 			return true;
 	}
 	return false;
@@ -110,14 +110,14 @@ static void check_older(struct offload_live *live, uint32_t number)
 	struct flow_offload view;
 
 	agent_view(agent, record, &view);
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
 		const unsigned waits =
 			1u << OFFLOAD_QUEUED | 1u << OFFLOAD_INSTALLING | 1u << OFFLOAD_ACCEPTED;
-		bool asked = record->reason[side] == OFFLOAD_BUSY &&
-			     waits >> offload_state(record, side) & 1;
+		bool asked = record->reason[from] == OFFLOAD_BUSY &&
+			     waits >> offload_state(record, from) & 1;
 
-		assert_int_equal(view.reason[side] == OFFLOAD_OLDER_RULE,
-			asked && has_older_rule(agent, record, side));
+		assert_int_equal(view.reason[from] == OFFLOAD_OLDER_RULE,
+			asked && has_older_rule(agent, record, from));
 	}
 }
 
@@ -132,19 +132,19 @@ static void check_flow(struct offload_live *live, uint32_t number)
 		return;
 	check_older(live, number);
 	offload_live_ask(live, flow, &answer);
-	for (unsigned side = 0; side < OFFLOAD_SIDES; side++) {
-		unsigned state = answer.offload.state[side];
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
+		unsigned state = answer.offload.state[from];
 
-		if (may_stand(answer.offload.reason[side], state) &&
+		if (may_stand(answer.offload.reason[from], state) &&
 			(!offload_state_holds((enum offload_state)state) || answer.mark != 0) &&
-			answer.retry_us[side] <= answer.now_us + WAIT_US &&
-			(!is_first || changes_lead_here(&answer, side)))
+			answer.retry_us[from] <= answer.now_us + WAIT_US &&
+			(!is_first || changes_lead_here(&answer, from)))
 			continue;
 		offload_live_print(live);
-		fail_msg("flow %u, side %u, says '%s, %s', mark %u, to be tried in %ld us", number,
-			side, offload_state_name((enum offload_state)state),
-			offload_reason_name(answer.offload.reason[side]), answer.mark,
-			(long)(answer.retry_us[side] - answer.now_us));
+		fail_msg("flow %u, from end %u, says '%s, %s', mark %u, to be tried in %ld us",
+			number, from, offload_state_name((enum offload_state)state),
+			offload_reason_name(answer.offload.reason[from]), answer.mark,
+			(long)(answer.retry_us[from] - answer.now_us));
 	}
 }
 

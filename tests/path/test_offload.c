@@ -315,12 +315,13 @@ static bool explains(struct offload_live *live, const struct scenario *scenario,
 				   answer.changes[i].reason == OFFLOAD_BREAKER);
 	if (!because)
 		return false;
-	uint8_t reason = answer.offload.reason[0];
+	const unsigned from = offload_live_from(&answer.record, 0);
+	uint8_t reason = answer.offload.reason[from];
 
 	/* it was ended when the fault began, and its rule is to go since */
 	if (reason == OFFLOAD_OLDER_RULE)
-		assert_in_range(answer.older_us[0], since_us, answer.now_us);
-	if (scenario->states != 0 && !(scenario->states >> answer.offload.state[0] & 1))
+		assert_in_range(answer.older_us[from], since_us, answer.now_us);
+	if (scenario->states != 0 && !(scenario->states >> answer.offload.state[from] & 1))
 		return false;
 	if (reason >= OFFLOAD_REFUSALS) {
 		refusal = refusal_of(installer_refusals(plane_installer(live->plane, 0)), reason);

@@ -86,7 +86,8 @@ static void all_kinds_are_proven(void **state)
 		struct plane_flow answer;
 
 		offload_live_ask(live, &live->flows[i], &answer);
-		assert_int_equal(answer.offload.reason[0], OFFLOAD_BUSY);
+		assert_int_equal(
+			answer.offload.reason[offload_live_from(&answer.record, 0)], OFFLOAD_BUSY);
 		assert_int_equal(answer.mark, live->flows[i].mark);
 	}
 	offload_live_finish(live);
@@ -285,9 +286,13 @@ static bool have_fallen(struct offload_live *live, void *context)
 
 		offload_live_ask(live, &live->flows[i], &answer);
 		/* of the other direction nothing was ever asked */
-		assert_int_equal(answer.offload.state[1], OFFLOAD_SOFTWARE);
-		if (fallen->flow[i] || answer.offload.state[0] != OFFLOAD_SOFTWARE ||
-			answer.offload.reason[0] != OFFLOAD_QUARANTINE)
+		assert_int_equal(answer.offload.state[offload_live_from(&answer.record, 1)],
+			OFFLOAD_SOFTWARE);
+		if (fallen->flow[i] ||
+			answer.offload.state[offload_live_from(&answer.record, 0)] !=
+				OFFLOAD_SOFTWARE ||
+			answer.offload.reason[offload_live_from(&answer.record, 0)] !=
+				OFFLOAD_QUARANTINE)
 			continue;
 		fallen->flow[i] = true;
 		fallen->n++;
@@ -320,7 +325,8 @@ static void one_way_traffic_falls_out_and_returns(void **state)
 		struct plane_flow answer;
 
 		offload_live_ask(live, &live->flows[i], &answer);
-		assert_int_equal(offload_back_off(&answer.record, 0), 1);
+		assert_int_equal(
+			offload_back_off(&answer.record, offload_live_from(&answer.record, 0)), 1);
 	}
 	offload_live_end(live);
 }
@@ -331,7 +337,8 @@ static bool is_counted(struct offload_live *live, void *unused)
 
 	(void)unused;
 	offload_live_ask(live, &live->flows[0], &answer);
-	return answer.nic[0] != 0 && answer.nic[1] != 0;
+	return answer.nic[offload_live_from(&answer.record, 0)] != 0 &&
+	       answer.nic[offload_live_from(&answer.record, 1)] != 0;
 }
 
 static bool has_left(struct offload_live *live, void *answer)
@@ -339,7 +346,7 @@ static bool has_left(struct offload_live *live, void *answer)
 	struct plane_flow *told = answer;
 
 	offload_live_ask(live, &live->flows[0], told);
-	return told->offload.state[0] == OFFLOAD_SOFTWARE;
+	return told->offload.state[offload_live_from(&told->record, 0)] == OFFLOAD_SOFTWARE;
 }
 
 /* A NIC's counter is told as long as its rule is in force; another rule's begins anew. */
@@ -353,17 +360,18 @@ static void a_counter_goes_with_its_rule(void **state)
 	assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
 	assert_true(offload_live_until(live, is_counted, NULL, PROVEN_MS));
 	offload_live_ask(live, &live->flows[0], &answer);
-	uint64_t before = answer.nic[0];
+	uint64_t before = answer.nic[offload_live_from(&answer.record, 0)];
 
 	offload_live_fault(live, 0, "forget");
 	assert_true(offload_live_until(live, has_left, &answer, PROVEN_MS));
-	assert_int_equal(answer.nic[0], 0);
+	assert_int_equal(answer.nic[offload_live_from(&answer.record, 0)], 0);
 	/* the other side's is there still */
-	assert_int_not_equal(answer.nic[1], 0);
+	assert_int_not_equal(answer.nic[offload_live_from(&answer.record, 1)], 0);
 	assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
 	assert_true(offload_live_until(live, is_counted, NULL, PROVEN_MS));
 	offload_live_ask(live, &live->flows[0], &answer);
-	assert_true(answer.nic[0] <= live->flows[0].in[0] - before);
+	assert_true(
+		answer.nic[offload_live_from(&answer.record, 0)] <= live->flows[0].in[0] - before);
 	offload_live_end(live);
 }
 
@@ -374,7 +382,8 @@ static bool is_counted_far(struct offload_live *live, void *unused)
 
 	(void)unused;
 	offload_live_ask(live, &live->flows[0], &answer);
-	return answer.nic[0] > UINT16_MAX && answer.nic[1] > UINT16_MAX;
+	return answer.nic[offload_live_from(&answer.record, 0)] > UINT16_MAX &&
+	       answer.nic[offload_live_from(&answer.record, 1)] > UINT16_MAX;
 }
 
 static bool fell_out_by_counters(struct offload_live *live, void *unused)
@@ -411,7 +420,7 @@ static void a_counter_becomes_narrower(void **state)
 		assert_int_equal(counters.fell_out[OFFLOAD_COUNTER], 1);
 	}
 	offload_live_ask(live, &live->flows[0], &answer);
-	assert_true(answer.nic[0] <= live->flows[0].in[0]);
+	assert_true(answer.nic[offload_live_from(&answer.record, 0)] <= live->flows[0].in[0]);
 	offload_live_end(live);
 }
 
@@ -474,8 +483,11 @@ static void what_rules_leave_out_asks_for_none(void **state)
 			const bool unplain = i == 1 && side == 0;
 
 			offload_live_ask(live, &live->flows[i], &answer);
-			assert_int_equal(answer.offload.state[side], OFFLOAD_SOFTWARE);
-			assert_int_equal(answer.offload.reason[side],
+			assert_int_equal(
+				answer.offload.state[offload_live_from(&answer.record, side)],
+				OFFLOAD_SOFTWARE);
+			assert_int_equal(
+				answer.offload.reason[offload_live_from(&answer.record, side)],
 				unplain ? OFFLOAD_UNPLAIN : OFFLOAD_QUIET);
 		}
 	for (unsigned port = 0; port < 2; port++) {

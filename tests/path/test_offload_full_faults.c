@@ -387,7 +387,8 @@ static bool are_in_software(struct offload_live *live, void *unused)
 	(void)unused;
 	for (unsigned i = 0; i < 2 * RTE_DIM(flows); i++) {
 		offload_live_ask(live, &live->flows[flows[i / 2]], &answer);
-		if (answer.offload.state[i % 2] != OFFLOAD_SOFTWARE)
+		if (answer.offload.state[offload_live_from(&answer.record, i % 2)] !=
+			OFFLOAD_SOFTWARE)
 			return false;
 	}
 	return true;

@@ -78,13 +78,15 @@ static void check_reason(struct offload_live *live, const struct live_flow *flow
 	offload_live_ask(live, flow, &answer);
 	if (abilities->kind[kind]) {
 		assert_int_equal(scenario->error, 0);
-		assert_int_not_equal(answer.offload.reason[side], OFFLOAD_TRIAL);
+		assert_int_not_equal(answer.offload.reason[offload_live_from(&answer.record, side)],
+			OFFLOAD_TRIAL);
 		return;
 	}
-	assert_int_equal(answer.offload.state[side], OFFLOAD_SOFTWARE);
-	assert_true((abilities->mark_max == 0) == (abilities->unable[0] != '\0'));
 	assert_int_equal(
-		answer.offload.reason[side], scenario->full ? OFFLOAD_NO_NIC : OFFLOAD_TRIAL);
+		answer.offload.state[offload_live_from(&answer.record, side)], OFFLOAD_SOFTWARE);
+	assert_true((abilities->mark_max == 0) == (abilities->unable[0] != '\0'));
+	assert_int_equal(answer.offload.reason[offload_live_from(&answer.record, side)],
+		scenario->full ? OFFLOAD_NO_NIC : OFFLOAD_TRIAL);
 	assert_int_equal(abilities->trying[kind], !scenario->full);
 	assert_true(installer_trial_us(installer) > 0);
 	if (scenario->error != 0)

@@ -165,16 +165,16 @@ static bool all_are_told(struct offload_live *live, void *context)
 		if (!offload_live_knows(live, &live->flows[i]))
 			continue;
 		offload_live_ask(live, &live->flows[i], &answer);
-		if (answer.offload.state[0] != OFFLOAD_REFUSED)
+		if (answer.offload.state[offload_live_from(&answer.record, 0)] != OFFLOAD_REFUSED)
 			continue;
 		const struct refusal *refusal =
 			refusal_of(installer_refusals(plane_installer(live->plane, 0)),
-				answer.offload.reason[0]);
+				answer.offload.reason[offload_live_from(&answer.record, 0)]);
 
 		assert_non_null(refusal);
 		assert_int_equal(refusal->error, refusing->error);
 		assert_string_equal(refusal->words, refusing->said);
-		assert_true(answer.retry_us[0] > answer.now_us);
+		assert_true(answer.retry_us[offload_live_from(&answer.record, 0)] > answer.now_us);
 		refusing->seen[i] = true;
 	}
 	return all;

@@ -178,8 +178,10 @@ static bool attackers_are_told(struct offload_live *live, void *unused)
 	(void)unused;
 	for (unsigned i = EACH; i < 2 * EACH; i++) {
 		offload_live_ask(live, &live->flows[i], &answer);
-		if (answer.offload.state[0] != OFFLOAD_SOFTWARE ||
-			answer.offload.reason[0] != OFFLOAD_UNPLAIN)
+		if (answer.offload.state[offload_live_from(&answer.record, 0)] !=
+				OFFLOAD_SOFTWARE ||
+			answer.offload.reason[offload_live_from(&answer.record, 0)] !=
+				OFFLOAD_UNPLAIN)
 			return false;
 	}
 	return true;

@@ -321,7 +321,7 @@ static inline void agent_scene_begin_as(
 	assert_int_equal(
 		flow_table_init(&scene->table, RTE_MAX(2 * slots, 512u), &agent_secret, 0), 0);
 	assert_int_equal(agent_create(&scene->agent, &config), 0);
-	assert_int_equal(agent_slots_init(&wire, &config, 0xffffff), 0);
+	assert_int_equal(agent_slots_init(&wire, &config, 0, 0xffffff), 0);
 	agent_adopt(scene->agent, 0, &wire);
 	scene->now_us = CLOCK_US_PER_S;
 	agent_turn(scene->agent, scene->now_us);
@@ -368,7 +368,7 @@ static inline void agent_pass_ms(struct agent_scene *scene, unsigned ms)
 		}                                                               \
 	} while (0)
 
-/* A flow that end 0 began at side 0. */
+/* A flow that end 0 began at port 0. */
 static inline uint32_t agent_flow(struct agent_scene *scene, uint8_t proto, uint16_t number)
 {
 	struct flow_key key = {.addr = {{192, 0, 2, 1}, {198, 51, 100, 1}},
@@ -390,9 +390,9 @@ static inline struct flow_record *agent_record(struct agent_scene *scene, uint32
 }
 
 static inline enum offload_state agent_state(
-	struct agent_scene *scene, uint32_t position, unsigned side)
+	struct agent_scene *scene, uint32_t position, unsigned from)
 {
-	return offload_state(agent_record(scene, position), side);
+	return offload_state(agent_record(scene, position), from);
 }
 
 /* The mark of the flow's slot. */
@@ -431,8 +431,8 @@ static inline void agent_headers(
 	packet->pkt_len = 64;
 }
 
-/* A packet from that end arrives at that side, with that mark or with none (0), and with these flags; counted, then judged. */
-static inline void agent_packet_of(struct agent_scene *scene, uint32_t position, unsigned side,
+/* A packet from that end arrives at that port, with that mark or with none (0), and with these flags; counted, then judged. */
+static inline void agent_packet_of(struct agent_scene *scene, uint32_t position, unsigned port,
 	unsigned from, uint32_t mark, uint8_t flags)
 {
 	struct flow_record *record = agent_record(scene, position);
@@ -447,28 +447,28 @@ static inline void agent_packet_of(struct agent_scene *scene, uint32_t position,
 		packet.ol_flags = RTE_MBUF_F_RX_FDIR_ID;
 		packet.hash.fdir.hi = mark;
 	}
-	judge_packet(scene->agent, side, &packet, position, &info);
+	judge_packet(scene->agent, port, &packet, position, &info);
 }
 
 static inline void agent_packet_with(
-	struct agent_scene *scene, uint32_t position, unsigned side, unsigned from, uint32_t mark)
+	struct agent_scene *scene, uint32_t position, unsigned port, unsigned from, uint32_t mark)
 {
-	agent_packet_of(scene, position, side, from, mark, 0);
+	agent_packet_of(scene, position, port, from, mark, 0);
 }
 
 /* The same with the flow's mark or without. */
 static inline void agent_packet(
-	struct agent_scene *scene, uint32_t position, unsigned side, unsigned from, bool marked)
+	struct agent_scene *scene, uint32_t position, unsigned port, unsigned from, bool marked)
 {
-	agent_packet_with(scene, position, side, from, marked ? agent_mark(scene, position) : 0);
+	agent_packet_with(scene, position, port, from, marked ? agent_mark(scene, position) : 0);
 }
 
 /* Three of its packets in a row come without their mark. */
 static inline void agent_lose_marks(
-	struct agent_scene *scene, uint32_t position, unsigned side, unsigned from)
+	struct agent_scene *scene, uint32_t position, unsigned port, unsigned from)
 {
 	for (unsigned i = 0; i < 3; i++)
-		agent_packet(scene, position, side, from, false);
+		agent_packet(scene, position, port, from, false);
 }
 
 /* The flow ends. */
@@ -481,21 +481,21 @@ static inline void agent_end(struct agent_scene *scene, uint32_t position)
 	flow_table_remove(&scene->table, position);
 }
 
-/* The direction is asked into the NIC of that side, and has its answer. */
+/* The direction is asked into the NIC of that port, and has its answer. */
 static inline void agent_ask_in(
-	struct agent_scene *scene, uint32_t position, unsigned side, unsigned from)
+	struct agent_scene *scene, uint32_t position, unsigned port, unsigned from)
 {
-	agent_sample(scene->agent, position, side, from);
-	agent_until(scene, agent_state(scene, position, side) != OFFLOAD_QUEUED &&
-				   agent_state(scene, position, side) != OFFLOAD_INSTALLING);
+	agent_sample(scene->agent, position, port, from);
+	agent_until(scene, agent_state(scene, position, from) != OFFLOAD_QUEUED &&
+				   agent_state(scene, position, from) != OFFLOAD_INSTALLING);
 }
 
 /* ... and it was yes, and a packet came with its mark. */
 static inline void agent_prove(
-	struct agent_scene *scene, uint32_t position, unsigned side, unsigned from)
+	struct agent_scene *scene, uint32_t position, unsigned port, unsigned from)
 {
-	agent_ask_in(scene, position, side, from);
-	assert_int_equal(agent_state(scene, position, side), OFFLOAD_ACCEPTED);
-	agent_packet(scene, position, side, from, true);
-	assert_int_equal(agent_state(scene, position, side), OFFLOAD_PROVEN);
+	agent_ask_in(scene, position, port, from);
+	assert_int_equal(agent_state(scene, position, from), OFFLOAD_ACCEPTED);
+	agent_packet(scene, position, port, from, true);
+	assert_int_equal(agent_state(scene, position, from), OFFLOAD_PROVEN);
 }

@@ -35,9 +35,9 @@ static inline struct flow_record *add_offloaded(
 {
 	struct flow_record *record = add(scene, 6, FLOW_ESTABLISHED);
 
-	record->initiator = 1;
-	record->count[1].packets_low = 7000;
-	record->count[0].packets_low = 5000;
+	record->count[0].packets_low = 7000;
+	record->count[1].packets_low = 5000;
+	scene->plane.flow.port[1] = 1;
 	scene->plane.config.offload = (struct plane_offload){.on = true, .threshold = 1000};
 	scene->plane.installers[0].there = scene->plane.installers[1].there = true;
 	scene->plane.offload[1][17] = (struct flow_offload){

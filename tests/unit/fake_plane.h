@@ -291,7 +291,7 @@ int plane_flow(struct plane *plane, const struct flow_key *key, struct plane_flo
 	if (plane->silent)
 		return -ETIMEDOUT;
 	if (!found) {
-		memcpy(flow->rank, plane->flow.rank, sizeof(flow->rank));
+		memcpy(flow->bar, plane->flow.bar, sizeof(flow->bar));
 		return -ENOENT;
 	}
 	*flow = plane->flow;

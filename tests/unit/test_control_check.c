@@ -103,7 +103,7 @@ static void what_is_in_the_way(void **state)
 static void a_card_that_is_full(void **state)
 {
 	struct scene *scene = *state;
-	struct agent_rank *rank = &scene->plane.flow.rank[0];
+	struct agent_rank *rank = &scene->plane.flow.bar[0];
 
 	add_installer(scene, 0);
 	*rank = (struct agent_rank){
@@ -141,6 +141,7 @@ static void a_flow_that_is_there(void **state)
 
 	fake_add(&scene->plane, 0, 0, &record);
 	add_installer(scene, 0);
+	scene->plane.flow.port[1] = 1;
 	scene->plane.flow.rank[0] = (struct agent_rank){.room = 5, .bar = UINT32_MAX};
 	*offload = (struct flow_offload){.told = true,
 		.state = {OFFLOAD_PROVEN, OFFLOAD_SOFTWARE},

@@ -225,10 +225,10 @@ static void test_waits(void **state)
 static void test_both_by_one_port(void **state)
 {
 	struct scene *scene = *state;
-	const struct flow_record *record = add_offloaded(scene, OFFLOAD_PROVEN, OFFLOAD_SOFTWARE);
+	const struct flow_record *record = add_offloaded(scene, OFFLOAD_SOFTWARE, OFFLOAD_PROVEN);
 
 	assert_int_equal(record->side, 0);
-	scene->plane.flow.swapped[0] = true;
+	scene->plane.flow.port[1] = 0;
 	json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
 	const json_t *forward = direction(json_array_get(lines, 0), 0);
 	const json_t *reverse = direction(json_array_get(lines, 0), 1);
@@ -244,7 +244,8 @@ static void test_both_by_one_port(void **state)
 	assert_int_equal(number_of(reverse, "packets"), flow_packets(record, !record->initiator));
 	json_decref(lines);
 	/* and where each comes by the other's port, its rule is there */
-	scene->plane.flow.swapped[1] = true;
+	scene->plane.offload[1][17].state[0] = OFFLOAD_PROVEN;
+	scene->plane.flow.port[0] = 1;
 	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
 	assert_string_equal(text_of(direction(json_array_get(lines, 0), 0), "port"), "right");
 	assert_string_equal(text_of(direction(json_array_get(lines, 0), 1), "port"), "left");
@@ -322,6 +323,8 @@ static void test_other_reasons(void **state)
 	json_decref(lines);
 	/* learned from the other port: that one's direction is the initiator's */
 	record->side = 1;
+	scene->plane.flow.port[0] = 1;
+	scene->plane.flow.port[1] = 0;
 	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
 	assert_string_equal(text_of(direction(json_array_get(lines, 0), 0), "port"), "right");
 	assert_string_equal(
@@ -330,6 +333,8 @@ static void test_other_reasons(void **state)
 	assert_string_equal(text_of(direction(json_array_get(lines, 0), 1), "port"), "left");
 	json_decref(lines);
 	record->side = 0;
+	scene->plane.flow.port[0] = 0;
+	scene->plane.flow.port[1] = 1;
 	record->key.proto = 47;
 	scene->plane.offload[1][17].reason[0] = OFFLOAD_KIND;
 	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":47"), 1);

@@ -168,21 +168,21 @@ static void test_offload(void **state)
 
 	(void)state;
 	/* of two alike the initiator's */
-	report.record.side = 1;
+	report.record.initiator = 1;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		report.offload = (struct flow_offload){.packets = UINT64_C(1) << 40, .told = true};
 		memcpy(report.offload.state, cases[i].states, 2);
 		memcpy(report.offload.reason, cases[i].reasons, 2);
 		report.offload.full[1] = true;
 		report.offload.estimated = i % 2 != 0;
-		unsigned side = export_json_side(&report.record, &report.offload);
-		bool rule = offload_state_holds((enum offload_state)cases[i].states[side]);
+		unsigned from = export_json_direction(&report.record, &report.offload);
+		bool rule = offload_state_holds((enum offload_state)cases[i].states[from]);
 		json_t *object = parse(&report);
 		const json_t *offload = json_object_get(object, "offload");
 
 		assert_int_equal(json_object_size(offload), 3 + rule + i % 2);
 		if (rule)
-			assert_string_equal(string(offload, "how"), side == 1 ? "full" : "mark");
+			assert_string_equal(string(offload, "how"), from == 1 ? "full" : "mark");
 		assert_true(json_is_true(json_object_get(offload, "estimated")) == (i % 2 != 0));
 		assert_int_equal(number(offload, "packets"), INT64_C(1) << 40);
 		assert_string_equal(string(offload, "state"), cases[i].name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the agent makes of answers and packets, one side of a flow apart from the other. */
+/* What the agent makes of answers and packets, one direction of a flow apart from the other. */
 #include "agent_scene.h"
 #include "traffic/draw.h"
 
@@ -7,17 +7,17 @@
 static void fall_out(struct agent_scene *scene, uint32_t flow, unsigned side, unsigned from)
 {
 	agent_lose_marks(scene, flow, side, from);
-	agent_until(scene, agent_state(scene, flow, side) == OFFLOAD_SOFTWARE);
-	assert_int_equal(agent_record(scene, flow)->reason[side], OFFLOAD_QUARANTINE);
+	agent_until(scene, agent_state(scene, flow, from) == OFFLOAD_SOFTWARE);
+	assert_int_equal(agent_record(scene, flow)->reason[from], OFFLOAD_QUARANTINE);
 }
 
 static bool may_be_asked(struct agent_scene *scene, uint32_t flow, unsigned side, unsigned from)
 {
 	agent_sample(scene->agent, flow, side, from);
-	return agent_state(scene, flow, side) == OFFLOAD_QUEUED;
+	return agent_state(scene, flow, from) == OFFLOAD_QUEUED;
 }
 
-/* A side that is well does not make the other's wait shorter, nor does one that fell out make it longer. */
+/* A direction that is well does not make the other's wait shorter, nor does one that fell out make it longer. */
 static void each_side_waits_for_itself(void **state)
 {
 	struct agent_scene scene;
@@ -39,7 +39,7 @@ static void each_side_waits_for_itself(void **state)
 	assert_int_equal(offload_back_off(record, 0), 0);
 	assert_int_equal(offload_back_off(record, 1), 3);
 	fall_out(&scene, flow, 1, 1);
-	/* the first side is true for long */
+	/* the first direction is true for long */
 	for (unsigned i = 0; i < 120; i++) {
 		agent_pass_ms(&scene, 100);
 		agent_packet(&scene, flow, 0, 0, true);
@@ -56,8 +56,8 @@ static void each_side_waits_for_itself(void **state)
 	agent_scene_end(&scene);
 }
 
-/* What one port refuses for ever the other may take, and the other way round. */
-static void never_is_said_by_one_side(void **state)
+/* What a port refuses for ever of one direction the other's may take, and the other way round. */
+static void never_is_said_of_one_direction(void **state)
 {
 	(void)state;
 	for (unsigned side = 0; side < 2; side++) {
@@ -80,7 +80,7 @@ static void never_is_said_by_one_side(void **state)
 	}
 }
 
-/* Without a slot the record keeps the later of the times for which its sides wait. */
+/* Without a slot the record keeps the later of the times for which its directions wait. */
 static void waits_outlive_the_slot(void **state)
 {
 	static const struct {
@@ -121,6 +121,31 @@ static void waits_outlive_the_slot(void **state)
 	}
 }
 
+/* Without a slot a record has a time and two ports in one word, and each is set without the others. */
+static void a_record_has_a_time_and_two_ports(void **state)
+{
+	static const uint32_t left_ms[] = {0, 1, 100, 60000};
+	struct flow_record record = {.slot = 0};
+	struct draw draw = {.seed = 3};
+
+	(void)state;
+	for (unsigned i = 0; i < 10000; i++) {
+		const uint32_t now_ms = (uint32_t)draw_next(&draw);
+		const unsigned first = draw_below(draw_next(&draw), TOPOLOGY_MAX_PORTS);
+		const unsigned second = draw_below(draw_next(&draw), TOPOLOGY_MAX_PORTS);
+		const uint32_t wait_ms = left_ms[i % RTE_DIM(left_ms)];
+
+		offload_set_port(&record, 0, first);
+		offload_set_retry_ms(&record, now_ms + wait_ms);
+		offload_set_port(&record, 1, second);
+		assert_int_equal(offload_port(&record, 0), first);
+		assert_int_equal(offload_port(&record, 1), second);
+		assert_int_equal(offload_retry_ms(&record, now_ms), now_ms + wait_ms);
+		/* and when it is over, for half an hour */
+		assert_int_equal(offload_retry_ms(&record, now_ms + 1800000), now_ms + wait_ms);
+	}
+}
+
 /* Marked packets as the agent tells them. */
 static uint64_t told(struct agent_scene *scene, uint32_t flow)
 {
@@ -148,8 +173,8 @@ static void packets_by_the_other_port_are_not_marked(void **state)
 		assert_int_equal(told(&scene, flow), 1);
 		/* nobody is asked in there, for the same packets */
 		agent_sample(scene.agent, flow, !side, 0);
-		assert_int_equal(agent_state(&scene, flow, !side), OFFLOAD_SOFTWARE);
-		assert_int_equal(agent_record(&scene, flow)->reason[!side], OFFLOAD_BOTH_SIDES);
+		assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_PROVEN);
+		assert_int_equal(atomic_load(&agent_nics[!side].n_asked[INSTALLER_INSERT]), 0);
 		/* the other end's by the same ports are not its either */
 		agent_packet(&scene, flow, 0, 1, false);
 		agent_packet(&scene, flow, 1, 1, false);
@@ -159,7 +184,7 @@ static void packets_by_the_other_port_are_not_marked(void **state)
 	}
 }
 
-/* Both ports are asked at once for the packets of one end: one has its rule. */
+/* The packets of one end come by both ports while it waits: the one that was asked first has its rule. */
 static void one_of_two_that_wait_is_asked_in(void **state)
 {
 	struct agent_scene scene;
@@ -170,11 +195,11 @@ static void one_of_two_that_wait_is_asked_in(void **state)
 
 	agent_sample(scene.agent, flow, 0, 0);
 	agent_sample(scene.agent, flow, 1, 0);
-	assert_int_equal(agent_state(&scene, flow, 1), OFFLOAD_QUEUED);
+	assert_int_equal(scene.agent->port[1].queue.n, 0);
 	agent_until(&scene, agent_state(&scene, flow, 0) == OFFLOAD_ACCEPTED);
 	assert_int_equal(agent_state(&scene, flow, 1), OFFLOAD_SOFTWARE);
-	assert_int_equal(agent_record(&scene, flow)->reason[1], OFFLOAD_BOTH_SIDES);
-	assert_int_equal(atomic_load(&agent_nics[1].n_rules), 0);
+	assert_int_equal(atomic_load(&agent_nics[0].n_rules), 1);
+	assert_int_equal(atomic_load(&agent_nics[1].n_asked[INSTALLER_INSERT]), 0);
 	agent_scene_end(&scene);
 }
 
@@ -189,6 +214,9 @@ static void late_marks_are_counted_once(void **state)
 
 	agent_prove(&scene, flow, 0, 0);
 	fall_out(&scene, flow, 0, 0);
+	/* whatever the port, it is the direction that waits */
+	assert_false(may_be_asked(&scene, flow, 1, 0));
+	agent_pass_ms(&scene, 100);
 	agent_prove(&scene, flow, 1, 0);
 	for (unsigned i = 0; i < 5; i++)
 		agent_packet(&scene, flow, 0, 0, true);
@@ -217,14 +245,15 @@ static uint32_t begin_anew(struct agent_scene *scene, uint32_t *flow)
 static void let_go(struct agent_scene *scene, uint32_t mark)
 {
 	const struct slots *slots = &scene->agent->wire[0].slots;
-	const struct slot_side *side = &slots_slot(slots, slots_of_mark(slots, mark))->side[0];
+	const struct slot_direction *direction =
+		&slots_slot(slots, slots_of_mark(slots, mark))->direction[0];
 
 	atomic_store(&agent_nics[0].result[INSTALLER_REMOVE], 0);
-	for (unsigned ms = 0; ms < 1000 && side->state == OFFLOAD_LEAVING; ms++) {
+	for (unsigned ms = 0; ms < 1000 && direction->state == OFFLOAD_LEAVING; ms++) {
 		agent_pass_ms(scene, 1);
-		agent_until(scene, !side->awaited);
+		agent_until(scene, !direction->awaited);
 	}
-	assert_int_equal(side->state, OFFLOAD_SOFTWARE);
+	assert_int_equal(direction->state, OFFLOAD_SOFTWARE);
 }
 
 static void arrive(struct agent_scene *scene, uint32_t flow, uint32_t mark)
@@ -279,15 +308,15 @@ static bool is_in_force(struct agent_scene *scene, uint32_t flow, unsigned side,
 {
 	const struct flow_record *record = agent_record(scene, flow);
 
-	return agent_state(scene, flow, side) >= OFFLOAD_SUSPECT &&
-	       scene->agent->wire[0].slots.slots[record->slot].side[side].from == from;
+	return agent_state(scene, flow, from) >= OFFLOAD_SUSPECT &&
+	       scene->agent->wire[0].slots.slots[record->slot].direction[from].port == side;
 }
 
 /* Nobody waits for the installers. */
 static bool is_quiet(struct agent_scene *scene, uint32_t flow)
 {
-	for (unsigned side = 0; side < 2; side++) {
-		enum offload_state state = agent_state(scene, flow, side);
+	for (unsigned from = 0; from < 2; from++) {
+		enum offload_state state = agent_state(scene, flow, from);
 
 		if (state == OFFLOAD_QUEUED || state == OFFLOAD_INSTALLING ||
 			state == OFFLOAD_LEAVING)
@@ -310,7 +339,7 @@ static void check_change(struct agent_scene *scene, uint32_t flow, unsigned side
 	assert_int_equal(change->from, from);
 }
 
-/* Also while it has no slot, or none yet for that side: who waits, and who is sent away. */
+/* Also while it has no slot, or none yet for that direction: who waits, and who is sent away. */
 static void changes_tell_the_end(void **state)
 {
 	(void)state;
@@ -325,12 +354,12 @@ static void changes_tell_the_end(void **state)
 
 		agent_sample(scene.agent, one, side, from);
 		check_change(&scene, one, side, from, OFFLOAD_QUEUED, OFFLOAD_BUSY);
-		agent_until(&scene, agent_state(&scene, one, side) == OFFLOAD_ACCEPTED);
+		agent_until(&scene, agent_state(&scene, one, from) == OFFLOAD_ACCEPTED);
 		check_change(&scene, one, side, from, OFFLOAD_ACCEPTED, OFFLOAD_BUSY);
-		/* the other direction, whose side of the slot is as it was made */
+		/* the other direction, whose part of the slot is as it was made */
 		agent_sample(scene.agent, one, !side, !from);
 		check_change(&scene, one, !side, !from, OFFLOAD_QUEUED, OFFLOAD_BUSY);
-		agent_until(&scene, agent_state(&scene, one, !side) == OFFLOAD_ACCEPTED);
+		agent_until(&scene, agent_state(&scene, one, !from) == OFFLOAD_ACCEPTED);
 		agent_sample(scene.agent, other, side, from);
 		agent_turn(scene.agent, scene.now_us);
 		check_change(&scene, other, side, from, OFFLOAD_SOFTWARE, OFFLOAD_NO_SLOT);
@@ -474,7 +503,8 @@ static void marked_packets_are_told_exactly(void **state)
 			agent_until(&scene, is_quiet(&scene, flow));
 			agent_sample(scene.agent, flow, side, from);
 			agent_until(&scene, is_quiet(&scene, flow));
-			n_by_both += agent_record(&scene, flow)->reason[side] == OFFLOAD_BOTH_SIDES;
+			n_by_both += agent_state(&scene, flow, from) >= OFFLOAD_SUSPECT &&
+				     !is_in_force(&scene, flow, side, from);
 		}
 	}
 	n_proofs = (unsigned)scene.agent->port[0].counters.arrows[OFFLOAD_ACCEPTED][OFFLOAD_PROVEN];
@@ -570,8 +600,9 @@ int main(void)
 		cmocka_unit_test(workers_share_a_second),
 		cmocka_unit_test(every_burst_of_a_turn_has_its_samples),
 		cmocka_unit_test(each_side_waits_for_itself),
-		cmocka_unit_test(never_is_said_by_one_side),
+		cmocka_unit_test(never_is_said_of_one_direction),
 		cmocka_unit_test(waits_outlive_the_slot),
+		cmocka_unit_test(a_record_has_a_time_and_two_ports),
 		cmocka_unit_test(packets_by_the_other_port_are_not_marked),
 		cmocka_unit_test(one_of_two_that_wait_is_asked_in),
 		cmocka_unit_test(late_marks_are_counted_once),

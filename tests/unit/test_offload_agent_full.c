@@ -31,8 +31,12 @@ static bool awaits_count(const struct agent_scene *scene, unsigned port)
 	const struct slots *slots = &scene->agent->wire[0].slots;
 
 	for (uint32_t i = 0; i < slots->n; i++)
-		if (slots->slots[i].side[port].count_awaited)
-			return true;
+		for (unsigned from = 0; from < 2; from++) {
+			const struct slot_direction *of = &slots->slots[i].direction[from];
+
+			if (of->port == port && of->count_awaited)
+				return true;
+		}
 	return false;
 }
 
@@ -61,13 +65,13 @@ static void count(struct agent_scene *scene, unsigned port, uint64_t packets)
 static void prove(struct agent_scene *scene, uint32_t flow, unsigned side, unsigned from)
 {
 	agent_ask_in(scene, flow, side, from);
-	assert_int_equal(agent_state(scene, flow, side), OFFLOAD_ACCEPTED);
+	assert_int_equal(agent_state(scene, flow, from), OFFLOAD_ACCEPTED);
 	atomic_store(&agent_nics[side].counter, 10);
 	atomic_store(&agent_nics[side].last, 10);
-	for (unsigned i = 0; i < 1000 && agent_state(scene, flow, side) != OFFLOAD_PROVEN; i++)
+	for (unsigned i = 0; i < 1000 && agent_state(scene, flow, from) != OFFLOAD_PROVEN; i++)
 		pass_answered(scene);
-	assert_int_equal(agent_state(scene, flow, side), OFFLOAD_PROVEN);
-	assert_true(view_of(scene, flow).full[side]);
+	assert_int_equal(agent_state(scene, flow, from), OFFLOAD_PROVEN);
+	assert_true(view_of(scene, flow).full[from]);
 }
 
 /* A packet of TCP with these flags. */

@@ -126,16 +126,23 @@ static void a_refusal_keeps_its_reason(void **state)
 
 	atomic_store(&agent_nics[1].result[INSTALLER_INSERT], -ENOSPC);
 	agent_ask_in(&scene, flow, 1, 0);
-	assert_int_equal(agent_state(&scene, flow, 1), OFFLOAD_REFUSED);
-	uint8_t refusal = agent_record(&scene, flow)->reason[1];
+	assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_REFUSED);
+	uint8_t refusal = agent_record(&scene, flow)->reason[0];
 
 	assert_true(refusal >= OFFLOAD_REFUSALS);
-	/* the same end's packets have a rule at the other port */
-	agent_prove(&scene, flow, 0, 0);
-	agent_pass_ms(&scene, 200);
+	/* its wait is over, and the queue is full */
+	for (uint16_t i = 0; i < QUEUE_SIZE; i++)
+		agent_sample(scene.agent, agent_flow(&scene, IPPROTO_UDP, 100 + i), 1, 0);
+	scene.now_us += 200000;
+	scene.agent->now_us = scene.now_us;
 	agent_sample(scene.agent, flow, 1, 0);
-	assert_int_equal(agent_state(&scene, flow, 1), OFFLOAD_REFUSED);
-	assert_int_equal(agent_record(&scene, flow)->reason[1], refusal);
+	assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_REFUSED);
+	assert_int_equal(agent_record(&scene, flow)->reason[0], refusal);
+	assert_int_equal(scene.agent->port[1].counters.flows[OFFLOAD_REFUSED], 1);
+	/* by the other port it is another matter: the direction is where its packets arrive */
+	agent_prove(&scene, flow, 0, 0);
+	assert_int_equal(scene.agent->port[1].counters.flows[OFFLOAD_REFUSED], 0);
+	assert_int_equal(scene.agent->port[0].counters.flows[OFFLOAD_PROVEN], 1);
 	agent_scene_end(&scene);
 }
 
@@ -184,7 +191,7 @@ static void read_counters(struct agent_scene *scene, uint32_t flow)
 
 	for (unsigned i = 0; i < 10; i++) {
 		agent_pass_ms(scene, 1000);
-		agent_until(scene, !slot->side[0].count_awaited);
+		agent_until(scene, !slot->direction[0].count_awaited);
 	}
 	assert_true(atomic_load(&agent_nics[0].n_asked[INSTALLER_COUNT]) >= before + 2);
 }
@@ -241,10 +248,11 @@ static void a_refused_delete_is_not_late(void **state)
 	assert_int_equal(refusal->error, EIO);
 	for (unsigned tries = 1; tries < 8; tries++) {
 		uint32_t slot = agent_record(&scene, flow)->slot;
-		const struct slot_side *side = &scene.agent->wire[0].slots.slots[slot].side[0];
+		const struct slot_direction *direction =
+			&scene.agent->wire[0].slots.slots[slot].direction[0];
 
 		agent_pass_ms(&scene, 500);
-		agent_until(&scene, !side->awaited);
+		agent_until(&scene, !direction->awaited);
 	}
 	assert_true(atomic_load(&nic->n_asked[INSTALLER_REMOVE]) > 4);
 	assert_in_range(n_told(&scene, CHANGE_DELETE_REFUSED, &reason), 2, 5);

@@ -8,9 +8,9 @@ static struct slot *slot_of(struct agent_scene *scene, uint32_t flow)
 	return slots_slot(&scene->agent->wire[0].slots, agent_record(scene, flow)->slot);
 }
 
-static struct slot_side *first_side(struct agent_scene *scene, uint32_t flow)
+static struct slot_direction *first_direction(struct agent_scene *scene, uint32_t flow)
 {
-	return &slot_of(scene, flow)->side[0];
+	return &slot_of(scene, flow)->direction[0];
 }
 
 static const struct agent_used *used_of(struct agent_scene *scene, uint32_t flow)
@@ -38,14 +38,14 @@ static void a_rule_that_is_well_rests(void **state)
 			used_of(&scene, flows[i])->rests_ms - (uint32_t)(scene.now_us / 1000);
 
 		assert_in_range(left_ms, 400, 1000);
-		first_side(&scene, flows[i])->rate.us = 1;
+		first_direction(&scene, flows[i])->rate.us = 1;
 	}
 	agent_pass_ms(&scene, 390);
 	for (unsigned i = 0; i < N; i++)
-		assert_int_equal(first_side(&scene, flows[i])->rate.us, 1);
+		assert_int_equal(first_direction(&scene, flows[i])->rate.us, 1);
 	agent_pass_ms(&scene, 1110);
 	for (unsigned i = 0; i < N; i++)
-		assert_true(first_side(&scene, flows[i])->rate.us > CLOCK_US_PER_S);
+		assert_true(first_direction(&scene, flows[i])->rate.us > CLOCK_US_PER_S);
 	agent_packet(&scene, flows[0], 0, 0, false);
 	assert_int_equal(agent_state(&scene, flows[0], 0), OFFLOAD_SUSPECT);
 	assert_int_equal(used_of(&scene, flows[0])->rests_ms, 0);
@@ -106,7 +106,7 @@ static void nothing_rests_by_chance(void **state)
 	atomic_store(&agent_nics[0].result[INSTALLER_REMOVE], -EIO);
 	agent_lose_marks(&scene, flow, 0, 0);
 	agent_until(&scene, atomic_load(&agent_nics[0].n_asked[INSTALLER_REMOVE]) == 1);
-	agent_until(&scene, first_side(&scene, flow)->remove);
+	agent_until(&scene, first_direction(&scene, flow)->remove);
 	agent_pass_ms(&scene, 510);
 	agent_until(&scene, atomic_load(&agent_nics[0].n_asked[INSTALLER_REMOVE]) > 1);
 	atomic_store(&agent_nics[0].result[INSTALLER_REMOVE], 0);
@@ -125,7 +125,7 @@ static void flow_on(struct agent_scene *scene, uint32_t flow, bool counts)
 	agent_until(scene, agent_state(scene, flow, 0) != OFFLOAD_PROVEN ||
 				   !scene->agent->wire[0]
 					   .slots.slots[agent_record(scene, flow)->slot]
-					   .side[0]
+					   .direction[0]
 					   .count_awaited);
 }
 
@@ -197,8 +197,8 @@ static void each_of_many_is_looked_at(void **state)
 		if (ms % 100 != 0 || ms < 2000)
 			continue;
 		for (unsigned i = 0; i < N; i++)
-			assert_in_range(
-				scene.now_us - first_side(&scene, flows[i])->rate.us, 0, 1510000);
+			assert_in_range(scene.now_us - first_direction(&scene, flows[i])->rate.us,
+				0, 1510000);
 	}
 	agent_scene_end(&scene);
 }

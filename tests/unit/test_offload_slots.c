@@ -51,8 +51,8 @@ static bool names(const struct slots *slots, uint32_t mark)
 {
 	const uint32_t number = mark & ((1u << slots->number_bits) - 1);
 
-	return slots_form(slots, slots_tags(slots)[number], mark, 0) <= SLOT_FORM &&
-	       slots_form(slots, slots_tags(slots)[number], mark, 1) <= SLOT_FORM;
+	return slots_form(slots, slots_tags(slots, 0)[number], mark, 0) <= SLOT_FORM &&
+	       slots_form(slots, slots_tags(slots, 0)[number], mark, 1) <= SLOT_FORM;
 }
 
 /* Whoever made a mark, it names nobody where none was given: none of another generation, nor of none. */
@@ -95,7 +95,8 @@ static void the_form_says_from_which_end(void **state)
 		const unsigned tcp = i & 1, side = i >> 1 & 1, from = i >> 2;
 		const uint32_t slot = slots_take(&slots, &keys[tcp], i);
 		const uint32_t mark = mark_of(&slots, slot);
-		const uint16_t *tag = &slots_tags(&slots)[mark & ((1u << slots.number_bits) - 1)];
+		const uint16_t *tag =
+			&slots_tags(&slots, 0)[mark & ((1u << slots.number_bits) - 1)];
 
 		for (unsigned again = 0; again < 2; again++) {
 			const unsigned end = from ^ again;
@@ -108,6 +109,61 @@ static void the_form_says_from_which_end(void **state)
 				tcp * SLOT_TCP + !end * SLOT_FROM);
 		}
 	}
+	slots_fini(&slots);
+}
+
+/*
+ * Of more than two ports each has tags of its own: a mark leads to its flow where packets of an end are to have it, and
+ * says which end.
+ */
+static void a_port_of_many_knows_the_end(void **state)
+{
+	enum { PORTS = 4 };
+	const struct slots_config config = {
+		.n = 10, .n_workers = 2, .worker = 1, .n_ports = PORTS, .mark_max = UINT32_MAX};
+	/* by place, which end has its mark there: the steps set one each */
+	static const struct {
+		unsigned place, from;
+		int after[PORTS];
+	} steps[] = {
+		{0, 1, {1, -1, -1, -1}},
+		{3, 0, {1, -1, -1, 0}},
+		{2, 0, {1, -1, 0, -1}},
+		{3, 1, {-1, -1, 0, 1}},
+		{3, 1, {-1, -1, 0, 1}},
+		/* the other end's rule there was gone */
+		{3, 0, {-1, -1, -1, 0}},
+		{1, 1, {-1, 1, -1, 0}},
+	};
+	const struct flow_key key = {.proto = 6};
+	struct slots slots;
+
+	(void)state;
+	assert_int_equal(slots_init(&slots, &config), 0);
+	slots_turn(&slots, 1);
+	const uint32_t slot = slots_take(&slots, &key, 7);
+	const uint32_t mark = mark_of(&slots, slot);
+	const uint32_t number = mark & ((1u << slots.number_bits) - 1);
+
+	for (unsigned i = 0; i < RTE_DIM(steps); i++) {
+		slots_set_from(&slots, slot, steps[i].place, steps[i].from);
+		for (unsigned place = 0; place < PORTS; place++) {
+			const uint16_t tag = slots_tags(&slots, place)[number];
+			const uint64_t form = slots_form(&slots, tag, mark, place);
+
+			if (steps[i].after[place] < 0)
+				assert_true(form > SLOT_FORM);
+			else
+				assert_int_equal(form,
+					SLOT_TCP + (steps[i].after[place] != 0 ? SLOT_FROM : 0));
+		}
+		assert_int_equal(slots_position(&slots, mark), 7);
+	}
+	slots_sever(&slots, slot);
+	for (unsigned place = 0; place < PORTS; place++)
+		assert_int_equal(slots_tags(&slots, place)[number], 0);
+	assert_int_equal(slots_position(&slots, mark), FLOW_NONE);
+	slots_give_back(&slots, slot);
 	slots_fini(&slots);
 }
 
@@ -168,10 +224,10 @@ static void a_slot_is_empty_but_for_key_and_position(void **state)
 		assert_true(flow_key_equal(&slots_slot(&slots, slot)->key, &some_key));
 		assert_int_equal(slots_slot(&slots, slot)->position, 5);
 		assert_true(slots_slot(&slots, slot)->reported == 0);
-		for (unsigned j = 0; j < sizeof(slots.slots->side); j++)
-			assert_int_equal(((uint8_t *)slots_slot(&slots, slot)->side)[j], 0);
+		for (unsigned j = 0; j < sizeof(slots.slots->direction); j++)
+			assert_int_equal(((uint8_t *)slots_slot(&slots, slot)->direction)[j], 0);
 		slots_slot(&slots, slot)->reported = 9;
-		memset(slots_slot(&slots, slot)->side, 0xff, sizeof(slots.slots->side));
+		memset(slots_slot(&slots, slot)->direction, 0xff, sizeof(slots.slots->direction));
 		slots_sever(&slots, slot);
 		assert_int_equal(slots_position(&slots, mark_of(&slots, slot)), FLOW_NONE);
 		assert_int_equal(slots_slot(&slots, slot)->position, FLOW_NONE);
@@ -360,6 +416,7 @@ int main(void)
 		cmocka_unit_test(a_mark_has_room_for_number_and_generations),
 		cmocka_unit_test(what_was_not_given_names_nobody),
 		cmocka_unit_test(the_form_says_from_which_end),
+		cmocka_unit_test(a_port_of_many_knows_the_end),
 		cmocka_unit_test(workers_share_the_numbers),
 		cmocka_unit_test(a_slot_is_empty_but_for_key_and_position),
 		cmocka_unit_test(a_slot_drains_before_it_is_given_again),

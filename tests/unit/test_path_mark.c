@@ -25,8 +25,8 @@ struct scene {
 	struct flow_record record __attribute__((aligned(128)));
 	struct hash_secret secret;
 	struct frame frame;
-	unsigned side, from;
-	bool tcp;
+	unsigned from;
+	bool tcp, far;
 };
 
 static void draw_frame(struct scene *scene, struct draw *draw)
@@ -75,22 +75,22 @@ static bool read_common(
 	return extract_common(&common, &packet, info) != 0;
 }
 
-/* A flow that is settled, and its rule proven at that side, for packets of the frame's end. */
-static void make(struct scene *scene, struct draw *draw, bool tcp, unsigned side)
+/* A flow that is settled, and the rule for packets of the frame's end proven; whose record is far or near. */
+static void make(struct scene *scene, struct draw *draw, bool tcp, bool far)
 {
 	struct packet_info info;
 
 	memset(scene, 0, sizeof(*scene));
 	assert_int_equal(hash_secret_init(&scene->secret), 0);
 	scene->tcp = tcp;
-	scene->side = side;
+	scene->far = far;
 	draw_frame(scene, draw);
 	assert_true(read_common(scene, &scene->frame, &info));
 	scene->from = info.from;
 	scene->record.key = info.key;
 	scene->record.state = tcp ? FLOW_ESTABLISHED : FLOW_REPLIED;
 	scene->record.window_known = tcp ? 3 : 0;
-	offload_set_state(&scene->record, side, OFFLOAD_PROVEN);
+	offload_set_state(&scene->record, info.from, OFFLOAD_PROVEN);
 	for (unsigned end = 0; end < 2; end++) {
 		scene->record.tcp_end[end] = end == info.from ? SEQ : ACK;
 		scene->record.tcp_max_end[end] = scene->record.tcp_end[end] + 65535;
@@ -101,12 +101,12 @@ static void make(struct scene *scene, struct draw *draw, bool tcp, unsigned side
 /* Whether the packet is accounted; the record is changed then alone. */
 static bool offer(struct scene *scene, const struct frame *frame)
 {
-	const struct mark_burst marks = mark_burst_of(scene->side, NOW_US);
+	const struct mark_burst marks = mark_burst_of(NOW_US);
 	const uint32_t form = (scene->tcp ? SLOT_TCP : 0) | (scene->from != 0 ? SLOT_FROM : 0);
 	const struct flow_record before = scene->record;
 	const struct rte_mbuf packet = packet_of(frame);
 	/* near or far: it is accounted alike */
-	const bool far = scene->side;
+	const bool far = scene->far;
 	bool taken = mark_packet(
 		&marks, mark_target(&scene->record, form), &packet, frame->bytes, scene->tcp, far);
 
@@ -174,9 +174,8 @@ static void check_frame_bits(struct scene *scene)
 			continue;
 		/* a length that leaves no TCP header, or another payload */
 		if (!(scene->tcp && same && bit / 8 >= 16 && bit / 8 < 18))
-			fail_msg("%s, side %u, from %u: byte %zu, bit %zu",
-				scene->tcp ? "tcp" : "udp", scene->side, scene->from, bit / 8,
-				bit % 8);
+			fail_msg("%s, from %u: byte %zu, bit %zu", scene->tcp ? "tcp" : "udp",
+				scene->from, bit / 8, bit % 8);
 	}
 }
 
@@ -189,9 +188,9 @@ static void every_bit_of_the_frame_counts_or_not_as_extraction_says(void **state
 /* Is the bit of the record's first line one that says whose packets are counted so? */
 static bool is_held(const struct scene *scene, size_t bit)
 {
-	/* state, not_plain, window_known, and where the NIC stands at that side: flow/record.h */
+	/* state, whether it is plain, window_known, and where the NIC stands with that direction: flow/record.h */
 	const uint64_t held =
-		UINT64_C(0x1f) << 48 | UINT64_C(3) << 53 | UINT64_C(7) << (56 + 3 * scene->side);
+		UINT64_C(0x1f) << 48 | UINT64_C(3) << 53 | UINT64_C(7) << (56 + 3 * scene->from);
 
 	if (bit / 8 < 32)
 		return bit / 8 % 16 < 4; /* the rest of an IPv4 address is zeros */
@@ -210,9 +209,8 @@ static void check_record_bits(struct scene *scene)
 		scene->record = fresh;
 		*byte ^= (uint8_t)(1 << bit % 8);
 		if (offer(scene, &scene->frame) == is_held(scene, bit))
-			fail_msg("%s, side %u, from %u: byte %zu, bit %zu of the record",
-				scene->tcp ? "tcp" : "udp", scene->side, scene->from, bit / 8,
-				bit % 8);
+			fail_msg("%s, from %u: byte %zu, bit %zu of the record",
+				scene->tcp ? "tcp" : "udp", scene->from, bit / 8, bit % 8);
 	}
 }
 
@@ -226,7 +224,8 @@ static void check_ends(struct scene *scene)
 {
 	struct frame frame = scene->frame;
 
-	/* the other end's packets do not come by this port */
+	/* of the other end's packets this is none, wherever their rule is */
+	offload_set_state(&scene->record, !scene->from, OFFLOAD_PROVEN);
 	scene->from = !scene->from;
 	assert_false(offer(scene, &frame));
 	scene->from = !scene->from;

@@ -51,7 +51,8 @@ static void draw_record(struct scene *scene, struct draw *draw)
 	memset(record, 0, sizeof(*record));
 	record->state = FLOW_ESTABLISHED;
 	record->window_known = 3;
-	offload_set_state(record, 0, OFFLOAD_PROVEN);
+	for (unsigned from = 0; from < 2; from++)
+		offload_set_state(record, from, OFFLOAD_PROVEN);
 	for (unsigned end = 0; end < 2; end++) {
 		const uint32_t scale = draw_below(draw_next(draw), 16);
 
@@ -157,7 +158,7 @@ static bool is_next(const struct flow_record *record, unsigned from, const struc
  */
 static void check_marked(struct scene *scene, unsigned from)
 {
-	const struct mark_burst marks = mark_burst_of(0, NOW_US);
+	const struct mark_burst marks = mark_burst_of(NOW_US);
 	const uint32_t form = SLOT_TCP | (from != 0 ? SLOT_FROM : 0);
 	const struct rte_mbuf packet = packet_of(scene);
 	const struct tcp_segment *tcp = &scene->info.tcp;
