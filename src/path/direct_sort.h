@@ -106,6 +106,8 @@ static __rte_always_inline uint64_t mixed_each(const struct slots *of, struct fl
 	uint64_t marked = 0, bytes = 0;
 	size_t n_row = begin;
 
+	/* else the compiler adds the row up for each */
+	__asm__("" : "+r"(tags));
 	for (size_t i = begin; i < n; i++) {
 		struct rte_mbuf *packet = burst->packet[i];
 		const uint64_t mark = judge_mark(packet), generation = mark >> slots.number_bits;
@@ -174,6 +176,7 @@ static __rte_always_inline void resolve_each(const struct slots *of, struct flow
 	const unsigned place = burst->rx->place, n = burst->n_row;
 	const uint16_t *tags = slots_own_tags(&slots, place);
 
+	__asm__("" : "+r"(tags)); /* as above */
 	for (unsigned i = begin; i < n; i++) {
 		const uint64_t mark = judge_mark(burst->row[i]);
 		const uint64_t at = mark_number(mark, slots.number_bits) - slots.first_number;
