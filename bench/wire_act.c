@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What verdicts cost. One engine, whose flows are decided again between two measurements, so that flows, order and
+ * This measures the cost of verdicts, on one engine whose flows are decided again between two measurements, so that flows, order and
  * table are the same: all forwarded, all with a router's program (both MAC addresses, TTL), all with both addresses and
  * ports translated, and one flow in a hundred dropped. What comes on top of forwarding is held against what
  * forwarding costs above the floor.
@@ -24,7 +24,7 @@ enum way { FORWARD, ROUTER, NAT, BLOCKED, N_WAYS };
 #define GOAL_PERCENT 5
 #define GOAL_MS 1000
 
-/* What the flows are decided to be. */
+/* The verdicts that the flows get. */
 struct act_chooser {
 	enum way way;
 	uint16_t verdict[N_WAYS][2]; /* by the end with the lower port, and the other */

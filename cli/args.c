@@ -288,7 +288,7 @@ static int take_flow(struct parse *parse)
 	return ret | json_object_set_new(with, "proto", json_string(flow.proto));
 }
 
-/* What the request says of a block: a FLOW, an address, a prefix, or a number in place of them. */
+/* The block that the request names: a FLOW, an address, a prefix, or a number in place of them. */
 static int take_block(struct parse *parse)
 {
 	const struct cli_args *args = parse->args;

@@ -26,7 +26,7 @@ struct act {
 
 /* Where a packet came from. */
 struct act_from {
-	uint8_t domain, port, peer;
+	uint8_t domain, peer;
 };
 
 /*

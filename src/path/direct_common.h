@@ -151,7 +151,7 @@ static inline bool direct_run(struct station *station, const struct direct_burst
 {
 	const struct station_rx *rx = burst->rx;
 	const struct packet_info *info = &burst->info[burst->info_of[i]];
-	const struct act_from from = {.domain = rx->domain, .port = rx->port, .peer = rx->peer};
+	const struct act_from from = {.domain = rx->domain, .peer = rx->peer};
 	struct rte_mbuf *packet = burst->packet[i];
 
 	/* it may be longer or shorter than it was */

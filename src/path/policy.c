@@ -65,7 +65,6 @@ static void begin_round(
 
 static void end_round(struct policy *policy)
 {
-	policy->rounds++;
 	atomic_store_explicit(&policy->decided, policy->next.blocks, memory_order_release);
 	atomic_store_explicit(&policy->decided_others, policy->next.others, memory_order_release);
 	policy->walks = policy->last.until != policy->next.until;

@@ -45,7 +45,6 @@ struct policy {
 	uint32_t position;  /* of the record that is decided next */
 	uint64_t walked;    /* positions so far, in all rounds */
 	uint64_t begin_tsc; /* of the turn before */
-	uint64_t rounds;    /* ended */
 	uint64_t cycles;    /* that walks took */
 	/* its own, read by control */
 	atomic_uint_fast64_t decided, decided_others; /* generations of the last round that ended */

@@ -148,7 +148,6 @@ static bool act(struct worker *worker, struct rte_mbuf *packet, uint16_t verdict
 	const struct packet_meta *meta = packet_meta(packet);
 	const struct act_from from = {
 		.domain = meta->wire,
-		.port = meta->port,
 		.peer = station->topology->peer[meta->port],
 	};
 

@@ -203,7 +203,7 @@ static void marked_packets_are_dropped(void **state)
 	for (unsigned large = 0; large < 2; large++) {
 		const struct offload_live_options options = {
 			.n_flows = N_FLOWS,
-			.words = "profile=cx5,proto=mix",
+			.words = "profile=cx5",
 			.rate = FULL_RATE,
 			.max_blocks = 64,
 			.large = large != 0,
@@ -211,7 +211,7 @@ static void marked_packets_are_dropped(void **state)
 		struct offload_live *live = offload_live_begin(&options);
 		uint64_t packets = 100, out;
 
-		(void)offload_live_until(live, are_marked, &packets, 3000);
+		assert_true(offload_live_until(live, are_marked, &packets, FULL_PROVEN_MS));
 		for (uint32_t i = 0; i < N_BLOCKED; i++)
 			block(live, i);
 		offload_live_run(live, 100);
