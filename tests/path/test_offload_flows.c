@@ -77,7 +77,6 @@ static void all_kinds_are_proven(void **state)
 	for (unsigned port = 0; port < 2; port++) {
 		offload_live_counters(live, port, &counters);
 		assert_int_equal(counters.strangers, 0);
-		assert_int_equal(counters.stalled, 0);
 		assert_int_equal(counters.arrows[OFFLOAD_PROVEN][OFFLOAD_SUSPECT], 0);
 		assert_int_equal(counters.flows[OFFLOAD_PROVEN],
 			port == 1 && options.one_way ? 0 : options.n_flows);
