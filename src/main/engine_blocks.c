@@ -36,9 +36,11 @@ static int count_lines(const char *file, uint32_t *lines, struct error *error)
 		fclose(stream);
 		return refuse(error, file, -EINVAL, "a list of blocks is read from a file alone");
 	}
-	while ((n = fread(piece, 1, sizeof(piece), stream)) > 0)
+	do {
+		n = fread(piece, 1, sizeof(piece), stream);
 		for (size_t i = 0; i < n; i++)
 			*lines += piece[i] == '\n' && *lines < BLOCKS_MAX_ENTRIES;
+	} while (n == sizeof(piece));
 	fclose(stream);
 	return 0;
 }
