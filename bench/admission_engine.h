@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "bench/source.h"
-#include "path/plane_parts.h"
+#include "dataplane/plane_parts.h"
 
 #define ADMISSION_BURST 32
 

@@ -8,7 +8,7 @@
 
 #include "base/monotonic.h"
 #include "bench/offload_watch.h"
-#include "path/turn.h"
+#include "dataplane/turn.h"
 
 #define SLOTS 65536
 /* Until no rule was made for so long, or for so long in all. */

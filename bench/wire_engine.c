@@ -8,7 +8,7 @@
 #include <rte_ethdev.h>
 
 #include "base/mapping.h"
-#include "path/turn.h"
+#include "dataplane/turn.h"
 
 /* Packets of each flow, of either port, within which all have come in any order. */
 #define LEARN_ROUNDS 4

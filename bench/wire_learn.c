@@ -29,7 +29,7 @@
 #include "bench/wire.h"
 #include "export/exporter.h"
 #include "export/json.h"
-#include "path/turn.h"
+#include "dataplane/turn.h"
 #include "traffic/stream_write.h"
 
 #define GOAL_LEARNED 4e6

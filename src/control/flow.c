@@ -11,7 +11,7 @@
 #include "control/parts.h"
 #include "control/verbs.h"
 #include "export/json.h"
-#include "path/plane_offload.h"
+#include "dataplane/plane_offload.h"
 
 static int not_had(const struct answer *answer, int code, struct error *error)
 {

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "path/plane_offload.h"
+#include "dataplane/plane_offload.h"
 
 /* "forward": of packets from the end that began the flow; "reverse". */
 const char *flow_offload_direction(const struct flow_record *record, unsigned end);

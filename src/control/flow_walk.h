@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "path/plane.h"
+#include "dataplane/plane.h"
 
 struct flow_walk {
 	struct plane *plane;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "path/plane_offload.h"
+#include "dataplane/plane_offload.h"
 
 #define OFFLOAD_SENTENCE_MAX 512
 

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "path/plane.h"
+#include "dataplane/plane.h"
 
 struct control;
 

@@ -9,9 +9,9 @@
 
 #include "main/engine_blocks.h"
 #include "packet/hash.h"
-#include "path/inbox.h"
-#include "path/policy.h"
-#include "path/triage.h"
+#include "dataplane/inbox.h"
+#include "dataplane/policy.h"
+#include "dataplane/triage.h"
 #include "traffic/frame.h"
 
 /* What one thread's cache of a pool may keep from the others, at most. */

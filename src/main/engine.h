@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "export/exporter.h"
 #include "flow/shard.h"
-#include "path/counters.h"
+#include "dataplane/counters.h"
 
 /* Buffers of packets that may wait for the first fragment of their datagram. */
 #define ENGINE_MAX_HELD 65536

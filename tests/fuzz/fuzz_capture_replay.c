@@ -20,8 +20,8 @@
 
 #include "base/clock.h"
 #include "main/dpdk.h"
-#include "path/triage.h"
-#include "path/worker.h"
+#include "dataplane/triage.h"
+#include "dataplane/worker.h"
 #include "traffic/capture.h"
 #include "traffic/frame.h"
 

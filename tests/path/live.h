@@ -12,10 +12,10 @@
 #include <rte_ring.h>
 
 #include "../unit/frames.h"
-#include "path/ask.h"
-#include "path/plane_parts.h"
-#include "path/snapshot.h"
-#include "path/turn.h"
+#include "dataplane/ask.h"
+#include "dataplane/plane_parts.h"
+#include "dataplane/snapshot.h"
+#include "dataplane/turn.h"
 
 #define LIVE_MAX_QUEUES 4
 #define LIVE_MAX_REPORTS 4096

@@ -14,7 +14,7 @@
 
 #include "base/monotonic.h"
 #include "main/dpdk.h"
-#include "path/turn.h"
+#include "dataplane/turn.h"
 #include "port/rss.h"
 #include "station_sums.h"
 

@@ -14,8 +14,8 @@
 #include "../unit/frames.h"
 #include "drivers/flowsim/sim.h"
 #include "offload/histogram.h"
-#include "path/plane_offload.h"
-#include "path/plane_parts.h"
+#include "dataplane/plane_offload.h"
+#include "dataplane/plane_parts.h"
 
 #define OFFLOAD_LIVE_QUEUES 2
 #define OFFLOAD_LIVE_CHANGES 65536

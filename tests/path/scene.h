@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #include "../unit/frames.h"
-#include "path/triage.h"
-#include "path/worker.h"
+#include "dataplane/triage.h"
+#include "dataplane/worker.h"
 
 #define SCENE_MAX_SHARDS 4
 #define SCENE_MAX_REPORTS 4096

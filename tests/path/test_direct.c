@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <netinet/in.h>
 
-#include "path/direct_parts.h"
+#include "dataplane/direct_parts.h"
 
 #define N_FLOWS 40
 #define PAYLOAD 20

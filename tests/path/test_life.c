@@ -10,7 +10,7 @@
 #include <netinet/in.h>
 
 #include "offload/state.h"
-#include "path/turn.h"
+#include "dataplane/turn.h"
 
 static void udp(struct frame *frame, const char *src, const char *dst, unsigned port)
 {

@@ -11,7 +11,7 @@
 #include <netinet/in.h>
 
 #include "../unit/packet_rows.h"
-#include "path/send.h"
+#include "dataplane/send.h"
 
 #define N_FLOWS 200
 #define PATTERN 0x6d5a

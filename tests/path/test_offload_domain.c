@@ -6,8 +6,8 @@
 #include "../unit/capture_files.h"
 #include "../unit/frames.h"
 #include "drivers/flowsim/sim.h"
-#include "path/plane_offload.h"
-#include "path/plane_parts.h"
+#include "dataplane/plane_offload.h"
+#include "dataplane/plane_parts.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@
 
 #include "base/monotonic.h"
 #include "main/dpdk.h"
-#include "path/turn.h"
+#include "dataplane/turn.h"
 #include "port/rss.h"
 #include "station_sums.h"
 

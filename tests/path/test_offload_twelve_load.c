@@ -13,7 +13,7 @@
 
 #include "offload_talks.h"
 #include "packet/hash.h"
-#include "path/direct_parts.h"
+#include "dataplane/direct_parts.h"
 
 #define PROVEN_MS 20000
 

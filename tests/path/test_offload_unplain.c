@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include <netinet/in.h>
 
-#include "path/plane_offload.h"
+#include "dataplane/plane_offload.h"
 
 #define EACH 8
 #define UNPLAIN_A_ROUND 3

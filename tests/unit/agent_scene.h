@@ -23,7 +23,7 @@
 #include "installer_wait.h"
 #include "offload/agent.h"
 #include "offload/provider_ops.h"
-#include "path/judge.h"
+#include "dataplane/judge.h"
 
 #define AGENT_PLACES 64
 #define AGENT_WAIT_US 20000000

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "path/direct_sort.h"
+#include "dataplane/direct_sort.h"
 #include "traffic/draw.h"
 
 #define FLOWS 32

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Questions from control to a station, one at a time: control posts, the station answers between two
+ * bursts and gives the question back. Neither waits in a system call for the other.
+ */
+
+#include <stdbool.h>
+
+#include "dataplane/station.h"
+
+/*
+ * Control: ask_prepare() gives the question to fill in, ask_station() posts it and waits. The answer
+ * stays until the next question. NULL and -ETIMEDOUT when the station has not answered for five seconds; or, of
+ * quick patience, for a fifth of a second: then a question that it still has is not waited for any more, and each
+ * further station that does not answer is waited for half as long, so that all of them together cost less than half
+ * a second, once.
+ */
+struct ask *ask_prepare(struct station *station, enum ask_kind kind);
+int ask_station(struct station *station);
+
+/* Does the station still have a question? */
+bool ask_waits(const struct station *station);
+/* That question, if it is this one, was answered after it had been given up: NULL, or the answer. */
+struct ask *ask_late(struct station *station, enum ask_kind kind, const struct flow_key *key);
+
+void ask_be_patient(struct ask_patience *patience);
+void ask_be_quick(struct ask_patience *patience);
+/* A station has been waited for since `begin_us` (monotonic_us()), by so many looks: is it given up now? */
+bool ask_gives_up(struct ask_patience *patience, unsigned looks, uint64_t begin_us);
+
+/* The station: answers what waits. True when there was something. */
+bool ask_answer(struct station *station);
+
+/* Parts of the answer (path/ask_offload.c). */
+void ask_adopt(struct station *station, struct ask *ask);
+void ask_offload(const struct station *station, struct ask *ask);
+void ask_slots(const struct station *station, struct ask *ask);
+void ask_changes(const struct station *station, struct ask *ask);
+void ask_held(const struct station *station, struct ask *ask);
+void ask_flow(const struct station *station, struct ask *ask);
+/* What the NIC has of a live record; of a station without an agent: nothing is told. */
+void ask_view(
+	const struct station *station, const struct flow_record *record, struct flow_offload *view);

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The plane: everything that packets pass on their way between live ports. It is made of stations,
+ * threads that hand packets to one another over rings: workers, and with split threads one for
+ * receiving and one for sending. The plane makes them, starts and ends them, and asks them questions.
+ *
+ * A station answers between two bursts and never waits for whoever asks. All functions here belong to
+ * one thread, control; none is called from a station.
+ *
+ * Life-cycle: plane_create() takes ports that are open, starts them, and makes shards and rings;
+ * plane_start() starts the threads, packets flow; plane_stop(): no more is received, what is under way
+ * goes out, every flow is reported with `shutdown`, threads end. Then the ports are closed, since they
+ * hold packets of the plane's pools, and after that plane_destroy().
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/topology.h"
+#include "flow/shard.h"
+#include "packet/simd.h"
+#include "dataplane/balance.h"
+#include "dataplane/counters.h"
+#include "dataplane/event.h"
+#include "dataplane/stages.h"
+#include "port/port.h"
+#include "rule/blocks.h"
+
+#define PLANE_MAX_WORKERS 16
+#define PLANE_MAX_PORTS TOPOLOGY_MAX_PORTS
+#define PLANE_PAGE 64
+
+enum plane_threads {
+	PLANE_RUN_TO_COMPLETION, /* workers receive and send themselves */
+	PLANE_SPLIT,		 /* one thread receives, one sends, workers do the rest */
+};
+
+/* Who chooses a packet's worker: path/steer.h. */
+enum plane_sharding {
+	PLANE_SHARDING_AUTO, /* RSS where a port can, else software */
+	PLANE_SHARDING_RSS,  /* RSS; it is an error where no port can */
+	PLANE_SHARDING_SOFTWARE,
+};
+
+struct known;		/* offload/known.h */
+struct next_hops;	/* action/next_hop.h */
+struct policer_options; /* action/policer.h */
+struct programs;	/* action/programs.h */
+
+/* Whether and how NICs are given flows: docs/offload.md. */
+struct plane_offload {
+	bool on;
+	bool off_port[PLANE_MAX_PORTS]; /* ports that are left out */
+	uint32_t threshold; /* packets a second of one direction; 0: all flows, at once */
+	uint32_t slots;	    /* flows of a wire that may be in a NIC; one for each worker at least */
+	uint32_t rules;	    /* at each port, at most; 0: as many as it takes */
+	/* made and taken away at each port, at most, one for each worker or more; 0: as many as it does */
+	uint32_t rules_per_s;
+	bool full;     /* where a NIC can, it forwards flows without the CPU */
+	bool counters; /* NICs' counters are read and compared, where there are any */
+	bool restart;  /* a port that does not answer may be stopped and started */
+	/* what an earlier probe found out of a port's card; NULL: nothing is known. Outlives the plane */
+	const struct known *known[PLANE_MAX_PORTS];
+};
+
+struct plane_config {
+	struct topology topology;
+	struct port *port[PLANE_MAX_PORTS]; /* by their numbers in the topology */
+	unsigned n_workers;
+	enum plane_threads threads;
+	enum plane_sharding sharding;
+	bool poll_always; /* never sleep, nor wait for packets to gather */
+	bool pin;	  /* each thread to a processor of its own, as far as there are enough */
+	uint32_t flows;	  /* of all workers together */
+	bool tie_fragments;
+	bool zone_vlan;
+	bool tcp_strict;
+	bool one_armed; /* both ends of a flow may be on one side of a wire: flow/sides.h does not apply */
+	uint32_t active_s;
+	struct flow_timeouts timeouts;
+	/*
+	 * Action programs that flows may have as verdicts, and next hops that these may name, at most; 0: there are none
+	 */
+	uint32_t max_programs, max_next_hops;
+	/* policers, which every worker has for itself, by their numbers; copied */
+	const struct policer_options *policers;
+	uint32_t n_policers;
+	/* decides, on workers' threads, what no block drops: see flow/verdict.h; its `decide` is NULL: all are forwarded */
+	struct flow_policy policy;
+	/* entries of the list of blocks, and different reasons, at most; 0: there is no list */
+	uint32_t max_blocks, max_block_reasons;
+	struct plane_offload offload;
+	unsigned mapping; /* pages of the tables: enum mapping_flag */
+	/* takes reports; called from workers' threads, must not wait but at the end */
+	flow_sink_fn sink;
+	void *sink_context;
+	/* packets no longer flow, and every flow is about to be reported; control's thread, may be NULL */
+	void (*ending)(void *sink_context);
+	/* how many reports of a worker would find room now; may be NULL: enough. Workers' threads */
+	unsigned (*room)(void *sink_context, unsigned worker);
+};
+
+struct plane;
+
+enum station_kind {
+	STATION_WORKER,
+	STATION_RX,
+	STATION_TX,
+};
+
+/* What one station did at one port. */
+struct plane_port_counters {
+	uint64_t rx_packets, rx_bytes;
+	uint64_t tx_packets, tx_bytes;
+};
+
+/* A station, as of one moment. */
+struct plane_station {
+	enum station_kind kind;
+	unsigned number; /* among its kind; of workers, the shard */
+	int cpu;	 /* -1: not pinned */
+	uint32_t flows, capacity;
+	struct path_counters sum; /* over all wires */
+	struct plane_port_counters ports[PLANE_MAX_PORTS];
+	struct stage_times stages;
+	uint64_t bursts;     /* polls that brought something */
+	uint64_t idle_polls; /* that brought nothing */
+	uint64_t busy_cycles, idle_cycles, sleep_cycles;
+	struct flow_counters flow;
+	uint64_t crowded_s[BALANCE_N]; /* seconds in which it had far more than its share */
+};
+
+/* Everything of one moment: packets between two stations are in `held` of their wire. */
+struct plane_snapshot {
+	uint64_t now_us; /* clock of the run */
+	struct path_counters wires[FLOW_MAX_WIRES];
+	uint32_t wire_flows[FLOW_MAX_WIRES];
+	bool rss_fallen_back[PLANE_MAX_PORTS]; /* it is not trusted now, at least with some kind */
+	uint64_t rss_fallbacks[PLANE_MAX_PORTS]; /* times that it lost trust */
+	unsigned n_stations;
+	struct plane_station stations[PLANE_MAX_WORKERS + 2];
+};
+
+/* After a failure too `*plane` is to be destroyed, ports first (NULL: nothing was made). */
+int plane_create(struct plane **plane, const struct plane_config *config, struct error *error);
+int plane_start(struct plane *plane, struct error *error);
+void plane_stop(struct plane *plane);
+/* Accepts NULL. Stops first if need be. */
+void plane_destroy(struct plane *plane);
+
+const struct plane_config *plane_config(const struct plane *plane);
+/* What walks and hashes are compiled for. */
+enum simd_level plane_simd(const struct plane *plane);
+/* Bytes of memory that flows have: tables and records. */
+size_t plane_memory(const struct plane *plane);
+/* Positions that a worker's records may have: 0 to one less. */
+uint32_t plane_positions(const struct plane *plane, unsigned worker);
+/* The pool that packets of the first port come from. */
+struct rte_mempool *plane_pool(const struct plane *plane);
+/*
+ * Goes on with what is not ready at the start: flow hardware is tried by threads of its own, and used from the
+ * call after that on. Several times a second, for as long as it runs: what could not be tried at first may be
+ * later. True when nothing is left to do now, and nothing is expected soon.
+ */
+bool plane_tend(struct plane *plane);
+/* There was no memory for what flows of a wire have in NICs: those of some worker, or all, stay in software. */
+bool plane_has_no_slots(const struct plane *plane, unsigned wire);
+/* How many flows of a wire may be in NICs: marks may have room for fewer than were wanted. */
+uint32_t plane_n_slots(const struct plane *plane, unsigned wire);
+/*
+ * Keeps the run's clock with the system's; every second or so. Returns by how many microseconds the machine's clock was
+ * set meanwhile, which changes plane_origin_us() and what records tell from now on: see tsc_clock_correct().
+ */
+int64_t plane_correct_clock(struct plane *plane);
+/* Unix time in microseconds of the run's clock 0, and what the clock says now. */
+uint64_t plane_origin_us(const struct plane *plane);
+uint64_t plane_now_us(const struct plane *plane);
+
+/*
+ * From now on, until plane_stop(), whoever asks has others to serve: a station that does not answer is given up in a
+ * fifth of a second, and at once as long as it has not answered what it was asked before. All questions below are
+ * then to be asked again after -ETIMEDOUT.
+ */
+void plane_be_quick(struct plane *plane);
+
+/*
+ * A consistent picture, though no station stops for it: received = out + delivered + dropped + held
+ * holds for every wire, to the packet. Returns 0, or -ETIMEDOUT when a station does not answer.
+ */
+int plane_snapshot(struct plane *plane, struct plane_snapshot *snapshot);
+
+/* Up to PLANE_PAGE live records of a worker. */
+struct plane_page {
+	unsigned n;
+	uint32_t next; /* where to go on; FLOW_NONE: that was the last */
+	uint64_t now_us;
+	uint32_t position[PLANE_PAGE];
+	struct flow_record record[PLANE_PAGE];
+	struct flow_offload offload[PLANE_PAGE];
+	struct flow_dropped
+		dropped[PLANE_PAGE]; /* as in struct flow_report; `cause`: of the list of blocks */
+};
+
+/*
+ * The records at `position` (0: from the start) and after it. They never move, so a flow that is there
+ * all the time is met once. A page may be empty though it is not the last. 0 or -ETIMEDOUT.
+ */
+int plane_page(struct plane *plane, unsigned worker, uint32_t position, struct plane_page *page);
+
+/*
+ * The list of blocks (rule/blocks.h); NULL: there is none. Control writes it, also before plane_start(). New flows are
+ * decided by it at once, live ones are walked through, and all have the newest decision within a second of a change.
+ */
+struct blocks *plane_blocks(const struct plane *plane);
+/* All workers have decided all live flows at this generation or a later one: for blocks_settled(). */
+uint64_t plane_decided(const struct plane *plane);
+
+/* What verdicts of the configuration's policy may be, and what programs may name; NULL: there are none. Control's. */
+struct programs *plane_programs(const struct plane *plane);
+struct next_hops *plane_next_hops(const struct plane *plane);
+/*
+ * What the configuration's policy decides has changed: all flows are decided again. Returns a number; when
+ * plane_policy_decided() has come to it, every flow was.
+ */
+uint64_t plane_policy_changed(struct plane *plane);
+uint64_t plane_policy_decided(const struct plane *plane);
+
+/*
+ * Ends the flow with this key, with the reason `killed`; tells its record, and the worker whose shard it was in. 0,
+ * -ENOENT or -ETIMEDOUT.
+ */
+int plane_kill(struct plane *plane, const struct flow_key *key, unsigned *worker,
+	struct flow_record *record);
+
+/*
+ * Events of flows (path/event.h): off until somebody follows. plane_events() takes those that came
+ * since, in each station's order, at most `max`; `lost` grows by what did not fit. Events of ports
+ * (checksums, sharding) come always.
+ */
+int plane_follow(struct plane *plane, bool follow);
+unsigned plane_events(struct plane *plane, struct path_event *events, unsigned max, uint64_t *lost);

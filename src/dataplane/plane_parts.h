@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* The plane's own struct, for the files that make it up: wiring, life, questions. Not for its users. */
+
+#include <sched.h>
+
+#include "dataplane/plane.h"
+#include "dataplane/station.h"
+
+/*
+ * Buffers of packets that may wait for the first fragment of their datagram, of all triages; packets of one datagram, of
+ * which the largest has 54 where links carry 1,280 bytes; and how long. Fragments of a datagram follow one another
+ * within milliseconds, whatever way they take; a receiver would wait for 15 to 60 s, but holds up nobody meanwhile.
+ */
+#define PLANE_MAX_HELD 4096
+#define PLANE_MAX_HELD_DATAGRAM 64
+#define PLANE_MAX_WAIT_US UINT64_C(300000)
+/* Packets that waited and are let go in one turn. */
+#define PLANE_PACE 64
+
+#define PLANE_EVENTS 4096
+
+/* Most pools: one for each NUMA node with a port. */
+#define PLANE_MAX_SOCKETS 8
+
+/* What a port's installer is handed, to restart it. */
+struct plane_port {
+	struct plane *plane;
+	unsigned number;
+};
+
+struct plane {
+	struct plane_config config;
+	struct hash_secret secret;
+	struct tsc_clock clock;
+	struct steer steer;
+	struct balance_board board;
+	unsigned n_stations;
+	struct station *stations;
+	unsigned n_rings;
+	struct ring *rings;
+	unsigned n_pools;
+	struct rte_mempool *pools[PLANE_MAX_SOCKETS];
+	int pool_socket[PLANE_MAX_SOCKETS];
+	struct installer *installer[PLANE_MAX_PORTS]; /* NULL: offload is off there */
+	struct plane_port restart[PLANE_MAX_PORTS];
+	struct rte_rcu_qsbr *qsbr; /* of the workers; NULL: nothing is read by it */
+	struct blocks *blocks;
+	struct programs *programs;
+	struct next_hops *next_hops;
+	atomic_uint_fast64_t policy_generation;
+	struct ask_patience patience;
+	cpu_set_t
+		others; /* processors that stations leave to other threads; empty: it makes no difference */
+	_Atomic uint32_t paused;     /* a bit for each port that stations leave alone */
+	uint64_t began_us;	     /* when ports began to be tried; clock of the machine */
+	bool tended[FLOW_MAX_WIRES]; /* its slots were made, or cannot be */
+	uint16_t have_slots[FLOW_MAX_WIRES]; /* a bit for each worker that has its part */
+	uint32_t n_slots[FLOW_MAX_WIRES];    /* of those */
+	uint32_t n_snapshots;
+	bool running;
+};
+
+/* The three steps of plane_create(). First: memory, a secret, clock 0. */
+int plane_prepare(struct plane **plane, const struct plane_config *config, struct error *error);
+
+/* Pools, and the ports' queues. */
+int plane_start_ports(struct plane *plane, struct error *error);
+
+/* Stations, who receives and sends where, and the rings between them. The ports have their queues. */
+int plane_wire_up(struct plane *plane, struct error *error);
+/* Mirrors it, as far as it came. */
+void plane_take_down(struct plane *plane);
+
+/* The station that a shard belongs to. */
+struct station *plane_shard_station(const struct plane *plane, unsigned shard);
+
+/* Adds up the stations' parts of a snapshot that is complete. */
+void plane_gather(const struct plane *plane, struct plane_snapshot *snapshot);
+
+/* Buffers that the stations may have on their way at once. */
+unsigned plane_buffers(const struct plane *plane);
+
+/* Packets that a flow has had before a NIC is asked. */
+#define PLANE_OFFLOAD_LEAST 4
+
+/* Installers of started ports, and the workers' agents. The shards are there. */
+int plane_offload_make(struct plane *plane, struct error *error);
+/* No rule is left; the ports are there still. */
+void plane_offload_stop(struct plane *plane);
+/* Mirrors plane_offload_make(), as far as it came. */
+void plane_offload_take_down(struct plane *plane);
+
+/*
+ * Stops and starts a port (a struct plane_port), which the stations leave alone meanwhile: what is to go out
+ * of it is dropped, and counted. Any thread but a station's. 0 or a negative errno.
+ */
+int plane_restart_port(void *port);

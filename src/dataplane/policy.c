@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/policy.h"
+
+#include <rte_branch_prediction.h>
+#include <rte_cycles.h>
+#include <rte_rcu_qsbr.h>
+
+/* One part in so many of a busy worker's time is for the walk. */
+#define WALK_SHARE 20
+/* Records that are decided at least in a turn, between two looks at the counter, and in a turn that brought nothing. */
+#define WALK_LEAST 8
+#define WALK_IDLE 512
+
+static void decide(void *context, const struct flow_key *key, struct flow_decision *decision)
+{
+	const struct policy *policy = context;
+	const struct flow_policy *others = &policy->others.flows;
+	uint32_t position = policy->blocks == NULL ? BLOCKS_NONE : blocks_find(policy->blocks, key);
+
+	if (position != BLOCKS_NONE) {
+		decision->verdict[0] = decision->verdict[1] = FLOW_VERDICT_DROP;
+		decision->cause = position;
+	} else if (others->decide != NULL) {
+		others->decide(others->context, key, decision);
+		decision->cause = FLOW_CAUSE_NONE;
+	}
+}
+
+void policy_init(struct policy *policy, struct blocks *blocks, struct policy_others others,
+	struct rte_rcu_qsbr *qsbr, unsigned thread)
+{
+	*policy = (struct policy){.blocks = blocks, .others = others, .thread = thread};
+	if (blocks == NULL && others.flows.decide == NULL)
+		return;
+	policy->qsbr = qsbr;
+	/* the first generation is that of an empty list, by which nothing has to be decided */
+	policy->last.blocks = blocks != NULL;
+	policy->next = policy->last;
+	if (blocks != NULL)
+		policy->counts = blocks_counts(blocks, thread);
+	(void)rte_rcu_qsbr_thread_register(qsbr, thread);
+	rte_rcu_qsbr_thread_online(qsbr, thread);
+}
+
+struct flow_policy policy_of_flows(struct policy *policy)
+{
+	if (policy->qsbr == NULL)
+		return (struct flow_policy){0};
+	return (struct flow_policy){.context = policy, .decide = decide};
+}
+
+/* The policy has changed: from here on new flows are decided by it, and the others in one more round. */
+static void begin_round(
+	struct policy *policy, struct flow_shard *shard, uint64_t blocks, uint64_t others)
+{
+	policy->last = (struct policy_round){
+		.blocks = blocks,
+		.others = others,
+		.until = policy->walked + flow_table_positions(&shard->table),
+	};
+	if (!policy->walks)
+		policy->next = policy->last;
+	policy->walks = true;
+}
+
+static void end_round(struct policy *policy)
+{
+	atomic_store_explicit(&policy->decided, policy->next.blocks, memory_order_release);
+	atomic_store_explicit(&policy->decided_others, policy->next.others, memory_order_release);
+	policy->walks = policy->last.until != policy->next.until;
+	policy->next = policy->last;
+}
+
+/* Has the policy changed since the last look? */
+static void look(struct policy *policy, struct flow_shard *shard)
+{
+	uint64_t blocks = policy->blocks == NULL ? 0 : blocks_generation(policy->blocks);
+	uint64_t others =
+		policy->others.generation == NULL
+			? 0
+			: atomic_load_explicit(policy->others.generation, memory_order_acquire);
+
+	if (unlikely(blocks != policy->last.blocks || others != policy->last.others))
+		begin_round(policy, shard, blocks, others);
+	shard->decides = blocks > 1 || policy->others.flows.decide != NULL;
+}
+
+void policy_begin(struct policy *policy, struct flow_shard *shard)
+{
+	if (policy->qsbr != NULL)
+		look(policy, shard);
+}
+
+/* Decides so many records, or up to the end of the round. */
+static void walk(struct policy *policy, struct flow_shard *shard, unsigned n,
+	policy_changed_fn changed, void *context)
+{
+	const struct flow_table *table = &shard->table;
+
+	for (unsigned i = 0; i < n && policy->walks; i++) {
+		const uint32_t position = flow_table_touched(table, policy->position);
+
+		if (position == FLOW_NONE) {
+			policy->walked += flow_table_positions(table) - policy->position;
+			policy->position = 0;
+		} else {
+			policy->walked += position + 1 - policy->position;
+			policy->position = position + 1;
+			if (flow_table_record(table, position)->state != FLOW_FREE &&
+				flow_shard_decide(shard, position))
+				changed(context, position);
+		}
+		if (policy->walked >= policy->next.until)
+			end_round(policy);
+	}
+}
+
+bool policy_turn(struct policy *policy, struct flow_shard *shard, bool idle,
+	policy_changed_fn changed, void *context)
+{
+	if (policy->qsbr == NULL)
+		return false;
+	rte_rcu_qsbr_quiescent(policy->qsbr, policy->thread);
+	look(policy, shard);
+	if (likely(!policy->walks)) {
+		policy->begin_tsc = 0;
+		return false;
+	}
+
+	const uint64_t begin = rte_rdtsc();
+	const uint64_t passed = policy->begin_tsc == 0 ? 0 : begin - policy->begin_tsc;
+	uint64_t now = begin;
+
+	do {
+		walk(policy, shard, idle ? WALK_IDLE : WALK_LEAST, changed, context);
+		now = rte_rdtsc();
+	} while (policy->walks && !idle && now - begin < passed / WALK_SHARE);
+	policy->begin_tsc = begin;
+	policy->cycles += now - begin;
+	return policy->walks;
+}
+
+uint64_t policy_decided(const struct policy *policy)
+{
+	return atomic_load_explicit(&policy->decided, memory_order_acquire);
+}
+
+uint64_t policy_decided_others(const struct policy *policy)
+{
+	return atomic_load_explicit(&policy->decided_others, memory_order_acquire);
+}
+
+bool policy_drops(struct policy *policy, const struct flow_key *key, uint32_t bytes)
+{
+	uint32_t position;
+
+	if (policy->blocks == NULL || policy->last.blocks <= 1)
+		return false;
+	position = blocks_find(policy->blocks, key);
+	if (position == BLOCKS_NONE)
+		return false;
+	blocks_count_packets(policy->counts, position, 1, bytes);
+	return true;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The end of a packet's way through a station: out by a port, or on to another station. All of it is
+ * the station's own thread.
+ */
+
+#include "dataplane/station.h"
+
+/* Takes packets that leave by the port that their meta data say. They may wait for the end of the turn. */
+void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n);
+
+/*
+ * The same for packets of one port that they leave by, and that is this station's own, at
+ * once. `bytes` are those of all of them.
+ */
+void send_burst(struct station *station, unsigned port, struct rte_mbuf **packets, unsigned n,
+	uint64_t bytes);
+
+/* One packet of a domain, which leaves by any of the ports; nothing is asked of its meta data. */
+void send_to_port(struct station *station, struct rte_mbuf *packet, unsigned domain, unsigned port);
+
+/* All that has been gathered goes on: from triage to shards, then to ports and rings. */
+void send_settle(struct station *station);
+
+/*
+ * Hands packets and notes to another station, and counts them; what its ring has no room for is
+ * dropped, and counted.
+ */
+void send_to_station(struct station *station, unsigned to, struct rte_mbuf **packets, unsigned n);

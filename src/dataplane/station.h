@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * A station: one thread of the packet path. It receives from ports' queues, takes what other stations
+ * hand to it, walks packets through its shard, sends or hands on; whichever of these its kind is for.
+ * A worker that runs to completion does all of them; with split threads one station receives, one
+ * sends and the workers are between. path/turn.h has what it does.
+ *
+ * The struct is filled by whoever makes the plane (path/plane_wiring.c); from the first turn on it
+ * belongs to the thread that turns it, but for what is said to be control's.
+ */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/mailbox.h"
+#include "base/topology.h"
+#include "base/tsc.h"
+#include "dataplane/act.h"
+#include "dataplane/balance.h"
+#include "dataplane/policy.h"
+#include "dataplane/ring.h"
+#include "dataplane/station_parts.h"
+#include "dataplane/triage.h"
+#include "dataplane/trust.h"
+#include "dataplane/worker.h"
+#include "port/port.h"
+
+struct agent_credit;
+struct direct;
+
+#define STATION_BURST PORT_BURST
+/*
+ * Packets that are asked of a queue at once where NICs mark them: their records are on their way as soon as they are
+ * received, so fewer have to wait beside each other, and stay in the nearest cache until they are sent. A burst costs
+ * as much as some five of its packets: fewer than these are dearer, too.
+ */
+#define STATION_MARKED_BURST (STATION_BURST * 3 / 4)
+#define STATION_MAX SNAPSHOT_MAX_RINGS
+
+/* Frames looked at, of each port, for unfinished checksums. */
+#define STATION_CHECKSUMS 64
+
+/* A queue that this station receives from. */
+struct station_rx {
+	const struct port *live;
+	uint16_t port_id, queue;
+	uint8_t port;		     /* its number */
+	uint8_t domain, place, peer; /* of the port: base/topology.h */
+	uint8_t trusted;	     /* bit by enum rss_kind: see struct triage_from */
+	bool careful;	/* frames are looked at: they may be cut, or for their checksums */
+	uint32_t quiet; /* polls in a row that brought nothing */
+	uint16_t checksums_to_look_at;
+	uint16_t checksums_unfinished;
+};
+
+/* A port that packets leave by: through a queue of this station's, or handed to one that has it. */
+struct station_tx {
+	bool own;
+	uint8_t via; /* the station that has it */
+	uint16_t port_id, queue;
+	unsigned n;
+	struct rte_mbuf *packets[STATION_BURST];
+	const struct port *live;
+	struct packet_tx *packet; /* of an own queue: its frames are followed; else NULL */
+};
+
+struct station {
+	/* set once */
+	enum station_kind kind;
+	unsigned number; /* among its kind */
+	unsigned place;	 /* among all stations */
+	int cpu;	 /* -1: not pinned */
+	bool poll_always;
+	const struct tsc_clock *clock;
+	const struct hash_secret *secret;
+	bool zone_vlan; /* struct extract_options */
+	uint16_t burst; /* packets that are asked of a queue at once: STATION_BURST at most */
+	const struct topology *topology;
+	unsigned n_ports;
+	unsigned n_rx;
+	struct station_rx rx[PLANE_MAX_PORTS];
+	struct station_tx tx[PLANE_MAX_PORTS];
+	unsigned n_stations;
+	uint8_t shard_station[PLANE_MAX_WORKERS]; /* the station of each shard */
+	struct ring *to[STATION_MAX];		  /* NULL: nothing is handed there */
+	struct ring *from[STATION_MAX];
+	struct triage *triage; /* of those that receive */
+	struct direct *direct; /* of those that receive and have a shard: path/direct.h */
+	struct policy policy;  /* the worker's */
+	struct act act;	       /* the worker's */
+	struct worker worker;  /* its shard is NULL in stations that have none */
+	flow_sink_fn sink;
+	unsigned (*room)(void *sink_context, unsigned worker); /* NULL: enough */
+	void *sink_context;
+	struct mailbox *events;	       /* struct path_event */
+	struct balance_board *board;   /* NULL: the station is no worker, or the only one */
+	const _Atomic uint32_t *pause; /* a bit for each port that is to be left alone */
+	/* control's and the station's */
+	struct ask_slot ask;
+	atomic_uint_fast64_t events_lost;
+	uint64_t events_lost_told; /* control's */
+	struct snapshot snapshot;
+	pthread_t thread;
+	bool started;
+	_Atomic uint32_t paused_seen; /* the station is out of these ports */
+	/* the station's */
+	uint32_t paused;
+	uint32_t any_length; /* a bit for each port that frames may be too long for */
+	uint32_t careful;    /* paused, or of any length */
+	bool receiving;
+	bool leaving;	/* the thread ends */
+	bool busy;	/* the turn brought something */
+	bool more_wait; /* a queue or ring had a whole burst, and was left for the next turn */
+	uint64_t now_us;
+	uint64_t turns;
+	uint32_t told[PATH_EVENT_N_KINDS];     /* of events that a port has once: a bit for each */
+	uint64_t look_us;		       /* when what is looked at once a second is due */
+	struct trust trust[PLANE_MAX_PORTS];   /* of each queue, as `rx` */
+	uint64_t fallen_back[PLANE_MAX_PORTS]; /* times that trust in a kind was lost */
+	struct balance balance;
+	struct plane_port_counters ports[PLANE_MAX_PORTS];
+	uint64_t bursts, idle_polls;
+	uint64_t busy_cycles, idle_cycles, sleep_cycles;
+} __attribute__((aligned(64)));
+
+/* Fills what every station needs, before anything else is set. */
+void station_init(struct station *station, enum station_kind kind, unsigned number, unsigned place);
+
+/* Sink of the station's shard: tells followers, and hands the reports to the plane's sink. */
+void station_take_reports(void *station, const struct flow_report *reports, unsigned n);
+
+/* For the agent: a report that it held back; and packets that the NIC forwarded alone. */
+void station_take_held_report(void *station, const struct flow_report *report);
+void station_credit(void *station, const struct agent_credit *credit);
+uint64_t station_end_silent(void *station, uint32_t position);
+
+/* For the policy: a live flow has another verdict from now on. */
+void station_verdict_changed(void *station, uint32_t position);
+
+/* Room for reports of the station's shard. */
+unsigned station_room(void *station);
+
+/* Makes an event of a port, or of a flow by its key. */
+void station_event(struct station *station, struct path_event event);
+/* The same of a port, the first time only. */
+void station_event_once(struct station *station, enum path_event_kind kind, unsigned port);
