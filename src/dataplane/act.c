@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/act.h"
 
-#include "dataplane/send.h"
 #include "dataplane/station.h"
+#include "dataplane/tx.h"
 
 enum drop_reason act_drop_reason(enum action_drop drop)
 {
@@ -20,7 +20,7 @@ enum drop_reason act_drop_reason(enum action_drop drop)
 
 /* A copy goes out by that port; without memory for it there is none. */
 static __rte_noinline void mirror(
-	struct station *station, struct act_from from, const struct rte_mbuf *packet, uint16_t port)
+	struct station *station, unsigned domain, const struct rte_mbuf *packet, uint16_t port)
 {
 	struct rte_mbuf *copy;
 
@@ -29,32 +29,57 @@ static __rte_noinline void mirror(
 	copy = rte_pktmbuf_copy(packet, packet->pool, 0, UINT32_MAX);
 	if (copy == NULL)
 		return;
-	station->worker.counters[from.domain].mirrored++;
-	send_to_port(station, copy, from.domain, port);
+	station->worker.counters[domain].mirrored++;
+	send_to_port(station, copy, domain, port);
 }
 
-bool act_packet(struct station *station, struct act_from from, struct rte_mbuf *packet,
-	const struct packet_info *info, uint16_t verdict)
+/* Runs the program of a packet. True: it leaves by the peer with the others. Else it was sent, or dropped. */
+static bool run(struct station *station, struct burst *burst, unsigned i)
 {
 	struct act *act = &station->act;
+	struct rte_mbuf *packet = burst->packet[i];
+	const unsigned domain = burst->from.domain;
+	const struct action_packet headers = action_packet_of(packet, burst_info(burst, i));
 	struct action_answer answer;
-	const struct action_packet headers = action_packet_of(packet, info);
 
-	if (verdict == FLOW_VERDICT_FORWARD)
-		return true;
-	action_run(programs_get(act->programs, verdict), &act->context, packet, &headers, &answer);
+	action_run(programs_get(act->programs, burst->verdict[i]), &act->context, packet, &headers,
+		&answer);
 	if (unlikely(answer.drop != ACTION_DROP_NONE)) {
-		worker_drop_of(&station->worker, from.domain, packet,
+		worker_drop_of(&station->worker, domain, packet,
 			act_drop_reason((enum action_drop)answer.drop));
 		return false;
 	}
 	if (unlikely(answer.mirror_port != ACTION_NO_PORT))
-		mirror(station, from, packet, answer.mirror_port);
-	if (likely(answer.port == ACTION_NO_PORT || answer.port == from.peer))
+		mirror(station, domain, packet, answer.mirror_port);
+	if (likely(answer.port == ACTION_NO_PORT || answer.port == burst->from.peer))
 		return true;
 	if (unlikely(answer.port >= station->n_ports))
-		worker_drop_of(&station->worker, from.domain, packet, DROP_NO_NEXT_HOP);
+		worker_drop_of(&station->worker, domain, packet, DROP_NO_NEXT_HOP);
 	else
-		send_to_port(station, packet, from.domain, answer.port);
+		send_to_port(station, packet, domain, answer.port);
 	return false;
+}
+
+unsigned act_burst(struct station *station, struct burst *burst, const struct outcome *outcome)
+{
+	unsigned n = 0;
+
+	burst->bytes = 0;
+	for (unsigned i = 0; i < burst->n; i++) {
+		const uint64_t bit = UINT64_C(1) << i;
+		struct rte_mbuf *packet = burst->packet[i];
+
+		if (unlikely(outcome->gone & bit))
+			continue;
+		if (unlikely(outcome->dropped & bit)) {
+			worker_drop_of(&station->worker, burst->from.domain, packet,
+				(enum drop_reason)burst->drop[i]);
+			continue;
+		}
+		if (outcome->acts & bit && !run(station, burst, i))
+			continue;
+		burst->bytes += packet->pkt_len;
+		burst->packet[n++] = packet;
+	}
+	return n;
 }

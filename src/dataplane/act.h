@@ -14,7 +14,7 @@
 
 #include "action/program.h"
 #include "action/programs.h"
-#include "packet/extract.h"
+#include "dataplane/burst.h"
 #include "dataplane/counters.h"
 
 struct station;
@@ -24,17 +24,12 @@ struct act {
 	struct action_context context;
 };
 
-/* Where a packet came from. */
-struct act_from {
-	uint8_t domain, peer;
-};
-
 /*
- * Runs the program of that number over the packet. True: it leaves by `from.peer`, and is the caller's. Else it was sent by another port,
- * or dropped and counted. What is copied by a mirror has been sent.
+ * Runs the verdicts of a burst, drops what is to be dropped, and leaves out what has gone: what is left moves to the
+ * front of the burst, whose `bytes` are those of it then. Says how many. What was to go by another port than the
+ * peer, and what was copied by a mirror, has been sent.
  */
-bool act_packet(struct station *station, struct act_from from, struct rte_mbuf *packet,
-	const struct packet_info *info, uint16_t verdict);
+unsigned act_burst(struct station *station, struct burst *burst, const struct outcome *outcome);
 
 /* Why a program drops, as packets are counted. */
 enum drop_reason act_drop_reason(enum action_drop drop);

@@ -5,9 +5,9 @@
 
 #include "base/idle.h"
 #include "base/monotonic.h"
-#include "offload/agent.h"
-#include "dataplane/send.h"
 #include "dataplane/snapshot.h"
+#include "dataplane/tx.h"
+#include "offload/agent.h"
 
 /* Looks in vain before a station is given up, most of them 250 us apart: five seconds, as a machine whose processors are
  * taken by others may leave one thread out for some of them. */

@@ -7,11 +7,12 @@
 #include <rte_lcore.h>
 
 #include "base/idle.h"
+#include "dataplane/pipeline.h"
 
 static void *run(void *argument)
 {
 	struct inbox_worker *self = argument;
-	struct rte_mbuf *packets[WORKER_BURST];
+	struct rte_mbuf *packets[STATION_BURST];
 	unsigned idle = 0;
 
 	/* A thread that DPDK knows has a cache of mbufs of its own; without, it only is slower. */
@@ -20,12 +21,12 @@ static void *run(void *argument)
 	for (;;) {
 		/* asked before the last look, so that what was fed before the stop is found */
 		bool stop = atomic_load_explicit(&self->stop, memory_order_acquire);
-		unsigned n = mailbox_pop(self->inbox, packets, WORKER_BURST);
+		unsigned n = mailbox_pop(self->inbox, packets, STATION_BURST);
 
 		if (n != 0) {
-			worker_walk(&self->worker, packets, n);
-			atomic_store_explicit(
-				&self->runs_ended, self->worker.runs_ended, memory_order_release);
+			pipeline_resume(&self->station, packets, n);
+			atomic_store_explicit(&self->runs_ended, self->station.worker.runs_ended,
+				memory_order_release);
 			idle = 0;
 		} else if (stop) {
 			break;

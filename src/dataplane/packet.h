@@ -29,6 +29,15 @@ enum packet_kind {
 	PACKET_KIND_END, /* a run ends: the clock goes to time_us, then every flow ends */
 };
 
+/* Where a packet or a burst came in: base/topology.h. */
+struct arrival {
+	uint8_t port;		     /* its number */
+	uint8_t domain, place, peer; /* of the port */
+	/* bit by enum rss_kind: packets that RSS brought where they belong, unless proved wrong */
+	uint8_t trusted;
+	bool stamped; /* the packets have came_us and a stamp already; else they have come now */
+};
+
 struct packet_meta {
 	struct packet_info info;
 	uint64_t time_us;      /* clock of the run; BEGIN: Unix time of its clock 0 */

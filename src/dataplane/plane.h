@@ -20,12 +20,12 @@
 
 #include "base/error.h"
 #include "base/topology.h"
-#include "flow/shard.h"
-#include "packet/simd.h"
 #include "dataplane/balance.h"
 #include "dataplane/counters.h"
 #include "dataplane/event.h"
 #include "dataplane/stages.h"
+#include "flow/shard.h"
+#include "packet/simd.h"
 #include "port/port.h"
 #include "rule/blocks.h"
 

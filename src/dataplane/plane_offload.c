@@ -8,9 +8,9 @@
 #include <rte_random.h>
 
 #include "base/monotonic.h"
-#include "offload/known.h"
 #include "dataplane/ask.h"
 #include "dataplane/plane_parts.h"
+#include "offload/known.h"
 
 static bool is_offloaded(const struct plane *plane, unsigned port)
 {

@@ -6,8 +6,8 @@
  * path/plane.h, all functions belong to control's thread; 0 or -ETIMEDOUT where nothing else is said.
  */
 
-#include "offload/agent.h"
 #include "dataplane/plane.h"
+#include "offload/agent.h"
 
 /* What a flow has behind it, as far as the worker's ring of changes reaches. */
 #define PLANE_CHANGES 16

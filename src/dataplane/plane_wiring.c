@@ -8,7 +8,7 @@
 #include <rte_rcu_qsbr.h>
 
 #include "dataplane/ask.h"
-#include "dataplane/direct.h"
+#include "dataplane/pipeline.h"
 #include "dataplane/plane_parts.h"
 #include "dataplane/turn.h"
 
@@ -66,7 +66,6 @@ static void make_stations(struct plane *plane)
 	for (unsigned i = 0; i < plane->n_stations; i++) {
 		struct station *station = &plane->stations[i];
 
-		station->worker.exits = &turn_exits;
 		station->poll_always = plane->config.poll_always;
 		station->pause = &plane->paused;
 		station->ask.patience = &plane->patience;
@@ -102,13 +101,13 @@ static void add_rx(struct plane *plane, struct station *station, unsigned number
 		.live = port,
 		.port_id = port->id,
 		.queue = (uint16_t)queue,
-		.port = (uint8_t)number,
-		.domain = plane->config.topology.domain[number],
-		.place = plane->config.topology.place[number],
-		.peer = plane->config.topology.peer[number],
-		.trusted = brings(plane, port) && port->rss_pattern == plane->steer.rss_pattern
-				   ? (uint8_t)port->rss
-				   : 0,
+		.from.port = (uint8_t)number,
+		.from.domain = plane->config.topology.domain[number],
+		.from.place = plane->config.topology.place[number],
+		.from.peer = plane->config.topology.peer[number],
+		.from.trusted = brings(plane, port) && port->rss_pattern == plane->steer.rss_pattern
+					? (uint8_t)port->rss
+					: 0,
 		.careful = true,
 		.checksums_to_look_at = STATION_CHECKSUMS,
 	};
@@ -324,8 +323,8 @@ static int equip(struct plane *plane, struct station *station)
 		ret = make_shard(plane, station);
 	if (station->kind == STATION_WORKER && !split(plane) && plane->config.offload.on)
 		station->burst = STATION_MARKED_BURST;
-	if (ret == 0 && station->kind == STATION_WORKER && !split(plane))
-		ret = direct_create(&station->direct, &plane->secret, plane->config.offload.on);
+	if (ret == 0 && station->kind == STATION_WORKER)
+		ret = pipeline_create(&station->pipeline, &plane->secret, plane->config.offload.on);
 	return ret;
 }
 
@@ -478,7 +477,7 @@ void plane_take_down(struct plane *plane)
 		flow_shard_destroy(station->worker.shard);
 		free(station->act.context.policers);
 		triage_destroy(station->triage);
-		direct_destroy(station->direct);
+		pipeline_destroy(station->pipeline);
 		mailbox_destroy(station->events);
 	}
 	blocks_destroy(plane->blocks);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "dataplane/send.h"
+#include "dataplane/tx.h"
 
 static void copy_station(struct station *station, struct plane_station *copy)
 {
@@ -47,7 +47,7 @@ static void copy(struct station *station)
 	}
 	memset(snapshot->distrusted, 0, sizeof(snapshot->distrusted));
 	for (unsigned i = 0; i < station->n_rx; i++)
-		snapshot->distrusted[station->rx[i].port] |= station->trust[i].lost != 0;
+		snapshot->distrusted[station->rx[i].from.port] |= station->trust[i].lost != 0;
 	memcpy(snapshot->fallen_back, station->fallen_back, sizeof(snapshot->fallen_back));
 	memset(snapshot->under_way, 0, sizeof(snapshot->under_way));
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "dataplane/pipeline.h"
 #include "offload/agent.h"
 
 void station_init(struct station *station, enum station_kind kind, unsigned number, unsigned place)
@@ -15,7 +16,24 @@ void station_init(struct station *station, enum station_kind kind, unsigned numb
 	station->burst = STATION_BURST;
 	station->receiving = true;
 	station->worker.number = number;
-	station->worker.context = station;
+}
+
+int station_init_portless(
+	struct station *station, unsigned number, const struct hash_secret *secret)
+{
+	static const struct topology nowhere;
+
+	station_init(station, STATION_WORKER, number, number);
+	station->secret = secret;
+	station->topology = &nowhere;
+	station->worker.steer.n_shards = 1;
+	return pipeline_create(&station->pipeline, secret, false);
+}
+
+void station_fini_portless(struct station *station)
+{
+	pipeline_destroy(station->pipeline);
+	flow_shard_destroy(station->worker.shard);
 }
 
 void station_event(struct station *station, struct path_event event)
@@ -27,6 +45,17 @@ void station_event(struct station *station, struct path_event event)
 	uint64_t lost = atomic_load_explicit(&station->events_lost, memory_order_relaxed);
 
 	atomic_store_explicit(&station->events_lost, lost + 1, memory_order_relaxed);
+}
+
+void station_flow_event(
+	struct station *station, enum path_event_kind kind, const struct flow_record *record)
+{
+	station_event(station, (struct path_event){
+				       .key = record->key,
+				       .kind = kind,
+				       .initiator = record->initiator,
+				       .worker = (uint8_t)station->worker.number,
+			       });
 }
 
 void station_event_once(struct station *station, enum path_event_kind kind, unsigned port)
@@ -94,14 +123,9 @@ void station_verdict_changed(void *context, uint32_t position)
 	if (station->worker.agent != NULL)
 		agent_decided(station->worker.agent, position);
 	if (station->worker.follow)
-		station_event(
-			station, (struct path_event){
-					 .key = record->key,
-					 .kind = record->not_plain ? PATH_EVENT_FLOW_BLOCKED
-								   : PATH_EVENT_FLOW_UNBLOCKED,
-					 .initiator = record->initiator,
-					 .worker = (uint8_t)station->worker.number,
-				 });
+		station_flow_event(station,
+			record->not_plain ? PATH_EVENT_FLOW_BLOCKED : PATH_EVENT_FLOW_UNBLOCKED,
+			record);
 }
 
 void station_take_held_report(void *context, const struct flow_report *report)

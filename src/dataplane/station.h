@@ -22,6 +22,7 @@
 #include "base/tsc.h"
 #include "dataplane/act.h"
 #include "dataplane/balance.h"
+#include "dataplane/burst.h"
 #include "dataplane/policy.h"
 #include "dataplane/ring.h"
 #include "dataplane/station_parts.h"
@@ -31,9 +32,8 @@
 #include "port/port.h"
 
 struct agent_credit;
-struct direct;
+struct pipeline;
 
-#define STATION_BURST PORT_BURST
 /*
  * Packets that are asked of a queue at once where NICs mark them: their records are on their way as soon as they are
  * received, so fewer have to wait beside each other, and stay in the nearest cache until they are sent. A burst costs
@@ -49,9 +49,7 @@ struct direct;
 struct station_rx {
 	const struct port *live;
 	uint16_t port_id, queue;
-	uint8_t port;		     /* its number */
-	uint8_t domain, place, peer; /* of the port: base/topology.h */
-	uint8_t trusted;	     /* bit by enum rss_kind: see struct triage_from */
+	struct arrival from;
 	bool careful;	/* frames are looked at: they may be cut, or for their checksums */
 	uint32_t quiet; /* polls in a row that brought nothing */
 	uint16_t checksums_to_look_at;
@@ -89,11 +87,11 @@ struct station {
 	uint8_t shard_station[PLANE_MAX_WORKERS]; /* the station of each shard */
 	struct ring *to[STATION_MAX];		  /* NULL: nothing is handed there */
 	struct ring *from[STATION_MAX];
-	struct triage *triage; /* of those that receive */
-	struct direct *direct; /* of those that receive and have a shard: path/direct.h */
-	struct policy policy;  /* the worker's */
-	struct act act;	       /* the worker's */
-	struct worker worker;  /* its shard is NULL in stations that have none */
+	struct triage *triage;	   /* of those that receive */
+	struct pipeline *pipeline; /* of those that have a shard */
+	struct policy policy;	   /* the worker's */
+	struct act act;		   /* the worker's */
+	struct worker worker;	   /* its shard is NULL in stations that have none */
 	flow_sink_fn sink;
 	unsigned (*room)(void *sink_context, unsigned worker); /* NULL: enough */
 	void *sink_context;
@@ -131,6 +129,15 @@ struct station {
 /* Fills what every station needs, before anything else is set. */
 void station_init(struct station *station, enum station_kind kind, unsigned number, unsigned place);
 
+/*
+ * A worker without ports or a thread of its own: packets enter by pipeline_resume(), and what goes out is counted. For
+ * replay. The caller makes its shard. Returns 0 or -ENOMEM.
+ */
+int station_init_portless(
+	struct station *station, unsigned number, const struct hash_secret *secret);
+/* Mirrors it, and destroys the shard; accepts one that is all zeros. */
+void station_fini_portless(struct station *station);
+
 /* Sink of the station's shard: tells followers, and hands the reports to the plane's sink. */
 void station_take_reports(void *station, const struct flow_report *reports, unsigned n);
 
@@ -147,5 +154,8 @@ unsigned station_room(void *station);
 
 /* Makes an event of a port, or of a flow by its key. */
 void station_event(struct station *station, struct path_event event);
+/* A flow has begun, or come into another phase. */
+void station_flow_event(
+	struct station *station, enum path_event_kind kind, const struct flow_record *record);
 /* The same of a port, the first time only. */
 void station_event_once(struct station *station, enum path_event_kind kind, unsigned port);

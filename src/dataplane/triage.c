@@ -7,10 +7,10 @@
 
 #include <netinet/in.h>
 
+#include "dataplane/held.h"
 #include "packet/datagram.h"
 #include "packet/headers.h"
 #include "packet/quote.h"
-#include "dataplane/held.h"
 
 /* Packets for one shard that are not handed over yet. */
 struct outbox {
@@ -419,7 +419,7 @@ static void quote(struct triage *triage, struct rte_mbuf *note)
  * A packet whose shard need not be computed: RSS brought it where it belongs. Of what is not plain the NIC may have made its
  * hash otherwise than we would.
  */
-static bool brought(const struct triage_from *from, const struct packet_info *info)
+static bool brought(const struct arrival *from, const struct packet_info *info)
 {
 	return from->trusted != 0 &&
 	       !(info->flags & (PACKET_FRAGMENT | PACKET_CUT | PACKET_UNPLAIN)) &&
@@ -427,8 +427,7 @@ static bool brought(const struct triage_from *from, const struct packet_info *in
 }
 
 /* A packet with a key. Once it is handed over it is no longer ours to read. */
-static void flow_packet(
-	struct triage *triage, const struct triage_from *from, struct rte_mbuf *packet)
+static void flow_packet(struct triage *triage, const struct arrival *from, struct rte_mbuf *packet)
 {
 	struct packet_meta *meta = packet_meta(packet);
 	uint8_t flags = meta->info.flags;
@@ -450,19 +449,19 @@ static void flow_packet(
 		quote(triage, note);
 }
 
-static void one(struct triage *triage, const struct triage_from *from, struct rte_mbuf *packet)
+static void one(struct triage *triage, const struct arrival *from, struct rte_mbuf *packet)
 {
-	struct path_counters *counters = &triage->counters[from->wire];
+	struct path_counters *counters = &triage->counters[from->domain];
 	struct packet_meta *meta = packet_meta(packet);
 
 	counters->received++;
 	counters->received_bytes += packet->pkt_len;
-	meta->wire = from->wire;
+	meta->wire = from->domain;
 	meta->port = from->port;
 	if (!from->stamped)
 		meta->came_us = triage->now_us;
 	meta->waited = meta->came_us < triage->now_us;
-	switch (extract(&triage->config.extract, packet, from->wire, &meta->info)) {
+	switch (extract(&triage->config.extract, packet, from->domain, &meta->info)) {
 	case EXTRACT_MALFORMED:
 		drop(triage, packet, DROP_MALFORMED);
 		return;
@@ -472,7 +471,7 @@ static void one(struct triage *triage, const struct triage_from *from, struct rt
 		emit(triage, triage->config.self, packet);
 		return;
 	case EXTRACT_IP:
-		if (from->side != 0)
+		if (from->place != 0)
 			meta->info.flags |= PACKET_SIDE;
 		flow_packet(triage, from, packet);
 		return;
@@ -495,7 +494,7 @@ void triage_advance(struct triage *triage, uint64_t now_us)
 	triage->left = triage->config.pace == 0 ? UINT_MAX : triage->config.pace;
 }
 
-void triage_burst(struct triage *triage, struct triage_from from, uint64_t now_us,
+void triage_burst(struct triage *triage, struct arrival from, uint64_t now_us,
 	struct rte_mbuf **packets, unsigned n)
 {
 	arrive(triage, now_us);

@@ -31,10 +31,10 @@
 
 #include <rte_mbuf.h>
 
-#include "flow/fragments.h"
 #include "dataplane/counters.h"
 #include "dataplane/packet.h"
 #include "dataplane/steer.h"
+#include "flow/fragments.h"
 
 #define TRIAGE_BURST 64
 
@@ -61,16 +61,6 @@ struct triage_config {
 	void *context;
 };
 
-/* Where a burst came from. */
-struct triage_from {
-	uint8_t port, wire;
-	uint8_t side; /* the port's place in its domain */
-	/* bit by enum rss_kind: packets that RSS brought where they belong, unless proved wrong */
-	uint8_t trusted;
-	/* the packets have came_us and a stamp already; else they have come now */
-	bool stamped;
-};
-
 struct triage;
 
 /* Returns 0 or -ENOMEM. All memory is taken here. */
@@ -82,7 +72,7 @@ void triage_destroy(struct triage *triage);
 int triage_begin(struct triage *triage, uint64_t origin_us, uint32_t run);
 
 /* `n` packets, at most TRIAGE_BURST, that arrived at `now_us` of the run's clock. */
-void triage_burst(struct triage *triage, struct triage_from from, uint64_t now_us,
+void triage_burst(struct triage *triage, struct arrival from, uint64_t now_us,
 	struct rte_mbuf **packets, unsigned n);
 
 /* A PACKET_KIND_FRAGMENT or _QUOTE_FRAGMENT that another triage handed to this one. */

@@ -3,14 +3,13 @@
 
 #include <rte_pause.h>
 
+#include "dataplane/ask.h"
+#include "dataplane/pipeline.h"
+#include "dataplane/snapshot.h"
+#include "dataplane/tx.h"
 #include "offload/agent.h"
 #include "packet/checksum.h"
 #include "packet/cut.h"
-#include "dataplane/ask.h"
-#include "dataplane/direct.h"
-#include "dataplane/judge.h"
-#include "dataplane/send.h"
-#include "dataplane/snapshot.h"
 
 /* A queue that was empty so often is polled in one turn of QUIET_TURNS while others bring packets. */
 #define QUIET_POLLS 4096
@@ -39,57 +38,6 @@ static bool is_worker(const struct station *station)
 	return station->worker.shard != NULL;
 }
 
-static void flow_event(
-	struct worker *worker, enum path_event_kind kind, const struct flow_record *record)
-{
-	station_event(worker->context, (struct path_event){
-					       .key = record->key,
-					       .kind = kind,
-					       .initiator = record->initiator,
-					       .worker = (uint8_t)worker->number,
-				       });
-}
-
-/* A plain packet was misplaced. After some of them the shard of this kind is computed, for a while. */
-static void lose_trust(struct station *station, const struct packet_meta *meta)
-{
-	const unsigned port = meta->port;
-	const enum rss_kind kind = rss_kind(&meta->info.key);
-	bool lost = false;
-
-	for (unsigned i = 0; i < station->n_rx; i++) {
-		struct station_rx *rx = &station->rx[i];
-
-		if (rx->port != port || !trust_misplaced(&station->trust[i], kind, station->now_us))
-			continue;
-		rx->trusted &= (uint8_t)~(1u << kind);
-		lost = true;
-	}
-	if (!lost)
-		return;
-	station->fallen_back[port]++;
-	station_event(station, (struct path_event){
-				       .key = meta->info.key,
-				       .kind = PATH_EVENT_SHARDING_FALLBACK,
-				       .worker = (uint8_t)station->worker.number,
-				       .port = (uint8_t)port,
-			       });
-}
-
-/* RSS brought a packet that begins a flow to another worker than its own. */
-static void misplaced(struct worker *worker, struct rte_mbuf *packet)
-{
-	struct station *station = worker->context;
-	struct packet_meta *meta = packet_meta(packet);
-	unsigned shard = steer_shard(&worker->steer, &meta->info);
-
-	meta->unchecked = 0;
-	/* with a mark it is a rule's doing, not RSS's; and what is not plain the NIC may read otherwise than we do */
-	if (!judge_has_mark(packet) && extract_is_plain(packet, &meta->info))
-		lose_trust(station, meta);
-	send_to_station(station, station->shard_station[shard], &packet, 1);
-}
-
 /* What was lost a while ago is tried again. */
 static void trust_anew(struct station *station)
 {
@@ -99,11 +47,11 @@ static void trust_anew(struct station *station)
 
 		if (again == 0)
 			continue;
-		rx->trusted |= again;
+		rx->from.trusted |= again;
 		station_event(station, (struct path_event){
 					       .kind = PATH_EVENT_SHARDING_RETRY,
 					       .worker = (uint8_t)station->worker.number,
-					       .port = rx->port,
+					       .port = rx->from.port,
 				       });
 	}
 }
@@ -130,37 +78,6 @@ static __rte_noinline void look(struct station *station)
 					       });
 }
 
-static void out(struct worker *worker, struct rte_mbuf **packets, unsigned n)
-{
-	const struct station *station = worker->context;
-
-	for (unsigned i = 0; i < n; i++) {
-		struct packet_meta *meta = packet_meta(packets[i]);
-
-		meta->out = station->topology->peer[meta->port];
-	}
-	send_packets(worker->context, packets, n);
-}
-
-static bool act(struct worker *worker, struct rte_mbuf *packet, uint16_t verdict)
-{
-	struct station *station = worker->context;
-	const struct packet_meta *meta = packet_meta(packet);
-	const struct act_from from = {
-		.domain = meta->wire,
-		.peer = station->topology->peer[meta->port],
-	};
-
-	return act_packet(station, from, packet, &meta->info, verdict);
-}
-
-const struct worker_exits turn_exits = {
-	.act = act,
-	.out = out,
-	.misplaced = misplaced,
-	.event = flow_event,
-};
-
 void turn_hand_over(void *context, unsigned shard, struct rte_mbuf **packets, unsigned n)
 {
 	struct station *station = context;
@@ -168,7 +85,7 @@ void turn_hand_over(void *context, unsigned shard, struct rte_mbuf **packets, un
 
 	stage_end(&station->worker.stages, STAGE_TRIAGE, 0);
 	if (to == station->place)
-		worker_walk(&station->worker, packets, n);
+		pipeline_resume(station, packets, n);
 	else
 		send_to_station(station, to, packets, n);
 }
@@ -181,7 +98,7 @@ static void look_at_checksums(
 	struct packet_info info;
 
 	for (unsigned i = 0; i < n && rx->checksums_to_look_at > 0; i++) {
-		if (extract(&options, packets[i], rx->domain, &info) != EXTRACT_IP)
+		if (extract(&options, packets[i], rx->from.domain, &info) != EXTRACT_IP)
 			continue;
 		rx->checksums_to_look_at--;
 		if (!checksum_unfinished(packets[i], &info) ||
@@ -191,7 +108,7 @@ static void look_at_checksums(
 		station_event(station, (struct path_event){
 					       .key = info.key,
 					       .kind = PATH_EVENT_CHECKSUM_OFFLOAD,
-					       .port = rx->port,
+					       .port = rx->from.port,
 				       });
 	}
 }
@@ -200,7 +117,7 @@ static void look_at_checksums(
 static unsigned drop_cut(
 	struct station *station, const struct station_rx *rx, struct rte_mbuf **packets, unsigned n)
 {
-	struct path_counters *counters = &station->worker.counters[rx->domain];
+	struct path_counters *counters = &station->worker.counters[rx->from.domain];
 	unsigned left = 0;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -213,9 +130,9 @@ static unsigned drop_cut(
 		}
 		counters->received++;
 		counters->received_bytes += packet->pkt_len;
-		station->ports[rx->port].rx_bytes += packet->pkt_len;
-		worker_drop_of(&station->worker, rx->domain, packet, DROP_CUT);
-		station_event_once(station, PATH_EVENT_FRAMES_CUT, rx->port);
+		station->ports[rx->from.port].rx_bytes += packet->pkt_len;
+		worker_drop_of(&station->worker, rx->from.domain, packet, DROP_CUT);
+		station_event_once(station, PATH_EVENT_FRAMES_CUT, rx->from.port);
 	}
 	return left;
 }
@@ -235,7 +152,7 @@ static __rte_noinline unsigned look_closely(
 /* Is it this queue's turn? What brings nothing is asked less often than what does. */
 static bool due(const struct station *station, const struct station_rx *rx)
 {
-	if (unlikely(station->paused >> rx->port & 1))
+	if (unlikely(station->paused >> rx->from.port & 1))
 		return false;
 	if (!atomic_load_explicit(&rx->live->link_up, memory_order_relaxed))
 		return station->turns % DOWN_TURNS == 0;
@@ -256,16 +173,9 @@ static void count_and_fetch(
 static __rte_noinline void go_by_triage(
 	struct station *station, const struct station_rx *rx, struct rte_mbuf **packets, unsigned n)
 {
-	const struct triage_from from = {
-		.port = rx->port,
-		.wire = rx->domain,
-		.side = rx->place,
-		.trusted = rx->trusted,
-	};
-
-	count_and_fetch(&station->ports[rx->port], packets, n);
-	direct_finish(station);
-	triage_burst(station->triage, from, station->now_us, packets, n);
+	count_and_fetch(&station->ports[rx->from.port], packets, n);
+	pipeline_finish(station);
+	triage_burst(station->triage, rx->from, station->now_us, packets, n);
 	stage_end(&station->worker.stages, STAGE_TRIAGE, n);
 	triage_flush(station->triage);
 }
@@ -273,7 +183,7 @@ static __rte_noinline void go_by_triage(
 static unsigned receive_queue(struct station *station, struct station_rx *rx, bool directly)
 {
 	struct stage_times *stages = &station->worker.stages;
-	struct rte_mbuf *room[STATION_BURST], **packets = directly ? direct_room(station) : room;
+	struct rte_mbuf *room[STATION_BURST], **packets = directly ? pipeline_room(station) : room;
 	unsigned n, got, direct = 0;
 
 	stage_begin(stages);
@@ -285,14 +195,14 @@ static unsigned receive_queue(struct station *station, struct station_rx *rx, bo
 	stage_burst(stages);
 	stage_end(stages, STAGE_RX, n);
 	rx->quiet = 0;
-	station->ports[rx->port].rx_packets += n;
+	station->ports[rx->from.port].rx_packets += n;
 	if (unlikely(rx->careful)) {
 		n = look_closely(station, rx, packets, n);
 		if (n == 0)
 			return got;
 	}
 	if (directly)
-		direct = direct_begin(station, rx, n);
+		direct = pipeline_begin(station, rx, n);
 	if (unlikely(direct != n))
 		go_by_triage(station, rx, packets + direct, n - direct);
 	return got;
@@ -309,7 +219,7 @@ static bool receive_round(struct station *station, unsigned *sum)
 
 		if (!due(station, rx))
 			continue;
-		const bool directly = direct_may(station, rx);
+		const bool directly = pipeline_may(station, rx);
 		const unsigned got = receive_queue(station, rx, directly);
 
 		station->bursts += got != 0;
@@ -332,7 +242,7 @@ static bool receive(struct station *station)
 	for (unsigned most = 0; most < RECEIVE_MOST; most += station->burst)
 		if (!receive_round(station, &n))
 			break;
-	direct_finish(station);
+	pipeline_finish(station);
 	stage_stop(&station->worker.stages);
 	return n != 0;
 }
@@ -371,7 +281,7 @@ static void take_packets(
 		}
 	}
 	if (n_walk != 0)
-		worker_walk(&station->worker, walk, n_walk);
+		pipeline_resume(station, walk, n_walk);
 }
 
 static unsigned take_ring(struct station *station, unsigned sender)

@@ -11,9 +11,6 @@
 
 #include "dataplane/station.h"
 
-/* What becomes of packets at the end of their way through a station's worker. */
-extern const struct worker_exits turn_exits;
-
 /* For a station's triage: hands packets to a shard, this station's or another's. */
 void turn_hand_over(void *station, unsigned shard, struct rte_mbuf **packets, unsigned n);
 

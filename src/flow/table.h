@@ -250,3 +250,9 @@ static inline struct flow_record *flow_table_record(
 {
 	return &table->records[position];
 }
+
+static inline uint32_t flow_table_position_of(
+	const struct flow_table *table, const struct flow_record *record)
+{
+	return (uint32_t)(record - table->records);
+}

@@ -2,16 +2,17 @@
 #include "main/engine.h"
 
 #include <errno.h>
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <rte_errno.h>
 
-#include "main/engine_blocks.h"
-#include "packet/hash.h"
 #include "dataplane/inbox.h"
 #include "dataplane/policy.h"
 #include "dataplane/triage.h"
+#include "main/engine_blocks.h"
+#include "packet/hash.h"
 #include "traffic/frame.h"
 
 /* What one thread's cache of a pool may keep from the others, at most. */
@@ -24,21 +25,10 @@ struct engine {
 	struct rte_mempool *notes;
 	struct triage *triage;
 	struct engine_blocks blocks;
-	struct policy policies[ENGINE_MAX_WORKERS];
 	unsigned runs;
 	unsigned n_started;
 	struct inbox_worker workers[];
 };
-
-/* Without ports, what goes out is gone. */
-static void discard(struct worker *worker, struct rte_mbuf **packets, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		worker_count_out(worker, 0, packets[i]->pkt_len);
-	rte_pktmbuf_free_bulk(packets, n);
-}
-
-static const struct worker_exits exits = {.out = discard};
 
 static void export_reports(void *context, const struct flow_report *reports, unsigned n)
 {
@@ -61,9 +51,9 @@ void engine_stamp(struct rte_mbuf *packet, uint64_t came_us, uint64_t stamp_us)
 static int create_pools(struct engine *engine, struct error *error)
 {
 	/* what can be on its way at once, so that an allocation waits for nothing but walking */
-	unsigned notes =
-		engine->config.n_workers * (INBOX_SIZE + WORKER_BURST + TRIAGE_BURST + POOL_CACHE) +
-		POOL_CACHE;
+	unsigned notes = engine->config.n_workers *
+				 (INBOX_SIZE + STATION_BURST + TRIAGE_BURST + POOL_CACHE) +
+			 POOL_CACHE;
 	unsigned frames = notes + TRIAGE_BURST + ENGINE_MAX_WAITING +
 			  (engine->config.tie_fragments ? ENGINE_MAX_HELD : 0);
 
@@ -103,10 +93,14 @@ static int create_triage(struct engine *engine, struct error *error)
 
 static int start_worker(struct engine *engine, unsigned number, struct error *error)
 {
-	struct policy *policy = &engine->policies[number];
+	struct inbox_worker *inbox_worker = &engine->workers[number];
+	struct station *station = &inbox_worker->station;
+	int ret = station_init_portless(station, number, &engine->secret);
 
-	policy_init(policy, engine->blocks.list, (struct policy_others){0}, engine->blocks.qsbr,
-		number);
+	if (ret < 0)
+		return error_set(error, ret, "no memory for worker %u", number);
+	policy_init(&station->policy, engine->blocks.list, (struct policy_others){0},
+		engine->blocks.qsbr, number);
 
 	const struct flow_shard_config config = {
 		.capacity = flow_shard_part(engine->config.flows, engine->config.n_workers),
@@ -119,21 +113,21 @@ static int start_worker(struct engine *engine, unsigned number, struct error *er
 		.mapping = engine->config.mapping,
 		.sink = export_reports,
 		.sink_context = engine->config.exporter,
-		.policy = policy_of_flows(policy),
+		.policy = policy_of_flows(&station->policy),
 	};
-	struct inbox_worker *inbox_worker = &engine->workers[number];
-	int ret = flow_shard_create(&inbox_worker->worker.shard, &config);
 
-	if (ret < 0)
+	ret = flow_shard_create(&station->worker.shard, &config);
+	if (ret < 0) {
+		station_fini_portless(station);
 		return error_set(error, ret, "no memory for %u flows", config.capacity);
-	inbox_worker->worker.exits = &exits;
+	}
 	/* the list does not change: what it says at the start is all that there is to decide by */
-	policy_begin(policy, inbox_worker->worker.shard);
+	policy_begin(&station->policy, station->worker.shard);
 	if (engine->blocks.list != NULL)
-		inbox_worker->worker.policy = policy;
+		station->worker.policy = &station->policy;
 	ret = inbox_worker_start(inbox_worker);
 	if (ret < 0) {
-		flow_shard_destroy(inbox_worker->worker.shard);
+		station_fini_portless(station);
 		return error_set(
 			error, ret, "worker %u does not start: %s", number, strerror(-ret));
 	}
@@ -143,11 +137,12 @@ static int start_worker(struct engine *engine, unsigned number, struct error *er
 
 int engine_create(struct engine **out, const struct engine_config *config, struct error *error)
 {
-	struct engine *engine =
-		calloc(1, sizeof(*engine) + config->n_workers * sizeof(engine->workers[0]));
+	const size_t size = sizeof(struct engine) + config->n_workers * sizeof(struct inbox_worker);
+	struct engine *engine = aligned_alloc(alignof(struct engine), size);
 
 	if (engine == NULL)
 		return error_set(error, -ENOMEM, "no memory for %u workers", config->n_workers);
+	memset(engine, 0, size);
 	engine->config = *config;
 	int ret = hash_secret_init(&engine->secret);
 
@@ -176,7 +171,7 @@ void engine_destroy(struct engine *engine)
 		return;
 	for (unsigned i = 0; i < engine->n_started; i++) {
 		inbox_worker_stop(&engine->workers[i]);
-		flow_shard_destroy(engine->workers[i].worker.shard);
+		station_fini_portless(&engine->workers[i].station);
 	}
 	engine_blocks_fini(&engine->blocks);
 	triage_destroy(engine->triage);
@@ -208,11 +203,10 @@ void engine_set_link(struct rte_mbuf *frame, enum link_type link)
 void engine_packets(struct engine *engine, uint64_t now_us, struct rte_mbuf **packets, unsigned n)
 {
 	for (unsigned done = 0; done < n;) {
-		struct triage_from from = {
-			.wire = packet_meta(packets[done])->wire, .stamped = true};
+		struct arrival from = {.domain = packet_meta(packets[done])->wire, .stamped = true};
 		unsigned alike = 1;
 
-		while (done + alike < n && packet_meta(packets[done + alike])->wire == from.wire)
+		while (done + alike < n && packet_meta(packets[done + alike])->wire == from.domain)
 			alike++;
 		triage_burst(engine->triage, from, now_us, packets + done, alike);
 		done += alike;
@@ -242,7 +236,7 @@ void engine_counters(const struct engine *engine, struct engine_counters *counte
 	for (unsigned link = 0; link < LINK_N_TYPES; link++)
 		path_counters_add(&counters->path, &triage_counters(engine->triage)[link]);
 	for (unsigned i = 0; i < engine->n_started; i++) {
-		const struct worker *worker = &engine->workers[i].worker;
+		const struct worker *worker = &engine->workers[i].station.worker;
 
 		for (unsigned link = 0; link < LINK_N_TYPES; link++)
 			path_counters_add(&counters->path, &worker->counters[link]);

@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "main/dpdk.h"
+#include "dataplane/pipeline.h"
 #include "dataplane/triage.h"
-#include "dataplane/worker.h"
+#include "main/dpdk.h"
 #include "traffic/capture.h"
 #include "traffic/frame.h"
 
@@ -36,7 +36,7 @@ static struct rte_mempool *pool;
 struct engine {
 	unsigned n_shards;
 	struct triage *triage;
-	struct worker worker[MAX_SHARDS];
+	struct station station[MAX_SHARDS];
 	uint64_t reported_packets;
 	uint64_t reported_bytes;
 	struct path_counters path;
@@ -76,20 +76,11 @@ static void sink(void *context, const struct flow_report *reports, unsigned n)
 	}
 }
 
-static void out(struct worker *worker, struct rte_mbuf **packets, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		worker_count_out(worker, 0, packets[i]->pkt_len);
-	rte_pktmbuf_free_bulk(packets, n);
-}
-
-static const struct worker_exits exits = {.out = out};
-
 static void hand_over(void *context, unsigned shard, struct rte_mbuf **packets, unsigned n)
 {
 	struct engine *engine = context;
 
-	worker_walk(&engine->worker[shard], packets, n);
+	pipeline_resume(&engine->station[shard], packets, n);
 }
 
 static void engine_start(struct engine *engine, unsigned n_shards, bool strict)
@@ -104,7 +95,8 @@ static void engine_start(struct engine *engine, unsigned n_shards, bool strict)
 		.context = engine,
 	};
 
-	*engine = (struct engine){.n_shards = n_shards};
+	memset(engine, 0, sizeof(*engine));
+	engine->n_shards = n_shards;
 	check(triage_create(&engine->triage, &triage) == 0, "triage");
 	for (unsigned i = 0; i < n_shards; i++) {
 		struct flow_shard_config shard = {
@@ -117,8 +109,8 @@ static void engine_start(struct engine *engine, unsigned n_shards, bool strict)
 			.sink_context = engine,
 		};
 
-		check(flow_shard_create(&engine->worker[i].shard, &shard) == 0, "shard");
-		engine->worker[i].exits = &exits;
+		check(station_init_portless(&engine->station[i], i, &secret) == 0, "station");
+		check(flow_shard_create(&engine->station[i].worker.shard, &shard) == 0, "shard");
 	}
 }
 
@@ -127,13 +119,13 @@ static void engine_check(struct engine *engine)
 	for (unsigned link = 0; link < LINK_N_TYPES; link++)
 		path_counters_add(&engine->path, &triage_counters(engine->triage)[link]);
 	for (unsigned i = 0; i < engine->n_shards; i++) {
-		struct worker *worker = &engine->worker[i];
+		struct worker *worker = &engine->station[i].worker;
 
 		for (unsigned link = 0; link < LINK_N_TYPES; link++)
 			path_counters_add(&engine->path, &worker->counters[link]);
 		flow_counters_add(&engine->flow, &worker->shard->counters);
 		check(worker->shard->table.count == 0, "every flow ended");
-		flow_shard_destroy(worker->shard);
+		station_fini_portless(&engine->station[i]);
 	}
 	check(triage_held(engine->triage) == 0, "nothing held");
 	triage_destroy(engine->triage);
@@ -175,7 +167,7 @@ static void replay(struct engine *engine, const char *path, uint16_t max_segment
 
 			if (frame != NULL)
 				triage_burst(engine->triage,
-					(struct triage_from){.wire = (uint8_t)packet.link}, now_us,
+					(struct arrival){.domain = (uint8_t)packet.link}, now_us,
 					&frame, 1);
 		}
 		check(triage_end(engine->triage, now_us) == 0, "end");
@@ -186,7 +178,7 @@ static void replay(struct engine *engine, const char *path, uint16_t max_segment
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	int fd = memfd_create("capture", MFD_CLOEXEC);
-	struct engine one, three;
+	static struct engine one, three;
 	char path[32];
 
 	if (size == 0 || size > 100000) {

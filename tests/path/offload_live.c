@@ -13,8 +13,8 @@
 #include <ethdev_driver.h>
 
 #include "base/monotonic.h"
-#include "main/dpdk.h"
 #include "dataplane/turn.h"
+#include "main/dpdk.h"
 #include "port/rss.h"
 #include "station_sums.h"
 

@@ -9,6 +9,8 @@
 #include <cmocka.h>
 #include <netinet/in.h>
 
+#include "dataplane/pipeline.h"
+#include "dataplane/tx.h"
 #include "main/dpdk.h"
 #include "traffic/frame.h"
 
@@ -32,29 +34,34 @@ static void take_reports(void *context, const struct flow_report *reports, unsig
 	scene->n_reports += n;
 }
 
-static void take_packets(struct worker *worker, struct rte_mbuf **packets, unsigned n)
+/* What the stations have sent. */
+static void take_packets(struct scene *scene)
 {
-	struct scene *scene = worker->context;
-	unsigned taken = n - RTE_MIN(n, scene->options.out_refuses);
+	ring_element elements[STATION_BURST];
+	unsigned n;
 
-	for (unsigned i = 0; i < taken; i++) {
-		assert_true(scene->n_out < SCENE_MAX_REPORTS);
-		scene->out_us[scene->n_out] = scene->now_us;
-		scene->out_lengths[scene->n_out++] = packets[i]->pkt_len;
-		worker_count_out(worker, 0, packets[i]->pkt_len);
+	for (unsigned i = 0; i < scene->options.n_shards; i++) {
+		send_settle(&scene->station[i]);
+		while ((n = ring_pop(&scene->out, elements, STATION_BURST)) != 0) {
+			for (unsigned j = 0; j < n; j++) {
+				struct rte_mbuf *packet = ring_packet(elements[j]);
+
+				assert_true(scene->n_out < SCENE_MAX_REPORTS);
+				scene->sent++;
+				scene->sent_bytes += packet->pkt_len;
+				scene->out_us[scene->n_out] = scene->now_us;
+				scene->out_lengths[scene->n_out++] = packet->pkt_len;
+				rte_pktmbuf_free(packet);
+			}
+		}
 	}
-	rte_pktmbuf_free_bulk(packets, taken);
-	for (unsigned i = taken; i < n; i++)
-		worker_drop(worker, packets[i], DROP_OUTPUT);
 }
-
-static const struct worker_exits exits = {.out = take_packets};
 
 static void hand_over(void *context, unsigned shard, struct rte_mbuf **packets, unsigned n)
 {
 	struct scene *scene = context;
 
-	worker_walk(&scene->worker[shard], packets, n);
+	pipeline_resume(&scene->station[shard], packets, n);
 }
 
 static void create_worker(struct scene *scene, unsigned number)
@@ -69,18 +76,21 @@ static void create_worker(struct scene *scene, unsigned number)
 		.sink = take_reports,
 		.sink_context = scene,
 	};
-	struct worker *worker = &scene->worker[number];
+	struct station *station = &scene->station[number];
 
-	assert_int_equal(flow_shard_create(&worker->shard, &config), 0);
-	worker->exits = &exits;
-	worker->context = scene;
+	assert_int_equal(station_init_portless(station, number, &scene->secret), 0);
+	assert_int_equal(flow_shard_create(&station->worker.shard, &config), 0);
+	station->topology = &scene->topology;
+	station->n_ports = 1;
+	station->to[0] = &scene->out;
 }
 
 struct scene *scene_begin(const struct scene_options *options)
 {
-	struct scene *scene = calloc(1, sizeof(*scene));
+	struct scene *scene = aligned_alloc(64, sizeof(*scene));
 
 	assert_non_null(scene);
+	memset(scene, 0, sizeof(*scene));
 	scene->options = *options;
 	if (options->n_shards == 0)
 		scene->options.n_shards = 1;
@@ -93,6 +103,8 @@ struct scene *scene_begin(const struct scene_options *options)
 	if (options->max_segment == 0)
 		scene->options.max_segment = UINT16_MAX;
 	assert_int_equal(hash_secret_init(&scene->secret), 0);
+	scene->out.mailbox = mailbox_create("out", sizeof(ring_element), SCENE_MAX_REPORTS);
+	assert_non_null(scene->out.mailbox);
 	scene->pool = frame_pool_create("scene", 8191, PACKET_META_SIZE);
 	assert_non_null(scene->pool);
 
@@ -128,8 +140,9 @@ void scene_send_burst(struct scene *scene, const struct frame *const *frames, un
 			scene->options.max_segment);
 		assert_non_null(packets[i]);
 	}
-	triage_burst(scene->triage, (struct triage_from){0}, scene->now_us, packets, n);
+	triage_burst(scene->triage, (struct arrival){0}, scene->now_us, packets, n);
 	triage_flush(scene->triage);
+	take_packets(scene);
 }
 
 void scene_send(struct scene *scene, const struct frame *frame)
@@ -175,6 +188,7 @@ void scene_turn(struct scene *scene)
 {
 	triage_advance(scene->triage, scene->now_us);
 	triage_flush(scene->triage);
+	take_packets(scene);
 }
 
 struct path_counters scene_counters(const struct scene *scene)
@@ -182,7 +196,12 @@ struct path_counters scene_counters(const struct scene *scene)
 	struct path_counters sum = *triage_counters(scene->triage);
 
 	for (unsigned i = 0; i < scene->options.n_shards; i++)
-		path_counters_add(&sum, &scene->worker[i].counters[0]);
+		path_counters_add(&sum, &scene->station[i].worker.counters[0]);
+	/* to the port */
+	assert_int_equal(sum.handed_out, scene->sent);
+	sum.handed_out = 0;
+	sum.out += scene->sent;
+	sum.out_bytes += scene->sent_bytes;
 	return sum;
 }
 
@@ -191,7 +210,7 @@ struct flow_counters scene_flow_counters(const struct scene *scene)
 	struct flow_counters sum = {0};
 
 	for (unsigned i = 0; i < scene->options.n_shards; i++)
-		flow_counters_add(&sum, &scene->worker[i].shard->counters);
+		flow_counters_add(&sum, &scene->station[i].worker.shard->counters);
 	return sum;
 }
 
@@ -224,10 +243,11 @@ static void check_sums(const struct scene *scene)
 void scene_end(struct scene *scene)
 {
 	assert_int_equal(triage_end(scene->triage, scene->now_us), 0);
+	take_packets(scene);
 	check_sums(scene);
 	for (unsigned i = 0; i < scene->options.n_shards; i++) {
-		assert_int_equal(scene->worker[i].runs_ended, 1);
-		assert_int_equal(scene->worker[i].shard->table.count, 0);
+		assert_int_equal(scene->station[i].worker.runs_ended, 1);
+		assert_int_equal(scene->station[i].worker.shard->table.count, 0);
 	}
 	/* every buffer came back */
 	assert_int_equal(rte_mempool_avail_count(scene->pool), scene->pool->size);
@@ -236,8 +256,9 @@ void scene_end(struct scene *scene)
 void scene_destroy(struct scene *scene)
 {
 	for (unsigned i = 0; i < scene->options.n_shards; i++)
-		flow_shard_destroy(scene->worker[i].shard);
+		station_fini_portless(&scene->station[i]);
 	triage_destroy(scene->triage);
+	mailbox_destroy(scene->out.mailbox);
 	rte_mempool_free(scene->pool);
 	free(scene);
 }

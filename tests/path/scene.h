@@ -13,8 +13,9 @@
 #include <stdint.h>
 
 #include "../unit/frames.h"
+#include "dataplane/ring.h"
+#include "dataplane/station.h"
 #include "dataplane/triage.h"
-#include "dataplane/worker.h"
 
 #define SCENE_MAX_SHARDS 4
 #define SCENE_MAX_REPORTS 4096
@@ -31,7 +32,6 @@ struct scene_options {
 	bool tcp_strict;
 	bool zone_vlan;
 	uint32_t active_s;
-	unsigned out_refuses; /* of every burst, the last so many packets are not taken */
 	uint16_t max_segment; /* 0 = one segment */
 };
 
@@ -39,12 +39,15 @@ struct scene {
 	struct scene_options options;
 	struct hash_secret secret;
 	struct triage *triage;
-	struct worker worker[SCENE_MAX_SHARDS];
+	struct station station[SCENE_MAX_SHARDS];
+	struct topology topology; /* of one port, its own peer */
+	struct ring out;	  /* what stations send, taken at once */
 	struct rte_mempool *pool;
 	uint64_t now_us;
 	unsigned n_reports;
 	struct flow_report reports[SCENE_MAX_REPORTS];
-	unsigned n_out;
+	uint64_t sent, sent_bytes;
+	unsigned n_out;				 /* since the test set it to 0 */
 	uint32_t out_lengths[SCENE_MAX_REPORTS]; /* of the packets that went out, in order */
 	uint64_t out_us[SCENE_MAX_REPORTS];	 /* when each did */
 };

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include <netinet/in.h>
 
-#include "offload/state.h"
 #include "dataplane/turn.h"
+#include "offload/state.h"
 
 static void udp(struct frame *frame, const char *src, const char *dst, unsigned port)
 {
@@ -154,7 +154,7 @@ static void a_state_that_ends_earlier_is_not_waited_for(void **state)
 
 static struct flow_record *record_of(struct scene *scene, unsigned port)
 {
-	const struct flow_table *table = &scene->worker[0].shard->table;
+	const struct flow_table *table = &scene->station[0].worker.shard->table;
 	uint32_t position = flow_table_next(table, 0);
 
 	while (position != FLOW_NONE &&

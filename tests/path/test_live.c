@@ -11,7 +11,7 @@
 #include <netinet/in.h>
 
 #include "../unit/packet_rows.h"
-#include "dataplane/send.h"
+#include "dataplane/tx.h"
 
 #define N_FLOWS 200
 #define PATTERN 0x6d5a
@@ -381,8 +381,8 @@ static unsigned trusted(const struct live *live)
 	const struct station *station = &live->plane->stations[0];
 
 	for (unsigned i = 0; i < station->n_rx; i++)
-		if (station->rx[i].port == 0)
-			return station->rx[i].trusted;
+		if (station->rx[i].from.port == 0)
+			return station->rx[i].from.trusted;
 	fail();
 	return 0;
 }

@@ -5,9 +5,9 @@
  */
 #include "../unit/capture_files.h"
 #include "../unit/frames.h"
-#include "drivers/flowsim/sim.h"
 #include "dataplane/plane_offload.h"
 #include "dataplane/plane_parts.h"
+#include "drivers/flowsim/sim.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,8 +22,8 @@
 #include <ethdev_driver.h>
 
 #include "base/monotonic.h"
-#include "main/dpdk.h"
 #include "dataplane/turn.h"
+#include "main/dpdk.h"
 #include "port/rss.h"
 #include "station_sums.h"
 

@@ -11,9 +11,9 @@
 #include <cmocka.h>
 #include <netinet/in.h>
 
+#include "dataplane/pipeline.h"
 #include "offload_talks.h"
 #include "packet/hash.h"
-#include "dataplane/direct_parts.h"
 
 #define PROVEN_MS 20000
 
@@ -249,10 +249,10 @@ static void founding_10_hashes_are_keyed_anew_each_run(void **state)
 
 static unsigned looked_up_together(const struct offload_live *live)
 {
-	const struct direct *direct = live->plane->stations[0].direct;
+	const struct pipeline *pipeline = live->plane->stations[0].pipeline;
 
 	/* in a small table no burst waits for another: it is always the same one */
-	return direct->burst[direct->turn].up.n;
+	return pipeline->burst[pipeline->turn].up.n;
 }
 
 /* A burst without marks is looked up whole, and one with marks not at all. */

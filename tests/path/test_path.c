@@ -131,25 +131,6 @@ static void a_burst_keeps_its_order(void **state)
 	scene_destroy(scene);
 }
 
-static void what_the_port_does_not_take_is_dropped(void **state)
-{
-	(void)state;
-	struct scene *scene = scene_begin(&(struct scene_options){.out_refuses = 3});
-	struct frame frames[8];
-	const struct frame *burst[8];
-
-	for (unsigned i = 0; i < 8; i++) {
-		burst[i] = &frames[i];
-		udp(&frames[i], "10.0.0.1", "10.0.0.2", i + 1, 9, i);
-	}
-	scene_send_burst(scene, burst, 8);
-	scene_end(scene);
-	assert_int_equal(scene_counters(scene).out, 5);
-	assert_int_equal(scene_counters(scene).dropped[DROP_OUTPUT], 3);
-	assert_int_equal(scene_flow_counters(scene).packets, 8);
-	scene_destroy(scene);
-}
-
 static void fragments_follow_in_any_order(void **state)
 {
 	(void)state;
@@ -563,14 +544,14 @@ static void counters_carry_past_32_bits(void **state)
 	scene_send(scene, &frame);
 
 	/* as if it had come more often, in the record and in the sums alike */
-	struct flow_shard *shard = scene->worker[0].shard;
+	struct flow_shard *shard = scene->station[0].worker.shard;
 	struct flow_record *record =
 		flow_table_record(&shard->table, flow_table_next(&shard->table, 0));
 
 	flow_set_counts(record, 0, UINT32_MAX - 1, UINT32_MAX - 150);
 	shard->counters.packets += UINT32_MAX - 2;
 	shard->counters.bytes += UINT32_MAX - 250;
-	scene->worker[0].counters[0].out += UINT32_MAX - 2;
+	scene->station[0].worker.counters[0].out += UINT32_MAX - 2;
 	((struct path_counters *)(uintptr_t)triage_counters(scene->triage))->received +=
 		UINT32_MAX - 2;
 	for (unsigned i = 0; i < 3; i++)
@@ -611,7 +592,6 @@ int main(void)
 		cmocka_unit_test(both_directions_are_one_flow),
 		cmocka_unit_test(what_is_not_ip_is_carried_and_what_is_broken_dropped),
 		cmocka_unit_test(a_burst_keeps_its_order),
-		cmocka_unit_test(what_the_port_does_not_take_is_dropped),
 		cmocka_unit_test(fragments_follow_in_any_order),
 		cmocka_unit_test(a_fragment_waits_sixty_seconds),
 		cmocka_unit_test(who_has_waited_longest_makes_room),

@@ -23,7 +23,7 @@
 #include "installer_wait.h"
 #include "offload/agent.h"
 #include "offload/provider_ops.h"
-#include "dataplane/judge.h"
+#include "dataplane/mark_verify.h"
 
 #define AGENT_PLACES 64
 #define AGENT_WAIT_US 20000000
@@ -447,7 +447,7 @@ static inline void agent_packet_of(struct agent_scene *scene, uint32_t position,
 		packet.ol_flags = RTE_MBUF_F_RX_FDIR_ID;
 		packet.hash.fdir.hi = mark;
 	}
-	judge_packet(scene->agent, port, &packet, position, &info);
+	mark_verify(scene->agent, port, &packet, position, &info);
 }
 
 static inline void agent_packet_with(

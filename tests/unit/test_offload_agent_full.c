@@ -87,7 +87,7 @@ static void segment(struct agent_scene *scene, uint32_t flow, unsigned side, uin
 
 	agent_headers(&packet, &info, bytes);
 	record->count[side].packets_low++;
-	judge_packet(scene->agent, side, &packet, flow, &info);
+	mark_verify(scene->agent, side, &packet, flow, &info);
 }
 
 static void what_it_counts_is_credited(void **state)

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "dataplane/direct_sort.h"
+#include "dataplane/mark_sort.h"
 #include "traffic/draw.h"
 
 #define FLOWS 32
@@ -34,7 +34,7 @@ struct scene {
 	struct station station;
 	struct flow_shard shard;
 	struct agent agent;
-	struct station_rx rx;
+	struct arrival from;
 	struct hash_secret secret;
 	struct flow_record *records;
 	struct slots others; /* the other worker's */
@@ -83,7 +83,7 @@ static void give_slots(struct scene *scene, struct slots *slots)
 		scene->foreign[i] = slots_take(&scene->others, &key, i);
 		assert_int_not_equal(scene->slot[i], SLOT_NONE);
 		assert_int_not_equal(scene->foreign[i], SLOT_NONE);
-		slots_set_from(slots, scene->slot[i], scene->rx.place, i % 3 == 0);
+		slots_set_from(slots, scene->slot[i], scene->from.place, i % 3 == 0);
 	}
 }
 
@@ -98,13 +98,13 @@ static void set_up(struct scene *scene, unsigned port, bool by_position)
 	memset(scene, 0, sizeof(*scene));
 	scene->draw.seed = 20261127;
 	scene->agent.config.topology = topology_of_wires(1);
-	scene->rx.port = (uint8_t)port;
-	scene->rx.place = scene->agent.config.topology.place[port];
+	scene->from.port = (uint8_t)port;
+	scene->from.place = scene->agent.config.topology.place[port];
 	scene->records = aligned_alloc(128, FLOWS * sizeof(scene->records[0]));
 	assert_non_null(scene->records);
 	scene->shard.table.records = scene->records;
 	assert_int_equal(hash_secret_init(&scene->secret), 0);
-	assert_int_equal(direct_create(&scene->station.direct, &scene->secret, true), 0);
+	assert_int_equal(pipeline_create(&scene->station.pipeline, &scene->secret, true), 0);
 	scene->station.secret = &scene->secret;
 	scene->station.worker.shard = &scene->shard;
 	scene->station.worker.agent = &scene->agent;
@@ -123,7 +123,7 @@ static void tear_down(struct scene *scene)
 {
 	slots_fini(&scene->others);
 	slots_fini(&scene->agent.wire[0].slots);
-	direct_destroy(scene->station.direct);
+	pipeline_destroy(scene->station.pipeline);
 	free(scene->records);
 }
 
@@ -148,7 +148,7 @@ static uint32_t mark_of(const struct scene *scene, enum kind kind, unsigned flow
 }
 
 /* Of some bursts nearly all packets have marks of flows; `odd`: that one is not plain, if it is one of them. */
-static void draw_burst(struct scene *scene, struct direct_burst *burst, unsigned n, unsigned odd)
+static void draw_burst(struct scene *scene, struct burst *burst, unsigned n, unsigned odd)
 {
 	unsigned named = draw(scene, 5);
 
@@ -180,7 +180,7 @@ static void check_target(const struct scene *scene, unsigned i, uintptr_t target
 	const unsigned flow = scene->flow[i];
 
 	if (scene->kind[i] != NAMES) {
-		assert_ptr_equal(mark_record(target), &direct_nobody);
+		assert_ptr_equal(mark_record(target), &mark_nobody);
 		return;
 	}
 	assert_ptr_equal(mark_record(target), &scene->records[flow]);
@@ -194,7 +194,7 @@ static bool is_in_row(enum kind kind)
 }
 
 static void check_burst(
-	const struct scene *scene, const struct direct_burst *burst, unsigned begin, unsigned n)
+	const struct scene *scene, const struct burst *burst, unsigned begin, unsigned n)
 {
 	uint64_t marked = begin == 0 ? 0 : UINT64_MAX >> (64 - begin), bytes = 1;
 	unsigned n_row = begin, n_up = 0;
@@ -225,9 +225,9 @@ static void check_burst(
 
 static void sort_bursts(struct scene *scene, bool far)
 {
-	struct direct_burst *burst = &scene->station.direct->burst[0];
+	struct burst *burst = &scene->station.pipeline->burst[0];
 
-	burst->rx = &scene->rx;
+	burst->from = scene->from;
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		unsigned n = 1 + draw(scene, STATION_BURST), begin = draw(scene, n);
 		unsigned odd = draw(scene, 2) ? NO_PACKET : begin + draw(scene, n - begin);
@@ -235,7 +235,7 @@ static void sort_bursts(struct scene *scene, bool far)
 		draw_burst(scene, burst, n, odd);
 		burst->marked = begin == 0 ? 0 : UINT64_MAX >> (64 - begin);
 		burst->bytes = 1;
-		sort(&scene->station, &scene->rx, begin, n, burst, far);
+		sort(&scene->station, begin, n, burst, far);
 		resolve_all(&scene->station, burst, begin, far);
 		check_burst(scene, burst, begin, odd == NO_PACKET ? n : odd);
 	}
@@ -262,9 +262,9 @@ static void test_front(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 8; i++) {
 		set_up(&scene, i & 1, i & 2);
-		struct direct_burst *burst = &scene.station.direct->burst[0];
+		struct burst *burst = &scene.station.pipeline->burst[0];
 
-		burst->rx = &scene.rx;
+		burst->from = scene.from;
 		for (unsigned round = 0; round < ROUNDS; round++) {
 			unsigned n = 1 + draw(&scene, STATION_BURST), first = 0;
 			uint64_t bytes = 0;
@@ -291,9 +291,9 @@ static void test_no_slots(void **state)
 
 	(void)state;
 	set_up(&scene, 0, true);
-	struct direct_burst *burst = &scene.station.direct->burst[0];
+	struct burst *burst = &scene.station.pipeline->burst[0];
 
-	burst->rx = &scene.rx;
+	burst->from = scene.from;
 	draw_burst(&scene, burst, STATION_BURST, NO_PACKET);
 	slots_fini(&scene.agent.wire[0].slots);
 	for (unsigned i = 0; i < STATION_BURST; i++)
@@ -301,7 +301,7 @@ static void test_no_slots(void **state)
 	burst->marked = 0;
 	burst->bytes = 1;
 	assert_int_equal(fetch_front(&scene.station, burst, STATION_BURST, true), 0);
-	sort(&scene.station, &scene.rx, 0, STATION_BURST, burst, true);
+	sort(&scene.station, 0, STATION_BURST, burst, true);
 	resolve_all(&scene.station, burst, 0, true);
 	check_burst(&scene, burst, 0, STATION_BURST);
 	tear_down(&scene);

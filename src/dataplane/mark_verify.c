@@ -1,30 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dataplane/judge.h"
+#include "dataplane/mark_verify.h"
 
-uint32_t judge_position(const struct agent *agent, unsigned port, const struct rte_mbuf *packet,
-	const struct flow_key *key)
-{
-	if (agent == NULL || !judge_has_mark(packet))
-		return FLOW_NONE;
-	uint32_t position = agent_position(agent, port, judge_mark(packet));
-
-	if (position == FLOW_NONE ||
-		!flow_key_equal(&flow_table_record(agent->config.table, position)->key, key))
-		return FLOW_NONE;
-	return position;
-}
+struct flow_record mark_nobody;
 
 /*
  * A packet that no rule can be expected to match as the engine's own reading does shows nothing of the NIC's work, with
  * a mark or without. Nor is its flow worth a rule for it.
  */
-static void judge_unplain(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+static void verify_unplain(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
 	uint32_t position, const struct packet_info *info)
 {
-	const bool marked = judge_has_mark(packet) && agent->port[port].installer != NULL;
+	const bool marked = mark_is_there(packet) && agent->port[port].installer != NULL;
 
 	if (marked && (position == FLOW_NONE ||
-			      agent_position(agent, port, judge_mark(packet)) != position))
+			      agent_position(agent, port, mark_value(packet)) != position))
 		agent_stranger_unplain(agent, port, position, info);
 	else if (position != FLOW_NONE &&
 		 (marked || offload_is_watched(
@@ -32,18 +21,18 @@ static void judge_unplain(struct agent *agent, unsigned port, const struct rte_m
 		agent_unplain(agent, position, port, info, marked);
 }
 
-void judge_packet(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+void mark_verify(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
 	uint32_t position, const struct packet_info *info)
 {
 	if (unlikely(!extract_is_plain(packet, info))) {
-		judge_unplain(agent, port, packet, position, info);
-	} else if (judge_has_mark(packet) && agent->port[port].installer != NULL) {
-		uint32_t named = agent_position(agent, port, judge_mark(packet));
+		verify_unplain(agent, port, packet, position, info);
+	} else if (mark_is_there(packet) && agent->port[port].installer != NULL) {
+		uint32_t named = agent_position(agent, port, mark_value(packet));
 
 		if (position != FLOW_NONE && named == position)
 			agent_marked(agent, position, port, info->from);
 		else
-			agent_stranger(agent, port, judge_mark(packet), position, info);
+			agent_stranger(agent, port, mark_value(packet), position, info);
 	} else if (position != FLOW_NONE &&
 		   offload_is_watched(
 			   flow_table_record(agent->config.table, position), info->from)) {
@@ -51,7 +40,7 @@ void judge_packet(struct agent *agent, unsigned port, const struct rte_mbuf *pac
 	}
 }
 
-void judge_learned(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+void mark_learned(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
 	const struct packet_info *info)
 {
 	if (agent->config.threshold != 0)
@@ -67,7 +56,7 @@ void judge_learned(struct agent *agent, unsigned port, const struct rte_mbuf *pa
 		agent_sample_unplain(agent, position, info->from);
 }
 
-void judge_dropped(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+void mark_verify_dropped(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
 	uint32_t position, const struct packet_info *info)
 {
 	if (agent != NULL && offload_has_slot(flow_table_record(agent->config.table, position)) &&
@@ -75,7 +64,7 @@ void judge_dropped(struct agent *agent, unsigned port, const struct rte_mbuf *pa
 		agent_dropped(agent, position, port, info);
 }
 
-void judge_sample(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+void mark_sample(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
 	uint32_t position, const struct packet_info *info)
 {
 	if (!extract_is_plain(packet, info))

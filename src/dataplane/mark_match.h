@@ -4,7 +4,7 @@
 /*
  * The common marked packet: TCP or UDP over IPv4 without tags, options or fragments. It is compared with the
  * record that its mark names as it lies in the frame, and no key is made of it. Here is what a mark leads to, and the
- * comparison; direct_mark.h has what follows from it. For the short way's watching walk, which is compiled once per
+ * comparison; mark_account.h has what follows from it. For the short way's watching walk, which is compiled once per
  * SIMD level.
  */
 

@@ -6,17 +6,17 @@
  * the station's own thread.
  */
 
+#include "dataplane/burst.h"
 #include "dataplane/station.h"
 
-/* Takes packets that leave by the port that their meta data say. They may wait for the end of the turn. */
-void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n);
-
 /*
- * The same for packets of one port that they leave by, and that is this station's own, at
- * once. `bytes` are those of all of them.
+ * The first `n` packets of a burst leave by the peer of the port that they came in by. Those of a burst that was parsed
+ * before may wait for the end of the turn, so that more go together.
  */
-void send_burst(struct station *station, unsigned port, struct rte_mbuf **packets, unsigned n,
-	uint64_t bytes);
+void tx_burst(struct station *station, struct burst *burst, unsigned n);
+
+/* Packets of other stations, which leave by this one's port that their meta data say, at the end of the turn. */
+void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n);
 
 /* One packet of a domain, which leaves by any of the ports; nothing is asked of its meta data. */
 void send_to_port(struct station *station, struct rte_mbuf *packet, unsigned domain, unsigned port);

@@ -7,10 +7,10 @@
  * once per SIMD level.
  */
 
+#include "dataplane/mark_match.h"
+#include "dataplane/mark_verify.h"
+#include "dataplane/parse_fast.h"
 #include "flow/fetch.h"
-#include "dataplane/direct_common.h"
-#include "dataplane/direct_form.h"
-#include "dataplane/judge.h"
 
 /*
  * Packets with marks of flows from the front, as many as there are: each beside its record, which is fetched, `both` and
@@ -18,10 +18,10 @@
  * positions.
  */
 static __rte_always_inline unsigned fetch_each(const struct slots *of, struct flow_record *first,
-	const uint32_t *positions, struct direct_burst *burst, unsigned n, bool both, bool far)
+	const uint32_t *positions, struct burst *burst, unsigned n, bool both, bool far)
 {
 	const struct slots slots = *of;
-	const unsigned place = burst->rx->place;
+	const unsigned place = burst->from.place;
 	const uint16_t *tags = slots_tags(&slots, place);
 	struct flow_record *records = first - slots.first_number;
 	uint32_t bytes = 0; /* room for a burst's, and a length is added as it lies in memory */
@@ -31,11 +31,11 @@ static __rte_always_inline unsigned fetch_each(const struct slots *of, struct fl
 	__asm__("" : "+r"(tags), "+r"(records));
 	for (i = 0; i < n; i++) {
 		const struct rte_mbuf *packet = burst->packet[i];
-		const uint64_t mark = judge_mark(packet);
+		const uint64_t mark = mark_value(packet);
 		const uint64_t number = mark_number(mark, slots.number_bits);
 		const uint64_t form = slots_form(&slots, tags[number], mark, place);
 
-		if (unlikely(!judge_has_mark(packet)) || unlikely(form > SLOT_FORM))
+		if (unlikely(!mark_is_there(packet)) || unlikely(form > SLOT_FORM))
 			break;
 		struct flow_record *record =
 			positions == NULL ? &records[number]
@@ -54,30 +54,30 @@ static __rte_always_inline unsigned fetch_each(const struct slots *of, struct fl
 
 /* Each a loop of its own, as the common ones have no register to spare. */
 static __rte_noinline unsigned fetch_near(const struct slots *slots, struct flow_record *first,
-	struct direct_burst *burst, unsigned n, bool both)
+	struct burst *burst, unsigned n, bool both)
 {
 	return fetch_each(slots, first, NULL, burst, n, both, false);
 }
 
-static __rte_noinline unsigned fetch_far(const struct slots *slots, struct flow_record *first,
-	struct direct_burst *burst, unsigned n)
+static __rte_noinline unsigned fetch_far(
+	const struct slots *slots, struct flow_record *first, struct burst *burst, unsigned n)
 {
 	return fetch_each(slots, first, NULL, burst, n, true, true);
 }
 
 static __rte_noinline unsigned fetch_by_number(const struct slots *slots, struct flow_record *first,
-	struct direct_burst *burst, unsigned n, bool both, bool far)
+	struct burst *burst, unsigned n, bool both, bool far)
 {
 	return fetch_each(slots, first, slots->positions, burst, n, both, far);
 }
 
 /* Says how many there are: most bursts are of such packets alone, or of none. */
 static inline unsigned fetch_front(
-	const struct station *station, struct direct_burst *burst, unsigned n, bool far)
+	const struct station *station, struct burst *burst, unsigned n, bool far)
 {
-	const struct slots *slots = &station->worker.agent->wire[burst->rx->domain].slots;
+	const struct slots *slots = &station->worker.agent->wire[burst->from.domain].slots;
 	struct flow_record *first = station->worker.shard->table.records;
-	const bool both = station->direct->last_tcp;
+	const bool both = station->pipeline->last_tcp;
 	unsigned fetched;
 
 	if (slots->tags == NULL)
@@ -88,7 +88,7 @@ static inline unsigned fetch_front(
 		fetched = far ? fetch_far(slots, first, burst, n)
 			      : fetch_near(slots, first, burst, n, both);
 	if (fetched != 0)
-		station->direct->last_tcp = burst->target[fetched - 1] & MARK_TCP;
+		station->pipeline->last_tcp = burst->target[fetched - 1] & MARK_TCP;
 	return fetched;
 }
 
@@ -99,10 +99,10 @@ static inline unsigned fetch_front(
  * again, which costs nothing.
  */
 static __rte_always_inline uint64_t mixed_each(const struct slots *of, struct flow_record *first,
-	const uint32_t *positions, struct direct_burst *burst, unsigned begin, unsigned n, bool far)
+	const uint32_t *positions, struct burst *burst, unsigned begin, unsigned n, bool far)
 {
 	const struct slots slots = *of;
-	const uint16_t *tags = slots_own_tags(&slots, burst->rx->place);
+	const uint16_t *tags = slots_own_tags(&slots, burst->from.place);
 	uint64_t marked = 0, bytes = 0;
 	size_t n_row = begin;
 
@@ -110,10 +110,10 @@ static __rte_always_inline uint64_t mixed_each(const struct slots *of, struct fl
 	__asm__("" : "+r"(tags));
 	for (size_t i = begin; i < n; i++) {
 		struct rte_mbuf *packet = burst->packet[i];
-		const uint64_t mark = judge_mark(packet), generation = mark >> slots.number_bits;
+		const uint64_t mark = mark_value(packet), generation = mark >> slots.number_bits;
 		const uint64_t number = mark_number(mark, slots.number_bits) - slots.first_number;
 		uint64_t is =
-			judge_has_mark(packet) & (generation != 0) & (number < slots.n_numbers);
+			mark_is_there(packet) & (generation != 0) & (number < slots.n_numbers);
 
 		/* what slots_number() says, of which the compiler makes branches, as it would here */
 		__asm__("" : "+r"(is));
@@ -139,27 +139,27 @@ static __rte_always_inline uint64_t mixed_each(const struct slots *of, struct fl
 }
 
 static __rte_noinline uint64_t mixed_near(const struct slots *slots, struct flow_record *first,
-	struct direct_burst *burst, unsigned begin, unsigned n)
+	struct burst *burst, unsigned begin, unsigned n)
 {
 	return mixed_each(slots, first, NULL, burst, begin, n, false);
 }
 
 static __rte_noinline uint64_t mixed_far(const struct slots *slots, struct flow_record *first,
-	struct direct_burst *burst, unsigned begin, unsigned n)
+	struct burst *burst, unsigned begin, unsigned n)
 {
 	return mixed_each(slots, first, NULL, burst, begin, n, true);
 }
 
 static __rte_noinline uint64_t mixed_by_number(const struct slots *slots, struct flow_record *first,
-	struct direct_burst *burst, unsigned begin, unsigned n)
+	struct burst *burst, unsigned begin, unsigned n)
 {
 	return mixed_each(slots, first, slots->positions, burst, begin, n, false);
 }
 
-static inline uint64_t fetch_mixed(const struct station *station, struct direct_burst *burst,
-	unsigned begin, unsigned n, bool far)
+static inline uint64_t fetch_mixed(
+	const struct station *station, struct burst *burst, unsigned begin, unsigned n, bool far)
 {
-	const struct slots *slots = &station->worker.agent->wire[burst->rx->domain].slots;
+	const struct slots *slots = &station->worker.agent->wire[burst->from.domain].slots;
 	struct flow_record *first = station->worker.shard->table.records;
 
 	if (slots->positions != NULL)
@@ -170,15 +170,15 @@ static inline uint64_t fetch_mixed(const struct station *station, struct direct_
 
 /* What those in the row lead to, of which what is read here is there by now. */
 static __rte_always_inline void resolve_each(const struct slots *of, struct flow_record *first,
-	const uint32_t *positions, struct direct_burst *burst, unsigned begin, bool far)
+	const uint32_t *positions, struct burst *burst, unsigned begin, bool far)
 {
 	const struct slots slots = *of;
-	const unsigned place = burst->rx->place, n = burst->n_row;
+	const unsigned place = burst->from.place, n = burst->n_row;
 	const uint16_t *tags = slots_own_tags(&slots, place);
 
 	__asm__("" : "+r"(tags)); /* as above */
 	for (unsigned i = begin; i < n; i++) {
-		const uint64_t mark = judge_mark(burst->row[i]);
+		const uint64_t mark = mark_value(burst->row[i]);
 		const uint64_t at = mark_number(mark, slots.number_bits) - slots.first_number;
 		const uint64_t form = slots_form(&slots, tags[at], mark, place);
 		struct flow_record *record = &first[positions == NULL ? at : positions[at]];
@@ -190,14 +190,14 @@ static __rte_always_inline void resolve_each(const struct slots *of, struct flow
 			rte_prefetch0((const uint8_t *)record +
 				      (form & SLOT_TCP) * offsetof(struct flow_record, end));
 		burst->target[i] = mark_target(
-			likely(form <= SLOT_FORM) ? record : &direct_nobody, form & SLOT_FORM);
+			likely(form <= SLOT_FORM) ? record : &mark_nobody, form & SLOT_FORM);
 	}
 }
 
 static __rte_always_inline void resolve_all(
-	struct station *station, struct direct_burst *burst, unsigned begin, bool far)
+	struct station *station, struct burst *burst, unsigned begin, bool far)
 {
-	const struct slots *slots = &station->worker.agent->wire[burst->rx->domain].slots;
+	const struct slots *slots = &station->worker.agent->wire[burst->from.domain].slots;
 	struct flow_record *first = station->worker.shard->table.records;
 
 	if (burst->n_row == begin)
@@ -206,36 +206,27 @@ static __rte_always_inline void resolve_all(
 		resolve_each(slots, first, NULL, burst, begin, far);
 	else
 		resolve_each(slots, first, slots->positions, burst, begin, far);
-	station->direct->last_tcp = burst->target[burst->n_row - 1] & MARK_TCP;
+	station->pipeline->last_tcp = burst->target[burst->n_row - 1] & MARK_TCP;
 }
 
 /* A burst that is being sorted. */
 struct sorting {
 	const struct station *station;
-	const struct station_rx *rx;
 	unsigned n;
-	struct direct_burst *burst;
+	struct burst *burst;
 	uint64_t tcp;  /* by place among those that are looked up */
 	unsigned n_up; /* those */
 };
 
-/* A packet without a mark is read: see read_headers() of the other walk. False: it is not plain. */
-static __rte_always_inline bool read_other(struct sorting *sorting, unsigned i, unsigned kinds)
+/* A packet without a mark is parsed. False: it is for the parser. */
+static __rte_always_inline bool read_other(
+	struct sorting *sorting, unsigned i, const struct parse_fast *parse)
 {
-	const struct station *station = sorting->station;
-	struct direct_burst *burst = sorting->burst;
-	const struct rte_mbuf *packet = burst->packet[i];
-	struct packet_info *info = &burst->info[sorting->n_up];
-	const struct common common = {
-		.wire = sorting->rx->domain,
-		.zone_vlan = station->zone_vlan,
-		.flags = sorting->rx->place != 0 ? PACKET_SIDE : 0,
-	};
-	uint8_t flags = extract_common(&common, packet, info);
+	struct burst *burst = sorting->burst;
+	const uint8_t flags =
+		parse_one(sorting->station, parse, burst->packet[i], &burst->info[sorting->n_up]);
 
 	if (unlikely(flags == 0))
-		flags = direct_read_rare(station, packet, sorting->rx->domain, common.flags, info);
-	if (unlikely(flags == 0 || (kinds != ALL_KINDS && !(kinds >> rss_kind(&info->key) & 1))))
 		return false;
 	burst->info_of[i] = (uint8_t)sorting->n_up;
 	sorting->tcp |= (uint64_t)((flags & PACKET_TCP) != 0) << sorting->n_up++;
@@ -249,16 +240,15 @@ static __rte_always_inline bool read_other(struct sorting *sorting, unsigned i, 
 static __rte_noinline unsigned sort_mixed(struct sorting *sorting, unsigned begin, bool far)
 {
 	const struct station *station = sorting->station;
-	const unsigned kinds =
-		station->worker.steer.n_shards == 1 ? ALL_KINDS : sorting->rx->trusted;
-	struct direct_burst *burst = sorting->burst;
+	struct burst *burst = sorting->burst;
+	const struct parse_fast parse = parse_fast_of(station, &burst->from);
 	const uint64_t all = UINT64_MAX >> (64 - sorting->n) & UINT64_MAX << begin;
 	const uint64_t marked = fetch_mixed(station, burst, begin, sorting->n, far);
 
 	for (uint64_t left = all & ~marked; left != 0; left &= left - 1) {
 		const unsigned i = (unsigned)__builtin_ctzll(left);
 
-		if (likely(read_other(sorting, i, kinds)))
+		if (likely(read_other(sorting, i, &parse)))
 			continue;
 		/* those that come after it are not ours */
 		for (uint64_t after = marked & UINT64_MAX << i; after != 0; after &= after - 1)
@@ -267,7 +257,7 @@ static __rte_noinline unsigned sort_mixed(struct sorting *sorting, unsigned begi
 		return i;
 	}
 	burst->marked |= marked;
-	station->direct->mixed = marked != all;
+	station->pipeline->mixed = marked != all;
 	return sorting->n;
 }
 
@@ -275,10 +265,10 @@ static __rte_noinline unsigned sort_mixed(struct sorting *sorting, unsigned begi
  * Sorts packets from the `begin`th on, up to the first that is not plain. Returns a bit for each TCP one that is
  * looked up. What is named by a mark is surely this worker's; whether it is plain is seen when it is read.
  */
-static inline uint64_t sort(const struct station *station, const struct station_rx *rx,
-	unsigned begin, unsigned n, struct direct_burst *burst, bool far)
+static inline uint64_t sort(
+	const struct station *station, unsigned begin, unsigned n, struct burst *burst, bool far)
 {
-	struct sorting sorting = {.station = station, .rx = rx, .n = n, .burst = burst};
+	struct sorting sorting = {.station = station, .n = n, .burst = burst};
 
 	burst->n = sort_mixed(&sorting, begin, far);
 	burst->up.n = sorting.n_up;

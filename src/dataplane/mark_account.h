@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* A marked packet that fits the record its mark names is accounted: see direct_form.h. */
+/* A marked packet that fits the record its mark names is accounted: see mark_match.h. */
 
+#include "dataplane/mark_match.h"
 #include "flow/fetch.h"
-#include "dataplane/direct_form.h"
 
 #ifdef TCP_NUMBERS
 

@@ -11,32 +11,31 @@
 
 #include "offload/agent.h"
 
-static inline bool judge_has_mark(const struct rte_mbuf *packet)
+static inline bool mark_is_there(const struct rte_mbuf *packet)
 {
 	return packet->ol_flags & RTE_MBUF_F_RX_FDIR_ID;
 }
 
-static inline uint32_t judge_mark(const struct rte_mbuf *packet)
+static inline uint32_t mark_value(const struct rte_mbuf *packet)
 {
 	return packet->hash.fdir.hi;
 }
 
-/* The record that a packet's mark names, verified by its key; FLOW_NONE: no mark, or a wrong one. */
-uint32_t judge_position(const struct agent *agent, unsigned port, const struct rte_mbuf *packet,
-	const struct flow_key *key);
+/* Placeholder for a mark that resolves to no flow; no packet matches it. */
+extern struct flow_record mark_nobody;
 
 /* A packet that has been accounted to the record at `position`; FLOW_NONE: of no flow that is known. */
-void judge_packet(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+void mark_verify(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
 	uint32_t position, const struct packet_info *info);
 
 /* A packet that began a flow, for agents that want all flows at once. `agent` is not NULL. */
-void judge_learned(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+void mark_learned(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
 	const struct packet_info *info);
 
 /* A packet of the record at `position` that is dropped by its verdict. `agent` may be NULL. */
-void judge_dropped(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+void mark_verify_dropped(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
 	uint32_t position, const struct packet_info *info);
 
 /* One packet of a burst, already counted, which the agent asked for as a sample: agent_samples(). */
-void judge_sample(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
+void mark_sample(struct agent *agent, unsigned port, const struct rte_mbuf *packet,
 	uint32_t position, const struct packet_info *info);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dataplane/send.h"
+#include "dataplane/tx.h"
 
 #include <string.h>
 
@@ -221,14 +221,6 @@ static inline void flush(struct station *station, unsigned port)
 		flush_some(station, port);
 }
 
-void send_burst(struct station *station, unsigned port, struct rte_mbuf **packets, unsigned n,
-	uint64_t bytes)
-{
-	/* what was gathered before goes before */
-	flush(station, port);
-	send_port(station, port, packets, n, bytes);
-}
-
 void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -241,6 +233,40 @@ void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n
 		if (tx->n == STATION_BURST)
 			flush(station, port);
 	}
+}
+
+/* Without ports, as in replay, what goes out is counted. */
+static void discard(struct station *station, struct burst *burst, unsigned n)
+{
+	struct path_counters *counters = &station->worker.counters[burst->from.domain];
+
+	counters->out += n;
+	counters->out_bytes += bytes_of(burst->packet, n);
+	rte_pktmbuf_free_bulk(burst->packet, n);
+}
+
+static __rte_noinline void tx_resumed(struct station *station, struct burst *burst, unsigned n)
+{
+	if (station->n_ports == 0) {
+		discard(station, burst, n);
+		return;
+	}
+	for (unsigned i = 0; i < n; i++)
+		packet_meta(burst->packet[i])->out = burst->from.peer;
+	send_packets(station, burst->packet, n);
+}
+
+void tx_burst(struct station *station, struct burst *burst, unsigned n)
+{
+	const unsigned port = burst->from.peer;
+
+	if (unlikely(burst->resumed)) {
+		tx_resumed(station, burst, n);
+		return;
+	}
+	/* what was gathered before goes before */
+	flush(station, port);
+	send_port(station, port, burst->packet, n, burst->bytes);
 }
 
 void send_to_port(struct station *station, struct rte_mbuf *packet, unsigned domain, unsigned port)

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * Accounts packets to the records that were found for them. Nearly all are only counted: account_found() does that, and is
+ * compiled once per SIMD level. Everything else is left to account_rest(): packets that move the state of their flow,
+ * that no record was found for, or that are to be dropped.
+ */
+
+#include "dataplane/burst.h"
+#include "dataplane/mark_verify.h"
+#include "dataplane/station.h"
+#include "flow/account.h"
+#include "flow/find.h"
+
+/* The packet at index `i`: all that flow_shard_account() does, what followers hear of, and what the NIC showed. */
+void account_slow(struct station *station, struct burst *burst, unsigned i,
+	struct flow_record *record, struct outcome *outcome);
+
+/* The same, for a packet that is not among those that were only counted; `record` may be NULL: it is unknown. */
+void account_rest(struct station *station, struct burst *burst, unsigned i,
+	struct flow_record *record, struct outcome *outcome);
+
+/* A packet that its flow's verdict drops is counted, beside the record. */
+void account_dropped(struct station *station, struct burst *burst, unsigned i, uint32_t position,
+	struct outcome *outcome);
+
+/* One packet of the burst, another index each time, for the rate of its flow. With an agent. */
+void account_sample(struct station *station, struct burst *burst);
+
+/*
+ * The packet at index `i`, whose place among those that were looked up is `up`. `far` as fetch_record() has it; `marks`:
+ * its flow may have a rule in the NIC.
+ */
+static __rte_always_inline void account_found(struct station *station, struct burst *burst,
+	unsigned i, unsigned up, bool far, bool marks, struct outcome *outcome)
+{
+	struct flow_shard *shard = station->worker.shard;
+	struct packet_info *info = &burst->info[up];
+	struct flow_record *record = find_confirm(&shard->table, &burst->up, up);
+
+	if (likely(record != NULL)) {
+		bool counted = true;
+
+		fetch_rest(record, far);
+		if (unlikely(!account_plain(record, info, shard->now_us))) {
+			counted = account_acting(record, info, shard->now_us);
+			if (counted)
+				burst_act(burst, i, flow_verdict(record, info->from), outcome);
+		}
+		if (likely(counted)) {
+			if (marks && unlikely(mark_is_there(burst->packet[i]) ||
+					      offload_is_watched(record, info->from)))
+				mark_verify(station->worker.agent, burst->from.port,
+					burst->packet[i],
+					flow_table_position_of(&shard->table, record), info);
+			return;
+		}
+	}
+	info->hash = burst->up.hash[up];
+	account_rest(station, burst, i, record, outcome);
+}
+
+/* More is to be asked about fragments, ICMP errors and TCP without a whole header than account_found() asks. */
+static inline bool account_is_rare(const struct packet_info *info)
+{
+	return info->flags & (PACKET_FRAGMENT | PACKET_ICMP_ERROR) ||
+	       (info->key.proto == PROTO_TCP && !(info->flags & PACKET_TCP));
+}
+
+/*
+ * The packets of flows of a burst that was parsed before, which has been looked up; `flows` has a bit for each. `slow`:
+ * more is to be done for each than to count it.
+ */
+static __rte_always_inline void account_resumed(struct station *station, struct burst *burst,
+	uint64_t flows, bool slow, bool marks, struct outcome *outcome)
+{
+	const struct flow_table *table = &station->worker.shard->table;
+	unsigned up = 0;
+
+	for (; flows != 0; flows &= flows - 1, up++) {
+		const unsigned i = (unsigned)__builtin_ctzll(flows);
+
+		if (unlikely(slow || account_is_rare(&burst->info[up])))
+			account_rest(
+				station, burst, i, find_confirm(table, &burst->up, up), outcome);
+		else
+			account_found(station, burst, i, up, false, marks, outcome);
+	}
+	flow_shard_counted(station->worker.shard, up - outcome->n, burst->bytes - outcome->bytes);
+}

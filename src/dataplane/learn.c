@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "dataplane/learn.h"
+
+#include "dataplane/account.h"
+#include "dataplane/policy.h"
+#include "dataplane/tx.h"
+#include "port/rss.h"
+
+/* Unknown packets of a burst, by whether they are the first of their flow. */
+struct missing {
+	unsigned n_first, n_further;
+	const struct packet_info *first[STATION_BURST];
+	uint8_t place[STATION_BURST];	  /* of these, in the burst */
+	uint8_t further[STATION_BURST];	  /* places in the burst */
+	uint8_t slots[2 * STATION_BURST]; /* by hash: place in `first` + 1, or 0 */
+};
+
+/* Whether the flow is among the first packets already; else it is now. */
+static bool is_further(struct missing *missing, const struct packet_info *info, unsigned i)
+{
+	const unsigned mask = sizeof(missing->slots) - 1;
+	unsigned slot = (unsigned)(info->hash >> 32) & mask;
+
+	for (; missing->slots[slot] != 0; slot = (slot + 1) & mask)
+		if (flow_key_equal(&missing->first[missing->slots[slot] - 1]->key, &info->key))
+			return true;
+	missing->place[missing->n_first] = (uint8_t)i;
+	missing->first[missing->n_first++] = info;
+	missing->slots[slot] = (uint8_t)missing->n_first;
+	return false;
+}
+
+/* A plain packet was brought to the wrong worker. After some of them the shard of this kind is computed, for a while. */
+static void lose_trust(struct station *station, unsigned port, const struct flow_key *key)
+{
+	const enum rss_kind kind = rss_kind(key);
+	bool lost = false;
+
+	for (unsigned i = 0; i < station->n_rx; i++) {
+		struct station_rx *rx = &station->rx[i];
+
+		if (rx->from.port != port ||
+			!trust_misplaced(&station->trust[i], kind, station->now_us))
+			continue;
+		rx->from.trusted &= (uint8_t)~(1u << kind);
+		lost = true;
+	}
+	if (!lost)
+		return;
+	station->fallen_back[port]++;
+	station_event(station, (struct path_event){
+				       .key = *key,
+				       .kind = PATH_EVENT_SHARDING_FALLBACK,
+				       .worker = (uint8_t)station->worker.number,
+				       .port = (uint8_t)port,
+			       });
+}
+
+/* Hands a packet that would begin a flow off to the worker that it belongs to, unless that is this one. */
+static bool hand_off(struct station *station, struct burst *burst, unsigned i)
+{
+	const struct packet_info *info = burst_info(burst, i);
+	struct rte_mbuf *packet = burst->packet[i];
+	struct packet_meta *meta = packet_meta(packet);
+	const unsigned shard = steer_shard(&station->worker.steer, info);
+
+	if (shard == station->worker.number)
+		return false;
+	/* with a mark it is a rule's doing, not RSS's; and what is not plain the NIC may read otherwise than we do */
+	if (!mark_is_there(packet) && extract_is_plain(packet, info))
+		lose_trust(station, burst->from.port, &info->key);
+	if (!burst->resumed) {
+		meta->info = *info;
+		meta->time_us = station->now_us;
+		meta->wire = burst->from.domain;
+		meta->port = burst->from.port;
+		meta->kind = PACKET_KIND_FLOW;
+		meta->waited = 0;
+	}
+	meta->unchecked = 0;
+	send_to_station(station, station->shard_station[shard], &packet, 1);
+	return true;
+}
+
+static void learn_one(
+	struct station *station, struct burst *burst, unsigned i, struct outcome *outcome)
+{
+	struct flow_shard *shard = station->worker.shard;
+	const struct packet_info *info = burst_info(burst, i);
+	const uint32_t position = flow_shard_learn(shard, info);
+	const struct flow_record *record = flow_table_record(&shard->table, position);
+	const bool dropped = flow_is_dropped(record, info->from);
+
+	if (station->worker.follow)
+		station_flow_event(station, PATH_EVENT_FLOW_NEW, record);
+	if (station->worker.follow && dropped)
+		station_flow_event(station, PATH_EVENT_FLOW_BLOCKED, record);
+	if (dropped)
+		account_dropped(station, burst, i, position, outcome);
+	else
+		burst_act(burst, i, flow_verdict(record, info->from), outcome);
+}
+
+static void learn_first(struct station *station, struct burst *burst, const struct missing *missing,
+	struct outcome *outcome)
+{
+	struct worker *worker = &station->worker;
+	uint16_t verdicts[STATION_BURST];
+
+	if (worker->follow) {
+		for (unsigned i = 0; i < missing->n_first; i++)
+			learn_one(station, burst, missing->place[i], outcome);
+		return;
+	}
+	flow_shard_learn_burst(worker->shard, missing->first, missing->n_first, verdicts);
+	for (unsigned i = 0; i < missing->n_first && worker->shard->decides; i++) {
+		const struct packet_info *info = missing->first[i];
+
+		if (verdicts[i] != FLOW_VERDICT_DROP) {
+			burst_act(burst, missing->place[i], verdicts[i], outcome);
+			continue;
+		}
+		burst_drop(burst, missing->place[i], DROP_BLOCKED, outcome);
+		(void)policy_drops(worker->policy, &info->key, info->bytes);
+	}
+}
+
+/* To the NIC, where all flows are; and a mark of a flow that was not known is nobody's. */
+static void offer(struct station *station, const struct burst *burst, const struct missing *missing,
+	const struct outcome *outcome)
+{
+	struct agent *agent = station->worker.agent;
+
+	/* what ended to make room has to be heard of before */
+	flow_shard_flush(station->worker.shard);
+	for (unsigned i = 0; i < missing->n_first; i++) {
+		const unsigned place = missing->place[i];
+		const struct packet_info *info = missing->first[i];
+
+		if (outcome->dropped >> place & 1)
+			continue;
+		if (mark_is_there(burst->packet[place]))
+			mark_verify(agent, burst->from.port, burst->packet[place], FLOW_NONE, info);
+		mark_learned(agent, burst->from.port, burst->packet[place], info);
+	}
+}
+
+/* A further packet of a flow that was learned in this burst. */
+static void account_further(
+	struct station *station, struct burst *burst, unsigned i, struct outcome *outcome)
+{
+	const struct flow_table *table = &station->worker.shard->table;
+	const struct packet_info *info = burst_info(burst, i);
+	const uint32_t position = flow_table_find(table, &info->key, info->hash);
+
+	if (position != FLOW_NONE)
+		account_slow(station, burst, i, flow_table_record(table, position), outcome);
+	else
+		learn_one(station, burst, i, outcome); /* in a table smaller than a burst */
+}
+
+/*
+ * Learning may evict a flow that was found in this burst, which is why those are accounted before. A flow
+ * may have several packets among the missing: the first of each is learned, all in one go, and the others
+ * are accounted then.
+ */
+void learn_burst(struct station *station, struct burst *burst, struct outcome *outcome)
+{
+	struct missing missing;
+
+	missing.n_first = missing.n_further = 0;
+	memset(missing.slots, 0, sizeof(missing.slots));
+	for (uint64_t left = outcome->unknown; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
+
+		if (burst->unchecked >> i & 1 && hand_off(station, burst, i))
+			outcome->gone |= UINT64_C(1) << i;
+		else if (is_further(&missing, burst_info(burst, i), i))
+			missing.further[missing.n_further++] = (uint8_t)i;
+	}
+	if (missing.n_first != 0)
+		learn_first(station, burst, &missing, outcome);
+	if (station->worker.agent != NULL)
+		offer(station, burst, &missing, outcome);
+	for (unsigned i = 0; i < missing.n_further; i++)
+		account_further(station, burst, missing.further[i], outcome);
+}
