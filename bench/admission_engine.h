@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "bench/source.h"
-#include "dataplane/plane_parts.h"
+#include "plane/plane_private.h"
 
 #define ADMISSION_BURST 32
 

@@ -27,7 +27,7 @@
 #include "bench/source.h"
 #include "control/server.h"
 #include "main/dpdk.h"
-#include "dataplane/plane.h"
+#include "plane/plane.h"
 
 #define FRAME_BYTES 60
 #define ROUND_MS 500

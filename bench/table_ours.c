@@ -142,7 +142,7 @@ static inline void carry(struct ours *ours, const struct table_chunk *chunk, uns
 }
 
 /*
- * In the order of the packets' way (path/direct_walk.c): while a burst's lines come from memory the one
+ * In the order of the packets' way (dataplane/pipeline_plain.c): while a burst's lines come from memory the one
  * before it is compared and counted, and then this one's records are asked for.
  */
 static void update_as_engine(struct ours *ours, const struct table_chunk *chunk, unsigned n,

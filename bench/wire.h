@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "bench/bench.h"
 #include "bench/source.h"
-#include "dataplane/plane_parts.h"
+#include "plane/plane_private.h"
 
 /* Packets of a round: these, or two for each flow; and as many before it that are not measured. */
 #define WIRE_ROUND_PACKETS (1u << 18)

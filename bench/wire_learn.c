@@ -27,9 +27,9 @@
 #include "base/mapping.h"
 #include "bench/source.h"
 #include "bench/wire.h"
+#include "dataplane/turn.h"
 #include "export/exporter.h"
 #include "export/json.h"
-#include "dataplane/turn.h"
 #include "traffic/stream_write.h"
 
 #define GOAL_LEARNED 4e6

@@ -4,7 +4,7 @@
 set -euo pipefail
 . devtools/lib.sh
 
-all=(layers topology size commands headers words commits format tidy spelling shell)
+all=(layers topology names size commands headers words commits format tidy spelling shell)
 [[ $# -gt 0 ]] || set -- "${all[@]}"
 
 mapfile -t c_files < <(find src cli bench drivers tests -name '*.[ch]' 2>/dev/null | sort)
@@ -17,6 +17,9 @@ check_layers() {
 }
 check_topology() {
 	devtools/check-topology --self-test && devtools/check-topology
+}
+check_names() {
+	devtools/check-names --self-test && devtools/check-names
 }
 check_size() {
 	devtools/check-size

@@ -27,7 +27,7 @@
 #include "action/program.h"
 #include "action/programs.h"
 #include "main/dpdk.h"
-#include "dataplane/plane.h"
+#include "plane/plane.h"
 #include "port/port.h"
 #include "port/rss.h"
 

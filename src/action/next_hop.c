@@ -68,7 +68,7 @@ static void retire(struct next_hops_retired *retired, uint32_t slot)
 }
 
 /* A slot that no worker reads, or 0. */
-static uint32_t take(struct next_hops_retired *retired)
+static uint32_t take_next_hop(struct next_hops_retired *retired)
 {
 	uint32_t at = retired->head;
 
@@ -125,7 +125,7 @@ int next_hops_set(
 		code = hop_check(number, hop, error);
 	if (code != 0)
 		return code;
-	slot = take(hops->retired);
+	slot = take_next_hop(hops->retired);
 	if (slot == 0)
 		return error_set(error, -EAGAIN,
 			"next hop %u: too many changes wait for the workers; try again", number);

@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "control/output.h"
 #include "control/request.h"
-#include "dataplane/plane.h"
+#include "plane/plane.h"
 
 /* How an answer is written: a line, with numbers as they were told. */
 #define ANSWER_JSON (JSON_COMPACT | JSON_REAL_PRECISION(15))

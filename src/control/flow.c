@@ -11,7 +11,7 @@
 #include "control/parts.h"
 #include "control/verbs.h"
 #include "export/json.h"
-#include "dataplane/plane_offload.h"
+#include "plane/plane.h"
 
 static int not_had(const struct answer *answer, int code, struct error *error)
 {

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "dataplane/plane_offload.h"
+#include "plane/plane.h"
 
 /*
  * The keys of `flow explain` that follow the record; `cpu` is the worker's processor or -1. NULL without

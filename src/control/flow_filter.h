@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "control/request.h"
 #include "flow/report.h"
-#include "dataplane/plane.h"
+#include "plane/plane.h"
 
 /*
  * The keys of a request that filter, to stand first among a verb's keys, in this order: first those of what never

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "dataplane/plane_offload.h"
+#include "plane/plane.h"
 
 /* "forward": of packets from the end that began the flow; "reverse". */
 const char *flow_offload_direction(const struct flow_record *record, unsigned end);

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/mapping.h"
-#include "dataplane/plane.h"
+#include "plane/plane.h"
 
 /* Times are kept in units of 16 us: four minutes come around, far more than lie between two looks. */
 #define UNIT_SHIFT 4

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "dataplane/plane.h"
+#include "plane/plane.h"
 
 struct flow_walk {
 	struct plane *plane;

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "dataplane/plane_offload.h"
+#include "plane/plane.h"
 
 #define OFFLOAD_SENTENCE_MAX 512
 

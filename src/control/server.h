@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "dataplane/plane.h"
+#include "plane/plane.h"
 
 struct control;
 

@@ -34,7 +34,7 @@ static __rte_noinline void mirror(
 }
 
 /* Runs the program of a packet. True: it leaves by the peer with the others. Else it was sent, or dropped. */
-static bool run(struct station *station, struct burst *burst, unsigned i)
+static bool run_program(struct station *station, struct burst *burst, unsigned i)
 {
 	struct act *act = &station->act;
 	struct rte_mbuf *packet = burst->packet[i];
@@ -76,7 +76,7 @@ unsigned act_burst(struct station *station, struct burst *burst, const struct ou
 				(enum drop_reason)burst->drop[i]);
 			continue;
 		}
-		if (outcome->acts & bit && !run(station, burst, i))
+		if (outcome->acts & bit && !run_program(station, burst, i))
 			continue;
 		burst->bytes += packet->pkt_len;
 		burst->packet[n++] = packet;

@@ -32,14 +32,3 @@ bool ask_gives_up(struct ask_patience *patience, unsigned looks, uint64_t begin_
 
 /* The station: answers what waits. True when there was something. */
 bool ask_answer(struct station *station);
-
-/* Parts of the answer (path/ask_offload.c). */
-void ask_adopt(struct station *station, struct ask *ask);
-void ask_offload(const struct station *station, struct ask *ask);
-void ask_slots(const struct station *station, struct ask *ask);
-void ask_changes(const struct station *station, struct ask *ask);
-void ask_held(const struct station *station, struct ask *ask);
-void ask_flow(const struct station *station, struct ask *ask);
-/* What the NIC has of a live record; of a station without an agent: nothing is told. */
-void ask_view(
-	const struct station *station, const struct flow_record *record, struct flow_offload *view);

@@ -2,8 +2,8 @@
 #include "dataplane/learn.h"
 
 #include "dataplane/account.h"
+#include "dataplane/handoff.h"
 #include "dataplane/policy.h"
-#include "dataplane/tx.h"
 #include "port/rss.h"
 
 /* Unknown packets of a burst, by whether they are the first of their flow. */
@@ -78,7 +78,7 @@ static bool hand_off(struct station *station, struct burst *burst, unsigned i)
 		meta->waited = 0;
 	}
 	meta->unchecked = 0;
-	send_to_station(station, station->shard_station[shard], &packet, 1);
+	handoff_to_station(station, station->shard_station[shard], &packet, 1);
 	return true;
 }
 
@@ -126,8 +126,8 @@ static void learn_first(struct station *station, struct burst *burst, const stru
 }
 
 /* To the NIC, where all flows are; and a mark of a flow that was not known is nobody's. */
-static void offer(struct station *station, const struct burst *burst, const struct missing *missing,
-	const struct outcome *outcome)
+static void offer_learned(struct station *station, const struct burst *burst,
+	const struct missing *missing, const struct outcome *outcome)
 {
 	struct agent *agent = station->worker.agent;
 
@@ -181,7 +181,7 @@ void learn_burst(struct station *station, struct burst *burst, struct outcome *o
 	if (missing.n_first != 0)
 		learn_first(station, burst, &missing, outcome);
 	if (station->worker.agent != NULL)
-		offer(station, burst, &missing, outcome);
+		offer_learned(station, burst, &missing, outcome);
 	for (unsigned i = 0; i < missing.n_further; i++)
 		account_further(station, burst, missing.further[i], outcome);
 }

@@ -3,11 +3,11 @@
 
 /*
  * A burst of which NICs may have marked packets: those with marks, beside the records that they name, and the others,
- * whose headers are read. What is to be read next is on its way. For the short way's watching walk, which is compiled
- * once per SIMD level.
+ * whose headers are read. What is to be read next is on its way. For pipeline_marked.c, which is compiled once per SIMD
+ * level.
  */
 
-#include "dataplane/mark_match.h"
+#include "dataplane/mark.h"
 #include "dataplane/mark_verify.h"
 #include "dataplane/parse_fast.h"
 #include "flow/fetch.h"

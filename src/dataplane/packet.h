@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * A packet on its way: what triage found out about it, kept in the private area of its mbuf while it
+ * A packet on its way: what parser found out about it, kept in the private area of its mbuf while it
  * is handed from thread to thread or held back.
  *
  * Besides packets, the same queues carry notes: mbufs without data that tell a worker something at
@@ -20,11 +20,11 @@
 enum packet_kind {
 	PACKET_KIND_FLOW,     /* a packet with a key, for the shard of its key */
 	PACKET_KIND_OTHER,    /* a packet without one: carried, not tracked */
-	PACKET_KIND_FRAGMENT, /* for the triage that ties its datagram's fragments */
+	PACKET_KIND_FRAGMENT, /* for the parser that ties its datagram's fragments */
 	PACKET_KIND_SEND,     /* has been through its shard: for whoever has the port's queue */
 	/* notes */
 	PACKET_KIND_QUOTE,	    /* `info` is the packet that an ICMP error quotes */
-	PACKET_KIND_QUOTE_FRAGMENT, /* the same, a later fragment: first to the triage that ties it */
+	PACKET_KIND_QUOTE_FRAGMENT, /* the same, a later fragment: first to the parser that ties it */
 	PACKET_KIND_BEGIN,	    /* a run begins */
 	PACKET_KIND_END, /* a run ends: the clock goes to time_us, then every flow ends */
 };
@@ -52,7 +52,7 @@ struct packet_meta {
 		uint32_t out;  /* SEND: the port that it is to leave by */
 	};
 	uint64_t came_us;
-	/* while held back (path/held.h) */
+	/* while held back (dataplane/held.h) */
 	struct rte_mbuf *next_held, *older, *newer;
 };
 

@@ -3,7 +3,7 @@
 
 /*
  * Parses packets of the worker that receives them, without a note in the packet: for the stages that are compiled once
- * per SIMD level. What is not a whole packet of a flow that surely belongs here is for the parser (dataplane/triage.h).
+ * per SIMD level. What is not a whole packet of a flow that surely belongs here is for the parser (dataplane/parse.h).
  */
 
 #include "dataplane/account.h"

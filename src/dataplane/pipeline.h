@@ -8,7 +8,7 @@
  * It has two entries. A worker that runs to completion parses the packets that it receives without a note in them, as
  * long as they are whole packets of flows that belong here: pipeline_begin(). From the first packet on that is anything
  * else (a fragment, an ICMP error, no IP, a kind that RSS does not bring here) the burst is left to the parser
- * (dataplane/triage.h), so that the packets of a flow keep their order. Packets that were parsed before enter at lookup:
+ * (dataplane/parse.h), so that the packets of a flow keep their order. Packets that were parsed before enter at lookup:
  * pipeline_resume(). Those are handed off by another station, were held back, or come from a capture.
  *
  * With a table larger than the nearest caches a burst is begun, and finished when the next one is begun: while the

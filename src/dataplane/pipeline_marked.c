@@ -2,10 +2,10 @@
 /* The pipeline up to account where NICs mark packets: compiled once per SIMD level. */
 #include "dataplane/account.h"
 #include "dataplane/lookup.h"
-#include "dataplane/mark_account.h"
+#include "dataplane/mark.h"
 #include "dataplane/mark_sort.h"
 #include "dataplane/mark_verify.h"
-#include "dataplane/triage.h"
+#include "dataplane/parse.h"
 #include "flow/fetch.h"
 
 /*
@@ -161,8 +161,8 @@ static unsigned account_sorted(struct station *station, struct burst *burst, uns
 	return n;
 }
 
-/* What was not plain after all, and all that came after it, is for triage. */
-static __rte_noinline void give_back(
+/* What was not plain after all, and all that came after it, is for parser. */
+static __rte_noinline void leave_to_parser(
 	struct station *station, struct burst *burst, unsigned begin, struct rte_mbuf **rest)
 {
 	struct path_counters *counters = &station->worker.counters[burst->from.domain];
@@ -184,7 +184,7 @@ static void finish_part(
 	unsigned n = burst->n;
 
 	if (unlikely(plain < n))
-		give_back(station, burst, plain, rest);
+		leave_to_parser(station, burst, plain, rest);
 	flow_shard_counted(
 		station->worker.shard, burst->n - outcome->n, burst->bytes - outcome->bytes);
 	if (burst->n != 0) {
@@ -192,8 +192,8 @@ static void finish_part(
 		pipeline_end(station, burst, outcome);
 	}
 	if (unlikely(plain < n)) {
-		triage_burst(station->triage, burst->from, station->now_us, rest, n - plain);
-		triage_flush(station->triage);
+		parser_burst(station->parser, burst->from, station->now_us, rest, n - plain);
+		parser_flush(station->parser);
 	}
 }
 
@@ -278,7 +278,7 @@ static unsigned walk_carried(struct station *station, struct burst *burst, unsig
 	count_received(station, burst);
 	if (burst->up.n != 0)
 		lookup_begin(table, burst);
-	stage_end(stages, STAGE_TRIAGE, burst->n);
+	stage_end(stages, STAGE_PARSE, burst->n);
 	if (pipeline->waits)
 		finish_carried(station);
 	pipeline_pass_time(station, station->now_us);

@@ -92,7 +92,7 @@ static unsigned plain_begin(struct station *station, const struct station_rx *rx
 		burst->bytes += burst->info[i].bytes;
 	parse_count(station, burst, n);
 	lookup_begin(table, burst);
-	stage_end(stages, STAGE_TRIAGE, n);
+	stage_end(stages, STAGE_PARSE, n);
 	if (pipeline->waits)
 		plain_finish(station);
 	pipeline_pass_time(station, station->now_us);

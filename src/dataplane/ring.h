@@ -3,7 +3,7 @@
 
 /*
  * A ring between two stations: packets, notes and markers, in order. A marker stands between two
- * packets and says that the sender has taken its part of a snapshot there (path/snapshot.h).
+ * packets and says that the sender has taken its part of a snapshot there (dataplane/snapshot.h).
  *
  * What does not fit is not taken. A marker that does not fit waits, and nothing passes it: what would
  * come after is not taken either.

@@ -40,8 +40,8 @@ static void copy(struct station *station)
 		struct path_counters *sum = &snapshot->wires[wire];
 
 		*sum = station->worker.counters[wire];
-		if (station->triage != NULL)
-			path_counters_add(sum, &triage_counters(station->triage)[wire]);
+		if (station->parser != NULL)
+			path_counters_add(sum, &parser_counters(station->parser)[wire]);
 		path_counters_add(&snapshot->station.sum, sum);
 		snapshot->wire_flows[wire] = shard == NULL ? 0 : shard->wire_flows[wire];
 	}
@@ -57,7 +57,7 @@ static void complete(struct snapshot *snapshot)
 	atomic_store_explicit(&snapshot->done, snapshot->number, memory_order_release);
 }
 
-static void take(struct station *station, uint32_t number)
+static void take_part(struct station *station, uint32_t number)
 {
 	struct snapshot *snapshot = &station->snapshot;
 
@@ -88,7 +88,7 @@ void snapshot_asked(struct station *station, uint32_t number)
 {
 	/* a marker may have come first */
 	if (!taken(&station->snapshot, number))
-		take(station, number);
+		take_part(station, number);
 }
 
 void snapshot_marker(struct station *station, unsigned sender, uint32_t number)
@@ -96,7 +96,7 @@ void snapshot_marker(struct station *station, unsigned sender, uint32_t number)
 	struct snapshot *snapshot = &station->snapshot;
 
 	if (!taken(snapshot, number))
-		take(station, number);
+		take_part(station, number);
 	if (number != snapshot->number || !snapshot->awaited[sender])
 		return; /* of a snapshot that control gave up */
 	snapshot->awaited[sender] = false;

@@ -5,7 +5,7 @@ const char *stage_name(enum stage stage)
 {
 	static const char *const names[N_STAGES] = {
 		[STAGE_RX] = "rx",
-		[STAGE_TRIAGE] = "triage",
+		[STAGE_PARSE] = "parse",
 		[STAGE_LOOK_UP] = "look_up",
 		[STAGE_ACCOUNT] = "account",
 		[STAGE_LEARN] = "learn",

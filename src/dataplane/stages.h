@@ -14,7 +14,7 @@
 
 enum stage {
 	STAGE_RX,
-	STAGE_TRIAGE,
+	STAGE_PARSE,
 	STAGE_LOOK_UP,
 	STAGE_ACCOUNT,
 	STAGE_LEARN,
@@ -31,7 +31,7 @@ struct stage_times {
 	uint64_t bursts; /* all of them */
 };
 
-/* "rx", "triage", "look_up", "account", "learn", "out". */
+/* "rx", "parse", "look_up", "account", "learn", "out". */
 const char *stage_name(enum stage stage);
 
 /* A poll begins; if it brings packets (stage_burst()), they may be a burst that is timed. */

@@ -5,9 +5,9 @@
  * A station: one thread of the packet path. It receives from ports' queues, takes what other stations
  * hand to it, walks packets through its shard, sends or hands on; whichever of these its kind is for.
  * A worker that runs to completion does all of them; with split threads one station receives, one
- * sends and the workers are between. path/turn.h has what it does.
+ * sends and the workers are between. dataplane/turn.h has what it does.
  *
- * The struct is filled by whoever makes the plane (path/plane_wiring.c); from the first turn on it
+ * The struct is filled by whoever makes the plane (plane/wiring.c); from the first turn on it
  * belongs to the thread that turns it, but for what is said to be control's.
  */
 
@@ -23,14 +23,17 @@
 #include "dataplane/act.h"
 #include "dataplane/balance.h"
 #include "dataplane/burst.h"
+#include "dataplane/counters.h"
+#include "dataplane/event.h"
+#include "dataplane/parse.h"
 #include "dataplane/policy.h"
+#include "dataplane/reply.h"
 #include "dataplane/ring.h"
-#include "dataplane/station_parts.h"
-#include "dataplane/triage.h"
-#include "dataplane/trust.h"
-#include "dataplane/worker.h"
+#include "dataplane/stages.h"
+#include "dataplane/steer.h"
 #include "port/port.h"
 
+struct agent;
 struct agent_credit;
 struct pipeline;
 
@@ -67,6 +70,50 @@ struct station_tx {
 	struct packet_tx *packet; /* of an own queue: its frames are followed; else NULL */
 };
 
+/*
+ * What a station has of a worker: its shard, and what the pipeline counts beside it. Its counters may be read by others
+ * while the station stands still.
+ */
+struct worker {
+	/* set once */
+	struct flow_shard *shard;
+	unsigned number; /* of the shard */
+	struct steer steer;
+	struct agent *agent;   /* NULL: nothing is offloaded */
+	struct policy *policy; /* NULL: all packets are forwarded */
+	/* worker writes */
+	uint32_t sampled;			       /* bursts that may have given a sample */
+	bool follow;				       /* somebody wants the events of flows */
+	struct path_counters counters[FLOW_MAX_WIRES]; /* all but what parser counts */
+	struct stage_times stages;
+	uint32_t runs_ended; /* END notes seen */
+};
+
+/*
+ * A number below `below`, another for each sample: without a rhythm, which the order of packets, or of ports,
+ * may have too.
+ */
+static inline unsigned worker_draw(const struct worker *worker, uint32_t below)
+{
+	const uint32_t golden = UINT32_C(0x9e3779b1);
+
+	return (unsigned)((uint64_t)(worker->sampled * golden) * below >> 32);
+}
+
+/* A packet ends here, and is counted. */
+static inline void worker_drop_of(
+	struct worker *worker, unsigned wire, struct rte_mbuf *packet, enum drop_reason reason)
+{
+	worker->counters[wire].dropped[reason]++;
+	rte_pktmbuf_free(packet);
+}
+
+static inline void worker_drop(
+	struct worker *worker, struct rte_mbuf *packet, enum drop_reason reason)
+{
+	worker_drop_of(worker, packet_meta(packet)->wire, packet, reason);
+}
+
 struct station {
 	/* set once */
 	enum station_kind kind;
@@ -87,7 +134,7 @@ struct station {
 	uint8_t shard_station[PLANE_MAX_WORKERS]; /* the station of each shard */
 	struct ring *to[STATION_MAX];		  /* NULL: nothing is handed there */
 	struct ring *from[STATION_MAX];
-	struct triage *triage;	   /* of those that receive */
+	struct parser *parser;	   /* of those that receive */
 	struct pipeline *pipeline; /* of those that have a shard */
 	struct policy policy;	   /* the worker's */
 	struct act act;		   /* the worker's */

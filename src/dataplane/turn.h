@@ -4,15 +4,12 @@
 /*
  * A turn of a station: one round of receiving, taking from rings, walking, sending, and answering
  * control. Between two turns everything that was taken has ended in a counter, in a ring or in
- * triage's hold, so that questions are answered there.
+ * parser's hold, so that questions are answered there.
  *
  * Called from the station's own thread.
  */
 
 #include "dataplane/station.h"
-
-/* For a station's triage: hands packets to a shard, this station's or another's. */
-void turn_hand_over(void *station, unsigned shard, struct rte_mbuf **packets, unsigned n);
 
 /* One round at `now_us` of the run's clock. True when there was something to do. */
 bool turn_station(struct station *station, uint64_t now_us);

@@ -6,49 +6,15 @@
 #include <netinet/in.h>
 #include <rte_ethdev.h>
 
+#include "dataplane/handoff.h"
 #include "port/packet.h"
 
 /* Calls in vain before what a port does not take is dropped. */
 #define SEND_TRIES 4
 
-/* What a packet is counted by; noted before it is somebody else's. */
-struct parcel {
-	uint8_t wire;
-	bool note;
-};
-
 static unsigned domain_of(const struct station *station, unsigned port)
 {
 	return station->topology->domain[port];
-}
-
-static void not_taken(struct station *station, struct rte_mbuf *packet, enum drop_reason reason)
-{
-	if (!packet_is_note(packet)) {
-		worker_drop(&station->worker, packet, reason);
-		return;
-	}
-	/* a quoted flow that will not hear of it */
-	station->worker.counters[packet_meta(packet)->wire].icmp_untied++;
-	rte_pktmbuf_free(packet);
-}
-
-void send_to_station(struct station *station, unsigned to, struct rte_mbuf **packets, unsigned n)
-{
-	struct parcel parcels[STATION_BURST];
-	unsigned taken;
-
-	for (unsigned i = 0; i < n; i++) {
-		parcels[i].wire = packet_meta(packets[i])->wire;
-		parcels[i].note = packet_is_note(packets[i]);
-	}
-	taken = ring_push(station->to[to], packets, n);
-	for (unsigned i = 0; i < n; i++) {
-		if (i < taken)
-			station->worker.counters[parcels[i].wire].handed_out += !parcels[i].note;
-		else
-			not_taken(station, packets[i], DROP_HAND_OVER);
-	}
 }
 
 static void count_sent(struct station *station, unsigned port, unsigned n, uint64_t bytes)
@@ -75,8 +41,8 @@ static uint64_t bytes_of(struct rte_mbuf *const *packets, unsigned n)
  * Offers packets to their port: says how many it took. `bytes`: those of all before, those of what is left after; what
  * has gone can no longer be asked.
  */
-static inline unsigned offer(struct station *station, unsigned port, struct rte_mbuf **packets,
-	unsigned n, uint64_t *bytes)
+static inline unsigned offer_packets(struct station *station, unsigned port,
+	struct rte_mbuf **packets, unsigned n, uint64_t *bytes)
 {
 	const struct station_tx *tx = &station->tx[port];
 	const unsigned done = rte_eth_tx_burst(tx->port_id, tx->queue, packets, (uint16_t)n);
@@ -98,7 +64,7 @@ static __rte_noinline void send_rest(struct station *station, unsigned port,
 	struct rte_mbuf **packets, unsigned n, uint64_t bytes, unsigned tries)
 {
 	while (n != 0 && tries-- > 0) {
-		const unsigned done = offer(station, port, packets, n, &bytes);
+		const unsigned done = offer_packets(station, port, packets, n, &bytes);
 
 		packets += done;
 		n -= done;
@@ -198,7 +164,7 @@ static inline void send_port(struct station *station, unsigned port, struct rte_
 		send_carefully(station, port, packets, n);
 		return;
 	}
-	const unsigned done = offer(station, port, packets, n, &bytes);
+	const unsigned done = offer_packets(station, port, packets, n, &bytes);
 
 	if (unlikely(done != n))
 		send_rest(station, port, packets + done, n - done, bytes, SEND_TRIES - 1);
@@ -211,11 +177,11 @@ static __rte_noinline void flush_some(struct station *station, unsigned port)
 	if (tx->own)
 		send_port(station, port, tx->packets, tx->n, bytes_of(tx->packets, tx->n));
 	else
-		send_to_station(station, tx->via, tx->packets, tx->n);
+		handoff_to_station(station, tx->via, tx->packets, tx->n);
 	tx->n = 0;
 }
 
-static inline void flush(struct station *station, unsigned port)
+static inline void flush_port(struct station *station, unsigned port)
 {
 	if (station->tx[port].n != 0)
 		flush_some(station, port);
@@ -231,7 +197,7 @@ void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n
 		meta->kind = PACKET_KIND_SEND;
 		tx->packets[tx->n++] = packets[i];
 		if (tx->n == STATION_BURST)
-			flush(station, port);
+			flush_port(station, port);
 	}
 }
 
@@ -265,7 +231,7 @@ void tx_burst(struct station *station, struct burst *burst, unsigned n)
 		return;
 	}
 	/* what was gathered before goes before */
-	flush(station, port);
+	flush_port(station, port);
 	send_port(station, port, burst->packet, n, burst->bytes);
 }
 
@@ -288,10 +254,10 @@ static __rte_noinline void settle_all(struct station *station)
 
 void send_settle(struct station *station)
 {
-	if (station->triage != NULL)
-		triage_flush(station->triage);
+	if (station->parser != NULL)
+		parser_flush(station->parser);
 	for (unsigned port = 0; port < station->n_ports; port++)
-		flush(station, port);
+		flush_port(station, port);
 	if (unlikely(station->careful != 0))
 		settle_all(station);
 }

@@ -21,11 +21,5 @@ void send_packets(struct station *station, struct rte_mbuf **packets, unsigned n
 /* One packet of a domain, which leaves by any of the ports; nothing is asked of its meta data. */
 void send_to_port(struct station *station, struct rte_mbuf *packet, unsigned domain, unsigned port);
 
-/* All that has been gathered goes on: from triage to shards, then to ports and rings. */
+/* All that has been gathered goes on: from parser to shards, then to ports and rings. */
 void send_settle(struct station *station);
-
-/*
- * Hands packets and notes to another station, and counts them; what its ring has no room for is
- * dropped, and counted.
- */
-void send_to_station(struct station *station, unsigned to, struct rte_mbuf **packets, unsigned n);

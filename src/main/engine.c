@@ -8,10 +8,10 @@
 
 #include <rte_errno.h>
 
-#include "dataplane/inbox.h"
+#include "dataplane/parse.h"
 #include "dataplane/policy.h"
-#include "dataplane/triage.h"
 #include "main/engine_blocks.h"
+#include "main/inbox.h"
 #include "packet/hash.h"
 #include "traffic/frame.h"
 
@@ -23,7 +23,7 @@ struct engine {
 	struct hash_secret secret;
 	struct rte_mempool *frames;
 	struct rte_mempool *notes;
-	struct triage *triage;
+	struct parser *parser;
 	struct engine_blocks blocks;
 	unsigned runs;
 	unsigned n_started;
@@ -52,9 +52,9 @@ static int create_pools(struct engine *engine, struct error *error)
 {
 	/* what can be on its way at once, so that an allocation waits for nothing but walking */
 	unsigned notes = engine->config.n_workers *
-				 (INBOX_SIZE + STATION_BURST + TRIAGE_BURST + POOL_CACHE) +
+				 (INBOX_SIZE + STATION_BURST + PARSER_BURST + POOL_CACHE) +
 			 POOL_CACHE;
-	unsigned frames = notes + TRIAGE_BURST + ENGINE_MAX_WAITING +
+	unsigned frames = notes + PARSER_BURST + ENGINE_MAX_WAITING +
 			  (engine->config.tie_fragments ? ENGINE_MAX_HELD : 0);
 
 	engine->frames = frame_pool_create("frames", frames, PACKET_META_SIZE);
@@ -65,11 +65,11 @@ static int create_pools(struct engine *engine, struct error *error)
 	return 0;
 }
 
-static int create_triage(struct engine *engine, struct error *error)
+static int create_parser(struct engine *engine, struct error *error)
 {
 	uint32_t max_datagrams =
 		engine->config.tie_fragments ? fragments_for(engine->config.flows) : 0;
-	const struct triage_config config = {
+	const struct parser_config config = {
 		.extract = {.secret = &engine->secret,
 			.zone_vlan = engine->config.zone_vlan,
 			.wire_is_link = true},
@@ -83,7 +83,7 @@ static int create_triage(struct engine *engine, struct error *error)
 		.hand_over = hand_over,
 		.context = engine,
 	};
-	int ret = triage_create(&engine->triage, &config);
+	int ret = parser_create(&engine->parser, &config);
 
 	if (ret < 0)
 		return error_set(
@@ -151,7 +151,7 @@ int engine_create(struct engine **out, const struct engine_config *config, struc
 	if (ret == 0)
 		ret = create_pools(engine, error);
 	if (ret == 0)
-		ret = create_triage(engine, error);
+		ret = create_parser(engine, error);
 	if (ret == 0 && config->blocks != NULL)
 		ret = engine_blocks_load(
 			&engine->blocks, config->blocks, config->n_workers, &engine->secret, error);
@@ -174,7 +174,7 @@ void engine_destroy(struct engine *engine)
 		station_fini_portless(&engine->workers[i].station);
 	}
 	engine_blocks_fini(&engine->blocks);
-	triage_destroy(engine->triage);
+	parser_destroy(engine->parser);
 	rte_mempool_free(engine->notes);
 	rte_mempool_free(engine->frames);
 	free(engine);
@@ -187,7 +187,7 @@ struct rte_mempool *engine_pool(const struct engine *engine)
 
 int engine_begin(struct engine *engine, uint64_t origin_us, uint32_t run, struct error *error)
 {
-	int ret = triage_begin(engine->triage, origin_us, run);
+	int ret = parser_begin(engine->parser, origin_us, run);
 
 	if (ret < 0)
 		return error_set(error, ret, "no packet buffers left to begin a run");
@@ -208,19 +208,19 @@ void engine_packets(struct engine *engine, uint64_t now_us, struct rte_mbuf **pa
 
 		while (done + alike < n && packet_meta(packets[done + alike])->wire == from.domain)
 			alike++;
-		triage_burst(engine->triage, from, now_us, packets + done, alike);
+		parser_burst(engine->parser, from, now_us, packets + done, alike);
 		done += alike;
 	}
 }
 
 void engine_flush(struct engine *engine)
 {
-	triage_flush(engine->triage);
+	parser_flush(engine->parser);
 }
 
 int engine_end(struct engine *engine, uint64_t now_us, struct error *error)
 {
-	int ret = triage_end(engine->triage, now_us);
+	int ret = parser_end(engine->parser, now_us);
 
 	if (ret < 0)
 		return error_set(error, ret, "no packet buffers left to end a run");
@@ -232,9 +232,9 @@ int engine_end(struct engine *engine, uint64_t now_us, struct error *error)
 
 void engine_counters(const struct engine *engine, struct engine_counters *counters)
 {
-	*counters = (struct engine_counters){.held = triage_held(engine->triage)};
+	*counters = (struct engine_counters){.held = parser_held(engine->parser)};
 	for (unsigned link = 0; link < LINK_N_TYPES; link++)
-		path_counters_add(&counters->path, &triage_counters(engine->triage)[link]);
+		path_counters_add(&counters->path, &parser_counters(engine->parser)[link]);
 	for (unsigned i = 0; i < engine->n_started; i++) {
 		const struct worker *worker = &engine->workers[i].station.worker;
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The engine put together: triage on the caller's thread, workers with their shards on theirs, and the
+ * The engine put together: parser on the caller's thread, workers with their shards on theirs, and the
  * exporter behind them. The caller hands in packets with the time of their arrival; where they come
  * from is its business.
  *
@@ -16,9 +16,9 @@
 #include <rte_mbuf.h>
 
 #include "base/error.h"
+#include "dataplane/counters.h"
 #include "export/exporter.h"
 #include "flow/shard.h"
-#include "dataplane/counters.h"
 
 /* Buffers of packets that may wait for the first fragment of their datagram. */
 #define ENGINE_MAX_HELD 65536
@@ -71,7 +71,7 @@ void engine_stamp(struct rte_mbuf *packet, uint64_t came_us, uint64_t stamp_us);
 /* Stamped packets, the clock of the run being `now_us`; at most 64, all become the engine's. */
 void engine_packets(struct engine *engine, uint64_t now_us, struct rte_mbuf **packets, unsigned n);
 
-/* Lets the workers have what triage has gathered for them. */
+/* Lets the workers have what parser has gathered for them. */
 void engine_flush(struct engine *engine);
 
 /* The run ends at `now_us`. Returns when every flow of it has been handed to the exporter. */

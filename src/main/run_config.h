@@ -19,7 +19,7 @@
 #include "main/engine_options.h"
 #include "main/run_config_blocks.h"
 #include "main/run_config_offload.h"
-#include "dataplane/plane.h"
+#include "plane/plane.h"
 #include "port/port.h"
 
 /* What run_config_parse() returns when help was asked for. */

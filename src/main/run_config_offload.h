@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "dataplane/plane.h"
+#include "plane/plane.h"
 
 #define RUN_OFFLOAD_THRESHOLD 1
 #define RUN_OFFLOAD_SLOTS 65536

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "main/run_parts.h"
 #include "main/service.h"
-#include "dataplane/plane_offload.h"
+#include "plane/plane.h"
 
 /* How often links are looked at, and lost records told. */
 #define TEND_MS 250

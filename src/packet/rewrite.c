@@ -305,7 +305,7 @@ enum rewrite_result rewrite_vlan_set(
 }
 
 /* Whether the datagram has `n` bytes at `offset` of its upper layer, in the frame. */
-static bool has_upper(const struct rewrite_headers *headers, size_t offset, size_t n)
+static bool reaches_upper(const struct rewrite_headers *headers, size_t offset, size_t n)
 {
 	return headers->l4 <= headers->limit && offset + n <= headers->limit - headers->l4;
 }
@@ -336,7 +336,7 @@ static void mend_upper(
 	bool zero_is_none = headers->proto == PROTO_UDP || headers->proto == PROTO_UDP_LITE;
 	uint16_t checksum;
 
-	if (offset == NO_CHECKSUM || !has_upper(headers, offset, sizeof(checksum)))
+	if (offset == NO_CHECKSUM || !reaches_upper(headers, offset, sizeof(checksum)))
 		return;
 	checksum = load_16(frame, headers->l4 + offset);
 	if (zero_is_none && checksum == 0)
@@ -409,7 +409,7 @@ static void mend_sctp(struct rte_mbuf *frame, const struct rewrite_headers *head
 	uint8_t bytes[4] = {0};
 	uint32_t change, crc;
 
-	if (!has_upper(headers, SCTP_CRC_OFFSET, sizeof(crc)))
+	if (!reaches_upper(headers, SCTP_CRC_OFFSET, sizeof(crc)))
 		return;
 	/* the packet's first byte has the highest powers, and in it the lowest bit */
 	memcpy(bytes + side * sizeof(changed_bits), &changed_bits, sizeof(changed_bits));
@@ -427,7 +427,7 @@ static void mend_sctp(struct rte_mbuf *frame, const struct rewrite_headers *head
 static bool has_ports(const struct rewrite_headers *headers)
 {
 	return headers->version != 0 && !(headers->flags & (PACKET_LATER_FRAGMENT | PACKET_CUT)) &&
-	       proto_has_ports(headers->proto) && has_upper(headers, 0, PORTS_LENGTH);
+	       proto_has_ports(headers->proto) && reaches_upper(headers, 0, PORTS_LENGTH);
 }
 
 enum rewrite_result rewrite_port_check(const struct rewrite_headers *headers)

@@ -11,7 +11,7 @@
  * The pattern is chosen at start, but it keeps nobody from aiming flows at one queue: the hash is a function of the
  * XOR of all 16-bit words of addresses and ports, and flows for which that is the same (addresses x.x.0.n with ports
  * n ^ c) have one queue under every pattern. Where that matters shards are chosen by the keyed hash
- * (path/plane.h, PLANE_SHARDING_SOFTWARE); a worker that has far more than its share is told. Not every
+ * (plane/plane.h, PLANE_SHARDING_SOFTWARE); a worker that has far more than its share is told. Not every
  * pattern spreads well. Those taken here, 5,344 of them, send any 256 neighbours, addresses or ports, to
  * the 128 entries of the table two each. (0x6d5a, which many use, does not.)
  *

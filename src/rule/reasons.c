@@ -28,7 +28,7 @@ struct reasons {
 	uint32_t *buckets;
 };
 
-static uint32_t bucket_of(const struct reasons *reasons, const char *text, size_t length)
+static uint32_t reason_bucket(const struct reasons *reasons, const char *text, size_t length)
 {
 	uint64_t hash = reasons->seed ^ length, word;
 
@@ -103,7 +103,7 @@ uint32_t reasons_find(const struct reasons *reasons, const char *text)
 {
 	size_t length = text ? strlen(text) : 0;
 
-	return length == 0 ? 0 : find(reasons, text, length, bucket_of(reasons, text, length));
+	return length == 0 ? 0 : find(reasons, text, length, reason_bucket(reasons, text, length));
 }
 
 int reasons_take(struct reasons *reasons, const char *text, uint32_t *number)
@@ -113,7 +113,7 @@ int reasons_take(struct reasons *reasons, const char *text, uint32_t *number)
 	*number = 0;
 	if (length == 0)
 		return 0;
-	uint32_t bucket = bucket_of(reasons, text, length);
+	uint32_t bucket = reason_bucket(reasons, text, length);
 	uint32_t found = find(reasons, text, length, bucket);
 
 	if (found == 0) {
@@ -140,7 +140,7 @@ void reasons_release(struct reasons *reasons, uint32_t number)
 	if (number == 0 || --reasons->reasons[number].uses > 0)
 		return;
 	struct reason *reason = &reasons->reasons[number];
-	uint32_t *at = &reasons->buckets[bucket_of(reasons, reason->text, reason->length)];
+	uint32_t *at = &reasons->buckets[reason_bucket(reasons, reason->text, reason->length)];
 
 	while (*at != number)
 		at = &reasons->reasons[*at].next;

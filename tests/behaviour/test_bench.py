@@ -77,7 +77,7 @@ def test_stages_are_told():
     assert done.code == 0
     stages = [line for line in done.lines if line.startswith("stages")]
     assert len(stages) == 2
-    assert all(stage in stages[0] for stage in ("rx", "triage", "look_up", "account", "out"))
+    assert all(stage in stages[0] for stage in ("rx", "parse", "look_up", "account", "out"))
 
 
 @pytest.mark.parametrize("args, line", [

@@ -86,7 +86,7 @@ WORKER = {"thread": "worker 0", "kind": "worker", "worker": 0, "cpu": 1, "flows"
           "capacity": 1048576, "received": 1234567, "out": 1234000, "dropped": 567,
           "handed_out": 7, "handed_in": 12, "held": 0, "bursts": 99999, "packets_per_burst": 12.34,
           "idle_polls": 1234567890, "busy_percent": 43.21, "sleep_percent": 12,
-          "cycles_per_packet": 123.4, "stages": {"rx": 10.1, "triage": 20, "look_up": 12.2,
+          "cycles_per_packet": 123.4, "stages": {"rx": 10.1, "parse": 20, "look_up": 12.2,
                                                  "account": 9, "learn": 3, "out": 14.5},
           "ports": [{"port": "eth1", "rx_packets": 1234567, "rx_bytes": 55512345,
                      "tx_packets": 0, "tx_bytes": 0}]}
@@ -417,7 +417,7 @@ def test_worker_show():
         "   received 1,234,567, out 1,234,000, dropped 567, held 0",
         "   handed to other threads 7, by other threads 12",
         "   bursts 99,999 of 12.3 packets, idle polls 1,234,567,890",
-        "   cycles a packet 123.4: rx 10.1, triage 20.0, look_up 12.2, account 9.0, learn 3.0, "
+        "   cycles a packet 123.4: rx 10.1, parse 20.0, look_up 12.2, account 9.0, learn 3.0, "
         "out 14.5",
         "   port                    rx packets   rx bytes          tx packets   tx bytes",
         "   eth1                     1,234,567    55.5 MB                   0        0 B",

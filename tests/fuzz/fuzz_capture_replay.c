@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Any bytes as a capture, through the whole engine: reader, triage, workers. Besides what sanitizers
+ * Any bytes as a capture, through the whole engine: reader, parser, workers. Besides what sanitizers
  * see:
  *
  * - received = out + dropped, nothing held at the end, every buffer back in its pool;
@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "dataplane/parse.h"
 #include "dataplane/pipeline.h"
-#include "dataplane/triage.h"
 #include "main/dpdk.h"
 #include "traffic/capture.h"
 #include "traffic/frame.h"
@@ -35,7 +35,7 @@ static struct rte_mempool *pool;
 
 struct engine {
 	unsigned n_shards;
-	struct triage *triage;
+	struct parser *parser;
 	struct station station[MAX_SHARDS];
 	uint64_t reported_packets;
 	uint64_t reported_bytes;
@@ -85,7 +85,7 @@ static void hand_over(void *context, unsigned shard, struct rte_mbuf **packets, 
 
 static void engine_start(struct engine *engine, unsigned n_shards, bool strict)
 {
-	const struct triage_config triage = {
+	const struct parser_config parser = {
 		.extract = {.secret = &secret, .zone_vlan = strict, .wire_is_link = true},
 		.steer = {.n_shards = n_shards},
 		.max_datagrams = 12,
@@ -97,7 +97,7 @@ static void engine_start(struct engine *engine, unsigned n_shards, bool strict)
 
 	memset(engine, 0, sizeof(*engine));
 	engine->n_shards = n_shards;
-	check(triage_create(&engine->triage, &triage) == 0, "triage");
+	check(parser_create(&engine->parser, &parser) == 0, "parser");
 	for (unsigned i = 0; i < n_shards; i++) {
 		struct flow_shard_config shard = {
 			.capacity = 24,
@@ -117,7 +117,7 @@ static void engine_start(struct engine *engine, unsigned n_shards, bool strict)
 static void engine_check(struct engine *engine)
 {
 	for (unsigned link = 0; link < LINK_N_TYPES; link++)
-		path_counters_add(&engine->path, &triage_counters(engine->triage)[link]);
+		path_counters_add(&engine->path, &parser_counters(engine->parser)[link]);
 	for (unsigned i = 0; i < engine->n_shards; i++) {
 		struct worker *worker = &engine->station[i].worker;
 
@@ -127,8 +127,8 @@ static void engine_check(struct engine *engine)
 		check(worker->shard->table.count == 0, "every flow ended");
 		station_fini_portless(&engine->station[i]);
 	}
-	check(triage_held(engine->triage) == 0, "nothing held");
-	triage_destroy(engine->triage);
+	check(parser_held(engine->parser) == 0, "nothing held");
+	parser_destroy(engine->parser);
 
 	const struct path_counters *path = &engine->path;
 
@@ -157,7 +157,7 @@ static void replay(struct engine *engine, const char *path, uint16_t max_segment
 			if (!begun) {
 				begun = true;
 				origin_us = packet.time_us;
-				check(triage_begin(engine->triage, origin_us, 0) == 0, "begin");
+				check(parser_begin(engine->parser, origin_us, 0) == 0, "begin");
 			}
 			if (packet.time_us > origin_us + now_us)
 				now_us = packet.time_us - origin_us;
@@ -166,11 +166,11 @@ static void replay(struct engine *engine, const char *path, uint16_t max_segment
 				frame_make(pool, packet.bytes, packet.length, max_segment);
 
 			if (frame != NULL)
-				triage_burst(engine->triage,
+				parser_burst(engine->parser,
 					(struct arrival){.domain = (uint8_t)packet.link}, now_us,
 					&frame, 1);
 		}
-		check(triage_end(engine->triage, now_us) == 0, "end");
+		check(parser_end(engine->parser, now_us) == 0, "end");
 	}
 	capture_close(capture);
 }

@@ -290,8 +290,8 @@ void live_end(struct live *live)
 
 	live_settle(live);
 	for (unsigned i = 0; i < plane->n_stations; i++)
-		if (plane->stations[i].triage != NULL)
-			triage_release(plane->stations[i].triage);
+		if (plane->stations[i].parser != NULL)
+			parser_release(plane->stations[i].parser);
 	live_settle(live);
 	assert_int_equal(plane_snapshot(plane, &snapshot), 0);
 	live_check_sums(&snapshot);

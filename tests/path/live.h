@@ -13,9 +13,9 @@
 
 #include "../unit/frames.h"
 #include "dataplane/ask.h"
-#include "dataplane/plane_parts.h"
 #include "dataplane/snapshot.h"
 #include "dataplane/turn.h"
+#include "plane/plane_private.h"
 
 #define LIVE_MAX_QUEUES 4
 #define LIVE_MAX_REPORTS 4096

@@ -12,10 +12,10 @@
  */
 
 #include "../unit/frames.h"
-#include "dataplane/plane_offload.h"
-#include "dataplane/plane_parts.h"
 #include "drivers/flowsim/sim.h"
 #include "offload/histogram.h"
+#include "plane/plane.h"
+#include "plane/plane_private.h"
 
 #define OFFLOAD_LIVE_QUEUES 2
 #define OFFLOAD_LIVE_CHANGES 65536

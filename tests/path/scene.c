@@ -108,7 +108,7 @@ struct scene *scene_begin(const struct scene_options *options)
 	scene->pool = frame_pool_create("scene", 8191, PACKET_META_SIZE);
 	assert_non_null(scene->pool);
 
-	const struct triage_config config = {
+	const struct parser_config config = {
 		.extract = {.secret = &scene->secret, .zone_vlan = options->zone_vlan},
 		.steer = {.n_shards = scene->options.n_shards},
 		.max_datagrams = options->separate ? 0 : scene->options.max_datagrams,
@@ -124,24 +124,24 @@ struct scene *scene_begin(const struct scene_options *options)
 		.context = scene,
 	};
 
-	assert_int_equal(triage_create(&scene->triage, &config), 0);
+	assert_int_equal(parser_create(&scene->parser, &config), 0);
 	for (unsigned i = 0; i < scene->options.n_shards; i++)
 		create_worker(scene, i);
-	assert_int_equal(triage_begin(scene->triage, UINT64_C(1700000000000000), 3), 0);
+	assert_int_equal(parser_begin(scene->parser, UINT64_C(1700000000000000), 3), 0);
 	return scene;
 }
 
 void scene_send_burst(struct scene *scene, const struct frame *const *frames, unsigned n)
 {
-	struct rte_mbuf *packets[TRIAGE_BURST];
+	struct rte_mbuf *packets[PARSER_BURST];
 
 	for (unsigned i = 0; i < n; i++) {
 		packets[i] = frame_make(scene->pool, frames[i]->bytes, (uint32_t)frames[i]->length,
 			scene->options.max_segment);
 		assert_non_null(packets[i]);
 	}
-	triage_burst(scene->triage, (struct arrival){0}, scene->now_us, packets, n);
-	triage_flush(scene->triage);
+	parser_burst(scene->parser, (struct arrival){0}, scene->now_us, packets, n);
+	parser_flush(scene->parser);
 	take_packets(scene);
 }
 
@@ -186,14 +186,14 @@ void scene_wait(struct scene *scene, double seconds)
 
 void scene_turn(struct scene *scene)
 {
-	triage_advance(scene->triage, scene->now_us);
-	triage_flush(scene->triage);
+	parser_advance(scene->parser, scene->now_us);
+	parser_flush(scene->parser);
 	take_packets(scene);
 }
 
 struct path_counters scene_counters(const struct scene *scene)
 {
-	struct path_counters sum = *triage_counters(scene->triage);
+	struct path_counters sum = *parser_counters(scene->parser);
 
 	for (unsigned i = 0; i < scene->options.n_shards; i++)
 		path_counters_add(&sum, &scene->station[i].worker.counters[0]);
@@ -222,8 +222,8 @@ static void check_sums(const struct scene *scene)
 	uint64_t bytes = 0;
 
 	assert_int_equal(path.received,
-		path.out + path_counters_dropped(&path) + triage_held(scene->triage));
-	assert_int_equal(triage_held(scene->triage), 0);
+		path.out + path_counters_dropped(&path) + parser_held(scene->parser));
+	assert_int_equal(parser_held(scene->parser), 0);
 	assert_int_equal(flow.packets, path.received - path.non_ip - path.dropped[DROP_MALFORMED] -
 					       path.dropped[DROP_TCP_WINDOW] -
 					       path.dropped[DROP_TCP_HEADER]);
@@ -242,7 +242,7 @@ static void check_sums(const struct scene *scene)
 
 void scene_end(struct scene *scene)
 {
-	assert_int_equal(triage_end(scene->triage, scene->now_us), 0);
+	assert_int_equal(parser_end(scene->parser, scene->now_us), 0);
 	take_packets(scene);
 	check_sums(scene);
 	for (unsigned i = 0; i < scene->options.n_shards; i++) {
@@ -257,7 +257,7 @@ void scene_destroy(struct scene *scene)
 {
 	for (unsigned i = 0; i < scene->options.n_shards; i++)
 		station_fini_portless(&scene->station[i]);
-	triage_destroy(scene->triage);
+	parser_destroy(scene->parser);
 	mailbox_destroy(scene->out.mailbox);
 	rte_mempool_free(scene->pool);
 	free(scene);

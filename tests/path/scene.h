@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * A scene: triage and workers as the program has them, in one thread, on a clock that the test sets,
+ * A scene: parser and workers as the program has them, in one thread, on a clock that the test sets,
  * without ports. The test sends frames and looks at the records that come out.
  *
  * scene_end() checks what must hold in every test: received = out + dropped + held, and the packets and
@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 #include "../unit/frames.h"
+#include "dataplane/parse.h"
 #include "dataplane/ring.h"
 #include "dataplane/station.h"
-#include "dataplane/triage.h"
 
 #define SCENE_MAX_SHARDS 4
 #define SCENE_MAX_REPORTS 4096
@@ -38,7 +38,7 @@ struct scene_options {
 struct scene {
 	struct scene_options options;
 	struct hash_secret secret;
-	struct triage *triage;
+	struct parser *parser;
 	struct station station[SCENE_MAX_SHARDS];
 	struct topology topology; /* of one port, its own peer */
 	struct ring out;	  /* what stations send, taken at once */

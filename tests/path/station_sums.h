@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "dataplane/plane.h"
+#include "plane/plane.h"
 
 static inline void check_station_sums(const struct plane_station *station)
 {

@@ -205,16 +205,16 @@ static void a_wait_ends_with_its_own_time(void **state)
 	send_later(scene, false, 2);
 	scene_wait(scene, 0.199999);
 	scene_turn(scene);
-	assert_int_equal(triage_held(scene->triage), 3);
+	assert_int_equal(parser_held(scene->parser), 3);
 	scene_wait(scene, 0.000001);
 	scene_turn(scene);
-	assert_int_equal(triage_held(scene->triage), 2);
+	assert_int_equal(parser_held(scene->parser), 2);
 	scene_wait(scene, 0.05);
 	send_first(scene, false, 1); /* in time for the second */
-	assert_int_equal(triage_held(scene->triage), 1);
+	assert_int_equal(parser_held(scene->parser), 1);
 	scene_wait(scene, 0.05);
 	scene_turn(scene);
-	assert_int_equal(triage_held(scene->triage), 0);
+	assert_int_equal(parser_held(scene->parser), 0);
 	assert_int_equal(scene_counters(scene).fragments_untied, 2);
 	scene_end(scene);
 	scene_destroy(scene);
@@ -250,14 +250,14 @@ static void a_turn_lets_go_no_more_than_its_pace(void **state)
 			scene_turn(scene);
 			assert_int_equal(scene->n_out, DATAGRAMS + PACE);
 		}
-		while (triage_held(scene->triage) != 0) {
+		while (parser_held(scene->parser) != 0) {
 			n_out = scene->n_out;
 			scene_turn(scene);
 			n_turns++;
 			assert_true(scene->n_out - n_out <= PACE);
-			assert_int_equal(scene_counters(scene).held, triage_held(scene->triage));
+			assert_int_equal(scene_counters(scene).held, parser_held(scene->parser));
 			assert_int_equal(scene_counters(scene).received,
-				scene->n_out + triage_held(scene->triage));
+				scene->n_out + parser_held(scene->parser));
 		}
 		assert_int_equal(n_turns, DATAGRAMS * EACH / PACE - !ended);
 		assert_int_equal(
@@ -321,12 +321,12 @@ static void a_datagram_has_some_places_only(void **state)
 
 	for (unsigned i = 0; i < 25; i++)
 		send_later(scene, false, 5);
-	assert_int_equal(triage_held(scene->triage), 10);
+	assert_int_equal(parser_held(scene->parser), 10);
 	assert_int_equal(scene_counters(scene).fragments_untied, 15);
 	send_later(scene, false, 6);
-	assert_int_equal(triage_held(scene->triage), 11);
+	assert_int_equal(parser_held(scene->parser), 11);
 	send_first(scene, false, 5);
-	assert_int_equal(triage_held(scene->triage), 1);
+	assert_int_equal(parser_held(scene->parser), 1);
 	scene_end(scene);
 	scene_destroy(scene);
 }
@@ -347,8 +347,8 @@ static void a_flood_costs_the_oldest(void **state)
 		/* and somebody's datagram, each time, its first last */
 		send_later(scene, false, i);
 		send_first(scene, false, i);
-		assert_int_equal(scene_counters(scene).held, triage_held(scene->triage));
-		assert_true(triage_held(scene->triage) <= 100);
+		assert_int_equal(scene_counters(scene).held, parser_held(scene->parser));
+		assert_true(parser_held(scene->parser) <= 100);
 		if (i % 10 == 9)
 			scene_turn(scene);
 	}

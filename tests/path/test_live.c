@@ -222,7 +222,7 @@ static void a_first_fragment_brings_no_burst(void **state)
 
 	(void)state;
 	for (unsigned shape = 0; shape < N_SHAPES; shape++) {
-		unsigned triages =
+		unsigned parsers =
 			shapes[shape].threads == PLANE_SPLIT ? 1 : shapes[shape].n_workers;
 		struct live *live = begin(shape);
 		struct plane_snapshot snapshot;
@@ -244,8 +244,8 @@ static void a_first_fragment_brings_no_burst(void **state)
 			live_turn(live, turn % live->plane->n_stations);
 			unsigned n = live_take(live, 1);
 
-			/* each triage has had one turn since this station's last one */
-			assert_true(n <= DATAGRAMS + PLANE_PACE * triages);
+			/* each parser has had one turn since this station's last one */
+			assert_true(n <= DATAGRAMS + PLANE_PACE * parsers);
 			sum += n;
 			assert_true(turn < 1000);
 		}

@@ -5,9 +5,9 @@
  */
 #include "../unit/capture_files.h"
 #include "../unit/frames.h"
-#include "dataplane/plane_offload.h"
-#include "dataplane/plane_parts.h"
 #include "drivers/flowsim/sim.h"
+#include "plane/plane.h"
+#include "plane/plane_private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

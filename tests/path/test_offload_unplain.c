@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include <netinet/in.h>
 
-#include "dataplane/plane_offload.h"
+#include "plane/plane.h"
 
 #define EACH 8
 #define UNPLAIN_A_ROUND 3

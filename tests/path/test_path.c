@@ -108,12 +108,12 @@ static void a_burst_keeps_its_order(void **state)
 {
 	(void)state;
 	struct scene *scene = scene_begin(&(struct scene_options){.capacity = 40});
-	struct frame frames[TRIAGE_BURST];
-	const struct frame *burst[TRIAGE_BURST];
+	struct frame frames[PARSER_BURST];
+	const struct frame *burst[PARSER_BURST];
 
 	/* known, new and not IP by turns; more flows than fit, several packets each */
 	for (unsigned round = 0; round < 3; round++) {
-		for (unsigned i = 0; i < TRIAGE_BURST; i++) {
+		for (unsigned i = 0; i < PARSER_BURST; i++) {
 			burst[i] = &frames[i];
 			udp(&frames[i], "10.0.0.1", "10.0.0.2", 1 + (i * 7 + round * 31) % 50, 9,
 				i);
@@ -121,9 +121,9 @@ static void a_burst_keeps_its_order(void **state)
 				put_be16(&frames[i].bytes[12], 0x88b5);
 		}
 		scene->n_out = 0;
-		scene_send_burst(scene, burst, TRIAGE_BURST);
-		assert_int_equal(scene->n_out, TRIAGE_BURST);
-		for (unsigned i = 0; i < TRIAGE_BURST; i++)
+		scene_send_burst(scene, burst, PARSER_BURST);
+		assert_int_equal(scene->n_out, PARSER_BURST);
+		for (unsigned i = 0; i < PARSER_BURST; i++)
 			assert_int_equal(scene->out_lengths[i], frames[i].length);
 	}
 	scene_end(scene);
@@ -154,7 +154,7 @@ static void fragments_follow_in_any_order(void **state)
 				scene_send(scene, &frame);
 				scene_wait(scene, 1);
 			}
-			assert_int_equal(triage_held(scene->triage), 0);
+			assert_int_equal(parser_held(scene->parser), 0);
 			scene_end(scene);
 
 			const struct flow_report *report =
@@ -184,10 +184,10 @@ static void a_fragment_waits_sixty_seconds(void **state)
 	scene_send(scene, &later);
 	scene_wait(scene, 59.9);
 	scene_send(scene, &other);
-	assert_int_equal(triage_held(scene->triage), 1);
+	assert_int_equal(parser_held(scene->parser), 1);
 	scene_wait(scene, 0.1);
 	scene_send(scene, &other);
-	assert_int_equal(triage_held(scene->triage), 0);
+	assert_int_equal(parser_held(scene->parser), 0);
 	assert_int_equal(scene_counters(scene).fragments_untied, 1);
 	scene_send(scene, &first);
 	scene_end(scene);
@@ -212,14 +212,14 @@ static void who_has_waited_longest_makes_room(void **state)
 		later_fragment(&frame, id, 16, 16);
 		scene_send(scene, &frame);
 	}
-	assert_int_equal(triage_held(scene->triage), 4);
+	assert_int_equal(parser_held(scene->parser), 4);
 	assert_int_equal(scene_counters(scene).fragments_untied, 17);
 	first_fragment(&frame, 1); /* too late */
 	scene_send(scene, &frame);
-	assert_int_equal(triage_held(scene->triage), 4);
+	assert_int_equal(parser_held(scene->parser), 4);
 	first_fragment(&frame, 16); /* in time */
 	scene_send(scene, &frame);
-	assert_int_equal(triage_held(scene->triage), 3);
+	assert_int_equal(parser_held(scene->parser), 3);
 	scene_end(scene);
 	assert_int_equal(scene_counters(scene).fragments_untied, 20);
 	scene_destroy(scene);
@@ -236,14 +236,14 @@ static void what_waits_is_bounded_in_buffers(void **state)
 	assert_int_equal(frame.length, 50);
 	scene_send(scene, &frame);
 	scene_send(scene, &frame);
-	assert_int_equal(triage_held(scene->triage), 1);
+	assert_int_equal(parser_held(scene->parser), 1);
 	assert_int_equal(scene_counters(scene).fragments_untied, 1);
 	first_fragment(&frame, 1);
 	scene_send(scene, &frame);
-	assert_int_equal(triage_held(scene->triage), 0);
+	assert_int_equal(parser_held(scene->parser), 0);
 	later_fragment(&frame, 2, 16, 16); /* and room again */
 	scene_send(scene, &frame);
-	assert_int_equal(triage_held(scene->triage), 1);
+	assert_int_equal(parser_held(scene->parser), 1);
 	scene_end(scene);
 	scene_destroy(scene);
 }
@@ -552,7 +552,7 @@ static void counters_carry_past_32_bits(void **state)
 	shard->counters.packets += UINT32_MAX - 2;
 	shard->counters.bytes += UINT32_MAX - 250;
 	scene->station[0].worker.counters[0].out += UINT32_MAX - 2;
-	((struct path_counters *)(uintptr_t)triage_counters(scene->triage))->received +=
+	((struct path_counters *)(uintptr_t)parser_counters(scene->parser))->received +=
 		UINT32_MAX - 2;
 	for (unsigned i = 0; i < 3; i++)
 		scene_send(scene, &frame);

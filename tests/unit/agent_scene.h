@@ -20,10 +20,10 @@
 
 #include "base/clock.h"
 #include "base/monotonic.h"
+#include "dataplane/mark_verify.h"
 #include "installer_wait.h"
 #include "offload/agent.h"
 #include "offload/provider_ops.h"
-#include "dataplane/mark_verify.h"
 
 #define AGENT_PLACES 64
 #define AGENT_WAIT_US 20000000

@@ -20,7 +20,7 @@
 
 #include <rte_rcu_qsbr.h>
 
-#include "dataplane/plane_offload.h"
+#include "plane/plane.h"
 
 #define FAKE_WORKERS 2
 #define FAKE_PORTS 4

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <netinet/in.h>
 
-#include "dataplane/mark_account.h"
+#include "dataplane/mark.h"
 #include "traffic/draw.h"
 
 #define NOW_US UINT64_C(0x123456789abc)

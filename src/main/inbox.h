@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * A worker on a thread of its own, fed through an inbox by one other thread that does the triage.
+ * A worker on a thread of its own, fed through an inbox by one other thread that parses.
  *
  * When its inbox is empty the thread looks again, then yields, then sleeps, longer and longer up to
  * 250 us. The feeding thread waits the same way while the inbox is full: packets handed over are

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Installers and agents of a plane: made, told of one another, asked. */
-#include "dataplane/plane_offload.h"
+#include "plane/plane.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,17 +9,12 @@
 
 #include "base/monotonic.h"
 #include "dataplane/ask.h"
-#include "dataplane/plane_parts.h"
 #include "offload/known.h"
+#include "plane/plane_private.h"
 
 static bool is_offloaded(const struct plane *plane, unsigned port)
 {
 	return plane->config.offload.on && !plane->config.offload.off_port[port];
-}
-
-static unsigned n_ports(const struct plane *plane)
-{
-	return plane->config.topology.n_ports;
 }
 
 static int make_installer(struct plane *plane, unsigned number, struct error *error)
@@ -124,7 +119,7 @@ static int make_agent(struct plane *plane, unsigned worker)
 		.context = station,
 	};
 
-	for (unsigned i = 0; i < n_ports(plane); i++) {
+	for (unsigned i = 0; i < plane_n_ports(plane); i++) {
 		config.installer[i] = plane->installer[i];
 		bound(plane->config.port[i], &config.link_mbps[i], &config.longest[i]);
 	}
@@ -153,7 +148,7 @@ int plane_offload_make(struct plane *plane, struct error *error)
 		plane->config.offload.rules_per_s < plane->config.n_workers)
 		return error_set(error, -EINVAL, "there are fewer rules a second than workers");
 	plane->began_us = monotonic_us();
-	for (unsigned i = 0; ret == 0 && i < n_ports(plane); i++)
+	for (unsigned i = 0; ret == 0 && i < plane_n_ports(plane); i++)
 		if (is_offloaded(plane, i))
 			ret = make_installer(plane, i, error);
 	if (ret < 0)
@@ -168,7 +163,7 @@ int plane_offload_make(struct plane *plane, struct error *error)
 
 void plane_offload_stop(struct plane *plane)
 {
-	for (unsigned i = 0; i < n_ports(plane); i++)
+	for (unsigned i = 0; i < plane_n_ports(plane); i++)
 		if (plane->installer[i] != NULL)
 			installer_stop(plane->installer[i]);
 }
@@ -177,7 +172,7 @@ void plane_offload_take_down(struct plane *plane)
 {
 	for (unsigned i = 0; i < plane->n_stations; i++)
 		agent_destroy(plane->stations[i].worker.agent);
-	for (unsigned i = 0; i < n_ports(plane); i++)
+	for (unsigned i = 0; i < plane_n_ports(plane); i++)
 		installer_destroy(plane->installer[i]);
 }
 
@@ -245,7 +240,7 @@ unsigned plane_port_changes(struct plane *plane, struct offload_change *changes,
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < n_ports(plane); i++)
+	for (unsigned i = 0; i < plane_n_ports(plane); i++)
 		if (plane->installer[i] != NULL)
 			n += installer_changes(plane->installer[i], &changes[n], max - n);
 	return n;

@@ -8,9 +8,10 @@
 #include <rte_rcu_qsbr.h>
 
 #include "dataplane/ask.h"
+#include "dataplane/handoff.h"
 #include "dataplane/pipeline.h"
-#include "dataplane/plane_parts.h"
 #include "dataplane/turn.h"
+#include "plane/plane_private.h"
 
 /* Packets in all rings that feed one station, and in one of them. */
 #define RINGS_PACKETS 4096
@@ -37,17 +38,12 @@ static struct station *sender(const struct plane *plane)
 	return &plane->stations[plane->n_stations - 1];
 }
 
-static unsigned n_ports(const struct plane *plane)
-{
-	return plane->config.topology.n_ports;
-}
-
 /* Frames of any length may have to go out by a port or its peer, or what it takes may change. */
 static uint32_t ports_of_any_length(const struct plane *plane)
 {
 	uint32_t ports = 0;
 
-	for (unsigned i = 0; i < n_ports(plane); i++)
+	for (unsigned i = 0; i < plane_n_ports(plane); i++)
 		if (plane->config.port[i]->any_length)
 			ports |= UINT32_C(1) << i | UINT32_C(1) << plane->config.topology.peer[i];
 	return ports;
@@ -74,7 +70,7 @@ static void make_stations(struct plane *plane)
 		station->zone_vlan = plane->config.zone_vlan;
 		station->any_length = station->careful = ports_of_any_length(plane);
 		station->topology = &plane->config.topology;
-		station->n_ports = n_ports(plane);
+		station->n_ports = plane_n_ports(plane);
 		station->n_stations = plane->n_stations;
 		station->worker.steer = plane->steer;
 		if (station->kind == STATION_WORKER && plane->config.n_workers > 1)
@@ -210,27 +206,27 @@ static int make_rings(struct plane *plane)
 	return 0;
 }
 
-static int make_triage(struct plane *plane, struct station *station, unsigned n_triages)
+static int make_parser(struct plane *plane, struct station *station, unsigned n_parsers)
 {
-	const struct triage_config config = {
+	const struct parser_config config = {
 		.extract = {.secret = &plane->secret, .zone_vlan = plane->config.zone_vlan},
 		.steer = plane->steer,
 		.self = station->kind == STATION_WORKER ? station->number : 0,
-		.shared = n_triages > 1,
+		.shared = n_parsers > 1,
 		.max_datagrams = plane->config.tie_fragments
-					 ? fragments_for(plane->config.flows) / n_triages
+					 ? fragments_for(plane->config.flows) / n_parsers
 					 : 0,
-		.max_held = PLANE_MAX_HELD / n_triages,
+		.max_held = PLANE_MAX_HELD / n_parsers,
 		.max_held_datagram = PLANE_MAX_HELD_DATAGRAM,
 		.max_wait_us = PLANE_MAX_WAIT_US,
 		.pace = PLANE_PACE,
 		.tcp_strict = plane->config.tcp_strict,
 		.pool = plane->pools[0],
-		.hand_over = turn_hand_over,
+		.hand_over = handoff_to_shard,
 		.context = station,
 	};
 
-	return triage_create(&station->triage, &config);
+	return parser_create(&station->parser, &config);
 }
 
 /* The worker's own policers. */
@@ -314,9 +310,9 @@ static int equip(struct plane *plane, struct station *station)
 	if (station->events == NULL)
 		return -ENOMEM;
 	if (station->kind == STATION_RX)
-		ret = make_triage(plane, station, 1);
+		ret = make_parser(plane, station, 1);
 	else if (station->kind == STATION_WORKER && !split(plane))
-		ret = make_triage(plane, station, plane->config.n_workers);
+		ret = make_parser(plane, station, plane->config.n_workers);
 	if (ret == 0 && station->kind == STATION_WORKER)
 		ret = make_policy(plane, station);
 	if (ret == 0 && station->kind == STATION_WORKER)
@@ -334,7 +330,7 @@ static void choose_steering(struct plane *plane)
 	plane->steer.n_shards = plane->config.n_workers;
 	if (plane->config.sharding == PLANE_SHARDING_SOFTWARE)
 		return;
-	for (unsigned i = 0; plane->config.n_workers > 1 && i < n_ports(plane); i++)
+	for (unsigned i = 0; plane->config.n_workers > 1 && i < plane_n_ports(plane); i++)
 		if (brings(plane, plane->config.port[i]))
 			plane->steer.rss_pattern = plane->config.port[i]->rss_pattern;
 }
@@ -343,7 +339,8 @@ unsigned plane_buffers(const struct plane *plane)
 {
 	unsigned n_workers = plane->config.n_workers;
 	unsigned n_rings = split(plane) ? 2 * n_workers : n_workers * (n_workers - 1);
-	unsigned station = STATION_BURST * (n_ports(plane) + 5) + 2 * RTE_MEMPOOL_CACHE_MAX_SIZE;
+	unsigned station =
+		STATION_BURST * (plane_n_ports(plane) + 5) + 2 * RTE_MEMPOOL_CACHE_MAX_SIZE;
 
 	return n_rings * ring_size(plane) + n_stations(plane) * station +
 	       (plane->config.tie_fragments ? PLANE_MAX_HELD : 0);
@@ -449,7 +446,7 @@ int plane_wire_up(struct plane *plane, struct error *error)
 	ask_be_patient(&plane->patience);
 	make_stations(plane);
 	choose_processors(plane);
-	for (unsigned i = 0; i < n_ports(plane); i++) {
+	for (unsigned i = 0; i < plane_n_ports(plane); i++) {
 		deal_rx(plane, i);
 		deal_tx(plane, i);
 	}
@@ -476,7 +473,7 @@ void plane_take_down(struct plane *plane)
 
 		flow_shard_destroy(station->worker.shard);
 		free(station->act.context.policers);
-		triage_destroy(station->triage);
+		parser_destroy(station->parser);
 		pipeline_destroy(station->pipeline);
 		mailbox_destroy(station->events);
 	}

@@ -4,8 +4,8 @@
 
 #include "base/monotonic.h"
 #include "dataplane/ask.h"
-#include "dataplane/plane_offload.h"
-#include "dataplane/plane_parts.h"
+#include "plane/plane.h"
+#include "plane/plane_private.h"
 
 /* For a port's trial its wire's slots wait so long. */
 #define WAIT_FOR_TRIAL_US 2000000

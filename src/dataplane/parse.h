@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Triage: the first stage of a packet's way. It reads the headers, ties later fragments to their
+ * Parser: the first stage of a packet's way. It reads the headers, ties later fragments to their
  * first, finds the flow that an ICMP error quotes, and hands every packet to the shard of its key.
  *
  * What cannot be read is dropped here (malformed); what is not IP is carried. A later fragment whose
@@ -12,18 +12,18 @@
  * first fragment all of its datagram. An ICMP error goes to
  * the shard of its own key, and a note to the shard of the flow it quotes.
  *
- * Where several stations receive, each has a triage of its own, and a datagram's fragments, the first
- * too, are dealt by a hash of addresses and identification: they meet in one triage whatever they
- * arrived by, and keep their order (triage_handed()).
+ * Where several stations receive, each has a parser of its own, and a datagram's fragments, the first
+ * too, are dealt by a hash of addresses and identification: they meet in one parser whatever they
+ * arrived by, and keep their order (parser_handed()).
  *
  * Packets of one shard are handed over in the order of their arrival, but for those that were held, with the clock of
  * the run, which never goes back.
  *
- * A paced triage lets go of no more held packets in a turn than its pace, and one more for each packet that arrives where
- * no more may be held. A turn ends with a call of triage_advance(): what goes on as packets arrive, and what that call
- * lets go, have one pace together. Nothing that the triage does takes longer the more datagrams it knows.
+ * A paced parser lets go of no more held packets in a turn than its pace, and one more for each packet that arrives where
+ * no more may be held. A turn ends with a call of parser_advance(): what goes on as packets arrive, and what that call
+ * lets go, have one pace together. Nothing that the parser does takes longer the more datagrams it knows.
  *
- * A triage belongs to one thread, the one that receives.
+ * A parser belongs to one thread, the one that receives.
  */
 
 #include <stdbool.h>
@@ -36,20 +36,20 @@
 #include "dataplane/steer.h"
 #include "flow/fragments.h"
 
-#define TRIAGE_BURST 64
+#define PARSER_BURST 64
 
 /*
  * Takes packets and notes for a shard, all of them; from then on they are its. Called from
  * the functions below.
  */
-typedef void (*triage_hand_over_fn)(
+typedef void (*parser_hand_over_fn)(
 	void *context, unsigned shard, struct rte_mbuf **packets, unsigned n);
 
-struct triage_config {
+struct parser_config {
 	struct extract_options extract;
 	struct steer steer;
-	unsigned self;	 /* the shard beside this triage: takes what is not IP */
-	bool shared;	 /* every shard has a triage beside it: fragments are dealt among them */
+	unsigned self;	 /* the shard beside this parser: takes what is not IP */
+	bool shared;	 /* every shard has a parser beside it: fragments are dealt among them */
 	bool tcp_strict; /* TCP without a whole header is to be dropped */
 	uint32_t max_datagrams;	    /* fragmented datagrams remembered; 0: fragments are not tied */
 	uint32_t max_held;	    /* buffers of packets held back */
@@ -57,43 +57,43 @@ struct triage_config {
 	uint64_t max_wait_us;	    /* how long a fragment waits for its first */
 	unsigned pace;		    /* held packets let go in a turn; 0: all that may go */
 	struct rte_mempool *pool;   /* for notes; its mbufs have PACKET_META_SIZE private bytes */
-	triage_hand_over_fn hand_over;
+	parser_hand_over_fn hand_over;
 	void *context;
 };
 
-struct triage;
+struct parser;
 
 /* Returns 0 or -ENOMEM. All memory is taken here. */
-int triage_create(struct triage **triage, const struct triage_config *config);
+int parser_create(struct parser **parser, const struct parser_config *config);
 /* Accepts NULL. Nothing may be held: end the run first. */
-void triage_destroy(struct triage *triage);
+void parser_destroy(struct parser *parser);
 
 /* A run begins with clock 0 at `origin_us` (Unix time): every shard is told. 0, or -ENOMEM. */
-int triage_begin(struct triage *triage, uint64_t origin_us, uint32_t run);
+int parser_begin(struct parser *parser, uint64_t origin_us, uint32_t run);
 
-/* `n` packets, at most TRIAGE_BURST, that arrived at `now_us` of the run's clock. */
-void triage_burst(struct triage *triage, struct arrival from, uint64_t now_us,
+/* `n` packets, at most PARSER_BURST, that arrived at `now_us` of the run's clock. */
+void parser_burst(struct parser *parser, struct arrival from, uint64_t now_us,
 	struct rte_mbuf **packets, unsigned n);
 
-/* A PACKET_KIND_FRAGMENT or _QUOTE_FRAGMENT that another triage handed to this one. */
-void triage_handed(struct triage *triage, uint64_t now_us, struct rte_mbuf *packet);
+/* A PACKET_KIND_FRAGMENT or _QUOTE_FRAGMENT that another parser handed to this one. */
+void parser_handed(struct parser *parser, uint64_t now_us, struct rte_mbuf *packet);
 
 /* A turn is over: what has waited too long, or was left because of the pace, goes on. */
-void triage_advance(struct triage *triage, uint64_t now_us);
+void parser_advance(struct parser *parser, uint64_t now_us);
 
 /*
  * Hands over what is gathered for each shard; without it, that happens whenever a shard has a full
  * burst. A receiver calls it when it has nothing more to receive.
  */
-void triage_flush(struct triage *triage);
+void parser_flush(struct parser *parser);
 
 /* What is held goes on, untied. */
-void triage_release(struct triage *triage);
+void parser_release(struct parser *parser);
 
 /* The run ends at `now_us`: what is held goes on untied, and every shard is told. 0, or -ENOMEM. */
-int triage_end(struct triage *triage, uint64_t now_us);
+int parser_end(struct parser *parser, uint64_t now_us);
 
 /* Packets held back now. */
-uint32_t triage_held(const struct triage *triage);
+uint32_t parser_held(const struct parser *parser);
 /* By wire: FLOW_MAX_WIRES of them. */
-const struct path_counters *triage_counters(const struct triage *triage);
+const struct path_counters *parser_counters(const struct parser *parser);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The life of a plane: made, started, stopped, gone. */
-#include "dataplane/plane.h"
+#include "plane/plane.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -12,10 +12,11 @@
 
 #include <rte_errno.h>
 
+#include "base/idle.h"
 #include "base/monotonic.h"
 #include "dataplane/ask.h"
-#include "dataplane/plane_parts.h"
 #include "dataplane/turn.h"
+#include "plane/plane_private.h"
 
 /* Snapshots taken until nothing is under way any more; each waits for every station. */
 #define DRAIN_SNAPSHOTS 2000
@@ -26,14 +27,9 @@
 /* af_xdp does not start with fewer. */
 #define POOL_MIN 8191
 
-static unsigned n_ports(const struct plane *plane)
-{
-	return plane->config.topology.n_ports;
-}
-
 static bool all_software(const struct plane *plane)
 {
-	for (unsigned i = 0; i < n_ports(plane); i++)
+	for (unsigned i = 0; i < plane_n_ports(plane); i++)
 		if (!plane->config.port[i]->software)
 			return false;
 	return true;
@@ -49,7 +45,7 @@ static struct rte_mempool *pool_of(struct plane *plane, int socket)
 	for (unsigned i = 0; i < plane->n_pools; i++)
 		if (plane->pool_socket[i] == socket || plane->n_pools == PLANE_MAX_SOCKETS)
 			return plane->pools[i];
-	for (unsigned i = 0; i < n_ports(plane); i++) {
+	for (unsigned i = 0; i < plane_n_ports(plane); i++) {
 		const struct port *port = plane->config.port[i];
 
 		/* a packet of any port may be held in any pool's stead: rooms are alike */
@@ -75,7 +71,7 @@ int plane_start_ports(struct plane *plane, struct error *error)
 {
 	int ret = 0;
 
-	for (unsigned i = 0; ret == 0 && i < n_ports(plane); i++) {
+	for (unsigned i = 0; ret == 0 && i < plane_n_ports(plane); i++) {
 		struct port *port = plane->config.port[i];
 		struct rte_mempool *pool = pool_of(plane, port->socket);
 
@@ -182,7 +178,7 @@ static void ask_all(struct plane *plane, enum ask_kind kind)
 	for (unsigned i = 0; i < plane->n_stations; i++) {
 		struct station *station = &plane->stations[i];
 
-		if (!station->started || (kind == ASK_RELEASE && station->triage == NULL) ||
+		if (!station->started || (kind == ASK_RELEASE && station->parser == NULL) ||
 			(kind == ASK_END && station->worker.shard == NULL))
 			continue;
 		while (ask_prepare(station, kind) == NULL)
@@ -266,4 +262,55 @@ void plane_stop(struct plane *plane)
 	}
 	plane_offload_stop(plane);
 	plane->running = false;
+}
+
+/* ------------------------- a port is stopped and started while packets of the others flow */
+
+/* Looks in vain for stations that still use the port, most of them 250 us apart. */
+#define PAUSE_TRIES 8000
+
+static bool all_have_seen(const struct plane *plane, uint32_t paused)
+{
+	for (unsigned i = 0; i < plane->n_stations; i++)
+		if (atomic_load_explicit(&plane->stations[i].paused_seen, memory_order_acquire) !=
+			paused)
+			return false;
+	return true;
+}
+
+static int plane_pause(struct plane *plane, unsigned port, bool pause)
+{
+	uint32_t bit = UINT32_C(1) << port;
+	uint32_t paused;
+	unsigned idle = 0;
+
+	if (pause)
+		paused = atomic_fetch_or(&plane->paused, bit) | bit;
+	else
+		paused = atomic_fetch_and(&plane->paused, ~bit) & ~bit;
+	/* another port may be paused or let go meanwhile: then that one's number is seen */
+	for (unsigned tries = 0; !all_have_seen(plane, paused); tries++) {
+		if (tries == PAUSE_TRIES)
+			return -ETIMEDOUT;
+		idle_wait(&idle);
+		/* another port may be paused or let go meanwhile */
+		paused = atomic_load(&plane->paused);
+	}
+	return 0;
+}
+
+int plane_restart_port(void *context)
+{
+	const struct plane_port *which = context;
+	struct plane *plane = which->plane;
+	int ret = plane_pause(plane, which->number, true);
+
+	/* with somebody at work on it, it is left alone; a port that does not start again stays paused */
+	if (ret == 0) {
+		ret = port_restart(plane->config.port[which->number]);
+		if (ret < 0)
+			return ret;
+	}
+	plane_pause(plane, which->number, false);
+	return ret;
 }

@@ -20,25 +20,20 @@
 
 #include "base/error.h"
 #include "base/topology.h"
-#include "dataplane/balance.h"
-#include "dataplane/counters.h"
 #include "dataplane/event.h"
-#include "dataplane/stages.h"
+#include "dataplane/reply.h"
 #include "flow/shard.h"
+#include "offload/agent.h"
 #include "packet/simd.h"
 #include "port/port.h"
 #include "rule/blocks.h"
-
-#define PLANE_MAX_WORKERS 16
-#define PLANE_MAX_PORTS TOPOLOGY_MAX_PORTS
-#define PLANE_PAGE 64
 
 enum plane_threads {
 	PLANE_RUN_TO_COMPLETION, /* workers receive and send themselves */
 	PLANE_SPLIT,		 /* one thread receives, one sends, workers do the rest */
 };
 
-/* Who chooses a packet's worker: path/steer.h. */
+/* Who chooses a packet's worker: dataplane/steer.h. */
 enum plane_sharding {
 	PLANE_SHARDING_AUTO, /* RSS where a port can, else software */
 	PLANE_SHARDING_RSS,  /* RSS; it is an error where no port can */
@@ -105,34 +100,6 @@ struct plane_config {
 
 struct plane;
 
-enum station_kind {
-	STATION_WORKER,
-	STATION_RX,
-	STATION_TX,
-};
-
-/* What one station did at one port. */
-struct plane_port_counters {
-	uint64_t rx_packets, rx_bytes;
-	uint64_t tx_packets, tx_bytes;
-};
-
-/* A station, as of one moment. */
-struct plane_station {
-	enum station_kind kind;
-	unsigned number; /* among its kind; of workers, the shard */
-	int cpu;	 /* -1: not pinned */
-	uint32_t flows, capacity;
-	struct path_counters sum; /* over all wires */
-	struct plane_port_counters ports[PLANE_MAX_PORTS];
-	struct stage_times stages;
-	uint64_t bursts;     /* polls that brought something */
-	uint64_t idle_polls; /* that brought nothing */
-	uint64_t busy_cycles, idle_cycles, sleep_cycles;
-	struct flow_counters flow;
-	uint64_t crowded_s[BALANCE_N]; /* seconds in which it had far more than its share */
-};
-
 /* Everything of one moment: packets between two stations are in `held` of their wire. */
 struct plane_snapshot {
 	uint64_t now_us; /* clock of the run */
@@ -192,18 +159,6 @@ void plane_be_quick(struct plane *plane);
  */
 int plane_snapshot(struct plane *plane, struct plane_snapshot *snapshot);
 
-/* Up to PLANE_PAGE live records of a worker. */
-struct plane_page {
-	unsigned n;
-	uint32_t next; /* where to go on; FLOW_NONE: that was the last */
-	uint64_t now_us;
-	uint32_t position[PLANE_PAGE];
-	struct flow_record record[PLANE_PAGE];
-	struct flow_offload offload[PLANE_PAGE];
-	struct flow_dropped
-		dropped[PLANE_PAGE]; /* as in struct flow_report; `cause`: of the list of blocks */
-};
-
 /*
  * The records at `position` (0: from the start) and after it. They never move, so a flow that is there
  * all the time is met once. A page may be empty though it is not the last. 0 or -ETIMEDOUT.
@@ -236,9 +191,41 @@ int plane_kill(struct plane *plane, const struct flow_key *key, unsigned *worker
 	struct flow_record *record);
 
 /*
- * Events of flows (path/event.h): off until somebody follows. plane_events() takes those that came
+ * Events of flows (dataplane/event.h): off until somebody follows. plane_events() takes those that came
  * since, in each station's order, at most `max`; `lost` grows by what did not fit. Events of ports
  * (checksums, sharding) come always.
  */
 int plane_follow(struct plane *plane, bool follow);
 unsigned plane_events(struct plane *plane, struct path_event *events, unsigned max, uint64_t *lost);
+
+/* ------------------------- offload: 0 or -ETIMEDOUT where nothing else is said */
+
+/*
+ * The live flow with this key and all that is known of it. -ENOENT: there is none; then `bar` says what it would need,
+ * if it came, and `worker` whose it would be.
+ */
+int plane_flow(struct plane *plane, const struct flow_key *key, struct plane_flow *flow);
+
+/* The installer of a port, for what any thread may ask of it; NULL: it has none. */
+struct installer *plane_installer(const struct plane *plane, unsigned port);
+
+/* The sum of all workers' counters of a port. */
+int plane_offload_counters(struct plane *plane, unsigned port, struct agent_counters *counters);
+
+int plane_slots(struct plane *plane, unsigned wire, struct plane_slots *slots);
+
+/* Where a reader of changes is, in each ring. Zeroed: at the oldest that are left. */
+struct plane_changes {
+	uint64_t worker[PLANE_MAX_WORKERS];
+	unsigned next; /* worker, to be asked first */
+};
+
+/* Those of ports alone, at most `max`; each is told once. Waits for nobody. */
+unsigned plane_port_changes(struct plane *plane, struct offload_change *changes, unsigned max);
+
+/*
+ * The next changes of all workers and ports, of each in its order, at most `max` (64 or more); sets how
+ * many. Those of ports (breaker, stalls) are told once, to whoever asks first.
+ */
+int plane_changes(struct plane *plane, struct plane_changes *where, struct offload_change *changes,
+	unsigned max, unsigned *n);

@@ -5,11 +5,11 @@
 
 #include <sched.h>
 
-#include "dataplane/plane.h"
 #include "dataplane/station.h"
+#include "plane/plane.h"
 
 /*
- * Buffers of packets that may wait for the first fragment of their datagram, of all triages; packets of one datagram, of
+ * Buffers of packets that may wait for the first fragment of their datagram, of all parsers; packets of one datagram, of
  * which the largest has 54 where links carry 1,280 bytes; and how long. Fragments of a datagram follow one another
  * within milliseconds, whatever way they take; a receiver would wait for 15 to 60 s, but holds up nobody meanwhile.
  */
@@ -97,3 +97,8 @@ void plane_offload_take_down(struct plane *plane);
  * of it is dropped, and counted. Any thread but a station's. 0 or a negative errno.
  */
 int plane_restart_port(void *port);
+
+static inline unsigned plane_n_ports(const struct plane *plane)
+{
+	return plane->config.topology.n_ports;
+}

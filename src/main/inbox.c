@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dataplane/inbox.h"
+#include "main/inbox.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include "base/idle.h"
 #include "dataplane/pipeline.h"
 
-static void *run(void *argument)
+static void *run_inbox(void *argument)
 {
 	struct inbox_worker *self = argument;
 	struct rte_mbuf *packets[STATION_BURST];
@@ -49,7 +49,7 @@ int inbox_worker_start(struct inbox_worker *inbox_worker)
 	/* signals are the main thread's: this one starts with all of them blocked */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int ret = pthread_create(&inbox_worker->thread, NULL, run, inbox_worker);
+	int ret = pthread_create(&inbox_worker->thread, NULL, run_inbox, inbox_worker);
 
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 

@@ -6,9 +6,9 @@
 #include "base/idle.h"
 #include "base/monotonic.h"
 #include "dataplane/ask.h"
-#include "dataplane/plane_parts.h"
 #include "dataplane/snapshot.h"
 #include "dataplane/turn.h"
+#include "plane/plane_private.h"
 
 const struct plane_config *plane_config(const struct plane *plane)
 {
