@@ -327,13 +327,14 @@ static enum action_drop run_any(const struct action_program *program,
 		if (program->does & ACTION_DOES_TTL &&
 			rewrite_ttl_check(frame, &headers) == REWRITE_EXPIRED)
 			return ACTION_DROP_TTL_EXPIRED;
-		drop = action_next_hop(program, context, frame->pkt_len - headers.l3, &hop);
+		drop = action_next_hop(
+			program->does, program, context, frame->pkt_len - headers.l3, &hop);
 		if (drop != ACTION_DROP_NONE)
 			return drop;
 		if (!any_possible(program, frame, &headers, hop))
 			return ACTION_DROP_NOT_POSSIBLE;
 	}
-	drop = action_police(program, context, frame, answer);
+	drop = action_police(program->does, program, context, frame, answer);
 	if (drop != ACTION_DROP_NONE)
 		return drop;
 	if (program->does & ACTION_DOES_REWRITE) {
@@ -342,7 +343,7 @@ static enum action_drop run_any(const struct action_program *program,
 	}
 	if (hop != NULL)
 		answer->port = hop->port;
-	action_mirror(program, context, answer);
+	action_mirror(program->does, program, context, answer);
 	return ACTION_DROP_NONE;
 }
 

@@ -178,12 +178,16 @@ static inline struct action_packet action_packet_of(
 void action_run_any(const struct action_program *program, struct action_context *context,
 	struct rte_mbuf *frame, struct action_answer *answer);
 
-/* Inside of action_run() and action_run_any(). */
+/*
+ * Inside of action_run() and action_run_any(). `does` is what the program does: a constant for the common programs, so
+ * that nothing is asked of those but what they do.
+ */
 
-static inline enum action_drop action_police(const struct action_program *program,
-	struct action_context *context, const struct rte_mbuf *frame, struct action_answer *answer)
+static inline __attribute__((always_inline)) enum action_drop action_police(uint32_t does,
+	const struct action_program *program, struct action_context *context,
+	const struct rte_mbuf *frame, struct action_answer *answer)
 {
-	if (likely(!(program->does & ACTION_DOES_POLICE)))
+	if (likely(!(does & ACTION_DOES_POLICE)))
 		return ACTION_DROP_NONE;
 	if (unlikely(program->policer >= context->n_policers))
 		return ACTION_DROP_NOT_POSSIBLE;
@@ -192,10 +196,11 @@ static inline enum action_drop action_police(const struct action_program *progra
 	return answer->color == POLICER_RED ? ACTION_DROP_POLICED : ACTION_DROP_NONE;
 }
 
-static inline void action_mirror(const struct action_program *program,
-	struct action_context *context, struct action_answer *answer)
+static inline __attribute__((always_inline)) void action_mirror(uint32_t does,
+	const struct action_program *program, struct action_context *context,
+	struct action_answer *answer)
 {
-	if (likely(!(program->does & ACTION_DOES_MIRROR)))
+	if (likely(!(does & ACTION_DOES_MIRROR)))
 		return;
 	/* a linear congruential generator (Knuth's MMIX); its high bits are good enough for a sample */
 	context->random = context->random * 6364136223846793005u + 1442695040888963407u;
@@ -204,11 +209,12 @@ static inline void action_mirror(const struct action_program *program,
 }
 
 /* The next hop of a packet whose IP part has `ip_bytes`, or why there is none. */
-static inline enum action_drop action_next_hop(const struct action_program *program,
-	const struct action_context *context, uint32_t ip_bytes, const struct next_hop **hop)
+static inline __attribute__((always_inline)) enum action_drop action_next_hop(uint32_t does,
+	const struct action_program *program, const struct action_context *context,
+	uint32_t ip_bytes, const struct next_hop **hop)
 {
 	*hop = NULL;
-	if (!(program->does & ACTION_DOES_NEXT_HOP))
+	if (!(does & ACTION_DOES_NEXT_HOP))
 		return ACTION_DROP_NONE;
 	if (unlikely(context->next_hops == NULL))
 		return ACTION_DROP_NO_NEXT_HOP;
@@ -227,15 +233,16 @@ static inline int action_common_growth(const struct action_program *program,
 	return (program->n_push - program->n_pop) * VLAN_TAG_LENGTH;
 }
 
-static inline bool action_common_possible(const struct action_program *program,
-	const struct rte_mbuf *frame, const struct action_packet *packet, int growth)
+static inline __attribute__((always_inline)) bool action_common_possible(uint32_t does,
+	const struct action_program *program, const struct rte_mbuf *frame,
+	const struct action_packet *packet, int growth)
 {
-	if (program->does & ACTION_DOES_ADDRESSES && program->version != packet->version)
+	if (does & ACTION_DOES_ADDRESSES && program->version != packet->version)
 		return false;
 	if (growth > 0 &&
 		(growth > rte_pktmbuf_headroom(frame) || frame->data_len > UINT16_MAX - growth))
 		return false;
-	return !(program->does & ACTION_DOES_VLAN) ||
+	return !(does & ACTION_DOES_VLAN) ||
 	       ETHERNET_LENGTH + (program->n_pop + program->sets_vlan) * VLAN_TAG_LENGTH <=
 		       packet->l3;
 }
@@ -303,26 +310,26 @@ static inline __attribute__((always_inline)) uint64_t action_replace(
 }
 
 static inline __attribute__((always_inline)) uint64_t action_common_addresses(
-	const struct action_program *program, uint8_t *addresses, unsigned n)
+	uint32_t does, const struct action_program *program, uint8_t *addresses, unsigned n)
 {
 	uint64_t delta = 0;
 
-	if (program->does & ACTION_DOES_ADDRESS_SRC)
+	if (does & ACTION_DOES_ADDRESS_SRC)
 		delta += action_replace(addresses, program->addr[0], n);
-	if (program->does & ACTION_DOES_ADDRESS_DST)
+	if (does & ACTION_DOES_ADDRESS_DST)
 		delta += action_replace(addresses + n, program->addr[1], n);
 	return delta;
 }
 
 /* Ports, and the checksum after all changes. */
-static inline void action_common_upper(
+static inline __attribute__((always_inline)) void action_common_upper(uint32_t does,
 	const struct action_program *program, uint8_t *upper, bool udp, uint64_t delta)
 {
 	uint8_t *field = upper + (udp ? 6 : 16);
 	uint16_t checksum;
 
 	for (unsigned side = 0; side < 2; side++) {
-		if (!(program->does & ACTION_DOES_PORT_SRC << side))
+		if (!(does & ACTION_DOES_PORT_SRC << side))
 			continue;
 		delta += (uint64_t)(uint16_t)~action_load_16(upper + side * 2) +
 			 program->l4_port[side];
@@ -338,7 +345,7 @@ static inline void action_common_upper(
 }
 
 /* Changes the IP header and the upper layer's. */
-static inline void action_common_ip(
+static inline __attribute__((always_inline)) void action_common_ip(uint32_t does,
 	const struct action_program *program, uint8_t *ip, const struct action_packet *packet)
 {
 	const uint32_t translates = ACTION_DOES_ADDRESSES | ACTION_DOES_PORTS;
@@ -346,68 +353,74 @@ static inline void action_common_ip(
 
 	if (packet->version == 4) {
 		/* RFC 1624: a byte that is first of two becomes less by one */
-		uint64_t ttl =
-			program->does & ACTION_DOES_TTL ? (uint16_t)~rte_cpu_to_be_16(0x0100) : 0;
+		uint64_t ttl = does & ACTION_DOES_TTL ? (uint16_t)~rte_cpu_to_be_16(0x0100) : 0;
 		uint16_t checksum;
 
-		delta = action_common_addresses(program, ip + 12, 4);
-		if (program->does & (ACTION_DOES_TTL | ACTION_DOES_ADDRESSES)) {
+		delta = action_common_addresses(does, program, ip + 12, 4);
+		if (does & (ACTION_DOES_TTL | ACTION_DOES_ADDRESSES)) {
 			ip[8] = (uint8_t)(ip[8] - (ttl != 0));
 			checksum = rewrite_mend(action_load_16(ip + 10), delta + ttl);
 			memcpy(ip + 10, &checksum, sizeof(checksum));
 		}
 	} else {
-		ip[7] = (uint8_t)(ip[7] - ((program->does & ACTION_DOES_TTL) != 0));
-		delta = action_common_addresses(program, ip + 8, 16);
+		ip[7] = (uint8_t)(ip[7] - ((does & ACTION_DOES_TTL) != 0));
+		delta = action_common_addresses(does, program, ip + 8, 16);
 	}
-	if (program->does & translates)
-		action_common_upper(
-			program, ip + (packet->l4 - packet->l3), packet->proto == PROTO_UDP, delta);
+	if (does & translates)
+		action_common_upper(does, program, ip + (packet->l4 - packet->l3),
+			packet->proto == PROTO_UDP, delta);
 }
 
-static inline enum action_drop action_run_common(const struct action_program *program,
-	struct action_context *context, struct rte_mbuf *frame, const struct action_packet *packet,
-	struct action_answer *answer)
+static inline __attribute__((always_inline)) enum action_drop action_run_common(uint32_t does,
+	const struct action_program *program, struct action_context *context,
+	struct rte_mbuf *frame, const struct action_packet *packet, struct action_answer *answer)
 {
 	uint8_t *ip = rte_pktmbuf_mtod_offset(frame, uint8_t *, packet->l3);
 	const struct next_hop *hop;
 	enum action_drop drop;
 	int growth;
 
-	if (program->does & ACTION_DOES_TTL && unlikely(ip[packet->version == 4 ? 8 : 7] <= 1))
+	if (does & ACTION_DOES_TTL && unlikely(ip[packet->version == 4 ? 8 : 7] <= 1))
 		return ACTION_DROP_TTL_EXPIRED;
-	drop = action_next_hop(program, context, frame->pkt_len - packet->l3, &hop);
+	drop = action_next_hop(does, program, context, frame->pkt_len - packet->l3, &hop);
 	if (unlikely(drop != ACTION_DROP_NONE))
 		return drop;
 	growth = action_common_growth(program, packet, hop);
-	if (unlikely(!action_common_possible(program, frame, packet, growth)))
+	if (unlikely(!action_common_possible(does, program, frame, packet, growth)))
 		return ACTION_DROP_NOT_POSSIBLE;
-	drop = action_police(program, context, frame, answer);
+	drop = action_police(does, program, context, frame, answer);
 	if (unlikely(drop != ACTION_DROP_NONE))
 		return drop;
 	if (hop != NULL) {
 		answer->port = hop->port;
 		action_common_hop(hop, frame, growth);
-	} else if (program->does & ACTION_DOES_VLAN) {
+	} else if (does & ACTION_DOES_VLAN) {
 		action_common_vlan(program, frame, growth);
 	}
-	if ((program->does & ACTION_DOES_MACS) == ACTION_DOES_MACS)
+	if ((does & ACTION_DOES_MACS) == ACTION_DOES_MACS)
 		memcpy(rte_pktmbuf_mtod(frame, uint8_t *), program->mac, 12);
-	else if (program->does & ACTION_DOES_MAC_DST)
+	else if (does & ACTION_DOES_MAC_DST)
 		memcpy(rte_pktmbuf_mtod(frame, uint8_t *), program->mac, 6);
-	else if (program->does & ACTION_DOES_MAC_SRC)
+	else if (does & ACTION_DOES_MAC_SRC)
 		memcpy(rte_pktmbuf_mtod(frame, uint8_t *) + 6, program->mac + 6, 6);
-	if (program->does & (ACTION_DOES_TTL | ACTION_DOES_ADDRESSES | ACTION_DOES_PORTS))
-		action_common_ip(program, ip, packet);
-	action_mirror(program, context, answer);
+	if (does & (ACTION_DOES_TTL | ACTION_DOES_ADDRESSES | ACTION_DOES_PORTS))
+		action_common_ip(does, program, ip, packet);
+	action_mirror(does, program, context, answer);
 	return ACTION_DROP_NONE;
 }
+
+#define ACTION_ROUTES (ACTION_DOES_NEXT_HOP | ACTION_DOES_TTL)
+#define ACTION_ROUTES_BY_MAC (ACTION_DOES_MACS | ACTION_DOES_TTL)
+#define ACTION_TRANSLATES (ACTION_DOES_ADDRESSES | ACTION_DOES_PORTS)
 
 /* Runs a program over one packet, and fills the answer. */
 static inline void action_run(const struct action_program *program, struct action_context *context,
 	struct rte_mbuf *frame, const struct action_packet *packet, struct action_answer *answer)
 {
-	if (unlikely(!packet->common || program->does & ACTION_DOES_DROP)) {
+	const uint32_t does = program->does;
+	enum action_drop drop;
+
+	if (unlikely(!packet->common || does & ACTION_DOES_DROP)) {
 		action_run_any(program, context, frame, answer);
 		return;
 	}
@@ -415,7 +428,26 @@ static inline void action_run(const struct action_program *program, struct actio
 		.port = program->port,
 		.mirror_port = ACTION_NO_PORT,
 	};
-	answer->drop = (uint8_t)action_run_common(program, context, frame, packet, answer);
+	switch (does) {
+	case ACTION_ROUTES:
+		drop = action_run_common(ACTION_ROUTES, program, context, frame, packet, answer);
+		break;
+	case ACTION_ROUTES_BY_MAC:
+		drop = action_run_common(
+			ACTION_ROUTES_BY_MAC, program, context, frame, packet, answer);
+		break;
+	case ACTION_ROUTES | ACTION_TRANSLATES:
+		drop = action_run_common(
+			ACTION_ROUTES | ACTION_TRANSLATES, program, context, frame, packet, answer);
+		break;
+	case ACTION_ROUTES_BY_MAC | ACTION_TRANSLATES:
+		drop = action_run_common(ACTION_ROUTES_BY_MAC | ACTION_TRANSLATES, program, context,
+			frame, packet, answer);
+		break;
+	default:
+		drop = action_run_common(does, program, context, frame, packet, answer);
+	}
+	answer->drop = (uint8_t)drop;
 }
 
 /* Each packet has a program of its own; `n` is any number. */

@@ -60,24 +60,41 @@ static bool run_program(struct station *station, struct burst *burst, unsigned i
 	return false;
 }
 
+/* Packets that are dropped, have gone, or have a program: bits of those that leave with the others. */
+static uint64_t run_all(struct station *station, struct burst *burst, const struct outcome *outcome)
+{
+	uint64_t leave = UINT64_MAX >> (64 - burst->n) & ~(outcome->dropped | outcome->gone);
+
+	for (uint64_t left = outcome->dropped; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
+
+		worker_drop_of(&station->worker, burst->from.domain, burst->packet[i],
+			(enum drop_reason)burst->drop[i]);
+	}
+	station->act.context.now_ns = station->now_us * 1000;
+	for (uint64_t left = outcome->acts & leave; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
+
+		if (unlikely(!run_program(station, burst, i)))
+			leave &= ~(UINT64_C(1) << i);
+	}
+	return leave;
+}
+
 unsigned act_burst(struct station *station, struct burst *burst, const struct outcome *outcome)
 {
+	const uint64_t leave = run_all(station, burst, outcome);
 	unsigned n = 0;
 
 	burst->bytes = 0;
-	for (unsigned i = 0; i < burst->n; i++) {
-		const uint64_t bit = UINT64_C(1) << i;
-		struct rte_mbuf *packet = burst->packet[i];
+	if (likely(leave == UINT64_MAX >> (64 - burst->n))) {
+		for (; n < burst->n; n++)
+			burst->bytes += burst->packet[n]->pkt_len;
+		return n;
+	}
+	for (uint64_t left = leave; left != 0; left &= left - 1) {
+		struct rte_mbuf *packet = burst->packet[__builtin_ctzll(left)];
 
-		if (unlikely(outcome->gone & bit))
-			continue;
-		if (unlikely(outcome->dropped & bit)) {
-			worker_drop_of(&station->worker, burst->from.domain, packet,
-				(enum drop_reason)burst->drop[i]);
-			continue;
-		}
-		if (outcome->acts & bit && !run_program(station, burst, i))
-			continue;
 		burst->bytes += packet->pkt_len;
 		burst->packet[n++] = packet;
 	}

@@ -21,7 +21,7 @@ struct loading {
 	struct error *error;
 };
 
-static int refuse_line(const struct loading *loading, int code, const char *what)
+static int refuse_load(const struct loading *loading, int code, const char *what)
 {
 	char name[NAME_MAX_SHOWN];
 
@@ -46,7 +46,7 @@ static int make_room(struct loading *loading)
 	struct block *list = realloc(loading->list, room * sizeof(*list));
 
 	if (!list)
-		return refuse_line(loading, -ENOMEM, "no memory to read the list of blocks");
+		return refuse_load(loading, -ENOMEM, "no memory to read the list of blocks");
 	loading->list = list;
 	loading->room = room;
 	return 0;
@@ -102,15 +102,15 @@ static int explain(const struct loading *loading, const struct blocks *blocks, i
 
 	blocks_stats(blocks, &stats);
 	if (code == -EAGAIN)
-		return refuse_line(loading, code,
+		return refuse_load(loading, code,
 			"blocks that were just removed are still in use; try again in a second");
 	if (code == -ENOMEM)
-		return refuse_line(loading, code, "no memory to check the list of blocks");
+		return refuse_load(loading, code, "no memory to check the list of blocks");
 	snprintf(what, sizeof(what),
 		"no room for the %u blocks of this list: %u of %u are in use, with %u of %u "
 		"reasons",
 		loading->n, stats.entries, stats.max_entries, stats.reasons, stats.max_reasons);
-	return refuse_line(loading, code, what);
+	return refuse_load(loading, code, what);
 }
 
 /* `text` is cut up. */
@@ -135,11 +135,11 @@ int blocks_load_bytes(struct blocks *blocks, const char *name, const char *bytes
 
 	*added = (struct blocks_added){0};
 	if (size > BLOCKS_FILE_MAX_BYTES)
-		return refuse_line(&loading, -EFBIG, "a list of blocks has at most 1 GiB");
+		return refuse_load(&loading, -EFBIG, "a list of blocks has at most 1 GiB");
 	char *text = malloc(size + 1);
 
 	if (!text)
-		return refuse_line(&loading, -ENOMEM, "no memory to read the list of blocks");
+		return refuse_load(&loading, -ENOMEM, "no memory to read the list of blocks");
 	if (size > 0)
 		memcpy(text, bytes, size);
 	int ret = load(blocks, &loading, text, size, now_us, added);
@@ -196,15 +196,15 @@ int blocks_load_file(struct blocks *blocks, const char *path, uint64_t now_us,
 	if (fd < 0) {
 		int code = -errno;
 
-		return refuse_line(&loading, code, strerror(-code));
+		return refuse_load(&loading, code, strerror(-code));
 	}
 	int ret = read_all(fd, &text, &size);
 
 	close(fd);
 	if (ret == -EFBIG)
-		refuse_line(&loading, ret, "a list of blocks has at most 1 GiB");
+		refuse_load(&loading, ret, "a list of blocks has at most 1 GiB");
 	else if (ret < 0)
-		refuse_line(&loading, ret, strerror(-ret));
+		refuse_load(&loading, ret, strerror(-ret));
 	else
 		ret = load(blocks, &loading, text, size, now_us, added);
 	free(text);

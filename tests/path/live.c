@@ -146,6 +146,8 @@ struct live *live_begin(const struct live_options *options)
 		.tie_fragments = true,
 		.max_blocks = options->max_blocks,
 		.max_programs = options->max_programs,
+		.policers = options->policers,
+		.n_policers = options->n_policers,
 		.policy = options->policy,
 		.zone_vlan = options->zone_vlan,
 		.one_armed = options->one_armed,

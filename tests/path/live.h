@@ -29,7 +29,9 @@ struct live_options {
 	unsigned (*room)(void *live, unsigned worker);
 	uint32_t max_programs;
 	struct flow_policy policy; /* decides what no block drops */
-	uint32_t max_blocks;	   /* 0: there is no list */
+	const struct policer_options *policers;
+	uint32_t n_policers;
+	uint32_t max_blocks; /* 0: there is no list */
 	bool zone_vlan;
 	bool one_armed;
 	enum plane_sharding sharding;

@@ -11,6 +11,8 @@
 #include <cmocka.h>
 #include <netinet/in.h>
 
+#include "action/policer.h"
+
 #define N_FLOWS 256
 #define FRAME_BYTES 62
 
@@ -402,6 +404,53 @@ static void programs_are_run(void **state)
 	}
 }
 
+/* A burst of 10 packets and 100 a second: after the burst, the rate; what is above has its own reason. */
+static void a_policer_lets_its_rate_pass(void **state)
+{
+	static const struct policer_options policer = {
+		.peak = {.rate = 100, .burst = 10}, .packets = true};
+
+	(void)state;
+	for (unsigned shape = 0; shape < N_SHAPES; shape++) {
+		struct live_options options = shapes[shape];
+		struct chooser chooser = {.turned = false};
+		const struct action police = {.kind = ACTION_POLICE, .number = 0};
+		struct plane_snapshot snapshot;
+		struct frame frame;
+
+		options.max_programs = 8;
+		options.policy = (struct flow_policy){.context = &chooser, .decide = choose};
+		options.policers = &policer;
+		options.n_policers = 1;
+		struct live *live = live_begin(&options);
+
+		for (unsigned kind = 0; kind < 4; kind++)
+			chooser.verdict[kind] = program_of(live, &police, 1);
+		udp(&frame, 0, false);
+		for (unsigned second = 0; second < 3; second++) {
+			for (unsigned i = 0; i < 50; i++)
+				live_send(live, 0, 0, &frame);
+			live_settle(live);
+			assert_in_range(live_take(live, 1), 10, 12);
+			live->now_us += second == 1 ? 50000 : CLOCK_US_PER_S;
+			live_settle(live);
+			/* half as many have come back after 50 ms */
+			if (second == 1) {
+				for (unsigned i = 0; i < 50; i++)
+					live_send(live, 0, 0, &frame);
+				live_settle(live);
+				assert_in_range(live_take(live, 1), 5, 7);
+				live->now_us += CLOCK_US_PER_S;
+			}
+		}
+		live_snapshot(live, 3, &snapshot);
+		assert_int_equal(snapshot.wires[0].dropped[DROP_POLICED],
+			snapshot.wires[0].received - snapshot.wires[0].out);
+		assert_in_range(snapshot.wires[0].out, 35, 43);
+		live_end(live);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -410,6 +459,7 @@ int main(void)
 		cmocka_unit_test(records_tell_both),
 		cmocka_unit_test(storms_leave_no_old_verdict),
 		cmocka_unit_test(programs_are_run),
+		cmocka_unit_test(a_policer_lets_its_rate_pass),
 	};
 
 	return cmocka_run_group_tests(tests, live_environment, NULL);
