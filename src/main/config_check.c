@@ -31,7 +31,8 @@ static const char help[] =
 	"\n"
 	"Says whether FILE is right as a configuration of millrace run, in one line: what it "
 	"comes\n"
-	"to, or what is wrong and where. Nothing is started, and no device need be there.\n"
+	"to, or what is wrong and where. Nothing is started, and no device need be there. A file\n"
+	"of blocks that it names is read, too.\n"
 	"\n"
 	"  --json               print the whole configuration, every default filled in, as one\n"
 	"                       JSON object; millrace run takes this too as its FILE\n"
@@ -77,7 +78,8 @@ static int check(const char *file, bool json)
 	struct error error;
 	int code = EXIT_SUCCESS;
 
-	if (run_config_read(&config, file, &error) < 0) {
+	if (run_config_read(&config, file, &error) < 0 ||
+		run_blocks_check(&config.blocks, &error) < 0) {
 		code = complain(error.text, EXIT_FAILURE);
 	} else if (json) {
 		char *line = run_config_json(&config);

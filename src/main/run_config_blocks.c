@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_rcu_qsbr.h>
+
 #include "base/text.h"
 #include "main/options.h"
+#include "packet/hash.h"
 
 const char *run_blocks_key(enum run_blocks_key key)
 {
@@ -149,4 +152,31 @@ int run_blocks_load(
 		return error_set(
 			error, ret, "%.400s (blocks.max and blocks.reasons make room)", said.text);
 	return ret < 0 ? error_set(error, ret, "%s", said.text) : 0;
+}
+
+int run_blocks_check(const struct run_blocks *from, struct error *error)
+{
+	const size_t size = rte_rcu_qsbr_get_memsize(1);
+	struct rte_rcu_qsbr *qsbr = aligned_alloc(64, RTE_ALIGN_CEIL(size, (size_t)64));
+	struct hash_secret secret;
+	struct blocks *blocks = NULL;
+	int ret = qsbr != NULL && rte_rcu_qsbr_init(qsbr, 1) == 0 ? hash_secret_init(&secret)
+								  : -ENOMEM;
+
+	if (from->max != 0 && ret == 0) {
+		const struct blocks_config config = {.max_entries = from->max,
+			.max_reasons = from->reasons,
+			.n_workers = 1,
+			.secret = &secret,
+			.qsbr = qsbr};
+
+		ret = blocks_create(&blocks, &config);
+	}
+	if (ret < 0)
+		error_set(error, ret, "no memory for a list of %u blocks", from->max);
+	else
+		ret = run_blocks_load(from, blocks, 0, error);
+	blocks_destroy(blocks);
+	free(qsbr);
+	return ret;
 }

@@ -55,3 +55,9 @@ int run_blocks_complete(const struct run_blocks *blocks, const char *where, stru
 /* Fills the list: with the lines, and with the file behind them. 0 or a negative errno with a line. */
 int run_blocks_load(
 	const struct run_blocks *from, struct blocks *blocks, uint64_t now_us, struct error *error);
+
+/*
+ * Would run_blocks_load() succeed? Reads the file and fills a list as large as the configuration's, which goes again. 0
+ * or a negative errno with a line.
+ */
+int run_blocks_check(const struct run_blocks *from, struct error *error);

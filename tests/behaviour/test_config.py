@@ -78,8 +78,10 @@ def test_every_key_may_be_left_out(check, text):
     assert effective(check, text) == effective(check, "workers:\n")
 
 
-def test_json_round_trip(check):
+def test_json_round_trip(check, tmp_path):
     """What it prints, it reads; also spread over lines by another program, and as YAML."""
+    blocks = tmp_path / " x"
+    blocks.write_text("10.9.0.0/16\n")
     first = effective(check, """
         ports: [{name: lan, device: eth1}, {name: "n", device: eth9}]
         wires: [[lan, "n"], [5e:00.0, eth3]]
@@ -97,10 +99,10 @@ def test_json_round_trip(check):
         offload: {enabled: no, mode: full, threshold: 0, slots: 2097152,
                   rules: 7168, rules-per-second: 45000,
                   counters: off, restart: true, except: [5e:00.0, lan]}
-        blocks: {max: 3, reasons: 0, file: " x", list: ["10.0.0.1 reason a #b", "::/0 port 80"]}
+        blocks: {max: 3, reasons: 1, file: "BLOCKS", list: ["10.0.0.1 reason a #b", "::/0 port 80"]}
         output: "/srv/flöws \\"of\\" \U0001F600.json"
         socket: s
-        """)
+        """.replace("BLOCKS", str(blocks)))
     assert first["wires"] == [["lan", "n"], ["5e:00.0", "eth3"]]
     assert first["ports"][2] == {"name": "5e:00.0", "device": "0000:5e:00.0"}
     assert (first["pin"], first["force"], first["telemetry"]) == (False, True, True)
@@ -109,7 +111,7 @@ def test_json_round_trip(check):
                                 "slots": 2097152, "rules": 7168, "rules-per-second": 45000,
                                 "counters": False, "restart": True,
                                 "except": ["5e:00.0", "lan"]}
-    assert first["blocks"] == {"max": 3, "reasons": 0, "file": " x",
+    assert first["blocks"] == {"max": 3, "reasons": 1, "file": str(blocks),
                                "list": ["10.0.0.1 reason a #b", "::/0 port 80"]}
     assert first["timeouts"]["tcp-open"] == 5 and first["timeouts"]["udp-open"] == 180
     assert effective(check, json.dumps(first, ensure_ascii=False)) == first
@@ -150,6 +152,22 @@ def test_json_round_trip(check):
 ])
 def test_wrong(check, text, parts):
     refused(check(text), *parts)
+
+
+@pytest.mark.parametrize("text, options, parts", [
+    (None, "", ["blocks.txt: ", "No such file"]),
+    ("10.0.0.0/8\n10.0.0.1 prt 80\n", "", ["blocks.txt:2:10: prt: ", "did you mean port?"]),
+    ("10.0.0.0/8\n10.0.0.1\n", ", max: 1", ["blocks.txt", "blocks.max"]),
+    ("10.0.0.1 reason r\n", ", reasons: 0", ["blocks.txt", "blocks.reasons"]),
+])
+def test_file_of_blocks(check, tmp_path, text, options, parts):
+    """It is read as the engine would read it."""
+    path = tmp_path / "blocks.txt"
+    if text is not None:
+        path.write_text(text)
+    refused(check(f"blocks: {{file: {path}{options}}}\n"), *parts)
+    path.write_text("10.0.0.0/8\n")
+    assert check(f"blocks: {{file: {path}{options}}}\n").code == 0
 
 
 HOSTILE = {
