@@ -45,6 +45,7 @@ seeds_of() {
 	capture*) echo captures ;;
 	blocks) echo blocks ;;
 	config) echo configs ;;
+	rules) echo rules ;;
 	control) echo requests ;;
 	*) echo frames ;;
 	esac

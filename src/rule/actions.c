@@ -257,6 +257,11 @@ static const struct rule_field nw_ttl_fields[] = {
 	LATER(0, "nw_ttl", RULE_NUMBER, "new time to live"),
 };
 
+static const struct rule_field phy_port_fields[] = {
+	LATER(0, "original", RULE_BOOLEAN, "the port that the packet had"),
+	LATER(1, "index", RULE_NUMBER, "physical port"),
+};
+
 static const struct rule_field security_fields[] = {
 	LATER(0, "security_session", RULE_NUMBER, "session"),
 };
@@ -446,6 +451,7 @@ const struct rule_thing rule_actions[] = {
 	REFUSED("of_set_nw_ttl", nw_ttl_fields, RULE_WENT("22.11"), "set the time to live"),
 	REFUSED_BARE("of_copy_ttl_out", RULE_WENT("22.11"), "copy the time to live outwards"),
 	REFUSED_BARE("of_copy_ttl_in", RULE_WENT("22.11"), "copy the time to live inwards"),
+	REFUSED("phy_port", phy_port_fields, RULE_WENT("22.11"), "send to a physical port"),
 	REFUSED("security", security_fields, "it needs a session, which no rule can name",
 		"IPsec or MACsec in the NIC"),
 };

@@ -270,21 +270,13 @@ static void link_header(uint8_t *header, enum rte_flow_item_type type, enum rte_
 	}
 }
 
-static const struct rule_thing *row_of(enum rte_flow_item_type type)
-{
-	for (unsigned i = 0; i < rule_n_items; i++)
-		if (rule_items[i].type == (int)type)
-			return &rule_items[i];
-	return NULL;
-}
-
 int rule_outer_bytes(const struct rte_flow_item *items, uint8_t *bytes, size_t size, unsigned *at)
 {
 	size_t length = 0;
 
 	for (*at = 0; items[*at].type != RTE_FLOW_ITEM_TYPE_END; ++*at) {
 		const struct rte_flow_item *item = &items[*at];
-		const struct rule_thing *row = row_of(item->type);
+		const struct rule_thing *row = rule_item_of(item->type);
 
 		if (item->type == RTE_FLOW_ITEM_TYPE_VOID)
 			continue;

@@ -367,9 +367,12 @@ static void print_fields(
 		print_field(printer, &thing->fields[i], conf);
 		said = true;
 	}
-	/* a struct of zeros is there nevertheless */
-	if (!said && presence && thing->n_fields > 0)
-		print_field(printer, &thing->fields[0], conf);
+	/* a struct of zeros is there nevertheless: a field says so that sets nothing else */
+	for (unsigned i = 0; i < thing->n_fields && presence && !said; i++) {
+		said = !thing->fields[i].also_offset;
+		if (said)
+			print_field(printer, &thing->fields[i], conf);
+	}
 }
 
 static void print_actions(

@@ -269,3 +269,21 @@ const struct rule_thing *rule_action_find(const char *name)
 {
 	return find(rule_actions, rule_n_actions, name);
 }
+
+static const struct rule_thing *of_type(const struct rule_thing *things, unsigned n, int type)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (things[i].type == type && !things[i].refused)
+			return &things[i];
+	return NULL;
+}
+
+const struct rule_thing *rule_item_of(enum rte_flow_item_type type)
+{
+	return of_type(rule_items, rule_n_items, (int)type);
+}
+
+const struct rule_thing *rule_action_of(enum rte_flow_action_type type)
+{
+	return of_type(rule_actions, rule_n_actions, (int)type);
+}

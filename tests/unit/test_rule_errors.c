@@ -112,9 +112,8 @@ static const struct {
 		"spec: is is needed here"},
 	{"flow create 0 pattern l2tpv2 session_id is 1 / end actions end", -EINVAL, 30,
 		"session_id: type or / is needed here"},
-	{"flow create 0 pattern l2tpv2 type controll / end actions end", -EINVAL, 35,
-		"controll: data, data_l, data_s, data_o, data_l_s or control is needed here; did "
-		"you mean control?"},
+	{"flow create 0 pattern l2tpv2 type ctrl / end actions end", -EINVAL, 35,
+		"ctrl: data, data_l, data_s, data_o, data_l_s or control is needed here"},
 	{"flow create 0 pattern geneve-opt length is 32 / end actions end", -EINVAL, 44,
 		"32: a number up to 31 is needed for length"},
 	{"flow create 0 pattern ib_bth opcode is 1 / end actions end", -ENOTSUP, 23,
