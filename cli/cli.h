@@ -18,7 +18,8 @@
 		NOUN(offload, "what network cards do for a running engine, and how far they are " \
 			      "believed"),                                                        \
 		NOUN(event, "what happens in a running engine, as it happens"),                   \
-		NOUN(config, "the configuration of a running engine")
+		NOUN(config, "the configuration of a running engine"),                            \
+		NOUN(rule, "rules, in testpmd's flow syntax")
 
 /* A verb of one of the nouns that needs no running engine: whoever calls cli_main() runs it. */
 struct cli_local {

@@ -7,7 +7,7 @@ set -euo pipefail
 all=(layers topology names size commands headers words commits format tidy spelling shell)
 [[ $# -gt 0 ]] || set -- "${all[@]}"
 
-mapfile -t c_files < <(find src cli bench drivers tests -name '*.[ch]' 2>/dev/null | sort)
+mapfile -t c_files < <(find src cli bench drivers tests examples -name '*.[ch]' 2>/dev/null | sort)
 in_git() {
 	[[ -e .git ]] && git rev-parse --git-dir >/dev/null 2>&1
 }

@@ -50,6 +50,7 @@ _millrace_place() {
 		[[ $line != "Usage: millrace "* ]] || break
 	done <<<"$1"
 	for word in ${line#Usage: }; do
+		[[ $word != "[FILE]" ]] || word=FILE
 		[[ $word == [[:upper:]]* ]] || continue
 		places+=("${word%...}")
 		[[ $word != *... ]] || repeated=${word%...}

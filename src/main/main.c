@@ -20,6 +20,8 @@
 #include "main/config_check.h"
 #include "main/probe.h"
 #include "main/replay.h"
+#include "main/rule_check.h"
+#include "main/rule_grammar.h"
 #include "main/run.h"
 #include "millrace_version.h"
 #include "packet/simd.h"
@@ -29,6 +31,8 @@
 /* Verbs that ask no running engine; the client leaves them to us. */
 static const struct cli_local local_verbs[] = {
 	{"config", "check", "is a configuration file right?", config_check_main},
+	{"rule", "check", "is each line of a file a rule?", rule_check_main},
+	{"rule", "grammar", "what rules can say", rule_grammar_main},
 	{.noun = NULL},
 };
 

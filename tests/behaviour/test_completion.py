@@ -92,7 +92,7 @@ def all_commands():
 def test_commands_and_verbs(offered):
     assert offered("") == {*commands(), "--version"}
     nouns = [command for command in commands() if command != "help" and verbs(command)]
-    assert {"flow", "port", "worker", "wire", "drop", "event", "config"} <= set(nouns)
+    assert {"flow", "port", "worker", "wire", "drop", "event", "config", "rule"} <= set(nouns)
     for noun in nouns:
         assert offered(noun, "") == offered("help", noun, "") == set(verbs(noun))
 
@@ -133,7 +133,7 @@ def test_places(offered):
 @SHELLS
 def test_files(offered):
     for words in (["replay", ""], ["replay", "a", "b"], ["replay", "--output", ""],
-                  ["config", "check", ""], ["wire", "show", "--socket", "/"]):
+                  ["config", "check", ""], ["rule", "check", ""], ["wire", "show", "--socket", "/"]):
         assert offered(*words) == {"(default)"}, words
 
 

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "main/rule_grammar.h"
+
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "main/options.h"
+#include "rule/grammar.h"
+
+#define EXIT_MISUSED 2
+
+enum option_id {
+	OPTION_HELP = UCHAR_MAX + 1,
+};
+
+static const struct option long_options[] = {
+	{"help", no_argument, NULL, OPTION_HELP},
+	{NULL, 0, NULL, 0},
+};
+
+static const char help[] =
+	"Usage: millrace rule grammar\n"
+	"\n"
+	"Prints what rules can say, as Markdown: the commands, pattern items and\n"
+	"actions, with every field. docs/rules.md ends with it.\n"
+	"\n"
+	"  --help               this\n"
+	"\n"
+	"Exit status: 0, 1 when it could not be written, 2 for a wrong command line.\n";
+
+/* What a value is called in the tables. */
+static const char *kind_name(enum rule_kind kind)
+{
+	switch (kind) {
+	case RULE_NUMBER:
+	case RULE_SIGNED:
+		return "number";
+	case RULE_BOOLEAN:
+		return "yes or no";
+	case RULE_MAC:
+		return "MAC address";
+	case RULE_IPV4:
+		return "IPv4 address";
+	case RULE_IPV6:
+		return "IPv6 address";
+	case RULE_ADDRESS:
+		return "IP address";
+	case RULE_PATH:
+		return "word";
+	case RULE_INLINE:
+	case RULE_HEX:
+		return "hexadecimal digits";
+	case RULE_STRING:
+		return "word";
+	case RULE_QUEUES:
+		return "numbers, `end`";
+	case RULE_TYPES:
+		return "hash types, `end`";
+	case RULE_WORD:
+	case RULE_VARIANT:
+	case RULE_FLAG:
+	case RULE_EMPTY:
+		break;
+	}
+	return "";
+}
+
+static void print_words(const struct rule_word *words)
+{
+	const char *comma = "";
+
+	for (; words->name; words++) {
+		if (words->refused)
+			continue;
+		printf("%s`%s`", comma, words->name);
+		comma = ", ";
+	}
+}
+
+/* How wide a number is. */
+static void print_range(const struct rule_field *field)
+{
+	unsigned bits = field->bits ? field->bits : 8u * field->width;
+
+	if (field->kind == RULE_SIGNED)
+		printf(", 32 bits with a sign");
+	else if (field->kind == RULE_NUMBER && field->max)
+		printf(" up to %u", field->max);
+	else if (field->kind == RULE_NUMBER)
+		printf(", %u bit%s", bits, bits == 1 ? "" : "s");
+	else if ((field->kind == RULE_HEX || field->kind == RULE_INLINE))
+		printf(", up to %u bytes",
+			field->kind == RULE_HEX ? field->max : (unsigned)field->width);
+}
+
+static void print_field(const struct rule_thing *thing, const struct rule_field *field)
+{
+	bool many = field->words && field->kind != RULE_TYPES && field->words[12].name;
+
+	printf("| ");
+	if (field == &thing->fields[0])
+		printf("`%s`", thing->name);
+	printf(" | ");
+	if (field->name[0] != '\0')
+		printf("`%s`", field->name);
+	printf(" | ");
+	if (field->kind == RULE_WORD || field->kind == RULE_VARIANT) {
+		if (many)
+			printf("field");
+		else
+			print_words(field->words);
+	}
+	printf("%s", kind_name(field->kind));
+	print_range(field);
+	printf(" | %s%s |\n", field->flags & RULE_ALIAS ? "(another name) " : "", field->what);
+}
+
+static void print_things(
+	const char *title, const char *text, const struct rule_thing *things, unsigned n)
+{
+	printf("\n## %s\n\n%s\n\n| name | what |\n|---|---|\n", title, text);
+	for (unsigned i = 0; i < n; i++)
+		if (!things[i].refused)
+			printf("| `%s` | %s |\n", things[i].name, things[i].what);
+	printf("\nTheir fields:\n\n| of | field | value | what |\n|---|---|---|---|\n");
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned f = 0; f < things[i].n_fields && !things[i].refused; f++)
+			print_field(&things[i], &things[i].fields[f]);
+}
+
+static void print_options(const struct rule_step *step)
+{
+	for (unsigned i = 0; i < step->n_options; i++) {
+		const struct rule_option *option = &step->options[i];
+		bool needed = option->min && !step->optional;
+
+		if (option->alias || option->refused)
+			continue;
+		printf(" %s%s%s%s", needed ? "" : "[", option->name,
+			option->kind == RULE_FLAG ? "" : " ...", needed ? "" : "]");
+	}
+}
+
+static void print_step(const struct rule_step *step)
+{
+	switch (step->step) {
+	case RULE_STEP_WORD:
+		printf(step->optional ? " [%s ACTIONS]" : " %s", step->name);
+		break;
+	case RULE_STEP_VALUE:
+		printf(" {%s}", step->name);
+		break;
+	case RULE_STEP_MAYBE:
+		printf(" [{%s}%s]", step->name, step->list ? " ..." : "");
+		break;
+	case RULE_STEP_OPTIONS:
+		print_options(step);
+		break;
+	case RULE_STEP_ITEMS:
+		printf(" ITEM / ... / %s", step->name);
+		break;
+	case RULE_STEP_ACTIONS:
+		printf(" ACTION / ... / end");
+		break;
+	case RULE_STEP_ACTION:
+		printf(" {%s}", step->name);
+		break;
+	case RULE_STEP_FIELDS:
+		for (unsigned i = 0; i < step->thing->n_fields; i++)
+			printf(" [%s ...]", step->thing->fields[i].name);
+		break;
+	}
+}
+
+static void print_forms(void)
+{
+	printf("## Commands\n\n"
+	       "What stands in [ ] may be left out; what stands there together may stand in any "
+	       "order. \"...\" is a value.\n\n");
+	for (unsigned i = 0; i < rule_n_forms; i++) {
+		const struct rule_form *form = &rule_forms[i];
+
+		if (form->refused)
+			continue;
+		printf("-");
+		for (unsigned s = 0; s < form->n_steps; s++) {
+			const struct rule_step *before = s > 0 ? &form->steps[s - 1] : NULL;
+
+			/* the list of a word that may be left out has been told with it */
+			if (before && before->step == RULE_STEP_WORD && before->optional)
+				continue;
+			if (s == 0)
+				printf(" `%s", form->steps[0].name);
+			else
+				print_step(&form->steps[s]);
+		}
+		printf("`: %s\n", form->what);
+	}
+}
+
+static void print_refused(void)
+{
+	printf("\n## Words of other releases\n\nThey are read, and refused with the reason.\n\n"
+	       "| word | what | why |\n|---|---|---|\n");
+	for (unsigned i = 0; i < rule_n_items; i++)
+		if (rule_items[i].refused)
+			printf("| `%s` (item) | %s | %s |\n", rule_items[i].name,
+				rule_items[i].what, rule_items[i].refused);
+	for (unsigned i = 0; i < rule_n_actions; i++)
+		if (rule_actions[i].refused)
+			printf("| `%s` (action) | %s | %s |\n", rule_actions[i].name,
+				rule_actions[i].what, rule_actions[i].refused);
+	for (unsigned i = 0; i < rule_n_forms; i++) {
+		const struct rule_form *form = &rule_forms[i];
+
+		if (!form->refused)
+			continue;
+		printf("| `");
+		for (unsigned s = 0; s < form->n_steps && form->steps[s].step != RULE_STEP_ACTIONS;
+			s++)
+			printf(s == 0 ? "%s" : (form->steps[s].step == RULE_STEP_WORD ? " %s" : ""),
+				form->steps[s].name);
+		printf("` | %s | %s |\n", form->what, form->refused);
+	}
+}
+
+/* What was printed has to have arrived. */
+static int finish_stdout(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return EXIT_SUCCESS;
+	perror("millrace: standard output");
+	return EXIT_FAILURE;
+}
+
+static int print_all(void)
+{
+	print_forms();
+	print_things("Pattern items",
+		"A field of an item is followed by `is`, `spec`, `last`, `mask` or `prefix` and a "
+		"value.",
+		rule_items, rule_n_items);
+	print_things("Actions", "A field of an action is followed by its value.", rule_actions,
+		rule_n_actions);
+	printf("\nHash types of `rss`: ");
+	print_words(rule_rss_types);
+	printf(".\n");
+	print_refused();
+	return finish_stdout();
+}
+
+int rule_grammar_main(int argc, char **argv)
+{
+	struct error error;
+	int id;
+
+	optind = 0; /* glibc: begin anew, whatever was parsed before */
+	while ((id = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
+		if (id == 'h' || id == OPTION_HELP) {
+			fputs(help, stdout);
+			return finish_stdout();
+		}
+		option_refused(long_options, id, argv, &error);
+		fprintf(stderr, "millrace: %s\n", error.text);
+		return EXIT_MISUSED;
+	}
+	if (optind < argc) {
+		fputs("millrace: rule grammar: one word too many\n", stderr);
+		return EXIT_MISUSED;
+	}
+	return print_all();
+}
