@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <jansson.h>
-
 #include "base/text.h"
+#include "export/json.h"
 #include "main/options.h"
 #include "rule/setup.h"
 
@@ -38,8 +37,8 @@ static const char help[] =
 	"FILE, or with -, it reads standard input. No engine is asked, and no card.\n"
 	"\n"
 	"  --json               one JSON object a line: file, line, ok; and the rule as it is\n"
-	"                       printed, or column, error, and whether it is the release that\n"
-	"                       is wrong (later)\n"
+	"                       printed, or column, error, and whether the line was parsed and a\n"
+	"                       word in it is refused (parsed)\n"
 	"\n"
 	"Exit status: 0 when all are right, 1 when one is not or FILE cannot be read, 2 for a\n"
 	"wrong command line.\n";
@@ -67,40 +66,52 @@ static int complain(const char *text, int code)
 	return code;
 }
 
-static void print_json(json_t *object)
+/* "key":"text" with a comma in front. */
+static void print_text(const char *key, const char *text)
 {
-	char *text = object ? json_dumps(object, JSON_COMPACT) : NULL;
+	char *string = export_json_string(text);
 
-	if (text)
-		puts(text);
-	free(text);
-	json_decref(object);
+	printf(",\"%s\":%s", key, string ? string : "null");
+	free(string);
+}
+
+/* The keys that all lines have, the brace left open. */
+static void begin_json(const struct checking *checking, bool ok)
+{
+	char *name = export_json_string(checking->name);
+
+	printf("{\"file\":%s,\"line\":%u,\"ok\":%s", name ? name : "null", checking->line,
+		ok ? "true" : "false");
+	free(name);
 }
 
 static void tell_right(const struct checking *checking, const struct rule_command *command)
 {
-	static char rule[4 * RULE_LINE_MAX];
+	static char rule[8 * RULE_LINE_MAX];
 
 	if (!checking->json) {
 		puts("ok");
 		return;
 	}
 	rule_command_print(command, rule, sizeof(rule));
-	print_json(json_pack("{s:s, s:i, s:b, s:s%}", "file", checking->name, "line",
-		(int)checking->line, "ok", 1, "rule", rule, strnlen(rule, sizeof(rule))));
+	begin_json(checking, true);
+	print_text("rule", rule);
+	puts("}");
 }
 
 static void tell_wrong(
 	struct checking *checking, int code, unsigned column, const struct error *error)
 {
 	checking->wrong = true;
-	if (checking->json)
-		print_json(json_pack("{s:s, s:i, s:b, s:i, s:s, s:b}", "file", checking->name,
-			"line", (int)checking->line, "ok", 0, "column", (int)column, "error",
-			error->text, "later", code == -ENOTSUP));
-	else
+	if (!checking->json) {
 		printf("%s:%u:%u: error: %s\n", checking->name, checking->line, column,
 			error->text);
+		return;
+	}
+	begin_json(checking, false);
+	printf(",\"column\":%u", column);
+	print_text("error", error->text);
+	printf(",\"parsed\":%s}\n", code == -ENOTSUP ? "true" : "false");
 }
 
 static int check_line(struct checking *checking, const char *line, size_t length)

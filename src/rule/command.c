@@ -230,7 +230,7 @@ static int parse_conf(struct rule_parser *parser, const struct rule_thing *thing
 	if (!conf)
 		return rule_parser_no_memory(parser);
 	parser->command->parts->conf = conf;
-	int ret = rule_parse_fields(parser, thing, conf, &expected);
+	int ret = rule_parse_fields(parser, thing, conf, NULL, &expected);
 
 	return ret < 0 || !rule_parser_word(parser) ? ret
 						    : rule_parser_unexpected(parser, &expected);

@@ -566,7 +566,7 @@ const struct rule_thing rule_items[] = {
 		"L2TPv3 over IP header"),
 	ITEM("esp", ESP, struct rte_flow_item_esp, esp_fields, 8, "IPsec ESP header"),
 	ITEM("ah", AH, struct rte_flow_item_ah, ah_fields, 12, "IPsec AH header"),
-	ITEM("pfcp", PFCP, struct rte_flow_item_pfcp, pfcp_fields, 0, "PFCP header"),
+	ITEM("pfcp", PFCP, struct rte_flow_item_pfcp, pfcp_fields, 16, "PFCP header"),
 	ITEM("ecpri", ECPRI, struct rte_flow_item_ecpri, ecpri_fields, 0, "eCPRI header"),
 	ITEM("geneve-opt", GENEVE_OPT, struct rte_flow_item_geneve_opt, geneve_opt_fields, 0,
 		"GENEVE option"),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rule/memory.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #define CHUNK 2048
@@ -32,6 +33,7 @@ void *rule_memory_take(struct rule_memory *memory, size_t size)
 {
 	struct rule_memory_chunk *chunk = memory->chunks;
 
+	errno = E2BIG;
 	if (size > RULE_MEMORY_MAX)
 		return NULL;
 	size = (size + ALIGN - 1) / ALIGN * ALIGN;

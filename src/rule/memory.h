@@ -20,5 +20,5 @@ struct rule_memory {
 void rule_memory_init(struct rule_memory *memory);
 void rule_memory_fini(struct rule_memory *memory);
 
-/* Returns zeroed memory for any type, or NULL where there is none, or no more than the limit. */
+/* Returns zeroed memory for any type, or NULL with errno: ENOMEM, or E2BIG beyond the limit. */
 void *rule_memory_take(struct rule_memory *memory, size_t size);

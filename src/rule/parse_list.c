@@ -283,7 +283,7 @@ static int parse_item(
 	expect_fields(&expected, thing, item.variant);
 	if (find_field(thing, item.variant, ""))
 		expect_params(&expected, find_field(thing, item.variant, ""));
-	rule_expect(&expected, "/", "the next item");
+	rule_expect(&expected, "/", NULL);
 	return rule_parser_unexpected(parser, &expected);
 }
 
@@ -468,7 +468,7 @@ static int parse_field_value(struct rule_parser *parser, const struct rule_thing
 }
 
 int rule_parse_fields(struct rule_parser *parser, const struct rule_thing *thing, void *conf,
-	struct rule_expected *expected)
+	const char *after, struct rule_expected *expected)
 {
 	const char *word;
 
@@ -485,6 +485,8 @@ int rule_parse_fields(struct rule_parser *parser, const struct rule_thing *thing
 			return ret;
 	}
 	expect_fields(expected, thing, 0);
+	if (after)
+		rule_expect(expected, after, NULL);
 	if (!word && parser->complete)
 		return rule_parser_unexpected(parser, expected);
 	return 0;
@@ -509,8 +511,7 @@ static int parse_action(
 		if (ret < 0)
 			return ret;
 	}
-	rule_expect(&expected, "/", "the next action");
-	ret = rule_parse_fields(parser, thing, conf, &expected);
+	ret = rule_parse_fields(parser, thing, conf, "/", &expected);
 	if (ret < 0)
 		return ret;
 	*made = (struct rte_flow_action){

@@ -37,6 +37,8 @@ int rule_parser_fail(struct rule_parser *parser, unsigned at, int code, const ch
 
 int rule_parser_no_memory(struct rule_parser *parser)
 {
+	if (errno == E2BIG)
+		return rule_parser_fail(parser, 0, -E2BIG, "the line needs too much memory");
 	return rule_parser_fail(parser, 0, -ENOMEM, "no memory for the line");
 }
 
@@ -74,6 +76,8 @@ static void list(char *text, size_t size, const struct rule_expected *expected)
 {
 	bool all = expected->n > LISTED_MAX && expected->all;
 	unsigned n = all ? 0 : expected->n;
+	/* a word alone would be taken for one of the sentence */
+	const char *quote = expected->n == 1 && !expected->value ? "\"" : "";
 	const char *last = all ? expected->all : expected->value;
 	size_t length = 0;
 
@@ -81,8 +85,9 @@ static void list(char *text, size_t size, const struct rule_expected *expected)
 	for (unsigned i = 0; i < n && length < size; i++) {
 		bool end = i + 1 == n && !last;
 
-		length += (size_t)snprintf(text + length, size - length, "%s%s",
-			i == 0 ? "" : (end ? " or " : ", "), expected->entries[i].word);
+		length += (size_t)snprintf(text + length, size - length, "%s%s%s%s",
+			i == 0 ? "" : (end ? " or " : ", "), quote, expected->entries[i].word,
+			quote);
 	}
 	if (last && length < size)
 		snprintf(text + length, size - length, "%s%s", length ? " or " : "", last);

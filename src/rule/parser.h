@@ -88,14 +88,15 @@ int rule_parser_value(struct rule_parser *parser, const struct rule_field *field
 /* An error about a word. Returns `code`. */
 int rule_parser_fail(struct rule_parser *parser, unsigned at, int code, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+/* After rule_memory_take() has failed. */
 int rule_parser_no_memory(struct rule_parser *parser);
 
 /* Lists (parse_list.c): up to the word `end`, or `end_set`. */
 int rule_parse_items(struct rule_parser *parser, const char *end);
 int rule_parse_actions(struct rule_parser *parser, unsigned list);
-/* Fields of an action, or of a command, with their values, into its struct. */
+/* Fields of an action, or of a command, with their values, into its struct; `after` may follow them, or NULL. */
 int rule_parse_fields(struct rule_parser *parser, const struct rule_thing *thing, void *conf,
-	struct rule_expected *expected);
+	const char *after, struct rule_expected *expected);
 
 /* Gives an action what `set` lines said (fill.c). */
 int rule_fill(struct rule_parser *parser, const struct rule_thing *thing, void *conf);

@@ -17,11 +17,11 @@ LATER = "flow create 0 pattern ib_bth / end actions drop / end"
 
 # Examples that are misprinted: where they stand, and why they cannot be read.
 MISPRINTS = {
-    "testpmd_app_ug/testpmd_funcs.rst:4326": "tanle: template_table is needed here",
-    "testpmd_app_ug/testpmd_funcs.rst:4330": "tanle: template_table is needed here",
+    "testpmd_app_ug/testpmd_funcs.rst:4326": "tanle: \"template_table\" is needed here",
+    "testpmd_app_ug/testpmd_funcs.rst:4330": "tanle: \"template_table\" is needed here",
     "testpmd_app_ug/testpmd_funcs.rst:4405": "ingress: a number is needed for action_id",
     "testpmd_app_ug/testpmd_funcs.rst:4704": "::1: ip-src, ip-dst, eth-src or eth-dst is needed",
-    "nics/ice.rst:745": "mark: / or index is needed here",
+    "nics/ice.rst:745": "mark: index or / is needed here",
 }
 
 
@@ -47,9 +47,9 @@ def test_json():
     assert result.code == 1
     lines = [json.loads(line) for line in result.stdout.decode().splitlines()]
     assert lines[0] == {"file": "-", "line": 1, "ok": True, "rule": GOOD}
-    assert lines[1] == {"file": "-", "line": 2, "ok": False, "column": 29, "later": False,
+    assert lines[1] == {"file": "-", "line": 2, "ok": False, "column": 29, "parsed": False,
                         "error": "ipv5: a pattern item is needed here; did you mean ipv4?"}
-    assert lines[2]["later"] and lines[2]["line"] == 3 and "rule" not in lines[2]
+    assert lines[2]["parsed"] and lines[2]["line"] == 3 and "rule" not in lines[2]
 
 
 @pytest.mark.parametrize("text", [" ", "\n\n", "# nothing", f"{GOOD}\n", f"testpmd> {GOOD}\r\n"])
@@ -78,6 +78,8 @@ def test_bytes_of_all_kinds():
     lines = result.stdout.decode().splitlines()
     assert lines[-1] == "ok" and all(":" in line for line in lines[:-1])
     assert any("the line is longer than 8192 bytes" in line for line in lines)
+    objects = run("rule", "check", "--json", stdin=text).stdout.decode().splitlines()
+    assert [json.loads(line)["ok"] for line in objects] == [line == "ok" for line in lines]
 
 
 @pytest.mark.parametrize("args, words", [
@@ -166,7 +168,7 @@ def test_examples_of_the_guides():
     assert len(told) == len(all_lines)
     wrong = {}
     for where, line in zip(owners, told):
-        if not line["ok"] and not line["later"]:
+        if not line["ok"] and not line["parsed"]:
             wrong[where] = line["error"]
     assert wrong.keys() == MISPRINTS.keys(), wrong
     for where, error in wrong.items():

@@ -53,7 +53,7 @@ static const char *const lines[][2] = {
 	{"flow create 0 pattern l2tpv2 type data", "data data_l data_s data_o data_l_s"},
 	{"flow create 0 pattern l2tpv2 type data ", "type tunnel_id session_id /"},
 	{"flow create 0 pattern eth / end ", "actions"},
-	{"flow create 0 pattern eth / end actions queue ", "/ index"},
+	{"flow create 0 pattern eth / end actions queue ", "index /"},
 	{"flow create 0 pattern eth / end actions rss types ipv4-t", "ipv4-tcp"},
 	{"flow create 0 pattern eth / end actions rss func ",
 		"default toeplitz simple_xor symmetric_toeplitz"},
