@@ -61,9 +61,8 @@ static const struct rule_field color_fields[] = {
 /* Profile and policy are numbers here, in the place of pointers. */
 #define METER_MARK struct rte_flow_action_meter_mark
 static const struct rule_field meter_mark_fields[] = {
-	{FIELD("mtr_profile", RULE_NUMBER, METER_MARK, profile, "number of the profile"),
-		.bits = 32},
-	{FIELD("mtr_policy", RULE_NUMBER, METER_MARK, policy, "number of the policy"), .bits = 32},
+	IN_POINTER("mtr_profile", METER_MARK, profile, "number of the profile"),
+	IN_POINTER("mtr_policy", METER_MARK, policy, "number of the policy"),
 	HOST("mtr_color_mode", METER_MARK, color_mode, "1: packets have a color before"),
 #if RTE_VERSION < RTE_VERSION_NUM(23, 3, 0, 0)
 	WORD("mtr_init_color", METER_MARK, init_color, rule_colors,

@@ -343,11 +343,11 @@ static bool all_same(const struct candidates *candidates, unsigned i)
 
 static int parse_form(struct rule_parser *parser)
 {
-	struct candidates candidates = {.n = 0};
+	struct candidates candidates = {.forms = {&rule_forms[0]}, .n = 1};
 	unsigned i = 0;
 	int ret;
 
-	for (unsigned f = 0; f < rule_n_forms && f < MAX_FORMS; f++)
+	for (unsigned f = 1; f < rule_n_forms && f < MAX_FORMS; f++)
 		candidates.forms[candidates.n++] = &rule_forms[f];
 	while (candidates.n > 1 || i < candidates.forms[0]->n_steps) {
 		if (all_same(&candidates, i)) {

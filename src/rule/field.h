@@ -16,6 +16,11 @@
 
 /* A number in the host's order. */
 #define HOST(a_name, s, m, a_what) {FIELD(a_name, RULE_NUMBER, s, m, a_what)}
+/* A number in the place of a pointer, whose upper half stays zero. */
+#define IN_POINTER_OF(a_name, s, m, a_what)                                                \
+	.name = (a_name), .what = (a_what), .kind = RULE_NUMBER, .offset = offsetof(s, m), \
+	.width = sizeof(uint32_t)
+#define IN_POINTER(a_name, s, m, a_what) {IN_POINTER_OF(a_name, s, m, a_what)}
 /* A number in the network's order, and some of its bits. */
 #define NET(a_name, s, m, a_what) {FIELD(a_name, RULE_NUMBER, s, m, a_what), .big_endian = true}
 #define NET_HEX(a_name, s, m, a_what) \

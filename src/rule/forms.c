@@ -273,20 +273,23 @@ static const struct rule_field conntrack_common[] = {
 	HOST("last_index", CT, last_index, "flags of the last packet"),
 };
 
-#define CT_DIRECTION(d)                                                                         \
+#define CT_SIDE struct rte_flow_tcp_dir_param
+#define CT_NUMBER(a_name, a_offset, m, a_what)                                                  \
+	BITS(a_name, RULE_NUMBER, (a_offset) + offsetof(CT_SIDE, m), SIZE_OF(CT_SIDE, m), 0, 0, \
+		a_what)
+#define CT_DIRECTION(a_offset)                                                                  \
 	{                                                                                       \
-		BITS("scale", RULE_NUMBER, offsetof(CT, d), 4, 0, 4, "window scale"),           \
-		BITS("fin", RULE_NUMBER, offsetof(CT, d), 4, 4, 1, "a FIN was sent"),           \
-		BITS("acked", RULE_NUMBER, offsetof(CT, d), 4, 5, 1, "an acknowledgment came"), \
-		BITS("unack_data", RULE_NUMBER, offsetof(CT, d), 4, 6, 1,                       \
-			"data is not acknowledged"),                                            \
-		HOST("sent_end", CT, d.sent_end, "end of what was sent"),                       \
-		HOST("reply_end", CT, d.reply_end, "end of what may be sent"),                  \
-		HOST("max_win", CT, d.max_win, "largest window"),                               \
-		HOST("max_ack", CT, d.max_ack, "largest acknowledgment"),                       \
+		BITS("scale", RULE_NUMBER, a_offset, 1, 0, 4, "window scale"),                  \
+		BITS("fin", RULE_NUMBER, a_offset, 1, 4, 1, "a FIN was sent"),                  \
+		BITS("acked", RULE_NUMBER, a_offset, 1, 5, 1, "an acknowledgment came"),        \
+		BITS("unack_data", RULE_NUMBER, a_offset, 1, 6, 1, "data is not acknowledged"), \
+		CT_NUMBER("sent_end", a_offset, sent_end, "end of what was sent"),              \
+		CT_NUMBER("reply_end", a_offset, reply_end, "end of what may be sent"),         \
+		CT_NUMBER("max_win", a_offset, max_win, "largest window"),                      \
+		CT_NUMBER("max_ack", a_offset, max_ack, "largest acknowledgment"),              \
 	}
-static const struct rule_field conntrack_original[] = CT_DIRECTION(original_dir);
-static const struct rule_field conntrack_reply[] = CT_DIRECTION(reply_dir);
+static const struct rule_field conntrack_original[] = CT_DIRECTION(offsetof(CT, original_dir));
+static const struct rule_field conntrack_reply[] = CT_DIRECTION(offsetof(CT, reply_dir));
 
 #define CT_THING(a_fields)                                                               \
 	&(const struct rule_thing)                                                       \

@@ -357,11 +357,10 @@ static const struct rule_field represented_port_fields[] = {
 
 /* Handle and pattern are numbers here, in the place of pointers. */
 static const struct rule_field flex_fields[] = {
-	{FIELD("item", RULE_NUMBER, struct rte_flow_item_flex, handle, "number of a flex item"),
-		.bits = 32, .flags = RULE_IS_ONLY},
-	{FIELD("pattern", RULE_NUMBER, struct rte_flow_item_flex, pattern,
-		 "number of a flex pattern"),
-		.bits = 32, .flags = RULE_IS_ONLY},
+	{IN_POINTER_OF("item", struct rte_flow_item_flex, handle, "number of a flex item"),
+		.flags = RULE_IS_ONLY},
+	{IN_POINTER_OF("pattern", struct rte_flow_item_flex, pattern, "number of a flex pattern"),
+		.flags = RULE_IS_ONLY},
 };
 
 /* Bits of L2TPv2's kinds of messages, in the order of rule_l2tpv2_types. */

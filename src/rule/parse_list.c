@@ -498,10 +498,11 @@ static int parse_action(
 {
 	struct rule_expected expected = {.all = "a field of this action or /"};
 	unsigned before = parser->at;
-	void *conf = thing->size ? rule_memory_take(parser->memory, thing->size) : NULL;
+	/* of no use to actions that have no struct */
+	void *conf = rule_memory_take(parser->memory, thing->size);
 	int ret = 0;
 
-	if (thing->size && !conf)
+	if (!conf)
 		return rule_parser_no_memory(parser);
 	for (unsigned i = 0; i < thing->n_fields; i++)
 		if (thing->fields[i].flags & RULE_ONES)
