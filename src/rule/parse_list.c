@@ -197,6 +197,22 @@ static int apply(struct rule_parser *parser, struct item *item, const struct rul
 	return 0;
 }
 
+/* Bytes that another kind of message has elsewhere say nothing. */
+static void clear_variants(struct item *item)
+{
+	static const struct rule_value zero;
+
+	for (unsigned i = 0; i < item->thing->n_fields; i++) {
+		const struct rule_field *field = &item->thing->fields[i];
+
+		if (!field->variants)
+			continue;
+		rule_field_store(field, item->spec, &zero);
+		rule_field_store(field, item->last, &zero);
+		rule_field_store(field, item->mask, &zero);
+	}
+}
+
 /* A kind of message: its value is matched exactly. */
 static int parse_variant(
 	struct rule_parser *parser, struct item *item, const struct rule_field *field)
@@ -207,7 +223,11 @@ static int parse_variant(
 
 	if (ret < 0)
 		return ret;
-	item->variant = (uint16_t)(1u << (rule_word_find(field->words, word) - field->words));
+	uint16_t variant = (uint16_t)(1u << (rule_word_find(field->words, word) - field->words));
+
+	if (item->variant != variant)
+		clear_variants(item);
+	item->variant = variant;
 	return apply(parser, item, field, PARAM_IS, &value);
 }
 

@@ -31,12 +31,14 @@ bool rule_field_is_number(const struct rule_field *field)
 	       !rule_field_points(field);
 }
 
-static uint64_t largest(const struct rule_field *field)
+/* A mask may have any bits of the field, whatever its values are limited to. */
+static uint64_t largest(const struct rule_field *field, bool mask)
 {
 	unsigned bits = rule_field_bits(field);
-	uint64_t most = bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
 
-	return field->max && !rule_field_points(field) ? field->max : most;
+	if (field->max && !rule_field_points(field) && !mask)
+		return field->max;
+	return bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
 }
 
 const char *rule_value_what(const struct rule_field *field)
@@ -128,7 +130,7 @@ static bool read_unsigned(const char *text, uint64_t *number)
 static int read_number(struct rule_value *value, const struct rule_field *field, bool mask,
 	const char *text, struct error *error)
 {
-	uint64_t most = largest(field);
+	uint64_t most = largest(field, mask);
 	char printable[WORD_MAX], number[TEXT_NUMBER_MAX];
 
 	if (!read_unsigned(text, &value->number))
