@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The look-up of a burst, compiled once per SIMD level. It goes in steps for all headers of the burst:
+ * the rows of their prefixes and ports are fetched; the tuples that the rows leave are searched in
+ * rounds, each header's best tuple first: its chain is fetched, then its first rule, then compared.
+ */
+#include <rte_prefetch.h>
+
+#include "rule/classifier_parts.h"
+
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
+#include <immintrin.h>
+#endif
+
+#define N_V4_ROWS 8
+
+struct rows {
+	uint32_t addr[2 * (CLASSES_V6 - 1)] __attribute__((aligned(32)));
+	uint32_t port[2];
+};
+
+struct search {
+	struct bits left; /* tuples that may have a better rule */
+	uint64_t order;	  /* of what was found, or UINT64_MAX */
+	uint64_t hash;
+	uint32_t found;
+	uint32_t link;
+};
+
+/* A part of a burst, in one space. */
+struct part {
+	const struct classifier *classifier;
+	const struct space *space;
+	uint32_t group;
+	uint32_t salt;
+	enum space_kind kind;
+	const struct classifier_header *const *headers;
+	struct search *searches; /* as `headers` */
+	unsigned n;
+	uint8_t which[CLASSIFIER_BURST]; /* of the headers */
+};
+
+static inline void find_rows_v4(
+	const struct part *part, const struct classifier_header *header, struct rows *rows)
+{
+	const struct classifier *classifier = part->classifier;
+
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX2
+	__m256i addr = _mm256_set_m128i(
+		_mm_set1_epi32((int)header->dst[0]), _mm_set1_epi32((int)header->src[0]));
+
+	addr = _mm256_and_si256(addr, _mm256_load_si256((const __m256i *)classifier->row_mask));
+	addr = _mm256_mullo_epi32(addr, _mm256_load_si256((const __m256i *)classifier->row_factor));
+	addr = _mm256_add_epi32(addr, _mm256_set1_epi32((int)part->salt));
+	addr = _mm256_srl_epi32(addr, _mm_cvtsi32_si128((int)classifier->row_shift));
+	addr = _mm256_add_epi32(addr, _mm256_load_si256((const __m256i *)classifier->row_base));
+	_mm256_store_si256((__m256i *)rows->addr, addr);
+#else
+	for (unsigned lane = 0; lane < N_V4_ROWS; lane++)
+		rows->addr[lane] = classifier->row_base[lane] +
+				   row_v4(classifier, part->salt, lane,
+					   lane < 4 ? header->src[0] : header->dst[0]);
+#endif
+}
+
+static inline void find_rows_v6(
+	const struct part *part, const struct classifier_header *header, struct rows *rows)
+{
+	const struct classifier *classifier = part->classifier;
+
+	for (unsigned class = 1; class < CLASSES_V6; class ++) {
+		rows->addr[class - 1] = row_v6(classifier, part->salt, class, header->src);
+		rows->addr[class + CLASSES_V6 - 2] =
+			classifier->n_rows + row_v6(classifier, part->salt, class, header->dst);
+	}
+}
+
+static inline void find_rows(
+	const struct part *part, const struct classifier_header *header, struct rows *rows)
+{
+	const struct classifier *classifier = part->classifier;
+	unsigned n = part->kind == SPACE_V4   ? N_V4_ROWS
+		     : part->kind == SPACE_V6 ? 2 * (CLASSES_V6 - 1)
+					      : 0;
+
+	if (part->kind == SPACE_V4)
+		find_rows_v4(part, header, rows);
+	else if (part->kind == SPACE_V6)
+		find_rows_v6(part, header, rows);
+	for (unsigned i = 0; i < n; i++)
+		rte_prefetch0(&classifier->rows[rows->addr[i]]);
+	rows->port[0] = row_port(classifier, part->salt, false, header->src_port);
+	rows->port[1] =
+		classifier->n_port_rows + row_port(classifier, part->salt, true, header->dst_port);
+	rte_prefetch0(&classifier->port_rows[rows->port[0]]);
+	rte_prefetch0(&classifier->port_rows[rows->port[1]]);
+}
+
+/* Tuples that have the address's prefixes, as far as rows know. */
+static inline struct bits tuples_of(const struct classifier *classifier,
+	const struct bits by_class[CLASSES_V6], const uint32_t *rows, unsigned classes)
+{
+	struct bits sum = by_class[0];
+
+	for (unsigned class = 1; class < classes; class ++) {
+		struct bits row = bits_load(&classifier->rows[rows[class - 1]]);
+
+		sum.word[0] |= row.word[0] & by_class[class].word[0];
+		sum.word[1] |= row.word[1] & by_class[class].word[1];
+	}
+	return sum;
+}
+
+/* What a space knows of its tuples, loaded once for a burst. */
+struct known {
+	struct bits src[CLASSES_V6], dst[CLASSES_V6], no_src_port, no_dst_port;
+};
+
+static inline struct bits bits_not(struct bits bits)
+{
+	return (struct bits){{~bits.word[0], ~bits.word[1]}};
+}
+
+static inline void know(struct known *known, const struct space *space)
+{
+	for (unsigned class = 0; class < CLASSES_V6; class ++) {
+		known->src[class] = bits_load(&space->src[class]);
+		known->dst[class] = bits_load(&space->dst[class]);
+	}
+	known->no_src_port = bits_not(bits_load(&space->src_port));
+	known->no_dst_port = bits_not(bits_load(&space->dst_port));
+}
+
+static inline void filter(const struct part *part, const struct known *known,
+	const struct rows *rows, unsigned classes, struct search *search)
+{
+	const struct classifier *classifier = part->classifier;
+	struct bits src = tuples_of(classifier, known->src, rows->addr, classes);
+	struct bits dst = tuples_of(classifier, known->dst, rows->addr + classes - 1, classes);
+	struct bits src_port = bits_load(&classifier->port_rows[rows->port[0]]);
+	struct bits dst_port = bits_load(&classifier->port_rows[rows->port[1]]);
+
+	for (unsigned i = 0; i < 2; i++)
+		search->left.word[i] = src.word[i] & dst.word[i] &
+				       (src_port.word[i] | known->no_src_port.word[i]) &
+				       (dst_port.word[i] | known->no_dst_port.word[i]);
+}
+
+/* Takes the tuple with the best rule out of those left, and all that cannot win. NO_LINK: none is left. */
+static inline uint32_t take_best(const struct space *space, struct search *search)
+{
+	uint64_t best = search->order;
+	uint32_t taken = NO_LINK;
+
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t rest = 0;
+
+		for (uint64_t word = search->left.word[i]; word != 0; word &= word - 1) {
+			uint32_t tuple = i * 64 + (uint32_t)__builtin_ctzll(word);
+			uint64_t order = __atomic_load_n(&space->best[tuple], __ATOMIC_RELAXED);
+
+			if (order >= search->order)
+				continue;
+			rest |= word & -word;
+			if (order < best) {
+				best = order;
+				taken = tuple;
+			}
+		}
+		search->left.word[i] = rest;
+	}
+	if (taken != NO_LINK)
+		search->left.word[taken / 64] &= ~(UINT64_C(1) << taken % 64);
+	return taken;
+}
+
+static inline uint64_t hash_in(
+	const struct part *part, uint32_t number, const struct classifier_header *header)
+{
+	const struct space *space = part->space;
+	const struct tuple *tuple = &space->tuple[number];
+
+	if (part->kind == SPACE_V6)
+		return hash_key_v6(part->classifier, tuple, space->src_class[number],
+			space->dst_class[number], header);
+	return hash_key_v4(part->classifier, tuple, header);
+}
+
+/* Fetches the chain of each header's best tuple; headers with none are through. */
+static inline unsigned begin_round(const struct part *part, uint8_t *active, unsigned n)
+{
+	const struct classifier *classifier = part->classifier;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned at = active[i];
+		struct search *search = &part->searches[at];
+		uint32_t tuple = take_best(part->space, search);
+
+		if (tuple == NO_LINK)
+			continue;
+		search->hash = hash_in(part, tuple, part->headers[at]);
+		rte_prefetch0(&classifier->heads[head_of(classifier, search->hash)]);
+		active[kept++] = (uint8_t)at;
+	}
+	return kept;
+}
+
+static inline void fetch_first(const struct classifier *classifier, struct search *search)
+{
+	uint64_t head = __atomic_load_n(
+		&classifier->heads[head_of(classifier, search->hash)], __ATOMIC_ACQUIRE);
+
+	search->link = NO_LINK;
+	if ((head & filter_bit(tag_of(search->hash))) == 0)
+		return;
+	search->link = (uint32_t)head;
+	rte_prefetch0(&classifier->records[search->link]);
+}
+
+/* The chain may have rules of other groups. */
+static inline void walk_chain(const struct classifier *classifier, uint32_t group,
+	const struct classifier_header *header, struct search *search)
+{
+	uint64_t addresses = word_of_addresses(header), fields = word_of_fields(header);
+
+	for (uint32_t link = search->link; link != NO_LINK;) {
+		const struct record *record = &classifier->records[link];
+
+		if (record->order >= search->order)
+			return;
+		if (record->group == group &&
+			record_matches(classifier, record, addresses, fields, header)) {
+			search->found = link;
+			search->order = record->order;
+			return;
+		}
+		link = __atomic_load_n(&record->next, __ATOMIC_ACQUIRE);
+	}
+}
+
+static inline __attribute__((always_inline)) void search_part(
+	const struct part *part, unsigned classes)
+{
+	const struct classifier *classifier = part->classifier;
+	struct rows rows[CLASSIFIER_BURST];
+	uint8_t active[CLASSIFIER_BURST];
+	struct known known;
+	unsigned n = part->n;
+
+	know(&known, part->space);
+	for (unsigned i = 0; i < n; i++)
+		find_rows(part, part->headers[part->which[i]], &rows[i]);
+	for (unsigned i = 0; i < n; i++)
+		filter(part, &known, &rows[i], classes, &part->searches[part->which[i]]);
+	memcpy(active, part->which, sizeof(active));
+	while ((n = begin_round(part, active, n)) > 0) {
+		for (unsigned i = 0; i < n; i++)
+			fetch_first(classifier, &part->searches[active[i]]);
+		for (unsigned i = 0; i < n; i++)
+			walk_chain(classifier, part->group, part->headers[active[i]],
+				&part->searches[active[i]]);
+	}
+}
+
+static void search_space(struct part *part, enum space_kind kind)
+{
+	uint32_t number = part->group * N_SPACES + kind;
+
+	part->space = &part->classifier->spaces[number];
+	part->salt = space_salt(part->classifier, number);
+	part->kind = kind;
+	struct bits in_use = bits_load(&part->space->in_use);
+
+	if (part->n == 0 || (in_use.word[0] | in_use.word[1]) == 0)
+		return;
+	if (kind == SPACE_V4)
+		search_part(part, CLASSES_V4);
+	else if (kind == SPACE_V6)
+		search_part(part, CLASSES_V6);
+	else
+		search_part(part, 1);
+}
+
+void SIMD_SYMBOL(classifier_walk)(const struct classifier *classifier, uint32_t group,
+	const struct classifier_header *const *headers, uint32_t *found, unsigned n)
+{
+	static const uint8_t versions[N_SPACES] = {[SPACE_V4] = 4, [SPACE_V6] = 6, [SPACE_ANY] = 0};
+	struct search searches[CLASSIFIER_BURST];
+	struct part part = {
+		.classifier = classifier, .group = group, .headers = headers, .searches = searches};
+
+	for (unsigned i = 0; i < n; i++) {
+		searches[i].found = NO_LINK;
+		searches[i].order = UINT64_MAX;
+	}
+	for (enum space_kind kind = SPACE_V4; kind < N_SPACES; kind++) {
+		part.n = 0;
+		for (unsigned i = 0; i < n; i++)
+			if (kind == SPACE_ANY || headers[i]->version == versions[kind])
+				part.which[part.n++] = (uint8_t)i;
+		search_space(&part, kind);
+	}
+	for (unsigned i = 0; i < n; i++)
+		found[i] = searches[i].found;
+}
