@@ -7,6 +7,7 @@
 #include "base/suggest.h"
 #include "bench/admission_load.h"
 #include "bench/bench.h"
+#include "bench/classify.h"
 #include "bench/offload.h"
 
 #define EXIT_MISUSED 2
@@ -23,11 +24,15 @@ static const char *const ablate_measures[] = {"one_by_one", "carried", "burst_8"
 	"simd_avx512", NULL};
 static const char *const table_against[] = {
 	"rte_hash", "rte_hash_naive", "rte_hash_lf", "rte_table_hash_ext", "limit", NULL};
+static const char *const classify_against[] = {"rte_acl", "tuple_space", NULL};
 static const char *const table_loads[] = {"uniform", "zipf", NULL};
 static const char *const wire_measures[] = {"wire", "wire_total", "wire_unlisted", "floor", "mark",
 	"mark_total", "installer", "installer_spin", "tcp_window", "tcp_window_share",
 	"two_workers", "two_workers_half", "learn_rate", "json_rate", "act", "attack",
 	"attack_portable", NULL};
+
+static const char *const classify_measures[] = {
+	"find", "bytes_per_rule", "update", "explosion", NULL};
 
 static const char *const admission_measures[] = {"share", "rules", "cost", NULL};
 
@@ -73,28 +78,32 @@ static const struct {
 	unsigned takes; /* options */
 	const char *what;
 	const char *const *measures; /* that --measure may name, */
-	const char *const *loads;    /* and --load */
+	const char *const *loads;    /* and --load, */
+	const char *const *against;  /* and --against */
 } benches[] = {
 	{"admission", bench_admission, 64, 0,
 		TAKES(MEASURE) | TAKES(LOAD) | TAKES(ENTRIES) | TAKES(SECONDS) | TAKES(CAPTURE),
 		"which flows a NIC's small table should have: we, who comes first, who knows the "
 		"future",
-		admission_measures, admission_loads},
+		admission_measures, admission_loads, NULL},
+	{"classify", bench_classify, 64, 16, TAKES(MEASURE) | TAKES(AGAINST) | TAKES(LOAD),
+		"the classifier of rules against rte_acl at its best and tuple space search",
+		classify_measures, classify_sets, classify_against},
 	{"flowsim", bench_flowsim, 64, 16, 0,
 		"what marks of the simulated NIC cost, and how many rules it takes a second", NULL,
-		NULL},
+		NULL, NULL},
 	{"offload", bench_offload, 64, 0, TAKES(LOAD) | TAKES(PLOT) | TAKES(STAGES),
 		"the same load in software and given to the NIC: cycles, busy %, times", NULL,
-		offload_loads},
+		offload_loads, NULL},
 	{"table", bench_table, 64, 16,
 		TAKES(MEASURE) | TAKES(AGAINST) | TAKES(LOAD) | TAKES(ABLATE) | TAKES(PLOT),
 		"the flow table against rte_hash at its best, and others", table_measures,
-		table_loads},
+		table_loads, table_against},
 	{"list", bench_list, 64, 1, 0, "a worker whose flows are listed against one left alone",
-		NULL, NULL},
+		NULL, NULL, NULL},
 	{"wire", bench_wire, 1, 16, TAKES(MEASURE) | TAKES(MARK) | TAKES(ACT) | TAKES(STAGES),
 		"the whole path against the founding algorithm and rte_hash at its best",
-		wire_measures, NULL},
+		wire_measures, NULL, NULL},
 };
 
 #define N_BENCHES (sizeof(benches) / sizeof(benches[0]))
@@ -120,9 +129,10 @@ static void print_help(FILE *stream)
 	fputs("\n"
 	      "  --flows N,N  sizes to measure at (default: table 1024,16384,65536,1000000,\n"
 	      "               8000000,32000000; wire 1,2048,65536,1000000; flowsim\n"
-	      "               16384,1000000; list, which takes one, 1000000)\n"
+	      "               16384,1000000; list, which takes one, 1000000; classify, of\n"
+	      "               rules, 1000,10000,100000)\n"
 	      "  --json       one JSON object a line\n"
-	      "  --measure NAME,NAME  admission, table, wire: only these\n"
+	      "  --measure NAME,NAME  admission, classify, table, wire: only these\n"
 	      "  --mark       wire: only what marks of the NIC are worth\n"
 	      "  --act        wire: only what is done with packets: routed, translated, blocked\n"
 	      "  --stages     wire, offload: also what each stage of our path costs\n"
@@ -134,6 +144,10 @@ static void print_help(FILE *stream)
 	      "                       at most (default: as the load says)\n"
 	      "  --load NAME          zipf-1.0, zipf-1.1, churn-1.05, churn-1.2, websearch\n"
 	      "  --capture FILE       instead, the packets of a capture, in real time\n"
+	      "\n"
+	      "Of classify only:\n"
+	      "  --against NAME,NAME  rte_acl, tuple_space\n"
+	      "  --load NAME,NAME     acl1 to acl5, fw1 to fw5, ipc1, ipc2, l20, l50\n"
 	      "\n"
 	      "Of offload only:\n"
 	      "  --load NAME          imix, tcp64, zipf\n"
@@ -277,7 +291,7 @@ static bool sensible(unsigned bench, const struct asked *asked)
 	if (!known(name, "--measure",
 		    asked->is_given[ABLATE] ? ablate_measures : benches[bench].measures,
 		    asked->value[MEASURE]) ||
-		!known(name, "--against", table_against, asked->value[AGAINST]) ||
+		!known(name, "--against", benches[bench].against, asked->value[AGAINST]) ||
 		!known(name, "--load", benches[bench].loads, asked->value[LOAD]))
 		return false;
 	if (asked->is_given[PLOT] && !draws(asked)) {

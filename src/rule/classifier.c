@@ -74,6 +74,8 @@ static size_t lay_out(struct classifier *classifier)
 	classifier->spaces = place(classifier, &used, (size_t)classifier->max_groups * N_SPACES,
 		sizeof(*classifier->spaces));
 	classifier->own = place(classifier, &used, n, sizeof(*classifier->own));
+	classifier->in_use =
+		place(classifier, &used, (n + 63) / 64, sizeof(*classifier->in_use));
 	classifier->counts =
 		place(classifier, &used, classifier->n_counts, sizeof(*classifier->counts));
 	sets->sets = place(classifier, &used, sets->max_sets + 1, sizeof(*sets->sets));
@@ -134,8 +136,6 @@ static void begin(struct classifier *classifier, const struct hash_secret *secre
 	set_secret(classifier, secret);
 	for (uint32_t i = 0; i < classifier->n_heads; i++)
 		classifier->heads[i] = NO_LINK;
-	for (uint32_t i = 0; i < classifier->n_positions; i++)
-		classifier->own[i].space = NO_LINK;
 	for (size_t i = 0; i < (size_t)classifier->max_groups * N_SPACES; i++)
 		change_begin_space(&classifier->spaces[i]);
 	classifier->free = classifier->first_gone = classifier->last_gone = NO_LINK;
@@ -329,14 +329,9 @@ int classifier_add(
 	return ret;
 }
 
-static bool is_there(const struct classifier *classifier, uint32_t handle)
-{
-	return handle < classifier->n_begun && classifier->own[handle].space != NO_LINK;
-}
-
 int classifier_remove(struct classifier *classifier, uint32_t handle)
 {
-	if (!is_there(classifier, handle))
+	if (!change_is_there(classifier, handle))
 		return -ENOENT;
 	change_remove(classifier, handle);
 	return 0;
@@ -345,7 +340,7 @@ int classifier_remove(struct classifier *classifier, uint32_t handle)
 int classifier_get(
 	const struct classifier *classifier, uint32_t handle, struct classifier_rule *rule)
 {
-	if (!is_there(classifier, handle))
+	if (!change_is_there(classifier, handle))
 		return -ENOENT;
 	change_get(classifier, handle, rule);
 	return 0;

@@ -425,6 +425,19 @@ static void unlink_record(struct classifier *classifier, uint32_t position, uint
 
 /* Positions. */
 
+static void store_in_use(struct classifier *classifier, uint32_t position, bool in_use)
+{
+	uint64_t *word = &classifier->in_use[position / 64], bit = UINT64_C(1) << position % 64;
+
+	*word = in_use ? *word | bit : *word & ~bit;
+}
+
+bool change_is_there(const struct classifier *classifier, uint32_t position)
+{
+	return position < classifier->n_begun &&
+	       classifier->in_use[position / 64] >> position % 64 & 1;
+}
+
 static void free_position(struct classifier *classifier, uint32_t position)
 {
 	uint32_t wide = classifier->records[position].wide;
@@ -465,7 +478,7 @@ static void retire(struct classifier *classifier, uint32_t position)
 	struct own *own = &classifier->own[position];
 	uint64_t token = rte_rcu_qsbr_start(classifier->qsbr);
 
-	own->space = NO_LINK;
+	store_in_use(classifier, position, false);
 	own->left = NO_LINK;
 	own->right = (uint32_t)(token >> 32);
 	own->parent = (uint32_t)token;
@@ -596,7 +609,7 @@ int change_add(
 	heap_insert(classifier, space, tuple, *position);
 	link_record(classifier, *position, hash);
 	change_rows(classifier, number, tuple, &rule, true);
-	classifier->own[*position].space = number;
+	store_in_use(classifier, *position, true);
 	count_sets(classifier, &rule, 1);
 	classifier->n_rules++;
 	return 0;
@@ -604,12 +617,13 @@ int change_add(
 
 void change_remove(struct classifier *classifier, uint32_t position)
 {
-	uint32_t number = classifier->own[position].space;
-	struct space *space = &classifier->spaces[number];
 	unsigned tuple = classifier->records[position].tuple;
 	struct classifier_rule rule;
 
 	change_get(classifier, position, &rule);
+	uint32_t number = change_space_of(&rule);
+	struct space *space = &classifier->spaces[number];
+
 	unlink_record(classifier, position, hash_of(classifier, number, tuple, &rule));
 	change_rows(classifier, number, tuple, &rule, false);
 	heap_remove(classifier, space, tuple, position);

@@ -10,6 +10,7 @@ void change_begin_space(struct space *space);
 /* 0, -ENOSPC or -EAGAIN. */
 int change_add(
 	struct classifier *classifier, const struct classifier_rule *rule, uint32_t *position);
+bool change_is_there(const struct classifier *classifier, uint32_t position);
 void change_remove(struct classifier *classifier, uint32_t position);
 void change_get(
 	const struct classifier *classifier, uint32_t position, struct classifier_rule *rule);

@@ -95,10 +95,11 @@ struct space {
 	unsigned n_tuples;
 };
 
-/* What the writer knows of a record. Of a free one `left` is the next free one. */
+/* What the writer knows of a record: its neighbours in the heap of its tuple. */
 struct own {
-	uint32_t left, right, parent; /* in the heap of its tuple */
-	uint32_t space;		      /* NO_LINK: not in use */
+	uint32_t left; /* of a record that is not in use: the next such one */
+	uint32_t right;
+	uint32_t parent; /* NO_LINK: it is the root */
 };
 
 /* How many rules of a tuple have a bit in a row. */
@@ -166,7 +167,7 @@ struct classifier {
 	/* the writer's own */
 	struct rte_rcu_qsbr *qsbr;
 	struct own *own;
-	uint64_t *tokens; /* of removed records */
+	uint64_t *in_use; /* bit by record */
 	struct row_count *counts;
 	uint32_t n_counts;
 	uint32_t max_rules, max_wide, n_positions;

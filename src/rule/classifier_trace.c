@@ -375,7 +375,7 @@ int classifier_shadow(const struct classifier *classifier, const struct classifi
 	if (rule.group >= classifier->max_groups)
 		return -ENOENT;
 	if (own != CLASSIFIER_NONE) {
-		if (own >= classifier->n_begun || classifier->own[own].space == NO_LINK)
+		if (!change_is_there(classifier, own))
 			return -ENOENT;
 		order = classifier->records[own].order;
 	}
