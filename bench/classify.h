@@ -43,7 +43,7 @@ struct classify_side {
 	/* 0, or a negative errno: the set is too much for it */
 	int (*create)(void **side, const struct classify_set *set);
 	void (*destroy)(void *side);
-	/* headers into its own form, outside of the time */
+	/* up to CLASSIFY_PREPARED headers into its own form, outside of the time */
 	void (*prepare)(void *side, const struct classifier_header *headers, unsigned n);
 	/* ids of the rules that apply to headers from the `from`th prepared on, up to 64 */
 	void (*find)(void *side, unsigned from, unsigned n, uint32_t *ids);
@@ -65,3 +65,4 @@ extern struct rte_rcu_qsbr *classify_qsbr;
 #define CLASSIFY_READER 0
 
 #define CLASSIFY_MAX_HEADERS 16384
+#define CLASSIFY_PREPARED 512

@@ -28,9 +28,9 @@ struct rte_rcu_qsbr *classify_qsbr;
 /* Ours. */
 
 struct ours {
+	struct classifier_header headers[CLASSIFY_PREPARED];
 	struct classifier *classifier;
 	uint32_t *handles;
-	const struct classifier_header *headers;
 };
 
 static void ours_destroy(void *side)
@@ -45,10 +45,12 @@ static void ours_destroy(void *side)
 static int ours_create(void **side, const struct classify_set *set)
 {
 	static struct hash_secret secret;
-	struct ours *ours = calloc(1, sizeof(*ours));
+	struct ours *ours = aligned_alloc(
+		RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(sizeof(*ours), (size_t)RTE_CACHE_LINE_SIZE));
 
 	if (!ours)
 		return -ENOMEM;
+	memset(ours, 0, sizeof(*ours));
 	int ret = hash_secret_init(&secret);
 	struct classifier_config config = {
 		.max_rules = set->n,
@@ -73,8 +75,7 @@ static void ours_prepare(void *side, const struct classifier_header *headers, un
 {
 	struct ours *ours = side;
 
-	(void)n;
-	ours->headers = headers;
+	memcpy(ours->headers, headers, n * sizeof(*headers));
 }
 
 static void ours_find(void *side, unsigned from, unsigned n, uint32_t *ids)
@@ -116,7 +117,7 @@ RTE_ACL_RULE_DEF(acl_rule, N_FIELDS);
 struct acl {
 	struct rte_acl_ctx *ctx;
 	double build_s;
-	struct acl_key keys[CLASSIFY_MAX_HEADERS];
+	struct acl_key keys[CLASSIFY_PREPARED];
 };
 
 static const struct rte_acl_field_def acl_fields[N_FIELDS] = {
@@ -200,7 +201,7 @@ static void acl_choose(struct acl *acl, const struct classify_set *set)
 	static const enum rte_acl_classify_alg all[] = {RTE_ACL_CLASSIFY_SCALAR,
 		RTE_ACL_CLASSIFY_SSE, RTE_ACL_CLASSIFY_AVX2, RTE_ACL_CLASSIFY_AVX512X16,
 		RTE_ACL_CLASSIFY_AVX512X32, RTE_ACL_CLASSIFY_NEON};
-	static struct classifier_header headers[4096];
+	static struct classifier_header headers[CLASSIFY_PREPARED];
 	enum rte_acl_classify_alg best = RTE_ACL_CLASSIFY_DEFAULT;
 	uint64_t least = UINT64_MAX, state = 77;
 	uint32_t ids[BURST];
@@ -210,7 +211,7 @@ static void acl_choose(struct acl *acl, const struct classify_set *set)
 	for (unsigned i = 0; i < RTE_DIM(all); i++) {
 		if (rte_acl_set_ctx_classify(acl->ctx, all[i]) != 0)
 			continue;
-		for (unsigned turn = 0; turn < 3; turn++) {
+		for (unsigned turn = 0; turn < 16; turn++) {
 			uint64_t begin = rte_rdtsc();
 
 			for (unsigned at = 0; at < RTE_DIM(headers); at += BURST)
@@ -289,7 +290,7 @@ struct space {
 	unsigned n_tables;
 	const struct classify_set *set;
 	uint32_t *next; /* of a rule: the next of its key */
-	const struct classifier_header *headers;
+	struct classifier_header headers[CLASSIFY_PREPARED];
 };
 
 static struct tuple_key mask_of_rule(const struct classifier_rule *rule)
@@ -425,8 +426,7 @@ static void tuples_prepare(void *side, const struct classifier_header *headers, 
 {
 	struct space *space = side;
 
-	(void)n;
-	space->headers = headers;
+	memcpy(space->headers, headers, n * sizeof(*headers));
 }
 
 static bool fits(const struct classifier_rule *rule, const struct classifier_header *header)

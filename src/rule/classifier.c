@@ -65,8 +65,8 @@ static size_t lay_out(struct classifier *classifier)
 	classifier->jumps = place(classifier, &used, n, sizeof(*classifier->jumps));
 	classifier->wides =
 		place(classifier, &used, classifier->max_wide, sizeof(*classifier->wides));
-	classifier->heads =
-		place(classifier, &used, classifier->n_heads, sizeof(*classifier->heads));
+	classifier->buckets =
+		place(classifier, &used, classifier->n_buckets, sizeof(*classifier->buckets));
 	classifier->rows =
 		place(classifier, &used, 2 * (size_t)classifier->n_rows, sizeof(*classifier->rows));
 	classifier->port_rows = place(classifier, &used, 2 * (size_t)classifier->n_port_rows,
@@ -74,8 +74,7 @@ static size_t lay_out(struct classifier *classifier)
 	classifier->spaces = place(classifier, &used, (size_t)classifier->max_groups * N_SPACES,
 		sizeof(*classifier->spaces));
 	classifier->own = place(classifier, &used, n, sizeof(*classifier->own));
-	classifier->in_use =
-		place(classifier, &used, (n + 63) / 64, sizeof(*classifier->in_use));
+	classifier->in_use = place(classifier, &used, (n + 63) / 64, sizeof(*classifier->in_use));
 	classifier->counts =
 		place(classifier, &used, classifier->n_counts, sizeof(*classifier->counts));
 	sets->sets = place(classifier, &used, sets->max_sets + 1, sizeof(*sets->sets));
@@ -99,7 +98,8 @@ static void set_sizes(struct classifier *classifier, const struct classifier_con
 				       ? 0
 				       : RTE_MIN(config->max_wide + SPARE(config->max_wide),
 						 classifier->n_positions);
-	classifier->n_heads = RTE_MAX(max + max / 4, 64u);
+	/* full, a bucket has three to four keys, and few have more than eight */
+	classifier->n_buckets = max / 7 * 2 + 16;
 	classifier->n_rows = power_of_two_from(max);
 	classifier->n_port_rows = RTE_MIN(power_of_two_from(max / 16), 65536u);
 	classifier->row_shift = 32 - rte_log2_u32(classifier->n_rows);
@@ -134,8 +134,7 @@ static void set_secret(struct classifier *classifier, const struct hash_secret *
 static void begin(struct classifier *classifier, const struct hash_secret *secret)
 {
 	set_secret(classifier, secret);
-	for (uint32_t i = 0; i < classifier->n_heads; i++)
-		classifier->heads[i] = NO_LINK;
+	memset(classifier->buckets, 0xff, classifier->n_buckets * sizeof(*classifier->buckets));
 	for (size_t i = 0; i < (size_t)classifier->max_groups * N_SPACES; i++)
 		change_begin_space(&classifier->spaces[i]);
 	classifier->free = classifier->first_gone = classifier->last_gone = NO_LINK;
@@ -350,11 +349,10 @@ static uint32_t longest_chain(const struct classifier *classifier)
 {
 	uint32_t longest = 0;
 
-	for (uint32_t i = 0; i < classifier->n_heads; i++) {
-		uint32_t n = 0;
+	for (uint64_t i = 0; i < (uint64_t)classifier->n_buckets * SLOTS; i++) {
+		uint32_t link = (uint32_t)classifier->buckets[i / SLOTS].slot[i % SLOTS], n = 0;
 
-		for (uint32_t link = (uint32_t)classifier->heads[i]; link != NO_LINK;
-			link = classifier->records[link].next)
+		for (; link != NO_LINK; link = classifier->records[link].next)
 			n++;
 		longest = RTE_MAX(longest, n);
 	}

@@ -383,44 +383,67 @@ static uint64_t hash_of(const struct classifier *classifier, uint32_t number, un
 	return hash_key_v4(classifier, &space->tuple[tuple], &header);
 }
 
+static bool chain_has(const struct classifier *classifier, uint64_t slot, uint32_t position)
+{
+	for (uint32_t link = (uint32_t)slot; link != NO_LINK; link = classifier->records[link].next)
+		if (link == position)
+			return true;
+	return false;
+}
+
+/* Where a rule with this tag goes: to those of its key, to a free slot, or to the shared one. */
+static uint64_t *slot_for(struct bucket *bucket, uint32_t tag)
+{
+	uint64_t *free = &bucket->slot[SHARED];
+
+	for (unsigned i = 0; i < SHARED; i++) {
+		if (bucket->slot[i] >> 32 == tag)
+			return &bucket->slot[i];
+		if (bucket->slot[i] == SLOT_FREE && free == &bucket->slot[SHARED])
+			free = &bucket->slot[i];
+	}
+	return free;
+}
+
 static void link_record(struct classifier *classifier, uint32_t position, uint64_t hash)
 {
 	struct record *record = &classifier->records[position];
-	uint64_t *head = &classifier->heads[head_of(classifier, hash)];
-	uint64_t filter = (*head & ~(uint64_t)NO_LINK) | filter_bit(record->tag);
-	uint32_t next = (uint32_t)*head, before = NO_LINK;
+	struct bucket *bucket = bucket_of(classifier, hash);
+	uint64_t *slot = slot_for(bucket, tag_of(hash));
+	uint64_t tag = slot == &bucket->slot[SHARED] ? SHARED_TAG : tag_of(hash);
+	uint32_t next = (uint32_t)*slot, before = NO_LINK;
 
 	while (next != NO_LINK && classifier->records[next].order < record->order) {
 		before = next;
 		next = classifier->records[next].next;
 	}
 	__atomic_store_n(&record->next, next, __ATOMIC_RELEASE);
-	if (before == NO_LINK) {
-		__atomic_store_n(head, filter | position, __ATOMIC_RELEASE);
-		return;
-	}
-	__atomic_store_n(&classifier->records[before].next, position, __ATOMIC_RELEASE);
-	__atomic_store_n(head, filter | (uint32_t)*head, __ATOMIC_RELEASE);
+	if (before == NO_LINK)
+		__atomic_store_n(slot, tag << 32 | position, __ATOMIC_RELEASE);
+	else
+		__atomic_store_n(&classifier->records[before].next, position, __ATOMIC_RELEASE);
 }
 
 /* The record's own link stays, for readers that stand on it. */
 static void unlink_record(struct classifier *classifier, uint32_t position, uint64_t hash)
 {
-	uint64_t *head = &classifier->heads[head_of(classifier, hash)];
-	uint32_t first = (uint32_t)*head, *before = &first;
-	uint64_t filter = 0;
+	struct bucket *bucket = bucket_of(classifier, hash);
+	uint32_t next = classifier->records[position].next;
+	uint64_t *slot = slot_for(bucket, tag_of(hash));
 
-	for (uint32_t link = first; link != NO_LINK; link = classifier->records[link].next) {
-		struct record *record = &classifier->records[link];
+	if (!chain_has(classifier, *slot, position))
+		slot = &bucket->slot[SHARED];
+	uint32_t link = (uint32_t)*slot;
 
-		if (link == position) {
-			__atomic_store_n(before, record->next, __ATOMIC_RELEASE);
-			continue;
-		}
-		filter |= filter_bit(record->tag);
-		before = &record->next;
+	if (link == position) {
+		__atomic_store_n(slot,
+			next == NO_LINK ? SLOT_FREE : (*slot & ~(uint64_t)UINT32_MAX) | next,
+			__ATOMIC_RELEASE);
+		return;
 	}
-	__atomic_store_n(head, filter | first, __ATOMIC_RELEASE);
+	while (classifier->records[link].next != position)
+		link = classifier->records[link].next;
+	__atomic_store_n(&classifier->records[link].next, next, __ATOMIC_RELEASE);
 }
 
 /* Positions. */
@@ -604,7 +627,6 @@ int change_add(
 
 	fill_record(classifier, *position, &rule);
 	record->tuple = (uint8_t)tuple;
-	record->tag = tag_of(hash);
 	space->n_rules[tuple]++;
 	heap_insert(classifier, space, tuple, *position);
 	link_record(classifier, *position, hash);

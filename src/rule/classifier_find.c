@@ -24,7 +24,7 @@ struct search {
 	uint64_t order;	  /* of what was found, or UINT64_MAX */
 	uint64_t hash;
 	uint32_t found;
-	uint32_t link;
+	uint32_t link, shared; /* of chains that are to be searched */
 };
 
 /* A part of a burst, in one space. */
@@ -96,60 +96,72 @@ static inline void find_rows(
 	rte_prefetch0(&classifier->port_rows[rows->port[1]]);
 }
 
-/* Tuples that have the address's prefixes, as far as rows know. */
-static inline struct bits tuples_of(const struct classifier *classifier,
-	const struct bits by_class[CLASSES_V6], const uint32_t *rows, unsigned classes)
+/* Both words of bits. Torn ones would do: each word stands for tuples of its own. */
+typedef uint64_t both __attribute__((vector_size(16)));
+
+static inline both both_of(const struct bits *bits)
 {
-	struct bits sum = by_class[0];
+#ifdef __SANITIZE_THREAD__
+	struct bits loaded = bits_load(bits);
 
-	for (unsigned class = 1; class < classes; class ++) {
-		struct bits row = bits_load(&classifier->rows[rows[class - 1]]);
-
-		sum.word[0] |= row.word[0] & by_class[class].word[0];
-		sum.word[1] |= row.word[1] & by_class[class].word[1];
-	}
-	return sum;
+	return (both){loaded.word[0], loaded.word[1]};
+#else
+	return *(const both *)bits;
+#endif
 }
 
 /* What a space knows of its tuples, loaded once for a burst. */
 struct known {
-	struct bits src[CLASSES_V6], dst[CLASSES_V6], no_src_port, no_dst_port;
+	both src[CLASSES_V6], dst[CLASSES_V6], no_src_port, no_dst_port;
 };
 
-static inline struct bits bits_not(struct bits bits)
+static inline both known_of(const struct bits *bits)
 {
-	return (struct bits){{~bits.word[0], ~bits.word[1]}};
+	struct bits loaded = bits_load(bits);
+
+	return (both){loaded.word[0], loaded.word[1]};
 }
 
 static inline void know(struct known *known, const struct space *space)
 {
 	for (unsigned class = 0; class < CLASSES_V6; class ++) {
-		known->src[class] = bits_load(&space->src[class]);
-		known->dst[class] = bits_load(&space->dst[class]);
+		known->src[class] = known_of(&space->src[class]);
+		known->dst[class] = known_of(&space->dst[class]);
 	}
-	known->no_src_port = bits_not(bits_load(&space->src_port));
-	known->no_dst_port = bits_not(bits_load(&space->dst_port));
+	known->no_src_port = ~known_of(&space->src_port);
+	known->no_dst_port = ~known_of(&space->dst_port);
+}
+
+/* Tuples that have the address's prefixes, as far as rows know. */
+static inline both tuples_of(const struct classifier *classifier, const both *by_class,
+	const uint32_t *rows, unsigned classes)
+{
+	both sum = by_class[0];
+
+	for (unsigned class = 1; class < classes; class ++)
+		sum |= both_of(&classifier->rows[rows[class - 1]]) & by_class[class];
+	return sum;
 }
 
 static inline void filter(const struct part *part, const struct known *known,
 	const struct rows *rows, unsigned classes, struct search *search)
 {
 	const struct classifier *classifier = part->classifier;
-	struct bits src = tuples_of(classifier, known->src, rows->addr, classes);
-	struct bits dst = tuples_of(classifier, known->dst, rows->addr + classes - 1, classes);
-	struct bits src_port = bits_load(&classifier->port_rows[rows->port[0]]);
-	struct bits dst_port = bits_load(&classifier->port_rows[rows->port[1]]);
+	both left = tuples_of(classifier, known->src, rows->addr, classes);
 
-	for (unsigned i = 0; i < 2; i++)
-		search->left.word[i] = src.word[i] & dst.word[i] &
-				       (src_port.word[i] | known->no_src_port.word[i]) &
-				       (dst_port.word[i] | known->no_dst_port.word[i]);
+	left &= tuples_of(classifier, known->dst, rows->addr + classes - 1, classes);
+	left &= both_of(&classifier->port_rows[rows->port[0]]) | known->no_src_port;
+	left &= both_of(&classifier->port_rows[rows->port[1]]) | known->no_dst_port;
+	memcpy(&search->left, &left, sizeof(left));
 }
 
-/* Takes the tuple with the best rule out of those left, and all that cannot win. NO_LINK: none is left. */
+/*
+ * Takes the tuple with the best rule out of those left, and all that cannot win. NO_LINK: none is left. There
+ * are no branches but those of the loops, since they would go either way.
+ */
 static inline uint32_t take_best(const struct space *space, struct search *search)
 {
-	uint64_t best = search->order;
+	uint64_t limit = search->order, best = limit;
 	uint32_t taken = NO_LINK;
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -158,14 +170,11 @@ static inline uint32_t take_best(const struct space *space, struct search *searc
 		for (uint64_t word = search->left.word[i]; word != 0; word &= word - 1) {
 			uint32_t tuple = i * 64 + (uint32_t)__builtin_ctzll(word);
 			uint64_t order = __atomic_load_n(&space->best[tuple], __ATOMIC_RELAXED);
+			uint64_t better = 0 - (uint64_t)(order < best);
 
-			if (order >= search->order)
-				continue;
-			rest |= word & -word;
-			if (order < best) {
-				best = order;
-				taken = tuple;
-			}
+			rest |= word & -word & (0 - (uint64_t)(order < limit));
+			best ^= (best ^ order) & better;
+			taken ^= (taken ^ tuple) & (uint32_t)better;
 		}
 		search->left.word[i] = rest;
 	}
@@ -200,51 +209,102 @@ static inline unsigned begin_round(const struct part *part, uint8_t *active, uns
 		if (tuple == NO_LINK)
 			continue;
 		search->hash = hash_in(part, tuple, part->headers[at]);
-		rte_prefetch0(&classifier->heads[head_of(classifier, search->hash)]);
+		rte_prefetch0(bucket_of(classifier, search->hash));
 		active[kept++] = (uint8_t)at;
 	}
 	return kept;
 }
 
-static inline void fetch_first(const struct classifier *classifier, struct search *search)
+/* As link_of_tag(), side by side where the level can. */
+static inline uint32_t find_slot(const struct bucket *bucket, uint32_t tag)
 {
-	uint64_t head = __atomic_load_n(
-		&classifier->heads[head_of(classifier, search->hash)], __ATOMIC_ACQUIRE);
+#if SIMD_LEVEL >= SIMD_LEVEL_AVX2 && !defined(__SANITIZE_THREAD__)
+	__m256i wanted = _mm256_set1_epi32((int)tag);
+	__m256i low = _mm256_cmpeq_epi32(wanted, *(const __m256i *)bucket->slot);
+	__m256i high = _mm256_cmpeq_epi32(wanted, *(const __m256i *)(bucket->slot + 4));
+	/* of each slot one bit, without the shared one */
+	unsigned bits = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(low)) |
+			(unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(high)) << 8;
 
-	search->link = NO_LINK;
-	if ((head & filter_bit(tag_of(search->hash))) == 0)
-		return;
-	search->link = (uint32_t)head;
-	rte_prefetch0(&classifier->records[search->link]);
+	bits &= 0x2aaa;
+	return bits == 0 ? NO_LINK
+			 : (uint32_t)__atomic_load_n(
+				   &bucket->slot[__builtin_ctz(bits) / 2], __ATOMIC_ACQUIRE);
+#else
+	return link_of_tag(bucket, tag);
+#endif
 }
 
-/* The chain may have rules of other groups. */
-static inline void walk_chain(const struct classifier *classifier, uint32_t group,
-	const struct classifier_header *header, struct search *search)
+/* Fetches the first rule of the chains of each header's key; headers without any are left out. */
+static inline unsigned fetch_first(
+	const struct part *part, const uint8_t *active, unsigned n, uint8_t *walking)
 {
-	uint64_t addresses = word_of_addresses(header), fields = word_of_fields(header);
+	const struct classifier *classifier = part->classifier;
+	unsigned kept = 0;
 
-	for (uint32_t link = search->link; link != NO_LINK;) {
-		const struct record *record = &classifier->records[link];
+	for (unsigned i = 0; i < n; i++) {
+		struct search *search = &part->searches[active[i]];
+		const struct bucket *bucket = bucket_of(classifier, search->hash);
 
-		if (record->order >= search->order)
-			return;
-		if (record->group == group &&
-			record_matches(classifier, record, addresses, fields, header)) {
-			search->found = link;
-			search->order = record->order;
-			return;
+		search->link = find_slot(bucket, tag_of(search->hash));
+		search->shared = (uint32_t)__atomic_load_n(&bucket->slot[SHARED], __ATOMIC_ACQUIRE);
+		if (unlikely(search->link == NO_LINK)) {
+			search->link = search->shared;
+			search->shared = NO_LINK;
 		}
-		link = __atomic_load_n(&record->next, __ATOMIC_ACQUIRE);
+		walking[kept] = active[i];
+		kept += search->link != NO_LINK;
+		rte_prefetch0(
+			&classifier->records[search->link & ~(0u - (search->link == NO_LINK))]);
 	}
+	return kept;
+}
+
+/* Compares one rule, of this group or another one; returns the next one to compare, or NO_LINK. */
+static inline uint32_t compare(
+	const struct part *part, const struct classifier_header *header, struct search *search)
+{
+	const struct record *record = &part->classifier->records[search->link];
+
+	if (record->order >= search->order)
+		return NO_LINK;
+	if (record->group == part->group &&
+		record_matches(part->classifier, record, word_of_addresses(header),
+			word_of_fields(header), header)) {
+		search->found = search->link;
+		search->order = record->order;
+		return NO_LINK;
+	}
+	return __atomic_load_n(&record->next, __ATOMIC_ACQUIRE);
+}
+
+/* One rule of each header's chain; those with more rules are kept, and these are fetched. */
+static inline unsigned walk_on(const struct part *part, uint8_t *walking, unsigned n)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		unsigned at = walking[i];
+		struct search *search = &part->searches[at];
+
+		search->link = compare(part, part->headers[at], search);
+		if (unlikely(search->link == NO_LINK && search->shared != NO_LINK)) {
+			search->link = search->shared;
+			search->shared = NO_LINK;
+		}
+		if (search->link == NO_LINK)
+			continue;
+		rte_prefetch0(&part->classifier->records[search->link]);
+		walking[kept++] = (uint8_t)at;
+	}
+	return kept;
 }
 
 static inline __attribute__((always_inline)) void search_part(
 	const struct part *part, unsigned classes)
 {
-	const struct classifier *classifier = part->classifier;
 	struct rows rows[CLASSIFIER_BURST];
-	uint8_t active[CLASSIFIER_BURST];
+	uint8_t active[CLASSIFIER_BURST], walking[CLASSIFIER_BURST];
 	struct known known;
 	unsigned n = part->n;
 
@@ -255,11 +315,10 @@ static inline __attribute__((always_inline)) void search_part(
 		filter(part, &known, &rows[i], classes, &part->searches[part->which[i]]);
 	memcpy(active, part->which, sizeof(active));
 	while ((n = begin_round(part, active, n)) > 0) {
-		for (unsigned i = 0; i < n; i++)
-			fetch_first(classifier, &part->searches[active[i]]);
-		for (unsigned i = 0; i < n; i++)
-			walk_chain(classifier, part->group, part->headers[active[i]],
-				&part->searches[active[i]]);
+		unsigned n_walking = fetch_first(part, active, n, walking);
+
+		while (n_walking > 0)
+			n_walking = walk_on(part, walking, n_walking);
 	}
 }
 

@@ -52,10 +52,23 @@ struct record {
 	uint32_t wide; /* index, or NO_LINK */
 	uint16_t group;
 	uint8_t tuple;
-	uint8_t tag; /* of its hash */
+	uint8_t spare;
 };
 
 static_assert(sizeof(struct record) == 64, "a line");
+
+/*
+ * Chains of rules by the hash of their key. A slot is a tag above the link of the first rule; rules with the
+ * same key are in one chain. What finds no slot of its own goes to the last one, whose chain has several keys.
+ */
+#define SLOTS 8u
+#define SHARED (SLOTS - 1)
+#define SLOT_FREE UINT64_MAX
+#define SHARED_TAG UINT64_C(0x80000000)
+
+struct bucket {
+	uint64_t slot[SLOTS];
+} __attribute__((aligned(64)));
 
 #define WIDE_WORDS 11u
 
@@ -147,11 +160,11 @@ struct classifier {
 	struct record *records;
 	uint16_t *jumps; /* by record; 0: none */
 	struct wide *wides;
-	uint64_t *heads; /* of chains: a filter of 32 tags above the first link */
+	struct bucket *buckets;
 	struct space *spaces;
 	struct bits *rows;	/* for sources, then for destinations */
 	struct bits *port_rows; /* likewise */
-	uint32_t n_heads;
+	uint32_t n_buckets;
 	uint32_t n_rows, n_port_rows; /* of either, powers of two */
 	unsigned row_shift, port_shift;
 	uint32_t max_groups;
@@ -251,19 +264,27 @@ static inline uint64_t hash_key_v6(const struct classifier *classifier, const st
 	return hash_fold(src ^ rest, dst ^ classifier->secret[3]);
 }
 
-static inline uint8_t tag_of(uint64_t hash)
+/* Below that of a free slot and of a shared one. */
+static inline uint32_t tag_of(uint64_t hash)
 {
-	return (uint8_t)(hash >> 56);
+	return (uint32_t)(hash >> 33);
 }
 
-static inline uint64_t filter_bit(uint8_t tag)
+static inline struct bucket *bucket_of(const struct classifier *classifier, uint64_t hash)
 {
-	return UINT64_C(1) << (32 + tag % 32);
+	return &classifier->buckets[((hash & UINT32_MAX) * classifier->n_buckets) >> 32];
 }
 
-static inline uint32_t head_of(const struct classifier *classifier, uint64_t hash)
+/* The link of the slot with this tag, or NO_LINK. */
+static inline uint32_t link_of_tag(const struct bucket *bucket, uint32_t tag)
 {
-	return (uint32_t)(((hash & UINT32_MAX) * classifier->n_heads) >> 32);
+	for (unsigned i = 0; i < SHARED; i++) {
+		uint64_t slot = __atomic_load_n(&bucket->slot[i], __ATOMIC_ACQUIRE);
+
+		if (slot >> 32 == tag)
+			return (uint32_t)slot;
+	}
+	return NO_LINK;
 }
 
 /* Rows. */

@@ -150,18 +150,19 @@ static enum classifier_field filtered_by(const struct classifier *classifier, ui
 	return CLASSIFIER_FIELD_NONE;
 }
 
-/* The chain of a header's key in a tuple. */
-static uint32_t chain_of(const struct classifier *classifier, uint32_t number, unsigned tuple,
-	const struct classifier_header *header)
+/* The two chains that a header's key in a tuple may have rules in. */
+static void chains_of(const struct classifier *classifier, uint32_t number, unsigned tuple,
+	const struct classifier_header *header, uint32_t link[2])
 {
 	const struct space *space = &classifier->spaces[number];
 	uint64_t hash = space_kind_of(number) == SPACE_V6
 				? hash_key_v6(classifier, &space->tuple[tuple],
 					  space->src_class[tuple], space->dst_class[tuple], header)
 				: hash_key_v4(classifier, &space->tuple[tuple], header);
-	uint64_t head = classifier->heads[head_of(classifier, hash)];
+	const struct bucket *bucket = bucket_of(classifier, hash);
 
-	return head & filter_bit(tag_of(hash)) ? (uint32_t)head : NO_LINK;
+	link[0] = link_of_tag(bucket, tag_of(hash));
+	link[1] = (uint32_t)bucket->slot[SHARED];
 }
 
 static struct classifier_step step_of_tuple(
@@ -200,10 +201,9 @@ static void fill_rule(
 	step->jump = classifier->jumps[position];
 }
 
-static void trace_chain(struct trace *trace, uint32_t number, unsigned tuple)
+static void trace_chain(struct trace *trace, uint32_t number, unsigned tuple, uint32_t link)
 {
 	const struct classifier *classifier = trace->classifier;
-	uint32_t link = chain_of(classifier, number, tuple, trace->header);
 
 	for (; link != NO_LINK; link = classifier->records[link].next) {
 		const struct record *record = &classifier->records[link];
@@ -260,8 +260,13 @@ static void trace_space(struct trace *trace, enum space_kind kind)
 		else if (space->best[tuple] >= trace->order)
 			step.kind = CLASSIFIER_STEP_LATE;
 		trace->told(trace->context, &step);
-		if (step.kind == CLASSIFIER_STEP_PROBED)
-			trace_chain(trace, number, tuple);
+		if (step.kind != CLASSIFIER_STEP_PROBED)
+			continue;
+		uint32_t links[2];
+
+		chains_of(trace->classifier, number, tuple, trace->header, links);
+		for (unsigned i = 0; i < 2; i++)
+			trace_chain(trace, number, tuple, links[i]);
 	}
 }
 
@@ -339,31 +344,39 @@ static bool covers(const struct classifier *classifier, const struct classifier_
 		       inner->value.dst);
 }
 
+static uint32_t shadow_in_chain(const struct classifier *classifier, uint32_t link,
+	const struct classifier_rule *rule, uint64_t order)
+{
+	for (; link != NO_LINK; link = classifier->records[link].next) {
+		struct classifier_rule outer;
+
+		if (classifier->records[link].order >= order)
+			break;
+		change_get(classifier, link, &outer);
+		if (outer.group == rule->group && covers(classifier, &outer, rule))
+			return link;
+	}
+	return NO_LINK;
+}
+
 /* A rule that covers this one is in the chain of every header that this one matches: one will do. */
 static uint32_t shadow_in(const struct classifier *classifier, uint32_t number,
 	const struct classifier_rule *rule, uint64_t order)
 {
 	const struct space *space = &classifier->spaces[number];
 	struct classifier_header header = rule->value;
+	uint32_t found = NO_LINK, links[2];
 
 	header.src_port = rule->src_port.first;
 	header.dst_port = rule->dst_port.first;
-	for (unsigned tuple = 0; tuple < TUPLES; tuple++) {
+	for (unsigned tuple = 0; tuple < TUPLES && found == NO_LINK; tuple++) {
 		if (!has_bit(&space->in_use, tuple))
 			continue;
-		uint32_t link = chain_of(classifier, number, tuple, &header);
-
-		for (; link != NO_LINK; link = classifier->records[link].next) {
-			struct classifier_rule outer;
-
-			if (classifier->records[link].order >= order)
-				break;
-			change_get(classifier, link, &outer);
-			if (outer.group == rule->group && covers(classifier, &outer, rule))
-				return link;
-		}
+		chains_of(classifier, number, tuple, &header, links);
+		for (unsigned i = 0; i < 2 && found == NO_LINK; i++)
+			found = shadow_in_chain(classifier, links[i], rule, order);
 	}
-	return NO_LINK;
+	return found;
 }
 
 int classifier_shadow(const struct classifier *classifier, const struct classifier_rule *given,
