@@ -8,6 +8,8 @@
 
 #include <errno.h>
 
+#include <rte_common.h>
+
 /* Readers. */
 
 static void store_bit(struct bits *bits, unsigned tuple, bool set)
@@ -56,12 +58,23 @@ static uint32_t meld(struct classifier *classifier, uint32_t a, uint32_t b)
 	return root;
 }
 
+/* A best order that is too low for a while costs time; one that is too high would hide rules. */
 static void store_best(struct classifier *classifier, struct space *space, unsigned tuple)
 {
 	uint32_t root = space->root[tuple];
+	uint64_t best = root == NO_LINK ? UINT64_MAX : classifier->records[root].order;
+	uint64_t rest = UINT64_MAX;
+	bool sorted = true;
 
-	__atomic_store_n(&space->best[tuple],
-		root == NO_LINK ? UINT64_MAX : classifier->records[root].order, __ATOMIC_RELAXED);
+	if (best == space->best[tuple])
+		return;
+	__atomic_store_n(&space->best[tuple], best, __ATOMIC_RELAXED);
+	for (unsigned i = TUPLES; i-- > 0;) {
+		sorted &= space->best[i] <= rest || space->best[i] == UINT64_MAX;
+		rest = RTE_MIN(rest, space->best[i]);
+		__atomic_store_n(&space->rest_best[i], rest, __ATOMIC_RELAXED);
+	}
+	__atomic_store_n(&space->sorted, sorted, __ATOMIC_RELAXED);
 }
 
 static void heap_insert(
@@ -153,7 +166,7 @@ static uint8_t flags_of(const struct classifier_rule *rule)
 void change_begin_space(struct space *space)
 {
 	for (unsigned i = 0; i < TUPLES; i++) {
-		space->best[i] = UINT64_MAX;
+		space->best[i] = space->rest_best[i] = UINT64_MAX;
 		space->root[i] = NO_LINK;
 	}
 }

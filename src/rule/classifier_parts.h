@@ -97,6 +97,8 @@ struct space {
 	struct bits src[CLASSES_V6], dst[CLASSES_V6]; /* tuples by class of their length */
 	struct bits src_port, dst_port;		      /* tuples that hash it */
 	uint64_t best[TUPLES];			      /* the lowest order of their rules */
+	uint64_t rest_best[TUPLES];		      /* of theirs and of all tuples after them */
+	bool sorted; /* each tuple's best comes before those after it */
 	struct tuple tuple[TUPLES];
 	uint8_t src_class[TUPLES], dst_class[TUPLES], flags[TUPLES];
 
