@@ -100,7 +100,7 @@ static void set_sizes(struct classifier *classifier, const struct classifier_con
 						 classifier->n_positions);
 	/* full, a bucket has three to four keys, and few have more than eight */
 	classifier->n_buckets = max / 7 * 2 + 16;
-	classifier->n_rows = power_of_two_from(max);
+	classifier->n_rows = power_of_two_from(max / 4 * 3);
 	classifier->n_port_rows = RTE_MIN(power_of_two_from(max / 16), 65536u);
 	classifier->row_shift = 32 - rte_log2_u32(classifier->n_rows);
 	classifier->port_shift = 32 - rte_log2_u32(classifier->n_port_rows);

@@ -58,23 +58,50 @@ static uint32_t meld(struct classifier *classifier, uint32_t a, uint32_t b)
 	return root;
 }
 
+/*
+ * Finds the longest row of tuples whose best orders rise; the others are unsorted. This is a hint: look-ups take
+ * tuples of the row as they stand and search for the best one where there are others.
+ */
+static void sort_out(struct space *space)
+{
+	uint8_t length[TUPLES], before[TUPLES], last = TUPLES;
+	struct bits unsorted = bits_load(&space->in_use);
+
+	for (uint8_t i = 0; i < TUPLES; i++) {
+		length[i] = 1;
+		before[i] = TUPLES;
+		if (space->best[i] == UINT64_MAX)
+			continue;
+		for (uint8_t j = 0; j < i; j++) {
+			if (space->best[j] > space->best[i] || length[j] < length[i])
+				continue;
+			length[i] = (uint8_t)(length[j] + 1);
+			before[i] = j;
+		}
+		if (last == TUPLES || length[i] > length[last])
+			last = i;
+	}
+	for (; last != TUPLES; last = before[last])
+		unsorted.word[last / 64] &= ~(UINT64_C(1) << last % 64);
+	for (unsigned i = 0; i < 2; i++)
+		__atomic_store_n(&space->unsorted.word[i], unsorted.word[i], __ATOMIC_RELAXED);
+}
+
 /* A best order that is too low for a while costs time; one that is too high would hide rules. */
 static void store_best(struct classifier *classifier, struct space *space, unsigned tuple)
 {
 	uint32_t root = space->root[tuple];
 	uint64_t best = root == NO_LINK ? UINT64_MAX : classifier->records[root].order;
 	uint64_t rest = UINT64_MAX;
-	bool sorted = true;
 
 	if (best == space->best[tuple])
 		return;
 	__atomic_store_n(&space->best[tuple], best, __ATOMIC_RELAXED);
 	for (unsigned i = TUPLES; i-- > 0;) {
-		sorted &= space->best[i] <= rest || space->best[i] == UINT64_MAX;
 		rest = RTE_MIN(rest, space->best[i]);
 		__atomic_store_n(&space->rest_best[i], rest, __ATOMIC_RELAXED);
 	}
-	__atomic_store_n(&space->sorted, sorted, __ATOMIC_RELAXED);
+	sort_out(space);
 }
 
 static void heap_insert(

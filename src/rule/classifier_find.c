@@ -183,20 +183,32 @@ static inline uint32_t take_best(const struct space *space, struct search *searc
 	return taken;
 }
 
-/* The same where tuples are sorted by their best rule: the first one left is it. */
+/* The same where those left are sorted by their best rule: the first one is it. */
 static inline uint32_t take_first(const struct space *space, struct search *search)
 {
-	unsigned i = search->left.word[0] == 0;
-	uint64_t word = search->left.word[i];
+	for (;;) {
+		unsigned i = search->left.word[0] == 0;
+		uint64_t word = search->left.word[i];
 
-	if (word == 0)
-		return NO_LINK;
-	uint32_t tuple = i * 64 + (uint32_t)__builtin_ctzll(word);
+		if (word == 0)
+			return NO_LINK;
+		uint32_t tuple = i * 64 + (uint32_t)__builtin_ctzll(word);
 
-	search->left.word[i] = word & (word - 1);
-	return __atomic_load_n(&space->rest_best[tuple], __ATOMIC_RELAXED) < search->order
-		       ? tuple
-		       : NO_LINK;
+		search->left.word[i] = word & (word - 1);
+		if (__atomic_load_n(&space->rest_best[tuple], __ATOMIC_RELAXED) >= search->order)
+			return NO_LINK;
+		if (__atomic_load_n(&space->best[tuple], __ATOMIC_RELAXED) < search->order)
+			return tuple;
+	}
+}
+
+static inline uint32_t take_tuple(
+	const struct space *space, const struct bits *unsorted, struct search *search)
+{
+	if (((search->left.word[0] & unsorted->word[0]) |
+		    (search->left.word[1] & unsorted->word[1])) == 0)
+		return take_first(space, search);
+	return take_best(space, search);
 }
 
 static inline uint64_t hash_in(
@@ -213,7 +225,7 @@ static inline uint64_t hash_in(
 
 /* Fetches the chain of each header's best tuple; headers with none are through. */
 static inline unsigned begin_round(
-	const struct part *part, bool sorted, uint8_t *active, unsigned n)
+	const struct part *part, const struct bits *unsorted, uint8_t *active, unsigned n)
 {
 	const struct classifier *classifier = part->classifier;
 	unsigned kept = 0;
@@ -221,8 +233,7 @@ static inline unsigned begin_round(
 	for (unsigned i = 0; i < n; i++) {
 		unsigned at = active[i];
 		struct search *search = &part->searches[at];
-		uint32_t tuple =
-			sorted ? take_first(part->space, search) : take_best(part->space, search);
+		uint32_t tuple = take_tuple(part->space, unsorted, search);
 
 		if (tuple == NO_LINK)
 			continue;
@@ -324,7 +335,7 @@ static inline __attribute__((always_inline)) void search_part(
 	struct rows rows[CLASSIFIER_BURST];
 	uint8_t active[CLASSIFIER_BURST], walking[CLASSIFIER_BURST];
 	struct known known;
-	bool sorted = __atomic_load_n(&part->space->sorted, __ATOMIC_RELAXED);
+	struct bits unsorted = bits_load(&part->space->unsorted);
 	unsigned n = part->n;
 
 	know(&known, part->space);
@@ -333,7 +344,7 @@ static inline __attribute__((always_inline)) void search_part(
 	for (unsigned i = 0; i < n; i++)
 		filter(part, &known, &rows[i], classes, &part->searches[part->which[i]]);
 	memcpy(active, part->which, sizeof(active));
-	while ((n = begin_round(part, sorted, active, n)) > 0) {
+	while ((n = begin_round(part, &unsorted, active, n)) > 0) {
 		unsigned n_walking = fetch_first(part, active, n, walking);
 
 		while (n_walking > 0)

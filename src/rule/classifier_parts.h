@@ -98,7 +98,7 @@ struct space {
 	struct bits src_port, dst_port;		      /* tuples that hash it */
 	uint64_t best[TUPLES];			      /* the lowest order of their rules */
 	uint64_t rest_best[TUPLES];		      /* of theirs and of all tuples after them */
-	bool sorted; /* each tuple's best comes before those after it */
+	struct bits unsorted; /* tuples that are not in the order of the others by their best */
 	struct tuple tuple[TUPLES];
 	uint8_t src_class[TUPLES], dst_class[TUPLES], flags[TUPLES];
 
