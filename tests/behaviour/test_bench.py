@@ -71,6 +71,14 @@ def test_marking_rows():
     assert all(row["ratio"] <= 1.01 for row in rules[:2])
 
 
+def test_classify():
+    told = rows("classify", "--flows", "1000", "--load", "acl1", "--measure", "find,bytes_per_rule")
+    assert all(list(row) == KEYS for row in told)
+    assert [(row["measure"], row["against"]) for row in told] == [
+        ("find", "rte_acl"), ("find", "tuple_space"), ("bytes_per_rule", "goal")]
+    assert all((row["load"], row["flows"]) == ("acl1", 1000) for row in told)
+
+
 @pytest.mark.usefixtures("simulated")
 def test_stages_are_told():
     done = run("bench", "wire", "--flows", "64", "--stages", timeout=120)
@@ -81,8 +89,8 @@ def test_stages_are_told():
 
 
 @pytest.mark.parametrize("args, line", [
-    (["wier"], "no 'wier'; did you mean wire; there are admission, flowsim, offload, table,"),
-    (["nosuch"], "bench: no 'nosuch'; there are admission, flowsim, offload, table, list, wire"),
+    (["wier"], "no 'wier'; did you mean wire; there are admission, classify, flowsim, offload, table,"),
+    (["nosuch"], "bench: no 'nosuch'; there are admission, classify, flowsim, offload, table, list, wire"),
     (["wire", "--flows", "0"], "--flows 0: not sizes of 1 to 67108864"),
     (["wire", "--flows", "1,"], "--flows 1,: not sizes of 1 to 67108864"),
     (["--flows", "0", "table"], "bench table: --flows 0: not sizes of 64 to 67108864"),
@@ -90,11 +98,11 @@ def test_stages_are_told():
     (["list", "--flows", "64,65"], "bench list: --flows 64,65: not a size of 64 to 67108864"),
     (["wire", "table"], "bench: table: not understood"),
     (["wire", "--ablate"], "bench wire: --ablate is for table only"),
-    (["wire", "--load", "zipf"], "bench wire: --load is for admission, offload and table only"),
+    (["wire", "--load", "zipf"], "bench wire: --load is for admission, classify, offload and table only"),
     (["list", "--measure", "list"],
-     "bench list: --measure is for admission, table and wire only"),
+     "bench list: --measure is for admission, classify, table and wire only"),
     (["flowsim", "--measure", "marking"],
-     "bench flowsim: --measure is for admission, table and wire only"),
+     "bench flowsim: --measure is for admission, classify, table and wire only"),
     (["flowsim", "--stages"], "bench flowsim: --stages is for offload and wire only"),
     (["table", "--stages"], "bench table: --stages is for offload and wire only"),
     (["table", "--mark"], "bench table: --mark is for wire only"),
@@ -107,6 +115,8 @@ def test_stages_are_told():
     (["admission", "--seconds", "x"], "bench admission: --seconds x: not a number of seconds"),
     (["admission", "--load", "churn"], "bench admission: --load: no 'churn'"),
     (["wire", "--entries", "512"], "bench wire: --entries is for admission only"),
+    (["classify", "--load", "acl6"], "bench classify: --load: no 'acl6'; did you mean acl"),
+    (["classify", "--against", "limit"], "bench classify: --against: no 'limit'"),
     (["--rounds"], "bench: --rounds: not understood"),
 ])
 def test_misused(args, line):
