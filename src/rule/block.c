@@ -131,7 +131,7 @@ bool block_match_fits(const struct block_match *match, const struct flow_key *ke
 }
 
 /* Digits and nothing else, at most `max`; -1 when it is not that. */
-static int64_t read_number(const char *text, uint32_t max)
+static int64_t read_block_number(const char *text, uint32_t max)
 {
 	size_t length = strlen(text);
 	uint64_t number = 0;
@@ -160,7 +160,7 @@ int block_parse_proto(const char *text)
 	for (unsigned i = 0; i < N_PROTOCOLS; i++)
 		if (strcmp(text, protocols[i].name) == 0)
 			return protocols[i].number;
-	return (int)read_number(text, UINT8_MAX);
+	return (int)read_block_number(text, UINT8_MAX);
 }
 
 static int refuse_proto(struct error *error, const char *word)
@@ -191,7 +191,7 @@ static int refuse_host_bits(
 	return refuse(error, word, what);
 }
 
-static int read_prefix(struct block_prefix *prefix, const char *text, struct error *error)
+static int read_block_prefix(struct block_prefix *prefix, const char *text, struct error *error)
 {
 	char address[ADDRESS_MAX];
 	const char *slash = strchr(text, '/');
@@ -208,7 +208,7 @@ static int read_prefix(struct block_prefix *prefix, const char *text, struct err
 		return refuse(error, text, "no IP address or prefix");
 	length = width_of(prefix->version);
 	if (slash)
-		length = read_number(slash + 1, (uint32_t)length);
+		length = read_block_number(slash + 1, (uint32_t)length);
 	if (length < 0)
 		return refuse(error, text,
 			prefix->version == 4 ? "a prefix of IPv4 has a length from 0 to 32"
@@ -223,7 +223,7 @@ int block_parse_prefix(
 	struct block_match *match, const char *text, int port, int proto, struct error *error)
 {
 	*match = (struct block_match){.is_flow = false};
-	if (read_prefix(&match->prefix, text, error) < 0)
+	if (read_block_prefix(&match->prefix, text, error) < 0)
 		return -EINVAL;
 	if (port != BLOCK_ANY && (port < 1 || port > UINT16_MAX))
 		return error_set(
@@ -272,7 +272,7 @@ static int refuse_word(const struct reader *reader, const char *what)
 
 static int read_value(struct reader *reader, uint32_t min, uint32_t max, const char *what)
 {
-	int64_t number = read_number(next_word(reader), max);
+	int64_t number = read_block_number(next_word(reader), max);
 
 	return number < (int64_t)min ? refuse_word(reader, what) : (int)number;
 }
@@ -345,7 +345,7 @@ static int read_common(struct reader *reader, struct block *block)
 static int read_prefix_line(struct reader *reader, struct block *block)
 {
 	struct block_prefix *prefix = &block->match.prefix;
-	int ret = read_prefix(prefix, reader->word, reader->error);
+	int ret = read_block_prefix(prefix, reader->word, reader->error);
 
 	while (ret >= 0 && *next_word(reader) != '\0') {
 		if (strcmp(reader->word, "port") == 0) {
@@ -396,7 +396,7 @@ static int read_end(struct reader *reader, uint8_t addr[16], uint8_t *version)
 	}
 	if (colon) {
 		*colon = '\0';
-		port = read_number(colon + 1, UINT16_MAX);
+		port = read_block_number(colon + 1, UINT16_MAX);
 	}
 	*version = read_address(addr, address);
 	if (*version == 0 || (*text == '[' && *version != 6))

@@ -148,7 +148,7 @@ static uint64_t hash_of(const struct block_index *index, const struct block_word
 	return is_flow(words) ? hash_flow(index, words->word) : hash_prefix(index, words->word);
 }
 
-static inline uint32_t tag_of(uint64_t hash)
+static inline uint32_t block_tag(uint64_t hash)
 {
 	return (uint32_t)(hash >> 56);
 }
@@ -159,7 +159,7 @@ static inline uint64_t filter_bit(uint32_t tag)
 	return UINT64_C(1) << (32 + tag % 32);
 }
 
-static inline uint32_t bucket_of(const struct block_index *index, uint64_t hash)
+static inline uint32_t block_bucket(const struct block_index *index, uint64_t hash)
 {
 	return (uint32_t)hash & index->bucket_mask;
 }
@@ -177,14 +177,14 @@ static inline bool same_words(const uint64_t *a, const uint64_t *b)
  */
 static inline uint32_t first_link(const struct block_index *index, uint64_t hash)
 {
-	uint64_t head = __atomic_load_n(&index->heads[bucket_of(index, hash)], __ATOMIC_ACQUIRE);
+	uint64_t head = __atomic_load_n(&index->heads[block_bucket(index, hash)], __ATOMIC_ACQUIRE);
 
-	if (likely((head & filter_bit(tag_of(hash))) == 0))
+	if (likely((head & filter_bit(block_tag(hash))) == 0))
 		return LINK_NONE;
 	uint32_t link = (uint32_t)head, position = link & BLOCK_INDEX_MAX;
 
 	rte_prefetch0(&index->next[position]);
-	if (link >> BLOCK_INDEX_POSITION_BITS == tag_of(hash))
+	if (link >> BLOCK_INDEX_POSITION_BITS == block_tag(hash))
 		rte_prefetch0(&index->entries[position]);
 	return link;
 }
@@ -196,7 +196,7 @@ static inline uint32_t walk(const struct block_index *index, const struct block_
 	while (link != LINK_NONE) {
 		uint32_t position = link & BLOCK_INDEX_MAX;
 
-		if (link >> BLOCK_INDEX_POSITION_BITS == tag_of(hash) &&
+		if (link >> BLOCK_INDEX_POSITION_BITS == block_tag(hash) &&
 			same_words(index->entries[position].words.word, words->word))
 			return position;
 		link = __atomic_load_n(&index->next[position], __ATOMIC_ACQUIRE);
@@ -232,7 +232,7 @@ static inline void add_probe(const struct block_index *index, struct probes *pro
 	word[3] = word[4] = 0;
 	uint64_t hash = hash_prefix(index, word);
 
-	rte_prefetch0(&index->heads[bucket_of(index, hash)]);
+	rte_prefetch0(&index->heads[block_bucket(index, hash)]);
 	probes->hash[probes->n++] = hash;
 }
 
@@ -307,7 +307,7 @@ uint32_t block_index_find(const struct block_index *index, const struct flow_key
 	if (flows) {
 		memcpy(&words, key, sizeof(words));
 		hash = hash_flow(index, words.word);
-		rte_prefetch0(&index->heads[bucket_of(index, hash)]);
+		rte_prefetch0(&index->heads[block_bucket(index, hash)]);
 	}
 	fill_probes(index, &probes, key, &combination);
 	if (flows)
@@ -344,11 +344,11 @@ void block_index_link(struct block_index *index, uint32_t position)
 {
 	struct block_entry *entry = &index->entries[position];
 	uint64_t hash = hash_of(index, &entry->words);
-	uint64_t *head = &index->heads[bucket_of(index, hash)];
-	uint64_t filter = (*head & FILTER_MASK) | filter_bit(tag_of(hash));
+	uint64_t *head = &index->heads[block_bucket(index, hash)];
+	uint64_t filter = (*head & FILTER_MASK) | filter_bit(block_tag(hash));
 
 	__atomic_store_n(&index->next[position], (uint32_t)*head, __ATOMIC_RELEASE);
-	__atomic_store_n(head, filter | tag_of(hash) << BLOCK_INDEX_POSITION_BITS | position,
+	__atomic_store_n(head, filter | block_tag(hash) << BLOCK_INDEX_POSITION_BITS | position,
 		__ATOMIC_RELEASE);
 	if (is_flow(&entry->words))
 		__atomic_store_n(&index->n_flows, index->n_flows + 1, __ATOMIC_RELEASE);
@@ -359,7 +359,7 @@ void block_index_link(struct block_index *index, uint32_t position)
 void block_index_unlink(struct block_index *index, uint32_t position)
 {
 	struct block_entry *entry = &index->entries[position];
-	uint64_t *head = &index->heads[bucket_of(index, hash_of(index, &entry->words))];
+	uint64_t *head = &index->heads[block_bucket(index, hash_of(index, &entry->words))];
 	uint32_t first = (uint32_t)*head, link = first, *before = &first;
 	uint64_t filter = 0;
 

@@ -191,7 +191,7 @@ static struct blocks_count sum(const struct blocks *blocks, uint32_t position)
 }
 
 /* Frees the positions of those that were removed, as far as no reader and no flow has them. */
-static void reclaim(struct blocks *blocks)
+static void reclaim_blocks(struct blocks *blocks)
 {
 	while (blocks->first_gone != BLOCKS_NONE) {
 		uint32_t position = blocks->first_gone;
@@ -284,7 +284,7 @@ void blocks_settled(struct blocks *blocks, uint64_t generation)
 {
 	if (generation > blocks->settled)
 		blocks->settled = generation;
-	reclaim(blocks);
+	reclaim_blocks(blocks);
 }
 
 /* Adding. */
@@ -334,7 +334,7 @@ static int add_new(struct blocks *blocks, const struct block_words *words,
 		return -ENOSPC;
 	}
 	if (free_positions(blocks) == 0)
-		reclaim(blocks);
+		reclaim_blocks(blocks);
 	if (free_positions(blocks) == 0) {
 		blocks->stats.refused_unsettled++;
 		return -EAGAIN;
@@ -448,7 +448,7 @@ static int check_room(struct blocks *blocks, const struct block *list, uint32_t 
 	uint32_t room = blocks->max_entries - blocks->n_entries;
 	int64_t entries = n, reasons = n;
 
-	reclaim(blocks);
+	reclaim_blocks(blocks);
 	if (n > room || n > free_positions(blocks))
 		entries = count_new(blocks, list, n);
 	if (n > reasons_room(blocks->reasons))
@@ -605,7 +605,7 @@ uint32_t blocks_expire(
 	if (expiring.n > 0)
 		raise_generation(blocks);
 	blocks->stats.expired += expiring.n;
-	reclaim(blocks);
+	reclaim_blocks(blocks);
 	return expiring.n;
 }
 

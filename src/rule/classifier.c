@@ -41,13 +41,13 @@ struct classifier_rule classifier_rule_any(uint32_t id)
 
 /* Life. */
 
-static uint32_t power_of_two_from(uint32_t n)
+static uint32_t table_size(uint32_t n)
 {
 	return (uint32_t)rte_align32pow2(RTE_MAX(n, 64u));
 }
 
 /* The place of an array in the mapping, behind those before it; NULL while there is none. */
-static void *place(const struct classifier *classifier, size_t *used, size_t n, size_t size)
+static void *place_array(const struct classifier *classifier, size_t *used, size_t n, size_t size)
 {
 	size_t at = *used;
 
@@ -56,32 +56,33 @@ static void *place(const struct classifier *classifier, size_t *used, size_t n, 
 }
 
 /* Lays the arrays out in one mapping, and returns its size. */
-static size_t lay_out(struct classifier *classifier)
+static size_t lay_out_classifier(struct classifier *classifier)
 {
 	size_t n = classifier->n_positions, used = 0;
 	struct sets *sets = &classifier->sets;
 
-	classifier->records = place(classifier, &used, n, sizeof(*classifier->records));
-	classifier->jumps = place(classifier, &used, n, sizeof(*classifier->jumps));
+	classifier->records = place_array(classifier, &used, n, sizeof(*classifier->records));
+	classifier->jumps = place_array(classifier, &used, n, sizeof(*classifier->jumps));
 	classifier->wides =
-		place(classifier, &used, classifier->max_wide, sizeof(*classifier->wides));
+		place_array(classifier, &used, classifier->max_wide, sizeof(*classifier->wides));
 	classifier->buckets =
-		place(classifier, &used, classifier->n_buckets, sizeof(*classifier->buckets));
-	classifier->rows =
-		place(classifier, &used, 2 * (size_t)classifier->n_rows, sizeof(*classifier->rows));
-	classifier->port_rows = place(classifier, &used, 2 * (size_t)classifier->n_port_rows,
+		place_array(classifier, &used, classifier->n_buckets, sizeof(*classifier->buckets));
+	classifier->rows = place_array(
+		classifier, &used, 2 * (size_t)classifier->n_rows, sizeof(*classifier->rows));
+	classifier->port_rows = place_array(classifier, &used, 2 * (size_t)classifier->n_port_rows,
 		sizeof(*classifier->port_rows));
-	classifier->spaces = place(classifier, &used, (size_t)classifier->max_groups * N_SPACES,
-		sizeof(*classifier->spaces));
-	classifier->own = place(classifier, &used, n, sizeof(*classifier->own));
-	classifier->in_use = place(classifier, &used, (n + 63) / 64, sizeof(*classifier->in_use));
+	classifier->spaces = place_array(classifier, &used,
+		(size_t)classifier->max_groups * N_SPACES, sizeof(*classifier->spaces));
+	classifier->own = place_array(classifier, &used, n, sizeof(*classifier->own));
+	classifier->in_use =
+		place_array(classifier, &used, (n + 63) / 64, sizeof(*classifier->in_use));
 	classifier->counts =
-		place(classifier, &used, classifier->n_counts, sizeof(*classifier->counts));
-	sets->sets = place(classifier, &used, sets->max_sets + 1, sizeof(*sets->sets));
-	sets->prefixes = place(classifier, &used, sets->n_positions, sizeof(*sets->prefixes));
-	sets->heads = place(classifier, &used, sets->n_heads, sizeof(*sets->heads));
-	sets->tokens = place(classifier, &used, sets->n_positions, sizeof(*sets->tokens));
-	sets->links = place(classifier, &used, sets->n_positions, sizeof(*sets->links));
+		place_array(classifier, &used, classifier->n_counts, sizeof(*classifier->counts));
+	sets->sets = place_array(classifier, &used, sets->max_sets + 1, sizeof(*sets->sets));
+	sets->prefixes = place_array(classifier, &used, sets->n_positions, sizeof(*sets->prefixes));
+	sets->heads = place_array(classifier, &used, sets->n_heads, sizeof(*sets->heads));
+	sets->tokens = place_array(classifier, &used, sets->n_positions, sizeof(*sets->tokens));
+	sets->links = place_array(classifier, &used, sets->n_positions, sizeof(*sets->links));
 	return used;
 }
 
@@ -100,8 +101,8 @@ static void set_sizes(struct classifier *classifier, const struct classifier_con
 						 classifier->n_positions);
 	/* full, a bucket has three to four keys, and few have more than eight */
 	classifier->n_buckets = max / 7 * 2 + 16;
-	classifier->n_rows = power_of_two_from(max / 4 * 3);
-	classifier->n_port_rows = RTE_MIN(power_of_two_from(max / 16), 65536u);
+	classifier->n_rows = table_size(max / 4 * 3);
+	classifier->n_port_rows = RTE_MIN(table_size(max / 16), 65536u);
 	classifier->row_shift = 32 - rte_log2_u32(classifier->n_rows);
 	classifier->port_shift = 32 - rte_log2_u32(classifier->n_port_rows);
 	/* up to four a rule, and some more so that searches end soon */
@@ -110,7 +111,7 @@ static void set_sizes(struct classifier *classifier, const struct classifier_con
 	sets->max_prefixes = config->max_prefixes;
 	sets->n_positions =
 		config->max_prefixes == 0 ? 0 : config->max_prefixes + SPARE(config->max_prefixes);
-	sets->n_heads = config->max_prefixes == 0 ? 0 : power_of_two_from(config->max_prefixes);
+	sets->n_heads = config->max_prefixes == 0 ? 0 : table_size(config->max_prefixes);
 }
 
 static void set_secret(struct classifier *classifier, const struct hash_secret *secret)
@@ -131,7 +132,7 @@ static void set_secret(struct classifier *classifier, const struct hash_secret *
 	classifier->random = secret->word[11] | 1;
 }
 
-static void begin(struct classifier *classifier, const struct hash_secret *secret)
+static void begin_empty(struct classifier *classifier, const struct hash_secret *secret)
 {
 	set_secret(classifier, secret);
 	memset(classifier->buckets, 0xff, classifier->n_buckets * sizeof(*classifier->buckets));
@@ -160,7 +161,7 @@ int classifier_create(struct classifier **classifier, const struct classifier_co
 	memset(created, 0, size);
 	set_sizes(created, config);
 	created->qsbr = config->qsbr;
-	created->size = lay_out(created);
+	created->size = lay_out_classifier(created);
 	created->memory = mapping_create(created->size, MAPPING_HUGE | MAPPING_POPULATE);
 	if (!created->memory) {
 		int ret = -errno;
@@ -168,8 +169,8 @@ int classifier_create(struct classifier **classifier, const struct classifier_co
 		classifier_destroy(created);
 		return ret;
 	}
-	lay_out(created);
-	begin(created, config->secret);
+	lay_out_classifier(created);
+	begin_empty(created, config->secret);
 	*classifier = created;
 	return 0;
 }

@@ -19,11 +19,6 @@ static void store_bit(struct bits *bits, unsigned tuple, bool set)
 	__atomic_store_n(word, set ? *word | bit : *word & ~bit, __ATOMIC_RELEASE);
 }
 
-static bool has_bit(const struct bits *bits, unsigned tuple)
-{
-	return bits->word[tuple / 64] >> tuple % 64 & 1;
-}
-
 /* Heaps: those of a tuple's rules, by order. Each meld goes down a random path. */
 
 static bool flip(struct classifier *classifier)
@@ -409,7 +404,7 @@ static void change_rows(struct classifier *classifier, uint32_t number, unsigned
 
 /* Chains. */
 
-static uint64_t hash_of(const struct classifier *classifier, uint32_t number, unsigned tuple,
+static uint64_t key_hash_of(const struct classifier *classifier, uint32_t number, unsigned tuple,
 	const struct classifier_rule *rule)
 {
 	const struct space *space = &classifier->spaces[number];
@@ -565,7 +560,7 @@ static bool is_wide(const struct classifier_rule *rule)
 }
 
 /* A position, and a wide part if there has to be one. */
-static int take_position(struct classifier *classifier, bool wide, uint32_t *position)
+static int take_rule_position(struct classifier *classifier, bool wide, uint32_t *position)
 {
 	bool full = classifier->free == NO_LINK && classifier->n_begun == classifier->n_positions;
 	bool wide_full = wide && classifier->free_wide == NO_LINK &&
@@ -652,7 +647,7 @@ int change_add(
 	bool wide = is_wide(&rule);
 
 	reclaim(classifier);
-	int ret = take_position(classifier, wide, position);
+	int ret = take_rule_position(classifier, wide, position);
 
 	if (ret < 0)
 		return ret;
@@ -663,7 +658,7 @@ int change_add(
 		return -EAGAIN;
 	}
 	struct record *record = &classifier->records[*position];
-	uint64_t hash = hash_of(classifier, number, tuple, &rule);
+	uint64_t hash = key_hash_of(classifier, number, tuple, &rule);
 
 	fill_record(classifier, *position, &rule);
 	record->tuple = (uint8_t)tuple;
@@ -686,7 +681,7 @@ void change_remove(struct classifier *classifier, uint32_t position)
 	uint32_t number = change_space_of(&rule);
 	struct space *space = &classifier->spaces[number];
 
-	unlink_record(classifier, position, hash_of(classifier, number, tuple, &rule));
+	unlink_record(classifier, position, key_hash_of(classifier, number, tuple, &rule));
 	change_rows(classifier, number, tuple, &rule, false);
 	heap_remove(classifier, space, tuple, position);
 	leave_tuple(classifier, space, tuple);

@@ -92,6 +92,11 @@ struct tuple {
 	uint64_t salt;
 };
 
+static inline bool has_bit(const struct bits *bits, unsigned tuple)
+{
+	return bits->word[tuple / 64] >> tuple % 64 & 1;
+}
+
 struct space {
 	struct bits in_use;
 	struct bits src[CLASSES_V6], dst[CLASSES_V6]; /* tuples by class of their length */

@@ -23,7 +23,7 @@ bool sets_have(const struct sets *sets, uint32_t set)
 }
 
 /* The address without what lies beyond the length. */
-static void cut(struct set_prefix *prefix, const uint32_t addr[4])
+static void cut_prefix(struct set_prefix *prefix, const uint32_t addr[4])
 {
 	for (unsigned i = 0; i < 4; i++) {
 		unsigned bits = prefix->length < 32 * i		? 0
@@ -66,7 +66,7 @@ static bool contain_of(const struct sets *sets, struct set_prefix *wanted, const
 {
 	for (unsigned base = wanted->length; lengths != 0; lengths &= lengths - 1) {
 		wanted->length = (uint8_t)(base + (unsigned)__builtin_ctzll(lengths));
-		cut(wanted, addr);
+		cut_prefix(wanted, addr);
 		if (find_prefix(sets, wanted) != NO_LINK)
 			return true;
 	}
@@ -130,7 +130,7 @@ static int read_prefix(const struct sets *sets, uint32_t set,
 		.version = prefix->version,
 		.length = prefix->length,
 	};
-	cut(read, prefix->addr);
+	cut_prefix(read, prefix->addr);
 	return 0;
 }
 

@@ -105,11 +105,6 @@ struct trace {
 	uint64_t order;
 };
 
-static bool has_bit(const struct bits *bits, unsigned tuple)
-{
-	return bits->word[tuple / 64] >> tuple % 64 & 1;
-}
-
 static bool prefix_row_has(const struct classifier *classifier, uint32_t number, bool dst,
 	unsigned class, const uint32_t addr[4], unsigned tuple)
 {

@@ -30,7 +30,7 @@ struct text {
 	size_t size, length;
 };
 
-static void add(struct text *text, const char *format, const char *value)
+static void add_text(struct text *text, const char *format, const char *value)
 {
 	if (text->length < text->size)
 		text->length += (size_t)snprintf(
@@ -45,8 +45,8 @@ static void add_field(struct text *text, const struct rule_command *command,
 
 	if (!argument)
 		return;
-	add(text, " %s", field);
-	add(text, " is %s", argument->text);
+	add_text(text, " %s", field);
+	add_text(text, " is %s", argument->text);
 }
 
 bool rule_outer_text(const struct rule_command *command, char *buffer, size_t size)
@@ -60,26 +60,26 @@ bool rule_outer_text(const struct rule_command *command, char *buffer, size_t si
 
 	while (layers[i].slot != command->form->slot)
 		i++;
-	add(&text, "set raw_encap eth%s", "");
+	add_text(&text, "set raw_encap eth%s", "");
 	add_field(&text, command, RULE_ARG_ETH_SRC, "src");
 	add_field(&text, command, RULE_ARG_ETH_DST, "dst");
 	if (strstr(name->name, "-with-vlan"))
-		add(&text, " / %s", "vlan");
+		add_text(&text, " / %s", "vlan");
 	add_field(&text, command, RULE_ARG_VLAN_TCI, "tci");
 	if (layers[i].ip)
-		add(&text, " / %s", v6 ? "ipv6" : "ipv4");
+		add_text(&text, " / %s", v6 ? "ipv6" : "ipv4");
 	add_field(&text, command, RULE_ARG_IP_SRC, "src");
 	add_field(&text, command, RULE_ARG_IP_DST, "dst");
 	add_field(&text, command, RULE_ARG_IP_TOS, v6 ? "tc" : "tos");
 	add_field(&text, command, RULE_ARG_IP_TTL, v6 ? "hop" : "ttl");
 	if (layers[i].middle)
-		add(&text, " / %s", layers[i].middle);
+		add_text(&text, " / %s", layers[i].middle);
 	add_field(&text, command, RULE_ARG_UDP_SRC, "src");
 	add_field(&text, command, RULE_ARG_UDP_DST, "dst");
 	if (layers[i].last)
-		add(&text, " / %s", layers[i].last);
+		add_text(&text, " / %s", layers[i].last);
 	add_field(&text, command, RULE_ARG_VNI, layers[i].number);
-	add(&text, " / %s", "end_set");
+	add_text(&text, " / %s", "end_set");
 	return text.length < size;
 }
 

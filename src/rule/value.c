@@ -424,14 +424,14 @@ void rule_field_set_pointer(const struct rule_field *field, void *object, const 
 	memcpy((uint8_t *)object + field->offset, &pointer, sizeof(pointer));
 }
 
-static void print_bytes(char *text, const struct rule_value *value)
+static void write_bytes(char *text, const struct rule_value *value)
 {
 	for (unsigned i = 0; i < value->n_bytes; i++)
 		sprintf(text + 2 * i, "%02x", value->bytes[i]);
 }
 
 /* Words by their name; where there is none, a number, which only masks can be. */
-static void print_word(
+static void write_word(
 	char text[RULE_VALUE_TEXT], const struct rule_word *words, bool mask, uint64_t number)
 {
 	const char *name = mask ? NULL : rule_word_name(words, number);
@@ -462,11 +462,11 @@ void rule_value_print(char text[RULE_VALUE_TEXT], const struct rule_field *field
 		snprintf(text, RULE_VALUE_TEXT, "%" PRId32, (int32_t)value->number);
 		break;
 	case RULE_BOOLEAN:
-		print_word(text, rule_booleans, false, value->number);
+		write_word(text, rule_booleans, false, value->number);
 		break;
 	case RULE_WORD:
 	case RULE_VARIANT:
-		print_word(text, field->words, mask, value->number);
+		write_word(text, field->words, mask, value->number);
 		break;
 	case RULE_MAC:
 		snprintf(text, RULE_VALUE_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", value->bytes[0],
@@ -482,7 +482,7 @@ void rule_value_print(char text[RULE_VALUE_TEXT], const struct rule_field *field
 	case RULE_INLINE:
 	case RULE_HEX:
 	case RULE_STRING:
-		print_bytes(text, value);
+		write_bytes(text, value);
 		break;
 	case RULE_ADDRESS:
 	case RULE_PATH:

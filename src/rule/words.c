@@ -252,7 +252,8 @@ const char *rule_word_name(const struct rule_word *words, uint64_t value)
 	return NULL;
 }
 
-static const struct rule_thing *find(const struct rule_thing *things, unsigned n, const char *name)
+static const struct rule_thing *find_named(
+	const struct rule_thing *things, unsigned n, const char *name)
 {
 	for (unsigned i = 0; i < n; i++)
 		if (things[i].name[0] == name[0] && strcmp(things[i].name, name) == 0)
@@ -262,12 +263,12 @@ static const struct rule_thing *find(const struct rule_thing *things, unsigned n
 
 const struct rule_thing *rule_item_find(const char *name)
 {
-	return find(rule_items, rule_n_items, name);
+	return find_named(rule_items, rule_n_items, name);
 }
 
 const struct rule_thing *rule_action_find(const char *name)
 {
-	return find(rule_actions, rule_n_actions, name);
+	return find_named(rule_actions, rule_n_actions, name);
 }
 
 static const struct rule_thing *of_type(const struct rule_thing *things, unsigned n, int type)
