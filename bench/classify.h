@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What the parts of the bench of the classifier share: sets of rules, headers that they match, and the
+ * The files of the classifier bench share this: sets of rules, headers that they match, and the
  * contenders. One thread at a time, but that rules change while another looks up.
  */
 
@@ -51,12 +51,12 @@ struct classify_side {
 
 extern const struct classify_side classify_ours, classify_acl, classify_tuples;
 
-/* Of ours: the classifier and the handles of the set's rules, for updates. */
+/* Our classifier and the handles of the set's rules, for updates. */
 struct classifier *classify_ours_classifier(void *side);
 uint32_t *classify_ours_handles(void *side);
-/* Of rte_acl: the seconds that its last build took. */
+/* The seconds that the last build of rte_acl took. */
 double classify_acl_build_s(const void *side);
-/* Of tuple space: how many tables. */
+/* The number of tables that tuple space search has. */
 unsigned classify_tuples_number(const void *side);
 
 /* Where contenders take memory of DPDK from. */

@@ -177,7 +177,7 @@ static struct classifier_rule made_rule(uint64_t *state, const struct profile *p
 	return rule;
 }
 
-/* What is narrower comes first, as in the sets that are published. */
+/* Narrower rules come first, as in the published sets. */
 static int by_width(const void *a, const void *b)
 {
 	const struct classifier_rule *one = a, *other = b;

@@ -9,8 +9,7 @@
 #include <rte_common.h>
 
 #include "base/mapping.h"
-#include "rule/classifier_change.h"
-#include "rule/classifier_parts.h"
+#include "rule/classifier_private.h"
 
 /* Positions for removed rules that some reader may still see. */
 #define SPARE(max_rules) ((max_rules) / 16 + 64)

@@ -6,7 +6,7 @@
  * with masks, port ranges, address sets and priorities, in groups. The algorithm is explained in
  * docs/classifier.md.
  *
- * Of the rules of a group that match a header the one with the lowest priority number wins, and among
+ * Among the rules of a group that match a header, the one with the lowest priority number wins, and among
  * equal priorities the one that was added first. A winning rule with a jump hands the header on to a
  * group with a higher number; what no rule there matches has no rule.
  *

@@ -4,7 +4,7 @@
  * its tuple in the rows and by the tuple's best order. So a new rule lowers the best order, goes into its
  * chain, then sets its bits. A removed one leaves the chain first.
  */
-#include "rule/classifier_change.h"
+#include "rule/classifier_private.h"
 
 #include <errno.h>
 

@@ -6,7 +6,7 @@
  */
 #include <rte_prefetch.h>
 
-#include "rule/classifier_parts.h"
+#include "rule/classifier_private.h"
 
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX2
 #include <immintrin.h>

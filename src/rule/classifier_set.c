@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rule/classifier_parts.h"
+#include "rule/classifier_private.h"
 
 void sets_begin(struct sets *sets, const struct hash_secret *secret, struct rte_rcu_qsbr *qsbr)
 {

@@ -6,7 +6,7 @@
 
 #include <rte_common.h>
 
-#include "rule/classifier_change.h"
+#include "rule/classifier_private.h"
 
 #define PROTO_ICMP 1
 #define PROTO_TCP 6

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What the parts of the classifier share (rule/classifier.h): the memory that readers read, and how a
- * header finds its way in it. docs/classifier.md explains the algorithm.
+ * The classifier's memory (rule/classifier.h), for its own files alone: what readers read there, how a header finds its
+ * way in it, and how the writer changes it. docs/classifier.md explains the algorithm.
  *
  * A group has three tuple spaces: for IPv4, for IPv6, and for rules that do not ask for the version. A
  * tuple is a set of header bits that its rules are hashed by. All spaces share one array of hash
@@ -370,3 +370,25 @@ void classifier_walk_avx512(const struct classifier *classifier, uint32_t group,
 void sets_begin(struct sets *sets, const struct hash_secret *secret, struct rte_rcu_qsbr *qsbr);
 bool sets_contain(const struct sets *sets, uint32_t set, uint8_t version, const uint32_t addr[4]);
 bool sets_have(const struct sets *sets, uint32_t set);
+
+/* Changes (rule/classifier_change.c): how a checked rule gets into the memory, and out of it. The writer's alone. */
+
+void change_begin_space(struct space *space);
+
+/* 0, -ENOSPC or -EAGAIN. */
+int change_add(
+	struct classifier *classifier, const struct classifier_rule *rule, uint32_t *position);
+bool change_is_there(const struct classifier *classifier, uint32_t position);
+void change_remove(struct classifier *classifier, uint32_t position);
+void change_get(
+	const struct classifier *classifier, uint32_t position, struct classifier_rule *rule);
+
+/* The rule without the bits of its value that do not count. */
+struct classifier_rule change_normal(const struct classifier_rule *rule);
+/* The number of the space that a rule belongs to. */
+uint32_t change_space_of(const struct classifier_rule *rule);
+
+static inline enum space_kind space_kind_of(uint32_t space)
+{
+	return (enum space_kind)(space % N_SPACES);
+}
