@@ -258,17 +258,22 @@ static unsigned agent_report_room(void *context)
 	return scene->no_room ? 0 : 1;
 }
 
+/* Those that a test which failed left running: their threads use its scene. */
+static inline void agent_scene_stop_left(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		atomic_store(&agent_nics[i].shut, false);
+		if (agent_installers[i] != NULL)
+			installer_stop(agent_installers[i]);
+	}
+}
+
 /* The ports' NICs and their installers, for so many workers. */
 static inline void agent_scene_open(
 	struct agent_scene *scene, uint32_t slots, const struct agent_scene *as)
 {
 	struct error error;
 
-	for (unsigned i = 0; i < 2; i++) {
-		atomic_store(&agent_nics[i].shut, false);
-		if (agent_installers[i] != NULL)
-			installer_stop(agent_installers[i]);
-	}
 	memset(agent_nics, 0, sizeof(agent_nics));
 	for (unsigned i = 0; i < 2; i++) {
 		const struct installer_config of_port = {.number = i,
@@ -310,6 +315,8 @@ static inline void agent_scene_begin_as(
 		.audit_counters = counters};
 	struct agent_wire wire;
 
+	if (as->first == NULL)
+		agent_scene_stop_left();
 	memset(scene, 0, sizeof(*scene));
 	/* without DPDK's environment nobody has measured it: any rate that is about right */
 	tsc_clock_start_at(&scene->clock, rte_rdtsc(), UINT64_C(2500000000), 0);

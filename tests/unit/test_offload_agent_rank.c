@@ -227,6 +227,7 @@ static void no_place_in_the_queue(void **state)
 	/* of nobody's getting in while the port is given no flows */
 	struct health *health = installer_health(scene.agent->port[0].installer);
 
+	atomic_store(&health->retry_us, UINT64_MAX);
 	atomic_store(&health->state, HEALTH_OPEN);
 	agent_rank(scene.agent, flow, 0, &rank);
 	assert_int_equal(rank.bar, UINT32_MAX);
