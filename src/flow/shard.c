@@ -174,7 +174,8 @@ static bool decide(struct flow_shard *shard, uint32_t position)
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
 	const struct flow_policy *policy = &shard->config.policy;
-	struct flow_decision decision = {.cause = FLOW_CAUSE_NONE};
+	struct flow_decision decision = {
+		.cause = FLOW_CAUSE_NONE, .rule = {FLOW_RULE_NONE, FLOW_RULE_NONE}};
 	bool drops, changes;
 
 	policy->decide(policy->context, &record->key, &decision);

@@ -12,6 +12,7 @@
  * The shard's worker alone writes verdicts.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "flow/record.h"
@@ -19,13 +20,23 @@
 /* Plain forwarding, and the program that does nothing but drop. */
 #define FLOW_VERDICT_FORWARD 0
 #define FLOW_VERDICT_DROP 1
+/* No program's number: what is done with a packet depends on more than its flow, so that each is classified. */
+#define FLOW_VERDICT_BY_PACKET UINT16_MAX
 
-/* No cause. */
+/* No cause, and no rule. */
 #define FLOW_CAUSE_NONE UINT32_MAX
+#define FLOW_RULE_NONE UINT32_MAX
 
+/* What is decided of a flow; pairs are by the key's end that packets come from. */
 struct flow_decision {
-	uint16_t verdict[2]; /* by the key's end that packets come from */
-	uint32_t cause;	     /* whatever number tells whoever decides why a packet is dropped */
+	uint16_t verdict[2];
+	uint32_t cause; /* whatever number tells whoever decides why a packet is dropped */
+	uint32_t rule
+		[2]; /* whatever number tells whoever decides which rule it was, or FLOW_RULE_NONE */
+	uint32_t mark[2]; /* that the rule gives to packets, where `marked` has a bit */
+	uint8_t marked;
+	/* by another port than that of their end packets may have another verdict: those are classified each */
+	bool by_port;
 };
 
 /* Who decides. Called by the shard's worker, from within learn and flow_shard_decide(). */
