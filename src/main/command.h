@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* The subcommands of the program, and the help that names them. */
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+struct command {
+	const char *name;
+	int (*main)(int argc, char **argv); /* argv[0] is the name; returns the exit code */
+	const char *what;		    /* one line for the help, or NULL */
+	bool engine;			    /* there is a path for packets in it */
+};
+
+extern const struct command commands[];
+extern const unsigned n_commands;
+
+/* Verbs that ask no running engine; an entry without a noun ends them. */
+extern const struct cli_local command_locals[];
+
+/* Runs the subcommand that `argv[0]` names, and returns the exit code: 0 fine, 1 failed, 2 misused. */
+int command_run(int argc, char **argv);
+
+/* "help" with what stands behind it: "help COMMAND" is "COMMAND --help". */
+int command_help(int argc, char **argv);
+
+/* "-h" or "--help". */
+bool command_is_help(const char *word);
+
+/* All subcommands. */
+void command_usage(FILE *stream);
+
+/* What was printed has to have arrived; returns the exit code. */
+int command_finish_stdout(void);
