@@ -3,7 +3,7 @@
  * rewrite_capture IN.pcap LISTS OUT.pcap: runs a list of actions over each packet of a capture.
  *
  * LISTS has a line for each packet, of actions with commas between them: "vlan-push 0x8100 7 0, set-port-dst 80,
- * decrement-ttl". What goes on is written to OUT.pcap; a line of standard output says for each packet why it was
+ * decrement-ttl"; "decap vxlan", "decap bytes 14", "encap" with hexadecimal digits. What goes on is written to OUT.pcap; a line of standard output says for each packet why it was
  * dropped, or "none", and the port that it goes to. The first packet of three is run by what extract() says of it, the
  * second without, the third in segments of 1 to 30 bytes.
  */
@@ -14,7 +14,7 @@
 #include "action/program.h"
 #include "unit/frames.h"
 
-enum { HEADROOM = 4 * ACTION_MAX_TAGS, LINE_MAX_BYTES = 4096 };
+enum { ROOM_FOR_TAGS = 4 * ACTION_MAX_TAGS, LINE_MAX_BYTES = 4096 };
 
 static const struct hash_secret secret = {.word = {1, 2, 3, 4, 5, 6}};
 static const struct extract_options options = {.secret = &secret};
@@ -50,6 +50,39 @@ static bool parse_vlan(const char *text, bool push, struct action_vlan *vlan)
 	return true;
 }
 
+static bool parse_decap(const char *text, struct action_decap *decap)
+{
+	static const char *const names[ACTION_N_TUNNELS] = {
+		[ACTION_TUNNEL_BYTES] = "bytes",
+		[ACTION_TUNNEL_VXLAN] = "vxlan",
+		[ACTION_TUNNEL_NVGRE] = "nvgre",
+	};
+	char word[16];
+	unsigned length = 0;
+
+	if (sscanf(text, "%15s %u", word, &length) < 1)
+		return false;
+	for (unsigned i = 0; i < ACTION_N_TUNNELS; i++) {
+		if (strcmp(word, names[i]) != 0)
+			continue;
+		*decap = (struct action_decap){(enum action_tunnel)i, (uint8_t)length};
+		return true;
+	}
+	return false;
+}
+
+static bool parse_encap(const char *text, struct action_encap *encap)
+{
+	unsigned byte;
+
+	for (; *text != '\0' && sscanf(text, "%2x", &byte) == 1; text += 2) {
+		if (encap->length == ACTION_ENCAP_MAX)
+			return false;
+		encap->bytes[encap->length++] = (uint8_t)byte;
+	}
+	return *text == '\0';
+}
+
 /* Reads the argument behind the word of an action. */
 static bool parse_argument(struct action *action, const char *text)
 {
@@ -81,6 +114,10 @@ static bool parse_argument(struct action *action, const char *text)
 	case ACTION_SET_PORT_DST:
 		action->l4_port = rte_cpu_to_be_16((uint16_t)number);
 		return has_number;
+	case ACTION_DECAP:
+		return parse_decap(text, &action->decap);
+	case ACTION_ENCAP:
+		return parse_encap(text, &action->encap);
 	case ACTION_NEXT_HOP:
 	case ACTION_POLICE:
 	case ACTION_MIRROR:
@@ -117,9 +154,11 @@ static struct action_program parse_line(char *line)
 	return program;
 }
 
-/* The frame with headroom in front. */
-static struct rte_mbuf *mbuf_of(const uint8_t *bytes, size_t length, uint32_t number)
+/* The frame with so much room in front as the program may need. */
+static struct rte_mbuf *mbuf_of(
+	const struct action_program *program, const uint8_t *bytes, size_t length, uint32_t number)
 {
+	const uint16_t headroom = (uint16_t)(ROOM_FOR_TAGS + program->encap_length);
 	uint32_t seed = number;
 	uint16_t sizes[64];
 
@@ -130,14 +169,14 @@ static struct rte_mbuf *mbuf_of(const uint8_t *bytes, size_t length, uint32_t nu
 
 	struct rte_mbuf *mbuf =
 		frame_mbuf_sized(bytes, length, sizes, number % 3 == 2 ? RTE_DIM(sizes) : 0);
-	uint8_t *room = malloc(HEADROOM + mbuf->data_len);
+	uint8_t *room = malloc(headroom + mbuf->data_len);
 
 	assert(room != NULL);
-	memcpy(room + HEADROOM, mbuf->buf_addr, mbuf->data_len);
+	memcpy(room + headroom, mbuf->buf_addr, mbuf->data_len);
 	free(mbuf->buf_addr);
 	mbuf->buf_addr = room;
-	mbuf->buf_len = (uint16_t)(HEADROOM + mbuf->data_len);
-	mbuf->data_off = HEADROOM;
+	mbuf->buf_len = (uint16_t)(headroom + mbuf->data_len);
+	mbuf->data_off = headroom;
 	return mbuf;
 }
 
@@ -159,7 +198,7 @@ static void write_frame(pcap_dumper_t *out, const struct rte_mbuf *mbuf)
 static void run_one(const struct action_program *program, const uint8_t *bytes, size_t length,
 	uint32_t number, pcap_dumper_t *out)
 {
-	struct rte_mbuf *mbuf = mbuf_of(bytes, length, number);
+	struct rte_mbuf *mbuf = mbuf_of(program, bytes, length, number);
 	struct action_packet packet = {.common = false};
 	struct action_context context = {0};
 	struct action_answer answer;

@@ -24,6 +24,8 @@ const char *action_kind_name(enum action_kind kind)
 		[ACTION_SET_PORT_DST] = "set-port-dst",
 		[ACTION_POLICE] = "police",
 		[ACTION_MIRROR] = "mirror",
+		[ACTION_DECAP] = "decap",
+		[ACTION_ENCAP] = "encap",
 	};
 
 	if ((size_t)kind >= ACTION_N_KINDS)

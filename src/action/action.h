@@ -32,6 +32,8 @@ enum action_kind {
 	ACTION_SET_PORT_DST,
 	ACTION_POLICE, /* `number`: of the worker's policers (action/policer.h) */
 	ACTION_MIRROR, /* `mirror`: one packet in so many, chosen by chance, as it leaves */
+	ACTION_DECAP, /* `decap`: the outer headers come off; nothing else is changed but by ACTION_ENCAP */
+	ACTION_ENCAP, /* `encap`: outer headers come on, after all other changes */
 	ACTION_N_KINDS,
 };
 
@@ -52,6 +54,31 @@ struct action_mirror {
 	uint32_t one_in; /* 1: every packet */
 };
 
+enum action_tunnel {
+	ACTION_TUNNEL_BYTES, /* the first `length` bytes of the frame, whatever they are */
+	ACTION_TUNNEL_VXLAN, /* Ethernet with tags, IP, UDP and VXLAN (RFC 7348) */
+	ACTION_TUNNEL_NVGRE, /* Ethernet with tags, IP and GRE with a key (RFC 7637) */
+	ACTION_N_TUNNELS,
+};
+
+struct action_decap {
+	enum action_tunnel tunnel;
+	uint8_t length; /* of ACTION_TUNNEL_BYTES: 1 to 255 */
+};
+
+/*
+ * Headers that come in front of a frame, from Ethernet on: with tags, IPv4 without options or IPv6 without extension
+ * headers, UDP, and what follows. Lengths and the IPv4 checksum are set for each packet. A UDP source port of 0
+ * becomes one that is made of the inner flow (RFC 7348 section 5); UDP has no checksum (RFC 6935). Bytes that are not
+ * IP behind Ethernet are left as they are.
+ */
+#define ACTION_ENCAP_MAX 120
+
+struct action_encap {
+	uint8_t length; /* 1 to ACTION_ENCAP_MAX */
+	uint8_t bytes[ACTION_ENCAP_MAX];
+};
+
 struct action {
 	enum action_kind kind;
 	union {
@@ -62,6 +89,8 @@ struct action {
 		uint8_t address[16]; /* network byte order */
 		rte_be16_t l4_port;
 		struct action_mirror mirror;
+		struct action_decap decap;
+		struct action_encap encap;
 	};
 };
 

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "action/tunnel.h"
+
 #define MAX_VLAN 4094
 #define MAX_PRIORITY 7
 #define TPID_8021Q 0x8100
@@ -126,6 +128,28 @@ static int compile_mirror(struct compiler *compiler, const struct action_mirror 
 	return compile_port(compiler, mirror->port, &program->mirror_port);
 }
 
+static int compile_decap(struct compiler *compiler, const struct action_decap *decap)
+{
+	struct action_program *program = &compiler->program;
+
+	if ((unsigned)decap->tunnel >= ACTION_N_TUNNELS)
+		return wrong(compiler, "there is no such tunnel");
+	if (decap->tunnel == ACTION_TUNNEL_BYTES && decap->length == 0)
+		return wrong(compiler, "at least one byte comes off");
+	program->does |= ACTION_DOES_DECAP;
+	program->decap = (uint8_t)decap->tunnel;
+	program->decap_length = decap->tunnel == ACTION_TUNNEL_BYTES ? decap->length : 0;
+	return 0;
+}
+
+static int compile_encap(struct compiler *compiler, const struct action_encap *encap)
+{
+	const char *why = action_tunnel_compile(&compiler->program, encap);
+
+	compiler->program.does |= ACTION_DOES_ENCAP;
+	return why == NULL ? 0 : wrong(compiler, why);
+}
+
 static int compile_one(struct compiler *compiler, const struct action *action)
 {
 	struct action_program *program = &compiler->program;
@@ -179,6 +203,10 @@ static int compile_one(struct compiler *compiler, const struct action *action)
 		return 0;
 	case ACTION_MIRROR:
 		return compile_mirror(compiler, &action->mirror);
+	case ACTION_DECAP:
+		return compile_decap(compiler, &action->decap);
+	case ACTION_ENCAP:
+		return compile_encap(compiler, &action->encap);
 	case ACTION_N_KINDS:
 		break;
 	}
@@ -194,6 +222,11 @@ static int check_together(struct compiler *compiler)
 	const uint32_t link = vlan | 1u << ACTION_SET_MAC_SRC | 1u << ACTION_SET_MAC_DST;
 	const uint32_t bit = 1u << compiler->kind;
 	const uint32_t hop = 1u << ACTION_NEXT_HOP;
+	const uint32_t ip = 1u << ACTION_DECREMENT_TTL | 1u << ACTION_SET_IPV4_SRC |
+			    1u << ACTION_SET_IPV4_DST | 1u << ACTION_SET_IPV6_SRC |
+			    1u << ACTION_SET_IPV6_DST | 1u << ACTION_SET_PORT_SRC |
+			    1u << ACTION_SET_PORT_DST;
+	const uint32_t changes = link | hop | ip | 1u << ACTION_DECAP;
 
 	if (compiler->seen & bit && !(bit & vlan))
 		return wrong(compiler, "it stands in the list twice");
@@ -203,6 +236,11 @@ static int check_together(struct compiler *compiler)
 		return wrong(compiler, "the list says already where the packet goes");
 	if ((bit & hop && compiler->seen & link) || (bit & link && compiler->seen & hop))
 		return wrong(compiler, "the next hop makes the link header, no other action can");
+	if (compiler->seen & 1u << ACTION_ENCAP && bit & changes)
+		return wrong(compiler, "a tunnel's headers come on after all other changes");
+	if ((bit | compiler->seen) & 1u << ACTION_DECAP &&
+		(bit | compiler->seen) & changes & ~(1u << ACTION_DECAP))
+		return wrong(compiler, "what is behind a tunnel's headers is not changed");
 	return 0;
 }
 
@@ -317,6 +355,7 @@ static enum action_drop run_any(const struct action_program *program,
 {
 	struct rewrite_headers headers = {0};
 	const struct next_hop *hop = NULL;
+	unsigned strip = 0;
 	enum action_drop drop;
 
 	if (program->does & ACTION_DOES_DROP)
@@ -334,6 +373,8 @@ static enum action_drop run_any(const struct action_program *program,
 		if (!any_possible(program, frame, &headers, hop))
 			return ACTION_DROP_NOT_POSSIBLE;
 	}
+	if (program->does & ACTION_DOES_TUNNEL && !action_tunnel_possible(program, frame, &strip))
+		return ACTION_DROP_NOT_POSSIBLE;
 	drop = action_police(program->does, program, context, frame, answer);
 	if (drop != ACTION_DROP_NONE)
 		return drop;
@@ -341,6 +382,8 @@ static enum action_drop run_any(const struct action_program *program,
 		any_link(program, frame, &headers, hop);
 		any_ip(program, frame, &headers);
 	}
+	if (program->does & ACTION_DOES_TUNNEL)
+		action_tunnel(program, frame, strip);
 	if (hop != NULL)
 		answer->port = hop->port;
 	action_mirror(program->does, program, context, answer);

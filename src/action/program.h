@@ -10,8 +10,8 @@
  *
  * A packet that is dropped is unchanged: a router may answer it with an ICMP error. The policer is asked last, so that
  * only packets that would go on take from it. A packet for which an action is impossible is dropped, since sending it half changed would be worse:
- * addresses of the other IP version, a tag to take off where there is none, no headroom for a tag, a port of
- * SCTP in a first fragment (packet/rewrite.h).
+ * addresses of the other IP version, a tag to take off where there is none, no headroom for a tag or a tunnel's headers, a
+ * port of SCTP in a first fragment (packet/rewrite.h), a tunnel's headers to take off where there are none.
  *
  * Programs are values without pointers: equal lists make equal bytes. A program is written once, and read by any
  * thread. Frames belong to the worker that runs a program over them, all their segments to it alone.
@@ -53,6 +53,9 @@ enum action_does {
 	ACTION_DOES_NEXT_HOP = 1 << 9,
 	ACTION_DOES_POLICE = 1 << 10,
 	ACTION_DOES_MIRROR = 1 << 11,
+	ACTION_DOES_DECAP = 1 << 12,
+	ACTION_DOES_ENCAP = 1 << 13,
+	ACTION_DOES_TUNNEL = ACTION_DOES_DECAP | ACTION_DOES_ENCAP,
 	ACTION_DOES_MACS = ACTION_DOES_MAC_DST | ACTION_DOES_MAC_SRC,
 	ACTION_DOES_ADDRESSES = ACTION_DOES_ADDRESS_SRC | ACTION_DOES_ADDRESS_DST,
 	ACTION_DOES_PORTS = ACTION_DOES_PORT_SRC | ACTION_DOES_PORT_DST,
@@ -61,7 +64,10 @@ enum action_does {
 			      ACTION_DOES_PORTS | ACTION_DOES_VLAN | ACTION_DOES_NEXT_HOP,
 };
 
-/* Fields that are not used are 0. Only IPv6 addresses and tags lie beyond the first line. */
+/*
+ * Fields that are not used are 0. Only IPv6 addresses and tags lie beyond the first line, and what is of tunnels beyond
+ * the second.
+ */
 struct action_program {
 	alignas(RTE_CACHE_LINE_SIZE) uint32_t does; /* enum action_does */
 	uint16_t port;				    /* or ACTION_NO_PORT */
@@ -80,9 +86,18 @@ struct action_program {
 	uint8_t addr[2][16];		  /* source, destination; of IPv4 the first 4 bytes */
 	uint8_t tags[ACTION_MAX_TAGS][4]; /* as they stand in the frame, outermost first */
 	uint8_t zero_8[36]; /* no byte is left to chance: programs are compared as bytes */
+	/* tunnels: action/tunnel.h */
+	uint8_t decap;	       /* enum action_tunnel */
+	uint8_t decap_length;  /* of ACTION_TUNNEL_BYTES */
+	uint8_t encap_length;  /* 0: nothing comes on */
+	uint8_t encap_version; /* of the IP header in `encap`: 4, 6, or 0 */
+	uint8_t encap_l3;      /* its offset */
+	uint8_t encap_udp;     /* offset of the UDP header, or 0 */
+	uint8_t zero_tunnel[2];
+	uint8_t encap[ACTION_ENCAP_MAX];
 };
 
-static_assert(sizeof(struct action_program) == 128, "two lines of the cache");
+static_assert(sizeof(struct action_program) == 256, "four lines of the cache");
 static_assert(offsetof(struct action_program, addr[1][4]) <= 64, "IPv4 stays in the first line");
 
 /*
@@ -420,7 +435,7 @@ static inline void action_run(const struct action_program *program, struct actio
 	const uint32_t does = program->does;
 	enum action_drop drop;
 
-	if (unlikely(!packet->common || does & ACTION_DOES_DROP)) {
+	if (unlikely(!packet->common || does & (ACTION_DOES_DROP | ACTION_DOES_TUNNEL))) {
 		action_run_any(program, context, frame, answer);
 		return;
 	}

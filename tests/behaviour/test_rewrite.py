@@ -19,8 +19,9 @@ from conftest import MILLRACE, SLOWER
 from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption_NOP
 from scapy.layers.inet6 import (ICMPv6EchoRequest, IPv6, IPv6ExtHdrDestOpt,
                                 IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, IPv6ExtHdrRouting, PadN)
-from scapy.layers.l2 import Dot1AD, Dot1Q, Ether
+from scapy.layers.l2 import Dot1AD, Dot1Q, Ether, GRE
 from scapy.layers.sctp import SCTP, crc32c
+from scapy.layers.vxlan import VXLAN
 from scapy.packet import NoPayload, Raw
 from scapy.utils import checksum
 
@@ -287,6 +288,17 @@ def read_pcap(data):
         at += 16 + length
 
 
+def run_lists(directory, before, lists):
+    """Runs a list over each packet; returns reason and port of each, and an iterator over what goes on."""
+    (directory / "in.pcap").write_bytes(pcap(before))
+    (directory / "lists").write_text("\n".join(lists) + "\n", encoding="ascii")
+    done = subprocess.run([TOOL, directory / "in.pcap", directory / "lists", directory / "out.pcap"],
+                          capture_output=True, text=True, check=False, timeout=60 * SLOWER)
+    assert done.returncode == 0, done.stderr
+    return ([line.split() for line in done.stdout.splitlines()],
+            read_pcap((directory / "out.pcap").read_bytes()))
+
+
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_as_scapy_makes_it(chunk, tmp_path):
     if not TOOL.exists():
@@ -305,14 +317,8 @@ def test_as_scapy_makes_it(chunk, tmp_path):
             assert before[-1] == packet.scapy_build(), (chunk, number)
             if middle is None:
                 assert built[-1] == change.after.scapy_build(), (chunk, number)
-    (tmp_path / "in.pcap").write_bytes(pcap(before))
-    (tmp_path / "lists").write_text("\n".join(lists) + "\n", encoding="ascii")
-    done = subprocess.run([TOOL, tmp_path / "in.pcap", tmp_path / "lists", tmp_path / "out.pcap"],
-                          capture_output=True, text=True, check=False, timeout=60 * SLOWER)
-    assert done.returncode == 0, done.stderr
-    answers = [line.split() for line in done.stdout.splitlines()]
+    answers, passed = run_lists(tmp_path, before, lists)
     assert len(answers) == IN_A_CHUNK
-    passed = read_pcap((tmp_path / "out.pcap").read_bytes())
     for number, (drop, port) in enumerate(answers):
         where = (chunk, number, lists[number])
         assert drop == wanted[number][0], where
@@ -321,3 +327,108 @@ def test_as_scapy_makes_it(chunk, tmp_path):
             assert next(passed) == built[number], where
     assert next(passed, None) is None
     assert sum(drop == "none" for drop, _ in answers) > IN_A_CHUNK // 2
+
+
+TUNNELS = 3000
+
+
+def outer(draw, kind, payload):
+    """A tunnel's headers around a payload, with a UDP source port of 0 where it is to be made up."""
+    made = Ether(src=mac_text(Packet.mac(draw)), dst=mac_text(Packet.mac(draw)))
+    for _ in range(draw.choice((0, 0, 1, 2))):
+        made /= Dot1Q(vlan=draw.randint(0, 4094), prio=draw.randint(0, 7))
+    if draw.random() < 0.5:
+        made /= IP(src=socket.inet_ntoa(draw.randbytes(4)), dst=socket.inet_ntoa(draw.randbytes(4)),
+                   ttl=draw.randint(1, 255), tos=draw.getrandbits(8), id=draw.getrandbits(16), flags="DF")
+    else:
+        made /= IPv6(src=socket.inet_ntop(socket.AF_INET6, draw.randbytes(16)),
+                     dst=socket.inet_ntop(socket.AF_INET6, draw.randbytes(16)), hlim=draw.randint(1, 255))
+    if kind == "vxlan":
+        made /= UDP(sport=draw.choice((0, 0, 4789, 50000)), dport=4789, chksum=0)
+        made /= VXLAN(vni=draw.getrandbits(24), flags="Instance")
+    else:
+        made /= GRE(key_present=1, proto=0x6558, key=draw.getrandbits(32))
+    return made / Raw(payload) if payload else made
+
+
+def udp_source(frame):
+    """Where the outer UDP source port lies, or None."""
+    at = 12
+    while struct.unpack_from(">H", frame, at)[0] == 0x8100:
+        at += 4
+    version = struct.unpack_from(">H", frame, at)[0]
+    at += 2
+    protocol, upper = (frame[at + 9], at + 20) if version == 0x0800 else (frame[at + 6], at + 40)
+    return upper if protocol == 17 else None
+
+
+def test_tunnels_as_scapy_makes_them(tmp_path):
+    if not TOOL.exists():
+        pytest.skip("the tests of this build are not built")
+    draw = random.Random(zlib.crc32(b"tunnels"))
+    before, lists, wanted = [], [], []
+    for number in range(TUNNELS):
+        packet = Packet(draw)
+        inner = packet.build()
+        kind, seed = draw.choice(("vxlan", "nvgre")), draw.random()
+        headers = bytes(outer(random.Random(seed), kind, b""))
+        whole = bytes(outer(random.Random(seed), kind, inner))
+        # what comes off has to lie in the first segment
+        choice = "encap" if number % 3 == 2 else draw.choice(("encap", "decap", "both", "bytes", "other"))
+        if choice == "encap":
+            before.append(inner)
+            lists.append(f"encap {headers.hex()}")
+            wanted.append(whole)
+        elif choice == "decap":
+            before.append(whole)
+            lists.append(f"decap {kind}")
+            wanted.append(inner)
+        elif choice == "both":
+            again = random.Random(draw.random())
+            state = again.getstate()
+            before.append(whole)
+            lists.append(f"decap {kind}, encap {bytes(outer(again, 'vxlan', b'')).hex()}")
+            again.setstate(state)
+            wanted.append(bytes(outer(again, "vxlan", inner)))
+        elif choice == "bytes":
+            link = bytes(Ether(src=mac_text(Packet.mac(draw)), dst=mac_text(Packet.mac(draw)), type=0x8847))
+            before.append(inner)
+            lists.append(f"decap bytes 14, encap {link.hex()}")
+            wanted.append(link + inner[14:])
+        else:
+            # UDP may be of a tunnel by chance
+            while packet.protocol in (17, 47):
+                packet = Packet(draw)
+            before.append(packet.build())
+            lists.append(f"decap {kind}")
+            wanted.append(None)
+    answers, passed = run_lists(tmp_path, before, lists)
+    made_up = 0
+    for number, (drop, _) in enumerate(answers):
+        where = (number, lists[number])
+        assert drop == ("not_possible" if wanted[number] is None else "none"), where
+        if wanted[number] is None:
+            continue
+        made, right = bytearray(next(passed)), wanted[number]
+        at = udp_source(right) if "encap" in lists[number] and "bytes" not in lists[number] else None
+        if at is not None and right[at:at + 2] == b"\0\0":
+            assert made[at] >= 0xC0, where
+            made[at:at + 2] = b"\0\0"
+            made_up += 1
+        assert made == right, where
+    assert next(passed, None) is None
+    assert made_up > TUNNELS // 10
+
+
+def test_a_flow_keeps_its_tunnel_port(tmp_path):
+    """Packets of one flow have one outer source port, those of others mostly other ones."""
+    if not TOOL.exists():
+        pytest.skip("the tests of this build are not built")
+    headers = bytes(Ether() / IP(src="192.0.2.1", dst="192.0.2.2") / UDP(sport=0, dport=4789, chksum=0) /
+                    VXLAN(vni=7, flags="Instance")).hex()
+    before = [bytes(Ether() / IP(src="10.0.0.1", dst="10.0.0.2", id=i) /
+                    UDP(sport=1000 + i % 50, dport=53) / Raw(b"x" * i)) for i in range(100)]
+    _, passed = run_lists(tmp_path, before, [f"encap {headers}"] * len(before))
+    ports = [frame[34:36] for frame in passed]
+    assert ports[:50] == ports[50:]
+    assert len(set(ports)) > 45
