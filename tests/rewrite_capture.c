@@ -114,6 +114,9 @@ static bool parse_argument(struct action *action, const char *text)
 	case ACTION_SET_PORT_DST:
 		action->l4_port = rte_cpu_to_be_16((uint16_t)number);
 		return has_number;
+	case ACTION_SET_TTL:
+		action->ttl = (uint8_t)number;
+		return has_number && number <= UINT8_MAX;
 	case ACTION_DECAP:
 		return parse_decap(text, &action->decap);
 	case ACTION_ENCAP:

@@ -13,6 +13,7 @@ const char *action_kind_name(enum action_kind kind)
 		[ACTION_SET_MAC_SRC] = "set-mac-src",
 		[ACTION_SET_MAC_DST] = "set-mac-dst",
 		[ACTION_DECREMENT_TTL] = "decrement-ttl",
+		[ACTION_SET_TTL] = "set-ttl",
 		[ACTION_VLAN_PUSH] = "vlan-push",
 		[ACTION_VLAN_POP] = "vlan-pop",
 		[ACTION_VLAN_SET] = "vlan-set",

@@ -21,6 +21,7 @@ enum action_kind {
 	ACTION_SET_MAC_SRC, /* `mac` */
 	ACTION_SET_MAC_DST, /* `mac` */
 	ACTION_DECREMENT_TTL,
+	ACTION_SET_TTL,	     /* `ttl`: or hop limit */
 	ACTION_VLAN_PUSH,    /* `vlan`: a new outermost tag */
 	ACTION_VLAN_POP,     /* the outermost tag */
 	ACTION_VLAN_SET,     /* `vlan.id`: the id of the outermost tag, whose priority stays */
@@ -84,6 +85,7 @@ struct action {
 	union {
 		uint16_t port;
 		uint32_t number;
+		uint8_t ttl;
 		uint8_t mac[6];
 		struct action_vlan vlan;
 		uint8_t address[16]; /* network byte order */

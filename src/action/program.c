@@ -175,6 +175,10 @@ static int compile_one(struct compiler *compiler, const struct action *action)
 	case ACTION_DECREMENT_TTL:
 		program->does |= ACTION_DOES_TTL;
 		return 0;
+	case ACTION_SET_TTL:
+		program->does |= ACTION_DOES_SET_TTL;
+		program->ttl = action->ttl;
+		return 0;
 	case ACTION_VLAN_PUSH:
 		return compile_push(compiler, &action->vlan);
 	case ACTION_VLAN_POP:
@@ -222,10 +226,11 @@ static int check_together(struct compiler *compiler)
 	const uint32_t link = vlan | 1u << ACTION_SET_MAC_SRC | 1u << ACTION_SET_MAC_DST;
 	const uint32_t bit = 1u << compiler->kind;
 	const uint32_t hop = 1u << ACTION_NEXT_HOP;
-	const uint32_t ip = 1u << ACTION_DECREMENT_TTL | 1u << ACTION_SET_IPV4_SRC |
-			    1u << ACTION_SET_IPV4_DST | 1u << ACTION_SET_IPV6_SRC |
-			    1u << ACTION_SET_IPV6_DST | 1u << ACTION_SET_PORT_SRC |
-			    1u << ACTION_SET_PORT_DST;
+	const uint32_t ip = 1u << ACTION_DECREMENT_TTL | 1u << ACTION_SET_TTL |
+			    1u << ACTION_SET_IPV4_SRC | 1u << ACTION_SET_IPV4_DST |
+			    1u << ACTION_SET_IPV6_SRC | 1u << ACTION_SET_IPV6_DST |
+			    1u << ACTION_SET_PORT_SRC | 1u << ACTION_SET_PORT_DST;
+	const uint32_t ttl = 1u << ACTION_DECREMENT_TTL | 1u << ACTION_SET_TTL;
 	const uint32_t changes = link | hop | ip | 1u << ACTION_DECAP;
 
 	if (compiler->seen & bit && !(bit & vlan))
@@ -236,6 +241,8 @@ static int check_together(struct compiler *compiler)
 		return wrong(compiler, "the list says already where the packet goes");
 	if ((bit & hop && compiler->seen & link) || (bit & link && compiler->seen & hop))
 		return wrong(compiler, "the next hop makes the link header, no other action can");
+	if (compiler->seen & ttl && bit & ttl)
+		return wrong(compiler, "the list changes the time to live already");
 	if (compiler->seen & 1u << ACTION_ENCAP && bit & changes)
 		return wrong(compiler, "a tunnel's headers come on after all other changes");
 	if ((bit | compiler->seen) & 1u << ACTION_DECAP &&
@@ -299,7 +306,7 @@ static bool any_possible(const struct action_program *program, const struct rte_
 
 	if (hop != NULL && headers->version == 0)
 		return false;
-	if (program->does & ACTION_DOES_TTL && headers->version == 0)
+	if (program->does & (ACTION_DOES_TTL | ACTION_DOES_SET_TTL) && headers->version == 0)
 		return false;
 	if (program->does & ACTION_DOES_ADDRESSES && program->version != headers->version)
 		return false;
@@ -341,6 +348,8 @@ static void any_ip(const struct action_program *program, struct rte_mbuf *frame,
 {
 	if (program->does & ACTION_DOES_TTL)
 		rewrite_ttl(frame, headers);
+	if (program->does & ACTION_DOES_SET_TTL)
+		rewrite_ttl_set(frame, headers, program->ttl);
 	for (unsigned side = 0; side < 2; side++) {
 		if (program->does & ACTION_DOES_ADDRESS_SRC << side)
 			rewrite_address(

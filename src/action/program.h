@@ -55,13 +55,17 @@ enum action_does {
 	ACTION_DOES_MIRROR = 1 << 11,
 	ACTION_DOES_DECAP = 1 << 12,
 	ACTION_DOES_ENCAP = 1 << 13,
+	ACTION_DOES_SET_TTL = 1 << 14,
 	ACTION_DOES_TUNNEL = ACTION_DOES_DECAP | ACTION_DOES_ENCAP,
+	/* done by action_run_any() alone */
+	ACTION_DOES_SELDOM = ACTION_DOES_DROP | ACTION_DOES_TUNNEL | ACTION_DOES_SET_TTL,
 	ACTION_DOES_MACS = ACTION_DOES_MAC_DST | ACTION_DOES_MAC_SRC,
 	ACTION_DOES_ADDRESSES = ACTION_DOES_ADDRESS_SRC | ACTION_DOES_ADDRESS_DST,
 	ACTION_DOES_PORTS = ACTION_DOES_PORT_SRC | ACTION_DOES_PORT_DST,
 	/* any of these needs a frame whose headers can be read */
-	ACTION_DOES_REWRITE = ACTION_DOES_MACS | ACTION_DOES_TTL | ACTION_DOES_ADDRESSES |
-			      ACTION_DOES_PORTS | ACTION_DOES_VLAN | ACTION_DOES_NEXT_HOP,
+	ACTION_DOES_REWRITE = ACTION_DOES_MACS | ACTION_DOES_TTL | ACTION_DOES_SET_TTL |
+			      ACTION_DOES_ADDRESSES | ACTION_DOES_PORTS | ACTION_DOES_VLAN |
+			      ACTION_DOES_NEXT_HOP,
 };
 
 /*
@@ -82,7 +86,8 @@ struct action_program {
 	uint32_t policer;
 	uint32_t mirror_below; /* of 2^32: how many packets are mirrored; 0: all */
 	uint16_t mirror_port;
-	uint16_t zero_16;
+	uint8_t ttl; /* that is set */
+	uint8_t zero_ttl;
 	uint8_t addr[2][16];		  /* source, destination; of IPv4 the first 4 bytes */
 	uint8_t tags[ACTION_MAX_TAGS][4]; /* as they stand in the frame, outermost first */
 	uint8_t zero_8[36]; /* no byte is left to chance: programs are compared as bytes */
@@ -435,7 +440,7 @@ static inline void action_run(const struct action_program *program, struct actio
 	const uint32_t does = program->does;
 	enum action_drop drop;
 
-	if (unlikely(!packet->common || does & (ACTION_DOES_DROP | ACTION_DOES_TUNNEL))) {
+	if (unlikely(!packet->common || does & ACTION_DOES_SELDOM)) {
 		action_run_any(program, context, frame, answer);
 		return;
 	}

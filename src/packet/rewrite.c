@@ -212,27 +212,35 @@ enum rewrite_result rewrite_ttl_check(
 	return ttl <= 1 ? REWRITE_EXPIRED : REWRITE_DONE;
 }
 
-enum rewrite_result rewrite_ttl(struct rte_mbuf *frame, const struct rewrite_headers *headers)
+enum rewrite_result rewrite_ttl_set(
+	struct rte_mbuf *frame, const struct rewrite_headers *headers, uint8_t ttl)
 {
-	enum rewrite_result result = rewrite_ttl_check(frame, headers);
 	size_t at = ttl_offset(headers);
-	uint8_t bytes[2];
+	uint8_t bytes[2] = {ttl};
 
-	if (result != REWRITE_DONE)
-		return result;
+	if (headers->version == 0)
+		return REWRITE_NOT_IP;
 	if (headers->version == 6) {
-		load_bytes(frame, at, 1, bytes);
-		bytes[0]--;
 		store_bytes(frame, at, 1, bytes);
 		return REWRITE_DONE;
 	}
-	load_bytes(frame, at, sizeof(bytes), bytes);
-	bytes[0]--;
+	load_bytes(frame, at + 1, 1, &bytes[1]);
 
 	uint64_t delta = replace(frame, at, sizeof(bytes), bytes);
 
 	store_16(frame, headers->l3 + 10, rewrite_mend(load_16(frame, headers->l3 + 10), delta));
 	return REWRITE_DONE;
+}
+
+enum rewrite_result rewrite_ttl(struct rte_mbuf *frame, const struct rewrite_headers *headers)
+{
+	enum rewrite_result result = rewrite_ttl_check(frame, headers);
+	uint8_t ttl;
+
+	if (result != REWRITE_DONE)
+		return result;
+	load_bytes(frame, ttl_offset(headers), sizeof(ttl), &ttl);
+	return rewrite_ttl_set(frame, headers, ttl - 1);
 }
 
 static void move_headers(struct rewrite_headers *headers, int bytes)

@@ -84,6 +84,10 @@ void rewrite_mac(struct rte_mbuf *frame, enum rewrite_side side, const uint8_t m
  */
 enum rewrite_result rewrite_ttl(struct rte_mbuf *frame, const struct rewrite_headers *headers);
 
+/* Sets the TTL or hop limit. Or REWRITE_NOT_IP. */
+enum rewrite_result rewrite_ttl_set(
+	struct rte_mbuf *frame, const struct rewrite_headers *headers, uint8_t ttl);
+
 /* Whether rewrite_ttl() would succeed; the same results. */
 enum rewrite_result rewrite_ttl_check(
 	const struct rte_mbuf *frame, const struct rewrite_headers *headers);

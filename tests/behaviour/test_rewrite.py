@@ -262,6 +262,9 @@ class Change:
         if draw.random() < 0.5:
             self.words.append("decrement-ttl")
             after.ttl = max(0, after.ttl - 1)
+        elif draw.random() < 0.2:
+            after.ttl = draw.getrandbits(8)
+            self.words.append(f"set-ttl {after.ttl}")
         if draw.random() < 0.2:
             self.port = draw.randint(0, 65534)
             self.words.append(f"output {self.port}")

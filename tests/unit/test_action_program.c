@@ -247,6 +247,8 @@ static void bad_lists(void **state)
 			"action 1 (mirror): one packet in 0: 1 mirrors all"},
 		{{{ACTION_MIRROR, {.mirror = {65535, 1}}}}, 1,
 			"action 1 (mirror): there is no port 65535"},
+		{{{.kind = ACTION_SET_TTL}, {.kind = ACTION_DECREMENT_TTL}}, 2,
+			"action 2 (decrement-ttl): the list changes the time to live already"},
 		{{{ACTION_DECAP, {.decap = {ACTION_N_TUNNELS, 0}}}}, 1,
 			"action 1 (decap): there is no such tunnel"},
 		{{{ACTION_DECAP, {.decap = {ACTION_TUNNEL_BYTES, 0}}}}, 1,
