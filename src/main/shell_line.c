@@ -241,7 +241,7 @@ void shell_complete(const char *line, size_t length, shell_offer_fn offer, void 
 	struct shell_words words;
 	struct begun begun = {.word = "", .offer = offer, .context = context};
 	struct error error;
-	char copy[RULE_LINE_MAX + 1];
+	char copy[RULE_LINE_MAX + 1] = "";
 	bool behind_blank = length == 0 || isspace((unsigned char)line[length - 1]);
 
 	if (length >= sizeof(copy))
