@@ -18,7 +18,7 @@ declare -A PACKAGES=(
 	[test]="libcmocka-dev python3-pytest python3-pytest-xdist python3-scapy dpdk-dev
 		iproute2 procps"
 	[peers]="openvswitch-switch-dpdk"
-	[smoke]="iproute2 iputils-ping procps iperf3 curl ethtool tcpdump"
+	[smoke]="iproute2 iputils-ping procps iperf3 curl ethtool nftables tcpdump"
 	[lint]="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev codespell shellcheck"
 	[bare]="debootstrap"
 	[cover]="gcovr"
