@@ -5,6 +5,8 @@
 #include <rte_cycles.h>
 #include <rte_rcu_qsbr.h>
 
+#include "flow/sides.h"
+
 /*
  * One part in so many of a busy worker's time is for the walk: less than the twentieth that it may take, as the records
  * that a turn decides at least go beyond that.
@@ -14,26 +16,55 @@
 #define WALK_LEAST 8
 #define WALK_IDLE 512
 
-static void decide(void *context, const struct flow_key *key, struct flow_decision *decision)
+/* The ports that packets of a flow's ends come in by; false: they are not known. */
+static bool ports_of(
+	const struct topology *topology, const struct flow_record *record, uint16_t port[2])
+{
+	const unsigned domain = flow_key_wire(&record->key);
+	const bool known = topology_is_wire(topology, domain);
+
+	for (unsigned end = 0; end < 2; end++)
+		port[end] = known ? (uint16_t)topology_port(
+					    topology, domain, flow_sides_place(record, end))
+				  : POLICY_NO_PORT;
+	return known;
+}
+
+static void decide_others(const struct policy *policy, const struct flow_record *record,
+	struct flow_decision *decision)
+{
+	uint16_t port[2];
+	const bool known = ports_of(policy->topology, record, port);
+
+	policy->others.decide(policy->others.context, &record->key, port, decision);
+	decision->cause = FLOW_CAUSE_NONE;
+	if (decision->by_port && !known) {
+		/* each packet's port has to be looked at */
+		decision->by_port = false;
+		decision->verdict[0] = decision->verdict[1] = FLOW_VERDICT_BY_PACKET;
+	}
+}
+
+static void decide(void *context, const struct flow_record *record, struct flow_decision *decision)
 {
 	const struct policy *policy = context;
-	const struct flow_policy *others = &policy->others.flows;
-	uint32_t position = policy->blocks == NULL ? BLOCKS_NONE : blocks_find(policy->blocks, key);
+	uint32_t position =
+		policy->blocks == NULL ? BLOCKS_NONE : blocks_find(policy->blocks, &record->key);
 
 	if (position != BLOCKS_NONE) {
 		decision->verdict[0] = decision->verdict[1] = FLOW_VERDICT_DROP;
 		decision->cause = position;
-	} else if (others->decide != NULL) {
-		others->decide(others->context, key, decision);
-		decision->cause = FLOW_CAUSE_NONE;
+	} else if (policy->others.decide != NULL) {
+		decide_others(policy, record, decision);
 	}
 }
 
-void policy_init(struct policy *policy, struct blocks *blocks, struct policy_others others,
-	struct rte_rcu_qsbr *qsbr, unsigned thread)
+void policy_init(struct policy *policy, struct blocks *blocks, const struct policy_others *others,
+	const struct topology *topology, struct rte_rcu_qsbr *qsbr, unsigned thread)
 {
-	*policy = (struct policy){.blocks = blocks, .others = others, .thread = thread};
-	if (blocks == NULL && others.flows.decide == NULL)
+	*policy = (struct policy){
+		.blocks = blocks, .others = *others, .topology = topology, .thread = thread};
+	if (blocks == NULL && others->decide == NULL)
 		return;
 	policy->qsbr = qsbr;
 	/* the first generation is that of an empty list, by which nothing has to be decided */
@@ -85,7 +116,7 @@ static void look(struct policy *policy, struct flow_shard *shard)
 
 	if (unlikely(blocks != policy->last.blocks || others != policy->last.others))
 		begin_round(policy, shard, blocks, others);
-	shard->decides = blocks > 1 || policy->others.flows.decide != NULL;
+	shard->decides = blocks > 1 || policy->others.decide != NULL;
 }
 
 void policy_begin(struct policy *policy, struct flow_shard *shard)

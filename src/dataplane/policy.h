@@ -16,6 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rte_mbuf.h>
+
+#include "base/topology.h"
 #include "flow/shard.h"
 #include "rule/blocks.h"
 
@@ -25,10 +28,36 @@ struct policy_round {
 	uint64_t until; /* of `walked` */
 };
 
-/* Decides what no block drops. */
+#define POLICY_NO_PORT UINT16_MAX
+
+/*
+ * Decides what no block drops. Called on workers' threads, which read under the RCU variable of the policy.
+ *
+ * Ports are the engine's numbers of them (base/topology.h). port[d] is the one that packets of the key's end d come in
+ * by, or POLICY_NO_PORT: it is not known, as in domains of more than two ports.
+ */
 struct policy_others {
-	struct flow_policy flows; /* its `decide` is NULL: they are forwarded */
-	/* raised by whoever changes what it decides, after the change; NULL with `decide` alone */
+	void *context;
+	/* NULL: all flows are forwarded. `decision` comes as plain forwarding, without a cause or rules */
+	void (*decide)(void *context, const struct flow_key *key, const uint16_t port[2],
+		struct flow_decision *decision);
+	/*
+	 * Decides one packet that came in by `port`, of a flow whose decision is by packet, or without a flow: then
+	 * `info` is NULL. `decision` comes as plain forwarding without a rule. NULL: no decision is by packet
+	 */
+	void (*classify)(void *context, const struct rte_mbuf *packet,
+		const struct packet_info *info, uint16_t port,
+		struct flow_packet_decision *decision);
+	/*
+	 * So many flows, packets and bytes more of a rule, never of FLOW_RULE_NONE: `flows` when a flow comes to the
+	 * rule; the packets that were carried now and then, not one by one. NULL: nobody counts
+	 */
+	void (*count)(void *context, unsigned worker, uint32_t rule, uint64_t flows,
+		uint64_t packets, uint64_t bytes);
+	/*
+	 * Raised by whoever changes what is decided, after the change: then all flows are decided again. NULL: nothing
+	 * changes. The plane has its own (plane_policy_changed())
+	 */
 	const atomic_uint_fast64_t *generation;
 };
 
@@ -37,6 +66,7 @@ struct policy {
 	struct blocks *blocks; /* NULL: there is no list */
 	struct blocks_count *counts;
 	struct policy_others others;
+	const struct topology *topology;
 	struct rte_rcu_qsbr *qsbr; /* NULL: nobody decides */
 	unsigned thread;	   /* of the RCU variable */
 	/* the worker's */
@@ -55,10 +85,10 @@ typedef void (*policy_changed_fn)(void *context, uint32_t position);
 
 /*
  * Registers the worker with `qsbr` as `thread`. `blocks` may be NULL, so may the `decide` of `others`; with both,
- * nobody decides.
+ * nobody decides. `others` is copied; `topology` outlives the policy.
  */
-void policy_init(struct policy *policy, struct blocks *blocks, struct policy_others others,
-	struct rte_rcu_qsbr *qsbr, unsigned thread);
+void policy_init(struct policy *policy, struct blocks *blocks, const struct policy_others *others,
+	const struct topology *topology, struct rte_rcu_qsbr *qsbr, unsigned thread);
 /* What the shard's configuration needs: its `decide` is NULL where nobody decides. */
 struct flow_policy policy_of_flows(struct policy *policy);
 

@@ -178,7 +178,7 @@ static bool decide(struct flow_shard *shard, uint32_t position)
 		.cause = FLOW_CAUSE_NONE, .rule = {FLOW_RULE_NONE, FLOW_RULE_NONE}};
 	bool drops, changes;
 
-	policy->decide(policy->context, &record->key, &decision);
+	policy->decide(policy->context, record, &decision);
 	drops = decision.verdict[0] == FLOW_VERDICT_DROP ||
 		decision.verdict[1] == FLOW_VERDICT_DROP;
 	changes = memcmp(record->verdict, decision.verdict, sizeof(record->verdict)) != 0;
@@ -196,6 +196,17 @@ static bool decide(struct flow_shard *shard, uint32_t position)
 bool flow_shard_decide(struct flow_shard *shard, uint32_t position)
 {
 	return decide(shard, position);
+}
+
+/* Of a new record: where its ends are is what its first packet shows. */
+static void decide_first(
+	struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+
+	record->side = (info->flags & PACKET_SIDE) != 0;
+	record->initiator = info->from != 0;
+	(void)decide(shard, position);
 }
 
 /* A packet that the verdict drops: the flow is not idle, and nothing else is learned of it. */
@@ -266,7 +277,7 @@ uint32_t flow_shard_learn(struct flow_shard *shard, const struct packet_info *in
 	uint32_t position = flow_table_insert(&shard->table, &info->key, info->hash);
 
 	if (shard->decides)
-		decide(shard, position);
+		decide_first(shard, position, info);
 	start(shard, position, info);
 	return position;
 }
@@ -301,7 +312,7 @@ void flow_shard_learn_burst(struct flow_shard *shard, const struct packet_info *
 	}
 	flow_table_insert_burst(&shard->table, keys, hashes, positions, n);
 	for (unsigned i = 0; i < n && shard->decides; i++) {
-		decide(shard, positions[i]);
+		decide_first(shard, positions[i], infos[i]);
 		verdicts[i] = flow_verdict(
 			flow_table_record(&shard->table, positions[i]), infos[i]->from);
 	}

@@ -39,11 +39,23 @@ struct flow_decision {
 	bool by_port;
 };
 
+/* What is decided of one packet: of a flow that is decided by packet, or of none. */
+struct flow_packet_decision {
+	uint16_t verdict; /* never FLOW_VERDICT_BY_PACKET */
+	uint32_t rule;	  /* as in struct flow_decision; FLOW_RULE_NONE: no rule fits */
+	uint32_t mark;	  /* where it is `marked` */
+	bool marked;
+};
+
 /* Who decides. Called by the shard's worker, from within learn and flow_shard_decide(). */
 struct flow_policy {
 	void *context;
-	/* `decision` comes as plain forwarding, without a cause */
-	void (*decide)(void *context, const struct flow_key *key, struct flow_decision *decision);
+	/*
+	 * `decision` comes as plain forwarding, without a cause. Of the record the key, `side` and `initiator` may be
+	 * read: it may be new.
+	 */
+	void (*decide)(
+		void *context, const struct flow_record *record, struct flow_decision *decision);
 };
 
 /* What was dropped of a flow by its verdict, since its last report. */

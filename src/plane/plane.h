@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/topology.h"
 #include "dataplane/event.h"
+#include "dataplane/policy.h"
 #include "dataplane/reply.h"
 #include "flow/shard.h"
 #include "offload/agent.h"
@@ -83,8 +84,8 @@ struct plane_config {
 	/* policers, which every worker has for itself, by their numbers; copied */
 	const struct policer_options *policers;
 	uint32_t n_policers;
-	/* decides, on workers' threads, what no block drops: see flow/verdict.h; its `decide` is NULL: all are forwarded */
-	struct flow_policy policy;
+	/* decides, on workers' threads, what no block drops; its `generation` NULL: see plane_policy_changed() */
+	struct policy_others policy;
 	/* entries of the list of blocks, and different reasons, at most; 0: there is no list */
 	uint32_t max_blocks, max_block_reasons;
 	struct plane_offload offload;

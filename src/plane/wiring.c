@@ -253,10 +253,12 @@ static int make_policers(const struct plane *plane, struct act *act)
 
 static int make_policy(struct plane *plane, struct station *station)
 {
-	const struct policy_others others = {
-		.flows = plane->config.policy, .generation = &plane->policy_generation};
+	struct policy_others others = plane->config.policy;
 
-	policy_init(&station->policy, plane->blocks, others, plane->qsbr, station->number);
+	if (others.generation == NULL)
+		others.generation = &plane->policy_generation;
+	policy_init(&station->policy, plane->blocks, &others, &plane->config.topology, plane->qsbr,
+		station->number);
 	if (station->policy.qsbr != NULL)
 		station->worker.policy = &station->policy;
 	station->act.programs = plane->programs;
