@@ -582,7 +582,7 @@ static int read_attributes(const struct rule_command *command, const struct rule
 			"they come in does the same");
 	if (!attr->ingress && !attr->transfer)
 		return error_set(error, -EINVAL,
-			"a rule needs the word ingress (packets that come in by its port) or "
+			"ingress: a rule needs this word (packets that come in by its port) or "
 			"transfer (by any port)");
 	if (attr->group >= RULE_MAX_GROUPS) {
 		refusal->word = "group";

@@ -129,11 +129,6 @@ const atomic_uint_fast64_t *rules_generation(const struct rules *rules)
 	return &rules->generation;
 }
 
-struct rules_count *rules_counts(struct rules *rules, unsigned worker)
-{
-	return &rules->counts[(size_t)worker * rules->n_slots];
-}
-
 uint64_t rules_touch(struct rules *rules)
 {
 	return atomic_fetch_add_explicit(&rules->generation, 1, memory_order_release) + 1;
@@ -250,7 +245,7 @@ static void reclaim_rules(struct rules *rules)
 			!rte_rcu_qsbr_check(rules->qsbr, own->token, false))
 			return;
 		for (unsigned i = 0; i < rules->n_workers; i++)
-			rules_counts(rules, i)[slot] = (struct rules_count){0};
+			rules->counts[(size_t)i * rules->n_slots + slot] = (struct rules_count){0};
 		if (rules->slots[slot].verdict != FLOW_VERDICT_FORWARD)
 			programs_release(rules->programs, rules->slots[slot].verdict);
 		rules->first_gone = own->next;
@@ -415,6 +410,7 @@ static void count_rule(struct rules *rules, uint32_t slot, uint32_t by)
 	const struct rules_own *own = &rules->own[slot];
 
 	/* `by` is 1, or as much below 0: unsigned numbers wrap */
+	atomic_fetch_add_explicit(&rules->n_in_force, by, memory_order_release);
 	if (rules->slots[slot].by_packet)
 		atomic_fetch_add_explicit(&rules->n_by_packet, by, memory_order_release);
 	if (own->in_port == RULES_NO_PORT)

@@ -68,17 +68,9 @@ size_t rules_memory(const struct rules *rules);
 
 /* Workers: */
 
-/* What a worker counts, by slot. Only that worker writes it. */
+/* What was counted of a rule. */
 struct rules_count {
 	uint64_t flows, packets, bytes;
-};
-
-/* What is done with one packet. */
-struct rules_answer {
-	uint16_t verdict;
-	bool marked;
-	uint32_t rule; /* slot, or FLOW_RULE_NONE */
-	uint32_t mark;
 };
 
 /*
@@ -94,13 +86,14 @@ void rules_decide(void *rules, const struct flow_key *key, const uint16_t port[2
  * protocol of a later fragment as its first one had them; NULL: the packet is no flow's.
  */
 void rules_classify(void *rules, const struct rte_mbuf *packet, const struct packet_info *info,
-	uint16_t port, struct rules_answer *answer);
+	uint16_t port, struct flow_packet_decision *decision);
 
 /* Raised after each change that may alter a decision. Starts at 1. */
 const atomic_uint_fast64_t *rules_generation(const struct rules *rules);
 
-/* The array of a worker, by slot. */
-struct rules_count *rules_counts(struct rules *rules, unsigned worker);
+/* So many flows, packets and bytes more of a slot. `rules` is a struct rules. */
+void rules_count_packets(void *rules, unsigned worker, uint32_t slot, uint64_t flows,
+	uint64_t packets, uint64_t bytes);
 
 /* The writer: */
 

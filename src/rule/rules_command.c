@@ -56,6 +56,7 @@ static int do_create(struct doing *doing)
 
 	if (ret < 0)
 		return ret;
+	doing->refusal = (struct rule_refusal){.part = RULE_PART_COMMAND};
 	ret = rules_add(doing->rules, &made, &slot, doing->error);
 	if (ret == 0) {
 		rules_touch(doing->rules);
@@ -75,6 +76,7 @@ static int do_validate(struct doing *doing)
 
 	if (ret < 0)
 		return ret;
+	doing->refusal = (struct rule_refusal){.part = RULE_PART_COMMAND};
 	ret = rules_room(doing->rules, 1, doing->error);
 	if (ret == 0) {
 		tell_line(doing, "Flow rule validated");

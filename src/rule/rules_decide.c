@@ -60,9 +60,11 @@ static unsigned other_ports(const struct rules *rules, const struct flow_key *ke
 	return n;
 }
 
-static void take_answer(const struct rules *rules, uint32_t slot, struct rules_answer *answer)
+static void take_answer(
+	const struct rules *rules, uint32_t slot, struct flow_packet_decision *answer)
 {
-	*answer = (struct rules_answer){.verdict = FLOW_VERDICT_FORWARD, .rule = FLOW_RULE_NONE};
+	*answer = (struct flow_packet_decision){
+		.verdict = FLOW_VERDICT_FORWARD, .rule = FLOW_RULE_NONE};
 	if (slot == CLASSIFIER_NONE)
 		return;
 	answer->verdict = rules->slots[slot].verdict;
@@ -85,8 +87,10 @@ void rules_decide(void *context, const struct flow_key *key, const uint16_t port
 	const struct classifier *classifier = flows_classifier(rules);
 	struct classifier_header header;
 	uint16_t others[TOPOLOGY_MAX_PORTS];
-	struct rules_answer answer;
+	struct flow_packet_decision answer;
 
+	if (atomic_load_explicit(&rules->n_in_force, memory_order_acquire) == 0)
+		return;
 	for (unsigned from = 0; from < 2; from++) {
 		const unsigned n = other_ports(rules, key, port[from], others);
 
@@ -169,7 +173,7 @@ static void read_network(struct reader *reader, size_t at, const struct packet_i
 }
 
 void rules_classify(void *context, const struct rte_mbuf *packet, const struct packet_info *info,
-	uint16_t port, struct rules_answer *answer)
+	uint16_t port, struct flow_packet_decision *decision)
 {
 	const struct rules *rules = context;
 	struct reader reader = reader_of(packet);
@@ -177,6 +181,9 @@ void rules_classify(void *context, const struct rte_mbuf *packet, const struct p
 	struct link_header link;
 	size_t at;
 
+	take_answer(rules, CLASSIFIER_NONE, decision);
+	if (atomic_load_explicit(&rules->n_in_force, memory_order_acquire) == 0)
+		return;
 	if (info != NULL)
 		rules_header_of_flow(rules, &info->key, info->from, port, &header);
 	else
@@ -191,7 +198,19 @@ void rules_classify(void *context, const struct rte_mbuf *packet, const struct p
 		at = link_walk(&reader, type, &link) ? link.end : SIZE_MAX;
 	if (info != NULL)
 		read_network(&reader, at, info, &header);
-	take_answer(rules, classifier_find(rules->full, 0, &header), answer);
+	take_answer(rules, classifier_find(rules->full, 0, &header), decision);
+}
+
+void rules_count_packets(void *context, unsigned worker, uint32_t slot, uint64_t flows,
+	uint64_t packets, uint64_t bytes)
+{
+	const struct rules *rules = context;
+	struct rules_count *count = &rules->counts[(size_t)worker * rules->n_slots + slot];
+
+	/* plain adds; atomic only in that the writer may read at the same time */
+	__atomic_store_n(&count->flows, count->flows + flows, __ATOMIC_RELAXED);
+	__atomic_store_n(&count->packets, count->packets + packets, __ATOMIC_RELAXED);
+	__atomic_store_n(&count->bytes, count->bytes + bytes, __ATOMIC_RELAXED);
 }
 
 /* Traces. */

@@ -37,9 +37,8 @@ struct rules {
 	struct rules_slot *slots;
 	struct rules_count *counts;
 	atomic_uint_fast64_t generation;
-	atomic_uint_fast32_t n_by_packet;
-	atomic_uint_fast32_t n_with_port;
-	atomic_uint_fast32_t port_rules[TOPOLOGY_MAX_PORTS]; /* rules that ask for the port */
+	_Atomic uint32_t n_in_force, n_by_packet, n_with_port;
+	_Atomic uint32_t port_rules[TOPOLOGY_MAX_PORTS]; /* rules that ask for the port */
 	struct rule_ground ground;
 	struct topology topology;
 	bool wire_is_link;
