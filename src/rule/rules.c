@@ -2,7 +2,7 @@
 /* The list of rules: its life, its slots, and what the writer does with them. */
 #include "rule/rules.h"
 
-#include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -136,17 +136,33 @@ uint64_t rules_touch(struct rules *rules)
 
 /* Rules that could be made. */
 
-static int print_text(const struct rule_command *command, char **text, struct error *error)
+/*
+ * The command as it was written, from its first word to its last: printing it anew takes as long as all else of a large
+ * file. It was parsed, so that it has nothing but words and blanks.
+ */
+static int take_text(char **text, const char *line, size_t length, struct error *error)
 {
-	static __thread char buffer[RULES_TEXT_MAX];
-	size_t length = rule_command_print(command, buffer, sizeof(buffer));
+	static const char prompt[] = "testpmd>";
+	const char *comment = memchr(line, '#', length);
+	size_t skipped = 0;
 
-	if (length >= sizeof(buffer))
-		return error_set(error, -E2BIG, "the rule is too long");
-	*text = malloc(length + 1);
+	if (comment != NULL)
+		length = (size_t)(comment - line);
+	while (length > 0 && strchr(" \t\r\n", line[length - 1]) != NULL)
+		length--;
+	while (skipped < length && strchr(" \t", line[skipped]) != NULL)
+		skipped++;
+	if (length - skipped > strlen(prompt) &&
+		memcmp(line + skipped, prompt, strlen(prompt)) == 0)
+		skipped += strlen(prompt);
+	while (skipped < length && strchr(" \t", line[skipped]) != NULL)
+		skipped++;
+	*text = strndup(line + skipped, length - skipped);
 	if (*text == NULL)
 		return error_set(error, -ENOMEM, "no memory for the rule");
-	memcpy(*text, buffer, length + 1);
+	for (char *at = *text; *at != '\0'; at++)
+		if (isspace((unsigned char)*at))
+			*at = ' ';
 	return 0;
 }
 
@@ -163,8 +179,8 @@ static int intern_program(struct rules *rules, const struct rule_effect *effect,
 	return ret < 0 ? error_set(error, ret, "actions: %s", said.text) : 0;
 }
 
-int rules_make(struct rules *rules, const struct rule_command *command, struct rules_made *made,
-	struct rule_refusal *refusal, struct error *error)
+int rules_make(struct rules *rules, const struct rule_command *command, const char *line,
+	size_t length, struct rules_made *made, struct rule_refusal *refusal, struct error *error)
 {
 	struct rule_effect effect;
 	int ret;
@@ -183,7 +199,7 @@ int rules_make(struct rules *rules, const struct rule_command *command, struct r
 	made->mark = effect.mark;
 	made->marked = effect.marked;
 	made->passes = effect.passes;
-	ret = print_text(command, &made->text, error);
+	ret = take_text(&made->text, line, length, error);
 	if (ret == 0)
 		ret = intern_program(rules, &effect, &made->verdict, error);
 	if (ret < 0) {

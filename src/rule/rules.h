@@ -40,8 +40,8 @@
 
 #define RULES_NONE UINT32_MAX
 #define RULES_MAX 1048576u
-/* Bytes of a rule as it is printed, with a zero. */
-#define RULES_TEXT_MAX 16384
+/* Bytes of the text of a rule, with a zero. */
+#define RULES_TEXT_MAX 8193
 
 /* The port of a packet, where it is not known. */
 #define RULES_NO_PORT UINT16_MAX
@@ -103,7 +103,7 @@ struct rules_view {
 	uint16_t port;
 	uint32_t number; /* of its port, as it was told when it was made */
 	uint32_t group, priority;
-	const char *text;   /* the command */
+	const char *text;   /* the command, as it was written */
 	const char *remark; /* what of it has no meaning in software, or NULL */
 	bool by_packet;	    /* it asks for fields that packets of a flow may differ in */
 	bool hands_on;	    /* other rules decide its packets (jump, passthru): it does not count */

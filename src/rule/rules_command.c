@@ -13,6 +13,8 @@
 struct doing {
 	struct rules *rules;
 	const struct rule_command *command;
+	const char *line;
+	size_t length;
 	rules_tell_fn tell;
 	void *context;
 	struct rule_refusal refusal;
@@ -52,7 +54,8 @@ static int do_create(struct doing *doing)
 	struct rules_made made;
 	struct rules_view view;
 	uint32_t slot;
-	int ret = rules_make(doing->rules, doing->command, &made, &doing->refusal, doing->error);
+	int ret = rules_make(doing->rules, doing->command, doing->line, doing->length, &made,
+		&doing->refusal, doing->error);
 
 	if (ret < 0)
 		return ret;
@@ -72,7 +75,8 @@ static int do_create(struct doing *doing)
 static int do_validate(struct doing *doing)
 {
 	struct rules_made made;
-	int ret = rules_make(doing->rules, doing->command, &made, &doing->refusal, doing->error);
+	int ret = rules_make(doing->rules, doing->command, doing->line, doing->length, &made,
+		&doing->refusal, doing->error);
 
 	if (ret < 0)
 		return ret;
@@ -216,6 +220,8 @@ int rules_command(struct rules *rules, const char *line, size_t length, unsigned
 {
 	struct doing doing = {
 		.rules = rules,
+		.line = line,
+		.length = length,
 		.tell = tell,
 		.context = context,
 		.error = error,

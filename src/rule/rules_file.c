@@ -98,7 +98,7 @@ static int take_command(struct loading *loading, const struct rule_command *comm
 	if (command->verb != RULE_CREATE)
 		return refuse_rule(loading, number, 1,
 			"a list of rules has only lines of flow create and set");
-	ret = rules_make(loading->rules, command, made, &refusal, &said);
+	ret = rules_make(loading->rules, command, line, length, made, &refusal, &said);
 	if (ret == -ENOMEM || ret == -EAGAIN || ret == -ENOSPC)
 		return refuse_rules(loading, ret, said.text);
 	if (ret < 0)

@@ -71,9 +71,9 @@ struct rules_made {
 	bool marked, passes;
 };
 
-/* 0, or as rules_command(). */
-int rules_make(struct rules *rules, const struct rule_command *command, struct rules_made *made,
-	struct rule_refusal *refusal, struct error *error);
+/* Of a command and the line that it was parsed from. 0, or as rules_command(). */
+int rules_make(struct rules *rules, const struct rule_command *command, const char *line,
+	size_t length, struct rules_made *made, struct rule_refusal *refusal, struct error *error);
 void rules_unmake(struct rules *rules, struct rules_made *made);
 
 /* Whether `n` more rules have room: 0, -ENOSPC or -EAGAIN. */
