@@ -19,6 +19,7 @@
 #include <rte_mbuf.h>
 
 #include "base/topology.h"
+#include "dataplane/counters.h"
 #include "flow/shard.h"
 #include "rule/blocks.h"
 
@@ -61,6 +62,8 @@ struct policy_others {
 	const atomic_uint_fast64_t *generation;
 };
 
+struct burst;
+
 struct policy {
 	/* set once */
 	struct blocks *blocks; /* NULL: there is no list */
@@ -76,12 +79,16 @@ struct policy {
 	uint64_t walked;    /* positions so far, in all rounds */
 	uint64_t begin_tsc; /* of the turn before */
 	uint64_t cycles;    /* that walks took */
+	/* of which flows are learned, and a bit for each of its packets that may begin one */
+	struct burst *burst;
+	uint64_t unknown;
+	struct flow_rule_count unmatched; /* what no rule fits */
 	/* its own, read by control */
 	atomic_uint_fast64_t decided, decided_others; /* generations of the last round that ended */
 };
 
-/* Told of a live flow that has another verdict now. */
-typedef void (*policy_changed_fn)(void *context, uint32_t position);
+/* Told of a live flow that has another verdict now; `was_dropped`: the one before dropped packets. */
+typedef void (*policy_changed_fn)(void *context, uint32_t position, bool was_dropped);
 
 /*
  * Registers the worker with `qsbr` as `thread`. `blocks` may be NULL, so may the `decide` of `others`; with both,
@@ -121,5 +128,24 @@ static inline void policy_count(struct policy *policy, const struct flow_shard *
 	policy_count_cause(policy, flow_shard_dropped(shard, position).cause, packets, bytes);
 }
 
-/* A packet without a flow: does the list drop it? Then it is counted. */
-bool policy_drops(struct policy *policy, const struct flow_key *key, uint32_t bytes);
+/* Why a packet is dropped by a verdict of that cause. */
+static inline enum drop_reason policy_drop_reason(uint32_t cause)
+{
+	return cause == FLOW_CAUSE_NONE ? DROP_RULE : DROP_BLOCKED;
+}
+
+/*
+ * Decides one packet, of a flow that is decided by packet, or with `info` NULL of none. The policy has a `classify`. The
+ * packet is not counted: see policy_count_rule().
+ */
+static inline void policy_classify(const struct policy *policy, const struct rte_mbuf *packet,
+	const struct packet_info *info, uint16_t port, struct flow_packet_decision *decision)
+{
+	*decision = (struct flow_packet_decision){
+		.verdict = FLOW_VERDICT_FORWARD, .rule = FLOW_RULE_NONE};
+	policy->others.classify(policy->others.context, packet, info, port, decision);
+}
+
+/* So much more of a rule, or of what has none. Flows' packets are counted by the shard. */
+void policy_count_rule(
+	struct policy *policy, uint32_t rule, uint64_t flows, uint64_t packets, uint64_t bytes);
