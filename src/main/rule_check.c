@@ -162,8 +162,8 @@ static void ask_rules(const struct checking *checking, const struct rule_command
 	};
 	if (!opinion->asked && verb != RULE_SET && verb != RULE_DESTROY && verb != RULE_FLUSH)
 		return;
-	ret = rules_command(
-		checking->lone.rules, line, length, &column, take_said, opinion, &opinion->why);
+	ret = rules_do(checking->lone.rules, command, line, length, &column, take_said, opinion,
+		&opinion->why);
 	/* without room it was understood */
 	opinion->software = ret == 0 || ret == -ENOSPC || ret == -EAGAIN;
 	rules_settled(checking->lone.rules,

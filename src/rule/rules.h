@@ -46,6 +46,7 @@
 /* The port of a packet, where it is not known. */
 #define RULES_NO_PORT UINT16_MAX
 
+struct rule_command;
 struct rules;
 
 struct rules_config {
@@ -121,6 +122,10 @@ typedef void (*rules_tell_fn)(void *context, const char *line);
  */
 int rules_command(struct rules *rules, const char *line, size_t length, unsigned *column,
 	rules_tell_fn tell, void *context, struct error *error);
+
+/* The same of a command that was parsed from this line. */
+int rules_do(struct rules *rules, const struct rule_command *command, const char *line,
+	size_t length, unsigned *column, rules_tell_fn tell, void *context, struct error *error);
 
 /* Removes a rule. 0 or -ENOENT. `count` (or NULL) becomes what it had counted. */
 int rules_remove(struct rules *rules, uint16_t port, uint32_t number, struct rules_count *count);

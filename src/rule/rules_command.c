@@ -215,25 +215,33 @@ static int do_command(struct doing *doing)
 	}
 }
 
-int rules_command(struct rules *rules, const char *line, size_t length, unsigned *column,
-	rules_tell_fn tell, void *context, struct error *error)
+int rules_do(struct rules *rules, const struct rule_command *command, const char *line,
+	size_t length, unsigned *column, rules_tell_fn tell, void *context, struct error *error)
 {
 	struct doing doing = {
 		.rules = rules,
+		.command = command,
 		.line = line,
 		.length = length,
 		.tell = tell,
 		.context = context,
 		.error = error,
 	};
+	int ret = do_command(&doing);
+
+	*column = ret < 0 ? rule_refusal_column(line, length, &doing.refusal) : 1;
+	return ret;
+}
+
+int rules_command(struct rules *rules, const char *line, size_t length, unsigned *column,
+	rules_tell_fn tell, void *context, struct error *error)
+{
 	struct rule_command *command;
 	int ret = rule_command_parse(&command, rules->setup, line, length, column, error);
 
 	if (ret < 0)
 		return ret;
-	doing.command = command;
-	ret = do_command(&doing);
-	*column = ret < 0 ? rule_refusal_column(line, length, &doing.refusal) : 1;
+	ret = rules_do(rules, command, line, length, column, tell, context, error);
 	rule_command_destroy(command);
 	return ret;
 }
