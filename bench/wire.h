@@ -23,7 +23,7 @@
 #define WIRE_WARM_SHARE 8
 
 struct wire_engine {
-	struct flow_policy
+	struct policy_others
 		policy; /* set before it is opened; its `decide` is NULL: all is forwarded */
 	struct bench_source source;
 	struct plane *plane;

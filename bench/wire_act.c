@@ -36,7 +36,8 @@ struct act_bench {
 	double floor[BENCH_ROUNDS], cycles[N_WAYS][BENCH_ROUNDS];
 };
 
-static void choose(void *context, const struct flow_key *key, struct flow_decision *decision)
+static void choose(void *context, const struct flow_key *key, const uint16_t port[2],
+	struct flow_decision *decision)
 {
 	const struct act_chooser *chooser = context;
 	const uint16_t *verdict = chooser->verdict[chooser->way];
@@ -44,6 +45,7 @@ static void choose(void *context, const struct flow_key *key, struct flow_decisi
 		((uint32_t)key->port[0] << 16 | key->port[1]) * UINT32_C(0x9e3779b1) ^
 		key->addr[0][3] ^ (uint32_t)key->addr[1][3] << 8;
 
+	(void)port;
 	if (chooser->way == BLOCKED && mixed % ONE_IN != 0)
 		return;
 	decision->verdict[0] = verdict[0];
@@ -178,9 +180,10 @@ static uint32_t count_old(const struct act_bench *act)
 	for (uint32_t at = flow_table_next(table, 0); at != FLOW_NONE;
 		at = flow_table_next(table, at + 1)) {
 		const struct flow_record *record = flow_table_record(table, at);
+		const uint16_t port[2] = {POLICY_NO_PORT, POLICY_NO_PORT};
 		struct flow_decision decision = {.cause = FLOW_CAUSE_NONE};
 
-		choose((void *)(uintptr_t)&act->chooser, &record->key, &decision);
+		choose((void *)(uintptr_t)&act->chooser, &record->key, port, &decision);
 		old += memcmp(decision.verdict, record->verdict, sizeof(record->verdict)) != 0;
 	}
 	return old;
@@ -232,7 +235,7 @@ static int open_engine(struct act_bench *act, uint32_t flows)
 	struct error error;
 	int ret;
 
-	act->engine.policy = (struct flow_policy){.context = &act->chooser, .decide = choose};
+	act->engine.policy = (struct policy_others){.context = &act->chooser, .decide = choose};
 	ret = wire_engine_open(&act->engine, &source, &error);
 	if (ret < 0)
 		wire_say(error.text);

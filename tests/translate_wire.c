@@ -213,10 +213,12 @@ static void make_programs(struct plane *plane, struct options *options)
 }
 
 /* Workers' threads, which begin after the programs were made. */
-static void decide(void *context, const struct flow_key *key, struct flow_decision *decision)
+static void decide(void *context, const struct flow_key *key, const uint16_t port[2],
+	struct flow_decision *decision)
 {
 	const struct options *options = context;
 
+	(void)port;
 	for (unsigned i = 0; i < 2 * options->n_translations; i++) {
 		const struct translation *translation = &options->translations[i / 2];
 		const unsigned from = i % 2;

@@ -23,8 +23,8 @@
 #include "action/program.h"
 #include "base/error.h"
 
-/* Numbers 1 to 65,535. */
-#define PROGRAMS_MAX 65535
+/* Numbers 1 to 65,534: flows keep the last one for what is decided by packet (flow/verdict.h). */
+#define PROGRAMS_MAX 65534
 
 struct programs {
 	struct action_program *program; /* by number; set once */

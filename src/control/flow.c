@@ -29,6 +29,7 @@ static int add_record(struct answer *answer, const struct plane_flow *flow, cons
 		.worker = flow->worker & UINT8_MAX,
 		.offload = flow->offload,
 		.dropped = flow->dropped,
+		.rules = flow->rules,
 	};
 	char line[EXPORT_JSON_MAX];
 	char *members = more ? json_dumps(more, ANSWER_JSON) : NULL;

@@ -123,6 +123,21 @@ static json_t *describe_tcp(const struct flow_record *record)
 	return tcp;
 }
 
+/* What is done with packets of that end. */
+static const char *verdict_name(const struct flow_record *record, unsigned from)
+{
+	switch (flow_verdict(record, from)) {
+	case FLOW_VERDICT_FORWARD:
+		return "forward";
+	case FLOW_VERDICT_DROP:
+		return "drop";
+	case FLOW_VERDICT_BY_PACKET:
+		return "by_packet";
+	default:
+		return "program";
+	}
+}
+
 /* What is done with its packets; and of one that is blocked, by what. */
 static void describe_verdict(json_t *line, struct plane *plane, const struct plane_flow *flow)
 {
@@ -133,8 +148,9 @@ static void describe_verdict(json_t *line, struct plane *plane, const struct pla
 
 	for (unsigned way = 0; way < 2; way++)
 		json_object_set_new(line, keys[way],
-			json_string(flow_is_dropped(record, record->initiator ^ way) ? "drop"
-										     : "forward"));
+			json_string(verdict_name(record, record->initiator ^ way)));
+	if (record->by_port)
+		json_object_set_new(line, "verdict_by_port", json_true());
 	if (!blocks || !flow_is_blocked(record) || flow->dropped.cause == FLOW_CAUSE_NONE)
 		return;
 	/* one that has just been removed is not told any more */

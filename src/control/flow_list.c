@@ -227,17 +227,29 @@ static int begin(struct answer *answer, const struct request_value *values, stru
 	return ret;
 }
 
+/* A flow of the page that the walk has. */
+static struct flow_top_entry entry_of(const struct flow_walk *walk, unsigned at)
+{
+	return (struct flow_top_entry){
+		.record = walk->page.record[at],
+		.offload = walk->page.offload[at],
+		.dropped = walk->page.dropped[at],
+		.rules = walk->page.rules[at],
+		.worker = walk->worker,
+	};
+}
+
 /* The line of a flow; false as long as there is no room for it. */
-static bool write_line(struct answer *answer, const struct flow_record *record,
-	const struct flow_offload *offload, const struct flow_dropped *dropped, unsigned worker,
-	const uint64_t *rate)
+static bool write_line(
+	struct answer *answer, const struct flow_top_entry *flow, const uint64_t *rate)
 {
 	struct flow_report report = {
-		.record = *record,
+		.record = flow->record,
 		.origin_us = plane_origin_us(answer->plane),
-		.worker = worker & UINT8_MAX,
-		.offload = *offload,
-		.dropped = *dropped,
+		.worker = flow->worker & UINT8_MAX,
+		.offload = flow->offload,
+		.dropped = flow->dropped,
+		.rules = flow->rules,
 	};
 	char *line = output_room(answer->output, LINE_ROOM);
 
@@ -281,8 +293,9 @@ static int list_page(struct answer *answer, struct list *list, struct error *err
 				walk->page.position[list->at]);
 			return finish(answer, list, error);
 		}
-		if (!write_line(answer, record, offload, &walk->page.dropped[list->at],
-			    walk->worker, NULL))
+		const struct flow_top_entry flow = entry_of(walk, list->at);
+
+		if (!write_line(answer, &flow, NULL))
 			return ANSWER_GO;
 		list->matched++;
 	}
@@ -327,12 +340,16 @@ static int rank_page(struct answer *answer, struct list *list)
 {
 	const struct plane_page *page = &list->walk.page;
 
-	for (; list->at < page->n; list->at++)
-		if (flow_filter_match(
+	for (; list->at < page->n; list->at++) {
+		struct flow_top_entry flow;
+
+		if (!flow_filter_match(
 			    &list->filter, &page->record[list->at], &page->offload[list->at]))
-			flow_top_add(list->top, &page->record[list->at], &page->offload[list->at],
-				&page->dropped[list->at], list->walk.worker,
-				value_of(answer->control, list, list->at));
+			continue;
+		flow = entry_of(&list->walk, list->at);
+		flow.value = value_of(answer->control, list, list->at);
+		flow_top_add(list->top, &flow);
+	}
 	return ANSWER_GO;
 }
 
@@ -366,8 +383,7 @@ static int tell_page(struct answer *answer, struct list *list, struct error *err
 	for (unsigned n = 0; list->at < list->n_sorted && n < PLANE_PAGE; list->at++, n++) {
 		const struct flow_top_entry *entry = &list->sorted[list->at];
 
-		if (!write_line(answer, &entry->record, &entry->offload, &entry->dropped,
-			    entry->worker, list->by == BY_RATE ? &entry->value : NULL))
+		if (!write_line(answer, entry, list->by == BY_RATE ? &entry->value : NULL))
 			return ANSWER_GO;
 		list->matched++;
 	}

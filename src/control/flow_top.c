@@ -65,18 +65,11 @@ static void sift_down(struct flow_top *top)
 	}
 }
 
-void flow_top_add(struct flow_top *top, const struct flow_record *record,
-	const struct flow_offload *offload, const struct flow_dropped *dropped, unsigned worker,
-	uint64_t value)
+void flow_top_add(struct flow_top *top, const struct flow_top_entry *flow)
 {
-	struct flow_top_entry entry = {
-		.record = *record,
-		.offload = *offload,
-		.dropped = *dropped,
-		.value = value,
-		.packets = flow_packets(record, 0) + flow_packets(record, 1),
-		.worker = worker,
-	};
+	struct flow_top_entry entry = *flow;
+
+	entry.packets = flow_packets(&flow->record, 0) + flow_packets(&flow->record, 1);
 
 	if (top->n < top->count) {
 		top->entries[top->n] = entry;

@@ -3,9 +3,16 @@
 
 #include "dataplane/policy.h"
 
-/* The same as flow_shard_account(), telling followers when the flow has come into another phase. */
-static enum flow_account account_followed(
-	struct station *station, uint32_t position, const struct packet_info *info)
+static enum flow_account account_told(struct flow_shard *shard, uint32_t position,
+	const struct packet_info *info, const struct flow_packet_decision *packet)
+{
+	return likely(packet == NULL) ? flow_shard_account(shard, position, info)
+				      : flow_shard_account_packet(shard, position, info, packet);
+}
+
+/* The same, telling followers when the flow has come into another phase. */
+static enum flow_account account_followed(struct station *station, uint32_t position,
+	const struct packet_info *info, const struct flow_packet_decision *packet)
 {
 	static const enum path_event_kind events[FLOW_N_PHASES] = {
 		[FLOW_PHASE_NEW] = PATH_EVENT_FLOW_NEW,
@@ -16,7 +23,7 @@ static enum flow_account account_followed(
 	const struct flow_record *record = flow_table_record(&shard->table, position);
 	enum flow_phase before = flow_phase((enum flow_state)record->state);
 	uint64_t learned = shard->counters.learned;
-	enum flow_account account = flow_shard_account(shard, position, info);
+	enum flow_account account = account_told(shard, position, info, packet);
 	enum flow_phase after = flow_phase((enum flow_state)record->state);
 	bool anew = shard->counters.learned != learned;
 
@@ -36,8 +43,10 @@ void account_dropped(struct station *station, struct burst *burst, unsigned i, u
 	const struct packet_info *info = burst_info(burst, i);
 	struct worker *worker = &station->worker;
 
-	burst_drop(burst, i, DROP_BLOCKED, outcome);
-	policy_count(worker->policy, worker->shard, position, 1, info->bytes);
+	const uint32_t cause = flow_shard_dropped(worker->shard, position).cause;
+
+	burst_drop(burst, i, policy_drop_reason(cause), outcome);
+	policy_count_cause(worker->policy, cause, 1, info->bytes);
 	mark_verify_dropped(worker->agent, burst->from.port, burst->packet[i], position, info);
 }
 
@@ -47,10 +56,22 @@ void account_slow(struct station *station, struct burst *burst, unsigned i,
 	struct worker *worker = &station->worker;
 	const struct packet_info *info = burst_info(burst, i);
 	const uint32_t position = flow_table_position_of(&worker->shard->table, record);
-	const enum flow_account account =
-		unlikely(worker->follow) ? account_followed(station, position, info)
-					 : flow_shard_account(worker->shard, position, info);
+	const uint64_t verdicts = flow_verdicts(record);
+	const bool by_packet = flow_is_by_packet(record, info),
+		   was_dropped = flow_is_blocked(record);
+	struct flow_packet_decision packet = {.verdict = flow_verdict(record, info->from)};
 
+	if (unlikely(by_packet))
+		policy_classify(worker->policy, burst->packet[i], info, burst->from.port, &packet);
+
+	const struct flow_packet_decision *own = by_packet ? &packet : NULL;
+	const enum flow_account account =
+		unlikely(worker->follow) ? account_followed(station, position, info, own)
+					 : account_told(worker->shard, position, info, own);
+
+	/* the packet has shown where the ends are, and the flow was decided anew by that */
+	if (unlikely(flow_verdicts(record) != verdicts))
+		station_verdict_changed(station, position, was_dropped);
 	switch (account) {
 	case FLOW_ACCOUNT_TCP_ODD:
 		burst_drop(burst, i, DROP_TCP_WINDOW, outcome);
@@ -64,7 +85,7 @@ void account_slow(struct station *station, struct burst *burst, unsigned i,
 	case FLOW_ACCOUNT_GO:
 		break;
 	}
-	burst_act(burst, i, flow_verdict(record, info->from), outcome);
+	burst_act(burst, i, packet.verdict, outcome);
 	/* what is dropped is in no record: nor is it among those that came without a mark */
 	if (worker->agent != NULL &&
 		(mark_is_there(burst->packet[i]) || offload_is_watched(record, info->from)))
@@ -95,8 +116,32 @@ void account_sample(struct station *station, struct burst *burst)
 	if (burst->info_of[i] >= burst->up.n)
 		return;
 	record = find_confirm(&worker->shard->table, &burst->up, burst->info_of[i]);
-	if (record != NULL)
+	if (record == NULL)
+		return;
+	const struct packet_info *info = burst_info(burst, i);
+
+	/* its port is not where the flow's packets come */
+	if (!(record->by_port && flow_sides_cross(record, info)))
 		mark_sample(worker->agent, burst->from.port, burst->packet[i],
-			flow_table_position_of(&worker->shard->table, record),
-			burst_info(burst, i));
+			flow_table_position_of(&worker->shard->table, record), info);
+}
+
+void account_others(struct station *station, struct burst *burst, struct outcome *outcome)
+{
+	struct policy *policy = station->worker.policy;
+
+	if (policy == NULL || policy->others.classify == NULL)
+		return;
+	for (uint64_t left = burst->others; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
+		const struct rte_mbuf *packet = burst->packet[i];
+		struct flow_packet_decision decision;
+
+		policy_classify(policy, packet, NULL, burst->from.port, &decision);
+		policy_count_rule(policy, decision.rule, 0, 1, packet->pkt_len);
+		if (decision.verdict == FLOW_VERDICT_DROP)
+			burst_drop(burst, i, DROP_RULE, outcome);
+		else
+			burst_act(burst, i, decision.verdict, outcome);
+	}
 }

@@ -21,7 +21,10 @@ void account_slow(struct station *station, struct burst *burst, unsigned i,
 void account_rest(struct station *station, struct burst *burst, unsigned i,
 	struct flow_record *record, struct outcome *outcome);
 
-/* A packet that its flow's verdict drops is counted, beside the record. */
+/* Packets without a flow: policy may drop each, or do something with it. */
+void account_others(struct station *station, struct burst *burst, struct outcome *outcome);
+
+/* A packet that its flow's verdict drops, or its own, is counted, beside the record. */
 void account_dropped(struct station *station, struct burst *burst, unsigned i, uint32_t position,
 	struct outcome *outcome);
 

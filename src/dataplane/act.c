@@ -7,7 +7,7 @@
 enum drop_reason act_drop_reason(enum action_drop drop)
 {
 	static const uint8_t reasons[ACTION_N_DROPS] = {
-		[ACTION_DROP_BLOCKED] = DROP_BLOCKED,
+		[ACTION_DROP_BLOCKED] = DROP_RULE,
 		[ACTION_DROP_TTL_EXPIRED] = DROP_TTL_EXPIRED,
 		[ACTION_DROP_NO_NEXT_HOP] = DROP_NO_NEXT_HOP,
 		[ACTION_DROP_TOO_BIG] = DROP_TOO_BIG,
@@ -33,17 +33,31 @@ static __rte_noinline void mirror(
 	send_to_port(station, copy, domain, port);
 }
 
+/* What the program of a packet says, and has done to it. */
+static inline void ask_program(
+	struct act *act, struct burst *burst, unsigned i, struct action_answer *answer)
+{
+	const struct action_program *program = programs_get(act->programs, burst->verdict[i]);
+	struct rte_mbuf *packet = burst->packet[i];
+
+	if (unlikely(burst->others >> i & 1)) {
+		action_run_any(program, &act->context, packet, answer);
+		return;
+	}
+	const struct action_packet headers = action_packet_of(packet, burst_info(burst, i));
+
+	action_run(program, &act->context, packet, &headers, answer);
+}
+
 /* Runs the program of a packet. True: it leaves by the peer with the others. Else it was sent, or dropped. */
 static bool run_program(struct station *station, struct burst *burst, unsigned i)
 {
 	struct act *act = &station->act;
 	struct rte_mbuf *packet = burst->packet[i];
 	const unsigned domain = burst->from.domain;
-	const struct action_packet headers = action_packet_of(packet, burst_info(burst, i));
 	struct action_answer answer;
 
-	action_run(programs_get(act->programs, burst->verdict[i]), &act->context, packet, &headers,
-		&answer);
+	ask_program(act, burst, i, &answer);
 	if (unlikely(answer.drop != ACTION_DROP_NONE)) {
 		worker_drop_of(&station->worker, domain, packet,
 			act_drop_reason((enum action_drop)answer.drop));

@@ -185,6 +185,7 @@ static void answer_flow(const struct station *station, struct ask *ask)
 	flow->record = *flow_table_record(table, position);
 	answer_view(station, &flow->record, &flow->offload);
 	flow->dropped = flow_shard_dropped(station->worker.shard, position);
+	flow->rules = flow_shard_rules(station->worker.shard, position);
 	if (agent == NULL)
 		return;
 	slot(agent, flow);
@@ -216,6 +217,7 @@ static void page(struct station *station, struct ask *ask)
 			answer_view(station, record, &page->offload[page->n]);
 			page->dropped[page->n] =
 				flow_shard_dropped(station->worker.shard, position);
+			page->rules[page->n] = flow_shard_rules(station->worker.shard, position);
 			page->record[page->n++] = *record;
 		}
 		position = flow_table_touched(table, position + 1);

@@ -24,6 +24,7 @@ struct burst {
 	bool resumed; /* parsed before: handed off, held back, or of a capture */
 	unsigned n;
 	uint64_t bytes;	    /* of all packets; of a resumed burst those of flows */
+	uint64_t others;    /* a bit for each packet without a flow: it has no info */
 	uint64_t unchecked; /* a bit for each packet that RSS brought, if that has to be checked */
 	struct flow_look_up up;
 	struct packet_info info[STATION_BURST]; /* first those that are looked up */

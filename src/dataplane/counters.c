@@ -17,6 +17,7 @@ static const struct {
 	[DROP_TOO_LONG] = {"too_long",
 		"longer than the port it was to leave by can send, or than its other end takes"},
 	[DROP_BLOCKED] = {"blocked", "of a flow that is blocked (block list)"},
+	[DROP_RULE] = {"rule", "a rule drops it, or all of its flow"},
 	[DROP_TTL_EXPIRED] = {"ttl_expired", "the TTL or hop limit of a packet to be routed was 1"},
 	[DROP_NO_NEXT_HOP] = {"no_next_hop", "where it was to go is not known, or not reached"},
 	[DROP_TOO_BIG] = {"too_big", "larger than the MTU of its next hop"},

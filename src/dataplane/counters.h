@@ -22,6 +22,7 @@ enum drop_reason {
 	DROP_CUT,	 /* the port it came in by had no room for all of it */
 	DROP_TOO_LONG, /* the port it was to leave by, or that one's other end, takes none so long */
 	DROP_BLOCKED,  /* by the verdict of its flow: the operator's list of blocks */
+	DROP_RULE,     /* by a rule: its flow's verdict, or its own */
 	/* by the action program of its flow */
 	DROP_TTL_EXPIRED,
 	DROP_NO_NEXT_HOP, /* or its port is none of the engine's */

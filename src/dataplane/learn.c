@@ -87,7 +87,8 @@ static void learn_one(
 {
 	struct flow_shard *shard = station->worker.shard;
 	const struct packet_info *info = burst_info(burst, i);
-	const uint32_t position = flow_shard_learn(shard, info);
+	struct flow_learned learned;
+	const uint32_t position = flow_shard_learn_packet(shard, info, &learned);
 	const struct flow_record *record = flow_table_record(&shard->table, position);
 	const bool dropped = flow_is_dropped(record, info->from);
 
@@ -95,33 +96,33 @@ static void learn_one(
 		station_flow_event(station, PATH_EVENT_FLOW_NEW, record);
 	if (station->worker.follow && dropped)
 		station_flow_event(station, PATH_EVENT_FLOW_BLOCKED, record);
-	if (dropped)
+	if (learned.verdict == FLOW_VERDICT_DROP)
 		account_dropped(station, burst, i, position, outcome);
 	else
-		burst_act(burst, i, flow_verdict(record, info->from), outcome);
+		burst_act(burst, i, learned.verdict, outcome);
 }
 
 static void learn_first(struct station *station, struct burst *burst, const struct missing *missing,
 	struct outcome *outcome)
 {
 	struct worker *worker = &station->worker;
-	uint16_t verdicts[STATION_BURST];
+	struct flow_learned learned[STATION_BURST];
 
 	if (worker->follow) {
 		for (unsigned i = 0; i < missing->n_first; i++)
 			learn_one(station, burst, missing->place[i], outcome);
 		return;
 	}
-	flow_shard_learn_burst(worker->shard, missing->first, missing->n_first, verdicts);
+	flow_shard_learn_burst(worker->shard, missing->first, missing->n_first, learned);
 	for (unsigned i = 0; i < missing->n_first && worker->shard->decides; i++) {
 		const struct packet_info *info = missing->first[i];
 
-		if (verdicts[i] != FLOW_VERDICT_DROP) {
-			burst_act(burst, missing->place[i], verdicts[i], outcome);
+		if (learned[i].verdict != FLOW_VERDICT_DROP) {
+			burst_act(burst, missing->place[i], learned[i].verdict, outcome);
 			continue;
 		}
-		burst_drop(burst, missing->place[i], DROP_BLOCKED, outcome);
-		(void)policy_drops(worker->policy, &info->key, info->bytes);
+		burst_drop(burst, missing->place[i], policy_drop_reason(learned[i].cause), outcome);
+		policy_count_cause(worker->policy, learned[i].cause, 1, info->bytes);
 	}
 }
 
@@ -177,6 +178,10 @@ void learn_burst(struct station *station, struct burst *burst, struct outcome *o
 			outcome->gone |= UINT64_C(1) << i;
 		else if (is_further(&missing, burst_info(burst, i), i))
 			missing.further[missing.n_further++] = (uint8_t)i;
+	}
+	if (station->worker.policy != NULL) {
+		station->worker.policy->burst = burst;
+		station->worker.policy->unknown = outcome->unknown;
 	}
 	if (missing.n_first != 0)
 		learn_first(station, burst, &missing, outcome);

@@ -31,6 +31,7 @@ static void init_burst(struct burst *burst)
 {
 	burst->resumed = false;
 	burst->unchecked = 0;
+	burst->others = 0;
 	for (unsigned i = 0; i < STATION_BURST; i++) {
 		burst->up.key[i] = &burst->info[i].key;
 		burst->info_of[i] = (uint8_t)i;
@@ -86,6 +87,8 @@ void pipeline_end(struct station *station, struct burst *burst, struct outcome *
 	struct stage_times *stages = &station->worker.stages;
 	unsigned n = burst->n;
 
+	if (unlikely(burst->others != 0))
+		account_others(station, burst, outcome);
 	stage_end(stages, STAGE_ACCOUNT, n);
 	if (unlikely(outcome->unknown != 0)) {
 		learn_burst(station, burst, outcome);
@@ -192,6 +195,7 @@ static uint64_t fill_burst(struct station *station, struct rte_mbuf **packets, u
 		burst->info[burst->up.n++] = meta->info;
 		burst->bytes += meta->info.bytes;
 	}
+	burst->others = UINT64_MAX >> (64 - n) & ~flows;
 	return flows;
 }
 

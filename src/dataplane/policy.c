@@ -5,6 +5,9 @@
 #include <rte_cycles.h>
 #include <rte_rcu_qsbr.h>
 
+#include "dataplane/burst.h"
+#include "flow/sides.h"
+
 /*
  * One part in so many of a busy worker's time is for the walk: less than the twentieth that it may take, as the records
  * that a turn decides at least go beyond that.
@@ -14,26 +17,89 @@
 #define WALK_LEAST 8
 #define WALK_IDLE 512
 
-static void decide(void *context, const struct flow_key *key, struct flow_decision *decision)
+/* The ports that packets of a flow's ends come in by; false: they are not known. */
+static bool ports_of(
+	const struct topology *topology, const struct flow_record *record, uint16_t port[2])
+{
+	const unsigned domain = flow_key_wire(&record->key);
+	const bool known = topology_is_wire(topology, domain);
+
+	for (unsigned end = 0; end < 2; end++)
+		port[end] = known ? (uint16_t)topology_port(
+					    topology, domain, flow_sides_place(record, end))
+				  : POLICY_NO_PORT;
+	return known;
+}
+
+static void decide_others(const struct policy *policy, const struct flow_record *record,
+	struct flow_decision *decision)
+{
+	uint16_t port[2];
+	const bool known = ports_of(policy->topology, record, port);
+
+	policy->others.decide(policy->others.context, &record->key, port, decision);
+	decision->cause = FLOW_CAUSE_NONE;
+	if (decision->by_port && !known) {
+		/* each packet's port has to be looked at */
+		decision->by_port = false;
+		decision->verdict[0] = decision->verdict[1] = FLOW_VERDICT_BY_PACKET;
+	}
+}
+
+static void decide(void *context, const struct flow_record *record, struct flow_decision *decision)
 {
 	const struct policy *policy = context;
-	const struct flow_policy *others = &policy->others.flows;
-	uint32_t position = policy->blocks == NULL ? BLOCKS_NONE : blocks_find(policy->blocks, key);
+	uint32_t position =
+		policy->blocks == NULL ? BLOCKS_NONE : blocks_find(policy->blocks, &record->key);
 
 	if (position != BLOCKS_NONE) {
 		decision->verdict[0] = decision->verdict[1] = FLOW_VERDICT_DROP;
 		decision->cause = position;
-	} else if (others->decide != NULL) {
-		others->decide(others->context, key, decision);
-		decision->cause = FLOW_CAUSE_NONE;
+	} else if (policy->others.decide != NULL) {
+		decide_others(policy, record, decision);
 	}
 }
 
-void policy_init(struct policy *policy, struct blocks *blocks, struct policy_others others,
-	struct rte_rcu_qsbr *qsbr, unsigned thread)
+void policy_count_rule(
+	struct policy *policy, uint32_t rule, uint64_t flows, uint64_t packets, uint64_t bytes)
 {
-	*policy = (struct policy){.blocks = blocks, .others = others, .thread = thread};
-	if (blocks == NULL && others.flows.decide == NULL)
+	const struct policy_others *others = &policy->others;
+
+	if (rule == FLOW_RULE_NONE) {
+		policy->unmatched.flows += flows;
+		policy->unmatched.packets += packets;
+		policy->unmatched.bytes += bytes;
+	} else if (others->count != NULL) {
+		others->count(others->context, policy->thread, rule, flows, packets, bytes);
+	}
+}
+
+static void count_rule(
+	void *context, uint32_t rule, uint64_t flows, uint64_t packets, uint64_t bytes)
+{
+	policy_count_rule(context, rule, flows, packets, bytes);
+}
+
+/* A packet that begins a flow, which is known by its info. */
+static void classify_first(
+	void *context, const struct packet_info *info, struct flow_packet_decision *decision)
+{
+	const struct policy *policy = context;
+	struct burst *burst = policy->burst;
+	uint64_t left = policy->unknown;
+
+	while (burst_info(burst, (unsigned)__builtin_ctzll(left)) != info)
+		left &= left - 1;
+	policy_classify(
+		policy, burst->packet[__builtin_ctzll(left)], info, burst->from.port, decision);
+}
+
+void policy_init(struct policy *policy, struct blocks *blocks, const struct policy_others *others,
+	const struct topology *topology, struct rte_rcu_qsbr *qsbr, unsigned thread)
+{
+	*policy = (struct policy){
+		.blocks = blocks, .others = *others, .topology = topology, .thread = thread};
+	if (blocks == NULL && others->decide == NULL)
 		return;
 	policy->qsbr = qsbr;
 	/* the first generation is that of an empty list, by which nothing has to be decided */
@@ -49,7 +115,14 @@ struct flow_policy policy_of_flows(struct policy *policy)
 {
 	if (policy->qsbr == NULL)
 		return (struct flow_policy){0};
-	return (struct flow_policy){.context = policy, .decide = decide};
+	const bool has_rules = policy->others.classify != NULL || policy->others.count != NULL;
+
+	return (struct flow_policy){
+		.context = policy,
+		.decide = decide,
+		.classify = policy->others.classify == NULL ? NULL : classify_first,
+		.count = has_rules ? count_rule : NULL,
+	};
 }
 
 /* The policy has changed: from here on new flows are decided by it, and the others in one more round. */
@@ -85,13 +158,23 @@ static void look(struct policy *policy, struct flow_shard *shard)
 
 	if (unlikely(blocks != policy->last.blocks || others != policy->last.others))
 		begin_round(policy, shard, blocks, others);
-	shard->decides = blocks > 1 || policy->others.flows.decide != NULL;
+	shard->decides = blocks > 1 || policy->others.decide != NULL;
 }
 
 void policy_begin(struct policy *policy, struct flow_shard *shard)
 {
 	if (policy->qsbr != NULL)
 		look(policy, shard);
+}
+
+static void decide_again(
+	struct flow_shard *shard, uint32_t position, policy_changed_fn changed, void *context)
+{
+	const struct flow_record *record = flow_table_record(&shard->table, position);
+	const bool was_dropped = flow_is_blocked(record);
+
+	if (record->state != FLOW_FREE && flow_shard_decide(shard, position))
+		changed(context, position, was_dropped);
 }
 
 /* Decides so many records, or up to the end of the round. */
@@ -109,9 +192,7 @@ static void walk(struct policy *policy, struct flow_shard *shard, unsigned n,
 		} else {
 			policy->walked += position + 1 - policy->position;
 			policy->position = position + 1;
-			if (flow_table_record(table, position)->state != FLOW_FREE &&
-				flow_shard_decide(shard, position))
-				changed(context, position);
+			decide_again(shard, position, changed, context);
 		}
 		if (policy->walked >= policy->next.until)
 			end_round(policy);
@@ -151,17 +232,4 @@ uint64_t policy_decided(const struct policy *policy)
 uint64_t policy_decided_others(const struct policy *policy)
 {
 	return atomic_load_explicit(&policy->decided_others, memory_order_acquire);
-}
-
-bool policy_drops(struct policy *policy, const struct flow_key *key, uint32_t bytes)
-{
-	uint32_t position;
-
-	if (policy->blocks == NULL || policy->last.blocks <= 1)
-		return false;
-	position = blocks_find(policy->blocks, key);
-	if (position == BLOCKS_NONE)
-		return false;
-	blocks_count_packets(policy->counts, position, 1, bytes);
-	return true;
 }

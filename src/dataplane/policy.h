@@ -16,6 +16,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rte_mbuf.h>
+
+#include "base/topology.h"
+#include "dataplane/counters.h"
 #include "flow/shard.h"
 #include "rule/blocks.h"
 
@@ -25,18 +29,47 @@ struct policy_round {
 	uint64_t until; /* of `walked` */
 };
 
-/* Decides what no block drops. */
+#define POLICY_NO_PORT UINT16_MAX
+
+/*
+ * Decides what no block drops. Called on workers' threads, which read under the RCU variable of the policy.
+ *
+ * Ports are the engine's numbers of them (base/topology.h). port[d] is the one that packets of the key's end d come in
+ * by, or POLICY_NO_PORT: it is not known, as in domains of more than two ports.
+ */
 struct policy_others {
-	struct flow_policy flows; /* its `decide` is NULL: they are forwarded */
-	/* raised by whoever changes what it decides, after the change; NULL with `decide` alone */
+	void *context;
+	/* NULL: all flows are forwarded. `decision` comes as plain forwarding, without a cause or rules */
+	void (*decide)(void *context, const struct flow_key *key, const uint16_t port[2],
+		struct flow_decision *decision);
+	/*
+	 * Decides one packet that came in by `port`, of a flow whose decision is by packet, or without a flow: then
+	 * `info` is NULL. `decision` comes as plain forwarding without a rule. NULL: no decision is by packet
+	 */
+	void (*classify)(void *context, const struct rte_mbuf *packet,
+		const struct packet_info *info, uint16_t port,
+		struct flow_packet_decision *decision);
+	/*
+	 * So many flows, packets and bytes more of a rule, never of FLOW_RULE_NONE: `flows` when a flow comes to the
+	 * rule; the packets that were carried now and then, not one by one. NULL: nobody counts
+	 */
+	void (*count)(void *context, unsigned worker, uint32_t rule, uint64_t flows,
+		uint64_t packets, uint64_t bytes);
+	/*
+	 * Raised by whoever changes what is decided, after the change: then all flows are decided again. NULL: nothing
+	 * changes. The plane has its own (plane_policy_changed())
+	 */
 	const atomic_uint_fast64_t *generation;
 };
+
+struct burst;
 
 struct policy {
 	/* set once */
 	struct blocks *blocks; /* NULL: there is no list */
 	struct blocks_count *counts;
 	struct policy_others others;
+	const struct topology *topology;
 	struct rte_rcu_qsbr *qsbr; /* NULL: nobody decides */
 	unsigned thread;	   /* of the RCU variable */
 	/* the worker's */
@@ -46,19 +79,23 @@ struct policy {
 	uint64_t walked;    /* positions so far, in all rounds */
 	uint64_t begin_tsc; /* of the turn before */
 	uint64_t cycles;    /* that walks took */
+	/* of which flows are learned, and a bit for each of its packets that may begin one */
+	struct burst *burst;
+	uint64_t unknown;
+	struct flow_rule_count unmatched; /* what no rule fits */
 	/* its own, read by control */
 	atomic_uint_fast64_t decided, decided_others; /* generations of the last round that ended */
 };
 
-/* Told of a live flow that has another verdict now. */
-typedef void (*policy_changed_fn)(void *context, uint32_t position);
+/* Told of a live flow that has another verdict now; `was_dropped`: the one before dropped packets. */
+typedef void (*policy_changed_fn)(void *context, uint32_t position, bool was_dropped);
 
 /*
  * Registers the worker with `qsbr` as `thread`. `blocks` may be NULL, so may the `decide` of `others`; with both,
- * nobody decides.
+ * nobody decides. `others` is copied; `topology` outlives the policy.
  */
-void policy_init(struct policy *policy, struct blocks *blocks, struct policy_others others,
-	struct rte_rcu_qsbr *qsbr, unsigned thread);
+void policy_init(struct policy *policy, struct blocks *blocks, const struct policy_others *others,
+	const struct topology *topology, struct rte_rcu_qsbr *qsbr, unsigned thread);
 /* What the shard's configuration needs: its `decide` is NULL where nobody decides. */
 struct flow_policy policy_of_flows(struct policy *policy);
 
@@ -91,5 +128,24 @@ static inline void policy_count(struct policy *policy, const struct flow_shard *
 	policy_count_cause(policy, flow_shard_dropped(shard, position).cause, packets, bytes);
 }
 
-/* A packet without a flow: does the list drop it? Then it is counted. */
-bool policy_drops(struct policy *policy, const struct flow_key *key, uint32_t bytes);
+/* Why a packet is dropped by a verdict of that cause. */
+static inline enum drop_reason policy_drop_reason(uint32_t cause)
+{
+	return cause == FLOW_CAUSE_NONE ? DROP_RULE : DROP_BLOCKED;
+}
+
+/*
+ * Decides one packet, of a flow that is decided by packet, or with `info` NULL of none. The policy has a `classify`. The
+ * packet is not counted: see policy_count_rule().
+ */
+static inline void policy_classify(const struct policy *policy, const struct rte_mbuf *packet,
+	const struct packet_info *info, uint16_t port, struct flow_packet_decision *decision)
+{
+	*decision = (struct flow_packet_decision){
+		.verdict = FLOW_VERDICT_FORWARD, .rule = FLOW_RULE_NONE};
+	policy->others.classify(policy->others.context, packet, info, port, decision);
+}
+
+/* So much more of a rule, or of what has none. Flows' packets are counted by the shard. */
+void policy_count_rule(
+	struct policy *policy, uint32_t rule, uint64_t flows, uint64_t packets, uint64_t bytes);

@@ -46,7 +46,8 @@ struct plane_station {
 	uint64_t idle_polls; /* that brought nothing */
 	uint64_t busy_cycles, idle_cycles, sleep_cycles;
 	struct flow_counters flow;
-	uint64_t crowded_s[BALANCE_N]; /* seconds in which it had far more than its share */
+	struct flow_rule_count unmatched; /* what the rules of the policy leave alone */
+	uint64_t crowded_s[BALANCE_N];	  /* seconds in which it had far more than its share */
 };
 
 /* Up to PLANE_PAGE live records of a worker. */
@@ -57,6 +58,7 @@ struct plane_page {
 	uint32_t position[PLANE_PAGE];
 	struct flow_record record[PLANE_PAGE];
 	struct flow_offload offload[PLANE_PAGE];
+	struct flow_rules rules[PLANE_PAGE];
 	struct flow_dropped
 		dropped[PLANE_PAGE]; /* as in struct flow_report; `cause`: of the list of blocks */
 };
@@ -69,7 +71,8 @@ struct plane_flow {
 	struct flow_record record;
 	struct flow_offload offload;
 	struct flow_dropped dropped; /* as in struct flow_report; `cause`: of the list of blocks */
-	uint32_t mark;		     /* that its rules give; 0: it has no slot */
+	struct flow_rules rules;
+	uint32_t mark; /* that its rules in the NIC give; 0: it has no slot */
 	/* of each direction, by the key's end: */
 	uint8_t port[2]; /* whose state it is, or where it arrives as far as that is known */
 	uint64_t nic[2]; /* the NIC's own counter of its rule; 0: none is read, or there is none */

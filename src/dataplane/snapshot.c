@@ -26,6 +26,7 @@ static void copy_station(struct station *station, struct plane_station *copy)
 		copy->flows = shard->table.count;
 		copy->capacity = shard->table.capacity;
 		copy->flow = shard->counters;
+		copy->unmatched = station->policy.unmatched;
 	}
 }
 

@@ -114,7 +114,7 @@ void station_take_reports(void *context, const struct flow_report *reports, unsi
 		station->sink(station->sink_context, reports, n);
 }
 
-void station_verdict_changed(void *context, uint32_t position)
+void station_verdict_changed(void *context, uint32_t position, bool was_dropped)
 {
 	struct station *station = context;
 	const struct flow_record *record =
@@ -122,10 +122,9 @@ void station_verdict_changed(void *context, uint32_t position)
 
 	if (station->worker.agent != NULL)
 		agent_decided(station->worker.agent, position);
-	if (station->worker.follow)
+	if (station->worker.follow && flow_is_blocked(record) != was_dropped)
 		station_flow_event(station,
-			record->not_plain ? PATH_EVENT_FLOW_BLOCKED : PATH_EVENT_FLOW_UNBLOCKED,
-			record);
+			!was_dropped ? PATH_EVENT_FLOW_BLOCKED : PATH_EVENT_FLOW_UNBLOCKED, record);
 }
 
 void station_take_held_report(void *context, const struct flow_report *report)

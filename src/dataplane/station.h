@@ -193,8 +193,8 @@ void station_take_held_report(void *station, const struct flow_report *report);
 void station_credit(void *station, const struct agent_credit *credit);
 uint64_t station_end_silent(void *station, uint32_t position);
 
-/* For the policy: a live flow has another verdict from now on. */
-void station_verdict_changed(void *station, uint32_t position);
+/* For the policy: a live flow has another verdict from now on; the one before dropped packets or did not. */
+void station_verdict_changed(void *station, uint32_t position, bool was_dropped);
 
 /* Room for reports of the station's shard. */
 unsigned station_room(void *station);

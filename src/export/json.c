@@ -210,12 +210,42 @@ static char *write_offload(char *out, const struct flow_report *report)
 static char *write_blocked(char *out, const struct flow_report *report)
 {
 	const struct flow_record *record = &report->record;
+	const struct flow_dropped *dropped = &report->dropped;
+	const bool blocked = flow_is_blocked(record);
 
-	if (!record->was_dropped)
+	/* rules may have dropped all that was dropped */
+	if (!record->was_dropped ||
+		(!blocked &&
+			(flow_is_dropped(record, 0) || flow_is_dropped(record, 1) ||
+				dropped->rule_packets != 0) &&
+			dropped->packets == dropped->rule_packets))
 		return out;
-	out = write_string(TEXT(out, ",\"blocked\":"), flow_is_blocked(record) ? "true" : "false");
-	out = write_number(TEXT(out, ",\"blocked_packets\":"), report->dropped.packets);
-	return write_number(TEXT(out, ",\"blocked_bytes\":"), report->dropped.bytes);
+	out = write_string(TEXT(out, ",\"blocked\":"), blocked ? "true" : "false");
+	out = write_number(
+		TEXT(out, ",\"blocked_packets\":"), dropped->packets - dropped->rule_packets);
+	return write_number(TEXT(out, ",\"blocked_bytes\":"), dropped->bytes - dropped->rule_bytes);
+}
+
+/* Only of a flow that rules drop, or give a mark. */
+static char *write_rules(char *out, const struct flow_report *report)
+{
+	const struct flow_record *record = &report->record;
+	const struct flow_dropped *dropped = &report->dropped;
+	const struct flow_rules *rules = &report->rules;
+	const unsigned from = record->initiator;
+
+	if (record->was_dropped &&
+		(dropped->rule_packets != 0 ||
+			(record->by_rule &&
+				(flow_is_dropped(record, 0) || flow_is_dropped(record, 1))))) {
+		out = write_number(TEXT(out, ",\"rule_dropped_packets\":"), dropped->rule_packets);
+		out = write_number(TEXT(out, ",\"rule_dropped_bytes\":"), dropped->rule_bytes);
+	}
+	if (rules->marked >> from & 1)
+		out = write_number(TEXT(out, ",\"rule_mark\":"), rules->mark[from]);
+	if (rules->marked >> !from & 1)
+		out = write_number(TEXT(out, ",\"reverse_rule_mark\":"), rules->mark[!from]);
+	return out;
 }
 
 /* All members from version on. */
@@ -234,7 +264,8 @@ static char *write_members(
 		TEXT(out, ",\"reverse_tcp_flags\":"), tcp ? record->end[!from].tcp_flags : 0);
 	out = write_number(TEXT(out, ",\"icmp_errors\":"), record->icmp_errors);
 	out = write_offload(out, report);
-	return write_blocked(out, report);
+	out = write_blocked(out, report);
+	return write_rules(out, report);
 }
 
 size_t export_json_line(

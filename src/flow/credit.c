@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "flow/age.h"
+#include "flow/decide.h"
 #include "flow/tcp.h"
 
 static void add(struct flow_record *record, const struct flow_credit *credit)
@@ -43,17 +44,10 @@ void flow_shard_credit_report(
 		report->end_us = credit->seen_us & CLOCK_MAX_US;
 	shard->counters.packets += credit->packets;
 	shard->counters.bytes += credit->bytes;
+	flow_decide_reported(
+		shard, report->rules.rule[credit->from], credit->packets, credit->bytes);
 	shard->counters.reported_packets += credit->packets;
 	shard->counters.reported_bytes += credit->bytes;
-}
-
-static void count_dropped(
-	struct flow_shard *shard, struct flow_dropped *dropped, const struct flow_credit *credit)
-{
-	dropped->packets += credit->packets;
-	dropped->bytes += credit->bytes;
-	shard->counters.dropped_packets += credit->packets;
-	shard->counters.dropped_bytes += credit->bytes;
 }
 
 void flow_shard_credit_dropped(
@@ -63,7 +57,8 @@ void flow_shard_credit_dropped(
 
 	if (flow_is_fresh(record))
 		flow_begin_again(record, RTE_MAX((uint64_t)record->start_us, credit->since_us));
-	count_dropped(shard, &shard->verdict_dropped[position], credit);
+	flow_decide_dropped(shard, &shard->verdict_dropped[position],
+		flow_decide_rule(shard, position, credit->from), credit->packets, credit->bytes);
 	if (credit->seen_us > record->last_seen_us)
 		record->last_seen_us = credit->seen_us & CLOCK_MAX_US;
 }
@@ -71,7 +66,8 @@ void flow_shard_credit_dropped(
 void flow_shard_credit_report_dropped(
 	struct flow_shard *shard, struct flow_report *report, const struct flow_credit *credit)
 {
-	count_dropped(shard, &report->dropped, credit);
+	flow_decide_dropped(shard, &report->dropped, report->rules.rule[credit->from],
+		credit->packets, credit->bytes);
 	if (credit->seen_us > report->end_us)
 		report->end_us = credit->seen_us & CLOCK_MAX_US;
 }

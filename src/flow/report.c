@@ -2,6 +2,7 @@
 /* The end of flows: reports made, gathered and handed to the sink. */
 #include "base/clock.h"
 #include "flow/age.h"
+#include "flow/decide.h"
 
 void flow_shard_flush(struct flow_shard *shard)
 {
@@ -29,13 +30,17 @@ static struct flow_dropped flow_dropped_taken(struct flow_shard *shard, uint32_t
 	const struct flow_dropped taken = *dropped;
 
 	dropped->packets = dropped->bytes = 0;
+	dropped->rule_packets = dropped->rule_bytes = 0;
 	return taken;
 }
 
 void flow_report(struct flow_shard *shard, const struct flow_record *record, enum flow_end reason)
 {
 	struct flow_report *next = &shard->reports[shard->n_reports++];
+	const uint32_t position = flow_table_position_of(&shard->table, record);
 	uint64_t end_us = record->last_seen_us;
+
+	flow_decide_fold(shard, position);
 
 	if (end_us < record->start_us)
 		end_us = record->start_us; /* nothing came since the last active report */
@@ -54,13 +59,14 @@ void flow_report(struct flow_shard *shard, const struct flow_record *record, enu
 	if (shard->stamps != NULL)
 		stamp_report(shard, next, record);
 	if (record->was_dropped)
-		next->dropped =
-			flow_dropped_taken(shard, (uint32_t)(record - shard->table.records));
+		next->dropped = flow_dropped_taken(shard, position);
+	next->rules = flow_shard_rules(shard, position);
 	shard->counters.ended[reason]++;
 	for (unsigned end = 0; end < 2; end++) {
 		shard->counters.reported_packets += flow_packets(record, end);
 		shard->counters.reported_bytes += flow_bytes(record, end);
 	}
+	flow_decide_restart(shard, position);
 	if (shard->n_reports == FLOW_SHARD_REPORTS)
 		flow_shard_flush(shard);
 }

@@ -43,6 +43,7 @@ struct flow_report {
 	struct flow_offload offload;
 	struct flow_stamps stamps;
 	struct flow_dropped dropped; /* zeroed unless the record says that there is some */
+	struct flow_rules rules;     /* of a shard without rules there are none */
 } __attribute__((aligned(64)));
 
 static_assert(sizeof(struct flow_report) == 256, "four lines a report");

@@ -10,6 +10,7 @@
 #include "base/mapping.h"
 #include "flow/account.h"
 #include "flow/age.h"
+#include "flow/decide.h"
 #include "flow/sides.h"
 #include "packet/datagram.h"
 
@@ -34,11 +35,6 @@ static size_t stamps_size(const struct flow_shard *shard)
 	return flow_table_positions(&shard->table) * sizeof(*shard->stamps);
 }
 
-static size_t dropped_size(const struct flow_shard *shard)
-{
-	return flow_table_positions(&shard->table) * sizeof(*shard->verdict_dropped);
-}
-
 int flow_shard_create(struct flow_shard **out, const struct flow_shard_config *config)
 {
 	struct flow_shard *shard = aligned_alloc(64, sizeof(*shard));
@@ -60,17 +56,12 @@ int flow_shard_create(struct flow_shard **out, const struct flow_shard_config *c
 		if (shard->stamps == NULL)
 			ret = -ENOMEM;
 	}
-	if (ret == 0 && config->policy.decide != NULL) {
-		/* of the few flows that verdicts drop: pages come as they are touched */
-		shard->verdict_dropped = mapping_create(dropped_size(shard), 0);
-		if (shard->verdict_dropped == NULL)
-			ret = -ENOMEM;
-	}
+	if (ret == 0)
+		ret = flow_decide_init(shard);
 	if (ret < 0) {
 		flow_shard_destroy(shard);
 		return ret;
 	}
-	shard->decides = config->policy.decide != NULL;
 	flow_shard_begin(shard, 0, 0);
 	*out = shard;
 	return 0;
@@ -83,8 +74,7 @@ void flow_shard_destroy(struct flow_shard *shard)
 	tcp_memory_fini(&shard->memory);
 	if (shard->stamps != NULL)
 		mapping_destroy(shard->stamps, stamps_size(shard));
-	if (shard->verdict_dropped != NULL)
-		mapping_destroy(shard->verdict_dropped, dropped_size(shard));
+	flow_decide_fini(shard);
 	flow_table_fini(&shard->table);
 	fragments_destroy(shard->dropped);
 	free(shard);
@@ -95,7 +85,7 @@ size_t flow_shard_memory(const struct flow_shard *shard)
 	return sizeof(*shard) + flow_table_memory(&shard->table) +
 	       tcp_memory_bytes(shard->config.capacity) +
 	       (shard->dropped == NULL ? 0 : fragments_memory(shard->dropped)) +
-	       (shard->stamps == NULL ? 0 : stamps_size(shard));
+	       (shard->stamps == NULL ? 0 : stamps_size(shard)) + flow_decide_memory(shard);
 }
 
 void flow_shard_begin(struct flow_shard *shard, uint64_t origin_us, uint32_t run)
@@ -169,38 +159,12 @@ static void count(
 	shard->counters.bytes += info->bytes;
 }
 
-/* Asks the policy about a flow, and writes the verdicts down. True: they are others than before. */
-static bool decide(struct flow_shard *shard, uint32_t position)
-{
-	struct flow_record *record = flow_table_record(&shard->table, position);
-	const struct flow_policy *policy = &shard->config.policy;
-	struct flow_decision decision = {
-		.cause = FLOW_CAUSE_NONE, .rule = {FLOW_RULE_NONE, FLOW_RULE_NONE}};
-	bool drops, changes;
-
-	policy->decide(policy->context, &record->key, &decision);
-	drops = decision.verdict[0] == FLOW_VERDICT_DROP ||
-		decision.verdict[1] == FLOW_VERDICT_DROP;
-	changes = memcmp(record->verdict, decision.verdict, sizeof(record->verdict)) != 0;
-	memcpy(record->verdict, decision.verdict, sizeof(record->verdict));
-	record->not_plain = (decision.verdict[0] | decision.verdict[1]) != FLOW_VERDICT_FORWARD;
-	if (drops && !record->was_dropped) {
-		record->was_dropped = 1;
-		shard->verdict_dropped[position] = (struct flow_dropped){0};
-	}
-	if (record->was_dropped)
-		shard->verdict_dropped[position].cause = decision.cause;
-	return changes;
-}
-
-bool flow_shard_decide(struct flow_shard *shard, uint32_t position)
-{
-	return decide(shard, position);
-}
-
-/* A packet that the verdict drops: the flow is not idle, and nothing else is learned of it. */
+/*
+ * A packet that is dropped by its flow's verdict, or by the one `rule` that decided it: the flow is not idle, and nothing else is
+ * learned of it.
+ */
 static void count_dropped(
-	struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+	struct flow_shard *shard, uint32_t position, const struct packet_info *info, uint32_t rule)
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
 	struct flow_dropped *dropped = &shard->verdict_dropped[position];
@@ -209,32 +173,39 @@ static void count_dropped(
 		flow_begin_again(record, came_us(shard));
 		stamp_first(shard, record);
 	}
-	dropped->packets++;
-	dropped->bytes += info->bytes;
-	shard->counters.dropped_packets++;
-	shard->counters.dropped_bytes += info->bytes;
+	if (!record->was_dropped) {
+		record->was_dropped = 1;
+		*dropped = (struct flow_dropped){.cause = FLOW_CAUSE_NONE};
+	}
+	flow_decide_dropped(shard, dropped, rule, 1, info->bytes);
 	see(shard, record);
 }
 
-/* The first packet of a flow is counted, unless the flow's verdict drops it. */
-static void count_first(struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+/* The first packet of a flow is counted, unless it is dropped. */
+static void count_first(struct flow_shard *shard, uint32_t position, const struct packet_info *info,
+	const struct flow_first *first)
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
 
-	if (flow_is_dropped(record, info->from)) {
-		count_dropped(shard, position, info);
+	if (first->packet.verdict == FLOW_VERDICT_DROP) {
+		count_dropped(shard, position, info,
+			first->by_packet ? first->packet.rule
+					 : flow_decide_rule(shard, position, info->from));
 		return;
 	}
 	flow_count_packet(record, info->from, info->bytes);
 	if (info->flags & PACKET_TCP)
 		record->end[info->from].tcp_flags = info->tcp.flags;
 	flow_shard_counted(shard, 1, info->bytes);
+	if (first->by_packet)
+		flow_decide_carried(shard, position, info, &first->packet);
 }
 
 /*
  * Fills a record that is zeroed but for its key and its verdicts from the first packet of its flow.
  */
-static void start(struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+static void start(struct flow_shard *shard, uint32_t position, const struct packet_info *info,
+	const struct flow_first *first)
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
 	const bool not_plain = record->not_plain;
@@ -252,35 +223,68 @@ static void start(struct flow_shard *shard, uint32_t position, const struct pack
 		flow_tcp_first(record, info->from, &info->tcp);
 		state = (enum flow_state)record->state;
 	}
-	count_first(shard, position, info);
+	count_first(shard, position, info, first);
 	flow_age_file_new(shard, position, state, info->key.proto);
 	shard->counters.learned++;
 	shard->counters.learned_by_proto[info->key.proto]++;
 	shard->wire_flows[flow_key_wire(&info->key)]++;
 }
 
-uint32_t flow_shard_learn(struct flow_shard *shard, const struct packet_info *info)
+static void tell_learned(const struct flow_shard *shard, uint32_t position,
+	const struct flow_first *first, struct flow_learned *learned)
 {
+	learned->verdict = first->packet.verdict;
+	learned->cause = first->packet.verdict == FLOW_VERDICT_DROP
+				 ? flow_shard_dropped(shard, position).cause
+				 : FLOW_CAUSE_NONE;
+}
+
+uint32_t flow_shard_learn_packet(
+	struct flow_shard *shard, const struct packet_info *info, struct flow_learned *learned)
+{
+	struct flow_first first;
+
 	if (shard->table.count == shard->table.capacity)
 		flow_evict(shard, 1);
 	uint32_t position = flow_table_insert(&shard->table, &info->key, info->hash);
 
-	if (shard->decides)
-		decide(shard, position);
-	start(shard, position, info);
+	flow_decide_first(shard, position, info, &first);
+	start(shard, position, info, &first);
+	tell_learned(shard, position, &first, learned);
 	return position;
 }
 
-/* Learns one, and tells its verdict. */
-static uint16_t learn_alone(struct flow_shard *shard, const struct packet_info *info)
+uint32_t flow_shard_learn(struct flow_shard *shard, const struct packet_info *info)
 {
-	uint32_t position = flow_shard_learn(shard, info);
+	struct flow_learned learned;
 
-	return flow_verdict(flow_table_record(&shard->table, position), info->from);
+	return flow_shard_learn_packet(shard, info, &learned);
+}
+
+/* Those that have nothing decided are started in a loop of their own. */
+static void start_burst(struct flow_shard *shard, const struct packet_info *const *infos,
+	unsigned n, const uint32_t *positions, struct flow_learned *learned)
+{
+	const struct flow_first plain = {.packet.rule = FLOW_RULE_NONE};
+	struct flow_first first[FLOW_BURST];
+
+	if (!shard->decides) {
+		for (unsigned i = 0; i < n; i++) {
+			start(shard, positions[i], infos[i], &plain);
+			learned[i] = (struct flow_learned){.cause = FLOW_CAUSE_NONE};
+		}
+		return;
+	}
+	for (unsigned i = 0; i < n; i++)
+		flow_decide_first(shard, positions[i], infos[i], &first[i]);
+	for (unsigned i = 0; i < n; i++) {
+		start(shard, positions[i], infos[i], &first[i]);
+		tell_learned(shard, positions[i], &first[i], &learned[i]);
+	}
 }
 
 void flow_shard_learn_burst(struct flow_shard *shard, const struct packet_info *const *infos,
-	unsigned n, uint16_t *verdicts)
+	unsigned n, struct flow_learned *learned)
 {
 	const struct flow_key *keys[FLOW_BURST];
 	uint64_t hashes[FLOW_BURST];
@@ -289,7 +293,7 @@ void flow_shard_learn_burst(struct flow_shard *shard, const struct packet_info *
 	if (n == 0 || n > shard->table.capacity) {
 		/* of a table smaller than the burst the last ones stay */
 		for (unsigned i = 0; i < n; i++)
-			verdicts[i] = learn_alone(shard, infos[i]);
+			(void)flow_shard_learn_packet(shard, infos[i], &learned[i]);
 		return;
 	}
 	if (n > shard->table.capacity - shard->table.count)
@@ -297,16 +301,9 @@ void flow_shard_learn_burst(struct flow_shard *shard, const struct packet_info *
 	for (unsigned i = 0; i < n; i++) {
 		keys[i] = &infos[i]->key;
 		hashes[i] = infos[i]->hash;
-		verdicts[i] = FLOW_VERDICT_FORWARD;
 	}
 	flow_table_insert_burst(&shard->table, keys, hashes, positions, n);
-	for (unsigned i = 0; i < n && shard->decides; i++) {
-		decide(shard, positions[i]);
-		verdicts[i] = flow_verdict(
-			flow_table_record(&shard->table, positions[i]), infos[i]->from);
-	}
-	for (unsigned i = 0; i < n; i++)
-		start(shard, positions[i], infos[i]);
+	start_burst(shard, infos, n, positions, learned);
 }
 
 /*
@@ -317,6 +314,7 @@ static void reopen(struct flow_shard *shard, uint32_t position, const struct pac
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
 	enum flow_state state = (enum flow_state)record->state;
+	const struct flow_first carried = {.packet.rule = FLOW_RULE_NONE};
 	bool closed = state == FLOW_FIN_BOTH || state == FLOW_FIN_ACK_0 || state == FLOW_FIN_ACK_1;
 
 	/* both had closed, and would not talk anew if the last acknowledgement had not come */
@@ -328,8 +326,12 @@ static void reopen(struct flow_shard *shard, uint32_t position, const struct pac
 		.verdict = {record->verdict[0], record->verdict[1]},
 		.not_plain = record->not_plain,
 		.was_dropped = record->was_dropped,
+		.by_port = record->by_port,
+		.by_rule = record->by_rule,
 	};
-	start(shard, position, info);
+	/* its packet has been decided, and is carried */
+	start(shard, position, info, &carried);
+	flow_decide_reopened(shard, position);
 }
 
 /* A packet of a flow that is not TCP. TCP without a whole header is counted, and moves nothing: its state is another. */
@@ -467,17 +469,14 @@ static enum tcp_verdict account_tcp(
 	return verdict;
 }
 
-enum flow_account flow_shard_account(
+/* A packet that no verdict drops. */
+static enum flow_account account_carried(
 	struct flow_shard *shard, uint32_t position, const struct packet_info *info)
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
 	enum flow_state before = (enum flow_state)record->state;
 	enum tcp_verdict verdict = TCP_IN_WINDOW;
 
-	if (__builtin_expect(flow_is_dropped(record, info->from), 0)) {
-		count_dropped(shard, position, info);
-		return FLOW_ACCOUNT_DROPPED;
-	}
 	if (shard->dropped != NULL && info->flags & PACKET_FRAGMENT && was_dropped(shard, info))
 		return FLOW_ACCOUNT_TCP_ODD;
 	if (shard->waited_us == 0 && account_counted(record, info, shard->now_us, ACCOUNT_OF_ANY)) {
@@ -525,6 +524,49 @@ enum flow_account flow_shard_account(
 	if (record->state != before || flow_silent_state(record) != silent_before)
 		refile(shard, position, silent_before, phase);
 	return FLOW_ACCOUNT_GO;
+}
+
+/* Where the ends are is known better than it was at `place`: the decision may be another one. */
+static void look_where(struct flow_shard *shard, uint32_t position, unsigned place)
+{
+	const struct flow_record *record = flow_table_record(&shard->table, position);
+
+	if (__builtin_expect(flow_sides_place(record, 0) != place, 0) && shard->decides)
+		(void)flow_shard_decide(shard, position);
+}
+
+enum flow_account flow_shard_account(
+	struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+{
+	const struct flow_record *record = flow_table_record(&shard->table, position);
+	const unsigned place = flow_sides_place(record, 0);
+
+	if (__builtin_expect(flow_is_dropped(record, info->from), 0)) {
+		count_dropped(shard, position, info, flow_decide_rule(shard, position, info->from));
+		return FLOW_ACCOUNT_DROPPED;
+	}
+	const enum flow_account account = account_carried(shard, position, info);
+
+	look_where(shard, position, place);
+	return account;
+}
+
+enum flow_account flow_shard_account_packet(struct flow_shard *shard, uint32_t position,
+	const struct packet_info *info, const struct flow_packet_decision *packet)
+{
+	const unsigned place = flow_sides_place(flow_table_record(&shard->table, position), 0);
+
+	if (packet->verdict == FLOW_VERDICT_DROP) {
+		count_dropped(shard, position, info, packet->rule);
+		return FLOW_ACCOUNT_DROPPED;
+	}
+	const enum flow_account account = account_carried(shard, position, info);
+
+	if (account != FLOW_ACCOUNT_TCP_ODD)
+		flow_decide_carried(shard, position, info, packet);
+	/* last: it tells rules of what the record has, but for what they know */
+	look_where(shard, position, place);
+	return account;
 }
 
 /*

@@ -73,6 +73,8 @@ struct flow_counters {
 	uint64_t learned_by_proto[256];
 };
 
+struct flow_row;
+
 struct flow_shard {
 	struct flow_table table;
 	struct wheel wheel[FLOW_N_PHASES];
@@ -87,6 +89,8 @@ struct flow_shard {
 	struct flow_stamps *stamps; /* of records, by position; NULL: packets have none */
 	/* what verdicts dropped, of records by position; NULL: nobody decides */
 	struct flow_dropped *verdict_dropped;
+	/* what rules made of flows, by position (flow/decide.h); NULL: there are none */
+	struct flow_row *rows;
 	bool decides; /* the policy has something to decide: flows are learned with a verdict */
 	uint32_t run;
 	struct flow_counters counters;
@@ -169,13 +173,23 @@ static inline void flow_shard_came(struct flow_shard *shard, uint64_t came_us, u
  */
 uint32_t flow_shard_learn(struct flow_shard *shard, const struct packet_info *info);
 
+/* What is done with the first packet of a flow. */
+struct flow_learned {
+	uint16_t verdict; /* the packet's own, where its flow is decided by packet */
+	uint32_t cause;	  /* of a dropped one, as in struct flow_decision */
+};
+
+/* The same, and tells what is done with the packet. */
+uint32_t flow_shard_learn_packet(
+	struct flow_shard *shard, const struct packet_info *info, struct flow_learned *learned);
+
 /*
  * The same for `n` packets (at most FLOW_BURST) whose keys are all different, so that their cache misses
- * overlap. The table makes room for all of them before the first is learned. verdicts[i] becomes that
- * for packet i.
+ * overlap. The table makes room for all of them before the first is learned. learned[i] becomes that
+ * of packet i.
  */
 void flow_shard_learn_burst(struct flow_shard *shard, const struct packet_info *const *infos,
-	unsigned n, uint16_t *verdicts);
+	unsigned n, struct flow_learned *learned);
 
 /*
  * Counts a further packet on its record and moves the flow's state. The position is that of the
@@ -183,6 +197,9 @@ void flow_shard_learn_burst(struct flow_shard *shard, const struct packet_info *
  */
 enum flow_account flow_shard_account(
 	struct flow_shard *shard, uint32_t position, const struct packet_info *info);
+/* The same of a packet that was decided by itself: see flow_is_by_packet(). */
+enum flow_account flow_shard_account_packet(struct flow_shard *shard, uint32_t position,
+	const struct packet_info *info, const struct flow_packet_decision *packet);
 
 /*
  * Raises icmp_errors of the flow that an ICMP error quotes. False when there is no such flow, or the quoted TCP segment
@@ -191,10 +208,13 @@ enum flow_account flow_shard_account(
 bool flow_shard_quoted(struct flow_shard *shard, const struct packet_info *quoted);
 
 /*
- * Asks the policy about a live flow once more. True: its verdict is another one now, which holds from the next packet
- * on.
+ * Asks the policy about a live flow once more, and tells its rules of all packets until now. True: its verdict is
+ * another one now, which holds from the next packet on.
  */
 bool flow_shard_decide(struct flow_shard *shard, uint32_t position);
+
+/* What rules made of a live flow. */
+struct flow_rules flow_shard_rules(const struct flow_shard *shard, uint32_t position);
 
 /* What verdicts dropped of a live flow, and why; zeroed, without a cause, where they never did. */
 static inline struct flow_dropped flow_shard_dropped(

@@ -32,6 +32,12 @@ static inline bool flow_sides_cross(
 	return record->side ^ record->initiator ^ info->from ^ ((info->flags & PACKET_SIDE) != 0);
 }
 
+/* Place in its domain of the port that packets of that end come in by, as far as is known. Of wires. */
+static inline unsigned flow_sides_place(const struct flow_record *record, unsigned end)
+{
+	return record->side ^ record->initiator ^ end;
+}
+
 /* The initiator was heard where nobody else was: it is taken to be there. Not once NICs have rules by the ports. */
 static inline bool flow_sides_turn(struct flow_record *record)
 {

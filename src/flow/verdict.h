@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "flow/record.h"
+#include "flow/sides.h"
 
 /* Plain forwarding, and the program that does nothing but drop. */
 #define FLOW_VERDICT_FORWARD 0
@@ -39,16 +40,48 @@ struct flow_decision {
 	bool by_port;
 };
 
+/* What is decided of one packet: of a flow that is decided by packet, or of none. */
+struct flow_packet_decision {
+	uint16_t verdict; /* never FLOW_VERDICT_BY_PACKET */
+	uint32_t rule;	  /* as in struct flow_decision; FLOW_RULE_NONE: no rule fits */
+	uint32_t mark;	  /* where it is `marked` */
+	bool marked;
+};
+
 /* Who decides. Called by the shard's worker, from within learn and flow_shard_decide(). */
 struct flow_policy {
 	void *context;
-	/* `decision` comes as plain forwarding, without a cause */
-	void (*decide)(void *context, const struct flow_key *key, struct flow_decision *decision);
+	/*
+	 * `decision` comes as plain forwarding, without a cause. Of the record the key, `side` and `initiator` may be
+	 * read: it may be new.
+	 */
+	void (*decide)(
+		void *context, const struct flow_record *record, struct flow_decision *decision);
+	/* from within learn alone; `decision` comes as plain forwarding. NULL: no decision is by packet */
+	void (*classify)(void *context, const struct packet_info *info,
+		struct flow_packet_decision *decision);
+	/* what a rule has had more, or FLOW_RULE_NONE; NULL: there are no rules, and no memory for them */
+	void (*count)(
+		void *context, uint32_t rule, uint64_t flows, uint64_t packets, uint64_t bytes);
 };
 
-/* What was dropped of a flow by its verdict, since its last report. */
+/* What a rule has had, or all of them, or none of them. */
+struct flow_rule_count {
+	uint64_t flows, packets, bytes;
+};
+
+/* What rules made of a flow; pairs are by the key's end that packets come from. */
+struct flow_rules {
+	uint32_t rule[2]; /* FLOW_RULE_NONE: no rule fits */
+	uint32_t mark
+		[2]; /* where `marked` has a bit; of a flow by packet, that of the last one which had one */
+	uint8_t marked;
+};
+
+/* What was dropped of a flow by verdicts, since its last report. */
 struct flow_dropped {
 	uint64_t packets, bytes;
+	uint64_t rule_packets, rule_bytes; /* of these, by rules */
 	uint32_t cause; /* of the verdict as it is; FLOW_CAUSE_NONE: it drops nothing now */
 };
 
@@ -58,13 +91,28 @@ static inline uint16_t flow_verdict(const struct flow_record *record, unsigned f
 	return record->not_plain ? record->verdict[from] : FLOW_VERDICT_FORWARD;
 }
 
+/* The flow's verdict is not for this packet, which is decided by itself. */
+static inline bool flow_is_by_packet(
+	const struct flow_record *record, const struct packet_info *info)
+{
+	return record->not_plain && (record->verdict[info->from] == FLOW_VERDICT_BY_PACKET ||
+					    (record->by_port && flow_sides_cross(record, info)));
+}
+
+/* Verdicts of both directions in one word, to be compared. */
+static inline uint64_t flow_verdicts(const struct flow_record *record)
+{
+	return (uint64_t)record->by_port << 32 | (uint64_t)record->verdict[1] << 16 |
+	       record->verdict[0];
+}
+
 static inline bool flow_is_dropped(const struct flow_record *record, unsigned from)
 {
 	return record->not_plain && record->verdict[from] == FLOW_VERDICT_DROP;
 }
 
-/* Does a verdict drop its packets, of either direction? */
+/* Does a block drop its packets, of either direction? */
 static inline bool flow_is_blocked(const struct flow_record *record)
 {
-	return flow_is_dropped(record, 0) || flow_is_dropped(record, 1);
+	return !record->by_rule && (flow_is_dropped(record, 0) || flow_is_dropped(record, 1));
 }

@@ -99,8 +99,8 @@ static int start_worker(struct engine *engine, unsigned number, struct error *er
 
 	if (ret < 0)
 		return error_set(error, ret, "no memory for worker %u", number);
-	policy_init(&station->policy, engine->blocks.list, (struct policy_others){0},
-		engine->blocks.qsbr, number);
+	policy_init(&station->policy, engine->blocks.list, &(struct policy_others){0},
+		station->topology, engine->blocks.qsbr, number);
 
 	const struct flow_shard_config config = {
 		.capacity = flow_shard_part(engine->config.flows, engine->config.n_workers),

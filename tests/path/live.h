@@ -28,7 +28,7 @@ struct live_options {
 	uint32_t capacity; /* 0 = 1000 */
 	unsigned (*room)(void *live, unsigned worker);
 	uint32_t max_programs;
-	struct flow_policy policy; /* decides what no block drops */
+	struct policy_others policy; /* decides what no block drops */
 	const struct policer_options *policers;
 	uint32_t n_policers;
 	uint32_t max_blocks; /* 0: there is no list */

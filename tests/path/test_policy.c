@@ -304,12 +304,14 @@ static unsigned kind_of(const struct chooser *chooser, const struct flow_key *ke
 	return chooser->turned ? 3 - port % 4 : port % 4;
 }
 
-static void choose(void *context, const struct flow_key *key, struct flow_decision *decision)
+static void choose(void *context, const struct flow_key *key, const uint16_t port[2],
+	struct flow_decision *decision)
 {
 	const struct chooser *chooser = context;
 	/* the same for both directions but for the translation, which is of what the hosts send */
 	const unsigned kind = kind_of(chooser, key);
 
+	(void)port;
 	decision->verdict[0] = decision->verdict[1] = chooser->verdict[kind];
 }
 
@@ -381,7 +383,7 @@ static void programs_are_run(void **state)
 		struct chooser chooser = {.turned = false};
 
 		options.max_programs = 8;
-		options.policy = (struct flow_policy){.context = &chooser, .decide = choose};
+		options.policy = (struct policy_others){.context = &chooser, .decide = choose};
 		struct live *live = live_begin(&options);
 
 		make_kinds(live, &chooser);
@@ -419,7 +421,7 @@ static void a_policer_lets_its_rate_pass(void **state)
 		struct frame frame;
 
 		options.max_programs = 8;
-		options.policy = (struct flow_policy){.context = &chooser, .decide = choose};
+		options.policy = (struct policy_others){.context = &chooser, .decide = choose};
 		options.policers = &policer;
 		options.n_policers = 1;
 		struct live *live = live_begin(&options);

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "flow/decide.h"
+
+#include <errno.h>
+
+#include "base/mapping.h"
+
+static size_t dropped_size(const struct flow_shard *shard)
+{
+	return flow_table_positions(&shard->table) * sizeof(*shard->verdict_dropped);
+}
+
+static size_t rows_size(const struct flow_shard *shard)
+{
+	return flow_table_positions(&shard->table) * sizeof(*shard->rows);
+}
+
+int flow_decide_init(struct flow_shard *shard)
+{
+	const struct flow_policy *policy = &shard->config.policy;
+
+	if (policy->decide == NULL)
+		return 0;
+	/* of the few flows that verdicts drop: pages come as they are touched */
+	shard->verdict_dropped = mapping_create(dropped_size(shard), 0);
+	if (shard->verdict_dropped == NULL)
+		return -ENOMEM;
+	if (policy->count != NULL) {
+		shard->rows = mapping_create(rows_size(shard), shard->config.mapping);
+		if (shard->rows == NULL)
+			return -ENOMEM;
+	}
+	shard->decides = true;
+	return 0;
+}
+
+void flow_decide_fini(struct flow_shard *shard)
+{
+	if (shard->verdict_dropped != NULL)
+		mapping_destroy(shard->verdict_dropped, dropped_size(shard));
+	if (shard->rows != NULL)
+		mapping_destroy(shard->rows, rows_size(shard));
+}
+
+size_t flow_decide_memory(const struct flow_shard *shard)
+{
+	return shard->rows == NULL ? 0 : rows_size(shard);
+}
+
+static void tell_rule(
+	struct flow_shard *shard, uint32_t rule, uint64_t flows, uint64_t packets, uint64_t bytes)
+{
+	const struct flow_policy *policy = &shard->config.policy;
+
+	if (shard->rows != NULL && (flows | packets | bytes) != 0)
+		policy->count(policy->context, rule, flows, packets, bytes);
+}
+
+void flow_decide_dropped(struct flow_shard *shard, struct flow_dropped *dropped, uint32_t rule,
+	uint64_t packets, uint64_t bytes)
+{
+	dropped->packets += packets;
+	dropped->bytes += bytes;
+	shard->counters.dropped_packets += packets;
+	shard->counters.dropped_bytes += bytes;
+	if (dropped->cause != FLOW_CAUSE_NONE)
+		return;
+	dropped->rule_packets += packets;
+	dropped->rule_bytes += bytes;
+	tell_rule(shard, rule, 0, packets, bytes);
+}
+
+void flow_decide_reported(struct flow_shard *shard, uint32_t rule, uint64_t packets, uint64_t bytes)
+{
+	tell_rule(shard, rule, 0, packets, bytes);
+}
+
+/* What is more than `known`, which is it all from then on. A record may have lost some to a new one: see begin_anew(). */
+static uint64_t take_more(uint64_t all, uint64_t known)
+{
+	return all > known ? all - known : 0;
+}
+
+void flow_decide_fold(struct flow_shard *shard, uint32_t position)
+{
+	const struct flow_record *record = flow_table_record(&shard->table, position);
+	uint64_t packets[2], bytes[2];
+
+	if (shard->rows == NULL)
+		return;
+	struct flow_row_end *end = shard->rows[position].end;
+
+	for (unsigned from = 0; from < 2; from++) {
+		packets[from] = take_more(flow_packets(record, from), end[from].packets);
+		bytes[from] = take_more(flow_bytes(record, from), end[from].bytes);
+		end[from].packets += packets[from];
+		end[from].bytes += bytes[from];
+	}
+	if (end[0].rule == end[1].rule) {
+		tell_rule(shard, end[0].rule, 0, packets[0] + packets[1], bytes[0] + bytes[1]);
+		return;
+	}
+	for (unsigned from = 0; from < 2; from++)
+		tell_rule(shard, end[from].rule, 0, packets[from], bytes[from]);
+}
+
+void flow_decide_restart(struct flow_shard *shard, uint32_t position)
+{
+	const struct flow_record *record = flow_table_record(&shard->table, position);
+
+	if (shard->rows == NULL)
+		return;
+	for (unsigned from = 0; from < 2; from++) {
+		struct flow_row_end *end = &shard->rows[position].end[from];
+
+		/* what rules know of is no less than what the record has, once it has been folded */
+		end->packets -= flow_packets(record, from);
+		end->bytes -= flow_bytes(record, from);
+	}
+}
+
+/*
+ * A flow comes to its rules, but for one that it had already. It has come to none if no direction has one, unless it is
+ * for each packet to say.
+ */
+static void tell_flow(
+	struct flow_shard *shard, const struct flow_record *record, const uint32_t had[2])
+{
+	const struct flow_row_end *end =
+		shard->rows[flow_table_position_of(&shard->table, record)].end;
+	const bool by_packet = record->verdict[0] == FLOW_VERDICT_BY_PACKET ||
+			       record->verdict[1] == FLOW_VERDICT_BY_PACKET;
+
+	for (unsigned from = 0; from < 2; from++) {
+		const uint32_t rule = end[from].rule;
+
+		if (rule == had[0] || rule == had[1] || (from == 1 && rule == end[0].rule) ||
+			(rule == FLOW_RULE_NONE && (by_packet || end[!from].rule != rule)))
+			continue;
+		tell_rule(shard, rule, 1, 0, 0);
+	}
+}
+
+/* No rule's number, nor that of none. */
+#define RULE_NEW (FLOW_RULE_NONE - 1)
+
+static void write_row(struct flow_shard *shard, const struct flow_record *record,
+	const struct flow_decision *decision)
+{
+	struct flow_row *row = &shard->rows[flow_table_position_of(&shard->table, record)];
+	const uint32_t had[2] = {row->end[0].rule, row->end[1].rule};
+
+	for (unsigned from = 0; from < 2; from++) {
+		row->end[from].rule = decision->rule[from];
+		row->end[from].mark = decision->mark[from];
+	}
+	row->marked = decision->marked;
+	/* a block is no rule, and not the lack of one */
+	if (decision->cause == FLOW_CAUSE_NONE)
+		tell_flow(shard, record, had);
+}
+
+/* Asks the policy about a flow, and writes down what it says. True: its verdicts are others than before. */
+static bool decide(struct flow_shard *shard, uint32_t position)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+	const struct flow_policy *policy = &shard->config.policy;
+	struct flow_decision decision = {
+		.cause = FLOW_CAUSE_NONE, .rule = {FLOW_RULE_NONE, FLOW_RULE_NONE}};
+	bool drops, changes;
+
+	policy->decide(policy->context, record, &decision);
+	drops = decision.verdict[0] == FLOW_VERDICT_DROP ||
+		decision.verdict[1] == FLOW_VERDICT_DROP;
+	changes = memcmp(record->verdict, decision.verdict, sizeof(record->verdict)) != 0 ||
+		  record->by_port != decision.by_port;
+	memcpy(record->verdict, decision.verdict, sizeof(record->verdict));
+	record->by_port = decision.by_port;
+	record->by_rule = decision.cause == FLOW_CAUSE_NONE;
+	record->not_plain = (decision.verdict[0] | decision.verdict[1]) != FLOW_VERDICT_FORWARD ||
+			    decision.by_port;
+	if (drops && !record->was_dropped) {
+		record->was_dropped = 1;
+		shard->verdict_dropped[position] = (struct flow_dropped){0};
+	}
+	if (record->was_dropped)
+		shard->verdict_dropped[position].cause = decision.cause;
+	if (shard->rows != NULL)
+		write_row(shard, record, &decision);
+	return changes;
+}
+
+bool flow_shard_decide(struct flow_shard *shard, uint32_t position)
+{
+	flow_decide_fold(shard, position);
+	return decide(shard, position);
+}
+
+void flow_decide_first(struct flow_shard *shard, uint32_t position, const struct packet_info *info,
+	struct flow_first *first)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+	const struct flow_policy *policy = &shard->config.policy;
+
+	*first = (struct flow_first){.packet.rule = FLOW_RULE_NONE};
+	if (!shard->decides)
+		return;
+	/* where its ends are is what the packet shows */
+	record->side = (info->flags & PACKET_SIDE) != 0;
+	record->initiator = info->from != 0;
+	if (shard->rows != NULL)
+		shard->rows[position] = (struct flow_row){
+			.end = {{.rule = RULE_NEW}, {.rule = RULE_NEW}},
+		};
+	(void)decide(shard, position);
+	first->by_packet = flow_is_by_packet(record, info);
+	if (first->by_packet)
+		policy->classify(policy->context, info, &first->packet);
+	else
+		first->packet.verdict = flow_verdict(record, info->from);
+}
+
+void flow_decide_reopened(struct flow_shard *shard, uint32_t position)
+{
+	if (shard->rows != NULL)
+		tell_flow(shard, flow_table_record(&shard->table, position),
+			(const uint32_t[2]){RULE_NEW, RULE_NEW});
+}
+
+void flow_decide_carried(struct flow_shard *shard, uint32_t position,
+	const struct packet_info *info, const struct flow_packet_decision *packet)
+{
+	if (shard->rows == NULL)
+		return;
+	struct flow_row *row = &shard->rows[position];
+	struct flow_row_end *end = &row->end[info->from];
+
+	end->packets++;
+	end->bytes += info->bytes;
+	if (packet->marked) {
+		row->marked |= (uint8_t)(1u << info->from);
+		end->mark = packet->mark;
+	}
+	tell_rule(shard, packet->rule, 0, 1, info->bytes);
+}
+
+struct flow_rules flow_shard_rules(const struct flow_shard *shard, uint32_t position)
+{
+	struct flow_rules rules = {.rule = {FLOW_RULE_NONE, FLOW_RULE_NONE}};
+
+	if (shard->rows == NULL)
+		return rules;
+	const struct flow_row *row = &shard->rows[position];
+
+	for (unsigned from = 0; from < 2; from++) {
+		rules.rule[from] = row->end[from].rule;
+		rules.mark[from] = row->end[from].mark;
+	}
+	rules.marked = row->marked;
+	return rules;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * What a shard's policy decides of its flows, and what it counts by rules: what the shard's other halves call. Not for
+ * users of the shard, who have flow/shard.h.
+ *
+ * Where rules count, each record has a row beside it. It says which rule each direction has, and how many of its
+ * packets that rule knows of. The rest is told when the flow is decided again, is reported, or ends.
+ */
+
+#include "flow/shard.h"
+#include "flow/sides.h"
+
+/* What rules have of one direction of a flow. */
+struct flow_row_end {
+	uint64_t bytes; /* of the record's, and its packets, those that have been told to rules */
+	uint64_t packets;
+	uint32_t rule;
+	uint32_t mark; /* where the row's `marked` has a bit */
+};
+
+struct flow_row {
+	struct flow_row_end end[2];
+	uint8_t marked;
+};
+
+static_assert(sizeof(struct flow_row) == 56, "one for each flow");
+
+/* What is done with the first packet of a flow. */
+struct flow_first {
+	bool by_packet; /* the decision is the packet's own */
+	struct flow_packet_decision packet;
+};
+
+/* Takes the memory that the policy of the configuration needs. 0 or -ENOMEM. */
+int flow_decide_init(struct flow_shard *shard);
+/* Mirrors it, as far as it came. */
+void flow_decide_fini(struct flow_shard *shard);
+size_t flow_decide_memory(const struct flow_shard *shard);
+
+/* Decides a new flow, whose record has its key and is zeroed else, and its first packet. */
+void flow_decide_first(struct flow_shard *shard, uint32_t position, const struct packet_info *info,
+	struct flow_first *first);
+/* A new conversation has begun on the record of another, by the same rules. */
+void flow_decide_reopened(struct flow_shard *shard, uint32_t position);
+/* The record counts a packet that was decided by itself: it is its own rule's. */
+void flow_decide_carried(struct flow_shard *shard, uint32_t position,
+	const struct packet_info *info, const struct flow_packet_decision *packet);
+/* Counts packets that were dropped, and tells the rule of them unless a block did it. */
+void flow_decide_dropped(struct flow_shard *shard, struct flow_dropped *dropped, uint32_t rule,
+	uint64_t packets, uint64_t bytes);
+/* Counts `packets` that are in a report already. */
+void flow_decide_reported(
+	struct flow_shard *shard, uint32_t rule, uint64_t packets, uint64_t bytes);
+/* Tells rules what the record has more than they know. */
+void flow_decide_fold(struct flow_shard *shard, uint32_t position);
+/* The record was reported, and counts from 0 on. */
+void flow_decide_restart(struct flow_shard *shard, uint32_t position);
+
+/* The rule that a direction of a live flow has. */
+static inline uint32_t flow_decide_rule(
+	const struct flow_shard *shard, uint32_t position, unsigned from)
+{
+	return shard->rows == NULL ? FLOW_RULE_NONE : shard->rows[position].end[from].rule;
+}
