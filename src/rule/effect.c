@@ -2,9 +2,12 @@
 #include "rule/effect.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
 #include <rte_byteorder.h>
+
+#include "rule/outer.h"
 
 #define TPID_8021Q 0x8100
 #define TPID_8021AD 0x88a8
@@ -265,21 +268,88 @@ static int refuse_kind(struct effecting *effecting, enum rte_flow_action_type ty
 			effecting, -ENOTSUP, "policers are not made by rules in software");
 	case RTE_FLOW_ACTION_TYPE_INDIRECT:
 		return refuse_action(effecting, -ENOTSUP, "rules do not share actions in software");
-	case RTE_FLOW_ACTION_TYPE_VXLAN_ENCAP:
-	case RTE_FLOW_ACTION_TYPE_VXLAN_DECAP:
-	case RTE_FLOW_ACTION_TYPE_NVGRE_ENCAP:
-	case RTE_FLOW_ACTION_TYPE_NVGRE_DECAP:
-	case RTE_FLOW_ACTION_TYPE_RAW_ENCAP:
-	case RTE_FLOW_ACTION_TYPE_RAW_DECAP:
-		return refuse_action(
-			effecting, -ENOTSUP, "tunnels are not made or taken off in software");
 	case RTE_FLOW_ACTION_TYPE_SECURITY:
 		return refuse_action(effecting, -ENOTSUP, "packets are not encrypted in software");
-	case RTE_FLOW_ACTION_TYPE_SET_TTL:
-		return refuse_action(effecting, -ENOTSUP,
-			"in software the time to live can only be decremented (dec_ttl)");
 	default:
 		return refuse_action(effecting, -ENOTSUP, "not done in software");
+	}
+}
+
+/* Outer headers that come on, `length` bytes or what is wrong with them. */
+static int add_encap(struct effecting *effecting, const uint8_t *bytes, int length)
+{
+	struct action *made;
+
+	if (length == 0)
+		return refuse_action(effecting, -EINVAL, "no `set` line has said the headers");
+	if (length == -ENOTSUP)
+		return refuse_action(effecting, -ENOTSUP, "an item of the headers has no bytes");
+	if (length < 0 || length > ACTION_ENCAP_MAX)
+		return refuse_action(
+			effecting, -ENOTSUP, "in software the headers have at most 120 bytes");
+	made = add_action(effecting, ACTION_ENCAP);
+	if (made == NULL)
+		return refuse_length(effecting);
+	made->encap.length = (uint8_t)length;
+	memcpy(made->encap.bytes, bytes, (size_t)length);
+	return 0;
+}
+
+/* Headers that are said as items. */
+static int read_encap(struct effecting *effecting, const struct rte_flow_item *definition)
+{
+	uint8_t bytes[RULE_OUTER_MAX];
+	unsigned at;
+	int length =
+		definition == NULL ? 0 : rule_outer_bytes(definition, bytes, sizeof(bytes), &at);
+
+	return add_encap(effecting, bytes, length);
+}
+
+static int read_encap_raw(
+	struct effecting *effecting, const struct rte_flow_action_raw_encap *encap)
+{
+	if (encap == NULL)
+		return add_encap(effecting, NULL, 0);
+	return add_encap(effecting, encap->data, encap->size < INT_MAX ? (int)encap->size : -E2BIG);
+}
+
+static int read_decap(struct effecting *effecting, enum action_tunnel tunnel, size_t length)
+{
+	struct action *made;
+
+	if (tunnel == ACTION_TUNNEL_BYTES && length == 0)
+		return refuse_action(effecting, -EINVAL, "no `set` line has said the headers");
+	if (length > UINT8_MAX)
+		return refuse_action(effecting, -ENOTSUP, "in software at most 255 bytes come off");
+	made = add_action(effecting, ACTION_DECAP);
+	if (made == NULL)
+		return refuse_length(effecting);
+	made->decap = (struct action_decap){tunnel, (uint8_t)length};
+	return 0;
+}
+
+static int read_tunnel_action(struct effecting *effecting, const struct rte_flow_action *action)
+{
+	const struct rte_flow_action_vxlan_encap *vxlan = action->conf;
+	const struct rte_flow_action_nvgre_encap *nvgre = action->conf;
+	const struct rte_flow_action_raw_decap *raw = action->conf;
+
+	switch ((int)action->type) {
+	case RTE_FLOW_ACTION_TYPE_VXLAN_ENCAP:
+		return read_encap(effecting, vxlan != NULL ? vxlan->definition : NULL);
+	case RTE_FLOW_ACTION_TYPE_NVGRE_ENCAP:
+		return read_encap(effecting, nvgre != NULL ? nvgre->definition : NULL);
+	case RTE_FLOW_ACTION_TYPE_RAW_ENCAP:
+		return read_encap_raw(effecting, action->conf);
+	case RTE_FLOW_ACTION_TYPE_VXLAN_DECAP:
+		return read_decap(effecting, ACTION_TUNNEL_VXLAN, 0);
+	case RTE_FLOW_ACTION_TYPE_NVGRE_DECAP:
+		return read_decap(effecting, ACTION_TUNNEL_NVGRE, 0);
+	case RTE_FLOW_ACTION_TYPE_RAW_DECAP:
+		return read_decap(effecting, ACTION_TUNNEL_BYTES, raw != NULL ? raw->size : 0);
+	default:
+		return refuse_kind(effecting, action->type);
 	}
 }
 
@@ -312,8 +382,10 @@ static int read_header_action(struct effecting *effecting, const struct rte_flow
 		return read_set(effecting, action, ACTION_SET_PORT_DST, 2);
 	case RTE_FLOW_ACTION_TYPE_DEC_TTL:
 		return read_set(effecting, action, ACTION_DECREMENT_TTL, 0);
+	case RTE_FLOW_ACTION_TYPE_SET_TTL:
+		return read_set(effecting, action, ACTION_SET_TTL, 1);
 	default:
-		return refuse_kind(effecting, action->type);
+		return read_tunnel_action(effecting, action);
 	}
 }
 

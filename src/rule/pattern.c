@@ -484,6 +484,32 @@ static int read_icmp(struct reading *reading, uint8_t proto)
 	return take_range(reading, 0, "code", &reading->rule->src_port);
 }
 
+/* VXLAN is UDP to its own port; its network's number is looked at in each packet. */
+static int read_vxlan(struct reading *reading)
+{
+	const size_t at = offsetof(struct rte_flow_item_vxlan, vni);
+	struct classifier_rule *rule = reading->rule;
+	int ret = reading->layer == LAYER_UPPER && rule->value.proto == PROTO_UDP
+			  ? 0
+			  : set_proto(reading, PROTO_UDP);
+
+	if (ret < 0)
+		return ret;
+	if (rule->mask.metadata != 0)
+		return refuse_item(reading, -ENOTSUP, "inner headers are not matched in software");
+	if (rule->dst_port.first > RULE_VXLAN_PORT || rule->dst_port.last < RULE_VXLAN_PORT)
+		return refuse_item(
+			reading, -ENOTSUP, "in software it is looked for at UDP port 4789 alone");
+	rule->dst_port = (struct classifier_range){RULE_VXLAN_PORT, RULE_VXLAN_PORT};
+	if (!is_zero(reading->last + at, 3) &&
+		memcmp(reading->last + at, reading->spec + at, 3) != 0)
+		return refuse_field(reading, "vni", "a range is not matched in software");
+	rule->value.metadata = RULE_METADATA_VXLAN | load_be32(reading->spec + at - 1) % (1u << 24);
+	rule->mask.metadata = RULE_METADATA_KIND | load_be32(reading->mask + at - 1) % (1u << 24);
+	memset(reading->mask + at, 0, 3);
+	return 0;
+}
+
 static int read_arp(struct reading *reading)
 {
 	struct classifier_header *value = &reading->rule->value, *mask = &reading->rule->mask;
@@ -521,6 +547,8 @@ static int read_fields(struct reading *reading, enum rte_flow_item_type type)
 		return read_icmp(reading, PROTO_ICMP);
 	case RTE_FLOW_ITEM_TYPE_ICMP6:
 		return read_icmp(reading, PROTO_ICMPV6);
+	case RTE_FLOW_ITEM_TYPE_VXLAN:
+		return read_vxlan(reading);
 	case RTE_FLOW_ITEM_TYPE_GRE:
 		return set_proto(reading, PROTO_GRE);
 	case RTE_FLOW_ITEM_TYPE_ESP:
@@ -627,12 +655,13 @@ bool rule_pattern_of_flows(const struct classifier_rule *rule, const struct rule
 {
 	struct classifier_header *mask = &of_flows->mask;
 	bool left_out = (rule->mask.tcp_flags | rule->mask.tos | rule->mask.ttl |
-				rule->mask.eth_type) != 0 ||
+				rule->mask.eth_type | rule->mask.metadata) != 0 ||
 			!is_zero(rule->mask.eth_src, 6) || !is_zero(rule->mask.eth_dst, 6);
 
 	*of_flows = *rule;
 	mask->tcp_flags = mask->tos = mask->ttl = 0;
 	mask->eth_type = 0;
+	mask->metadata = 0;
 	memset(mask->eth_src, 0, 6);
 	memset(mask->eth_dst, 0, 6);
 	if (mask->proto == UINT8_MAX &&

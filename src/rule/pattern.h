@@ -19,6 +19,11 @@
 /* Groups that rules may be in: 0 to one less. */
 #define RULE_MAX_GROUPS 64
 
+/* Where VXLAN is looked for (RFC 7348), and what such a packet has as metadata, beside its network's number. */
+#define RULE_VXLAN_PORT 4789
+#define RULE_METADATA_VXLAN 0x01000000u
+#define RULE_METADATA_KIND 0xff000000u
+
 /* What is known of the engine that is to run a rule. */
 struct rule_ground {
 	const struct topology *topology; /* NULL: any port may be there */

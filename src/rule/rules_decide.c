@@ -6,6 +6,9 @@
 #include "rule/rules_private.h"
 
 /* Of ICMP whose type and code are not there: type 255 is reserved. */
+#define UDP_LENGTH 8
+#define VXLAN_LENGTH 8
+#define VXLAN_HAS_VNI 0x08
 #define NO_TYPE_AND_CODE 0xffff
 
 void rules_header_of_flow(const struct rules *rules, const struct flow_key *key, unsigned from,
@@ -172,6 +175,21 @@ static void read_network(struct reader *reader, size_t at, const struct packet_i
 	header->src_port = bytes != NULL ? load_be16(bytes) : NO_TYPE_AND_CODE;
 }
 
+/* The number of a VXLAN packet's network (RFC 7348 section 5). */
+static void read_tunnel(
+	struct reader *reader, const struct packet_info *info, struct classifier_header *header)
+{
+	uint8_t scratch[VXLAN_LENGTH];
+	const uint8_t *bytes;
+
+	if (header->proto != PROTO_UDP || header->dst_port != RULE_VXLAN_PORT ||
+		info->flags & (PACKET_FRAGMENT | PACKET_CUT))
+		return;
+	bytes = reader_peek(reader, info->l4_offset + UDP_LENGTH, VXLAN_LENGTH, scratch);
+	if (bytes != NULL && bytes[0] & VXLAN_HAS_VNI)
+		header->metadata = RULE_METADATA_VXLAN | load_be32(bytes + 4) >> 8;
+}
+
 void rules_classify(void *context, const struct rte_mbuf *packet, const struct packet_info *info,
 	uint16_t port, struct flow_packet_decision *decision)
 {
@@ -196,8 +214,10 @@ void rules_classify(void *context, const struct rte_mbuf *packet, const struct p
 		at = read_link(&reader, &header);
 	else
 		at = link_walk(&reader, type, &link) ? link.end : SIZE_MAX;
-	if (info != NULL)
+	if (info != NULL) {
 		read_network(&reader, at, info, &header);
+		read_tunnel(&reader, info, &header);
+	}
 	take_answer(rules, classifier_find(rules->full, 0, &header), decision);
 }
 

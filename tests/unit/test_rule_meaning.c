@@ -62,6 +62,12 @@ static void test_patterns(void **state)
 			"field 'src' of item 'ipv4': in software a range is of TCP, UDP or "
 			"SCTP ports, or a prefix\n"},
 		{"eth / ipv4 ttl is 1 tos is 4 / icmp type is 8 code is 0", FINE},
+		{"eth / ipv4 / udp / vxlan vni is 5", FINE},
+		{"eth / ipv6 / vxlan", FINE},
+		{"eth / ipv4 / udp dst is 4790 / vxlan",
+			"item 'vxlan': in software it is looked for at UDP port 4789 alone\n"},
+		{"eth / ipv4 / udp / vxlan / eth",
+			"item 'eth': inner headers are not matched in software\n"},
 		{"eth / ipv6 tc is 4 hop is 1 src is 2001:db8::1 / icmp6 type is 128", FINE},
 		{"eth / vlan vid is 7 pcp is 3 / ipv4", FINE},
 		{"eth / vlan vid is 7 / vlan vid is 8", "item 'vlan': a second tag is not "
@@ -95,6 +101,30 @@ static void test_patterns(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		check_rule(rows[i].pattern, "drop", rows[i].answer);
+}
+
+/* Headers that `set` lines have said. */
+static void test_tunnels(void **state)
+{
+	static const char *const sets[] = {
+		"set vxlan ip-version ipv4 vni 4 udp-src 4 udp-dst 4 ip-src 127.0.0.1 ip-dst "
+		"128.0.0.1 eth-src 11:11:11:11:11:11 eth-dst 22:22:22:22:22:22",
+		"set nvgre ip-version ipv6 tni 4 ip-src ::1 ip-dst ::2222 eth-src "
+		"11:11:11:11:11:11 eth-dst 22:22:22:22:22:22",
+		"set l2_encap ip-version ipv4 eth-src 11:11:11:11:11:11 eth-dst 22:22:22:22:22:22",
+		"set l2_decap",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sets) / sizeof(sets[0]); i++)
+		check(sets[i], "");
+	check_rule("eth", "vxlan_encap", FINE);
+	check_rule("eth", "vxlan_decap / nvgre_encap", FINE);
+	check_rule("eth", "l2_decap / l2_encap / port_id id 1", FINE);
+	check_rule("eth", "dec_ttl / vxlan_encap", FINE);
+	check_rule("eth", "vxlan_encap / dec_ttl",
+		"actions: action 2 (decrement-ttl): a tunnel's headers come on after all other "
+		"changes\n");
 }
 
 static void test_actions(void **state)
@@ -138,8 +168,11 @@ static void test_actions(void **state)
 				   "software\n"},
 		{"age timeout 5", "action 'age': in software the time-outs of the engine end "
 				  "flows, not rules\n"},
-		{"vxlan_decap", "action 'vxlan_decap': tunnels are not made or taken off in "
-				"software\n"},
+		{"vxlan_decap", FINE},
+		{"vxlan_encap", "action 'vxlan_encap': no `set` line has said the headers\n"},
+		{"set_ttl ttl_value 9", FINE},
+		{"raw_encap index 1", "action 'raw_encap': no `set` line has said the headers\n"},
+		{"raw_decap index 1", "action 'raw_decap': no `set` line has said the headers\n"},
 		{"end", "actions: a rule needs one at least\n"},
 		{"set_meta data 1", "action 'set_meta': not done in software\n"},
 	};
@@ -362,6 +395,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_patterns, open_scene, close_scene),
+		cmocka_unit_test_setup_teardown(test_tunnels, open_scene, close_scene),
 		cmocka_unit_test_setup_teardown(test_actions, open_scene, close_scene),
 		cmocka_unit_test_setup_teardown(test_samples, open_scene, close_scene),
 		cmocka_unit_test_setup_teardown(test_attributes, open_scene, close_scene),
