@@ -17,12 +17,15 @@
 #define WORD_ID 1
 
 #define WORD_MAX 80
+/* The engine takes requests of 4,096 bytes. */
+#define RULE_MAX 4000
 
 /* The command line while it is read. */
 struct parse {
 	struct cli_args *args;
 	const char *words[CLI_FLOW_WORDS];
 	unsigned n_words;
+	char rule[RULE_MAX];
 	struct error *error;
 	/* those of the verb, for getopt and for suggestions */
 	struct option options[CLI_N_OPTIONS + 1];
@@ -230,10 +233,24 @@ static int take_option(struct parse *parse, enum cli_option_id id, const char *v
 	return json_object_set_new(parse->args->with, option->key, sent);
 }
 
+/* A command of the rule language may be one word of the shell, or many. */
+static int take_rule_word(struct parse *parse, const char *word)
+{
+	const size_t length = strlen(parse->rule);
+
+	if (length + strlen(word) + 2 > sizeof(parse->rule))
+		return misused(parse, "the command is too long");
+	snprintf(parse->rule + length, sizeof(parse->rule) - length, "%s%s", length > 0 ? " " : "",
+		word);
+	return 0;
+}
+
 static int take_word(struct parse *parse, const char *word)
 {
 	char printable[WORD_MAX], what[2 * WORD_MAX];
 
+	if (parse->args->verb->words == CLI_RULE)
+		return take_rule_word(parse, word);
 	if (parse->args->verb->words != CLI_NO_WORDS && parse->n_words < CLI_FLOW_WORDS) {
 		parse->words[parse->n_words++] = word;
 		return 0;
@@ -317,11 +334,39 @@ static int take_block(struct parse *parse)
 	return misused(parse, what);
 }
 
+static int take_rule(struct parse *parse)
+{
+	json_t *rule = json_string(parse->rule);
+
+	if (parse->rule[0] == '\0')
+		return misused(parse, "what? a command is needed, as flow create 0 ingress ...");
+	return rule == NULL ? misused(parse, "the command is not UTF-8")
+			    : json_object_set_new(parse->args->with, "rule", rule);
+}
+
+/* PORT NUMBER, as rule list shows them. */
+static int take_rule_number(struct parse *parse)
+{
+	uint64_t port, number;
+
+	if (parse->n_words != 2 || !read_number(parse->words[0], 0, 31, &port) ||
+		!read_number(parse->words[1], 0, UINT32_MAX, &number))
+		return misused(parse,
+			"which rule? PORT NUMBER is needed, as rule list shows them: two numbers");
+	return json_object_set_new(parse->args->with, "port", json_integer((json_int_t)port)) |
+	       json_object_set_new(parse->args->with, "number", json_integer((json_int_t)number));
+}
+
 static int take_words(struct parse *parse)
 {
 	switch (parse->args->verb->words) {
 	case CLI_FLOW:
+	case CLI_WAY:
 		return take_flow(parse);
+	case CLI_RULE:
+		return take_rule(parse);
+	case CLI_RULE_NUMBER:
+		return take_rule_number(parse);
 	case CLI_BLOCK:
 	case CLI_BLOCK_MAYBE:
 		return take_block(parse);

@@ -71,7 +71,8 @@ static void print_values(FILE *stream, const struct cli_verb *verb)
 	const char *title = "\nWords\n";
 
 	for (unsigned i = 0; i < cli_n_value_words; i++) {
-		bool used = verb->words != CLI_NO_WORDS &&
+		bool used = verb->words != CLI_NO_WORDS && verb->words != CLI_RULE &&
+			    verb->words != CLI_RULE_NUMBER &&
 			    strcmp(cli_value_words[i].value, "PROTO") == 0;
 
 		for (unsigned id = 0; id < CLI_N_OPTIONS; id++)
@@ -94,11 +95,18 @@ void cli_help_verb(FILE *stream, const struct cli_verb *verb)
 		[CLI_FLOW] = " " FLOW_WORDS,
 		[CLI_BLOCK] = " ADDR[/LENGTH] | " FLOW_WORDS,
 		[CLI_BLOCK_MAYBE] = " [ADDR[/LENGTH] | " FLOW_WORDS "]",
+		[CLI_WAY] = " " FLOW_WORDS,
+		[CLI_RULE] = " COMMAND",
+		[CLI_RULE_NUMBER] = " PORT NUMBER",
 	};
 
 	fprintf(stream, "Usage: millrace %s %s [OPTION]...%s\n\nAsks a running engine: %s.\n",
 		verb->noun, verb->name, words[verb->words], verb->what);
-	if (verb->words != CLI_NO_WORDS)
+	if (verb->words == CLI_WAY)
+		fputs("\nIPv6 is [2001:db8::1]:443; where the protocol has no ports they are left "
+		      "out.\n",
+			stream);
+	if (verb->words == CLI_FLOW || verb->words == CLI_BLOCK || verb->words == CLI_BLOCK_MAYBE)
 		fputs("\nEither end may come first. IPv6 is [2001:db8::1]:443; where the protocol "
 		      "has no\nports they are left out.\n",
 			stream);

@@ -71,6 +71,8 @@ const struct cli_option cli_options[CLI_N_OPTIONS] = {
 		"reason", CLI_VALUE_TEXT, 0, 0, NULL},
 	[CLI_NUMBER] = {"number", "N", "the block of this number, as block list shows it", "number",
 		CLI_VALUE_LARGE, 0, 0, NULL},
+	[CLI_AT] = {"at", "N", "at this port of the engine, by its number", "at", CLI_VALUE_NUMBER,
+		0, 31, NULL},
 	[CLI_JSON] = {"json", NULL, "the engine's own answer, one JSON object a line", NULL,
 		CLI_VALUE_NONE, 0, 0, NULL},
 	[CLI_SOCKET] = {"socket", "PATH",
@@ -114,6 +116,21 @@ const struct cli_verb cli_verbs[] = {
 		"with an end in it, and of prefixes that lie in it or hold it.\n",
 		CLI_BLOCK_MAYBE, false,
 		FLOW_NAME_OPTIONS | CLI_BIT(CLI_LIMIT) | CLI_BIT(CLI_CURSOR), &cli_block_list},
+	{"rule", "list", "the rules in force, and what they have matched",
+		"Flows are those that a rule decides or has decided. - is not counted: other "
+		"rules\n"
+		"decide the packets (jump, passthru).\n",
+		CLI_NO_WORDS, false, CLI_BIT(CLI_AT) | CLI_BIT(CLI_LIMIT) | CLI_BIT(CLI_CURSOR),
+		&cli_rule_list},
+	{"rule", "add", "put a rule in force, or do another command of testpmd's flow syntax",
+		"New flows are decided by it with their first packet, live ones within a "
+		"second.\n"
+		"flow validate, destroy, flush, list and query, and set, do what they say.\n",
+		CLI_RULE, false, 0, &cli_rule_add},
+	{"rule", "del", "take a rule out of force", NULL, CLI_RULE_NUMBER, false, 0, &cli_rule_del},
+	{"rule", "trace", "which rules are tried for a flow, from its first address to the second",
+		"Of a flow that is there, the port that its packets come in by is known.\n",
+		CLI_WAY, false, FLOW_NAME_OPTIONS | CLI_BIT(CLI_AT), &cli_rule_trace},
 	{"port", "show", "each port: device, link, queues, and what it carried", NULL, CLI_NO_WORDS,
 		false, 0, &cli_port_show},
 	{"worker", "show", "each thread: flows, packets, how busy, cycles by stage", NULL,

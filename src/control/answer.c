@@ -11,7 +11,7 @@
 #include "control/parts.h"
 #include "export/json.h"
 
-#define MAX_VERBS 16
+#define MAX_VERBS 32
 /* How often a thread that does not answer is asked. */
 #define AGAIN_US UINT64_C(10000)
 #define CODE_FAILED 1

@@ -132,6 +132,8 @@ void offload_events_keep(struct control *control);
 void event_block_expired(struct control *control, const struct block_view *gone);
 /* block.c: removes blocks that are due, if it is time, and sets when to look again. */
 void blocks_tend(struct control *control);
+/* rule.c: frees what removed rules have, as soon as no flow has them. */
+void rules_tend(struct control *control);
 /* All that there still are. */
 void events_drain(struct control *control);
 /* Someone follows, or does no longer: events of flows are made only when wanted. 0 or errno. */

@@ -304,6 +304,7 @@ int control_step(struct control *control, int timeout_ms)
 	control->now_us = control->clock_us();
 	/* first: what is due by now is not there any more for who asks */
 	blocks_tend(control);
+	rules_tend(control);
 	for (int i = 0; i < n; i++)
 		dispatch(control, &ready[i]);
 	events_poll(control);

@@ -14,6 +14,11 @@ extern const struct answer_verb flow_kill;
 extern const struct answer_verb flow_block;
 extern const struct answer_verb flow_unblock;
 extern const struct answer_verb block_list;
+/* rule.c, rule_trace.c */
+extern const struct answer_verb rule_list;
+extern const struct answer_verb rule_add;
+extern const struct answer_verb rule_del;
+extern const struct answer_verb rule_trace;
 /* port.c, worker.c, wire.c, drop.c, event.c, config.c */
 extern const struct answer_verb port_show;
 extern const struct answer_verb worker_show;

@@ -32,7 +32,7 @@ static const char help[] =
 	"Says whether FILE is right as a configuration of millrace run, in one line: what it "
 	"comes\n"
 	"to, or what is wrong and where. Nothing is started, and no device need be there. A file\n"
-	"of blocks that it names is read, too.\n"
+	"of blocks or rules that it names is read, too.\n"
 	"\n"
 	"  --json               print the whole configuration, every default filled in, as one\n"
 	"                       JSON object; millrace run takes this too as its FILE\n"
@@ -72,6 +72,15 @@ static void print_line(const char *file, const struct run_config *config)
 		config->n_wires > 0 ? "" : "; the command line has to name the wires");
 }
 
+/* Where the command line names the wires, rules may name any port. */
+static int check_rules(const struct run_config *config, struct error *error)
+{
+	const struct topology topology = topology_of_wires(config->n_wires);
+
+	return run_rules_check(&config->rules, config->n_wires > 0 ? &topology : NULL,
+		config->engine.zone_vlan, error);
+}
+
 static int check(const char *file, bool json)
 {
 	struct run_config config;
@@ -79,7 +88,7 @@ static int check(const char *file, bool json)
 	int code = EXIT_SUCCESS;
 
 	if (run_config_read(&config, file, &error) < 0 ||
-		run_blocks_check(&config.blocks, &error) < 0) {
+		run_blocks_check(&config.blocks, &error) < 0 || check_rules(&config, &error) < 0) {
 		code = complain(error.text, EXIT_FAILURE);
 	} else if (json) {
 		char *line = run_config_json(&config);

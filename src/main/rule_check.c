@@ -3,18 +3,23 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
 #include "export/json.h"
+#include "main/lone_rules.h"
 #include "main/options.h"
 #include "rule/setup.h"
 
 #define EXIT_MISUSED 2
 
 #define FILE_NAME_MAX 160
+
+/* Later rules are not held against those before them: a list of any length is to be checked in no time. */
+#define COMPARED_RULES 32768
 
 enum option_id {
 	OPTION_JSON = UCHAR_MAX + 1,
@@ -36,9 +41,15 @@ static const char help[] =
 	"as FILE:LINE:COLUMN: error: what. Empty lines and comments (#) are skipped. Without\n"
 	"FILE, or with -, it reads standard input. No engine is asked, and no card.\n"
 	"\n"
+	"Of a rule that is right, it also says which word of it the engine does not do in\n"
+	"software, or warns: it contradicts itself, or matches nothing that another rule of "
+	"the\n"
+	"file does not match before it.\n"
+	"\n"
 	"  --json               one JSON object a line: file, line, ok; and the rule as it is\n"
 	"                       printed, or column, error, and whether the line was parsed and a\n"
-	"                       word in it is refused (parsed)\n"
+	"                       word in it is refused (parsed); of a rule that is right, software\n"
+	"                       (true or false), why not, notes and warnings\n"
 	"\n"
 	"Exit status: 0 when all are right, 1 when one is not or FILE cannot be read, 2 for a\n"
 	"wrong command line.\n";
@@ -49,6 +60,18 @@ struct checking {
 	bool json, wrong;
 	unsigned line;
 	struct rule_setup *setup;
+	struct lone_rules lone; /* in which the rules are put, as an engine would */
+	unsigned *line_of;	/* by slot of these */
+};
+
+/* What an engine would say of a rule. */
+struct opinion {
+	const struct checking *checking;
+	uint16_t port; /* of the rule */
+	bool asked;    /* the line makes a rule, or would */
+	bool software;
+	struct error why;	    /* not */
+	struct error note, warning; /* empty: none */
 };
 
 /* What was printed has to have arrived. */
@@ -85,17 +108,94 @@ static void begin_json(const struct checking *checking, bool ok)
 	free(name);
 }
 
-static void tell_right(const struct checking *checking, const struct rule_command *command)
+/* "#N of port P": the line of the file that made this rule; 0: none did. */
+static unsigned line_of_rule(const struct checking *checking, const char *words)
+{
+	const char *number = strchr(words, '#');
+	struct rules_view view;
+	unsigned port;
+	uint32_t rule;
+
+	if (number == NULL || sscanf(number, "#%" SCNu32 " of port %u", &rule, &port) != 2 ||
+		rules_get(checking->lone.rules, (uint16_t)port, rule, &view) < 0)
+		return 0;
+	return checking->line_of[view.slot];
+}
+
+/* An engine names rules by their numbers; here they are lines of the file. */
+static void take_said(void *context, const char *line)
+{
+	static const char note[] = "note: ", warning[] = "warning: ";
+	struct opinion *opinion = context;
+	const unsigned other = line_of_rule(opinion->checking, line);
+	struct rules_view view;
+	uint32_t number;
+
+	if (sscanf(line, "Flow rule #%" SCNu32 " created", &number) == 1) {
+		if (rules_get(opinion->checking->lone.rules, opinion->port, number, &view) == 0)
+			opinion->checking->line_of[view.slot] = opinion->checking->line;
+		return;
+	}
+	if (other != 0) {
+		error_set(&opinion->warning, 0,
+			"line %u matches all that this rule matches before it", other);
+		return;
+	}
+	if (strncmp(line, note, strlen(note)) == 0)
+		error_set(&opinion->note, 0, "%s", line + strlen(note));
+	else if (strncmp(line, warning, strlen(warning)) == 0)
+		error_set(&opinion->warning, 0, "%s", line + strlen(warning));
+}
+
+/* Does what the line says with rules of our own. */
+static void ask_rules(const struct checking *checking, const struct rule_command *command,
+	const char *line, size_t length, struct opinion *opinion)
+{
+	const enum rule_verb verb = command->verb;
+	unsigned column;
+	int ret;
+
+	*opinion = (struct opinion){
+		.checking = checking,
+		.port = command->port,
+		.asked = verb == RULE_CREATE || verb == RULE_VALIDATE,
+	};
+	if (!opinion->asked && verb != RULE_SET && verb != RULE_DESTROY && verb != RULE_FLUSH)
+		return;
+	ret = rules_do(checking->lone.rules, command, line, length, &column, take_said, opinion,
+		&opinion->why);
+	/* without room it was understood */
+	opinion->software = ret == 0 || ret == -ENOSPC || ret == -EAGAIN;
+	rules_settled(checking->lone.rules,
+		atomic_load_explicit(rules_generation(checking->lone.rules), memory_order_relaxed));
+}
+
+static void tell_right(const struct checking *checking, const struct rule_command *command,
+	const struct opinion *opinion)
 {
 	static char rule[8 * RULE_LINE_MAX];
 
 	if (!checking->json) {
-		puts("ok");
+		if (opinion->asked && !opinion->software)
+			printf("ok, but not in software: %s\n", opinion->why.text);
+		else if (opinion->warning.text[0] != '\0')
+			printf("ok, with a warning: %s\n", opinion->warning.text);
+		else
+			puts("ok");
 		return;
 	}
 	rule_command_print(command, rule, sizeof(rule));
 	begin_json(checking, true);
 	print_text("rule", rule);
+	if (opinion->asked) {
+		printf(",\"software\":%s", opinion->software ? "true" : "false");
+		if (!opinion->software)
+			print_text("why", opinion->why.text);
+		if (opinion->note.text[0] != '\0')
+			print_text("note", opinion->note.text);
+		if (opinion->warning.text[0] != '\0')
+			print_text("warning", opinion->warning.text);
+	}
 	puts("}");
 }
 
@@ -127,7 +227,10 @@ static int check_line(struct checking *checking, const char *line, size_t length
 		tell_wrong(checking, ret, column, &error);
 		return ret == -ENOMEM ? ret : 0;
 	}
-	tell_right(checking, command);
+	struct opinion opinion;
+
+	ask_rules(checking, command, line, length, &opinion);
+	tell_right(checking, command, &opinion);
 	ret = command->verb == RULE_SET ? rule_setup_learn(checking->setup, command) : 0;
 	rule_command_destroy(command);
 	return ret;
@@ -176,20 +279,27 @@ static int check_file(const char *file, bool json)
 		.name = text_printable(name, sizeof(name), file),
 		.json = json,
 		.setup = rule_setup_create(),
+		.line_of = calloc(2 * COMPARED_RULES, sizeof(*checking.line_of)),
 	};
+	struct error error;
 	int code = EXIT_FAILURE;
 
 	if (!checking.file) {
 		snprintf(text, sizeof(text), "%s: %s", name, strerror(errno));
 		complain(text, code);
-	} else if (!checking.setup) {
+	} else if (!checking.setup || !checking.line_of) {
 		complain("no memory for the rules", code);
+	} else if (lone_rules_create(&checking.lone, COMPARED_RULES, 1, NULL, false, NULL, &error) <
+		   0) {
+		complain(error.text, code);
 	} else {
 		code = check_lines(&checking);
 	}
 	if (checking.file && !standard)
 		fclose(checking.file);
 	rule_setup_destroy(checking.setup);
+	lone_rules_fini(&checking.lone);
+	free(checking.line_of);
 	return code;
 }
 

@@ -202,6 +202,7 @@ static int create_plane(struct run *run, struct error *error)
 		.timeouts = engine->timeouts,
 		.max_blocks = run->config.blocks.max,
 		.max_block_reasons = run->config.blocks.reasons,
+		.max_rules = run->config.rules.max,
 		.offload = offload_of(run),
 		.mapping = MAPPING_HUGE | MAPPING_POPULATE,
 		.sink = take_reports,
@@ -239,6 +240,11 @@ static bool is_to_stop(void *context)
 	return run->stop;
 }
 
+static void tell_rule(void *context, const char *line)
+{
+	run_say(context, line);
+}
+
 /* Large tables take their time: who is told to end meanwhile does so. */
 static int take_memory(struct run *run, struct error *error)
 {
@@ -249,6 +255,9 @@ static int take_memory(struct run *run, struct error *error)
 	if (ret == 0)
 		ret = run_blocks_load(&run->config.blocks, plane_blocks(run->plane),
 			plane_now_us(run->plane), error);
+	if (ret == 0)
+		ret = run_rules_load(
+			&run->config.rules, plane_rules(run->plane), tell_rule, run, error);
 	if (ret == 0)
 		ret = control_serve(run->control, run->plane, error);
 	mapping_ask(NULL, NULL);

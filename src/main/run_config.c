@@ -35,6 +35,8 @@ const struct option run_options[] = {
 	{"blocks", required_argument, NULL, RUN_OPTION_BLOCKS},
 	{"blocks-max", required_argument, NULL, RUN_OPTION_BLOCKS_MAX},
 	{"blocks-reasons", required_argument, NULL, RUN_OPTION_BLOCKS_REASONS},
+	{"rules", required_argument, NULL, RUN_OPTION_RULES},
+	{"rules-max", required_argument, NULL, RUN_OPTION_RULES_MAX},
 	{"force", no_argument, NULL, RUN_OPTION_FORCE},
 	{"telemetry", no_argument, NULL, RUN_OPTION_TELEMETRY},
 	{"foreground", no_argument, NULL, RUN_OPTION_FOREGROUND},
@@ -118,6 +120,9 @@ int run_config_set(struct run_config *config, int id, const char *where, const c
 	if (id >= RUN_OPTION_BLOCKS && id <= RUN_OPTION_BLOCKS_REASONS)
 		return run_blocks_set(&config->blocks,
 			(enum run_blocks_key)(id - RUN_OPTION_BLOCKS), where, value, error);
+	if (id == RUN_OPTION_RULES || id == RUN_OPTION_RULES_MAX)
+		return run_rules_set(&config->rules, (enum run_rules_key)(id - RUN_OPTION_RULES),
+			where, value, error);
 	switch (id) {
 	case RUN_OPTION_THREADS:
 		ret = option_word(where, value, threads, 2, &which, error);
@@ -159,6 +164,7 @@ void run_config_init(struct run_config *config)
 	engine_options_init(&config->engine);
 	run_offload_init(&config->offload);
 	run_blocks_init(&config->blocks);
+	run_rules_init(&config->rules);
 }
 
 bool run_config_offloads(const struct run_config *config, unsigned port)
@@ -195,7 +201,7 @@ int run_config_check_except(const struct run_config *config, run_where_fn where,
 }
 
 int run_config_complete(struct run_config *config, const char *where_slots, const char *where_rate,
-	const char *where_blocks, struct error *error)
+	const char *where_blocks, const char *where_rules, struct error *error)
 {
 	const char *directory = getenv("XDG_RUNTIME_DIR");
 
@@ -211,7 +217,8 @@ int run_config_complete(struct run_config *config, const char *where_slots, cons
 			"%s %u: %u workers need one each; %u or more, or 0 for no limit",
 			where_rate, config->offload.rules_per_s, config->engine.workers,
 			config->engine.workers);
-	if (run_blocks_complete(&config->blocks, where_blocks, error) < 0)
+	if (run_blocks_complete(&config->blocks, where_blocks, error) < 0 ||
+		run_rules_complete(&config->rules, where_rules, error) < 0)
 		return -EINVAL;
 	if (config->socket)
 		return 0;
@@ -228,5 +235,6 @@ void run_config_fini(struct run_config *config)
 	free(config->socket);
 	free(config->config_file);
 	run_blocks_fini(&config->blocks);
+	run_rules_fini(&config->rules);
 	config->output = config->socket = config->config_file = NULL;
 }

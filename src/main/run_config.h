@@ -19,6 +19,7 @@
 #include "main/engine_options.h"
 #include "main/run_config_blocks.h"
 #include "main/run_config_offload.h"
+#include "main/run_config_rules.h"
 #include "plane/plane.h"
 #include "port/port.h"
 
@@ -49,6 +50,7 @@ struct run_config {
 	bool force;	/* go on where a wire would cut this machine off */
 	struct run_offload offload;
 	struct run_blocks blocks;
+	struct run_rules rules;
 	char *output;	   /* file for records; NULL: none are written; "-": standard output */
 	char *socket;	   /* never NULL after success: the default is filled in */
 	char *config_file; /* NULL: none was read */

@@ -122,6 +122,30 @@ static int set_blocks(const struct loading *loading)
 	return ret;
 }
 
+static int set_rules(const struct loading *loading)
+{
+	const struct run_yaml_rules *said = loading->data->rules;
+	struct run_rules *rules = &loading->config->rules;
+	char path[RUN_PATH_MAX], where[RUN_WHERE_MAX];
+	int ret = 0;
+
+	for (unsigned i = 0; said && ret == 0 && i < RUN_RULES_LIST; i++) {
+		enum run_rules_key key = (enum run_rules_key)i;
+
+		if (!said->values[i])
+			continue;
+		snprintf(path, sizeof(path), "rules.%s", run_rules_key(key));
+		run_places_where(loading->places, path, where);
+		ret = run_rules_set(rules, key, where, said->values[i], loading->error);
+	}
+	for (unsigned i = 0; said && ret == 0 && i < said->n_list; i++) {
+		snprintf(path, sizeof(path), "rules.list[%u]", i);
+		run_places_where(loading->places, path, where);
+		ret = run_rules_add(rules, where, said->list[i], loading->error);
+	}
+	return ret;
+}
+
 /* The schema has seen to it that there are not too many. */
 static int join_ports(const struct loading *loading)
 {
@@ -170,6 +194,8 @@ static int load(struct loading *loading, const char *bytes, size_t size)
 	if (loading->data && ret == 0)
 		ret = set_blocks(loading);
 	if (loading->data && ret == 0)
+		ret = set_rules(loading);
+	if (loading->data && ret == 0)
 		ret = join_ports(loading);
 	/* else the wires are the command line's */
 	if (ret == 0 && loading->config->n_wires > 0)
@@ -191,11 +217,13 @@ static void where_offload(
 static int complete(struct run_config *config, const struct run_places *places, struct error *error)
 {
 	char slots[RUN_WHERE_MAX], rate[RUN_WHERE_MAX], blocks[RUN_WHERE_MAX];
+	char rules[RUN_WHERE_MAX];
 
 	where_offload(places, RUN_OFFLOAD_SLOTS_KEY, slots);
 	where_offload(places, RUN_OFFLOAD_RULES_PER_SECOND, rate);
 	run_places_where(places, "blocks.max", blocks);
-	return run_config_complete(config, slots, rate, blocks, error);
+	run_places_where(places, "rules.max", rules);
+	return run_config_complete(config, slots, rate, blocks, rules, error);
 }
 
 int run_config_read_bytes(struct run_config *config, const char *name, const char *bytes,

@@ -100,6 +100,19 @@ static json_t *blocks(const struct run_config *config)
 	return object;
 }
 
+static json_t *rules(const struct run_config *config)
+{
+	const struct run_rules *from = &config->rules;
+	json_t *object = json_object(), *list = json_array();
+
+	json_object_set_new(object, "max", number(from->max));
+	json_object_set_new(object, "file", text(from->file));
+	for (unsigned i = 0; i < from->n_list; i++)
+		json_array_append_new(list, text(from->list[i]));
+	json_object_set_new(object, "list", list);
+	return object;
+}
+
 char *run_config_json(const struct run_config *config)
 {
 	static const char *const sharding[] = {[PLANE_SHARDING_AUTO] = "auto",
@@ -127,6 +140,7 @@ char *run_config_json(const struct run_config *config)
 		{"timeouts", timeouts(config)},
 		{"offload", offload(config)},
 		{"blocks", blocks(config)},
+		{"rules", rules(config)},
 		{"output", text(config->output)},
 		{"socket", text(config->socket)},
 		{"telemetry", json_boolean(config->telemetry)},

@@ -36,6 +36,9 @@ enum run_option {
 	RUN_OPTION_BLOCKS,
 	RUN_OPTION_BLOCKS_MAX,
 	RUN_OPTION_BLOCKS_REASONS,
+	/* in the order of enum run_rules_key */
+	RUN_OPTION_RULES,
+	RUN_OPTION_RULES_MAX,
 	/* the command line's alone */
 	RUN_OPTION_PORT,
 	RUN_OPTION_WIRE,
@@ -84,11 +87,12 @@ int run_config_check_except(const struct run_config *config, run_where_fn where,
 void run_config_init(struct run_config *config);
 
 /*
- * What is left to itself: the default socket; and what depends on more than one value. `where_slots`, `where_rate`
- * and `where_blocks` are those of the slots, of the limit of rules a second, and of the most blocks.
+ * What is left to itself: the default socket; and what depends on more than one value. `where_slots`, `where_rate`,
+ * `where_blocks` and `where_rules` are those of the slots, of the limit of rules a second, of the most blocks and of the
+ * most rules.
  */
 int run_config_complete(struct run_config *config, const char *where_slots, const char *where_rate,
-	const char *where_blocks, struct error *error);
+	const char *where_blocks, const char *where_rules, struct error *error);
 
 /* Keeps the name of the file that was read. */
 int run_config_name(struct run_config *config, const char *file, struct error *error);

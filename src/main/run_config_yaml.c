@@ -56,13 +56,15 @@ static const cyaml_schema_field_t groups[] = {
 		&wire_value, 0, FLOW_MAX_WIRES),
 	CYAML_FIELD_MAPPING_PTR("blocks", MAY_BE_MISSING, struct run_yaml_data, blocks, NULL),
 	CYAML_FIELD_MAPPING_PTR("offload", MAY_BE_MISSING, struct run_yaml_data, offload, NULL),
+	CYAML_FIELD_MAPPING_PTR("rules", MAY_BE_MISSING, struct run_yaml_data, rules, NULL),
 	CYAML_FIELD_MAPPING_PTR("timeouts", MAY_BE_MISSING, struct run_yaml_data, timeouts, NULL),
 };
 
 #define N_GROUPS (sizeof(groups) / sizeof(groups[0]))
 #define TIMEOUTS (N_GROUPS - 1)
-#define OFFLOAD (N_GROUPS - 2)
-#define BLOCKS (N_GROUPS - 3)
+#define RULES (N_GROUPS - 2)
+#define OFFLOAD (N_GROUPS - 3)
+#define BLOCKS (N_GROUPS - 4)
 
 static const cyaml_schema_field_t except_field = CYAML_FIELD_SEQUENCE_COUNT("except",
 	MAY_BE_MISSING, struct run_yaml_offload, except, n_except, &name_value, 0, PLANE_MAX_PORTS);
@@ -70,10 +72,14 @@ static const cyaml_schema_field_t except_field = CYAML_FIELD_SEQUENCE_COUNT("exc
 static const cyaml_schema_field_t list_field = CYAML_FIELD_SEQUENCE_COUNT("list", MAY_BE_MISSING,
 	struct run_yaml_blocks, list, n_list, &name_value, 0, RUN_BLOCKS_LIST_MAX);
 
+static const cyaml_schema_field_t rules_field = CYAML_FIELD_SEQUENCE_COUNT("list", MAY_BE_MISSING,
+	struct run_yaml_rules, list, n_list, &name_value, 0, RUN_RULES_LIST_MAX);
+
 struct run_yaml {
 	cyaml_schema_field_t timeouts[RUN_YAML_TIMEOUTS + 1];
 	cyaml_schema_field_t offload[RUN_OFFLOAD_N_KEYS + 1];
 	cyaml_schema_field_t blocks[RUN_BLOCKS_N_KEYS + 1];
+	cyaml_schema_field_t rules[RUN_RULES_N_KEYS + 1];
 	cyaml_schema_field_t keys[N_GROUPS + RUN_N_SETTINGS + 1];
 	cyaml_schema_value_t schema;
 	struct run_yaml_data *data;
@@ -99,9 +105,14 @@ static void make_schema(struct run_yaml *yaml)
 		yaml->blocks[i] = text_field(run_blocks_key((enum run_blocks_key)i),
 			offsetof(struct run_yaml_blocks, values) + i * sizeof(char *));
 	yaml->blocks[RUN_BLOCKS_LIST] = list_field;
+	for (unsigned i = 0; i < RUN_RULES_LIST; i++)
+		yaml->rules[i] = text_field(run_rules_key((enum run_rules_key)i),
+			offsetof(struct run_yaml_rules, values) + i * sizeof(char *));
+	yaml->rules[RUN_RULES_LIST] = rules_field;
 	memcpy(yaml->keys, groups, sizeof(groups));
 	yaml->keys[OFFLOAD].value.mapping.fields = yaml->offload;
 	yaml->keys[BLOCKS].value.mapping.fields = yaml->blocks;
+	yaml->keys[RULES].value.mapping.fields = yaml->rules;
 	yaml->keys[TIMEOUTS].value.mapping.fields = yaml->timeouts;
 	for (unsigned i = 0; i < RUN_N_SETTINGS; i++)
 		yaml->keys[N_GROUPS + i] = text_field(option_name(run_options, run_settings[i]),
@@ -181,6 +192,8 @@ static unsigned keys_at(const struct run_yaml *yaml, const char *path, const cha
 		field = yaml->offload;
 	else if (strncmp(path, "blocks", 6) == 0)
 		field = yaml->blocks;
+	else if (strncmp(path, "rules", 5) == 0)
+		field = yaml->rules;
 	for (; field->key && n < MAX_KEYS; field++)
 		keys[n++] = field->key;
 	return n;
@@ -203,6 +216,11 @@ static const char *wanted_at(const char *path, unsigned depth)
 		return "lines of KEY: VALUE are needed, as in enabled: no";
 	if (depth == 1 && strcmp(path, "blocks") == 0)
 		return "lines of KEY: VALUE are needed, as in max: 65536";
+	if (depth == 1 && strcmp(path, "rules") == 0)
+		return "lines of KEY: VALUE are needed, as in max: 16384";
+	if (depth == 2 && strcmp(path, "rules.list") == 0)
+		return "a list of rules is needed, 256 at most; longer ones stand in a file "
+		       "(rules.file)";
 	if (depth == 2 && strcmp(path, "blocks.list") == 0)
 		return "a list of blocks is needed, 256 at most; longer ones stand in a file "
 		       "(blocks.file)";

@@ -42,6 +42,12 @@ struct run_yaml_blocks {
 	unsigned n_list;
 };
 
+struct run_yaml_rules {
+	char *values[RUN_RULES_LIST]; /* by enum run_rules_key; NULL: not said */
+	char **list;
+	unsigned n_list;
+};
+
 struct run_yaml_data {
 	struct run_yaml_port *ports;
 	unsigned n_ports;
@@ -50,6 +56,7 @@ struct run_yaml_data {
 	struct run_yaml_timeouts *timeouts; /* NULL: none said */
 	struct run_yaml_offload *offload;   /* NULL: none said */
 	struct run_yaml_blocks *blocks;	    /* NULL: none said */
+	struct run_yaml_rules *rules;	    /* NULL: none said */
 	char *settings[RUN_N_SETTINGS];	    /* in the order of run_settings; NULL: not said */
 };
 

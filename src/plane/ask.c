@@ -181,6 +181,11 @@ struct blocks *plane_blocks(const struct plane *plane)
 	return plane->blocks;
 }
 
+struct rules *plane_rules(const struct plane *plane)
+{
+	return plane->rules;
+}
+
 static uint64_t lowest(const struct plane *plane, uint64_t (*of)(const struct policy *policy))
 {
 	uint64_t least = UINT64_MAX;

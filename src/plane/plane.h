@@ -28,6 +28,7 @@
 #include "packet/simd.h"
 #include "port/port.h"
 #include "rule/blocks.h"
+#include "rule/rules.h"
 
 enum plane_threads {
 	PLANE_RUN_TO_COMPLETION, /* workers receive and send themselves */
@@ -86,6 +87,8 @@ struct plane_config {
 	uint32_t n_policers;
 	/* decides, on workers' threads, what no block drops; its `generation` NULL: see plane_policy_changed() */
 	struct policy_others policy;
+	/* rules (rule/rules.h), at most, which decide in place of `policy`; 0: there are none */
+	uint32_t max_rules;
 	/* entries of the list of blocks, and different reasons, at most; 0: there is no list */
 	uint32_t max_blocks, max_block_reasons;
 	struct plane_offload offload;
@@ -173,6 +176,12 @@ int plane_page(struct plane *plane, unsigned worker, uint32_t position, struct p
 struct blocks *plane_blocks(const struct plane *plane);
 /* All workers have decided all live flows at this generation or a later one: for blocks_settled(). */
 uint64_t plane_decided(const struct plane *plane);
+
+/*
+ * The rules (rule/rules.h); NULL: there are none. Control writes them, also before plane_start(), and gives them
+ * plane_policy_decided() for rules_settled().
+ */
+struct rules *plane_rules(const struct plane *plane);
 
 /* What verdicts of the configuration's policy may be, and what programs may name; NULL: there are none. Control's. */
 struct programs *plane_programs(const struct plane *plane);

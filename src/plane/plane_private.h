@@ -47,6 +47,7 @@ struct plane {
 	struct plane_port restart[PLANE_MAX_PORTS];
 	struct rte_rcu_qsbr *qsbr; /* of the workers; NULL: nothing is read by it */
 	struct blocks *blocks;
+	struct rules *rules;
 	struct programs *programs;
 	struct next_hops *next_hops;
 	atomic_uint_fast64_t policy_generation;

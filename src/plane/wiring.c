@@ -255,6 +255,14 @@ static int make_policy(struct plane *plane, struct station *station)
 {
 	struct policy_others others = plane->config.policy;
 
+	if (plane->rules != NULL)
+		others = (struct policy_others){
+			.context = plane->rules,
+			.decide = rules_decide,
+			.classify = rules_classify,
+			.count = rules_count_packets,
+			.generation = rules_generation(plane->rules),
+		};
 	if (others.generation == NULL)
 		others.generation = &plane->policy_generation;
 	policy_init(&station->policy, plane->blocks, &others, &plane->config.topology, plane->qsbr,
@@ -388,7 +396,10 @@ static int make_drop(struct programs *programs)
 /* Action programs, and next hops for them. */
 static int make_programs(struct plane *plane)
 {
-	const uint32_t n = plane->config.max_programs, hops = plane->config.max_next_hops;
+	const uint32_t hops = plane->config.max_next_hops;
+	/* each rule may have one of its own */
+	const uint32_t n = RTE_MIN(plane->config.max_programs, (uint32_t)PROGRAMS_MAX) +
+			   RTE_MIN(plane->config.max_rules, (uint32_t)PROGRAMS_MAX);
 
 	if (hops != 0) {
 		plane->next_hops = next_hops_create(hops, hops, plane->qsbr);
@@ -400,6 +411,21 @@ static int make_programs(struct plane *plane)
 	/* and the one that drops */
 	plane->programs = programs_create(RTE_MIN(n + 1, (uint32_t)PROGRAMS_MAX), plane->qsbr);
 	return plane->programs == NULL ? -ENOMEM : make_drop(plane->programs);
+}
+
+static int make_rules(struct plane *plane)
+{
+	const struct rules_config config = {
+		.max_rules = plane->config.max_rules,
+		.n_workers = plane->config.n_workers,
+		.topology = &plane->config.topology,
+		.zone_vlan = plane->config.zone_vlan,
+		.programs = plane->programs,
+		.secret = &plane->secret,
+		.qsbr = plane->qsbr,
+	};
+
+	return config.max_rules == 0 ? 0 : rules_create(&plane->rules, &config);
 }
 
 /* What flows are decided by, and the variable that tells when its readers have gone on. */
@@ -414,12 +440,15 @@ static int make_decisions(struct plane *plane)
 	};
 	int ret;
 
-	if (config.max_entries == 0 && plane->config.policy.decide == NULL)
+	if (config.max_entries == 0 && plane->config.policy.decide == NULL &&
+		plane->config.max_rules == 0)
 		return 0;
 	plane->qsbr = aligned_alloc(64, RTE_ALIGN_CEIL(rte_rcu_qsbr_get_memsize(n), (size_t)64));
 	if (plane->qsbr == NULL || rte_rcu_qsbr_init(plane->qsbr, n) != 0)
 		return -ENOMEM;
 	ret = make_programs(plane);
+	if (ret == 0)
+		ret = make_rules(plane);
 	if (ret < 0 || config.max_entries == 0)
 		return ret;
 	config.qsbr = plane->qsbr;
@@ -454,8 +483,10 @@ int plane_wire_up(struct plane *plane, struct error *error)
 	}
 	ret = make_decisions(plane);
 	if (ret < 0)
-		return error_set(error, ret, "no memory for %u block%s and %u action program%s",
+		return error_set(error, ret,
+			"no memory for %u block%s, %u rule%s and %u action program%s",
 			plane->config.max_blocks, plane->config.max_blocks == 1 ? "" : "s",
+			plane->config.max_rules, plane->config.max_rules == 1 ? "" : "s",
 			plane->config.max_programs, plane->config.max_programs == 1 ? "" : "s");
 	ret = make_rings(plane);
 	for (unsigned i = 0; ret == 0 && i < plane->n_stations; i++)
@@ -480,6 +511,7 @@ void plane_take_down(struct plane *plane)
 		mailbox_destroy(station->events);
 	}
 	blocks_destroy(plane->blocks);
+	rules_destroy(plane->rules);
 	programs_destroy(plane->programs);
 	next_hops_destroy(plane->next_hops);
 	free(plane->qsbr);

@@ -39,14 +39,14 @@ def test_one_line_for_each(tmp_path):
         "ok",
         f"{path}:4:31: error: ipv5: a pattern item is needed here; did you mean ipv4?",
         f"{path}:5:23: error: ib_bth: it came with DPDK 23.07; rules here are those of DPDK 22.11",
-        "ok"]
+        "ok, with a warning: line 2 matches all that this rule matches before it"]
 
 
 def test_json():
     result = check(f"{GOOD}\n{BAD}\n{LATER}\n", "--json")
     assert result.code == 1
     lines = [json.loads(line) for line in result.stdout.decode().splitlines()]
-    assert lines[0] == {"file": "-", "line": 1, "ok": True, "rule": GOOD}
+    assert lines[0] == {"file": "-", "line": 1, "ok": True, "rule": GOOD, "software": True}
     assert lines[1] == {"file": "-", "line": 2, "ok": False, "column": 29, "parsed": False,
                         "error": "ipv5: a pattern item is needed here; did you mean ipv4?"}
     assert lines[2]["parsed"] and lines[2]["line"] == 3 and "rule" not in lines[2]
@@ -62,11 +62,12 @@ def test_right(text):
 def test_set_lines_hold_for_what_follows():
     """A header of an item that has none is refused where it is set; samples have no samples."""
     result = check("set raw_encap 1 eth / ipv4 / end_set\n"
-                   "flow create 0 pattern eth / end actions raw_encap index 1 / end\n"
+                   "flow create 0 ingress pattern eth / end actions raw_encap index 1 / end\n"
                    "set raw_encap eth / mark / end_set\n"
                    "set sample_actions 0 sample index 0 / end\n")
     assert result.stdout.decode().splitlines() == [
-        "ok", "ok", "-:3:21: error: mark: this item cannot be part of an outer header",
+        "ok", "ok, but not in software: action 'raw_encap': tunnels are not made or taken off in "
+        "software", "-:3:21: error: mark: this item cannot be part of an outer header",
         "-:4:22: error: sample: a sample's actions have no sample among them"]
 
 

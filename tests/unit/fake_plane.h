@@ -141,6 +141,19 @@ uint64_t plane_decided(const struct plane *plane)
 	return plane->undecided ? 0 : blocks_generation(plane->blocks);
 }
 
+/* No rules: those have an engine of their own in tests/behaviour. */
+struct rules *plane_rules(const struct plane *plane)
+{
+	(void)plane;
+	return NULL;
+}
+
+uint64_t plane_policy_decided(const struct plane *plane)
+{
+	(void)plane;
+	return 0;
+}
+
 /* A flow on wire 0, zone 0, from `src`, open, with one packet of 100 bytes; the rest is the test's. */
 static inline struct flow_record fake_flow(
 	const char *src, uint16_t sport, const char *dst, uint16_t dport, uint8_t proto)

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* rule list, rule add, rule del, rule trace. */
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/field.h"
+#include "cli/view.h"
+
+static const struct table_column columns[] = {
+	{"port", 4, true},
+	{"rule", 6, true},
+	{"group", 5, true},
+	{"prio", 5, true},
+	{"flows", 8, true},
+	{"packets", 11, true},
+	{"bytes", 9, true},
+	{"where", 9, false},
+	{"command", 40, false},
+};
+
+#define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
+
+/* A rule that leaves its packets to others counts nothing. */
+static const char *counted(const json_t *line, const char *name, char text[FIELD_MAX])
+{
+	if (!field_has(line, name))
+		return "-";
+	return strcmp(name, "bytes") == 0 ? field_bytes(line, name, text)
+					  : field_grouped(line, name, text);
+}
+
+static void list_line(struct cli_show *show, const json_t *line)
+{
+	const char *command = json_string_value(json_object_get(line, "rule"));
+	char text[FIELD_MAX];
+
+	if (show->lines == 0) {
+		table_init(&show->table, show->out, columns);
+		table_titles(&show->table, N_COLUMNS);
+	}
+	table_cell(&show->table, field_text(line, "port", text));
+	table_cell(&show->table, field_text(line, "number", text));
+	table_cell(&show->table, field_text(line, "group", text));
+	table_cell(&show->table, field_text(line, "priority", text));
+	table_cell(&show->table, counted(line, "flows", text));
+	table_cell(&show->table, counted(line, "packets", text));
+	table_cell(&show->table, counted(line, "bytes", text));
+	table_cell(&show->table, field_text(line, "where", text));
+	table_cell(&show->table, command != NULL ? command : "");
+	table_end(&show->table);
+}
+
+static void list_end(struct cli_show *show, const json_t *end)
+{
+	char shown[TEXT_NUMBER_MAX], text[FIELD_MAX];
+
+	fprintf(show->out, " %s of %s rules", text_grouped(shown, show->lines),
+		field_grouped(end, "rules", text));
+	fprintf(show->out, ", with room for %s", field_grouped(end, "max", text));
+	if (field_has(end, "cursor"))
+		fprintf(show->out, "; more with --cursor %s", field_text(end, "cursor", text));
+	putc('\n', show->out);
+}
+
+const struct cli_view cli_rule_list = {list_line, list_end};
+
+static void add_line(struct cli_show *show, const json_t *line)
+{
+	const char *text = json_string_value(json_object_get(line, "line"));
+
+	fprintf(show->out, "%s\n", text != NULL ? text : "");
+}
+
+const struct cli_view cli_rule_add = {add_line, NULL};
+
+static void del_line(struct cli_show *show, const json_t *line)
+{
+	char text[FIELD_MAX], bytes[FIELD_MAX];
+
+	fprintf(show->out, "Flow rule #%s destroyed", field_text(line, "number", text));
+	if (field_has(line, "packets"))
+		fprintf(show->out, "; it matched %s packets, %s",
+			field_grouped(line, "packets", text), field_bytes(line, "bytes", bytes));
+	putc('\n', show->out);
+}
+
+const struct cli_view cli_rule_del = {del_line, NULL};
+
+/* "rules with 24 bits of src and with exact dst_port, proto" */
+static void print_tuple(FILE *out, const json_t *line)
+{
+	const json_t *exact = json_object_get(line, "exact"), *field;
+	char text[FIELD_MAX];
+	const char *before = " with exact ";
+	size_t i;
+
+	if (field_number(line, "version") == 0)
+		fputs("rules of any IP version", out);
+	else
+		fprintf(out, "rules of IPv%s", field_text(line, "version", text));
+	if (field_number(line, "src_bits") > 0)
+		fprintf(out, ", %s bits of src", field_text(line, "src_bits", text));
+	if (field_number(line, "dst_bits") > 0)
+		fprintf(out, ", %s bits of dst", field_text(line, "dst_bits", text));
+	json_array_foreach(exact, i, field)
+	{
+		fprintf(out, "%s%s", before, json_string_value(field));
+		before = ", ";
+	}
+}
+
+static void print_traced_rule(FILE *out, const json_t *line)
+{
+	const char *command = json_string_value(json_object_get(line, "rule"));
+	char number[FIELD_MAX], port[FIELD_MAX];
+
+	fprintf(out, "rule #%s of port %s", field_text(line, "number", number),
+		field_text(line, "port", port));
+	if (command != NULL)
+		fprintf(out, " (%s)", command);
+}
+
+static void print_result(FILE *out, const json_t *line)
+{
+	const char *per = json_string_value(json_object_get(line, "per"));
+	char text[FIELD_MAX], port[FIELD_MAX];
+
+	if (!field_has(line, "number")) {
+		fputs(" no rule matches: forwarded\n", out);
+		return;
+	}
+	fputs(field_has(line, "jump") ? " matched: " : " decided by ", out);
+	fprintf(out, "rule #%s of port %s", field_text(line, "number", text),
+		field_text(line, "port", port));
+	if (field_has(line, "jump"))
+		fprintf(out, ", which goes on in group %s", field_text(line, "jump", text));
+	else if (per != NULL && strcmp(per, "packet") == 0)
+		fputs(", if a packet has what it asks for; each packet of the flow is classified",
+			out);
+	putc('\n', out);
+}
+
+static void trace_line(struct cli_show *show, const json_t *line)
+{
+	const char *step = json_string_value(json_object_get(line, "step"));
+	char text[FIELD_MAX];
+	FILE *out = show->out;
+
+	if (step == NULL)
+		return;
+	if (strcmp(step, "packet") == 0) {
+		fprintf(out, "packets that come in by port %s\n", field_text(line, "at", text));
+	} else if (strcmp(step, "group") == 0) {
+		fprintf(out, "group %s\n", field_text(line, "group", text));
+	} else if (strcmp(step, "compared") == 0) {
+		fputs("   ", out);
+		print_traced_rule(out, line);
+		if (json_is_true(json_object_get(line, "matches")))
+			fputs(": matches\n", out);
+		else
+			fprintf(out, ": does not match: %s\n", field_text(line, "field", text));
+	} else if (strcmp(step, "rest_later") == 0) {
+		fputs("   the others come after the one that was found\n", out);
+	} else if (strcmp(step, "result") == 0) {
+		print_result(out, line);
+	} else {
+		fputs(" ", out);
+		print_tuple(out, line);
+		if (strcmp(step, "none_fits") == 0)
+			fprintf(out, ": none fits: %s\n", field_text(line, "field", text));
+		else if (strcmp(step, "all_later") == 0)
+			fputs(": all come after the one that was found\n", out);
+		else
+			fputs(": looked up\n", out);
+	}
+}
+
+const struct cli_view cli_rule_trace = {trace_line, NULL};

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* rule add, rule del, rule list: the rules in force. And what becomes of those that were removed. */
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/parts.h"
+#include "control/rule_name.h"
+#include "control/verbs.h"
+#include "rule/command.h"
+
+/* Rules of one turn. */
+#define RULES_PAGE 32
+/* How often it is looked whether workers have told what they have counted. */
+#define COUNTED_US UINT64_C(5000)
+
+struct rules *rules_of(const struct answer *answer, struct error *error)
+{
+	struct rules *rules = plane_rules(answer->plane);
+
+	if (rules == NULL)
+		error_set(error, -ENOTSUP,
+			"%s: this engine keeps no rules; it was started with rules.max 0",
+			answer->verb->ask);
+	return rules;
+}
+
+json_t *rule_object(const struct rules_view *view)
+{
+	json_t *line = json_object();
+
+	answer_number(line, "port", view->port);
+	answer_number(line, "number", view->number);
+	answer_number(line, "group", view->group);
+	answer_number(line, "priority", view->priority);
+	json_object_set_new(line, "rule", answer_string(view->text));
+	json_object_set_new(line, "where", json_string("software"));
+	json_object_set_new(line, "per", json_string(view->by_packet ? "packet" : "flow"));
+	if (view->remark != NULL)
+		json_object_set_new(line, "note", json_string(view->remark));
+	/* what is not counted is not 0 */
+	if (view->hands_on)
+		return line;
+	answer_number(line, "flows", view->count.flows);
+	answer_number(line, "packets", view->count.packets);
+	answer_number(line, "bytes", view->count.bytes);
+	return line;
+}
+
+/* Asks workers for what they have counted; when they have told, rules_counted() says so. */
+static void ask_for_counts(struct rule_counting *counting, struct rules *rules)
+{
+	struct rules_stats stats;
+
+	rules_stats(rules, &stats);
+	if (stats.rules > 0)
+		*counting = (struct rule_counting){.generation = rules_touch(rules)};
+}
+
+/* ANSWER_GO when all workers have told; ANSWER_WAIT; or -ETIMEDOUT with a line. */
+static int wait_for_counts(
+	struct answer *answer, struct rule_counting *counting, struct error *error)
+{
+	const uint64_t now_us = answer->control->now_us;
+
+	if (plane_policy_decided(answer->plane) >= counting->generation) {
+		answer->wake_us = UINT64_MAX;
+		return ANSWER_GO;
+	}
+	if (counting->since_us == 0)
+		counting->since_us = now_us;
+	if (now_us - counting->since_us > ANSWER_PATIENCE_US)
+		return control_silent(error, -EBUSY, answer->verb->ask);
+	answer->wake_us = now_us + COUNTED_US;
+	return ANSWER_WAIT;
+}
+
+/* add */
+
+enum add_key { ADD_RULE, ADD_N_KEYS };
+
+static const struct request_key add_keys[ADD_N_KEYS] = {
+	[ADD_RULE] = {.name = "rule", .type = REQUEST_TEXT, .needed = true},
+};
+
+struct adding {
+	struct answer *answer;
+	struct rules *rules;
+	struct rule_counting counting;
+	bool failed;
+	char line[]; /* of a query, until it can be answered */
+};
+
+static void add_told(void *context, const char *text)
+{
+	struct adding *adding = context;
+	json_t *line = json_object();
+
+	json_object_set_new(line, "line", answer_string(text));
+	if (answer_add(adding->answer, line) < 0)
+		adding->failed = true;
+}
+
+static int run_command(struct adding *adding, struct error *error)
+{
+	const char *ask = adding->answer->verb->ask;
+	struct error said;
+	unsigned column;
+	int ret = rules_command(adding->rules, adding->line, strlen(adding->line), &column,
+		add_told, adding, &said);
+
+	if (ret == -ENODATA)
+		return error_set(error, -EINVAL, "%s: a rule is needed", ask);
+	/* removed rules wait for workers, which takes less than a second: the request is begun again until then */
+	if (ret == -EAGAIN)
+		return error_set(error, -ETIMEDOUT, "%s: %s", ask, said.text);
+	if (ret < 0)
+		return error_set(error, ret == -ENOTSUP || ret == -E2BIG ? -EINVAL : ret,
+			"%s: column %u: %s", ask, column, said.text);
+	return adding->failed ? control_silent(error, -ENOMEM, ask) : 0;
+}
+
+/* Does the command tell what was counted? */
+static bool is_query(const char *line)
+{
+	struct rule_command *command;
+	struct error error;
+	unsigned column;
+	bool query;
+
+	if (rule_command_parse(&command, NULL, line, strlen(line), &column, &error) < 0)
+		return false;
+	query = command->verb == RULE_QUERY;
+	rule_command_destroy(command);
+	return query;
+}
+
+static int add_rule(struct answer *answer, const struct request_value *values, struct error *error)
+{
+	const char *text = values[ADD_RULE].text;
+	struct rules *rules = rules_of(answer, error);
+	struct adding *adding;
+
+	if (rules == NULL)
+		return -ENOTSUP;
+	adding = calloc(1, sizeof(*adding) + strlen(text) + 1);
+	if (adding == NULL)
+		return control_silent(error, -ENOMEM, answer->verb->ask);
+	answer->state = adding;
+	adding->answer = answer;
+	adding->rules = rules;
+	strcpy(adding->line, text);
+	rules_settled(rules, plane_policy_decided(answer->plane));
+	if (is_query(text)) {
+		ask_for_counts(&adding->counting, rules);
+		return 0;
+	}
+	int ret = run_command(adding, error);
+
+	adding->line[0] = '\0';
+	return ret;
+}
+
+static int add_turn(struct answer *answer, struct error *error)
+{
+	struct adding *adding = answer->state;
+	int ret = ANSWER_END;
+
+	if (adding->line[0] == '\0')
+		return ANSWER_END;
+	ret = wait_for_counts(answer, &adding->counting, error);
+	if (ret != ANSWER_GO)
+		return ret;
+	ret = run_command(adding, error);
+	adding->line[0] = '\0';
+	return ret < 0 ? ret : ANSWER_GO;
+}
+
+static void free_state(struct answer *answer)
+{
+	free(answer->state);
+}
+
+const struct answer_verb rule_add = {
+	.ask = "rule add",
+	.keys = add_keys,
+	.n_keys = ADD_N_KEYS,
+	.begin = add_rule,
+	.turn = add_turn,
+	.end = free_state,
+};
+
+/* del */
+
+enum del_key { DEL_PORT, DEL_NUMBER, DEL_N_KEYS };
+
+static const struct request_key del_keys[DEL_N_KEYS] = {
+	[DEL_PORT] = {.name = "port",
+		.type = REQUEST_NUMBER,
+		.needed = true,
+		.max = TOPOLOGY_MAX_PORTS - 1},
+	[DEL_NUMBER] = {.name = "number",
+		.type = REQUEST_NUMBER,
+		.needed = true,
+		.max = UINT32_MAX},
+};
+
+static int del_rule(struct answer *answer, const struct request_value *values, struct error *error)
+{
+	const uint16_t port = (uint16_t)values[DEL_PORT].number;
+	const uint32_t number = values[DEL_NUMBER].number;
+	struct rules *rules = rules_of(answer, error);
+	struct rules_view view;
+	json_t *line;
+	int ret;
+
+	if (rules == NULL)
+		return -ENOTSUP;
+	if (rules_get(rules, port, number, &view) < 0)
+		return error_set(error, -ENOENT, "%s: there is no rule #%" PRIu32 " of port %u",
+			answer->verb->ask, number, port);
+	/* the text goes with the rule */
+	line = rule_object(&view);
+	rules_remove(rules, port, number, NULL);
+	ret = answer_add(answer, line);
+	return ret < 0 ? control_silent(error, ret, answer->verb->ask) : 0;
+}
+
+const struct answer_verb rule_del = {
+	.ask = "rule del",
+	.keys = del_keys,
+	.n_keys = DEL_N_KEYS,
+	.begin = del_rule,
+};
+
+/* list */
+
+enum list_key { LIST_AT, LIST_LIMIT, LIST_CURSOR, LIST_N_KEYS };
+
+static const struct request_key list_keys[LIST_N_KEYS] = {
+	[LIST_AT] = {.name = "at", .type = REQUEST_NUMBER, .max = TOPOLOGY_MAX_PORTS - 1},
+	[LIST_LIMIT] = {.name = "limit", .type = REQUEST_NUMBER, .min = 1, .max = UINT32_MAX},
+	[LIST_CURSOR] = {.name = "cursor", .type = REQUEST_TEXT},
+};
+
+struct listing {
+	struct rules *rules;
+	struct rule_counting counting;
+	uint16_t port;
+	uint32_t limit; /* 0: none */
+	uint32_t next;	/* where the next page begins */
+	uint64_t matched;
+	bool more; /* the limit was reached before the end */
+};
+
+static int take_rule_cursor(struct listing *listing, const char *text, struct error *error)
+{
+	char *end;
+
+	errno = 0;
+	unsigned long slot = strtoul(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end != '\0' || errno != 0 || slot >= RULES_NONE)
+		return request_bad(
+			error, "rule list", "cursor", text, "no answer ended with such a one");
+	listing->next = (uint32_t)slot;
+	return 0;
+}
+
+static int begin_list(
+	struct answer *answer, const struct request_value *values, struct error *error)
+{
+	struct rules *rules = rules_of(answer, error);
+	struct listing *listing;
+
+	if (rules == NULL)
+		return -ENOTSUP;
+	listing = calloc(1, sizeof(*listing));
+	if (listing == NULL)
+		return control_silent(error, -ENOMEM, answer->verb->ask);
+	answer->state = listing;
+	listing->rules = rules;
+	listing->port = values[LIST_AT].given ? (uint16_t)values[LIST_AT].number : RULES_NO_PORT;
+	listing->limit = values[LIST_LIMIT].number;
+	if (values[LIST_CURSOR].given &&
+		take_rule_cursor(listing, values[LIST_CURSOR].text, error) < 0)
+		return -EINVAL;
+	ask_for_counts(&listing->counting, rules);
+	return 0;
+}
+
+static int list_turn(struct answer *answer, struct error *error)
+{
+	struct listing *listing = answer->state;
+	struct rules_view views[RULES_PAGE];
+	uint32_t max = RULES_PAGE, n;
+	int ret = wait_for_counts(answer, &listing->counting, error);
+
+	if (ret != ANSWER_GO)
+		return ret;
+	if (listing->limit > 0 && listing->limit - listing->matched < max)
+		/* one more says whether there are more */
+		max = (uint32_t)(listing->limit - listing->matched) + 1;
+	n = rules_list(listing->rules, listing->port, &listing->next, views, max);
+	for (uint32_t i = 0; i < n; i++) {
+		if (listing->limit > 0 && listing->matched == listing->limit) {
+			listing->next = views[i].slot;
+			listing->more = true;
+			return ANSWER_END;
+		}
+		ret = answer_add(answer, rule_object(&views[i]));
+		if (ret < 0)
+			return control_silent(error, ret, answer->verb->ask);
+		listing->matched++;
+	}
+	return listing->next == RULES_NONE ? ANSWER_END : ANSWER_GO;
+}
+
+static void end_list(struct answer *answer, json_t *end)
+{
+	const struct listing *listing = answer->state;
+	struct rules_stats stats;
+	char cursor[16];
+
+	rules_stats(listing->rules, &stats);
+	answer_number(end, "rules", stats.rules);
+	answer_number(end, "max", stats.max_rules);
+	answer_number(end, "per_packet", stats.by_packet);
+	answer_number(end, "programs", stats.programs);
+	answer_number(end, "unsettled", stats.unsettled);
+	answer_number(end, "matched", listing->matched);
+	snprintf(cursor, sizeof(cursor), "%" PRIu32, listing->next);
+	json_object_set_new(end, "cursor", listing->more ? json_string(cursor) : json_null());
+}
+
+const struct answer_verb rule_list = {
+	.ask = "rule list",
+	.keys = list_keys,
+	.n_keys = LIST_N_KEYS,
+	.begin = begin_list,
+	.turn = list_turn,
+	.finish = end_list,
+	.end = free_state,
+};
+
+void rules_tend(struct control *control)
+{
+	struct rules *rules = plane_rules(control->plane);
+
+	if (rules != NULL && rules_unsettled(rules))
+		rules_settled(rules, plane_policy_decided(control->plane));
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* What requests about rules share. */
+
+#include "control/answer.h"
+#include "rule/rules.h"
+
+/* Workers tell what they have counted when they decide their flows again. Zeroed: they need not. */
+struct rule_counting {
+	uint64_t generation;
+	uint64_t since_us; /* when it was first waited for; 0: not yet */
+};
+
+/* The rules of the engine; NULL with a line: it keeps none. */
+struct rules *rules_of(const struct answer *answer, struct error *error);
+
+/* A rule as an object of its own. */
+json_t *rule_object(const struct rules_view *view);

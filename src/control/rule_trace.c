@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* rule trace: which rules are tried for the packets of a flow's direction, and what of them does not match. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "control/flow_filter.h"
+#include "control/flow_name.h"
+#include "control/parts.h"
+#include "control/rule_name.h"
+#include "control/verbs.h"
+
+enum trace_key {
+	TRACE_AT = FLOW_NAME_KEYS,
+	TRACE_N_KEYS,
+};
+
+static const struct request_key trace_keys[TRACE_N_KEYS] = {
+	FLOW_NAME_ROWS(true),
+	[TRACE_AT] = {.name = "at", .type = REQUEST_NUMBER, .max = TOPOLOGY_MAX_PORTS - 1},
+};
+
+struct telling {
+	struct answer *answer;
+	bool failed;
+};
+
+/* What the rules of a tuple have in common that is hashed. */
+static void add_tuple(json_t *line, const struct classifier_step *step)
+{
+	const struct {
+		const char *name;
+		bool hashed;
+	} fields[] = {
+		{"src_port", step->src_port},
+		{"dst_port", step->dst_port},
+		{"proto", step->proto},
+		{"vlan", step->vlan},
+		{"in_port", step->in_port},
+	};
+	json_t *list = json_array();
+
+	answer_number(line, "version", step->version);
+	answer_number(line, "src_bits", step->src_bits);
+	answer_number(line, "dst_bits", step->dst_bits);
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (fields[i].hashed)
+			json_array_append_new(list, json_string(fields[i].name));
+	json_object_set_new(line, "exact", list);
+}
+
+static void add_rule_of(json_t *line, const struct rules_view *rule)
+{
+	answer_number(line, "port", rule->port);
+	answer_number(line, "number", rule->number);
+	answer_number(line, "priority", rule->priority);
+	json_object_set_new(line, "rule", answer_string(rule->text));
+	json_object_set_new(line, "per", json_string(rule->by_packet ? "packet" : "flow"));
+}
+
+static void tell_traced(void *context, const struct rules_step *told)
+{
+	static const char *const names[] = {
+		[CLASSIFIER_STEP_GROUP] = "group",
+		[CLASSIFIER_STEP_FILTERED] = "none_fits",
+		[CLASSIFIER_STEP_LATE] = "all_later",
+		[CLASSIFIER_STEP_PROBED] = "looked_up",
+		[CLASSIFIER_STEP_RULE] = "compared",
+		[CLASSIFIER_STEP_CUT] = "rest_later",
+		[CLASSIFIER_STEP_FOUND] = "result",
+	};
+	const struct classifier_step *step = &told->step;
+	struct telling *telling = context;
+	json_t *line = json_object();
+
+	json_object_set_new(line, "step", json_string(names[step->kind]));
+	answer_number(line, "group", step->group);
+	if (step->kind == CLASSIFIER_STEP_FILTERED || step->kind == CLASSIFIER_STEP_LATE ||
+		step->kind == CLASSIFIER_STEP_PROBED)
+		add_tuple(line, step);
+	if (told->has_rule)
+		add_rule_of(line, &told->rule);
+	if (step->kind == CLASSIFIER_STEP_RULE)
+		json_object_set_new(
+			line, "matches", json_boolean(step->field == CLASSIFIER_FIELD_NONE));
+	if (step->field != CLASSIFIER_FIELD_NONE)
+		json_object_set_new(line, "field", json_string(classifier_field_name(step->field)));
+	if (step->kind == CLASSIFIER_STEP_FOUND && told->has_rule && step->jump != 0)
+		answer_number(line, "jump", step->jump);
+	if (answer_add(telling->answer, line) < 0)
+		telling->failed = true;
+}
+
+/* Which of the key's ends is the request's src? */
+static unsigned end_of_src(const struct flow_key *key, const struct request_value *values)
+{
+	uint8_t src[16];
+
+	flow_filter_address(src, values[FLOW_NAME_SRC].text);
+	if (memcmp(key->addr[0], key->addr[1], sizeof(src)) == 0)
+		return rte_be_to_cpu_16(key->port[0]) == values[FLOW_NAME_SPORT].number ? 0 : 1;
+	return memcmp(key->addr[0], src, sizeof(src)) == 0 ? 0 : 1;
+}
+
+/* The port that the flow's packets come in by: of one that is there it is known, if its domain is a wire. */
+static int find_port(struct answer *answer, const struct request_value *values,
+	const struct flow_key *key, unsigned from, uint16_t *port, struct error *error)
+{
+	const struct topology *topology = &plane_config(answer->plane)->topology;
+	struct plane_flow flow;
+
+	if (values[TRACE_AT].given) {
+		*port = (uint16_t)values[TRACE_AT].number;
+		return flow_filter_check(
+			answer->verb->ask, "at", &values[TRACE_AT], topology->n_ports, error);
+	}
+	int ret = plane_flow(answer->plane, key, &flow);
+
+	if (ret == -ETIMEDOUT)
+		return control_silent(error, ret, answer->verb->ask);
+	if (ret < 0 || !topology_is_wire(topology, flow_key_wire(key)))
+		return error_set(error, -EINVAL,
+			"%s: at is needed, the port by which the packets come in: there is no such "
+			"flow now",
+			answer->verb->ask);
+	*port = (uint16_t)topology_port(topology, flow_key_wire(key),
+		from == flow.record.initiator ? flow.record.side : !flow.record.side);
+	return 0;
+}
+
+static int trace_flow(
+	struct answer *answer, const struct request_value *values, struct error *error)
+{
+	struct telling telling = {.answer = answer};
+	struct rules *rules = rules_of(answer, error);
+	struct classifier_header header;
+	struct flow_key key;
+	uint16_t port;
+
+	if (rules == NULL)
+		return -ENOTSUP;
+	if (flow_name_key(&key, answer, values, error) < 0)
+		return -EINVAL;
+	const unsigned from = end_of_src(&key, values);
+	int ret = find_port(answer, values, &key, from, &port, error);
+
+	if (ret < 0)
+		return ret;
+	json_t *line = json_object();
+
+	json_object_set_new(line, "step", json_string("packet"));
+	answer_number(line, "at", port);
+	if (answer_add(answer, line) < 0)
+		telling.failed = true;
+	rules_header_of_flow(rules, &key, from, port, &header);
+	rules_trace(rules, &header, false, tell_traced, &telling);
+	return telling.failed ? control_silent(error, -ENOMEM, answer->verb->ask) : 0;
+}
+
+const struct answer_verb rule_trace = {
+	.ask = "rule trace",
+	.keys = trace_keys,
+	.n_keys = TRACE_N_KEYS,
+	.begin = trace_flow,
+};

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "main/run_config_rules.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "main/lone_rules.h"
+#include "main/options.h"
+#include "rule/command.h"
+
+const char *run_rules_key(enum run_rules_key key)
+{
+	static const char *const keys[RUN_RULES_N_KEYS] = {
+		[RUN_RULES_FILE_KEY] = "file",
+		[RUN_RULES_MAX_KEY] = "max",
+		[RUN_RULES_LIST] = "list",
+	};
+
+	return keys[key];
+}
+
+void run_rules_init(struct run_rules *rules)
+{
+	*rules = (struct run_rules){.max = RUN_RULES_MAX};
+}
+
+void run_rules_fini(struct run_rules *rules)
+{
+	free(rules->file);
+	for (unsigned i = 0; i < rules->n_list; i++)
+		free(rules->list[i]);
+	rules->file = NULL;
+	rules->n_list = 0;
+}
+
+static int set_rules_file(
+	struct run_rules *rules, const char *where, const char *value, struct error *error)
+{
+	char *copy = NULL;
+
+	if (*value == '\0')
+		return option_bad_value(where, value, "a file is needed", error);
+	if (!option_is_line(value))
+		return option_bad_value(
+			where, value, "control characters are not taken in its name", error);
+	if (strcmp(value, "none") != 0) {
+		copy = strdup(value);
+		if (copy == NULL)
+			return error_set(error, -ENOMEM, "no memory for the configuration");
+	}
+	free(rules->file);
+	rules->file = copy;
+	return 0;
+}
+
+int run_rules_set(struct run_rules *rules, enum run_rules_key key, const char *where,
+	const char *value, struct error *error)
+{
+	switch (key) {
+	case RUN_RULES_FILE_KEY:
+		return set_rules_file(rules, where, value, error);
+	case RUN_RULES_MAX_KEY:
+		return option_range(where, value, value, 0, RULES_MAX, &rules->max, error);
+	case RUN_RULES_LIST:
+	case RUN_RULES_N_KEYS:
+		break;
+	}
+	return -EINVAL;
+}
+
+int run_rules_add(struct run_rules *rules, const char *where, const char *line, struct error *error)
+{
+	struct rule_command *command;
+	struct error said;
+	unsigned column;
+	char *copy;
+
+	if (!option_is_line(line))
+		return option_bad_value(where, line, "a rule is one line", error);
+	int ret = rule_command_parse(&command, NULL, line, strlen(line), &column, &said);
+
+	if (ret < 0 && ret != -ENODATA)
+		return error_set(error, ret == -ENOMEM ? ret : -EINVAL, "%s column %u: %s", where,
+			column, said.text);
+	if (ret == 0)
+		rule_command_destroy(command);
+	copy = rules->n_list < RUN_RULES_LIST_MAX ? strdup(line) : NULL;
+	if (copy == NULL)
+		return error_set(error, -ENOMEM, "no memory for the configuration");
+	rules->list[rules->n_list++] = copy;
+	return 0;
+}
+
+int run_rules_complete(const struct run_rules *rules, const char *where, struct error *error)
+{
+	if (rules->max == 0 && (rules->file != NULL || rules->n_list > 0))
+		return error_set(error, -EINVAL,
+			"%s 0: there are rules, but no room for them; at least 1 is needed", where);
+	return 0;
+}
+
+static int load_list(const struct run_rules *from, struct rules *rules, rules_tell_fn tell,
+	void *context, struct error *error)
+{
+	size_t size = 0, at = 0;
+	uint32_t added;
+
+	for (unsigned i = 0; i < from->n_list; i++)
+		size += strlen(from->list[i]) + 1;
+	char *text = malloc(size + 1);
+
+	if (text == NULL)
+		return error_set(error, -ENOMEM, "no memory for the rules");
+	for (unsigned i = 0; i < from->n_list; i++)
+		at += (size_t)sprintf(text + at, "%s\n", from->list[i]);
+	int ret = rules_load_bytes(rules, "rules.list", text, size, &added, tell, context, error);
+
+	free(text);
+	return ret;
+}
+
+int run_rules_load(const struct run_rules *from, struct rules *rules, rules_tell_fn tell,
+	void *context, struct error *error)
+{
+	uint32_t added;
+	int ret = 0;
+
+	if (rules == NULL)
+		return 0;
+	if (from->n_list > 0)
+		ret = load_list(from, rules, tell, context, error);
+	if (ret == 0 && from->file != NULL)
+		ret = rules_load_file(rules, from->file, &added, tell, context, error);
+	return ret;
+}
+
+int run_rules_check(const struct run_rules *from, const struct topology *topology, bool zone_vlan,
+	struct error *error)
+{
+	struct lone_rules lone = {0};
+	int ret = 0;
+
+	if (from->max != 0 && (from->n_list > 0 || from->file != NULL))
+		ret = lone_rules_create(&lone, from->max, 1, topology, zone_vlan, NULL, error);
+	if (ret == 0)
+		ret = run_rules_load(from, lone.rules, NULL, NULL, error);
+	lone_rules_fini(&lone);
+	return ret;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The section `rules` of a configuration: which rules (rule/rules.h) are in force from the start, and how many there may
+ * be. Its keys but `list` are options of the command line too: --rules and --rules-max. `where` and errors are as in
+ * main/options.h; all of it belongs to the thread that reads the command line.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "rule/rules.h"
+
+#define RUN_RULES_MAX 16384
+/* Lines in a configuration; more stand in a file of their own. */
+#define RUN_RULES_LIST_MAX 256
+
+struct run_rules {
+	uint32_t max; /* 0: there can be none */
+	char *file;   /* of commands; NULL: none */
+	char *list[RUN_RULES_LIST_MAX];
+	unsigned n_list;
+};
+
+/* The keys with one value, in the order of enum run_option; of the list `list` the items. */
+enum run_rules_key {
+	RUN_RULES_FILE_KEY,
+	RUN_RULES_MAX_KEY,
+	RUN_RULES_LIST,
+	RUN_RULES_N_KEYS,
+};
+
+/* As a file calls it: "max". */
+const char *run_rules_key(enum run_rules_key key);
+
+void run_rules_init(struct run_rules *rules);
+void run_rules_fini(struct run_rules *rules);
+
+/* Reads a value; of the file, "none" is no file. */
+int run_rules_set(struct run_rules *rules, enum run_rules_key key, const char *where,
+	const char *value, struct error *error);
+
+/* One more line, which is copied. */
+int run_rules_add(
+	struct run_rules *rules, const char *where, const char *line, struct error *error);
+
+/* Is there room for the lines? */
+int run_rules_complete(const struct run_rules *rules, const char *where, struct error *error);
+
+/*
+ * Puts the lines in force, and those of the file behind them. `tell` (or NULL) is told of rules that can match
+ * nothing. 0 or a negative errno with a line.
+ */
+int run_rules_load(const struct run_rules *from, struct rules *rules, rules_tell_fn tell,
+	void *context, struct error *error);
+
+/*
+ * Would run_rules_load() succeed in an engine with these ports? Fills a list as large as the configuration's, which
+ * goes again. 0 or a negative errno with a line.
+ */
+int run_rules_check(const struct run_rules *from, const struct topology *topology, bool zone_vlan,
+	struct error *error);

@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The list of rules: its life, its slots, and what the writer does with them. */
+#include "rule/rules.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "action/program.h"
+#include "base/mapping.h"
+#include "rule/rules_private.h"
+
+/* Slots of removed rules that flows may still have: as many as a classifier has positions for. */
+#define SPARE(max_rules) ((max_rules) / 16 + 64)
+
+/* Life. */
+
+/* The place of an array in the mapping, behind those before it; NULL while there is none. */
+static void *place_slots(const struct rules *rules, size_t *used, size_t n, size_t size)
+{
+	size_t at = *used;
+
+	*used += RTE_ALIGN_CEIL(n * size, (size_t)RTE_CACHE_LINE_SIZE);
+	return rules->memory ? (char *)rules->memory + at : NULL;
+}
+
+static size_t lay_out_rules(struct rules *rules)
+{
+	const size_t n = rules->n_slots;
+	const size_t n_ports =
+		rules->ground.topology != NULL ? TOPOLOGY_MAX_PORTS : (size_t)RULES_NO_PORT + 1;
+	size_t used = 0;
+
+	rules->slots = place_slots(rules, &used, n, sizeof(*rules->slots));
+	rules->counts = place_slots(rules, &used, n * rules->n_workers, sizeof(*rules->counts));
+	rules->own = place_slots(rules, &used, n, sizeof(*rules->own));
+	rules->heads =
+		place_slots(rules, &used, (size_t)rules->heads_mask + 1, sizeof(*rules->heads));
+	rules->next_number = place_slots(rules, &used, n_ports, sizeof(*rules->next_number));
+	rules->n_of_port = place_slots(rules, &used, n_ports, sizeof(*rules->n_of_port));
+	return used;
+}
+
+static int create_classifiers(struct rules *rules, const struct rules_config *config)
+{
+	const struct classifier_config classifier = {
+		.max_rules = config->max_rules,
+		.max_wide = config->max_rules,
+		.max_groups = RULE_MAX_GROUPS,
+		.secret = config->secret,
+		.qsbr = config->qsbr,
+	};
+	int ret = classifier_create(&rules->full, &classifier);
+
+	return ret == 0 ? classifier_create(&rules->of_flows, &classifier) : ret;
+}
+
+static int create_parts(struct rules *rules, const struct rules_config *config)
+{
+	rules->size = lay_out_rules(rules);
+	rules->memory = mapping_create(rules->size, MAPPING_HUGE);
+	if (rules->memory == NULL)
+		return -errno;
+	lay_out_rules(rules);
+	memset(rules->heads, 0xff, ((size_t)rules->heads_mask + 1) * sizeof(*rules->heads));
+	rules->setup = rule_setup_create();
+	return rules->setup == NULL ? -ENOMEM : create_classifiers(rules, config);
+}
+
+int rules_create(struct rules **rules, const struct rules_config *config)
+{
+	const size_t size = RTE_ALIGN_CEIL(sizeof(struct rules), (size_t)RTE_CACHE_LINE_SIZE);
+	struct rules *created;
+	int ret;
+
+	if (config->max_rules < 1 || config->max_rules > RULES_MAX || config->programs == NULL)
+		return -EINVAL;
+	created = aligned_alloc(RTE_CACHE_LINE_SIZE, size);
+	if (created == NULL)
+		return -ENOMEM;
+	memset(created, 0, size);
+	if (config->topology != NULL) {
+		created->topology = *config->topology;
+		created->ground.topology = &created->topology;
+	}
+	created->ground.zone_vlan = config->zone_vlan;
+	created->wire_is_link = config->wire_is_link;
+	created->programs = config->programs;
+	created->qsbr = config->qsbr;
+	created->n_workers = config->n_workers;
+	created->max_rules = config->max_rules;
+	created->n_slots = config->max_rules + SPARE(config->max_rules);
+	created->heads_mask = (uint32_t)rte_align32pow2(config->max_rules) - 1;
+	created->free = created->first_gone = created->last_gone = RULES_NONE;
+	atomic_init(&created->generation, 1);
+	ret = create_parts(created, config);
+	if (ret < 0)
+		rules_destroy(created);
+	else
+		*rules = created;
+	return ret;
+}
+
+void rules_destroy(struct rules *rules)
+{
+	if (rules == NULL)
+		return;
+	for (uint32_t slot = 0; slot < rules->n_begun; slot++)
+		free(rules->own[slot].text);
+	classifier_destroy(rules->full);
+	classifier_destroy(rules->of_flows);
+	rule_setup_destroy(rules->setup);
+	mapping_destroy(rules->memory, rules->size);
+	free(rules);
+}
+
+size_t rules_memory(const struct rules *rules)
+{
+	return sizeof(*rules) + rules->size + classifier_memory(rules->full) +
+	       classifier_memory(rules->of_flows);
+}
+
+const atomic_uint_fast64_t *rules_generation(const struct rules *rules)
+{
+	return &rules->generation;
+}
+
+uint64_t rules_touch(struct rules *rules)
+{
+	return atomic_fetch_add_explicit(&rules->generation, 1, memory_order_release) + 1;
+}
+
+/* Rules that could be made. */
+
+/*
+ * The command as it was written, from its first word to its last: printing it anew takes as long as all else of a large
+ * file. It was parsed, so that it has nothing but words and blanks.
+ */
+static int take_text(char **text, const char *line, size_t length, struct error *error)
+{
+	static const char prompt[] = "testpmd>";
+	const char *comment = memchr(line, '#', length);
+	size_t skipped = 0;
+
+	if (comment != NULL)
+		length = (size_t)(comment - line);
+	while (length > 0 && strchr(" \t\r\n", line[length - 1]) != NULL)
+		length--;
+	while (skipped < length && strchr(" \t", line[skipped]) != NULL)
+		skipped++;
+	if (length - skipped > strlen(prompt) &&
+		memcmp(line + skipped, prompt, strlen(prompt)) == 0)
+		skipped += strlen(prompt);
+	while (skipped < length && strchr(" \t", line[skipped]) != NULL)
+		skipped++;
+	*text = strndup(line + skipped, length - skipped);
+	if (*text == NULL)
+		return error_set(error, -ENOMEM, "no memory for the rule");
+	for (char *at = *text; *at != '\0'; at++)
+		if (isspace((unsigned char)*at))
+			*at = ' ';
+	return 0;
+}
+
+static int intern_program(struct rules *rules, const struct rule_effect *effect, uint16_t *verdict,
+	struct error *error)
+{
+	struct action_program program;
+	struct error said;
+
+	if (action_program_compile(&program, effect->list, effect->n, &said) < 0)
+		return error_set(error, -EINVAL, "actions: %s", said.text);
+	int ret = programs_intern(rules->programs, &program, verdict, &said);
+
+	return ret < 0 ? error_set(error, ret, "actions: %s", said.text) : 0;
+}
+
+int rules_make(struct rules *rules, const struct rule_command *command, const char *line,
+	size_t length, struct rules_made *made, struct rule_refusal *refusal, struct error *error)
+{
+	struct rule_effect effect;
+	int ret;
+
+	memset(made, 0, sizeof(*made));
+	ret = rule_pattern_read(command, &rules->ground, &made->rule, refusal, error);
+	if (ret == 0)
+		ret = rule_effect_read(
+			command, &rules->ground, &made->rule, &effect, refusal, error);
+	if (ret < 0)
+		return ret;
+	refusal->index = 0;
+	made->rule.jump = effect.jump;
+	made->remark = effect.remark;
+	made->port = command->port;
+	made->mark = effect.mark;
+	made->marked = effect.marked;
+	made->passes = effect.passes;
+	ret = take_text(&made->text, line, length, error);
+	if (ret == 0)
+		ret = intern_program(rules, &effect, &made->verdict, error);
+	if (ret < 0) {
+		free(made->text);
+		made->text = NULL;
+	}
+	return ret;
+}
+
+void rules_unmake(struct rules *rules, struct rules_made *made)
+{
+	if (made->text != NULL && made->verdict != FLOW_VERDICT_FORWARD)
+		programs_release(rules->programs, made->verdict);
+	free(made->text);
+	made->text = NULL;
+}
+
+/* Slots. */
+
+static uint32_t *head_of(const struct rules *rules, uint16_t port, uint32_t number)
+{
+	const uint32_t hash = (number ^ (uint32_t)port << 16) * 0x9e3779b1u;
+
+	return &rules->heads[(hash ^ hash >> 15) & rules->heads_mask];
+}
+
+static uint32_t find_slot(const struct rules *rules, uint16_t port, uint32_t number)
+{
+	uint32_t slot = *head_of(rules, port, number);
+
+	while (slot != RULES_NONE &&
+		(rules->own[slot].port != port || rules->own[slot].number != number))
+		slot = rules->own[slot].next;
+	return slot;
+}
+
+static struct rules_count sum_counts(const struct rules *rules, uint32_t slot)
+{
+	struct rules_count total = {0};
+
+	for (unsigned i = 0; i < rules->n_workers; i++) {
+		const struct rules_count *count = &rules->counts[(size_t)i * rules->n_slots + slot];
+
+		total.flows += __atomic_load_n(&count->flows, __ATOMIC_RELAXED);
+		total.packets += __atomic_load_n(&count->packets, __ATOMIC_RELAXED);
+		total.bytes += __atomic_load_n(&count->bytes, __ATOMIC_RELAXED);
+	}
+	return total;
+}
+
+/* Frees the slots of those that were removed, as far as no reader and no flow has them. */
+static void reclaim_rules(struct rules *rules)
+{
+	while (rules->first_gone != RULES_NONE) {
+		const uint32_t slot = rules->first_gone;
+		struct rules_own *own = &rules->own[slot];
+
+		if (own->generation > rules->settled ||
+			!rte_rcu_qsbr_check(rules->qsbr, own->token, false))
+			return;
+		for (unsigned i = 0; i < rules->n_workers; i++)
+			rules->counts[(size_t)i * rules->n_slots + slot] = (struct rules_count){0};
+		if (rules->slots[slot].verdict != FLOW_VERDICT_FORWARD)
+			programs_release(rules->programs, rules->slots[slot].verdict);
+		rules->first_gone = own->next;
+		if (rules->first_gone == RULES_NONE)
+			rules->last_gone = RULES_NONE;
+		own->next = rules->free;
+		rules->free = slot;
+		rules->n_unsettled--;
+	}
+}
+
+void rules_settled(struct rules *rules, uint64_t generation)
+{
+	if (generation > rules->settled)
+		rules->settled = generation;
+	reclaim_rules(rules);
+}
+
+bool rules_unsettled(const struct rules *rules)
+{
+	return rules->n_unsettled > 0;
+}
+
+static uint32_t free_slots(const struct rules *rules)
+{
+	return rules->n_slots - rules->n_rules - rules->n_unsettled;
+}
+
+int rules_room(struct rules *rules, uint32_t n, struct error *error)
+{
+	if (n > rules->max_rules - rules->n_rules)
+		return error_set(error, -ENOSPC, "no room: there are %u of %u rules (rules.max)",
+			rules->n_rules, rules->max_rules);
+	if (free_slots(rules) < n)
+		reclaim_rules(rules);
+	if (free_slots(rules) < n)
+		return error_set(error, -EAGAIN,
+			"rules that were just removed are still in use; try again in a second");
+	return 0;
+}
+
+static uint32_t take_slot(struct rules *rules)
+{
+	const uint32_t slot = rules->free;
+
+	if (slot == RULES_NONE)
+		return rules->n_begun++;
+	rules->free = rules->own[slot].next;
+	return slot;
+}
+
+/* A slot that no flow will have after the next generation. */
+static void retire_slot(struct rules *rules, uint32_t slot)
+{
+	struct rules_own *own = &rules->own[slot];
+
+	own->token = rte_rcu_qsbr_start(rules->qsbr);
+	own->generation = atomic_load_explicit(&rules->generation, memory_order_relaxed) + 1;
+	own->next = RULES_NONE;
+	if (rules->last_gone == RULES_NONE)
+		rules->first_gone = slot;
+	else
+		rules->own[rules->last_gone].next = slot;
+	rules->last_gone = slot;
+	rules->n_unsettled++;
+}
+
+/* Classifiers. */
+
+static int add_of_flows(struct rules *rules, const struct classifier_rule *rule, uint32_t *handle)
+{
+	struct classifier_rule of_flows;
+
+	/* what such a rule does is known when a packet is there */
+	if (rule_pattern_of_flows(rule, &rules->ground, &of_flows))
+		of_flows.jump = 0;
+	return classifier_add(rules->of_flows, &of_flows, handle);
+}
+
+struct aged {
+	uint64_t age;
+	uint32_t slot;
+};
+
+static int compare_ages(const void *a, const void *b)
+{
+	const struct aged *left = a, *right = b;
+
+	return left->age < right->age ? -1 : left->age > right->age;
+}
+
+static void empty_of_flows(struct rules *rules)
+{
+	for (uint32_t slot = 0; slot < rules->n_begun; slot++) {
+		if (rules->own[slot].text == NULL || rules->own[slot].of_flows == CLASSIFIER_NONE)
+			continue;
+		classifier_remove(rules->of_flows, rules->own[slot].of_flows);
+		rules->own[slot].of_flows = CLASSIFIER_NONE;
+	}
+}
+
+/*
+ * The first rule by packet comes: from here on flows are decided by what is left of all rules. Rules of equal
+ * priority go in by their age, as they did into the other classifier.
+ */
+static int fill_of_flows(struct rules *rules)
+{
+	struct aged *aged = malloc(((size_t)rules->n_rules + 1) * sizeof(*aged));
+	struct classifier_rule rule;
+	uint32_t n = 0;
+	int ret = 0;
+
+	if (aged == NULL)
+		return -ENOMEM;
+	for (uint32_t slot = 0; slot < rules->n_begun; slot++)
+		if (rules->own[slot].text != NULL && rules->own[slot].full != CLASSIFIER_NONE)
+			aged[n++] = (struct aged){rules->own[slot].age, slot};
+	qsort(aged, n, sizeof(*aged), compare_ages);
+	for (uint32_t i = 0; ret == 0 && i < n; i++) {
+		struct rules_own *own = &rules->own[aged[i].slot];
+
+		classifier_get(rules->full, own->full, &rule);
+		ret = add_of_flows(rules, &rule, &own->of_flows);
+	}
+	free(aged);
+	if (ret < 0)
+		empty_of_flows(rules);
+	rules->filled = ret == 0;
+	return ret;
+}
+
+/* Into one classifier, or both. */
+static int classify_rule(struct rules *rules, const struct classifier_rule *rule,
+	struct rules_own *own, bool by_packet)
+{
+	int ret = 0;
+
+	if (by_packet && !rules->filled)
+		ret = fill_of_flows(rules);
+	if (ret == 0 && rules->filled)
+		ret = add_of_flows(rules, rule, &own->of_flows);
+	if (ret == 0)
+		ret = classifier_add(rules->full, rule, &own->full);
+	return ret;
+}
+
+static int explain_add(int code, struct error *error)
+{
+	if (code == -EAGAIN)
+		return error_set(error, code,
+			"rules that were just removed are still in use; try again in a second");
+	if (code == -ENOSPC)
+		return error_set(
+			error, code, "the classifier has no room for the rule (rules.max)");
+	return error_set(error, code,
+		code == -ENOMEM ? "no memory for the rule"
+				: "the classifier does not take the rule");
+}
+
+static void count_rule(struct rules *rules, uint32_t slot, uint32_t by)
+{
+	const struct rules_own *own = &rules->own[slot];
+
+	/* `by` is 1, or as much below 0: unsigned numbers wrap */
+	atomic_fetch_add_explicit(&rules->n_in_force, by, memory_order_release);
+	if (rules->slots[slot].by_packet)
+		atomic_fetch_add_explicit(&rules->n_by_packet, by, memory_order_release);
+	if (own->in_port == RULES_NO_PORT)
+		return;
+	atomic_fetch_add_explicit(&rules->n_with_port, by, memory_order_release);
+	if (own->in_port < TOPOLOGY_MAX_PORTS)
+		atomic_fetch_add_explicit(
+			&rules->port_rules[own->in_port], by, memory_order_release);
+}
+
+static void link_rule(struct rules *rules, uint32_t slot)
+{
+	struct rules_own *own = &rules->own[slot];
+	uint32_t *head = head_of(rules, own->port, own->number);
+
+	own->next = *head;
+	*head = slot;
+	rules->n_rules++;
+	rules->n_of_port[own->port]++;
+	rules->next_number[own->port] = own->number + 1;
+}
+
+int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, struct error *error)
+{
+	struct classifier_rule of_flows;
+	struct rules_own *own;
+	int ret = rules_room(rules, 1, error);
+
+	if (ret < 0)
+		return ret;
+	*slot = take_slot(rules);
+	own = &rules->own[*slot];
+	*own = (struct rules_own){
+		.remark = made->remark,
+		.age = ++rules->last_age,
+		.number = rules->n_of_port[made->port] == 0 ? 0 : rules->next_number[made->port],
+		.group = made->rule.group,
+		.priority = made->rule.priority,
+		.full = CLASSIFIER_NONE,
+		.of_flows = CLASSIFIER_NONE,
+		.port = made->port,
+		.in_port = made->rule.mask.in_port != 0 ? made->rule.value.in_port : RULES_NO_PORT,
+		.hands_on = made->passes || made->rule.jump != 0,
+	};
+	rules->slots[*slot] = (struct rules_slot){
+		.mark = made->mark,
+		.verdict = made->verdict,
+		.marked = made->marked,
+		.by_packet = rule_pattern_of_flows(&made->rule, &rules->ground, &of_flows) &&
+			     !made->passes,
+	};
+	made->rule.id = *slot;
+	if (!made->passes)
+		ret = classify_rule(rules, &made->rule, own, rules->slots[*slot].by_packet);
+	if (ret < 0) {
+		/* no reader that keeps what it found has seen it, but one may be about to look at it */
+		if (own->of_flows != CLASSIFIER_NONE)
+			classifier_remove(rules->of_flows, own->of_flows);
+		rules->slots[*slot].verdict = FLOW_VERDICT_FORWARD;
+		retire_slot(rules, *slot);
+		rules_touch(rules);
+		return explain_add(ret, error);
+	}
+	own->text = made->text;
+	made->text = NULL;
+	count_rule(rules, *slot, 1);
+	link_rule(rules, *slot);
+	return 0;
+}
+
+void rules_drop(struct rules *rules, uint32_t slot)
+{
+	struct rules_own *own = &rules->own[slot];
+	uint32_t *at = head_of(rules, own->port, own->number);
+
+	while (*at != slot)
+		at = &rules->own[*at].next;
+	*at = own->next;
+	if (own->full != CLASSIFIER_NONE)
+		classifier_remove(rules->full, own->full);
+	if (own->of_flows != CLASSIFIER_NONE)
+		classifier_remove(rules->of_flows, own->of_flows);
+	count_rule(rules, slot, UINT32_MAX);
+	free(own->text);
+	own->text = NULL;
+	rules->n_rules--;
+	rules->n_of_port[own->port]--;
+	retire_slot(rules, slot);
+}
+
+int rules_remove(struct rules *rules, uint16_t port, uint32_t number, struct rules_count *count)
+{
+	const uint32_t slot = find_slot(rules, port, number);
+
+	if (slot == RULES_NONE)
+		return -ENOENT;
+	if (count != NULL)
+		*count = sum_counts(rules, slot);
+	rules_drop(rules, slot);
+	rules_touch(rules);
+	return 0;
+}
+
+uint32_t rules_flush(struct rules *rules, uint16_t port)
+{
+	uint32_t n = 0;
+
+	for (uint32_t slot = 0; slot < rules->n_begun; slot++) {
+		if (rules->own[slot].text == NULL ||
+			(port != RULES_NO_PORT && rules->own[slot].port != port))
+			continue;
+		rules_drop(rules, slot);
+		n++;
+	}
+	if (n > 0)
+		rules_touch(rules);
+	return n;
+}
+
+/* Views. */
+
+int rules_get_slot(const struct rules *rules, uint32_t slot, struct rules_view *view)
+{
+	const struct rules_own *own = &rules->own[slot];
+
+	if (slot >= rules->n_begun || own->text == NULL)
+		return -ENOENT;
+	*view = (struct rules_view){
+		.slot = slot,
+		.port = own->port,
+		.number = own->number,
+		.group = own->group,
+		.priority = own->priority,
+		.text = own->text,
+		.remark = own->remark,
+		.by_packet = rules->slots[slot].by_packet,
+		.hands_on = own->hands_on,
+		.count = sum_counts(rules, slot),
+	};
+	return 0;
+}
+
+int rules_get(const struct rules *rules, uint16_t port, uint32_t number, struct rules_view *view)
+{
+	const uint32_t slot = find_slot(rules, port, number);
+
+	return slot == RULES_NONE ? -ENOENT : rules_get_slot(rules, slot, view);
+}
+
+uint32_t rules_list(const struct rules *rules, uint16_t port, uint32_t *from,
+	struct rules_view *views, uint32_t max)
+{
+	uint32_t n = 0;
+
+	for (; *from < rules->n_begun && n < max; ++*from)
+		if ((port == RULES_NO_PORT || rules->own[*from].port == port) &&
+			rules_get_slot(rules, *from, &views[n]) == 0)
+			n++;
+	if (*from >= rules->n_begun)
+		*from = RULES_NONE;
+	return n;
+}
+
+void rules_stats(const struct rules *rules, struct rules_stats *stats)
+{
+	*stats = (struct rules_stats){
+		.rules = rules->n_rules,
+		.max_rules = rules->max_rules,
+		.by_packet =
+			(uint32_t)atomic_load_explicit(&rules->n_by_packet, memory_order_relaxed),
+		.unsettled = rules->n_unsettled,
+		.programs = programs_count(rules->programs),
+	};
+}
+
+void rules_warn(const struct rules *rules, const struct classifier_rule *rule, uint32_t slot,
+	rules_tell_fn tell, void *context)
+{
+	const uint32_t own = slot == RULES_NONE ? CLASSIFIER_NONE : rules->own[slot].full;
+	struct classifier_rule outer;
+	struct rules_view view;
+	struct error error;
+	uint32_t handle;
+	char line[160];
+
+	if (classifier_contradiction(rules->full, rule, &error) < 0)
+		tell(context, error.text);
+	if (slot != RULES_NONE && own == CLASSIFIER_NONE)
+		return;
+	if (classifier_shadow(rules->full, rule, own, &handle) < 0 ||
+		classifier_get(rules->full, handle, &outer) < 0 ||
+		rules_get_slot(rules, outer.id, &view) < 0)
+		return;
+	snprintf(line, sizeof(line),
+		"the rule matches nothing that rule #%u of port %u does not match before it",
+		view.number, view.port);
+	tell(context, line);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * The rules of an engine: commands of the rule language (rule/command.h) in force in software. Each rule is a
+ * pattern (rule/pattern.h), found by the classifier, and actions (rule/effect.h), compiled to an action program
+ * whose number is the verdict of packets.
+ *
+ * A rule with `ingress` is for packets that come in by its port, one with `transfer` for those of any port.
+ * Each direction of a flow is decided by itself. What no rule matches is forwarded. Rules that ask only for
+ * what all packets of a flow's direction have in common are decided once a flow; where one that asks for more
+ * (time to live, TCP flags, Ethernet addresses, ...) might match, each packet of the flow is classified.
+ *
+ * Threads: one writer, the control thread, adds, removes, lists and traces. Any number of workers call
+ * rules_decide() and rules_classify() and never wait: they are readers of the RCU variable that the creator
+ * was given, and report their quiescent states there. Each worker counts in its own array.
+ *
+ * How a change reaches live flows: each change raises the generation after it has become visible. A worker
+ * reads the generation, then decides a flow; when it is higher later, the worker decides its flows again.
+ * When every worker has done so, the caller says so by rules_settled(). Until then a removed rule keeps its slot.
+ *
+ * What workers read is taken at creation; the writer takes memory for texts.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+#include <rte_rcu_qsbr.h>
+
+#include "action/programs.h"
+#include "base/error.h"
+#include "base/topology.h"
+#include "flow/verdict.h"
+#include "packet/extract.h"
+#include "packet/hash.h"
+#include "rule/classifier.h"
+
+#define RULES_NONE UINT32_MAX
+#define RULES_MAX 1048576u
+/* Bytes of the text of a rule, with a zero. */
+#define RULES_TEXT_MAX 8193
+
+/* The port of a packet, where it is not known. */
+#define RULES_NO_PORT UINT16_MAX
+
+struct rule_command;
+struct rules;
+
+struct rules_config {
+	uint32_t max_rules;		 /* 1 to RULES_MAX */
+	unsigned n_workers;		 /* how many count */
+	const struct topology *topology; /* copied; NULL: rules may name any port */
+	bool zone_vlan;			 /* the key of a flow has the VLAN of its packets */
+	bool wire_is_link;		 /* as in extract_options */
+	struct programs
+		*programs; /* the caller's, with the one that drops as number FLOW_VERDICT_DROP */
+	const struct hash_secret *secret; /* copied */
+	struct rte_rcu_qsbr *qsbr; /* the caller's, as the programs until after rules_destroy() */
+};
+
+/* 0, -EINVAL, or what mapping_create() says. */
+int rules_create(struct rules **rules, const struct rules_config *config);
+/* After the workers have stopped. Accepts NULL. */
+void rules_destroy(struct rules *rules);
+size_t rules_memory(const struct rules *rules);
+
+/* Workers: */
+
+/* What was counted of a rule. */
+struct rules_count {
+	uint64_t flows, packets, bytes;
+};
+
+/*
+ * Decides a flow (flow/verdict.h). `port` has the port by which packets of each of the key's ends come, or
+ * RULES_NO_PORT. A verdict is FLOW_VERDICT_BY_PACKET where single packets are to be classified. `rules` is a
+ * struct rules; `decision` comes as plain forwarding.
+ */
+void rules_decide(void *rules, const struct flow_key *key, const uint16_t port[2],
+	struct flow_decision *decision);
+
+/*
+ * Decides one packet that came by `port`, with all its fields. `info` is what extract() found, with ports and
+ * protocol of a later fragment as its first one had them; NULL: the packet is no flow's.
+ */
+void rules_classify(void *rules, const struct rte_mbuf *packet, const struct packet_info *info,
+	uint16_t port, struct flow_packet_decision *decision);
+
+/* Raised after each change that may alter a decision. Starts at 1. */
+const atomic_uint_fast64_t *rules_generation(const struct rules *rules);
+
+/* So many flows, packets and bytes more of a slot. `rules` is a struct rules. */
+void rules_count_packets(void *rules, unsigned worker, uint32_t slot, uint64_t flows,
+	uint64_t packets, uint64_t bytes);
+
+/* The writer: */
+
+/* A rule as the writer sees it. The texts are there until it is removed. */
+struct rules_view {
+	uint32_t slot;
+	uint16_t port;
+	uint32_t number; /* of its port, as it was told when it was made */
+	uint32_t group, priority;
+	const char *text;   /* the command, as it was written */
+	const char *remark; /* what of it has no meaning in software, or NULL */
+	bool by_packet;	    /* it asks for fields that packets of a flow may differ in */
+	bool hands_on;	    /* other rules decide its packets (jump, passthru): it does not count */
+	struct rules_count count;
+};
+
+/* One line of an answer, without its newline. */
+typedef void (*rules_tell_fn)(void *context, const char *line);
+
+/*
+ * Does what a command says and tells about it: create, validate, destroy, flush, list, query, or a line of
+ * `set`, which holds for later commands. Else nothing has changed, and `column` is that of the wrong word:
+ * -EINVAL, -ENOTSUP, -E2BIG or -ENODATA as rule_command_parse(); -ENOENT: there is no such rule; -ENOSPC: no
+ * room; -EAGAIN: rules that were just removed must settle first; -ENOMEM.
+ */
+int rules_command(struct rules *rules, const char *line, size_t length, unsigned *column,
+	rules_tell_fn tell, void *context, struct error *error);
+
+/* The same of a command that was parsed from this line. */
+int rules_do(struct rules *rules, const struct rule_command *command, const char *line,
+	size_t length, unsigned *column, rules_tell_fn tell, void *context, struct error *error);
+
+/* Removes a rule. 0 or -ENOENT. `count` (or NULL) becomes what it had counted. */
+int rules_remove(struct rules *rules, uint16_t port, uint32_t number, struct rules_count *count);
+/* Removes those of a port, or all (RULES_NO_PORT). Returns how many. */
+uint32_t rules_flush(struct rules *rules, uint16_t port);
+
+/* All flows are to be decided again, so that what they have counted is told. Returns the generation. */
+uint64_t rules_touch(struct rules *rules);
+/* Every worker has decided all its live flows at this generation or a later one. */
+void rules_settled(struct rules *rules, uint64_t generation);
+/* Whether removed rules wait for that. */
+bool rules_unsettled(const struct rules *rules);
+
+/* 0 or -ENOENT. */
+int rules_get(const struct rules *rules, uint16_t port, uint32_t number, struct rules_view *view);
+int rules_get_slot(const struct rules *rules, uint32_t slot, struct rules_view *view);
+
+/*
+ * Fills up to `max` views from slot `*from` on, of one port or all (RULES_NO_PORT), and moves it on; it becomes
+ * RULES_NONE at the end. Begin with 0.
+ */
+uint32_t rules_list(const struct rules *rules, uint16_t port, uint32_t *from,
+	struct rules_view *views, uint32_t max);
+
+struct rules_stats {
+	uint32_t rules, max_rules;
+	uint32_t by_packet; /* of these, those that ask for more than what flows have */
+	uint32_t unsettled; /* removed, but their slots are not free yet */
+	uint32_t programs;  /* action programs in use */
+};
+void rules_stats(const struct rules *rules, struct rules_stats *stats);
+
+/* A step of a search, and the rule that it is about, if it is about one. */
+struct rules_step {
+	struct classifier_step step;
+	bool has_rule;
+	struct rules_view rule;
+};
+typedef void (*rules_step_fn)(void *context, const struct rules_step *step);
+
+/* What all packets have in common that come from this end of the key, by this port. */
+void rules_header_of_flow(const struct rules *rules, const struct flow_key *key, unsigned from,
+	uint16_t port, struct classifier_header *header);
+/*
+ * Tells step by step how a header is decided; `packet`: with all its fields, else as a flow. Returns the slot
+ * or RULES_NONE.
+ */
+uint32_t rules_trace(const struct rules *rules, const struct classifier_header *header, bool packet,
+	rules_step_fn told, void *context);
+
+/* Files (rule/rules_file.c): */
+
+#define RULES_FILE_MAX_BYTES ((size_t)1 << 30)
+
+/*
+ * Adds the rules of a text: lines of `flow create` and `set`, comments and empty lines. All or none. The error
+ * names the file, the line and the column: -EBADMSG for a line that is wrong, -EFBIG for a text that is too long;
+ * others as in rules_command(), or why a file cannot be read. `tell` (or NULL) is told of rules that can match
+ * nothing.
+ */
+int rules_load_file(struct rules *rules, const char *path, uint32_t *added, rules_tell_fn tell,
+	void *context, struct error *error);
+/* The same from memory; `name` stands for the file. */
+int rules_load_bytes(struct rules *rules, const char *name, const char *bytes, size_t size,
+	uint32_t *added, rules_tell_fn tell, void *context, struct error *error);

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What workers ask of the rules, and how that is told step by step. */
+#include <string.h>
+
+#include "packet/headers.h"
+#include "rule/rules_private.h"
+
+/* Of ICMP whose type and code are not there: type 255 is reserved. */
+#define NO_TYPE_AND_CODE 0xffff
+
+void rules_header_of_flow(const struct rules *rules, const struct flow_key *key, unsigned from,
+	uint16_t port, struct classifier_header *header)
+{
+	memset(header, 0, sizeof(*header));
+	for (unsigned i = 0; i < 4; i++) {
+		header->src[i] = load_be32(key->addr[from] + 4 * i);
+		header->dst[i] = load_be32(key->addr[!from] + 4 * i);
+	}
+	header->proto = key->proto;
+	header->version = flow_key_version(key);
+	header->src_port = rte_be_to_cpu_16(key->port[from]);
+	header->dst_port = rte_be_to_cpu_16(key->port[!from]);
+	header->in_port = port;
+	if (rules->ground.zone_vlan && key->zone != 0)
+		header->vlan = (key->zone & 0x0fff) | CLASSIFIER_TAGGED;
+}
+
+static bool has_rules_of(const struct rules *rules, unsigned port)
+{
+	return atomic_load_explicit(&rules->port_rules[port], memory_order_relaxed) != 0;
+}
+
+/*
+ * By which other ports would packets of the flow perhaps be decided otherwise than by `port`? Those that rules
+ * ask for, and one that none does.
+ */
+static unsigned other_ports(const struct rules *rules, const struct flow_key *key, uint16_t port,
+	uint16_t others[TOPOLOGY_MAX_PORTS])
+{
+	const struct topology *topology = &rules->topology;
+	const unsigned domain = flow_key_wire(key) < topology->n_domains ? flow_key_wire(key) : 0;
+	bool plain = false;
+	unsigned n = 0;
+
+	if (topology->n_domains == 0 ||
+		atomic_load_explicit(&rules->n_with_port, memory_order_relaxed) == 0)
+		return 0;
+	for (unsigned place = 0; place < topology->size[domain]; place++) {
+		const unsigned other = topology_port(topology, domain, place);
+
+		if (other == port)
+			continue;
+		if (!has_rules_of(rules, other)) {
+			if (plain)
+				continue;
+			plain = true;
+		}
+		others[n++] = (uint16_t)other;
+	}
+	return n;
+}
+
+static void take_answer(
+	const struct rules *rules, uint32_t slot, struct flow_packet_decision *answer)
+{
+	*answer = (struct flow_packet_decision){
+		.verdict = FLOW_VERDICT_FORWARD, .rule = FLOW_RULE_NONE};
+	if (slot == CLASSIFIER_NONE)
+		return;
+	answer->verdict = rules->slots[slot].verdict;
+	answer->marked = rules->slots[slot].marked;
+	answer->mark = rules->slots[slot].mark;
+	answer->rule = slot;
+}
+
+static const struct classifier *flows_classifier(const struct rules *rules)
+{
+	return atomic_load_explicit(&rules->n_by_packet, memory_order_acquire) == 0
+		       ? rules->full
+		       : rules->of_flows;
+}
+
+void rules_decide(void *context, const struct flow_key *key, const uint16_t port[2],
+	struct flow_decision *decision)
+{
+	const struct rules *rules = context;
+	const struct classifier *classifier = flows_classifier(rules);
+	struct classifier_header header;
+	uint16_t others[TOPOLOGY_MAX_PORTS];
+	struct flow_packet_decision answer;
+
+	if (atomic_load_explicit(&rules->n_in_force, memory_order_acquire) == 0)
+		return;
+	for (unsigned from = 0; from < 2; from++) {
+		const unsigned n = other_ports(rules, key, port[from], others);
+
+		rules_header_of_flow(rules, key, from, port[from], &header);
+		const uint32_t slot = classifier_find(classifier, 0, &header);
+
+		for (unsigned i = 0; i < n && !decision->by_port; i++) {
+			header.in_port = others[i];
+			decision->by_port = classifier_find(classifier, 0, &header) != slot;
+		}
+		if (slot != CLASSIFIER_NONE && rules->slots[slot].by_packet) {
+			decision->verdict[from] = FLOW_VERDICT_BY_PACKET;
+			continue;
+		}
+		take_answer(rules, slot, &answer);
+		decision->verdict[from] = answer.verdict;
+		decision->rule[from] = answer.rule;
+		decision->mark[from] = answer.mark;
+		decision->marked |= (uint8_t)(answer.marked << from);
+	}
+	decision->cause = FLOW_CAUSE_NONE;
+}
+
+/* Ethernet addresses, type and tag, as far as they are there. Returns where the next header begins. */
+static size_t read_link(struct reader *reader, struct classifier_header *header)
+{
+	uint8_t scratch[ETHERNET_LENGTH];
+	const uint8_t *bytes = reader_peek(reader, 0, ETHERNET_LENGTH, scratch);
+	size_t at = ETHERNET_LENGTH;
+	uint16_t type;
+
+	if (bytes == NULL)
+		return SIZE_MAX;
+	memcpy(header->eth_dst, bytes, 6);
+	memcpy(header->eth_src, bytes + 6, 6);
+	type = header->eth_type = load_be16(bytes + 12);
+	header->vlan = 0;
+	while (ethertype_is_vlan(type)) {
+		bytes = reader_peek(reader, at, VLAN_TAG_LENGTH, scratch);
+		if (bytes == NULL)
+			return SIZE_MAX;
+		if (at == ETHERNET_LENGTH)
+			header->vlan = (uint16_t)((load_be16(bytes) & ~CLASSIFIER_TAGGED) |
+						  CLASSIFIER_TAGGED);
+		type = load_be16(bytes + 2);
+		at += VLAN_TAG_LENGTH;
+	}
+	return at;
+}
+
+static void read_network(struct reader *reader, size_t at, const struct packet_info *info,
+	struct classifier_header *header)
+{
+	uint8_t scratch[IPV4_LENGTH];
+	const uint8_t *bytes;
+
+	if (at == SIZE_MAX)
+		return;
+	if (header->version == 4) {
+		bytes = reader_peek(reader, at, 9, scratch);
+		if (bytes != NULL) {
+			header->tos = bytes[1];
+			header->ttl = bytes[8];
+		}
+	} else {
+		bytes = reader_peek(reader, at, 8, scratch);
+		if (bytes != NULL) {
+			header->tos = (uint8_t)(load_be16(bytes) >> 4);
+			header->ttl = bytes[7];
+		}
+	}
+	if (info->flags & PACKET_TCP)
+		header->tcp_flags = info->tcp.flags;
+	if (header->proto != PROTO_ICMP && header->proto != PROTO_ICMPV6)
+		return;
+	bytes = info->flags & (PACKET_LATER_FRAGMENT | PACKET_CUT)
+			? NULL
+			: reader_peek(reader, info->l4_offset, 2, scratch);
+	header->src_port = bytes != NULL ? load_be16(bytes) : NO_TYPE_AND_CODE;
+}
+
+void rules_classify(void *context, const struct rte_mbuf *packet, const struct packet_info *info,
+	uint16_t port, struct flow_packet_decision *decision)
+{
+	const struct rules *rules = context;
+	struct reader reader = reader_of(packet);
+	struct classifier_header header;
+	struct link_header link;
+	size_t at;
+
+	take_answer(rules, CLASSIFIER_NONE, decision);
+	if (atomic_load_explicit(&rules->n_in_force, memory_order_acquire) == 0)
+		return;
+	if (info != NULL)
+		rules_header_of_flow(rules, &info->key, info->from, port, &header);
+	else
+		header = (struct classifier_header){.in_port = port};
+	const enum link_type type = info != NULL && rules->wire_is_link
+					    ? (enum link_type)flow_key_wire(&info->key)
+					    : LINK_ETHERNET;
+
+	if (type == LINK_ETHERNET)
+		at = read_link(&reader, &header);
+	else
+		at = link_walk(&reader, type, &link) ? link.end : SIZE_MAX;
+	if (info != NULL)
+		read_network(&reader, at, info, &header);
+	take_answer(rules, classifier_find(rules->full, 0, &header), decision);
+}
+
+void rules_count_packets(void *context, unsigned worker, uint32_t slot, uint64_t flows,
+	uint64_t packets, uint64_t bytes)
+{
+	const struct rules *rules = context;
+	struct rules_count *count = &rules->counts[(size_t)worker * rules->n_slots + slot];
+
+	/* plain adds; atomic only in that the writer may read at the same time */
+	__atomic_store_n(&count->flows, count->flows + flows, __ATOMIC_RELAXED);
+	__atomic_store_n(&count->packets, count->packets + packets, __ATOMIC_RELAXED);
+	__atomic_store_n(&count->bytes, count->bytes + bytes, __ATOMIC_RELAXED);
+}
+
+/* Traces. */
+
+struct tracing {
+	const struct rules *rules;
+	rules_step_fn told;
+	void *context;
+};
+
+static void tell_step(void *context, const struct classifier_step *step)
+{
+	const struct tracing *tracing = context;
+	struct rules_step told = {.step = *step};
+
+	told.has_rule =
+		(step->kind == CLASSIFIER_STEP_RULE || step->kind == CLASSIFIER_STEP_FOUND) &&
+		step->id != CLASSIFIER_NONE &&
+		rules_get_slot(tracing->rules, step->id, &told.rule) == 0;
+	tracing->told(tracing->context, &told);
+}
+
+uint32_t rules_trace(const struct rules *rules, const struct classifier_header *header, bool packet,
+	rules_step_fn told, void *context)
+{
+	struct tracing tracing = {.rules = rules, .told = told, .context = context};
+
+	return classifier_trace(
+		packet ? rules->full : flows_classifier(rules), 0, header, tell_step, &tracing);
+}

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lists of rules as text. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "rule/rules_private.h"
+
+#define NAME_MAX_SHOWN 256
+/* What went wrong, at most: the name and the place come before it. */
+#define WHAT_MAX 200
+
+struct loading {
+	struct rules *rules;
+	const char *name;
+	struct rules_made *list;
+	uint32_t n, room;
+	rules_tell_fn tell;
+	void *context;
+	struct error *error;
+};
+
+static int refuse_rules(const struct loading *loading, int code, const char *what)
+{
+	char name[NAME_MAX_SHOWN];
+
+	return error_set(loading->error, code, "%s: %.*s",
+		text_printable(name, sizeof(name), loading->name), WHAT_MAX, what);
+}
+
+static int refuse_rule(
+	const struct loading *loading, unsigned line, unsigned column, const char *what)
+{
+	char name[NAME_MAX_SHOWN];
+
+	return error_set(loading->error, -EBADMSG, "%s:%u:%u: %.*s",
+		text_printable(name, sizeof(name), loading->name), line, column, WHAT_MAX, what);
+}
+
+static int make_room_for_rule(struct loading *loading)
+{
+	if (loading->n < loading->room)
+		return 0;
+	const uint32_t room = loading->room == 0 ? 1024 : loading->room * 2;
+	struct rules_made *list = realloc(loading->list, room * sizeof(*list));
+
+	if (list == NULL)
+		return refuse_rules(loading, -ENOMEM, "no memory to read the rules");
+	loading->list = list;
+	loading->room = room;
+	return 0;
+}
+
+/* What is wrong, in a line of its own after the place of the rule. */
+struct warned {
+	const struct loading *loading;
+	unsigned line;
+};
+
+static void tell_warned(void *context, const char *what)
+{
+	const struct warned *warned = context;
+	char name[NAME_MAX_SHOWN], line[NAME_MAX_SHOWN + WHAT_MAX + 32];
+
+	snprintf(line, sizeof(line), "%s:%u: warning: %.*s",
+		text_printable(name, sizeof(name), warned->loading->name), warned->line, WHAT_MAX,
+		what);
+	warned->loading->tell(warned->loading->context, line);
+}
+
+static void warn_of_rule(
+	const struct loading *loading, const struct rules_made *made, unsigned number)
+{
+	struct warned warned = {.loading = loading, .line = number};
+	struct error error;
+
+	if (loading->tell != NULL &&
+		classifier_contradiction(loading->rules->full, &made->rule, &error) < 0)
+		tell_warned(&warned, error.text);
+}
+
+static int take_command(struct loading *loading, const struct rule_command *command,
+	const char *line, size_t length, unsigned number)
+{
+	struct rule_refusal refusal = {.part = RULE_PART_COMMAND};
+	struct rules_made *made = &loading->list[loading->n];
+	struct error said;
+	int ret;
+
+	if (command->verb == RULE_SET)
+		return rule_setup_learn(loading->rules->setup, command) < 0
+			       ? refuse_rules(loading, -ENOMEM, "no memory to read the rules")
+			       : 0;
+	if (command->verb != RULE_CREATE)
+		return refuse_rule(loading, number, 1,
+			"a list of rules has only lines of flow create and set");
+	ret = rules_make(loading->rules, command, line, length, made, &refusal, &said);
+	if (ret == -ENOMEM || ret == -EAGAIN || ret == -ENOSPC)
+		return refuse_rules(loading, ret, said.text);
+	if (ret < 0)
+		return refuse_rule(
+			loading, number, rule_refusal_column(line, length, &refusal), said.text);
+	warn_of_rule(loading, made, number);
+	loading->n++;
+	return 0;
+}
+
+static int take_rule_line(struct loading *loading, const char *line, size_t length, unsigned number)
+{
+	struct rule_command *command;
+	struct error said;
+	unsigned column = 1;
+	int ret = make_room_for_rule(loading);
+
+	if (ret < 0)
+		return ret;
+	ret = rule_command_parse(&command, loading->rules->setup, line, length, &column, &said);
+	if (ret == -ENODATA)
+		return 0;
+	if (ret == -ENOMEM)
+		return refuse_rules(loading, ret, "no memory to read the rules");
+	if (ret < 0)
+		return refuse_rule(loading, number, column, said.text);
+	ret = take_command(loading, command, line, length, number);
+	rule_command_destroy(command);
+	return ret;
+}
+
+static int read_rule_lines(struct loading *loading, const char *text, size_t size)
+{
+	const char *end = text + size;
+	unsigned number = 0;
+	int ret = 0;
+
+	while (ret == 0 && text < end) {
+		const char *newline = memchr(text, '\n', (size_t)(end - text));
+
+		if (newline == NULL)
+			newline = end;
+		ret = take_rule_line(loading, text, (size_t)(newline - text), ++number);
+		text = newline + 1;
+	}
+	return ret;
+}
+
+/* All of them or none; the room was looked for. */
+static int apply_rules(struct loading *loading)
+{
+	uint32_t *slots = malloc(((size_t)loading->n + 1) * sizeof(*slots));
+	struct error said;
+	uint32_t n = 0;
+	int ret = slots == NULL ? refuse_rules(loading, -ENOMEM, "no memory to read the rules") : 0;
+
+	if (ret == 0) {
+		ret = rules_room(loading->rules, loading->n, &said);
+		if (ret < 0)
+			refuse_rules(loading, ret, said.text);
+	}
+	while (ret == 0 && n < loading->n) {
+		ret = rules_add(loading->rules, &loading->list[n], &slots[n], &said);
+		if (ret < 0)
+			refuse_rules(loading, ret, said.text);
+		else
+			n++;
+	}
+	if (ret < 0)
+		while (n > 0)
+			rules_drop(loading->rules, slots[--n]);
+	rules_touch(loading->rules);
+	free(slots);
+	return ret;
+}
+
+int rules_load_bytes(struct rules *rules, const char *name, const char *bytes, size_t size,
+	uint32_t *added, rules_tell_fn tell, void *context, struct error *error)
+{
+	struct loading loading = {
+		.rules = rules, .name = name, .tell = tell, .context = context, .error = error};
+	int ret;
+
+	*added = 0;
+	if (size > RULES_FILE_MAX_BYTES)
+		return refuse_rules(&loading, -EFBIG, "a list of rules has at most 1 GiB");
+	ret = read_rule_lines(&loading, bytes, size);
+	if (ret == 0)
+		ret = apply_rules(&loading);
+	if (ret == 0)
+		*added = loading.n;
+	/* only what was not given away */
+	for (uint32_t i = 0; i < loading.n; i++)
+		rules_unmake(rules, &loading.list[i]);
+	free(loading.list);
+	return ret;
+}
+
+static int read_file(struct loading *loading, int fd, char **text, size_t *size)
+{
+	size_t room = 0;
+
+	*size = 0;
+	for (;;) {
+		ssize_t n;
+
+		if (*size == room) {
+			room = room == 0 ? (size_t)1 << 16 : room * 2;
+			char *larger = realloc(*text, room);
+
+			if (larger == NULL)
+				return refuse_rules(
+					loading, -ENOMEM, "no memory to read the rules");
+			*text = larger;
+		}
+		n = read(fd, *text + *size, room - *size);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return refuse_rules(loading, -errno, strerror(errno));
+		if (n == 0)
+			return 0;
+		*size += (size_t)n;
+		if (*size > RULES_FILE_MAX_BYTES)
+			return refuse_rules(loading, -EFBIG, "a list of rules has at most 1 GiB");
+	}
+}
+
+int rules_load_file(struct rules *rules, const char *path, uint32_t *added, rules_tell_fn tell,
+	void *context, struct error *error)
+{
+	struct loading loading = {.name = path, .error = error};
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char *text = NULL;
+	size_t size;
+	int ret;
+
+	*added = 0;
+	if (fd < 0)
+		return refuse_rules(&loading, -errno, strerror(errno));
+	ret = read_file(&loading, fd, &text, &size);
+	close(fd);
+	if (ret == 0)
+		ret = rules_load_bytes(rules, path, text, size, added, tell, context, error);
+	free(text);
+	return ret;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* Inside of rule/: what the files of rules.h share. */
+
+#include "rule/effect.h"
+#include "rule/pattern.h"
+#include "rule/rules.h"
+#include "rule/setup.h"
+
+/* What workers read of a rule. It is written before the classifiers have the rule, and never changed. */
+struct rules_slot {
+	uint32_t mark;
+	uint16_t verdict;
+	bool marked, by_packet;
+};
+
+/* What the writer has of it. */
+struct rules_own {
+	char *text; /* NULL: nothing is in the slot */
+	const char *remark;
+	uint64_t age;		    /* how many rules were added before, and one more */
+	uint64_t generation, token; /* of its removal */
+	uint32_t number, group, priority;
+	uint32_t full, of_flows; /* handles in the classifiers, or CLASSIFIER_NONE */
+	uint32_t next;		 /* of the same hash, of free slots, or of unsettled ones */
+	uint16_t port;
+	uint16_t in_port; /* that it asks for, or RULES_NO_PORT */
+	bool hands_on;
+};
+
+struct rules {
+	/* what workers read */
+	struct classifier *full; /* rules with all that they ask for */
+	struct classifier *
+		of_flows; /* what is left of them for flows; used while there are rules by packet */
+	struct rules_slot *slots;
+	struct rules_count *counts;
+	atomic_uint_fast64_t generation;
+	_Atomic uint32_t n_in_force, n_by_packet, n_with_port;
+	_Atomic uint32_t port_rules[TOPOLOGY_MAX_PORTS]; /* rules that ask for the port */
+	struct rule_ground ground;
+	struct topology topology;
+	bool wire_is_link;
+	uint32_t n_slots;
+
+	/* the writer's */
+	struct programs *programs;
+	struct rte_rcu_qsbr *qsbr;
+	struct rule_setup *setup;
+	struct rules_own *own;
+	uint32_t *heads; /* chains of rules by port and number */
+	uint32_t heads_mask;
+	uint32_t *next_number, *n_of_port; /* by port */
+	unsigned n_workers;
+	uint32_t max_rules, n_rules, n_begun, n_unsettled;
+	uint32_t free, first_gone, last_gone;
+	uint64_t settled, last_age;
+	bool filled; /* of_flows has the rules */
+	void *memory;
+	size_t size;
+};
+
+/* A rule that could be made, before it is. Its reference to a program and its text go with it. */
+struct rules_made {
+	struct classifier_rule rule;
+	char *text;
+	const char *remark;
+	uint32_t mark;
+	uint16_t port, verdict;
+	bool marked, passes;
+};
+
+/* Of a command and the line that it was parsed from. 0, or as rules_command(). */
+int rules_make(struct rules *rules, const struct rule_command *command, const char *line,
+	size_t length, struct rules_made *made, struct rule_refusal *refusal, struct error *error);
+void rules_unmake(struct rules *rules, struct rules_made *made);
+
+/* Whether `n` more rules have room: 0, -ENOSPC or -EAGAIN. */
+int rules_room(struct rules *rules, uint32_t n, struct error *error);
+/*
+ * Puts a rule in force, which takes what was made; the caller raises the generation. 0 with its slot, or a
+ * negative errno and the rule is still made.
+ */
+int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, struct error *error);
+/* Takes it out again; the caller raises the generation. */
+void rules_drop(struct rules *rules, uint32_t slot);
+
+/* Tells in a line each what is wrong with a rule that can be. `slot`: its own, or RULES_NONE. */
+void rules_warn(const struct rules *rules, const struct classifier_rule *rule, uint32_t slot,
+	rules_tell_fn tell, void *context);

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a running engine does by its rules: every packet is known in advance, and counted by the rule that it matched."""
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+import frames
+from conftest import MILLRACE, ROOT, SLOWER, run
+from simulated import ports
+
+sys.path.append(str(ROOT / "tests" / "smoke"))
+
+import engine  # pylint: disable=wrong-import-position
+
+pytestmark = pytest.mark.usefixtures("simulated_nic")
+
+PASSES = 40
+ROUND = {
+    "dns": frames.udp(0, "10.0.0.1", 1000, "10.0.0.2", 53),
+    "web": frames.udp(0, "10.0.0.1", 1001, "10.0.0.2", 80),
+    "far": frames.udp(0, "10.1.0.1", 1000, "10.9.0.2", 53),
+    "six": frames.udp(0, "2001:db8::1", 1000, "2001:db8::2", 443),
+    "vlan": frames.udp(0, "10.0.0.1", 1000, "10.0.0.2", 53, vlans=[7]),
+    "ping": frames.ping(0, "10.5.0.1", "10.5.0.2"),
+    "arp": frames.arp(0, "10.6.0.1", "10.6.0.2"),
+}
+DROP = "/ end actions drop / end"
+
+
+def rule(pattern, actions="drop", port=0, attributes="ingress"):
+    return f"flow create {port} {attributes} pattern {pattern} / end actions {actions} / end"
+
+
+@pytest.fixture(name="started")
+def start(tmp_path):
+    """started(words, *more): an engine whose port a brings what the words say; records are written."""
+    engines = []
+
+    def begin(words, *more, b="source=none"):
+        running = engine.Millrace(tmp_path / "engine", *ports(words, b), "--output",
+                                  "records.json", *more)
+        engines.append(running)
+        return running
+
+    yield begin
+    for running in engines:
+        running.kill()
+
+
+@pytest.fixture(name="rounds")
+def write_rounds(tmp_path):
+    return frames.write(tmp_path / "round.pcap", *ROUND.values(), in_order=False)
+
+
+def add(running, text):
+    return [line["line"] for line in running.ask("rule add", rule=text)]
+
+
+def refused(running, request, **given):
+    """The error, and the code that the client would end with."""
+    running.connection.send(request, **given)
+    end = running.connection.next()
+    assert end.get("end") and end["error"], end
+    return end["error"], end["code"]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("lines, matched", [
+    ([rule("eth / ipv4 / udp dst is 53")], [["dns", "far", "vlan"]]),
+    ([rule("eth / ipv4 / udp dst is 53", port=1)], [[]]),
+    ([rule("eth / ipv4 / udp dst is 53", port=1, attributes="transfer")], [["dns", "far", "vlan"]]),
+    ([rule("ipv4 src is 10.0.0.1"), rule("ipv4")], [["dns", "web", "vlan"], ["far", "ping"]]),
+    ([rule("ipv4 src is 10.0.0.1", attributes="priority 1 ingress"), rule("ipv4")],
+     [[], ["dns", "web", "vlan", "far", "ping"]]),
+    ([rule("eth / ipv6")], [["six"]]),
+    ([rule("eth / vlan vid is 7")], [["vlan"]]),
+    ([rule("eth type is 0x0806")], [["arp"]]),
+    ([rule("eth / ipv4 / icmp type is 8"), rule("eth / ipv4 / icmp type is 0")], [["ping"], []]),
+    ([rule("ipv4 ttl is 64"), rule("ipv4 ttl is 63")],
+     [["dns", "web", "far", "vlan", "ping"], []]),
+    ([rule("ipv4", "jump group 1"), rule("udp dst is 53", attributes="group 1 ingress")],
+     [None, ["dns", "far", "vlan"]]),
+    (["flow create 0 ingress pattern end actions drop / end"], [list(ROUND)]),
+], ids=lambda value: None)
+def test_from_the_first_packet(started, rounds, tmp_path, workers, lines, matched):
+    """What a rule matches is dropped and counted by it, all of it, and nothing else."""
+    (tmp_path / "rules").write_text("# rules\n" + "".join(f"{line}\n" for line in lines))
+    running = started(f"capture={rounds},passes={PASSES}", "--workers", workers,
+                      "--rules", tmp_path / "rules")
+    running.until(lambda: running.wire()["received"] == PASSES * len(ROUND), "all packets")
+    dropped = PASSES * sum(len(names or []) for names in matched)
+    assert running.idle()["dropped"] == dropped
+    assert running.drops() == ({"rule": dropped} if dropped else {})
+    told = running.ask("rule list")
+    assert [line["rule"] for line in told] == lines
+    assert [line.get("packets") for line in told] == [
+        None if names is None else PASSES * len(names) for names in matched]
+    running.stop(leaves=["records.json"])
+
+
+def test_while_packets_flow(started, rounds):
+    """Live flows are decided anew when rules come and go."""
+    running = started(f"capture={rounds},pace=20000")
+    assert add(running, rule("ipv4 / udp dst is 53")) == ["Flow rule #0 created"]
+    running.until(lambda: running.drops().get("rule", 0) > 0, "packets are dropped")
+    running.until(lambda: running.ask("rule list")[0]["packets"] > 0, "and counted")
+    assert running.ask("rule list")[0]["flows"] == 2
+    assert "packets" in running.ask("rule del", port=0, number=0)[0]
+    running.until(lambda: running.connection.ask("rule list")[1]["unsettled"] == 0, "it is settled")
+    before = running.drops()["rule"]
+    time.sleep(0.3)
+    assert running.drops()["rule"] == before
+    running.stop(leaves=["records.json"], idle=False)
+
+
+def test_requests(started):
+    """Each command of the language, what it says, and what is refused."""
+    running = started("source=none", "--rules-max", 3)
+    assert running.ask("rule list") == []
+    line = rule("eth / ipv4 src is 10.0.0.1", "queue index 3")
+    assert add(running, line) == [
+        "Flow rule #0 created",
+        "note: the flow chooses the worker: in software the queue has no meaning"]
+    assert add(running, line)[2] == (
+        "warning: the rule matches nothing that rule #0 of port 0 does not match before it")
+    assert add(running, rule("eth", port=1)) == ["Flow rule #0 created"]
+    assert [(told["port"], told["number"]) for told in running.ask("rule list")] == [
+        (0, 0), (0, 1), (1, 0)]
+    assert [told["number"] for told in running.ask("rule list", at=1)] == [0]
+    lines, end = running.connection.ask("rule list", limit=2)
+    assert len(lines) == 2 and end["rules"] == end["max"] == 3
+    lines, end = running.connection.ask("rule list", cursor=end["cursor"])
+    assert len(lines) == 1 and end["cursor"] is None
+    assert refused(running, "rule add", rule=line) == (
+        "rule add: column 1: no room: there are 3 of 3 rules (rules.max)", 1)
+    assert add(running, "flow query 0 0 count") == ["count: hits 0, bytes 0"]
+    assert add(running, "flow list 1") == [f"#0: {rule('eth', port=1)}"]
+    assert add(running, "flow destroy 0 rule 1") == ["Flow rule #1 destroyed"]
+    assert add(running, "flow flush 0") == ["1 flow rule of port 0 destroyed"]
+    assert refused(running, "rule add", rule=rule("eth / gtp")) == (
+        "rule add: column 37: item 'gtp': not matched in software", 2)
+    error, code = refused(running, "rule add", rule="flow creat 0")
+    assert error.startswith("rule add: column 6: creat: ") and code == 2
+    assert refused(running, "rule add", rule="# nothing") == (
+        "rule add: a rule is needed", 2)
+    assert refused(running, "rule del", port=0, number=0) == (
+        "rule del: there is no rule #0 of port 0", 1)
+    assert refused(running, "rule list", cursor="x")[1] == 2
+    running.stop(leaves=["records.json"])
+
+
+def test_trace(started):
+    running = started("source=none")
+    add(running, rule("ipv4 / udp dst is 53"))
+    add(running, rule("ipv4 src spec 10.0.0.0 src mask 255.0.0.0", "mark id 7"))
+    flow = {"src": "10.0.0.1", "dst": "10.0.0.2", "proto": "udp", "sport": 1000}
+    steps = running.ask("rule trace", **flow, dport=53, at=0)
+    assert (steps[0]["step"], steps[-1]["step"], steps[-1]["number"]) == ("packet", "result", 0)
+    steps = running.ask("rule trace", **flow, dport=54, at=0)
+    assert steps[-1]["number"] == 1
+    assert [step["field"] for step in steps if step["step"] == "none_fits"] == ["dst_port"]
+    assert "number" not in running.ask("rule trace", **flow, dport=53, at=1)[-1]
+    assert "at is needed" in refused(running, "rule trace", **flow, dport=53)[0]
+    assert refused(running, "rule trace", **flow, dport=53, at=7)[1] == 2
+    running.stop(leaves=["records.json"])
+
+
+def test_the_client(started):
+    """As a person would."""
+    running = started("source=none", "--rules-max", 2)
+    assert running.client("rule", "list") == " 0 of 0 rules, with room for 2\n"
+    words = rule("eth / ipv4 / udp dst is 53").split()
+    assert running.client("rule", "add", *words) == "Flow rule #0 created\n"
+    assert running.client("rule", "add", " ".join(words[:-6]) + " " + DROP.lstrip("/ "), code=2)
+    assert running.client("rule", "add", rule("eth / gtp"), code=2) == \
+        "millrace: rule add: column 37: item 'gtp': not matched in software\n"
+    lines = running.client("rule", "list").splitlines()
+    assert len(lines) == 3 and lines[1].endswith(" ".join(words))
+    (line,) = running.client("rule", "list", "--json").splitlines()
+    assert (json.loads(line)["where"], json.loads(line)["per"]) == ("software", "flow")
+    told = running.client("rule", "trace", "10.0.0.1:1", "10.0.0.2:53", "udp", "--at", "0")
+    assert told.splitlines()[-1] == " decided by rule #0 of port 0"
+    assert running.client("rule", "del", "0", "0") == \
+        "Flow rule #0 destroyed; it matched 0 packets, 0 B\n"
+    assert "two numbers" in running.client("rule", "del", "0", code=2)
+    running.stop(leaves=["records.json"])
+
+
+def test_no_rules(started):
+    running = started("source=none", "--rules-max", 0)
+    for words in (["add", "flow flush 0"], ["list"], ["del", "0", "0"]):
+        assert running.client("rule", *words, code=1) == (
+            f"millrace: rule {words[0]}: this engine keeps no rules; it was started with "
+            "rules.max 0\n")
+    running.stop(leaves=["records.json"])
+
+
+def test_a_long_list(started, tmp_path):
+    """100,000 rules are loaded before the first packet, and listed."""
+    count = 100000
+    with (tmp_path / "rules").open("w") as lines:
+        for i in range(count):
+            lines.write(rule(f"ipv4 src is 100.{i >> 16}.{i >> 8 & 255}.{i & 255}") + "\n")
+    begun = time.monotonic()
+    running = started("source=none", "--rules", tmp_path / "rules", "--rules-max", count)
+    print(f"{time.monotonic() - begun:.2f} s")
+    assert time.monotonic() - begun < 10 * SLOWER
+    lines, end = running.connection.ask("rule list")
+    assert len(lines) == end["rules"] == count
+    assert lines[-1]["number"] == count - 1
+    running.stop(leaves=["records.json"])
+
+
+@pytest.mark.parametrize("text, options, said", [
+    (f"{rule('eth')}\n\n{rule('eth / ipv5')}\n", [], "rules:3:37: ipv5: a pattern item is needed here"),
+    (rule("eth / ipv4", "meter mtr_id 1"), [], "rules:1:56: action 'meter': policers are not"),
+    (rule("eth", port=2), [], "rules:1:1: port 2: the engine has ports 0 to 1"),
+    ("flow flush 0\n", [], "rules:1:1: a list of rules has only lines of flow create and set"),
+    (f"{rule('eth')}\n{rule('ipv4')}\n", ["--rules-max", "1"], "no room: there are 0 of 1 rules"),
+    (None, [], "rules: No such file or directory"),
+    ("", ["--rules-max", "0"], "rules max 0: there are rules, but no room for them"),
+    ("", ["--rules-max", "1048577"], "--rules-max 1048577: "),
+])
+def test_a_list_that_is_wrong(tmp_path, text, options, said):
+    """It is told by file, line and column, and nothing is started."""
+    if text is not None:
+        (tmp_path / "rules").write_text(text)
+    done = subprocess.run(
+        [MILLRACE, "run", *ports("source=none"), "--socket", tmp_path / "socket", "--rules",
+         tmp_path / "rules", *options], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=30 * SLOWER, check=False)
+    assert done.returncode in (1, 2) and said in done.stderr, done.stderr
+    assert not (tmp_path / "socket").exists()
+
+
+@pytest.mark.parametrize("lines, said", [
+    ([f"list: ['{rule('eth')}']"], None),
+    ([f"list: ['{rule('eth / ipv5')}']"], "rules.list[0]: column 37: ipv5: a pattern item"),
+    ([f"list: ['{rule('eth', port=3)}']"], "rules.list:1:1: port 3: the engine has ports 0 to 1"),
+    ([f"list: ['{rule('eth')}', '{rule('ipv4')}']", "max: 1"], "no room: there are 0 of 1 rules"),
+    (["mox: 1"], "no such key; did you mean max?"),
+    (["file: nowhere"], "nowhere: No such file or directory"),
+])
+def test_configuration(tmp_path, lines, said):
+    path = tmp_path / "millrace.yaml"
+    path.write_text("ports: [{name: a, device: net_null0}, {name: b, device: net_null1}]\n"
+                    "wires: [[a, b]]\nrules:\n" + "".join(f"  {line}\n" for line in lines))
+    done = run("config", "check", path)
+    assert (done.code == 0) == (said is None), done.stderr
+    assert said is None or said in done.stderr, done.stderr
+
+
+def test_check_of_a_file(tmp_path):
+    """What is not done in software, and what can match nothing."""
+    path = tmp_path / "rules"
+    path.write_text("\n".join([
+        rule("eth"), rule("eth / gtp"), rule("eth / ipv4"), rule("ipv4 proto is 17"),
+        rule("eth", "queue index 1"), "flow flush 0", rule("eth / ipv4", "passthru")]))
+    lines = run("rule", "check", path).stdout.decode().splitlines()
+    shadow = "ok, with a warning: line {} matches all that this rule matches before it"
+    assert lines == ["ok", "ok, but not in software: item 'gtp': not matched in software",
+                     shadow.format(1), shadow.format(3), shadow.format(1), "ok", "ok"]
+    told = [json.loads(line) for line in
+            run("rule", "check", path, "--json").stdout.decode().splitlines()]
+    assert [line.get("software") for line in told] == [True, False, True, True, True, None, True]
+    assert told[1]["why"] == "item 'gtp': not matched in software"
+    assert "no meaning" in told[4]["note"] and "warning" in told[4]
