@@ -28,6 +28,7 @@ struct bench_options {
 	uint32_t entries[16]; /* admission: sizes of the NIC's table */
 	unsigned n_entries;
 	const char *capture; /* admission: this one instead of its loads; NULL: its loads */
+	uint32_t rules;	     /* wire: that there are in its measure of that name */
 	unsigned seconds;    /* admission: that are measured; 0: as many as the load asks for */
 };
 

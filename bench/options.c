@@ -12,6 +12,8 @@
 
 #define EXIT_MISUSED 2
 #define MOST_FLOWS 67108864
+#define MOST_RULES 1048576
+#define DEFAULT_RULES 100000
 
 /* What --measure, --against and --load may name. */
 static const char *const table_measures[] = {"insert", "delete", "delete_known", "insert_in_order",
@@ -28,7 +30,7 @@ static const char *const classify_against[] = {"rte_acl", "tuple_space", NULL};
 static const char *const table_loads[] = {"uniform", "zipf", NULL};
 static const char *const wire_measures[] = {"wire", "wire_total", "wire_unlisted", "floor", "mark",
 	"mark_total", "installer", "installer_spin", "tcp_window", "tcp_window_share",
-	"two_workers", "two_workers_half", "learn_rate", "json_rate", "act", "attack",
+	"two_workers", "two_workers_half", "learn_rate", "json_rate", "act", "rules", "attack",
 	"attack_portable", NULL};
 
 static const char *const classify_measures[] = {
@@ -40,6 +42,7 @@ enum option {
 	MEASURE,
 	MARK,
 	ACT,
+	RULES,
 	STAGES,
 	AGAINST,
 	LOAD,
@@ -58,6 +61,7 @@ static const struct {
 	[MEASURE] = {"--measure", true},
 	[MARK] = {"--mark", false},
 	[ACT] = {"--act", false},
+	[RULES] = {"--rules", true},
 	[STAGES] = {"--stages", false},
 	[AGAINST] = {"--against", true},
 	[LOAD] = {"--load", true},
@@ -101,7 +105,8 @@ static const struct {
 		table_loads, table_against},
 	{"list", bench_list, 64, 1, 0, "a worker whose flows are listed against one left alone",
 		NULL, NULL, NULL},
-	{"wire", bench_wire, 1, 16, TAKES(MEASURE) | TAKES(MARK) | TAKES(ACT) | TAKES(STAGES),
+	{"wire", bench_wire, 1, 16,
+		TAKES(MEASURE) | TAKES(MARK) | TAKES(ACT) | TAKES(RULES) | TAKES(STAGES),
 		"the whole path against the founding algorithm and rte_hash at its best",
 		wire_measures, NULL, NULL},
 };
@@ -135,6 +140,7 @@ static void print_help(FILE *stream)
 	      "  --measure NAME,NAME  admission, classify, table, wire: only these\n"
 	      "  --mark       wire: only what marks of the NIC are worth\n"
 	      "  --act        wire: only what is done with packets: routed, translated, blocked\n"
+	      "  --rules N    wire: only what so many rules cost flows that are known\n"
 	      "  --stages     wire, offload: also what each stage of our path costs\n"
 	      "\n"
 	      "Of admission only:\n"
@@ -275,7 +281,8 @@ static bool sensible(unsigned bench, const struct asked *asked)
 {
 	/* the first says already what is measured, against whom, or that nothing is drawn */
 	static const enum option apart[][2] = {{ABLATE, AGAINST}, {ABLATE, PLOT}, {MARK, MEASURE},
-		{ACT, MEASURE}, {ACT, MARK}, {CAPTURE, LOAD}, {CAPTURE, MEASURE}};
+		{ACT, MEASURE}, {ACT, MARK}, {RULES, MARK}, {RULES, ACT}, {RULES, MEASURE},
+		{CAPTURE, LOAD}, {CAPTURE, MEASURE}};
 	const char *name = benches[bench].name;
 
 	for (enum option option = 0; option < N_OPTIONS; option++)
@@ -320,6 +327,20 @@ static int tell_missing(const char *name, const char *measures)
 	return EXIT_FAILURE;
 }
 
+static bool parse_rules(const char *name, const struct asked *asked, struct bench_options *options)
+{
+	unsigned n;
+
+	if (asked->is_given[RULES] &&
+		(!parse_numbers(asked->value[RULES], 1, 1, &options->rules, &n) ||
+			options->rules > MOST_RULES)) {
+		fprintf(stderr, "millrace: bench %s: --rules %s: not a number of 1 to %u\n", name,
+			asked->value[RULES], MOST_RULES);
+		return false;
+	}
+	return true;
+}
+
 /* What is given as numbers; else a line says what is wrong with it. */
 static bool parse_all(unsigned bench, const struct asked *asked, struct bench_options *options)
 {
@@ -352,7 +373,7 @@ static bool parse_all(unsigned bench, const struct asked *asked, struct bench_op
 		return false;
 	}
 	options->seconds = seconds;
-	return true;
+	return parse_rules(name, asked, options);
 }
 
 static int run(const struct asked *asked)
@@ -360,9 +381,11 @@ static int run(const struct asked *asked)
 	struct bench_options options = {
 		.json = asked->json,
 		.stages = asked->is_given[STAGES],
-		.measures = asked->is_given[MARK]  ? "mark"
-			    : asked->is_given[ACT] ? "act"
-						   : asked->value[MEASURE],
+		.rules = DEFAULT_RULES,
+		.measures = asked->is_given[MARK]    ? "mark"
+			    : asked->is_given[ACT]   ? "act"
+			    : asked->is_given[RULES] ? "rules"
+						     : asked->value[MEASURE],
 		.against = asked->value[AGAINST],
 		.loads = asked->value[LOAD],
 		.ablate = asked->is_given[ABLATE],

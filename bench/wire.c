@@ -277,6 +277,7 @@ static const struct {
 	{"two_workers", "two_workers_half", {65536, 1000000}, wire_workers},
 	{"learn_rate", "json_rate", {1000000}, wire_learn},
 	{"act", NULL, {65536, 1000000}, wire_act},
+	{"rules", NULL, {65536, 1000000}, wire_rules},
 	{"attack", "attack_portable", {1000000}, wire_attack},
 };
 

@@ -24,7 +24,8 @@
 
 struct wire_engine {
 	struct policy_others
-		policy; /* set before it is opened; its `decide` is NULL: all is forwarded */
+		policy;	    /* set before it is opened; its `decide` is NULL: all is forwarded */
+	uint32_t max_rules; /* the same: room for rules, which decide in place of it */
 	struct bench_source source;
 	struct plane *plane;
 	uint32_t flows;
@@ -99,7 +100,7 @@ int wire_other_cpu(const struct wire_bench *bench);
 
 /*
  * The measures, at one size each; they print their rows. Return 0, or a negative errno after a line.
- * mark and mark_total; installer; tcp_window; two_workers; learn_rate and json_rate; attack; act.
+ * mark and mark_total; installer; tcp_window; two_workers; learn_rate and json_rate; attack; act; rules.
  */
 int wire_mark(const struct wire_bench *bench, uint32_t flows);
 int wire_installer(const struct wire_bench *bench, uint32_t flows);
@@ -107,4 +108,5 @@ int wire_tcp(const struct wire_bench *bench, uint32_t flows);
 int wire_workers(const struct wire_bench *bench, uint32_t flows);
 int wire_learn(const struct wire_bench *bench, uint32_t flows);
 int wire_act(const struct wire_bench *bench, uint32_t flows);
+int wire_rules(const struct wire_bench *bench, uint32_t flows);
 int wire_attack(const struct wire_bench *bench, uint32_t flows);

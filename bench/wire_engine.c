@@ -80,6 +80,7 @@ int wire_engine_open_as(struct wire_engine *engine, const struct bench_source_co
 		.timeouts = flow_timeouts_default(),
 		.offload = *offload,
 		.policy = engine->policy,
+		.max_rules = engine->max_rules,
 		.max_programs = engine->policy.decide == NULL ? 0 : 16,
 		.mapping = MAPPING_HUGE | MAPPING_POPULATE,
 		.sink = ignore,

@@ -266,6 +266,22 @@ static void print_blocked(FILE *out, const json_t *line)
 		field_grouped(line, "blocked_bytes", bytes));
 }
 
+/* "rules dropped 12 packets, bytes 768, not counted above", and the marks that they give */
+static void print_rules(FILE *out, const json_t *line)
+{
+	char packets[FIELD_MAX], bytes[FIELD_MAX];
+
+	if (field_has(line, "rule_dropped_packets"))
+		fprintf(out, " packets dropped by rules %s, bytes %s, not counted above\n",
+			field_grouped(line, "rule_dropped_packets", packets),
+			field_grouped(line, "rule_dropped_bytes", bytes));
+	if (field_has(line, "rule_mark"))
+		fprintf(out, " mark by a rule %s ->\n", field_text(line, "rule_mark", packets));
+	if (field_has(line, "reverse_rule_mark"))
+		fprintf(out, " mark by a rule %s <-\n",
+			field_text(line, "reverse_rule_mark", packets));
+}
+
 /* " before: 12 s ago  -> in NIC to software: its rate fell", newest first */
 static void print_changes(FILE *out, const json_t *line)
 {
@@ -315,6 +331,7 @@ static void explain_line(struct cli_show *show, const json_t *line)
 	print_age(show->out, line);
 	print_counters(show->out, line);
 	print_blocked(show->out, line);
+	print_rules(show->out, line);
 	print_tcp(show->out, line);
 	print_where(show->out, line);
 	print_changes(show->out, line);

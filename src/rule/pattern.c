@@ -355,7 +355,7 @@ static int set_version(struct reading *reading, uint8_t version)
 	return ret;
 }
 
-static int read_ipv4(struct reading *reading)
+static int read_ipv4_item(struct reading *reading)
 {
 	struct classifier_header *value = &reading->rule->value, *mask = &reading->rule->mask;
 	int ret = set_version(reading, 4);
@@ -534,7 +534,7 @@ static int read_fields(struct reading *reading, enum rte_flow_item_type type)
 	case RTE_FLOW_ITEM_TYPE_VLAN:
 		return read_vlan(reading);
 	case RTE_FLOW_ITEM_TYPE_IPV4:
-		return read_ipv4(reading);
+		return read_ipv4_item(reading);
 	case RTE_FLOW_ITEM_TYPE_IPV6:
 		return read_ipv6(reading);
 	case RTE_FLOW_ITEM_TYPE_TCP:
@@ -583,7 +583,7 @@ static int read_item(struct reading *reading, const struct rte_flow_item *item)
 	return ret == 0 ? close_item(reading) : ret;
 }
 
-static int refuse_word(struct rule_refusal *refusal, struct error *error, int code,
+static int refuse_attribute(struct rule_refusal *refusal, struct error *error, int code,
 	const char *word, const char *why)
 {
 	refusal->word = word;
@@ -599,13 +599,13 @@ static int read_attributes(const struct rule_command *command, const struct rule
 	if (rule_port_check(ground, command->port, error) < 0)
 		return -EINVAL;
 	if (rule_command_argument(command, RULE_ARG_TUNNEL_SET, 0) != NULL)
-		return refuse_word(refusal, error, -ENOTSUP, "tunnel_set",
+		return refuse_attribute(refusal, error, -ENOTSUP, "tunnel_set",
 			"tunnels are not taken off in software");
 	if (rule_command_argument(command, RULE_ARG_TUNNEL_MATCH, 0) != NULL)
-		return refuse_word(refusal, error, -ENOTSUP, "tunnel_match",
+		return refuse_attribute(refusal, error, -ENOTSUP, "tunnel_match",
 			"tunnels are not taken off in software");
 	if (attr->egress)
-		return refuse_word(refusal, error, -ENOTSUP, "egress",
+		return refuse_attribute(refusal, error, -ENOTSUP, "egress",
 			"in software a rule is for packets that come in; a rule at the port where "
 			"they come in does the same");
 	if (!attr->ingress && !attr->transfer)
@@ -694,7 +694,7 @@ int rule_port_check(const struct rule_ground *ground, uint64_t port, struct erro
 }
 
 /* The next word from `*at` on; its length, 0 at the end. */
-static size_t next_word(const char *line, size_t length, size_t *at)
+static size_t word_length_at(const char *line, size_t length, size_t *at)
 {
 	size_t end;
 
@@ -718,7 +718,7 @@ unsigned rule_refusal_column(const char *line, size_t length, const struct rule_
 	unsigned items = 0;
 	size_t at = 0, n;
 
-	for (; (n = next_word(line, length, &at)) > 0; at += n) {
+	for (; (n = word_length_at(line, length, &at)) > 0; at += n) {
 		if (refusal->part == RULE_PART_COMMAND) {
 			if (word_is(line, at, n, refusal->word))
 				return (unsigned)at + 1;

@@ -226,7 +226,7 @@ static uint32_t *head_of(const struct rules *rules, uint16_t port, uint32_t numb
 	return &rules->heads[(hash ^ hash >> 15) & rules->heads_mask];
 }
 
-static uint32_t find_slot(const struct rules *rules, uint16_t port, uint32_t number)
+static uint32_t slot_of_number(const struct rules *rules, uint16_t port, uint32_t number)
 {
 	uint32_t slot = *head_of(rules, port, number);
 
@@ -519,7 +519,7 @@ void rules_drop(struct rules *rules, uint32_t slot)
 
 int rules_remove(struct rules *rules, uint16_t port, uint32_t number, struct rules_count *count)
 {
-	const uint32_t slot = find_slot(rules, port, number);
+	const uint32_t slot = slot_of_number(rules, port, number);
 
 	if (slot == RULES_NONE)
 		return -ENOENT;
@@ -571,7 +571,7 @@ int rules_get_slot(const struct rules *rules, uint32_t slot, struct rules_view *
 
 int rules_get(const struct rules *rules, uint16_t port, uint32_t number, struct rules_view *view)
 {
-	const uint32_t slot = find_slot(rules, port, number);
+	const uint32_t slot = slot_of_number(rules, port, number);
 
 	return slot == RULES_NONE ? -ENOENT : rules_get_slot(rules, slot, view);
 }

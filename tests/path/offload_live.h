@@ -43,8 +43,9 @@ struct offload_live_options {
 	enum plane_threads threads;
 	uint32_t capacity; /* records; 0: room for all flows */
 	bool large; /* a table so large that bursts wait for one another: flow_look_up_waits() */
-	uint32_t max_blocks; /* 0: there is no list */
-	uint32_t slots;	     /* 0: more than there are flows */
+	uint32_t max_blocks;	     /* 0: there is no list */
+	struct policy_others policy; /* decides what no block drops */
+	uint32_t slots;		     /* 0: more than there are flows */
 	bool zone_vlan;
 	uint32_t threshold; /* and so on: as in struct plane_offload */
 	bool counters, restart;

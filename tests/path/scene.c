@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <netinet/in.h>
+#include <rte_rcu_qsbr.h>
 
 #include "dataplane/pipeline.h"
 #include "dataplane/tx.h"
@@ -66,6 +67,14 @@ static void hand_over(void *context, unsigned shard, struct rte_mbuf **packets, 
 
 static void create_worker(struct scene *scene, unsigned number)
 {
+	struct station *station = &scene->station[number];
+
+	assert_int_equal(station_init_portless(station, number, &scene->secret), 0);
+	if (scene->options.policy != NULL) {
+		policy_init(&station->policy, NULL, scene->options.policy, &scene->topology,
+			scene->qsbr, number);
+		station->worker.policy = &station->policy;
+	}
 	const struct flow_shard_config config = {
 		.capacity = scene->options.capacity,
 		.secret = &scene->secret,
@@ -75,10 +84,10 @@ static void create_worker(struct scene *scene, unsigned number)
 		.worker = (uint8_t)number,
 		.sink = take_reports,
 		.sink_context = scene,
+		.stamped = scene->options.policy != NULL,
+		.policy = policy_of_flows(&station->policy),
 	};
-	struct station *station = &scene->station[number];
 
-	assert_int_equal(station_init_portless(station, number, &scene->secret), 0);
 	assert_int_equal(flow_shard_create(&station->worker.shard, &config), 0);
 	station->topology = &scene->topology;
 	station->n_ports = 1;
@@ -125,6 +134,12 @@ struct scene *scene_begin(const struct scene_options *options)
 	};
 
 	assert_int_equal(parser_create(&scene->parser, &config), 0);
+	if (options->policy != NULL) {
+		scene->qsbr = aligned_alloc(
+			64, RTE_ALIGN_CEIL(rte_rcu_qsbr_get_memsize(SCENE_MAX_SHARDS), (size_t)64));
+		assert_non_null(scene->qsbr);
+		assert_int_equal(rte_rcu_qsbr_init(scene->qsbr, SCENE_MAX_SHARDS), 0);
+	}
 	for (unsigned i = 0; i < scene->options.n_shards; i++)
 		create_worker(scene, i);
 	assert_int_equal(parser_begin(scene->parser, UINT64_C(1700000000000000), 3), 0);
@@ -225,6 +240,7 @@ static void check_sums(const struct scene *scene)
 		path.out + path_counters_dropped(&path) + parser_held(scene->parser));
 	assert_int_equal(parser_held(scene->parser), 0);
 	assert_int_equal(flow.packets, path.received - path.non_ip - path.dropped[DROP_MALFORMED] -
+					       path.dropped[DROP_RULE] -
 					       path.dropped[DROP_TCP_WINDOW] -
 					       path.dropped[DROP_TCP_HEADER]);
 	for (unsigned i = 0; i < scene->n_reports; i++) {
@@ -260,6 +276,7 @@ void scene_destroy(struct scene *scene)
 	parser_destroy(scene->parser);
 	mailbox_destroy(scene->out.mailbox);
 	rte_mempool_free(scene->pool);
+	free(scene->qsbr);
 	free(scene);
 }
 

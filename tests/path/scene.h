@@ -32,7 +32,8 @@ struct scene_options {
 	bool tcp_strict;
 	bool zone_vlan;
 	uint32_t active_s;
-	uint16_t max_segment; /* 0 = one segment */
+	uint16_t max_segment;		    /* 0 = one segment */
+	const struct policy_others *policy; /* NULL: all is forwarded */
 };
 
 struct scene {
@@ -40,8 +41,9 @@ struct scene {
 	struct hash_secret secret;
 	struct parser *parser;
 	struct station station[SCENE_MAX_SHARDS];
-	struct topology topology; /* of one port, its own peer */
-	struct ring out;	  /* what stations send, taken at once */
+	struct topology topology;  /* of one port, its own peer */
+	struct ring out;	   /* what stations send, taken at once */
+	struct rte_rcu_qsbr *qsbr; /* NULL without a policy */
 	struct rte_mempool *pool;
 	uint64_t now_us;
 	unsigned n_reports;

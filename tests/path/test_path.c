@@ -586,9 +586,92 @@ static void segments_change_nothing(void **state)
 	}
 }
 
+/* What was counted of rule 1, which drops, and of rule 2. */
+static struct flow_rule_count by_rule[2];
+
+static void decide_by_packet(void *context, const struct flow_key *key, const uint16_t port[2],
+	struct flow_decision *decision)
+{
+	(void)context;
+	(void)key;
+	assert_int_equal(port[0], POLICY_NO_PORT);
+	decision->verdict[0] = decision->verdict[1] = FLOW_VERDICT_BY_PACKET;
+}
+
+/* A reset is dropped, and so is a later fragment. */
+static void classify(void *context, const struct rte_mbuf *packet, const struct packet_info *info,
+	uint16_t port, struct flow_packet_decision *decision)
+{
+	(void)context;
+	(void)packet;
+	(void)port;
+	decision->rule = (info->flags & PACKET_TCP && info->tcp.flags & TCP_RST) ||
+					 info->flags & PACKET_LATER_FRAGMENT
+				 ? 1
+				 : 2;
+	if (decision->rule == 1)
+		decision->verdict = FLOW_VERDICT_DROP;
+}
+
+static void count_by_rule(void *context, unsigned worker, uint32_t rule, uint64_t flows,
+	uint64_t packets, uint64_t bytes)
+{
+	(void)context;
+	(void)worker;
+	by_rule[rule - 1].flows += flows;
+	by_rule[rule - 1].packets += packets;
+	by_rule[rule - 1].bytes += bytes;
+}
+
+static void udp_fragment(struct scene *scene, unsigned offset)
+{
+	struct frame frame;
+
+	frame_start(&frame);
+	frame_ipv4(&frame, "10.0.0.1", "10.0.0.2", IPPROTO_UDP);
+	frame_ipv4_fragment(&frame, 7, offset, offset == 0);
+	if (offset == 0)
+		frame_udp(&frame, 1000, 2000);
+	frame_fill(&frame, offset == 0 ? 16 : 24);
+	frame_finish(&frame);
+	scene_send(scene, &frame);
+}
+
+/* In a replay packets are decided by themselves as in a live engine, those that were held back with the others. */
+static void test_packets_are_decided(void **state)
+{
+	static const struct policy_others policy = {
+		.decide = decide_by_packet, .classify = classify, .count = count_by_rule};
+
+	(void)state;
+	for (unsigned n_shards = 1; n_shards <= 4; n_shards += 3) {
+		struct scene *scene = scene_begin(
+			&(struct scene_options){.n_shards = n_shards, .policy = &policy});
+
+		memset(by_rule, 0, sizeof(by_rule));
+		scene_handshake(scene);
+		for (unsigned i = 0; i < 5; i++)
+			scene_tcp(scene, true, TCP_RST | TCP_ACK, 500, 100, 0);
+		udp_fragment(scene, 24);
+		udp_fragment(scene, 0);
+		scene_end(scene);
+		assert_int_equal(scene->n_out, 4);
+		assert_int_equal(by_rule[0].packets, 6);
+		assert_int_equal(by_rule[1].packets, 4);
+		assert_int_equal(scene_counters(scene).dropped[DROP_RULE], 6);
+
+		const struct flow_report *report = scene_report(scene, IPPROTO_TCP, 1025, 80);
+
+		assert_int_equal(report->record.state, FLOW_ESTABLISHED);
+		assert_int_equal(report->dropped.rule_packets, 5);
+		scene_destroy(scene);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_packets_are_decided),
 		cmocka_unit_test(both_directions_are_one_flow),
 		cmocka_unit_test(what_is_not_ip_is_carried_and_what_is_broken_dropped),
 		cmocka_unit_test(a_burst_keeps_its_order),
