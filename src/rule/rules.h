@@ -34,7 +34,6 @@
 #include "base/error.h"
 #include "base/topology.h"
 #include "flow/verdict.h"
-#include "packet/extract.h"
 #include "packet/hash.h"
 #include "rule/classifier.h"
 
@@ -47,6 +46,7 @@
 #define RULES_NO_PORT UINT16_MAX
 
 struct rule_command;
+struct packet_info;
 struct rules;
 
 struct rules_config {
