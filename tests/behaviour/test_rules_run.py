@@ -268,3 +268,22 @@ def test_check_of_a_file(tmp_path):
     assert [line.get("software") for line in told] == [True, False, True, True, True, None, True]
     assert told[1]["why"] == "item 'gtp': not matched in software"
     assert "no meaning" in told[4]["note"] and "warning" in told[4]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_replay(replay, rounds, tmp_path, workers):
+    """A capture is decided by the same rules: its packets come in by port 0."""
+    path = tmp_path / "rules"
+    path.write_text("\n".join([rule("ipv4 / udp dst is 53"), rule("ipv4 ttl is 1"),
+                               rule("ipv6", "mark id 7"), rule("eth / ipv4 / icmp type is 8"),
+                               rule("ipv4", port=0, attributes="priority 1 transfer",
+                                    actions="dec_ttl")]))
+    result = replay("--workers", workers, "--rules", path, rounds)
+    assert result.code == 0, result.stderr
+    assert {why: n for why, n in result.summary["dropped"].items() if n} == {"rule": 4}
+    for text, said in ((rule("eth", port=1), "rules:1:1: port 1: the engine has ports 0 to 0"),
+                       (rule("eth", "port_id id 0"), "rules:1:49: action 'port_id': packets of a "
+                        "capture are not sent by a port")):
+        path.write_text(text)
+        result = run("replay", "--rules", path, rounds)
+        assert result.code == 1 and said in result.stderr
