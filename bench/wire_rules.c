@@ -79,7 +79,8 @@ static double measure_known(struct rules_bench *rules)
 	struct station *station = &rules->engine.plane->stations[0];
 	uint64_t packets = wire_round(rules->engine.flows), done;
 
-	wire_turns(station, packets / WIRE_WARM_SHARE, &done);
+	/* the change of rules has taken the caches: each flow is met again before it counts */
+	wire_turns(station, packets, &done);
 	uint64_t cycles = wire_turns(station, packets, &done);
 
 	return (double)cycles / (double)done;
@@ -141,7 +142,7 @@ int wire_rules(const struct wire_bench *bench, uint32_t flows)
 			.load = "uniform",
 			.flows = flows,
 			.unit = "cycles",
-			.against = "no rules",
+			.against = "no_rules",
 			.goal = GOAL,
 			.rounds = BENCH_ROUNDS};
 

@@ -90,11 +90,11 @@ static void learn_one(
 	struct flow_learned learned;
 	const uint32_t position = flow_shard_learn_packet(shard, info, &learned);
 	const struct flow_record *record = flow_table_record(&shard->table, position);
-	const bool dropped = flow_is_dropped(record, info->from);
+	const bool blocked = flow_is_blocked(record);
 
 	if (station->worker.follow)
 		station_flow_event(station, PATH_EVENT_FLOW_NEW, record);
-	if (station->worker.follow && dropped)
+	if (station->worker.follow && blocked)
 		station_flow_event(station, PATH_EVENT_FLOW_BLOCKED, record);
 	if (learned.verdict == FLOW_VERDICT_DROP)
 		account_dropped(station, burst, i, position, outcome);

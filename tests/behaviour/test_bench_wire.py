@@ -96,6 +96,18 @@ def test_attack():
         assert row["ours"] > 0 and row["theirs"] > 0
 
 
+@pytest.mark.usefixtures("simulated")
+def test_rules():
+    """Rules are loaded and removed nine times; the bench looks that each flow has one in the end."""
+    done = run("bench", "wire", "--rules", "500", "--flows", "1024", "--json", timeout=120)
+    assert done.code == 0, done.stderr
+    row, = (json.loads(line) for line in done.stdout.decode().splitlines())
+    assert list(row) == KEYS
+    assert (row["measure"], row["against"], row["unit"], row["flows"]) == (
+        "rules", "no_rules", "cycles", 1024)
+    assert row["ours"] > 0 and row["theirs"] > 0 and row["goal"] == pytest.approx(0.97, abs=0.01)
+
+
 def test_attack_on_the_portable_hash_alone(monkeypatch):
     monkeypatch.setenv("MILLRACE_SIMD", "portable")
     assert [(row["measure"], row["load"]) for row in rows("attack", 1000)] == attacked(["attack"])
@@ -137,6 +149,8 @@ def test_measures_have_sizes_of_their_own():
     (["--measure", "wire,attak"], 2, "no 'attak'; did you mean attack"),
     (["--measure", "learn_rate", "--flows", "63"], 1,
      "learn_rate: 63 flows are too few, 64 are not"),
+    (["--rules", "0"], 2, "bench wire: --rules 0: not a number of 1 to 1048576"),
+    (["--rules", "9", "--act"], 2, "bench wire: --rules takes no --act"),
     (["--measure", "attack", "--flows", "4000001"], 1, "attack: more than 4,000,000 flows"),
 ])
 def test_refused(args, code, line):

@@ -84,14 +84,14 @@ static void set_up(void)
 	atexit(clean_up);
 }
 
-struct reader {
+struct answer_reader {
 	int fd;
 	size_t n;
 	unsigned n_ends;
 	char line[65536];
 };
 
-static void take_line(struct reader *reader)
+static void take_line(struct answer_reader *reader)
 {
 	json_t *line = json_loadb(reader->line, reader->n, JSON_REJECT_DUPLICATES, NULL);
 
@@ -111,7 +111,7 @@ static void take_line(struct reader *reader)
 }
 
 /* False when the connection has ended. */
-static bool read_lines(struct reader *reader)
+static bool read_lines(struct answer_reader *reader)
 {
 	char bytes[65536];
 	ssize_t n = recv(reader->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
@@ -127,7 +127,7 @@ static bool read_lines(struct reader *reader)
 	return n > 0 || (n < 0 && errno == EAGAIN);
 }
 
-static void open_reader(struct reader *reader)
+static void open_reader(struct answer_reader *reader)
 {
 	reader->n = 0;
 	reader->n_ends = 0;
@@ -137,9 +137,9 @@ static void open_reader(struct reader *reader)
 }
 
 /* The next piece of the input, for one of the clients; its first byte says which and how long. */
-static size_t say(struct reader *readers, const uint8_t *data, size_t size)
+static size_t say(struct answer_reader *readers, const uint8_t *data, size_t size)
 {
-	struct reader *reader = &readers[data[0] & 1];
+	struct answer_reader *reader = &readers[data[0] & 1];
 	size_t n = 1 + (size_t)(data[0] >> 1) * 16;
 
 	if (n > size - 1)
@@ -153,7 +153,7 @@ static size_t say(struct reader *readers, const uint8_t *data, size_t size)
 static void still_answers(void)
 {
 	static const char ask[] = "{\"ask\":\"flow list\",\"with\":{\"limit\":1}}\n";
-	struct reader *reader = calloc(1, sizeof(*reader));
+	struct answer_reader *reader = calloc(1, sizeof(*reader));
 
 	open_reader(reader);
 	check(send(reader->fd, ask, sizeof(ask) - 1, MSG_NOSIGNAL) > 0, "it takes a request");
@@ -168,7 +168,7 @@ static void still_answers(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct reader readers[N_CLIENTS];
+	static struct answer_reader readers[N_CLIENTS];
 
 	if (size > LONGEST_INPUT)
 		return 0;

@@ -354,6 +354,47 @@ static void test_blocked(void **state)
 	free(line);
 }
 
+/* What rules dropped is told apart from what blocks did, and their marks by direction. */
+static void test_rules(void **state)
+{
+	struct flow_report report = example();
+
+	(void)state;
+	report.record.was_dropped = 1;
+	report.record.not_plain = 1;
+	report.record.by_rule = 1;
+	report.record.verdict[0] = FLOW_VERDICT_DROP;
+	report.dropped = (struct flow_dropped){.packets = 5,
+		.bytes = 500,
+		.rule_packets = 5,
+		.rule_bytes = 500,
+		.cause = FLOW_CAUSE_NONE};
+	json_t *object = parse(&report);
+
+	assert_null(json_object_get(object, "blocked"));
+	assert_null(json_object_get(object, "rule_mark"));
+	assert_null(json_object_get(object, "reverse_rule_mark"));
+	assert_int_equal(number(object, "rule_dropped_packets"), 5);
+	assert_int_equal(number(object, "rule_dropped_bytes"), 500);
+	json_decref(object);
+
+	report.dropped.packets = 7;
+	report.dropped.bytes = 800;
+	report.rules = (struct flow_rules){
+		.rule = {FLOW_RULE_NONE, 3}, .mark = {UINT32_MAX, 9}, .marked = 3};
+	object = parse(&report);
+	assert_true(json_is_false(json_object_get(object, "blocked")));
+	assert_int_equal(number(object, "blocked_packets"), 2);
+	assert_int_equal(number(object, "blocked_bytes"), 300);
+	assert_int_equal(number(object, "rule_dropped_packets"), 5);
+	assert_int_equal(
+		number(object, report.record.initiator ? "reverse_rule_mark" : "rule_mark"),
+		UINT32_MAX);
+	assert_int_equal(
+		number(object, report.record.initiator ? "rule_mark" : "reverse_rule_mark"), 9);
+	json_decref(object);
+}
+
 static void check_time(uint64_t us)
 {
 	struct flow_report report = example();
@@ -475,6 +516,7 @@ int main(void)
 		cmocka_unit_test(test_offload),
 		cmocka_unit_test(test_offload_unknown),
 		cmocka_unit_test(test_blocked),
+		cmocka_unit_test(test_rules),
 		cmocka_unit_test(test_extremes),
 		cmocka_unit_test(test_states),
 		cmocka_unit_test(test_live),

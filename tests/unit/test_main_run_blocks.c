@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "blocks_scene.h"
 #include "run_line.h"
+
+#include "blocks_scene.h" /* last: its names are short */
 
 static void test_line(void **state)
 {
