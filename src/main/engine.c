@@ -11,6 +11,7 @@
 #include "dataplane/parse.h"
 #include "dataplane/policy.h"
 #include "main/engine_blocks.h"
+#include "main/engine_rules.h"
 #include "main/inbox.h"
 #include "packet/hash.h"
 #include "traffic/frame.h"
@@ -25,6 +26,7 @@ struct engine {
 	struct rte_mempool *notes;
 	struct parser *parser;
 	struct engine_blocks blocks;
+	struct lone_rules rules;
 	unsigned runs;
 	unsigned n_started;
 	struct inbox_worker workers[];
@@ -99,8 +101,12 @@ static int start_worker(struct engine *engine, unsigned number, struct error *er
 
 	if (ret < 0)
 		return error_set(error, ret, "no memory for worker %u", number);
-	policy_init(&station->policy, engine->blocks.list, &(struct policy_others){0},
-		station->topology, engine->blocks.qsbr, number);
+	const struct policy_others others = engine_rules_policy(&engine->rules);
+
+	/* neither list changes, so that nobody waits for their readers: one variable will do */
+	policy_init(&station->policy, engine->blocks.list, &others, station->topology,
+		engine->blocks.list != NULL ? engine->blocks.qsbr : engine->rules.qsbr, number);
+	station->act.programs = engine->rules.programs;
 
 	const struct flow_shard_config config = {
 		.capacity = flow_shard_part(engine->config.flows, engine->config.n_workers),
@@ -123,7 +129,7 @@ static int start_worker(struct engine *engine, unsigned number, struct error *er
 	}
 	/* the list does not change: what it says at the start is all that there is to decide by */
 	policy_begin(&station->policy, station->worker.shard);
-	if (engine->blocks.list != NULL)
+	if (engine->blocks.list != NULL || engine->rules.rules != NULL)
 		station->worker.policy = &station->policy;
 	ret = inbox_worker_start(inbox_worker);
 	if (ret < 0) {
@@ -155,6 +161,9 @@ int engine_create(struct engine **out, const struct engine_config *config, struc
 	if (ret == 0 && config->blocks != NULL)
 		ret = engine_blocks_load(
 			&engine->blocks, config->blocks, config->n_workers, &engine->secret, error);
+	if (ret == 0 && config->rules != NULL)
+		ret = engine_rules_load(&engine->rules, config->rules, config->n_workers,
+			config->zone_vlan, &engine->secret, error);
 	for (unsigned i = 0; ret == 0 && i < config->n_workers; i++)
 		ret = start_worker(engine, i, error);
 	if (ret < 0) {
@@ -174,6 +183,7 @@ void engine_destroy(struct engine *engine)
 		station_fini_portless(&engine->workers[i].station);
 	}
 	engine_blocks_fini(&engine->blocks);
+	lone_rules_fini(&engine->rules);
 	parser_destroy(engine->parser);
 	rte_mempool_free(engine->notes);
 	rte_mempool_free(engine->frames);

@@ -35,6 +35,7 @@ struct engine_config {
 	uint32_t active_s;
 	struct flow_timeouts timeouts;
 	const char *blocks;	   /* file of what is dropped (rule/blocks.h), or NULL */
+	const char *rules;	   /* file of rules (rule/rules.h), or NULL */
 	unsigned mapping;	   /* pages of the tables: enum mapping_flag */
 	struct exporter *exporter; /* stays the caller's, and outlives the engine */
 };

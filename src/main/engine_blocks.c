@@ -21,8 +21,8 @@ static int refuse(struct error *error, const char *file, int code, const char *w
 	return error_set(error, code, "%s: %s", text_printable(word, sizeof(word), file), what);
 }
 
-/* Lines of the file, the last without its newline, too. It is read twice, so that it must not be a pipe. */
-static int count_lines(const char *file, uint32_t *lines, struct error *error)
+/* The file is read twice, so that it must not be a pipe. */
+int engine_blocks_lines(const char *file, uint32_t max, uint32_t *lines, struct error *error)
 {
 	FILE *stream = fopen(file, "re");
 	char piece[65536];
@@ -34,12 +34,12 @@ static int count_lines(const char *file, uint32_t *lines, struct error *error)
 	*lines = 1;
 	if (fstat(fileno(stream), &status) == 0 && !S_ISREG(status.st_mode)) {
 		fclose(stream);
-		return refuse(error, file, -EINVAL, "a list of blocks is read from a file alone");
+		return refuse(error, file, -EINVAL, "such a list is read from a file alone");
 	}
 	do {
 		n = fread(piece, 1, sizeof(piece), stream);
 		for (size_t i = 0; i < n; i++)
-			*lines += piece[i] == '\n' && *lines < BLOCKS_MAX_ENTRIES;
+			*lines += piece[i] == '\n' && *lines < max;
 	} while (n == sizeof(piece));
 	fclose(stream);
 	return 0;
@@ -51,7 +51,7 @@ int engine_blocks_load(struct engine_blocks *blocks, const char *file, unsigned 
 	const size_t size = rte_rcu_qsbr_get_memsize(n_workers);
 	struct blocks_config config = {.n_workers = n_workers, .secret = secret};
 	struct blocks_added added;
-	int ret = count_lines(file, &config.max_entries, error);
+	int ret = engine_blocks_lines(file, BLOCKS_MAX_ENTRIES, &config.max_entries, error);
 
 	if (ret < 0)
 		return ret;

@@ -21,37 +21,31 @@ static int make_drop(struct programs *programs)
 	return ret == 0 ? programs_intern(programs, &program, &number, &error) : ret;
 }
 
-int lone_rules_create(struct lone_rules *lone, uint32_t max, unsigned n_workers,
-	const struct topology *topology, bool zone_vlan, const struct hash_secret *secret,
-	struct error *error)
+int lone_rules_create(
+	struct lone_rules *lone, const struct rules_config *config, struct error *error)
 {
-	const size_t size = RTE_ALIGN_CEIL(rte_rcu_qsbr_get_memsize(n_workers), (size_t)64);
+	const size_t size = RTE_ALIGN_CEIL(rte_rcu_qsbr_get_memsize(config->n_workers), (size_t)64);
+	struct rules_config whole = *config;
 	struct hash_secret own;
-	int ret = secret == NULL ? hash_secret_init(&own) : 0;
+	int ret = config->secret == NULL ? hash_secret_init(&own) : 0;
 
 	lone->qsbr = aligned_alloc(64, size);
-	if (lone->qsbr == NULL || rte_rcu_qsbr_init(lone->qsbr, n_workers) != 0)
+	if (lone->qsbr == NULL || rte_rcu_qsbr_init(lone->qsbr, config->n_workers) != 0)
 		ret = -ENOMEM;
 	if (ret == 0) {
 		/* and the one that drops */
-		lone->programs =
-			programs_create(RTE_MIN(max + 1, (uint32_t)PROGRAMS_MAX), lone->qsbr);
+		lone->programs = programs_create(
+			RTE_MIN(config->max_rules + 1, (uint32_t)PROGRAMS_MAX), lone->qsbr);
 		ret = lone->programs == NULL ? -errno : make_drop(lone->programs);
 	}
 	if (ret == 0) {
-		const struct rules_config config = {
-			.max_rules = max,
-			.n_workers = n_workers,
-			.topology = topology,
-			.zone_vlan = zone_vlan,
-			.programs = lone->programs,
-			.secret = secret != NULL ? secret : &own,
-			.qsbr = lone->qsbr,
-		};
-
-		ret = rules_create(&lone->rules, &config);
+		whole.programs = lone->programs;
+		whole.qsbr = lone->qsbr;
+		if (whole.secret == NULL)
+			whole.secret = &own;
+		ret = rules_create(&lone->rules, &whole);
 	}
-	return ret < 0 ? error_set(error, ret, "no memory for %u rules", max) : 0;
+	return ret < 0 ? error_set(error, ret, "no memory for %u rules", config->max_rules) : 0;
 }
 
 void lone_rules_fini(struct lone_rules *lone)

@@ -19,10 +19,9 @@ struct lone_rules {
 };
 
 /*
- * Room for `max` rules, read by so many workers. `topology` NULL: they may name any port; `secret` NULL: a new one. 0 or
- * a negative errno with a line; lone_rules_fini() follows in any case.
+ * As rules_create(), with programs and an RCU variable of their own, and if `config` has none, a secret. 0 or a negative
+ * errno with a line; lone_rules_fini() follows in any case.
  */
-int lone_rules_create(struct lone_rules *lone, uint32_t max, unsigned n_workers,
-	const struct topology *topology, bool zone_vlan, const struct hash_secret *secret,
-	struct error *error);
+int lone_rules_create(
+	struct lone_rules *lone, const struct rules_config *config, struct error *error);
 void lone_rules_fini(struct lone_rules *lone);

@@ -293,6 +293,7 @@ static int create_engine(struct replay *replay, struct error *error)
 		.active_s = options->active_s,
 		.timeouts = options->timeouts,
 		.blocks = replay->options.blocks,
+		.rules = replay->options.rules,
 		/* small pages: most captures touch little of the table, and all of it is zeroed by page */
 		.mapping = 0,
 		.exporter = replay->exporter,

@@ -23,7 +23,9 @@ static const char usage[] =
 	"\n"
 	"Engine\n"
 	"  --blocks FILE        drop what FILE blocks, a line each, as millrace run does from its\n"
-	"                       start; here no block ends by time\n";
+	"                       start; here no block ends by time\n"
+	"  --rules FILE         do what the rules of FILE say, as millrace run does; all packets\n"
+	"                       come in by port 0\n";
 
 static const char ends[] =
 	"\n"

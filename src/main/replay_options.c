@@ -15,6 +15,7 @@ enum replay_option {
 	OPTION_JSON,
 	OPTION_CONTINUE,
 	OPTION_BLOCKS,
+	OPTION_RULES,
 	OPTION_HELP,
 };
 
@@ -24,6 +25,7 @@ static const struct option long_options[] = {
 	{"summary", no_argument, NULL, OPTION_SUMMARY},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"blocks", required_argument, NULL, OPTION_BLOCKS},
+	{"rules", required_argument, NULL, OPTION_RULES},
 	{"continue", no_argument, NULL, OPTION_CONTINUE},
 	{"help", no_argument, NULL, OPTION_HELP},
 	{NULL, 0, NULL, 0},
@@ -41,6 +43,9 @@ static int take_option(
 	case OPTION_BLOCKS:
 		options->blocks = value;
 		return *value ? 0 : option_bad_value("--blocks", value, "a file is needed", error);
+	case OPTION_RULES:
+		options->rules = value;
+		return *value ? 0 : option_bad_value("--rules", value, "a file is needed", error);
 	case OPTION_SUMMARY:
 		options->summary = true;
 		return 0;

@@ -21,6 +21,7 @@ struct replay_options {
 	unsigned n_paths;
 	struct engine_options engine;
 	const char *blocks; /* file of what is dropped; NULL: nothing is */
+	const char *rules;  /* file of rules; NULL: there are none */
 	const char *output; /* NULL or "-" = standard output */
 	bool summary;	    /* with the flows of most bytes */
 	bool json;	    /* the summary as JSON */

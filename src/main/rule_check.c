@@ -281,6 +281,7 @@ static int check_file(const char *file, bool json)
 		.setup = rule_setup_create(),
 		.line_of = calloc(2 * COMPARED_RULES, sizeof(*checking.line_of)),
 	};
+	const struct rules_config config = {.max_rules = COMPARED_RULES, .n_workers = 1};
 	struct error error;
 	int code = EXIT_FAILURE;
 
@@ -289,8 +290,7 @@ static int check_file(const char *file, bool json)
 		complain(text, code);
 	} else if (!checking.setup || !checking.line_of) {
 		complain("no memory for the rules", code);
-	} else if (lone_rules_create(&checking.lone, COMPARED_RULES, 1, NULL, false, NULL, &error) <
-		   0) {
+	} else if (lone_rules_create(&checking.lone, &config, &error) < 0) {
 		complain(error.text, code);
 	} else {
 		code = check_lines(&checking);

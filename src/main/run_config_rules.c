@@ -140,11 +140,15 @@ int run_rules_load(const struct run_rules *from, struct rules *rules, rules_tell
 int run_rules_check(const struct run_rules *from, const struct topology *topology, bool zone_vlan,
 	struct error *error)
 {
+	const struct rules_config config = {.max_rules = from->max,
+		.n_workers = 1,
+		.topology = topology,
+		.zone_vlan = zone_vlan};
 	struct lone_rules lone = {0};
 	int ret = 0;
 
 	if (from->max != 0 && (from->n_list > 0 || from->file != NULL))
-		ret = lone_rules_create(&lone, from->max, 1, topology, zone_vlan, NULL, error);
+		ret = lone_rules_create(&lone, &config, error);
 	if (ret == 0)
 		ret = run_rules_load(from, lone.rules, NULL, NULL, error);
 	lone_rules_fini(&lone);

@@ -73,6 +73,9 @@ static int read_target(struct effecting *effecting, const struct rte_flow_action
 	struct error said;
 	int domain = domain_of(effecting);
 
+	if (effecting->ground->sends_nothing)
+		return refuse_action(
+			effecting, -ENOTSUP, "packets of a capture are not sent by a port");
 	if (action->conf != NULL && action->type == RTE_FLOW_ACTION_TYPE_PORT_ID) {
 		const struct rte_flow_action_port_id *id = action->conf;
 

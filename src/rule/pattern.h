@@ -28,6 +28,7 @@
 struct rule_ground {
 	const struct topology *topology; /* NULL: any port may be there */
 	bool zone_vlan;			 /* the key of a flow has the VLAN of its packets */
+	bool sends_nothing;		 /* it reads captures: no packet leaves by a port */
 };
 
 enum rule_part {

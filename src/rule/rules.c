@@ -89,6 +89,7 @@ int rules_create(struct rules **rules, const struct rules_config *config)
 	}
 	created->ground.zone_vlan = config->zone_vlan;
 	created->wire_is_link = config->wire_is_link;
+	created->ground.sends_nothing = config->wire_is_link;
 	created->programs = config->programs;
 	created->qsbr = config->qsbr;
 	created->n_workers = config->n_workers;

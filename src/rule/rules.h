@@ -54,7 +54,11 @@ struct rules_config {
 	unsigned n_workers;		 /* how many count */
 	const struct topology *topology; /* copied; NULL: rules may name any port */
 	bool zone_vlan;			 /* the key of a flow has the VLAN of its packets */
-	bool wire_is_link;		 /* as in extract_options */
+	/*
+	 * Packets are those of captures: links are as in extract_options, those that are no flow's match rules without
+	 * fields alone, and nothing is sent.
+	 */
+	bool wire_is_link;
 	struct programs
 		*programs; /* the caller's, with the one that drops as number FLOW_VERDICT_DROP */
 	const struct hash_secret *secret; /* copied */

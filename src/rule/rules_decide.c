@@ -210,7 +210,9 @@ void rules_classify(void *context, const struct rte_mbuf *packet, const struct p
 					    ? (enum link_type)flow_key_wire(&info->key)
 					    : LINK_ETHERNET;
 
-	if (type == LINK_ETHERNET)
+	if (info == NULL && rules->wire_is_link)
+		at = SIZE_MAX;
+	else if (type == LINK_ETHERNET)
 		at = read_link(&reader, &header);
 	else
 		at = link_walk(&reader, type, &link) ? link.end : SIZE_MAX;

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a running engine does by its rules: every packet is known in advance, and counted by the rule that it matched."""
 import json
+import os
+import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -17,6 +20,8 @@ import engine  # pylint: disable=wrong-import-position
 
 pytestmark = pytest.mark.usefixtures("simulated_nic")
 
+EXAMPLES = pathlib.Path(os.environ.get(
+    "MILLRACE_EXAMPLES", ROOT.parent / "shared" / "flow-examples" / "visible.txt"))
 PASSES = 40
 ROUND = {
     "dns": frames.udp(0, "10.0.0.1", 1000, "10.0.0.2", 53),
@@ -27,7 +32,6 @@ ROUND = {
     "ping": frames.ping(0, "10.5.0.1", "10.5.0.2"),
     "arp": frames.arp(0, "10.6.0.1", "10.6.0.2"),
 }
-DROP = "/ end actions drop / end"
 
 
 def rule(pattern, actions="drop", port=0, attributes="ingress"):
@@ -174,7 +178,7 @@ def test_the_client(started):
     assert running.client("rule", "list") == " 0 of 0 rules, with room for 2\n"
     words = rule("eth / ipv4 / udp dst is 53").split()
     assert running.client("rule", "add", *words) == "Flow rule #0 created\n"
-    assert running.client("rule", "add", " ".join(words[:-6]) + " " + DROP.lstrip("/ "), code=2)
+    assert running.client("rule", "add", " ".join(words[:-6]) + " drop / end", code=2)
     assert running.client("rule", "add", rule("eth / gtp"), code=2) == \
         "millrace: rule add: column 37: item 'gtp': not matched in software\n"
     lines = running.client("rule", "list").splitlines()
@@ -268,3 +272,40 @@ def test_check_of_a_file(tmp_path):
     assert [line.get("software") for line in told] == [True, False, True, True, True, None, True]
     assert told[1]["why"] == "item 'gtp': not matched in software"
     assert "no meaning" in told[4]["note"] and "warning" in told[4]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_replay(replay, rounds, tmp_path, workers):
+    """A capture is decided by the same rules: its packets come in by port 0."""
+    path = tmp_path / "rules"
+    path.write_text("\n".join([rule("ipv4 / udp dst is 53"), rule("ipv4 ttl is 1"),
+                               rule("ipv6", "mark id 7"), rule("eth / ipv4 / icmp type is 8"),
+                               rule("ipv4", port=0, attributes="priority 1 transfer",
+                                    actions="dec_ttl")]))
+    result = replay("--workers", workers, "--rules", path, rounds)
+    assert result.code == 0, result.stderr
+    assert {why: n for why, n in result.summary["dropped"].items() if n} == {"rule": 4}
+    for text, said in ((rule("eth", port=1), "rules:1:1: port 1: the engine has ports 0 to 0"),
+                       (rule("eth", "port_id id 0"), "rules:1:49: action 'port_id': packets of a "
+                        "capture are not sent by a port")):
+        path.write_text(text)
+        result = run("replay", "--rules", path, rounds)
+        assert result.code == 1 and said in result.stderr
+
+
+@pytest.mark.skipif(not EXAMPLES.exists(), reason=f"no {EXAMPLES}")
+def test_examples_of_the_guides():
+    """Each rule is done in software, or refused with the one word that is not, and why."""
+    lines = []
+    for row in EXAMPLES.read_text().splitlines():
+        if not row.startswith("#"):
+            _, _, setup, command = row.split("\t")
+            lines += [line for line in setup.split(";;") if line != "-"] + [command]
+    told = [json.loads(line) for line in run(
+        "rule", "check", "--json", stdin="\n".join(lines).encode()).stdout.decode().splitlines()]
+    assert len(told) == len(lines)
+    asked = [line for line in told if "software" in line]
+    assert len(asked) > 60 and sum(line["software"] for line in asked) > 12
+    for line in asked:
+        assert line["software"] or re.match(
+            r"(item|action|field|egress|ingress|group|actions)\b.*: .+", line["why"]), line

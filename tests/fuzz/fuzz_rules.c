@@ -6,7 +6,8 @@
  *
  * - what is refused is told in one line of printable text, with a column in the line or just behind it;
  * - what is taken is printed as a line that comes to the same arrays and is printed the same;
- * - what is offered as completion can be printed, and offering it changes nothing.
+ * - what is offered as completion can be printed, and offering it changes nothing;
+ * - what a rule means is read, or refused with a reason and a column in the line.
  */
 
 #include <errno.h>
@@ -14,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "action/program.h"
+#include "rule/effect.h"
 #include "rule/setup.h"
 #include "unit/rule_same.h"
 
@@ -72,6 +75,35 @@ static void check_taken(const struct rule_setup *setup, const struct rule_comman
 	rule_command_destroy(again);
 }
 
+/* What a rule means: all of it is read, or refused with a word that stands in the line. */
+static void check_meaning(const struct rule_command *command, const char *line, size_t length)
+{
+	static const struct topology topology = {
+		.n_ports = 2, .n_domains = 1, .peer = {1, 0}, .size = {2}};
+	const struct rule_ground ground = {.topology = &topology, .zone_vlan = length % 2};
+	struct classifier_rule rule, of_flows;
+	struct action_program program;
+	struct rule_refusal refusal;
+	struct rule_effect effect;
+	struct error error = {""};
+	int ret = rule_pattern_read(command, &ground, &rule, &refusal, &error);
+
+	if (ret == 0)
+		ret = rule_effect_read(command, &ground, &rule, &effect, &refusal, &error);
+	if (ret < 0) {
+		const unsigned column = rule_refusal_column(line, length, &refusal);
+
+		check(ret == -EINVAL || ret == -ENOTSUP, "code");
+		check(error.text[0] != '\0', "a reason");
+		check(column >= 1 && column <= length, "column");
+		return;
+	}
+	rule_pattern_of_flows(&rule, &ground, &of_flows);
+	check(effect.n <= ACTION_LIST_MAX, "length of the list");
+	ret = action_program_compile(&program, effect.list, effect.n, &error);
+	check(ret == 0 || error.text[0] != '\0', "a reason");
+}
+
 static void take_line(struct rule_setup *setup, const char *line, size_t length)
 {
 	struct rule_command *command;
@@ -86,6 +118,8 @@ static void take_line(struct rule_setup *setup, const char *line, size_t length)
 		return;
 	}
 	check_taken(setup, command);
+	if (command->verb == RULE_CREATE || command->verb == RULE_VALIDATE)
+		check_meaning(command, line, length);
 	if (command->verb == RULE_SET)
 		check(rule_setup_learn(setup, command) == 0, "learned");
 	rule_command_destroy(command);
