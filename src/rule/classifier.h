@@ -60,7 +60,7 @@ struct classifier_header {
 	uint8_t eth_src[6], eth_dst[6];
 	uint16_t eth_type;
 	uint8_t ttl;
-	uint8_t spare; /* 0 */
+	uint8_t dei; /* 1: the VLAN tag says that the packet may be dropped first */
 };
 
 static_assert(sizeof(struct classifier_header) == 64, "a line");
@@ -188,6 +188,7 @@ enum classifier_field {
 	CLASSIFIER_FIELD_ETH_DST,
 	CLASSIFIER_FIELD_ETH_TYPE,
 	CLASSIFIER_FIELD_TTL,
+	CLASSIFIER_FIELD_DEI,
 	CLASSIFIER_FIELD_SRC_SET,
 	CLASSIFIER_FIELD_DST_SET,
 	CLASSIFIER_N_FIELDS,

@@ -597,7 +597,6 @@ struct classifier_rule change_normal(const struct classifier_rule *rule)
 	uint8_t *value = (uint8_t *)&normal.value, *mask = (uint8_t *)&normal.mask;
 
 	normal.mask.src_port = normal.mask.dst_port = 0;
-	normal.mask.spare = 0;
 	for (size_t i = 0; i < sizeof(normal.value); i++)
 		value[i] &= mask[i];
 	return normal;

@@ -31,6 +31,7 @@ static const char *const names[CLASSIFIER_N_FIELDS] = {
 	[CLASSIFIER_FIELD_ETH_DST] = "eth_dst",
 	[CLASSIFIER_FIELD_ETH_TYPE] = "eth_type",
 	[CLASSIFIER_FIELD_TTL] = "ttl",
+	[CLASSIFIER_FIELD_DEI] = "dei",
 	[CLASSIFIER_FIELD_SRC_SET] = "src_set",
 	[CLASSIFIER_FIELD_DST_SET] = "dst_set",
 };
@@ -61,6 +62,7 @@ static const struct {
 	FIELD(ETH_DST, eth_dst),
 	FIELD(ETH_TYPE, eth_type),
 	FIELD(TTL, ttl),
+	FIELD(DEI, dei),
 };
 
 static bool is_in(struct classifier_range range, uint16_t port)

@@ -314,7 +314,7 @@ static int read_eth(struct reading *reading)
 	return 0;
 }
 
-/* In a header the bit that says that there is a tag takes the place of the one for drop eligible. */
+/* In a header the bit that says that there is a tag takes the place of `dei`, which is a field of its own. */
 static int read_vlan(struct reading *reading)
 {
 	struct classifier_header *value = &reading->rule->value, *mask = &reading->rule->mask;
@@ -327,10 +327,12 @@ static int read_vlan(struct reading *reading)
 		ret = take_word_16(reading, 2, "inner_type", &type, &type_mask);
 	if (ret < 0)
 		return ret;
-	if (tci_mask & CLASSIFIER_TAGGED)
-		return refuse_field(reading, "dei", "not matched in software");
 	if (mask->vlan & CLASSIFIER_TAGGED && !(value->vlan & CLASSIFIER_TAGGED))
 		return refuse_item(reading, -EINVAL, "the item before it says that there is none");
+	if (tci_mask & CLASSIFIER_TAGGED) {
+		value->dei = (tci & CLASSIFIER_TAGGED) != 0;
+		mask->dei = UINT8_MAX;
+	}
 	value->vlan = (uint16_t)((tci & tci_mask) | CLASSIFIER_TAGGED);
 	mask->vlan = tci_mask | CLASSIFIER_TAGGED;
 	if (type_mask == 0)
@@ -655,13 +657,14 @@ bool rule_pattern_of_flows(const struct classifier_rule *rule, const struct rule
 {
 	struct classifier_header *mask = &of_flows->mask;
 	bool left_out = (rule->mask.tcp_flags | rule->mask.tos | rule->mask.ttl |
-				rule->mask.eth_type | rule->mask.metadata) != 0 ||
+				rule->mask.eth_type | rule->mask.metadata | rule->mask.dei) != 0 ||
 			!is_zero(rule->mask.eth_src, 6) || !is_zero(rule->mask.eth_dst, 6);
 
 	*of_flows = *rule;
 	mask->tcp_flags = mask->tos = mask->ttl = 0;
 	mask->eth_type = 0;
 	mask->metadata = 0;
+	mask->dei = 0;
 	memset(mask->eth_src, 0, 6);
 	memset(mask->eth_dst, 0, 6);
 	if (mask->proto == UINT8_MAX &&

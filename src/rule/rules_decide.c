@@ -135,9 +135,10 @@ static size_t read_link(struct reader *reader, struct classifier_header *header)
 		bytes = reader_peek(reader, at, VLAN_TAG_LENGTH, scratch);
 		if (bytes == NULL)
 			return SIZE_MAX;
-		if (at == ETHERNET_LENGTH)
-			header->vlan = (uint16_t)((load_be16(bytes) & ~CLASSIFIER_TAGGED) |
-						  CLASSIFIER_TAGGED);
+		if (at == ETHERNET_LENGTH) {
+			header->dei = (load_be16(bytes) & CLASSIFIER_TAGGED) != 0;
+			header->vlan = (uint16_t)(load_be16(bytes) | CLASSIFIER_TAGGED);
+		}
 		type = load_be16(bytes + 2);
 		at += VLAN_TAG_LENGTH;
 	}

@@ -16,7 +16,7 @@ struct made {
 	bool any_port;
 	unsigned priority, group;
 	int version, proto, src, src_bits, dst, dst_bits, ttl, tos, flags, flags_mask;
-	int src_port[2], dst_port[2], vlan, type;
+	int src_port[2], dst_port[2], vlan, dei, type;
 	int jump; /* to this group, else: */
 	int mark; /* or drop */
 	uint32_t number;
@@ -24,7 +24,7 @@ struct made {
 };
 
 struct sample {
-	int port, version, proto, src, dst, ttl, tos, flags, src_port, dst_port, vlan, type;
+	int port, version, proto, src, dst, ttl, tos, flags, src_port, dst_port, vlan, dei, type;
 };
 
 static uint64_t random_state = 1;
@@ -72,13 +72,13 @@ static bool fits(const struct made *rule, const struct sample *sample, bool of_f
 		return true;
 	return is_or_any(rule->ttl, sample->ttl) && is_or_any(rule->tos, sample->tos) &&
 	       (rule->flags < 0 || (sample->flags & rule->flags_mask) == rule->flags) &&
-	       is_or_any(rule->type, sample->type);
+	       is_or_any(rule->type, sample->type) && is_or_any(rule->dei, sample->dei);
 }
 
 static bool is_by_packet(const struct made *rule, bool zone)
 {
 	return rule->ttl >= 0 || rule->tos >= 0 || rule->flags >= 0 || rule->type >= 0 ||
-	       (rule->vlan >= 0 && !zone);
+	       rule->dei >= 0 || (rule->vlan >= 0 && !zone);
 }
 
 static const struct made *first(
@@ -119,11 +119,14 @@ static void make_rule(struct made *rule)
 		.tos = -1,
 		.flags = -1,
 		.vlan = maybe(8, (int)below(3) + 1),
+		.dei = -1,
 		.type = -1,
 		.proto = maybe(2, below(2) ? 6 : 17),
 		.jump = 0,
 		.mark = maybe(2, (int)below(1000)),
 	};
+	if (rule->vlan >= 0)
+		rule->dei = maybe(3, (int)below(2));
 	rule->src_port[0] = rule->dst_port[0] = -1;
 	if (rule->group == 0 && below(6) == 0)
 		rule->jump = 1;
@@ -191,6 +194,8 @@ static void write_rule(const struct made *rule, char line[1024])
 		put(line, " type is %d", rule->type);
 	if (rule->vlan >= 0)
 		put(line, " / vlan vid is %d", rule->vlan);
+	if (rule->dei >= 0)
+		put(line, " dei is %d", rule->dei);
 	if (rule->version > 0) {
 		put(line, " / ipv%d", rule->version);
 		put_address(line, rule, "src", rule->src, rule->src_bits);
@@ -229,6 +234,7 @@ static struct sample make_sample(void)
 		.src_port = (int)below(8),
 		.dst_port = (int)below(8),
 		.vlan = below(2) ? (int)below(4) : 0,
+		.dei = (int)below(2),
 	};
 }
 
@@ -242,7 +248,7 @@ static struct rte_mbuf *packet_of(struct sample *sample, bool zone, struct packe
 	frame_start(&frame);
 	sample->type = sample->vlan > 0 ? 0x8100 : sample->version == 4 ? 0x0800 : 0x86dd;
 	if (sample->vlan > 0)
-		frame_tag(&frame, 0x8100, (unsigned)sample->vlan);
+		frame_tag(&frame, 0x8100, (unsigned)(sample->vlan | sample->dei << 12));
 	snprintf(
 		src, sizeof(src), sample->version == 4 ? "10.0.0.%d" : "2001:db8::%x", sample->src);
 	snprintf(

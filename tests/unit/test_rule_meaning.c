@@ -72,7 +72,8 @@ static void test_patterns(void **state)
 		{"eth / vlan vid is 7 pcp is 3 / ipv4", FINE},
 		{"eth / vlan vid is 7 / vlan vid is 8", "item 'vlan': a second tag is not "
 							"matched in software\n"},
-		{"eth / vlan dei is 1", "field 'dei' of item 'vlan': not matched in software\n"},
+		{"eth / vlan dei is 1", FINE},
+		{"eth / vlan tci is 5 / ipv4", FINE},
 		{"eth / ipv4 packet_id is 7",
 			"field 'packet_id' of item 'ipv4': not matched in software\n"},
 		{"eth / ipv6 flow is 7", "field 'flow' of item 'ipv6': not matched in "
