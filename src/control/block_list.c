@@ -38,7 +38,7 @@ struct list {
 	bool more; /* the limit was reached before the end */
 };
 
-static int take_cursor(struct list *list, const char *text, struct error *error)
+static int blocks_take_cursor(struct list *list, const char *text, struct error *error)
 {
 	char *end;
 
@@ -74,7 +74,8 @@ static int take_filter(struct list *list, const struct answer *answer,
 	return 0;
 }
 
-static int begin(struct answer *answer, const struct request_value *values, struct error *error)
+static int blocks_begin(
+	struct answer *answer, const struct request_value *values, struct error *error)
 {
 	struct blocks *blocks = block_list_of(answer, error);
 
@@ -90,11 +91,11 @@ static int begin(struct answer *answer, const struct request_value *values, stru
 	int ret = take_filter(list, answer, values, error);
 
 	if (ret == 0 && values[CURSOR].given)
-		ret = take_cursor(list, values[CURSOR].text, error);
+		ret = blocks_take_cursor(list, values[CURSOR].text, error);
 	return ret;
 }
 
-static void write_line(struct answer *answer, char *room, const struct block_view *view)
+static void blocks_write_line(struct answer *answer, char *room, const struct block_view *view)
 {
 	size_t length =
 		block_json(room, view, plane_origin_us(answer->plane), plane_now_us(answer->plane));
@@ -104,7 +105,7 @@ static void write_line(struct answer *answer, char *room, const struct block_vie
 }
 
 /* As many as there is room for; those behind the last one are looked for again. */
-static int turn(struct answer *answer, struct error *error)
+static int blocks_turn(struct answer *answer, struct error *error)
 {
 	struct list *list = answer->state;
 	struct block_view views[PAGE];
@@ -128,13 +129,13 @@ static int turn(struct answer *answer, struct error *error)
 			list->next = views[i].position;
 			return ANSWER_GO;
 		}
-		write_line(answer, room, &views[i]);
+		blocks_write_line(answer, room, &views[i]);
 		list->matched++;
 	}
 	return list->next == BLOCKS_NONE ? ANSWER_END : ANSWER_GO;
 }
 
-static void add_to_end(struct answer *answer, json_t *end)
+static void blocks_add_to_end(struct answer *answer, json_t *end)
 {
 	const struct list *list = answer->state;
 	struct blocks_stats stats;
@@ -160,7 +161,7 @@ static void add_to_end(struct answer *answer, json_t *end)
 	json_object_set_new(end, "cursor", list->more ? json_string(cursor) : json_null());
 }
 
-static void end(struct answer *answer)
+static void blocks_end(struct answer *answer)
 {
 	free(answer->state);
 }
@@ -169,8 +170,8 @@ const struct answer_verb block_list = {
 	.ask = ASK,
 	.keys = keys,
 	.n_keys = N_KEYS,
-	.begin = begin,
-	.turn = turn,
-	.finish = add_to_end,
-	.end = end,
+	.begin = blocks_begin,
+	.turn = blocks_turn,
+	.finish = blocks_add_to_end,
+	.end = blocks_end,
 };

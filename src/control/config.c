@@ -7,7 +7,8 @@
 #include "control/parts.h"
 #include "control/verbs.h"
 
-static int show(struct answer *answer, const struct request_value *values, struct error *error)
+static int show_config(
+	struct answer *answer, const struct request_value *values, struct error *error)
 {
 	const char *json = answer->control->config_json;
 	int ret = answer_add_text(answer, json, strlen(json));
@@ -20,5 +21,5 @@ static int show(struct answer *answer, const struct request_value *values, struc
 
 const struct answer_verb config_show = {
 	.ask = "config show",
-	.begin = show,
+	.begin = show_config,
 };

@@ -5,7 +5,8 @@
 #include "control/parts.h"
 #include "control/verbs.h"
 
-static json_t *describe(const struct plane_snapshot *snapshot, unsigned n_wires, unsigned reason)
+static json_t *drops_describe(
+	const struct plane_snapshot *snapshot, unsigned n_wires, unsigned reason)
 {
 	json_t *wires = json_array();
 	uint64_t sum = 0;
@@ -21,7 +22,8 @@ static json_t *describe(const struct plane_snapshot *snapshot, unsigned n_wires,
 		wires);
 }
 
-static int show(struct answer *answer, const struct request_value *values, struct error *error)
+static int show_drops(
+	struct answer *answer, const struct request_value *values, struct error *error)
 {
 	unsigned n_wires = plane_config(answer->plane)->topology.n_domains;
 	int ret = control_snapshot(answer->control, "drop show", error);
@@ -30,11 +32,11 @@ static int show(struct answer *answer, const struct request_value *values, struc
 	if (ret < 0)
 		return ret;
 	for (unsigned i = 0; i < DROP_N_REASONS && ret == 0; i++)
-		ret = answer_add(answer, describe(&answer->control->snapshot, n_wires, i));
+		ret = answer_add(answer, drops_describe(&answer->control->snapshot, n_wires, i));
 	return ret < 0 ? control_silent(error, ret, "drop show") : 0;
 }
 
 const struct answer_verb drop_show = {
 	.ask = "drop show",
-	.begin = show,
+	.begin = show_drops,
 };

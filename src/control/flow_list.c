@@ -93,8 +93,8 @@ static bool read_number(const char *text, char end, uint64_t max, uint64_t *numb
 }
 
 /* "WORKER:POSITION", as an earlier answer's end had it. */
-static int take_cursor(struct list *list, const char *text, unsigned n_workers, unsigned *worker,
-	uint32_t *position, struct error *error)
+static int flows_take_cursor(struct list *list, const char *text, unsigned n_workers,
+	unsigned *worker, uint32_t *position, struct error *error)
 {
 	const char *colon = strchr(text, ':');
 	uint64_t first, second;
@@ -200,7 +200,8 @@ static void begin_walk(struct answer *answer, struct list *list, unsigned worker
 	list->at = 0;
 }
 
-static int begin(struct answer *answer, const struct request_value *values, struct error *error)
+static int flows_begin(
+	struct answer *answer, const struct request_value *values, struct error *error)
 {
 	const struct plane_config *config = plane_config(answer->plane);
 	struct list *list = aligned_alloc(_Alignof(struct list), sizeof(*list));
@@ -218,7 +219,7 @@ static int begin(struct answer *answer, const struct request_value *values, stru
 	if (ret == 0)
 		ret = take_by(list, values, error);
 	if (ret == 0 && values[CURSOR].given)
-		ret = take_cursor(
+		ret = flows_take_cursor(
 			list, values[CURSOR].text, config->n_workers, &worker, &position, error);
 	if (ret == 0 && values[TOP].given)
 		ret = prepare_top(answer, list, values[TOP].number, error);
@@ -240,7 +241,7 @@ static struct flow_top_entry entry_of(const struct flow_walk *walk, unsigned at)
 }
 
 /* The line of a flow; false as long as there is no room for it. */
-static bool write_line(
+static bool flows_write_line(
 	struct answer *answer, const struct flow_top_entry *flow, const uint64_t *rate)
 {
 	struct flow_report report = {
@@ -295,7 +296,7 @@ static int list_page(struct answer *answer, struct list *list, struct error *err
 		}
 		const struct flow_top_entry flow = entry_of(walk, list->at);
 
-		if (!write_line(answer, &flow, NULL))
+		if (!flows_write_line(answer, &flow, NULL))
 			return ANSWER_GO;
 		list->matched++;
 	}
@@ -383,14 +384,14 @@ static int tell_page(struct answer *answer, struct list *list, struct error *err
 	for (unsigned n = 0; list->at < list->n_sorted && n < PLANE_PAGE; list->at++, n++) {
 		const struct flow_top_entry *entry = &list->sorted[list->at];
 
-		if (!write_line(answer, entry, list->by == BY_RATE ? &entry->value : NULL))
+		if (!flows_write_line(answer, entry, list->by == BY_RATE ? &entry->value : NULL))
 			return ANSWER_GO;
 		list->matched++;
 	}
 	return list->at < list->n_sorted ? ANSWER_GO : finish(answer, list, error);
 }
 
-static int turn(struct answer *answer, struct error *error)
+static int flows_turn(struct answer *answer, struct error *error)
 {
 	struct list *list = answer->state;
 
@@ -414,7 +415,7 @@ static int turn(struct answer *answer, struct error *error)
 	return use_page(answer, list, error);
 }
 
-static void add_to_end(struct answer *answer, json_t *end)
+static void flows_add_to_end(struct answer *answer, json_t *end)
 {
 	const struct list *list = answer->state;
 
@@ -424,7 +425,7 @@ static void add_to_end(struct answer *answer, json_t *end)
 		end, "cursor", list->cursor[0] != '\0' ? json_string(list->cursor) : json_null());
 }
 
-static void end(struct answer *answer)
+static void flows_end(struct answer *answer)
 {
 	struct list *list = answer->state;
 
@@ -439,8 +440,8 @@ const struct answer_verb flow_list = {
 	.ask = ASK,
 	.keys = keys,
 	.n_keys = N_KEYS,
-	.begin = begin,
-	.turn = turn,
-	.finish = add_to_end,
-	.end = end,
+	.begin = flows_begin,
+	.turn = flows_turn,
+	.finish = flows_add_to_end,
+	.end = flows_end,
 };

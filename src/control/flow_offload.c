@@ -49,7 +49,7 @@ static unsigned port_of(const struct explained *explained, unsigned from)
 	return explained->offload.told ? explained->flow->port[from] : usual_port(explained, from);
 }
 
-static json_t *time_of(const struct explained *explained, uint64_t us)
+static json_t *placed_time_of(const struct explained *explained, uint64_t us)
 {
 	char text[EXPORT_JSON_TIME_MAX];
 
@@ -71,7 +71,7 @@ static struct offload_case case_of(const struct explained *explained, unsigned f
 	};
 }
 
-static void because_of(
+static void placed_because_of(
 	char sentence[OFFLOAD_SENTENCE_MAX], const struct explained *explained, unsigned from)
 {
 	const struct offload_case of = case_of(explained, from);
@@ -105,12 +105,12 @@ static void add_since(json_t *object, const struct explained *explained, unsigne
 
 	if (!since_when(explained, from, &since_us))
 		return;
-	json_object_set_new(object, since, time_of(explained, since_us));
+	json_object_set_new(object, since, placed_time_of(explained, since_us));
 	answer_number(object, lasts, span_since(explained->flow->now_us, since_us));
 }
 
 /* What the driver said, where it is the reason. */
-static void add_refusal(json_t *object, const struct explained *explained, unsigned from)
+static void placed_add_refusal(json_t *object, const struct explained *explained, unsigned from)
 {
 	struct installer *installer = plane_installer(explained->plane, port_of(explained, from));
 	uint8_t reason = explained->offload.reason[from];
@@ -160,7 +160,7 @@ static void add_older(json_t *object, const struct explained *explained, unsigne
 
 	if (flow->older_us[from] == 0)
 		return;
-	json_object_set_new(object, "older_since", time_of(explained, flow->older_us[from]));
+	json_object_set_new(object, "older_since", placed_time_of(explained, flow->older_us[from]));
 	answer_number(object, "older_for_us", span_since(flow->now_us, flow->older_us[from]));
 }
 
@@ -211,9 +211,9 @@ static json_t *describe_with(const struct explained *explained, unsigned from)
 		json_object_set_new(object, "proven", json_boolean(state == OFFLOAD_PROVEN));
 	json_object_set_new(object, "reason",
 		json_string(offload_reason_name(explained->offload.reason[from])));
-	because_of(sentence, explained, from);
+	placed_because_of(sentence, explained, from);
 	json_object_set_new(object, "because", answer_string(sentence));
-	add_refusal(object, explained, from);
+	placed_add_refusal(object, explained, from);
 	add_since(object, explained, from, "since", "for_us");
 	add_older(object, explained, from);
 	answer_number(object, "packets", flow_packets(record, from));
@@ -238,7 +238,7 @@ static json_t *describe_change(
 {
 	json_t *object = json_object();
 
-	json_object_set_new(object, "time", time_of(explained, change->time_us));
+	json_object_set_new(object, "time", placed_time_of(explained, change->time_us));
 	answer_number(object, "ago_us", span_since(explained->flow->now_us, change->time_us));
 	json_object_set_new(
 		object, "port", answer_string(offload_port_name(explained->plane, change->port)));
@@ -293,7 +293,7 @@ void flow_offload_explain(json_t *line, struct plane *plane, const struct plane_
 	add_how(line, &explained, explained.further);
 	if (explained.offload.estimated)
 		json_object_set_new(line, "estimated", json_true());
-	because_of(sentence, &explained, explained.further);
+	placed_because_of(sentence, &explained, explained.further);
 	json_object_set_new(line, "where_because", answer_string(sentence));
 	for (unsigned i = 0; i < 2; i++)
 		json_array_append_new(

@@ -18,7 +18,7 @@ static uint64_t load(const _Atomic uint64_t *number)
 	return atomic_load_explicit(number, memory_order_relaxed);
 }
 
-static json_t *time_of(const struct plane *plane, uint64_t us)
+static json_t *offload_time_of(const struct plane *plane, uint64_t us)
 {
 	char text[EXPORT_JSON_TIME_MAX];
 
@@ -139,7 +139,7 @@ static json_t *describe_health(
 		else
 			offload_breaker_sentence(sentence, plane, port, why);
 		json_object_set_new(object, "because", answer_string(sentence));
-		json_object_set_new(object, "since", time_of(plane, since_us));
+		json_object_set_new(object, "since", offload_time_of(plane, since_us));
 		answer_number(object, "for_us", span_since(now_us, since_us));
 	}
 	if (state == HEALTH_OPEN && retry_us > 0)
@@ -297,7 +297,7 @@ static void describe_none(json_t *line, const struct plane *plane, unsigned port
 	json_object_set_new(line, "unable", answer_string(sentence));
 }
 
-static int describe(struct answer *answer, unsigned port, json_t *line)
+static int offload_describe(struct answer *answer, unsigned port, json_t *line)
 {
 	struct plane *plane = answer->plane;
 	struct installer *installer = plane_installer(plane, port);
@@ -329,7 +329,8 @@ static int describe(struct answer *answer, unsigned port, json_t *line)
 	return 0;
 }
 
-static int show(struct answer *answer, const struct request_value *values, struct error *error)
+static int show_offload(
+	struct answer *answer, const struct request_value *values, struct error *error)
 {
 	unsigned n_ports = plane_config(answer->plane)->topology.n_ports;
 	json_t *lines = json_array(), *line;
@@ -341,7 +342,7 @@ static int show(struct answer *answer, const struct request_value *values, struc
 	for (unsigned i = 0; i < n_ports && ret == 0; i++) {
 		line = json_object();
 		json_array_append_new(lines, line);
-		ret = describe(answer, i, line);
+		ret = offload_describe(answer, i, line);
 	}
 	json_array_foreach(lines, number, line)
 	{
@@ -354,5 +355,5 @@ static int show(struct answer *answer, const struct request_value *values, struc
 
 const struct answer_verb offload_show = {
 	.ask = ASK,
-	.begin = show,
+	.begin = show_offload,
 };

@@ -111,7 +111,7 @@ static bool is_shut(const struct checked *checked)
 					   checked->rank->bar == UINT32_MAX);
 }
 
-static void because_of(
+static void check_because_of(
 	char sentence[OFFLOAD_SENTENCE_MAX], const struct checked *checked, uint8_t reason)
 {
 	const struct offload_case of = {
@@ -129,7 +129,7 @@ static void because_of(
 }
 
 /* What its driver said, where that is the reason. */
-static void add_refusal(json_t *line, const struct checked *checked, uint8_t reason)
+static void check_add_refusal(json_t *line, const struct checked *checked, uint8_t reason)
 {
 	enum provider_kind kind = provider_kind(checked->key);
 	const struct provider_why *why;
@@ -146,11 +146,11 @@ static void say_no(json_t *line, const struct checked *checked, uint8_t reason)
 {
 	char sentence[OFFLOAD_SENTENCE_MAX];
 
-	because_of(sentence, checked, reason);
+	check_because_of(sentence, checked, reason);
 	json_object_set_new(line, "would", json_false());
 	json_object_set_new(line, "reason", json_string(offload_reason_name(reason)));
 	json_object_set_new(line, "because", answer_string(sentence));
-	add_refusal(line, checked, reason);
+	check_add_refusal(line, checked, reason);
 }
 
 static void say_shut(json_t *line, const struct checked *checked)
@@ -228,7 +228,7 @@ static void say_now(json_t *line, const struct checked *checked)
 		uint8_t reason = checked->elsewhere ? (uint8_t)OFFLOAD_BOTH_SIDES
 						    : flow->offload.reason[from];
 
-		because_of(sentence, checked, reason);
+		check_because_of(sentence, checked, reason);
 		json_object_set_new(now, "reason", json_string(offload_reason_name(reason)));
 		json_object_set_new(now, "because", answer_string(sentence));
 	}
@@ -242,7 +242,7 @@ static void say_now(json_t *line, const struct checked *checked)
 	json_object_set_new(line, "now", now);
 }
 
-static json_t *describe(const struct checked *checked, bool live)
+static json_t *check_describe(const struct checked *checked, bool live)
 {
 	uint8_t reason = reason_of(checked);
 	json_t *line = json_object();
@@ -321,7 +321,7 @@ static int check(struct answer *answer, const struct request_value *values, stru
 		checked.port = topology_port(topology, checked.wire, place);
 		checked.rank = &flow.bar[place];
 		look(&checked, found == 0 ? &flow : NULL);
-		ret = answer_add(answer, describe(&checked, found == 0));
+		ret = answer_add(answer, check_describe(&checked, found == 0));
 	}
 	return ret < 0 ? control_silent(error, ret, ASK) : 0;
 }

@@ -211,7 +211,7 @@ static void describe_key(json_t *line, const struct offload_change *change)
 	answer_number(line, "zone", key->zone);
 }
 
-static json_t *describe(const struct plane *plane, const struct offload_change *change)
+static json_t *events_describe(const struct plane *plane, const struct offload_change *change)
 {
 	char time[EXPORT_JSON_TIME_MAX];
 	json_t *line = json_object();
@@ -229,13 +229,13 @@ static json_t *describe(const struct plane *plane, const struct offload_change *
 }
 
 /* The line of a change: 1, 0 as long as there is no room for it, or -ENOMEM. */
-static int write_line(struct answer *answer, const struct offload_change *change)
+static int events_write_line(struct answer *answer, const struct offload_change *change)
 {
 	char *room = output_room(answer->output, LINE_MAX_BYTES);
 
 	if (!room)
 		return 0;
-	json_t *line = describe(answer->plane, change);
+	json_t *line = events_describe(answer->plane, change);
 	size_t length = json_dumpb(line, room, LINE_MAX_BYTES - 1, ANSWER_JSON);
 
 	json_decref(line);
@@ -329,7 +329,7 @@ static int tell(struct answer *answer, struct events *events, struct error *erro
 		const struct entry *entry = &events->entries[events->at];
 		bool twice = events->at > 0 && entry->change.kind != CHANGE_FLOW &&
 			     same(&entry->change, &entry[-1].change);
-		int ret = twice ? 1 : write_line(answer, &entry->change);
+		int ret = twice ? 1 : events_write_line(answer, &entry->change);
 
 		if (ret < 0)
 			return control_silent(error, ret, ASK);
@@ -350,7 +350,7 @@ static int tell(struct answer *answer, struct events *events, struct error *erro
 	return ANSWER_WAIT;
 }
 
-static int turn(struct answer *answer, struct error *error)
+static int events_turn(struct answer *answer, struct error *error)
 {
 	struct events *events = answer->state;
 	bool all = false;
@@ -401,7 +401,8 @@ static int choose(struct events *events, const struct request_value *values,
 	return flow_filter_init_fixed(&events->filter, ASK, values, config, error);
 }
 
-static int begin(struct answer *answer, const struct request_value *values, struct error *error)
+static int events_begin(
+	struct answer *answer, const struct request_value *values, struct error *error)
 {
 	struct events *events = calloc(1, sizeof(*events));
 
@@ -421,7 +422,7 @@ static int begin(struct answer *answer, const struct request_value *values, stru
 	return 0;
 }
 
-static void end(struct answer *answer)
+static void events_end(struct answer *answer)
 {
 	struct events *events = answer->state;
 
@@ -436,7 +437,7 @@ const struct answer_verb offload_events = {
 	.ask = ASK,
 	.keys = keys,
 	.n_keys = N_KEYS,
-	.begin = begin,
-	.turn = turn,
-	.end = end,
+	.begin = events_begin,
+	.turn = events_turn,
+	.end = events_end,
 };

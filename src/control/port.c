@@ -80,7 +80,8 @@ static void describe_nic(json_t *line, struct port *port)
 	json_object_set_new(line, "nic", nic);
 }
 
-static int show(struct answer *answer, const struct request_value *values, struct error *error)
+static int show_ports(
+	struct answer *answer, const struct request_value *values, struct error *error)
 {
 	const struct plane_config *config = plane_config(answer->plane);
 	const struct plane_snapshot *snapshot = &answer->control->snapshot;
@@ -104,5 +105,5 @@ static int show(struct answer *answer, const struct request_value *values, struc
 
 const struct answer_verb port_show = {
 	.ask = "port show",
-	.begin = show,
+	.begin = show_ports,
 };

@@ -5,7 +5,7 @@
 #include "control/parts.h"
 #include "control/verbs.h"
 
-static json_t *describe(
+static json_t *wires_describe(
 	const struct plane_config *config, const struct plane_snapshot *snapshot, unsigned wire)
 {
 	const struct path_counters *counters = &snapshot->wires[wire];
@@ -37,7 +37,8 @@ static json_t *describe(
 	return line;
 }
 
-static int show(struct answer *answer, const struct request_value *values, struct error *error)
+static int show_wires(
+	struct answer *answer, const struct request_value *values, struct error *error)
 {
 	const struct plane_config *config = plane_config(answer->plane);
 	int ret = control_snapshot(answer->control, "wire show", error);
@@ -46,11 +47,11 @@ static int show(struct answer *answer, const struct request_value *values, struc
 	if (ret < 0)
 		return ret;
 	for (unsigned i = 0; i < config->topology.n_domains && ret == 0; i++)
-		ret = answer_add(answer, describe(config, &answer->control->snapshot, i));
+		ret = answer_add(answer, wires_describe(config, &answer->control->snapshot, i));
 	return ret < 0 ? control_silent(error, ret, "wire show") : 0;
 }
 
 const struct answer_verb wire_show = {
 	.ask = "wire show",
-	.begin = show,
+	.begin = show_wires,
 };

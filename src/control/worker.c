@@ -94,7 +94,8 @@ static void describe_ports(
 	json_object_set_new(line, "ports", ports);
 }
 
-static int show(struct answer *answer, const struct request_value *values, struct error *error)
+static int show_workers(
+	struct answer *answer, const struct request_value *values, struct error *error)
 {
 	const struct plane_snapshot *snapshot = &answer->control->snapshot;
 	int ret = control_snapshot(answer->control, "worker show", error);
@@ -117,5 +118,5 @@ static int show(struct answer *answer, const struct request_value *values, struc
 
 const struct answer_verb worker_show = {
 	.ask = "worker show",
-	.begin = show,
+	.begin = show_workers,
 };

@@ -128,7 +128,7 @@ static void due(void *context, uint32_t position)
 }
 
 /* Works off the shard's tick on all wheels, in step: a record may go from one to another. */
-static bool work_off(struct flow_shard *shard, unsigned *budget)
+static bool age_work_off(struct flow_shard *shard, unsigned *budget)
 {
 	struct passing passing;
 	bool done = true;
@@ -181,14 +181,14 @@ bool flow_shard_advance(struct flow_shard *shard, uint64_t now_us)
 	bool may = budget != 0;
 
 	if (shard->behind)
-		shard->behind = !work_off(shard, &budget);
+		shard->behind = !age_work_off(shard, &budget);
 	while (shard->tick < until && !shard->behind) {
 		uint64_t next = until;
 
 		for (unsigned i = 0; i < FLOW_N_PHASES; i++)
 			next = wheel_next_tick(&shard->wheel[i], next);
 		shard->tick = next;
-		shard->behind = !work_off(shard, &budget);
+		shard->behind = !age_work_off(shard, &budget);
 	}
 	return !(shard->behind && may);
 }

@@ -169,7 +169,7 @@ static uint32_t line_of(const struct fragments *fragments, uint64_t fingerprint,
 	return (uint32_t)(half * fragments->n_lines >> 32);
 }
 
-static const struct entry *find(
+static const struct entry *find_alive(
 	const struct fragments *fragments, uint64_t fingerprint, uint64_t now_us)
 {
 	for (unsigned which = 0; which < 2; which++) {
@@ -186,7 +186,7 @@ static const struct entry *find(
 
 static struct entry *find_entry(struct fragments *fragments, uint64_t fingerprint, uint64_t now_us)
 {
-	return (struct entry *)(uintptr_t)find(fragments, fingerprint, now_us);
+	return (struct entry *)(uintptr_t)find_alive(fragments, fingerprint, now_us);
 }
 
 /*
@@ -221,7 +221,7 @@ static struct entry *take_slot(struct fragments *fragments, uint64_t fingerprint
 }
 
 /* The caller has looked: it is not there. */
-static struct entry *insert(
+static struct entry *fragments_insert(
 	struct fragments *fragments, uint64_t fingerprint, uint64_t now_us, enum kind kind)
 {
 	struct entry *entry = take_slot(fragments, fingerprint, now_us);
@@ -256,14 +256,14 @@ static void add_piece(struct entry *entry, struct fragment_piece piece, uint64_t
 }
 
 /* The entry of a first fragment, which is not of that kind yet; `*waiting` is the list that waited for it. */
-static struct entry *begin(struct fragments *fragments, uint64_t fingerprint, uint64_t now_us,
-	enum kind kind, uint32_t *waiting)
+static struct entry *fragments_begin(struct fragments *fragments, uint64_t fingerprint,
+	uint64_t now_us, enum kind kind, uint32_t *waiting)
 {
 	struct entry *entry = find_entry(fragments, fingerprint, now_us);
 
 	*waiting = FRAGMENTS_NONE;
 	if (entry == NULL)
-		return insert(fragments, fingerprint, now_us, kind);
+		return fragments_insert(fragments, fingerprint, now_us, kind);
 	if (entry->kind == WAITING) {
 		*waiting = entry->value; /* its 60 seconds run on */
 	} else {
@@ -279,7 +279,7 @@ uint32_t fragments_first(struct fragments *fragments, uint64_t fingerprint,
 	struct fragment_ports ports, struct fragment_piece piece, uint64_t now_us)
 {
 	uint32_t waiting;
-	struct entry *entry = begin(fragments, fingerprint, now_us, KNOWN, &waiting);
+	struct entry *entry = fragments_begin(fragments, fingerprint, now_us, KNOWN, &waiting);
 
 	put_ports(entry, ports);
 	add_piece(entry, piece, now_us);
@@ -291,7 +291,7 @@ uint32_t fragments_first(struct fragments *fragments, uint64_t fingerprint,
 uint32_t fragments_drop(struct fragments *fragments, uint64_t fingerprint, uint64_t now_us)
 {
 	uint32_t waiting;
-	struct entry *entry = begin(fragments, fingerprint, now_us, DROPPED, &waiting);
+	struct entry *entry = fragments_begin(fragments, fingerprint, now_us, DROPPED, &waiting);
 
 	/* there is no last piece of it */
 	entry->has_end = 0;
@@ -305,7 +305,7 @@ enum fragments_answer fragments_later(struct fragments *fragments, uint64_t fing
 	struct entry *entry = find_entry(fragments, fingerprint, now_us);
 
 	if (entry == NULL)
-		entry = insert(fragments, fingerprint, now_us, WAITING);
+		entry = fragments_insert(fragments, fingerprint, now_us, WAITING);
 	if (entry->kind == DROPPED)
 		return FRAGMENTS_DROPPED;
 	add_piece(entry, piece, now_us);
@@ -320,7 +320,7 @@ enum fragments_answer fragments_later(struct fragments *fragments, uint64_t fing
 bool fragments_find(const struct fragments *fragments, uint64_t fingerprint, uint64_t now_us,
 	struct fragment_ports *ports)
 {
-	const struct entry *entry = find(fragments, fingerprint, now_us);
+	const struct entry *entry = find_alive(fragments, fingerprint, now_us);
 
 	if (entry == NULL || entry->kind != KNOWN)
 		return false;
@@ -330,7 +330,7 @@ bool fragments_find(const struct fragments *fragments, uint64_t fingerprint, uin
 
 bool fragments_is_dropped(const struct fragments *fragments, uint64_t fingerprint, uint64_t now_us)
 {
-	const struct entry *entry = find(fragments, fingerprint, now_us);
+	const struct entry *entry = find_alive(fragments, fingerprint, now_us);
 
 	return entry != NULL && entry->kind == DROPPED;
 }

@@ -362,7 +362,7 @@ static void refile(struct flow_shard *shard, uint32_t position, enum flow_state 
 }
 
 /* flow_sides_hear(), for a record that is on a wheel. */
-static bool hear(struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+static bool shard_hear(struct flow_shard *shard, uint32_t position, const struct packet_info *info)
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
 	const enum flow_phase phase = flow_record_phase(record);
@@ -442,7 +442,7 @@ static void begin_anew(struct flow_shard *shard, uint32_t position, const struct
 	flow_age_unfile(shard, position, flow_record_phase(record));
 	flow_age_file(shard, position);
 	if (flow_shard_is_two_sided(shard, &info->key))
-		hear(shard, position, info);
+		shard_hear(shard, position, info);
 }
 
 /* A TCP segment that is not plain: moves the record, or begins another one. */
@@ -487,7 +487,7 @@ static enum flow_account account_carried(
 	}
 	enum flow_state silent_before = flow_silent_state(record);
 
-	if (flow_shard_is_two_sided(shard, &info->key) && !hear(shard, position, info)) {
+	if (flow_shard_is_two_sided(shard, &info->key) && !shard_hear(shard, position, info)) {
 		count(shard, record, info);
 		return FLOW_ACCOUNT_ONE_SIDED;
 	}

@@ -145,7 +145,7 @@ static bool is_doubtful(const struct flow_record *record, unsigned from)
 	       !tcp_is_known(record, !from);
 }
 
-static uint32_t lag_of(const struct flow_record *record, unsigned end)
+static uint32_t tcp_lag_of(const struct flow_record *record, unsigned end)
 {
 	uint32_t window = tcp_window_bytes(record, end);
 
@@ -156,7 +156,7 @@ static uint32_t lag_of(const struct flow_record *record, unsigned end)
 static void take_back(struct flow_record *record, unsigned from, const struct tcp_segment *segment)
 {
 	uint32_t behind = record->tcp_end[from] - tcp_segment_end(segment);
-	uint32_t lag = lag_of(record, from);
+	uint32_t lag = tcp_lag_of(record, from);
 
 	record->tcp_note = record->tcp_note & ~TCP_NOTE_RST(from) & 0x0fu;
 	if (!tcp_has_finished(record, from) && behind > lag)
@@ -168,10 +168,10 @@ static void take_back(struct flow_record *record, unsigned from, const struct tc
  * proof, is held against the acknowledgement. Says whether this segment is tied to it, so that a FIN of its
  * own may be believed, too.
  */
-static bool hear(struct flow_record *record, unsigned from, const struct tcp_segment *segment)
+static bool tcp_hear(struct flow_record *record, unsigned from, const struct tcp_segment *segment)
 {
 	unsigned to = !from;
-	uint32_t lag = lag_of(record, from);
+	uint32_t lag = tcp_lag_of(record, from);
 	uint32_t behind = record->tcp_end[to] - segment->ack;
 	bool follows = segment->seq == record->tcp_end[from];
 
@@ -230,7 +230,7 @@ static enum tcp_verdict track_data(
 	if (record->tcp_note != 0 && record->state >= FLOW_ESTABLISHED)
 		take_back(record, from, segment);
 	if (is_doubtful(record, from)) {
-		believed = hear(record, from, segment) || tcp_has_finished(record, from);
+		believed = tcp_hear(record, from, segment) || tcp_has_finished(record, from);
 		if (record->state == FLOW_RESET)
 			return TCP_IN_WINDOW;
 	}

@@ -220,7 +220,7 @@ bool tcp_may_follow(const struct flow_record *record, unsigned from,
 	return true;
 }
 
-static uint32_t lag_of(const struct flow_record *record, unsigned end)
+static uint32_t window_lag_of(const struct flow_record *record, unsigned end)
 {
 	uint32_t window = tcp_window_bytes(record, end);
 
@@ -231,13 +231,13 @@ bool tcp_agree(const struct flow_record *record, unsigned by, const struct tcp_s
 	uint32_t end, const struct tcp_segment *answer)
 {
 	uint32_t answered = tcp_segment_end(answer);
-	uint32_t lag = lag_of(record, by);
+	uint32_t lag = window_lag_of(record, by);
 	/* one of them has to acknowledge what is new of the other */
 	bool proven = tcp_beyond(answer->ack, record->tcp_end[by]) > 0 ||
 		      (tcp_beyond(said->ack, record->tcp_end[!by]) > 0 &&
 			      tcp_beyond(answered, said->ack) >= 0);
 
-	return proven && tcp_between(answer->ack, end - lag_of(record, !by), end) &&
+	return proven && tcp_between(answer->ack, end - window_lag_of(record, !by), end) &&
 	       tcp_between(said->ack, answered - lag, answered + lag);
 }
 

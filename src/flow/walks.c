@@ -10,7 +10,7 @@ static inline uint32_t position_of(const struct flow_table *table, const struct 
 	return record == NULL ? FLOW_NONE : (uint32_t)(record - table->records);
 }
 
-static void begin(const struct flow_table *table, struct flow_look_up *up)
+static void walks_begin(const struct flow_table *table, struct flow_look_up *up)
 {
 	find_hash(table, up);
 }
@@ -114,7 +114,7 @@ static inline void enter(struct flow_table *table, const struct change *change, 
 }
 
 /* A record is chosen before its line is looked at, so that both come from memory at the same time. */
-static void insert(struct flow_table *table, const struct flow_key *const *keys,
+static void walks_insert(struct flow_table *table, const struct flow_key *const *keys,
 	const uint64_t *hashes, uint32_t *positions, unsigned n)
 {
 	struct flow_record *record[FLOW_BURST];
@@ -189,13 +189,13 @@ static void remove_all(struct flow_table *table, const uint32_t *positions, unsi
 }
 
 const struct flow_walks SIMD_SYMBOL(flow_walks) = {
-	.begin = begin,
+	.begin = walks_begin,
 	.find = find,
 	.end = end,
 	.look_up = look_up,
 	.find_hashed = find_hashed,
 	.hash = hash,
-	.insert = insert,
+	.insert = walks_insert,
 	.remove_find = remove_find,
 	.remove = remove_all,
 };

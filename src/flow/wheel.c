@@ -127,7 +127,7 @@ uint64_t wheel_next_tick(const struct wheel *wheel, uint64_t until)
 }
 
 /* Hands the records of a slot to their owner, who knows when each really is due. */
-static bool work_off(
+static bool wheel_work_off(
 	struct wheel *wheel, unsigned slot, wheel_due_fn due, void *context, unsigned *budget)
 {
 	uint32_t position;
@@ -161,7 +161,8 @@ bool wheel_turn(
 	wheel->tick = tick;
 	for (unsigned i = N_LEVELS; done && i-- > 0;) {
 		if (begins_slot(&levels[i], tick))
-			done = work_off(wheel, slot_of(&levels[i], tick), due, context, budget);
+			done = wheel_work_off(
+				wheel, slot_of(&levels[i], tick), due, context, budget);
 	}
 	wheel->begun = !done;
 	return done;

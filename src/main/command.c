@@ -17,6 +17,7 @@
 #include "main/rule_check.h"
 #include "main/rule_grammar.h"
 #include "main/run.h"
+#include "main/say.h"
 #include "main/shell.h"
 #include "packet/simd.h"
 
@@ -78,14 +79,6 @@ void command_usage(FILE *stream)
 	      "\n"
 	      "  --version  print versions\n",
 		stream);
-}
-
-int command_finish_stdout(void)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return EXIT_SUCCESS;
-	perror("millrace: standard output");
-	return EXIT_FAILURE;
 }
 
 static int unknown_word(const char *word)
@@ -153,5 +146,5 @@ int command_help(int argc, char **argv)
 	if (argc > 0)
 		return command_run(argc > 1 ? 3 : 2, as_command);
 	command_usage(stdout);
-	return command_finish_stdout();
+	return say_end(EXIT_SUCCESS);
 }

@@ -32,6 +32,3 @@ bool command_is_help(const char *word);
 
 /* All subcommands. */
 void command_usage(FILE *stream);
-
-/* What was printed has to have arrived; returns the exit code. */
-int command_finish_stdout(void);

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "main/options.h"
 #include "main/run_config.h"
+#include "main/say.h"
 
 #define EXIT_MISUSED 2
 
@@ -41,34 +42,16 @@ static const char help[] =
 	"command line.\n";
 
 /* What was printed has to have arrived. */
-static int finish_stdout(void)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return EXIT_SUCCESS;
-	perror("millrace: standard output");
-	return EXIT_FAILURE;
-}
-
-static int complain(const char *text, int code)
-{
-	fprintf(stderr, "millrace: %s\n", text);
-	return code;
-}
-
-static const char *plural(unsigned n)
-{
-	return n == 1 ? "" : "s";
-}
-
 static void print_line(const char *file, const struct run_config *config)
 {
 	char word[FILE_NAME_MAX], flows[TEXT_NUMBER_MAX];
 	unsigned workers = config->engine.workers;
 
 	printf("%s: fine: %u wire%s, %u port%s, %u worker%s, %s flow%s%s\n",
-		text_printable(word, sizeof(word), file), config->n_wires, plural(config->n_wires),
-		config->n_ports, plural(config->n_ports), workers, plural(workers),
-		text_grouped(flows, config->engine.flows), config->engine.flows == 1 ? "" : "s",
+		text_printable(word, sizeof(word), file), config->n_wires,
+		say_plural(config->n_wires), config->n_ports, say_plural(config->n_ports), workers,
+		say_plural(workers), text_grouped(flows, config->engine.flows),
+		config->engine.flows == 1 ? "" : "s",
 		config->n_wires > 0 ? "" : "; the command line has to name the wires");
 }
 
@@ -81,7 +64,7 @@ static int check_rules(const struct run_config *config, struct error *error)
 		config->engine.zone_vlan, error);
 }
 
-static int check(const char *file, bool json)
+static int config_check_check(const char *file, bool json)
 {
 	struct run_config config;
 	struct error error;
@@ -89,20 +72,20 @@ static int check(const char *file, bool json)
 
 	if (run_config_read(&config, file, &error) < 0 ||
 		run_blocks_check(&config.blocks, &error) < 0 || check_rules(&config, &error) < 0) {
-		code = complain(error.text, EXIT_FAILURE);
+		code = say_error(error.text, EXIT_FAILURE);
 	} else if (json) {
 		char *line = run_config_json(&config);
 
 		if (line)
 			puts(line);
 		else
-			code = complain("no memory for the configuration", EXIT_FAILURE);
+			code = say_error("no memory for the configuration", EXIT_FAILURE);
 		free(line);
 	} else {
 		print_line(file, &config);
 	}
 	run_config_fini(&config);
-	return code == EXIT_SUCCESS ? finish_stdout() : code;
+	return code == EXIT_SUCCESS ? say_end(EXIT_SUCCESS) : code;
 }
 
 int config_check_main(int argc, char **argv)
@@ -120,15 +103,15 @@ int config_check_main(int argc, char **argv)
 		case 'h':
 		case OPTION_HELP:
 			fputs(help, stdout);
-			return finish_stdout();
+			return say_end(EXIT_SUCCESS);
 		default:
 			option_refused(long_options, id, argv, &error);
-			return complain(error.text, EXIT_MISUSED);
+			return say_error(error.text, EXIT_MISUSED);
 		}
 	}
 	if (optind + 1 != argc)
-		return complain(optind == argc ? "config check: a file is needed"
-					       : "config check: one file at a time",
+		return say_error(optind == argc ? "config check: a file is needed"
+						: "config check: one file at a time",
 			EXIT_MISUSED);
-	return check(argv[optind], json);
+	return config_check_check(argv[optind], json);
 }

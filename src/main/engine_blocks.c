@@ -14,7 +14,7 @@
 
 #define FILE_NAME_MAX 160
 
-static int refuse(struct error *error, const char *file, int code, const char *what)
+static int blocks_refuse(struct error *error, const char *file, int code, const char *what)
 {
 	char word[FILE_NAME_MAX];
 
@@ -30,11 +30,11 @@ int engine_blocks_lines(const char *file, uint32_t max, uint32_t *lines, struct 
 	size_t n;
 
 	if (stream == NULL)
-		return refuse(error, file, -errno, strerror(errno));
+		return blocks_refuse(error, file, -errno, strerror(errno));
 	*lines = 1;
 	if (fstat(fileno(stream), &status) == 0 && !S_ISREG(status.st_mode)) {
 		fclose(stream);
-		return refuse(error, file, -EINVAL, "such a list is read from a file alone");
+		return blocks_refuse(error, file, -EINVAL, "such a list is read from a file alone");
 	}
 	do {
 		n = fread(piece, 1, sizeof(piece), stream);

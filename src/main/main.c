@@ -3,12 +3,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <rte_version.h>
 
 #include "main/command.h"
+#include "main/say.h"
 #include "millrace_version.h"
 
 #define EXIT_MISUSED 2
@@ -40,7 +42,7 @@ int main(int argc, char **argv)
 		return command_help(argc - 2, argv + 2);
 	if (strcmp(argv[1], "--version") == 0) {
 		printf("millrace %s (%s)\n", MILLRACE_VERSION, rte_version());
-		return command_finish_stdout();
+		return say_end(EXIT_SUCCESS);
 	}
 	return command_run(argc - 1, argv + 1);
 }

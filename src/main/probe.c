@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "control/answer.h"
 #include "main/probe_parts.h"
+#include "main/say.h"
 #include "offload/known.h"
 
 #define EXIT_MISUSED 2
@@ -49,21 +50,6 @@ struct probe {
 };
 
 /* By the first signal the child is asked to end; the second of a kind kills. */
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int number)
-{
-	(void)number;
-	interrupted = 1;
-}
-
-static void catch_signals(void)
-{
-	const struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESETHAND};
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
 
 static size_t n_cells(const struct probe *probe)
 {
@@ -113,7 +99,7 @@ static void take_step(struct probe *probe, const json_t *line)
 }
 
 /* A line of the child's; takes the object. */
-static void take_line(struct probe *probe, json_t *line)
+static void probe_take_line(struct probe *probe, json_t *line)
 {
 	static const char *const lists[][2] = {
 		{"cell", "cells"}, {"table", "tables"}, {"indirect", "indirect"}};
@@ -146,7 +132,7 @@ static void take_lines(struct probe *probe)
 		json_t *line = json_loadb(at, (size_t)(end - at), 0, NULL);
 
 		if (line != NULL)
-			take_line(probe, line);
+			probe_take_line(probe, line);
 		left -= (size_t)(end + 1 - at);
 		at = end + 1;
 	}
@@ -203,7 +189,7 @@ static int listen_to(struct probe *probe)
 	while (open) {
 		if (poll(&descriptor, 1, 200) > 0)
 			open = read_some(probe);
-		if (interrupted && !told) {
+		if (say_interrupted() && !told) {
 			kill(probe->child, SIGTERM);
 			told = true;
 		}
@@ -279,7 +265,7 @@ static void run_children(struct probe *probe)
 			break;
 		}
 		tell_end(probe, listen_to(probe), words, sizeof(words));
-		if (words[0] == '\0' || probe->late || interrupted || !was_at_cell(probe))
+		if (words[0] == '\0' || probe->late || say_interrupted() || !was_at_cell(probe))
 			break;
 		/* rules of a vdev are gone with its process, those of a card perhaps not */
 		if (probe->options.device.kind == PORT_DEVICE_PCI) {
@@ -311,11 +297,11 @@ static void judge_whole(struct probe *probe)
 		json_object_set_new(probe->report, "rules_left", json_integer(left + probe->lost));
 
 	/* behind the forms, where there was more to be found out */
-	if (interrupted && json_object_get(report, "stopped") == NULL)
+	if (say_interrupted() && json_object_get(report, "stopped") == NULL)
 		json_object_set_new(probe->report, "stopped", json_string("interrupted"));
 
 	json_int_t asked = json_integer_value(json_object_get(report, "cells_asked"));
-	bool complete = asked > 0 && n_cells(probe) == (size_t)asked && !interrupted &&
+	bool complete = asked > 0 && n_cells(probe) == (size_t)asked && !say_interrupted() &&
 			json_object_get(report, "ended") == NULL &&
 			json_object_get(report, "stopped") == NULL &&
 			json_object_get(report, "failed") == NULL;
@@ -367,14 +353,6 @@ static void keep(struct probe *probe)
 		tell_place(probe, directory);
 }
 
-static int finish_stdout(int code)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return code;
-	perror("millrace: standard output");
-	return EXIT_FAILURE;
-}
-
 static int report(struct probe *probe)
 {
 	const char *failed = json_string_value(json_object_get(probe->report, "failed"));
@@ -391,9 +369,10 @@ static int report(struct probe *probe)
 	} else if (failed == NULL) {
 		const char *ended = json_string_value(json_object_get(probe->report, "ended"));
 
-		fprintf(stderr, "millrace: probe: %s\n", ended != NULL ? ended : "interrupted");
+		fprintf(stderr, "millrace: probe: %s\n",
+			ended != NULL ? ended : "interrupted");
 	}
-	return finish_stdout(failed != NULL || !complete || left ? EXIT_FAILURE : EXIT_SUCCESS);
+	return say_end(failed != NULL || !complete || left ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
 static int probe_run(struct probe *probe)
@@ -403,7 +382,7 @@ static int probe_run(struct probe *probe)
 	probe->terminal = isatty(STDERR_FILENO);
 	probe->begin_us = probe->shown_us = monotonic_us();
 	probe->deadline_us = probe->begin_us + probe->options.timeout_s * UINT64_C(1000000);
-	catch_signals();
+	say_catch_signals();
 	run_children(probe);
 	judge_whole(probe);
 	add_time(probe);
@@ -423,7 +402,7 @@ int probe_main(int argc, char **argv)
 
 	if (ret == PROBE_HELP) {
 		probe_options_help(stdout);
-		return finish_stdout(EXIT_SUCCESS);
+		return say_end(EXIT_SUCCESS);
 	}
 	if (ret < 0) {
 		fprintf(stderr, "millrace: %s\n", error.text);

@@ -81,7 +81,7 @@ static void warn(void *context, const char *line)
 	fprintf(stderr, "millrace: %s\n", line);
 }
 
-static int start_dpdk(struct error *error, const struct probe_options *options)
+static int child_start_dpdk(struct error *error, const struct probe_options *options)
 {
 	struct dpdk_needs needs = {.megabytes = MEGABYTES, .hugepages = true};
 
@@ -150,7 +150,7 @@ static int make_pool(struct child *child, struct error *error)
 	return child->pool != NULL ? 0 : error_set(error, -ENOMEM, "no memory for %u packets", n);
 }
 
-static int open_ports(struct child *child, struct error *error)
+static int child_open_ports(struct child *child, struct error *error)
 {
 	const struct probe_options *options = child->options;
 	int ret = open_port(
@@ -281,11 +281,11 @@ int probe_child(const struct probe_options *options, pid_t parent, int pipe, uin
 	if (!take_signals(parent))
 		return EXIT_FAILURE;
 	probe_tell_step(&child, "opening the device", 0, 0);
-	ret = start_dpdk(&error, options);
+	ret = child_start_dpdk(&error, options);
 	if (ret == 0)
 		ret = make_vdevs(&child, &error);
 	if (ret == 0)
-		ret = open_ports(&child, &error);
+		ret = child_open_ports(&child, &error);
 	if (ret == 0)
 		ret = tell_port(&child, &error);
 	if (ret == 0)

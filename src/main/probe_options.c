@@ -112,7 +112,7 @@ static int take_number(
 	return option_number(where, value, value, max, number, error);
 }
 
-static int take_option(
+static int probe_take_option(
 	struct probe_options *options, int id, const char *value, struct error *error)
 {
 	uint32_t seconds;
@@ -153,7 +153,7 @@ static int take_option(
 	}
 }
 
-static int check(struct probe_options *options, int argc, char **argv, struct error *error)
+static int probe_check(struct probe_options *options, int argc, char **argv, struct error *error)
 {
 	if (optind == argc)
 		return error_set(error, -EINVAL,
@@ -178,9 +178,9 @@ int probe_options_parse(struct probe_options *options, int argc, char **argv, st
 	while ((id = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
 		if (id == '?' || id == ':')
 			return option_refused(long_options, id, argv, error);
-		ret = take_option(options, id, optarg, error);
+		ret = probe_take_option(options, id, optarg, error);
 		if (ret != 0)
 			return ret;
 	}
-	return check(options, argc, argv, error);
+	return probe_check(options, argc, argv, error);
 }

@@ -217,7 +217,7 @@ static void try_cells(struct child *child, unsigned first)
 	probe_tell(child, "set", set);
 }
 
-static int measure(struct child *child, bool async, unsigned per_cent)
+static int trials_measure(struct child *child, bool async, unsigned per_cent)
 {
 	const struct limits_config config = {
 		.provider = {.port_id = child->port->id,
@@ -271,9 +271,9 @@ int probe_trials(struct child *child, unsigned first, struct error *error)
 	try_more(child);
 	/* the back end that an engine would have comes first */
 	if (child->port->flow_queues)
-		ret = measure(child, true, 80);
+		ret = trials_measure(child, true, 80);
 	if (ret == 0 && !child->cells.by_templates)
-		ret = measure(child, false, 95);
+		ret = trials_measure(child, false, 95);
 	if (ret == 0)
 		tell_if_failed(child);
 	return ret < 0 ? error_set(error, ret, "no memory for %u rules", child->options->max_rules)

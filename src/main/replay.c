@@ -14,6 +14,7 @@
 #include "main/progress.h"
 #include "main/replay_options.h"
 #include "main/replay_total.h"
+#include "main/say.h"
 #include "traffic/capture.h"
 #include "traffic/frame.h"
 #include "traffic/timeline.h"
@@ -52,22 +53,6 @@ struct reading {
 };
 
 /* Set by a signal: no more is read, and what was read is reported. */
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int signal)
-{
-	(void)signal;
-	interrupted = 1;
-}
-
-/* The second signal of a kind kills, as if this had not been: somebody is in a hurry. */
-static void catch_signals(void)
-{
-	const struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESETHAND};
-
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-}
 
 static void complain(struct replay *replay, const struct error *error)
 {
@@ -180,9 +165,9 @@ static int read_packets(
 		ret = add_packet(reading, &packet, error);
 		if (ret < 0)
 			break;
-		if (interrupted) {
-			ret = error_set(error, -EINTR, "%s: interrupted after %ju packets", path,
-				packets + 1);
+		if (say_interrupted()) {
+			ret = error_set(error, -EINTR, "%s: interrupted after %ju packets",
+				path, packets + 1);
 			break;
 		}
 		if (++packets % 1024 == 0)
@@ -212,7 +197,7 @@ static unsigned replay_captures(
 	struct error error;
 
 	timeline_init(&reading.timeline);
-	while (n_read < n && !interrupted)
+	while (n_read < n && !say_interrupted())
 		read_capture(&reading, replay->options.paths[first + n_read++]);
 	timeline_end(&reading.timeline);
 	if (take_timed(&reading, &error) < 0 || end_run(&reading, reading.now_us, &error) < 0)
@@ -232,7 +217,7 @@ static void replay_all(struct replay *replay)
 	struct error error;
 
 	replay_total_start(&total);
-	while (n_read < replay->options.n_paths && !interrupted) {
+	while (n_read < replay->options.n_paths && !say_interrupted()) {
 		uint32_t i = n_read;
 
 		replay_total_resume(&part, &total);
@@ -257,7 +242,7 @@ static void replay_all(struct replay *replay)
 	summary_top(stderr, top, n_top);
 }
 
-static int create_exporter(struct replay *replay, struct error *error)
+static int replay_create_exporter(struct replay *replay, struct error *error)
 {
 	const struct replay_options *options = &replay->options;
 	bool named = options->n_paths > 1 && !options->one_stream;
@@ -311,7 +296,7 @@ static void run(struct replay *replay)
 		complain(replay, &error);
 		return;
 	}
-	if (create_exporter(replay, &error) < 0 || create_engine(replay, &error) < 0)
+	if (replay_create_exporter(replay, &error) < 0 || create_engine(replay, &error) < 0)
 		complain(replay, &error);
 	else
 		replay_all(replay);
@@ -338,7 +323,7 @@ int replay_main(int argc, char **argv)
 		return EXIT_MISUSED;
 	}
 	replay.quiet = isatty(STDOUT_FILENO) && replay.options.output == NULL;
-	catch_signals();
+	say_catch_signals();
 	run(&replay);
 	return replay.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -31,7 +31,7 @@ static const struct option long_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-static int take_option(
+static int replay_take_option(
 	struct replay_options *options, int id, const char *value, struct error *error)
 {
 	char where[OPTION_WORD_MAX];
@@ -106,7 +106,7 @@ int replay_options_parse(struct replay_options *options, int argc, char **argv, 
 	while ((id = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
 		if (id == '?' || id == ':')
 			return option_refused(long_options, id, argv, error);
-		ret = take_option(options, id == 'h' ? OPTION_HELP : id, optarg, error);
+		ret = replay_take_option(options, id == 'h' ? OPTION_HELP : id, optarg, error);
 		if (ret != 0)
 			return ret;
 	}

@@ -12,6 +12,7 @@
 #include "export/json.h"
 #include "main/lone_rules.h"
 #include "main/options.h"
+#include "main/say.h"
 #include "rule/setup.h"
 
 #define EXIT_MISUSED 2
@@ -75,20 +76,6 @@ struct opinion {
 };
 
 /* What was printed has to have arrived. */
-static int finish_stdout(void)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return EXIT_SUCCESS;
-	perror("millrace: standard output");
-	return EXIT_FAILURE;
-}
-
-static int complain(const char *text, int code)
-{
-	fprintf(stderr, "millrace: %s\n", text);
-	return code;
-}
-
 /* "key":"text" with a comma in front. */
 static void print_text(const char *key, const char *text)
 {
@@ -262,12 +249,13 @@ static int check_lines(struct checking *checking)
 		ret = check_line(checking, line, length < sizeof(line) ? length : sizeof(line));
 	}
 	if (ret < 0)
-		return complain("no memory for the rules", EXIT_FAILURE);
+		return say_error("no memory for the rules", EXIT_FAILURE);
 	if (ferror(checking->file)) {
 		snprintf(text, sizeof(text), "%s: %s", checking->name, strerror(errno));
-		return complain(text, EXIT_FAILURE);
+		return say_error(text, EXIT_FAILURE);
 	}
-	return finish_stdout() == EXIT_SUCCESS && !checking->wrong ? EXIT_SUCCESS : EXIT_FAILURE;
+	return say_end(EXIT_SUCCESS) == EXIT_SUCCESS && !checking->wrong ? EXIT_SUCCESS
+									 : EXIT_FAILURE;
 }
 
 static int check_file(const char *file, bool json)
@@ -287,11 +275,11 @@ static int check_file(const char *file, bool json)
 
 	if (!checking.file) {
 		snprintf(text, sizeof(text), "%s: %s", name, strerror(errno));
-		complain(text, code);
+		say_error(text, code);
 	} else if (!checking.setup || !checking.line_of) {
-		complain("no memory for the rules", code);
+		say_error("no memory for the rules", code);
 	} else if (lone_rules_create(&checking.lone, &config, &error) < 0) {
-		complain(error.text, code);
+		say_error(error.text, code);
 	} else {
 		code = check_lines(&checking);
 	}
@@ -318,13 +306,13 @@ int rule_check_main(int argc, char **argv)
 		case 'h':
 		case OPTION_HELP:
 			fputs(help, stdout);
-			return finish_stdout();
+			return say_end(EXIT_SUCCESS);
 		default:
 			option_refused(long_options, id, argv, &error);
-			return complain(error.text, EXIT_MISUSED);
+			return say_error(error.text, EXIT_MISUSED);
 		}
 	}
 	if (argc - optind > 1)
-		return complain("rule check: one file at a time", EXIT_MISUSED);
+		return say_error("rule check: one file at a time", EXIT_MISUSED);
 	return check_file(optind < argc ? argv[optind] : "-", json);
 }

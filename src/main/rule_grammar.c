@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "main/options.h"
+#include "main/say.h"
 #include "rule/grammar.h"
 
 #define EXIT_MISUSED 2
@@ -228,14 +229,6 @@ static void print_refused(void)
 }
 
 /* What was printed has to have arrived. */
-static int finish_stdout(void)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return EXIT_SUCCESS;
-	perror("millrace: standard output");
-	return EXIT_FAILURE;
-}
-
 static int print_all(void)
 {
 	print_forms();
@@ -249,7 +242,7 @@ static int print_all(void)
 	print_words(rule_rss_types);
 	printf(".\n");
 	print_refused();
-	return finish_stdout();
+	return say_end(EXIT_SUCCESS);
 }
 
 int rule_grammar_main(int argc, char **argv)
@@ -261,7 +254,7 @@ int rule_grammar_main(int argc, char **argv)
 	while ((id = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
 		if (id == 'h' || id == OPTION_HELP) {
 			fputs(help, stdout);
-			return finish_stdout();
+			return say_end(EXIT_SUCCESS);
 		}
 		option_refused(long_options, id, argv, &error);
 		fprintf(stderr, "millrace: %s\n", error.text);

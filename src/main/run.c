@@ -54,7 +54,7 @@ static void tell_telemetry(struct run *run)
 	run_say(run, line);
 }
 
-static int start_dpdk(struct run *run, struct error *error)
+static int run_start_dpdk(struct run *run, struct error *error)
 {
 	struct dpdk_needs needs = {
 		.megabytes = BASE_MEGABYTES + run_n_ports(run) * PORT_MEGABYTES +
@@ -86,7 +86,7 @@ static uint32_t places_of(const struct run *run, unsigned number)
 	return run_config_offloads(config, port) ? config->offload.slots : 0;
 }
 
-static int open_ports(struct run *run, struct error *error)
+static int run_open_ports(struct run *run, struct error *error)
 {
 	struct hash_secret secret;
 	int ret = hash_secret_init(&secret);
@@ -141,7 +141,7 @@ static unsigned room_for_reports(void *context, unsigned worker)
 	return exporter_room(run->exporter, worker);
 }
 
-static int create_exporter(struct run *run, struct error *error)
+static int run_create_exporter(struct run *run, struct error *error)
 {
 	const unsigned n_workers = run->config.engine.workers;
 	struct exporter_config config = {
@@ -285,11 +285,11 @@ static int create_all(struct run *run, struct error *error)
 	if (ret == 0)
 		ret = create_control(run, error);
 	if (ret == 0)
-		ret = start_dpdk(run, error);
+		ret = run_start_dpdk(run, error);
 	if (ret == 0)
-		ret = open_ports(run, error);
+		ret = run_open_ports(run, error);
 	if (ret == 0)
-		ret = create_exporter(run, error);
+		ret = run_create_exporter(run, error);
 	if (ret == 0)
 		ret = take_memory(run, error);
 	if (ret == 0)

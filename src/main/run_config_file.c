@@ -67,7 +67,8 @@ static int set_timeouts(const struct loading *loading)
 	return 0;
 }
 
-static const char *where_except(const void *context, unsigned number, char where[RUN_WHERE_MAX])
+static const char *file_where_except(
+	const void *context, unsigned number, char where[RUN_WHERE_MAX])
 {
 	const struct loading *loading = context;
 	char path[RUN_PATH_MAX];
@@ -93,8 +94,8 @@ static int set_offload(const struct loading *loading)
 		ret = run_offload_set(offload, key, where, said->values[i], loading->error);
 	}
 	for (unsigned i = 0; said && ret == 0 && i < said->n_except; i++)
-		ret = run_offload_add_except(
-			offload, where_except(loading, i, where), said->except[i], loading->error);
+		ret = run_offload_add_except(offload, file_where_except(loading, i, where),
+			said->except[i], loading->error);
 	return ret;
 }
 
@@ -200,7 +201,7 @@ static int load(struct loading *loading, const char *bytes, size_t size)
 	/* else the wires are the command line's */
 	if (ret == 0 && loading->config->n_wires > 0)
 		ret = run_config_check_except(
-			loading->config, where_except, loading, loading->error);
+			loading->config, file_where_except, loading, loading->error);
 	run_yaml_destroy(yaml);
 	return ret;
 }

@@ -175,7 +175,8 @@ static int join(struct line *line)
 }
 
 /* A file without wires could not be held against its ports yet. */
-static const char *where_except(const void *context, unsigned number, char where[RUN_WHERE_MAX])
+static const char *line_where_except(
+	const void *context, unsigned number, char where[RUN_WHERE_MAX])
 {
 	const struct line *line = context;
 
@@ -203,7 +204,7 @@ int run_config_parse(struct run_config *config, int argc, char **argv, struct er
 	if (ret == 0)
 		ret = join(line);
 	if (ret == 0)
-		ret = run_config_check_except(config, where_except, line, error);
+		ret = run_config_check_except(config, line_where_except, line, error);
 	if (ret == 0)
 		ret = run_config_complete(config, "offload slots", "offload rules-per-second",
 			"blocks max", "rules max", error);

@@ -51,7 +51,7 @@ static int set_mode(
 	return ret;
 }
 
-static bool good_name(const char *name)
+static bool offload_good_name(const char *name)
 {
 	return *name != '\0' && strlen(name) < PORT_NAME_MAX;
 }
@@ -59,7 +59,7 @@ static bool good_name(const char *name)
 int run_offload_add_except(
 	struct run_offload *offload, const char *where, const char *name, struct error *error)
 {
-	if (!good_name(name))
+	if (!offload_good_name(name))
 		return option_bad_value(where, name, "the name of a port is needed", error);
 	for (unsigned i = 0; i < offload->n_except; i++)
 		if (strcmp(offload->except[i], name) == 0)

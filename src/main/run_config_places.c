@@ -65,7 +65,7 @@ static void write_path(const struct run_places *places, unsigned number, char pa
 }
 
 /* "FILE:LINE: PATH: text" */
-static int refuse(struct pass *pass, unsigned number, unsigned line, const char *text)
+static int places_refuse(struct pass *pass, unsigned number, unsigned line, const char *text)
 {
 	char path[RUN_PATH_MAX];
 
@@ -81,7 +81,8 @@ static int add_place(
 	struct place *place = &places->place[places->n];
 
 	if (places->n == MAX_PLACES)
-		return refuse(pass, 0, line, "more keys and values than any configuration has");
+		return places_refuse(
+			pass, 0, line, "more keys and values than any configuration has");
 	*place = (struct place){.parent = level->place, .number = level->n, .line = line};
 	if (key) {
 		place->key = strdup(key);
@@ -100,18 +101,18 @@ static int take_key(
 	char text[64];
 
 	if (event->type != YAML_SCALAR_EVENT)
-		return refuse(pass, level->place, line, "a key must be one word");
+		return places_refuse(pass, level->place, line, "a key must be one word");
 	const char *key = (const char *)event->data.scalar.value;
 
 	if (strlen(key) != event->data.scalar.length)
-		return refuse(pass, level->place, line, "a key with a zero byte");
+		return places_refuse(pass, level->place, line, "a key with a zero byte");
 	for (unsigned i = 1; i < places->n; i++) {
 		const struct place *other = &places->place[i];
 
 		if (other->parent != level->place || strcmp(other->key, key) != 0)
 			continue;
 		snprintf(text, sizeof(text), "said twice, first in line %u", other->line);
-		return refuse(pass, i, line, text);
+		return places_refuse(pass, i, line, text);
 	}
 	level->keyed = true;
 	return add_place(pass, level, key, line, &level->next);
@@ -120,7 +121,7 @@ static int take_key(
 static int enter(struct pass *pass, unsigned place, unsigned line, bool mapping)
 {
 	if (pass->depth == MAX_DEPTH)
-		return refuse(pass, place, line, "nested too deeply");
+		return places_refuse(pass, place, line, "nested too deeply");
 	pass->level[pass->depth++] = (struct level){.mapping = mapping, .place = place};
 	return 0;
 }
@@ -151,7 +152,7 @@ static int take_node(struct pass *pass, const yaml_event_t *event)
 	if (event->type != YAML_SCALAR_EVENT)
 		return enter(pass, place, line, event->type == YAML_MAPPING_START_EVENT);
 	if (memchr(event->data.scalar.value, '\0', event->data.scalar.length))
-		return refuse(pass, place, line, "a zero byte in the value");
+		return places_refuse(pass, place, line, "a zero byte in the value");
 	return 0;
 }
 
@@ -162,10 +163,12 @@ static int take_event(struct pass *pass, const yaml_event_t *event)
 	switch (event->type) {
 	case YAML_DOCUMENT_START_EVENT:
 		if (pass->n_documents++ > 0)
-			return refuse(pass, 0, line, "a second document; there can be one only");
+			return places_refuse(
+				pass, 0, line, "a second document; there can be one only");
 		return 0;
 	case YAML_ALIAS_EVENT:
-		return refuse(pass, 0, line, "aliases (*NAME) are not known here: write it out");
+		return places_refuse(
+			pass, 0, line, "aliases (*NAME) are not known here: write it out");
 	case YAML_SCALAR_EVENT:
 	case YAML_SEQUENCE_START_EVENT:
 	case YAML_MAPPING_START_EVENT:

@@ -16,7 +16,7 @@ struct joining {
 	struct error *error;
 };
 
-static bool good_name(const char *name)
+static bool ports_good_name(const char *name)
 {
 	for (const char *at = name; *at != '\0'; at++)
 		if (*at <= ' ' || *at >= 0x7f || strchr(",=/\\\"'", *at))
@@ -72,7 +72,7 @@ static int add_port(struct joining *joining, const char *where, const char *name
 	struct run_port *port = &config->ports[config->n_ports];
 	struct error because;
 
-	if (!good_name(name))
+	if (!ports_good_name(name))
 		return option_bad_value(where, name,
 			"a port's name has 1 to 31 letters, digits and signs, none of them , = / "
 			"\\ or a quote",

@@ -131,7 +131,7 @@ const char *run_yaml_timeout(unsigned number)
 		       : flow_timeout_name((enum flow_timeout)(number - RUN_YAML_GROUPS));
 }
 
-static void take_line(cyaml_log_t level, void *context, const char *format, va_list args)
+static void yaml_take_line(cyaml_log_t level, void *context, const char *format, va_list args)
 {
 	struct complaint *complaint = context;
 	char line[256], field[128];
@@ -289,7 +289,7 @@ int run_yaml_create(struct run_yaml **out, const struct run_places *places, cons
 	struct run_yaml *yaml = calloc(1, sizeof(*yaml));
 	struct complaint complaint = {.depth = 0};
 	const cyaml_config_t config = {
-		.log_fn = take_line,
+		.log_fn = yaml_take_line,
 		.log_ctx = &complaint,
 		.mem_fn = cyaml_mem,
 		.log_level = CYAML_LOG_ERROR,

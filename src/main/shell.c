@@ -18,6 +18,7 @@
 #include "cli/words.h"
 #include "main/command.h"
 #include "main/options.h"
+#include "main/say.h"
 #include "main/shell_line.h"
 
 #define EXIT_MISUSED 2
@@ -226,7 +227,7 @@ static void show_offers(const struct offers *offers, unsigned n)
 	fflush(stdout);
 }
 
-static unsigned char complete(EditLine *edit, int key)
+static unsigned char complete_word(EditLine *edit, int key)
 {
 	const LineInfo *info = el_line(edit);
 	const size_t length = (size_t)(info->cursor - info->buffer);
@@ -319,7 +320,7 @@ static int open_terminal(struct shell *shell)
 	el_set(shell->edit, EL_PROMPT, prompt);
 	el_set(shell->edit, EL_EDITOR, "emacs");
 	el_set(shell->edit, EL_HIST, history, shell->history);
-	el_set(shell->edit, EL_ADDFN, "complete", "Completes the word", complete);
+	el_set(shell->edit, EL_ADDFN, "complete", "Completes the word", complete_word);
 	el_set(shell->edit, EL_BIND, "^I", "complete", NULL);
 	el_set(shell->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
 	/* the user's own ~/.editrc */
@@ -401,7 +402,7 @@ int shell_main(int argc, char **argv)
 			break;
 		case OPTION_HELP:
 			fputs(help, stdout);
-			return command_finish_stdout();
+			return say_end(EXIT_SUCCESS);
 		default:
 			option_refused(long_options, id, argv, &error);
 			fprintf(stderr, "millrace: shell: %s\n", error.text);
@@ -423,5 +424,5 @@ int shell_main(int argc, char **argv)
 	} else {
 		read_lines(&shell);
 	}
-	return shell.failed ? EXIT_FAILURE : command_finish_stdout();
+	return shell.failed ? EXIT_FAILURE : say_end(EXIT_SUCCESS);
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "main/say.h"
 
 /* A name longer than this loses its beginning: what tells files apart is mostly at the end. */
 #define NAME_COLUMNS 48
@@ -66,11 +67,6 @@ static void put_name(struct layout *layout, const struct replay_summary *summary
 		text_printable(printable, sizeof(printable), name));
 }
 
-static const char *plural(uint64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 /* "500 flows (498 tcp, 2 udp)" */
 static void put_flows(struct layout *layout, const struct replay_summary *summary)
 {
@@ -78,7 +74,7 @@ static void put_flows(struct layout *layout, const struct replay_summary *summar
 	unsigned left = 0;
 
 	put(layout, "  ", "%s flow%s", text_grouped(number, summary->flows),
-		plural(summary->flows));
+		say_plural(summary->flows));
 	for (unsigned i = 0; i < EXPORTER_N_PROTOCOLS; i++)
 		left += summary->flows_by_protocol[i] > 0;
 	for (unsigned i = 0, n = 0; i < EXPORTER_N_PROTOCOLS; i++) {
@@ -149,7 +145,7 @@ static void put_time_back(struct layout *layout, const struct replay_summary *su
 
 	if (summary->time_back > 0)
 		put(layout, "      ", "time went back: %s time%s, by %s.%06u s at most",
-			text_grouped(number, summary->time_back), plural(summary->time_back),
+			text_grouped(number, summary->time_back), say_plural(summary->time_back),
 			text_grouped(seconds, us / CLOCK_US_PER_S),
 			(unsigned)(us % CLOCK_US_PER_S));
 }
@@ -161,7 +157,7 @@ void summary_text(FILE *stream, const struct replay_summary *summary)
 
 	put_name(&layout, summary);
 	put(&layout, "  ", "%s packet%s", text_grouped(number, summary->packets),
-		plural(summary->packets));
+		say_plural(summary->packets));
 	put(&layout, "  ", "%s", text_bytes(number, summary->bytes));
 	put_flows(&layout, summary);
 	put(&layout, "  ", "%s dropped", text_grouped(number, count_drops(summary)));
@@ -171,8 +167,9 @@ void summary_text(FILE *stream, const struct replay_summary *summary)
 
 	put_ends(&layout, summary);
 	put(&layout, "      ", "not tied: %s fragment%s, %s ICMP error%s",
-		text_grouped(number, summary->fragments_untied), plural(summary->fragments_untied),
-		text_grouped(other, summary->icmp_untied), plural(summary->icmp_untied));
+		text_grouped(number, summary->fragments_untied),
+		say_plural(summary->fragments_untied), text_grouped(other, summary->icmp_untied),
+		say_plural(summary->icmp_untied));
 	put(&layout, "      ", "non-IP: %s", text_grouped(number, summary->non_ip));
 	put_rare(&layout, "outside the TCP window", summary->tcp_odd);
 	put_time_back(&layout, summary);

@@ -66,7 +66,7 @@ static void widen(int *width, const char *text)
 		*width = length;
 }
 
-static struct widths measure(const struct flow_report *top, unsigned n)
+static struct widths top_measure(const struct flow_report *top, unsigned n)
 {
 	struct widths widths = {.initiator = 9, .responder = 9};
 	char number[TEXT_NUMBER_MAX], text[ENDPOINT_MAX];
@@ -115,7 +115,7 @@ void summary_top(FILE *stream, const struct flow_report *top, unsigned n)
 {
 	if (n == 0)
 		return;
-	struct widths widths = measure(top, n);
+	struct widths widths = top_measure(top, n);
 
 	fprintf(stream, "%8s  %*s / %-*s  %-5s  %-8s  ", "bytes", widths.forward, "packets ->",
 		widths.reverse, "<-", "proto", "ended");

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 
 /* Steps of a fourth of an octave: the highest bit and the two behind it. */
-static unsigned step_of(uint32_t rate)
+static unsigned admission_step_of(uint32_t rate)
 {
 	if (rate < ADMISSION_OCTAVE)
 		return rate;
@@ -83,7 +83,7 @@ void admission_hold(struct admission *admission, uint32_t slot, uint32_t rate)
 	struct admission_place *place = &admission->places[slot];
 
 	admission_release(admission, slot);
-	*place = (struct admission_place){.held = true, .step = (uint8_t)step_of(rate)};
+	*place = (struct admission_place){.held = true, .step = (uint8_t)admission_step_of(rate)};
 	admission->n_at[place->step]++;
 	admission->n_held++;
 }
@@ -91,7 +91,7 @@ void admission_hold(struct admission *admission, uint32_t slot, uint32_t rate)
 void admission_look(struct admission *admission, uint32_t slot, uint32_t rate, bool settled)
 {
 	struct admission_place *place = &admission->places[slot];
-	const unsigned step = step_of(rate);
+	const unsigned step = admission_step_of(rate);
 
 	if (!place->held || (place->step == step && place->settled == settled))
 		return;
@@ -135,7 +135,7 @@ uint32_t admission_least(struct admission *admission, uint32_t rate)
 {
 	unsigned step = lowest(admission);
 
-	if (step >= ADMISSION_STEPS || step_of(rate) < step + ADMISSION_HYSTERESIS)
+	if (step >= ADMISSION_STEPS || admission_step_of(rate) < step + ADMISSION_HYSTERESIS)
 		return ADMISSION_NONE;
 	return admission->first[step];
 }
@@ -144,7 +144,7 @@ uint32_t admission_rank(const struct admission *admission, uint32_t rate)
 {
 	uint32_t n = 1;
 
-	for (unsigned step = step_of(rate) + 1; step < ADMISSION_STEPS; step++)
+	for (unsigned step = admission_step_of(rate) + 1; step < ADMISSION_STEPS; step++)
 		n += admission->n_at[step];
 	return n;
 }

@@ -107,7 +107,7 @@ void agent_adopt(struct agent *agent, unsigned number, const struct agent_wire *
 }
 
 /* Nobody's place is in front of a slow NIC for long: a busier flow that comes later is to overtake it. */
-static void adapt(struct agent_port *port, const struct installer_answer *answer)
+static void agent_adapt(struct agent_port *port, const struct installer_answer *answer)
 {
 	port->under_way--;
 	if (answer->took_us < FAST_US && port->limit < MOST_LIMIT)
@@ -125,7 +125,7 @@ static void inserted(const struct agent_at *at, const struct installer_answer *a
 		agent_no_room(at->agent, at->port);
 	else if (answer->result == 0)
 		agent_took(at->agent, at->port);
-	adapt(&at->agent->port[at->port], answer);
+	agent_adapt(&at->agent->port[at->port], answer);
 	at->direction->awaited = false;
 	if (answer->result < 0) {
 		/* another worker's flows have what the port may have */

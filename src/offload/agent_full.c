@@ -35,7 +35,7 @@ void agent_full_fini(struct agent_wire *wire)
 	free(wire->often);
 }
 
-static struct agent_full_direction *direction_of(const struct agent_at *at)
+static struct agent_full_direction *full_direction_of(const struct agent_at *at)
 {
 	return &at->agent->wire[at->domain].full[at->slot].direction[at->from];
 }
@@ -70,7 +70,7 @@ static bool is_possible(const struct agent_at *at, enum provider_deed deed)
 
 static bool is_retry_over(const struct agent_at *at)
 {
-	return at->entry == NULL || direction_of(at)->retry_ms <= at->agent->now_us / 1000;
+	return at->entry == NULL || full_direction_of(at)->retry_ms <= at->agent->now_us / 1000;
 }
 
 bool agent_full_waits(const struct agent_at *at)
@@ -137,7 +137,7 @@ static void forget_window(const struct agent_at *at)
 
 void agent_full_begin(const struct agent_at *at)
 {
-	struct agent_full_direction *direction = direction_of(at);
+	struct agent_full_direction *direction = full_direction_of(at);
 	unsigned offload = at->record->offload | OFFLOAD_LOOKED_AT;
 
 	/* every packet of the flow that comes is looked at from now on */
@@ -149,7 +149,7 @@ void agent_full_begin(const struct agent_at *at)
 
 void agent_full_failed(const struct agent_at *at)
 {
-	struct agent_full_direction *direction = direction_of(at);
+	struct agent_full_direction *direction = full_direction_of(at);
 
 	direction->retry_ms =
 		at->agent->now_us / 1000 + ((uint64_t)RETRY_MS << direction->failures);
@@ -233,7 +233,7 @@ bool agent_full_look(const struct agent_at *at)
 		agent_leave(at, OFFLOAD_PROMOTED);
 		return true;
 	}
-	direction = direction_of(at);
+	direction = full_direction_of(at);
 	agent_full_poll(at);
 	if (at->agent->now_us - direction->looked_us >=
 		UNREAD_US + 4 * at->agent->port[at->port].counters.read_us) {

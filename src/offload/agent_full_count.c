@@ -29,7 +29,7 @@ static struct agent_full *full_of(const struct agent_at *at)
 	return &wire_of(at)->full[at->slot];
 }
 
-static struct agent_full_direction *direction_of(const struct agent_at *at)
+static struct agent_full_direction *full_count_direction_of(const struct agent_at *at)
 {
 	return &full_of(at)->direction[at->from];
 }
@@ -46,7 +46,7 @@ static const struct flow_record *record_of(const struct agent_at *at)
 }
 
 /* Bytes of a packet of that end, so far. */
-static uint32_t size_of(const struct agent_at *at)
+static uint32_t full_count_size_of(const struct agent_at *at)
 {
 	const struct flow_record *record = record_of(at);
 	uint64_t packets, bytes;
@@ -63,7 +63,7 @@ static uint32_t size_of(const struct agent_at *at)
 static uint64_t credit(const struct agent_at *at, bool last)
 {
 	struct agent_full *full = full_of(at);
-	struct agent_full_direction *direction = direction_of(at);
+	struct agent_full_direction *direction = full_count_direction_of(at);
 	struct agent_counters *counters = &at->agent->port[at->port].counters;
 	struct agent_credit credit = {
 		.port = at->port,
@@ -109,15 +109,16 @@ static void read_counter(
 		.passed_us = passed_us,
 		.link_mbps = config->link_mbps[at->port],
 		.longest = config->longest[at->port] != 0 ? config->longest[at->port] : LONGEST,
-		.size = size_of(at),
+		.size = full_count_size_of(at),
 	};
 	const struct provider_count told = {
 		.packets = answer->packets, .bytes = answer->bytes, .has_bytes = answer->has_bytes};
 
-	if (!tally_read(&direction_of(at)->tally, &at->agent->port[at->port].tally, &told, &look))
+	if (!tally_read(&full_count_direction_of(at)->tally, &at->agent->port[at->port].tally,
+		    &told, &look))
 		full_of(at)->estimated = true;
 	/* as users see it */
-	at->direction->nic.total = direction_of(at)->tally.packets.total;
+	at->direction->nic.total = full_count_direction_of(at)->tally.packets.total;
 }
 
 /* A flow that becomes busy between two readings is not to come round meanwhile: of narrow counters all are read often. */
@@ -129,10 +130,10 @@ static uint64_t read_us(const struct agent_port *port)
 }
 
 /* `most_us`: nobody knows how its rate changes. */
-static void plan(const struct agent_at *at, uint64_t rate, uint64_t most_us)
+static void full_count_plan(const struct agent_at *at, uint64_t rate, uint64_t most_us)
 {
-	uint64_t us = tally_interval_us(&at->agent->port[at->port].tally, rate, size_of(at),
-		RTE_MIN(most_us, read_us(&at->agent->port[at->port])));
+	uint64_t us = tally_interval_us(&at->agent->port[at->port].tally, rate,
+		full_count_size_of(at), RTE_MIN(most_us, read_us(&at->agent->port[at->port])));
 
 	at->direction->nic_due_us = at->agent->now_us + us;
 	agent_wake(at);
@@ -140,7 +141,7 @@ static void plan(const struct agent_at *at, uint64_t rate, uint64_t most_us)
 }
 
 /* How often counters are read follows from how many there are, and from whether they are read when they are to be. */
-static void adapt(struct agent_port *port, uint64_t now_us, uint64_t due_us)
+static void full_count_adapt(struct agent_port *port, uint64_t now_us, uint64_t due_us)
 {
 	const uint64_t flows = port->counters.flows[OFFLOAD_ACCEPTED] +
 			       port->counters.flows[OFFLOAD_PROVEN] +
@@ -158,11 +159,11 @@ static void adapt(struct agent_port *port, uint64_t now_us, uint64_t due_us)
 
 void agent_full_accepted(const struct agent_at *at)
 {
-	struct agent_full_direction *direction = direction_of(at);
+	struct agent_full_direction *direction = full_count_direction_of(at);
 
 	direction->looked_us = at->agent->now_us;
 	at->direction->rate.us = at->agent->now_us;
-	plan(at, 0, FIRST_US);
+	full_count_plan(at, 0, FIRST_US);
 }
 
 /* It is in the NIC, as its counter shows. */
@@ -196,7 +197,7 @@ static bool is_mostly_unplain(const struct agent_at *at, uint64_t packets, uint6
 
 void agent_full_counted(const struct agent_at *at, const struct installer_answer *answer)
 {
-	struct agent_full_direction *direction = direction_of(at);
+	struct agent_full_direction *direction = full_count_direction_of(at);
 	struct agent_port *port = &at->agent->port[at->port];
 	uint64_t passed_us = at->agent->now_us - direction->looked_us, packets, left_us;
 
@@ -205,7 +206,7 @@ void agent_full_counted(const struct agent_at *at, const struct installer_answer
 		at->direction->nic_due_us = at->agent->now_us + AGENT_READ_US;
 		return;
 	}
-	adapt(port, at->agent->now_us, at->direction->nic_due_us);
+	full_count_adapt(port, at->agent->now_us, at->direction->nic_due_us);
 	read_counter(at, answer, passed_us);
 	packets = credit(at, false);
 	direction->looked_us = at->agent->now_us;
@@ -215,7 +216,8 @@ void agent_full_counted(const struct agent_at *at, const struct installer_answer
 		agent_leave_unplain(at);
 		return;
 	}
-	plan(at, packets * AGENT_SECOND_US / RTE_MAX(passed_us, UINT64_C(1)), 4 * passed_us);
+	full_count_plan(
+		at, packets * AGENT_SECOND_US / RTE_MAX(passed_us, UINT64_C(1)), 4 * passed_us);
 	/* last: the record may be gone then */
 	if (packets != 0 || record_of(at) == NULL)
 		return;
@@ -229,13 +231,14 @@ void agent_full_counted(const struct agent_at *at, const struct installer_answer
 void agent_full_removed(const struct agent_at *at, const struct installer_answer *answer)
 {
 	if (answer->counted)
-		read_counter(at, answer, at->agent->now_us - direction_of(at)->looked_us);
+		read_counter(
+			at, answer, at->agent->now_us - full_count_direction_of(at)->looked_us);
 	if (!answer->counted || !answer->final)
 		full_of(at)->estimated = true;
 	(void)credit(at, true);
 }
 
-static void let_go(const struct agent_at *at)
+static void full_count_let_go(const struct agent_at *at)
 {
 	struct agent_full *full = full_of(at);
 
@@ -259,7 +262,7 @@ static void release(const struct agent_at *at)
 	if (full->ready)
 		return;
 	if (wire->n_ready == 0 && has_room(at->agent)) {
-		let_go(at);
+		full_count_let_go(at);
 		return;
 	}
 	full->ready = true;
@@ -283,7 +286,7 @@ void agent_full_release(struct agent *agent, unsigned number)
 			return;
 		wire->n_ready--;
 		wire->ready_first = full->next_ready;
-		let_go(&at);
+		full_count_let_go(&at);
 		agent_release(agent, number, at.slot);
 	}
 }
@@ -342,7 +345,7 @@ void agent_give_up(struct agent *agent)
 				continue;
 			if (!wire->full[i].ready)
 				wire->full[i].estimated = true;
-			let_go(&at);
+			full_count_let_go(&at);
 		}
 		wire->n_ready = 0;
 	}

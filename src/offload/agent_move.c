@@ -62,7 +62,7 @@ unsigned agent_port_of(const struct agent *agent, const struct slot *entry,
 	return topology->domain[port] == domain ? port : topology_port(topology, domain, 0);
 }
 
-static void note(struct agent *agent, const struct offload_change *change)
+static void move_note(struct agent *agent, const struct offload_change *change)
 {
 	change_note(&agent->changes, change);
 	if (agent->config.tell != NULL)
@@ -78,7 +78,7 @@ void agent_tell(struct agent *agent, unsigned port, enum change_kind kind, uint8
 		.port = port & 0xff,
 	};
 
-	note(agent, &change);
+	move_note(agent, &change);
 }
 
 /* Who has a rule, or is on the way to one, has a rank. */
@@ -154,7 +154,7 @@ void agent_move(
 		offload_set_state(at->record, at->from, after);
 		at->record->reason[at->from] = reason;
 	}
-	note(at->agent, &change);
+	move_note(at->agent, &change);
 }
 
 uint64_t agent_waits_us(const struct agent *agent, const struct slot *entry,

@@ -177,7 +177,7 @@ static bool is_of_before(const struct agent_at *at)
 	return false;
 }
 
-static void look(struct agent *agent, unsigned number, uint32_t slot, unsigned from)
+static void sweep_look(struct agent *agent, unsigned number, uint32_t slot, unsigned from)
 {
 	const struct slots *slots = &agent->wire[number].slots;
 
@@ -308,7 +308,7 @@ static void sweep_slot(struct agent *agent, unsigned number, uint32_t at)
 	const uint32_t slot = used->slot;
 
 	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++)
-		look(agent, number, slot, from);
+		sweep_look(agent, number, slot, from);
 	used->rests_ms = rest_of(agent, number, slots_slot(&wire->slots, slot));
 	agent_release(agent, number, slot);
 }

@@ -37,7 +37,7 @@ static uint8_t reason_of_quiet(
 }
 
 /* A reason for being in software that is over: as if nobody had asked. */
-static bool is_over(const struct agent *agent, const struct slot *entry,
+static bool view_is_over(const struct agent *agent, const struct slot *entry,
 	const struct flow_record *record, unsigned from, unsigned port)
 {
 	struct installer *installer = agent->port[port].installer;
@@ -144,7 +144,8 @@ void agent_view(
 		view->state[from] = (uint8_t)offload_state(record, from);
 		view->reason[from] = record->reason[from];
 		if (view->state[from] == OFFLOAD_SOFTWARE &&
-			(is_over(agent, entry, record, from, port) || is_out(agent, record, port)))
+			(view_is_over(agent, entry, record, from, port) ||
+				is_out(agent, record, port)))
 			view->reason[from] = reason_of_quiet(agent, record, port);
 		else if (is_behind_older(agent, record, from))
 			view->reason[from] = OFFLOAD_OLDER_RULE;

@@ -34,7 +34,7 @@ static bool ask_port(
 	return rte_flow_info_get(port_id, port, queue, &said) == 0 && port->max_nb_queues > 0;
 }
 
-static uint32_t size_of(const struct rte_flow_queue_info *queue)
+static uint32_t async_size_of(const struct rte_flow_queue_info *queue)
 {
 	return queue->max_size != 0 ? RTE_MIN(queue->max_size, (uint32_t)QUEUE_SIZE) : QUEUE_SIZE;
 }
@@ -44,7 +44,7 @@ uint32_t async_queue_size(uint16_t port_id)
 	struct rte_flow_port_info port;
 	struct rte_flow_queue_info queue;
 
-	return ask_port(port_id, &port, &queue) ? size_of(&queue) : 0;
+	return ask_port(port_id, &port, &queue) ? async_size_of(&queue) : 0;
 }
 
 bool provider_prepare_async(uint16_t port_id, uint32_t n_places)
@@ -58,7 +58,7 @@ bool provider_prepare_async(uint16_t port_id, uint32_t n_places)
 
 	if (!ask_port(port_id, &port, &queue))
 		return false;
-	queue_attr.size = size_of(&queue);
+	queue_attr.size = async_size_of(&queue);
 	attr.nb_counters = RTE_MIN(port.max_nb_counters, n_places + TRIAL_HANDS);
 	if (rte_flow_configure(port_id, &attr, RTE_DIM(queues), queues, &said) == 0)
 		return true;
@@ -72,8 +72,8 @@ static int refused(struct provider_why *why, const struct rte_flow_error *said)
 	return -EIO;
 }
 
-static int make_templates(const struct async *async, struct async_set *set, enum provider_kind kind,
-	const struct shape *shape, struct provider_why *why)
+static int async_make_templates(const struct async *async, struct async_set *set,
+	enum provider_kind kind, const struct shape *shape, struct provider_why *why)
 {
 	static const struct rte_flow_pattern_template_attr pattern_attr = {.ingress = 1};
 	static const struct rte_flow_actions_template_attr actions_attr = {.ingress = 1};
@@ -106,7 +106,7 @@ int async_set_make(struct async *async, struct async_set *set, enum provider_kin
 
 	if (set->table != NULL)
 		return 0;
-	if (make_templates(async, set, kind, shape, why) < 0)
+	if (async_make_templates(async, set, kind, shape, why) < 0)
 		return -EIO;
 	rte_errno = 0;
 	set->table = rte_flow_template_table_create(

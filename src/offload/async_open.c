@@ -28,7 +28,7 @@ static uint64_t patience(const struct async *async)
  * Until the operation with this number is done. 0, -EIO: it failed, -EAGAIN: nothing was heard of it,
  * -EPIPE: the NIC was not told of it yet.
  */
-static int await(struct async *async, uint32_t serial, struct provider_why *why)
+static int async_open_await(struct async *async, uint32_t serial, struct provider_why *why)
 {
 	uint64_t begin = monotonic_us();
 	int ret = -EIO;
@@ -77,7 +77,7 @@ static void drop(struct async *async, struct async_hand *hand)
 			kept = ret != 0 && ret != -ENOENT;
 		}
 		if (ret == 0 || ret == -EPIPE)
-			ret = await(async, async->serial, &why);
+			ret = async_open_await(async, async->serial, &why);
 		kept = kept || ret == -EIO;
 	}
 	if (kept)
@@ -86,7 +86,7 @@ static void drop(struct async *async, struct async_hand *hand)
 	async_set_free(async, &hand->set);
 }
 
-static int trial_make(void *context, unsigned number, enum provider_kind kind,
+static int async_open_trial_make(void *context, unsigned number, enum provider_kind kind,
 	const struct shape *shape, const struct offload_rule *rule, struct provider_why *why)
 {
 	struct async *async = context;
@@ -101,21 +101,21 @@ static int trial_make(void *context, unsigned number, enum provider_kind kind,
 		async_set_free(async, &hand->set);
 		return answer_insert(why->error, false);
 	}
-	ret = await(async, async->serial, why);
+	ret = async_open_await(async, async->serial, why);
 	/* what was heard of later, or failed, is given back as well */
 	if (ret < 0)
 		drop(async, hand);
 	return ret == -EPIPE ? -EIO : ret;
 }
 
-static void trial_unmake(void *context, unsigned number)
+static void async_open_trial_unmake(void *context, unsigned number)
 {
 	struct async *async = context;
 
 	drop(async, &async->hands[number]);
 }
 
-static int trial_counts(void *context, unsigned number, struct provider_why *why)
+static int async_open_trial_counts(void *context, unsigned number, struct provider_why *why)
 {
 	struct async *async = context;
 	struct provider_count count;
@@ -137,8 +137,8 @@ static void tell(struct async *async)
 void async_try_again(struct provider *provider, unsigned number)
 {
 	struct async *async = (struct async *)provider;
-	const struct trial_calls calls = {
-		trial_make, trial_unmake, trial_counts, async, provider->stop};
+	const struct trial_calls calls = {async_open_trial_make, async_open_trial_unmake,
+		async_open_trial_counts, async, provider->stop};
 
 	async->n_silent = 0;
 	trial_again(&async->trial, number, &calls);
@@ -179,7 +179,8 @@ static int create_it(struct async **made, const struct provider_config *config)
 int provider_open_async(struct provider **provider, const struct provider_config *config,
 	struct provider_abilities *told)
 {
-	struct trial_calls calls = {trial_make, trial_unmake, trial_counts, NULL, config->stop};
+	struct trial_calls calls = {async_open_trial_make, async_open_trial_unmake,
+		async_open_trial_counts, NULL, config->stop};
 	struct provider_config marks = *config;
 	struct async *async;
 	int ret = create_it(&async, config);

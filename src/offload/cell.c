@@ -127,7 +127,7 @@ void cell_watch(struct trying *trying, uint64_t queues, unsigned wanted, bool ab
 	eyes->watch(eyes->context, &watch, seen);
 }
 
-static int query(const struct trying *trying, uint64_t *packets, struct provider_why *why)
+static int cell_query(const struct trying *trying, uint64_t *packets, struct provider_why *why)
 {
 	struct provider_count count = {0};
 	int ret = answer_count(trying->port->id, trying->rule.flow, &count, why);
@@ -160,7 +160,7 @@ static bool moves_late(struct trying *trying, uint64_t before)
 		return false;
 	while (now == before && monotonic_us() - begin_us < LATE_US) {
 		rte_delay_us_sleep(LATE_EACH_US);
-		if (query(trying, &now, &why) < 0)
+		if (cell_query(trying, &now, &why) < 0)
 			return false;
 	}
 	return now != before;
@@ -175,7 +175,7 @@ static enum cell_counter judge_counter(struct trying *trying, uint64_t before, u
 		     (!is_gone(trying->form->actions->fate) || cell->seen.sent > 0);
 	uint64_t after;
 
-	if (query(trying, &after, &cell->query) < 0)
+	if (cell_query(trying, &after, &cell->query) < 0)
 		return CELL_UNREAD;
 	cell->counted = difference(before, after, expected);
 	if (after == before && !moves_late(trying, before))
@@ -252,7 +252,7 @@ static void watch(struct trying *trying, uint64_t queues)
 }
 
 /* While the rule is there. */
-static void look(struct trying *trying, uint64_t queues)
+static void cell_look(struct trying *trying, uint64_t queues)
 {
 	const struct form_actions *actions = trying->form->actions;
 	const struct eyes *eyes = trying->port->eyes;
@@ -262,7 +262,7 @@ static void look(struct trying *trying, uint64_t queues)
 
 	eyes->settle(eyes->context);
 	if (actions->count)
-		ret = query(trying, &before, &cell->query);
+		ret = cell_query(trying, &before, &cell->query);
 	watch(trying, queues);
 	if (ret < 0)
 		cell->counter = CELL_UNREAD;
@@ -281,7 +281,7 @@ static bool is_done(const struct form_actions *actions, const struct eyes_seen *
 	return seen->in_place == seen->packets;
 }
 
-static enum cell_effect judge(const struct trying *trying)
+static enum cell_effect cell_judge(const struct trying *trying)
 {
 	const struct form_actions *actions = trying->form->actions;
 	const struct cell *cell = trying->cell;
@@ -312,7 +312,7 @@ static void look_again(struct trying *trying, uint64_t queues)
 	eyes->settle(eyes->context);
 	cell_watch(trying, queues, PACKETS_AFTER, false, &after);
 	cell->back = after.packets > 0;
-	cell->effect = judge(trying);
+	cell->effect = cell_judge(trying);
 	if (actions->mark)
 		cell->stays = after.marked > 0;
 	else if (actions->fate == FORM_QUEUE)
@@ -342,14 +342,14 @@ static bool try_once(struct trying *trying)
 	cell->create.error = 0;
 	if (trying->looked) {
 		cell_step(trying, "effect", 1);
-		look(trying, queues);
+		cell_look(trying, queues);
 	}
 	cell_step(trying, "destroy", 1);
 	cell->left = cell_destroy(trying->port, &trying->rule, &cell->destroy) != 0;
 	if (trying->looked && !cell->left)
 		look_again(trying, queues);
 	else if (trying->looked)
-		cell->effect = judge(trying);
+		cell->effect = cell_judge(trying);
 	cell_step(trying, "done", 0);
 	return true;
 }

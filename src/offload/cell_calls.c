@@ -33,13 +33,13 @@ int cell_validate(
 }
 
 /* Operations are told apart: completions may come late. */
-static void *next_serial(struct cell_port *port)
+static void *cell_calls_next_serial(struct cell_port *port)
 {
 	return (void *)(uintptr_t)++port->serial;
 }
 
 /* What was asked of the queue last is done. */
-static int await(const struct cell_port *port, struct provider_why *why)
+static int cell_calls_await(const struct cell_port *port, struct provider_why *why)
 {
 	uint64_t begin_us = monotonic_us();
 	struct rte_flow_error said = {0};
@@ -81,7 +81,7 @@ static void free_templates(const struct cell_port *port, struct cell_rule *rule)
 	memset(rule, 0, sizeof(*rule));
 }
 
-static bool make_templates(const struct cell_port *port, const struct form_rule *built,
+static bool cell_calls_make_templates(const struct cell_port *port, const struct form_rule *built,
 	struct cell_rule *rule, struct rte_flow_error *said)
 {
 	const struct rte_flow_pattern_template_attr pattern = {
@@ -112,16 +112,16 @@ static int destroy_once(
 		ret = rte_flow_destroy(port->id, rule->flow, &said);
 	else
 		ret = rte_flow_async_destroy(
-			port->id, QUEUE, &at_once, rule->flow, next_serial(port), &said);
+			port->id, QUEUE, &at_once, rule->flow, cell_calls_next_serial(port), &said);
 	if (ret == 0 && rule->table != NULL)
-		return await(port, why);
+		return cell_calls_await(port, why);
 	if (ret != 0)
 		answer_why(why, -ret, &said);
 	return ret;
 }
 
 /* `unheard`: no completion told of what was asked of it last. */
-static int destroy(
+static int cell_calls_destroy(
 	struct cell_port *port, struct cell_rule *rule, bool unheard, struct provider_why *why)
 {
 	unsigned n_errors = 0;
@@ -153,15 +153,15 @@ static int create_by_template(struct cell_port *port, const struct form_rule *bu
 	int ret;
 
 	rte_errno = 0;
-	if (make_templates(port, built, rule, &said))
+	if (cell_calls_make_templates(port, built, rule, &said))
 		rule->flow = rte_flow_async_create(port->id, QUEUE, &at_once, rule->table,
-			built->items, 0, built->actions, 0, next_serial(port), &said);
+			built->items, 0, built->actions, 0, cell_calls_next_serial(port), &said);
 	if (rule->flow == NULL) {
 		answer_why(why, rte_errno, &said);
 		free_templates(port, rule);
 		return -why->error;
 	}
-	ret = await(port, why);
+	ret = cell_calls_await(port, why);
 	if (ret == -EIO) {
 		struct provider_why ignored;
 
@@ -171,7 +171,7 @@ static int create_by_template(struct cell_port *port, const struct form_rule *bu
 	} else if (ret < 0) {
 		struct provider_why ignored;
 
-		(void)destroy(port, rule, ret == -ETIMEDOUT, &ignored);
+		(void)cell_calls_destroy(port, rule, ret == -ETIMEDOUT, &ignored);
 	}
 	return ret;
 }
@@ -210,5 +210,5 @@ int cell_create(struct cell_port *port, const struct form_rule *built, struct ce
 
 int cell_destroy(struct cell_port *port, struct cell_rule *rule, struct provider_why *why)
 {
-	return destroy(port, rule, false, why);
+	return cell_calls_destroy(port, rule, false, why);
 }

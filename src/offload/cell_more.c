@@ -27,7 +27,7 @@
 #define MARK_BITS_MIN 6
 #define MARK_BITS_MAX 32
 
-static unsigned bits_of(uint64_t number)
+static unsigned cell_more_bits_of(uint64_t number)
 {
 	return number == 0 ? 0 : 64 - (unsigned)__builtin_clzll(number);
 }
@@ -100,12 +100,13 @@ void cell_judge_width(struct cell_width *width)
 	for (unsigned i = 0; i < width->n; i++)
 		most = RTE_MAX(most, width->counted[i]);
 	width->bits = 0;
-	width->at_least = bits_of(most);
+	width->at_least = cell_more_bits_of(most);
 	if (width->n == 0 ||
 		is_near(width->expected[width->n - 1], width->counted[width->n - 1], 64))
 		return;
-	from = RTE_MAX(width->at_least, bits_of(4 * SLACK));
-	for (unsigned bits = from; bits < bits_of(width->expected[width->n - 1]); bits++) {
+	from = RTE_MAX(width->at_least, cell_more_bits_of(4 * SLACK));
+	for (unsigned bits = from; bits < cell_more_bits_of(width->expected[width->n - 1]);
+		bits++) {
 		if (!are_near(width, bits))
 			continue;
 		width->bits = width->at_least = bits;

@@ -169,7 +169,7 @@ static void build_items(struct form_rule *rule, const struct form *form, const s
 		rule->list[ends] = (struct rte_flow_item){.type = RTE_FLOW_ITEM_TYPE_END};
 }
 
-static void add(
+static void form_add(
 	struct shape_actions *to, unsigned *n, enum rte_flow_action_type type, const void *conf)
 {
 	to->list[(*n)++] = (struct rte_flow_action){.type = type, .conf = conf};
@@ -182,23 +182,23 @@ static void list_fate(struct shape_actions *to, const struct form *form, const v
 
 	switch (form->actions->fate) {
 	case FORM_QUEUE:
-		add(to, &n, RTE_FLOW_ACTION_TYPE_QUEUE, &to->queue);
+		form_add(to, &n, RTE_FLOW_ACTION_TYPE_QUEUE, &to->queue);
 		break;
 	case FORM_DROP:
-		add(to, &n, RTE_FLOW_ACTION_TYPE_DROP, NULL);
+		form_add(to, &n, RTE_FLOW_ACTION_TYPE_DROP, NULL);
 		break;
 	case FORM_REPRESENTED_PORT:
-		add(to, &n, RTE_FLOW_ACTION_TYPE_REPRESENTED_PORT, port);
+		form_add(to, &n, RTE_FLOW_ACTION_TYPE_REPRESENTED_PORT, port);
 		break;
 	case FORM_PORT_ID:
-		add(to, &n, RTE_FLOW_ACTION_TYPE_PORT_ID, port);
+		form_add(to, &n, RTE_FLOW_ACTION_TYPE_PORT_ID, port);
 		break;
 	case FORM_NONE:
 		break;
 	}
 	if (form->actions->count)
-		add(to, &n, RTE_FLOW_ACTION_TYPE_COUNT, &to->count);
-	add(to, &n, RTE_FLOW_ACTION_TYPE_END, NULL);
+		form_add(to, &n, RTE_FLOW_ACTION_TYPE_COUNT, &to->count);
+	form_add(to, &n, RTE_FLOW_ACTION_TYPE_END, NULL);
 }
 
 static void build_actions(

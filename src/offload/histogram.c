@@ -8,7 +8,7 @@
 #define STEP_BITS 4
 #define STEPS (1u << STEP_BITS)
 
-static unsigned step_of(uint64_t ns)
+static unsigned histogram_step_of(uint64_t ns)
 {
 	if (ns < STEPS)
 		return (unsigned)ns;
@@ -30,7 +30,7 @@ static uint64_t longest_of(unsigned step)
 
 void histogram_add(struct histogram *histogram, uint64_t ns)
 {
-	_Atomic uint32_t *count = &histogram->count[step_of(ns)];
+	_Atomic uint32_t *count = &histogram->count[histogram_step_of(ns)];
 	uint32_t n = atomic_load_explicit(count, memory_order_relaxed);
 
 	if (n < UINT32_MAX)

@@ -18,7 +18,7 @@ uint64_t installer_now_us(const struct installer *installer)
 	return us ? us : 1;
 }
 
-static void add(_Atomic uint64_t *counter)
+static void installer_add(_Atomic uint64_t *counter)
 {
 	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
 		memory_order_relaxed);
@@ -36,7 +36,7 @@ static void note(
 
 	change.reason = reason;
 	if (mailbox_push(installer->changes, &change, 1) == 0)
-		add(&installer->counters.changes_lost);
+		installer_add(&installer->counters.changes_lost);
 }
 
 void installer_note(struct installer *installer, enum change_kind kind, uint8_t reason)
@@ -75,7 +75,8 @@ static void hand_over(struct installer *installer, unsigned worker, uint64_t ask
 
 static void count_done(struct installer *installer, unsigned op, int result)
 {
-	add(result == 0 ? &installer->counters.done[op] : &installer->counters.failed[op]);
+	installer_add(
+		result == 0 ? &installer->counters.done[op] : &installer->counters.failed[op]);
 }
 
 /* What the NIC answered. */
@@ -91,7 +92,7 @@ static void count_answer(struct installer *installer, int result)
 
 	for (unsigned i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
 		if (answers[i] == result)
-			add(&counters->by_answer[i]);
+			installer_add(&counters->by_answer[i]);
 	}
 }
 
@@ -136,8 +137,8 @@ void installer_failed(struct installer *installer, const struct call *call, uint
 }
 
 /* The health of the port, by this end: whoever says no, and why, is alive. */
-static void judge(struct installer *installer, const struct call *call, int result, uint8_t reason,
-	bool guess)
+static void installer_judge(struct installer *installer, const struct call *call, int result,
+	uint8_t reason, bool guess)
 {
 	bool late = installer_now_us(installer) - call->us >= INSTALLER_STALL_US;
 	uint32_t rules = atomic_load_explicit(&installer->counters.rules, memory_order_relaxed);
@@ -186,7 +187,7 @@ void installer_end(struct installer *installer, const struct call *call, int res
 				      : refusal_note(&installer->refusals, why->error, why->words);
 	else if (call->op != INSTALLER_COUNT)
 		set_rule(installer, call->place, call->op == INSTALLER_INSERT);
-	judge(installer, call, result, answer.reason, result != 0 && why->guess);
+	installer_judge(installer, call, result, answer.reason, result != 0 && why->guess);
 	if (call->own)
 		return;
 	/* as it is told: that the table is full is our guess, and no word of the NIC's */
@@ -299,7 +300,8 @@ bool installer_poll(struct installer *installer)
 }
 
 /* No rule is there any more, as far as anybody knows, and no answer will come: deletes end so, all else failed. */
-static void forget_all(struct installer *installer, int removes, const struct provider_why *why)
+static void installer_forget_all(
+	struct installer *installer, int removes, const struct provider_why *why)
 {
 	struct call call;
 
@@ -323,7 +325,7 @@ void installer_reset(struct installer *installer)
 	const struct provider_why why = {.error = EIO, .words = "the port was restarted"};
 
 	provider_reset(installer->provider);
-	forget_all(installer, -EIO, &why);
+	installer_forget_all(installer, -EIO, &why);
 	installer_note(installer, CHANGE_RESET, 0);
 }
 
@@ -337,7 +339,7 @@ int installer_flush(struct installer *installer)
 		why = (struct provider_why){.error = EIO, .words = "all rules were taken out"};
 	/* without such a call all is as it was; answers that were taken meanwhile are given up, and asked for again */
 	if (ret != -EOPNOTSUPP)
-		forget_all(installer, ret, &why);
+		installer_forget_all(installer, ret, &why);
 	if (ret == 0)
 		installer_note(installer, CHANGE_FLUSHED, 0);
 	if (ret != -EIO) {

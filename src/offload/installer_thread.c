@@ -57,7 +57,7 @@ static int prepare_try(struct installer *installer)
 	return health_has_stale(&installer->health) ? installer_flush(installer) : 0;
 }
 
-static void try_again(struct installer *installer)
+static void thread_try_again(struct installer *installer)
 {
 	uint8_t why = atomic_load_explicit(&installer->health.why, memory_order_relaxed);
 
@@ -90,7 +90,7 @@ static bool look_after(struct installer *installer)
 			atomic_load_explicit(&health->why, memory_order_relaxed));
 		break;
 	case HEALTH_TRIES:
-		try_again(installer);
+		thread_try_again(installer);
 		break;
 	case HEALTH_CLOSES:
 		installer_note(installer, CHANGE_BREAKER_CLOSED, 0);

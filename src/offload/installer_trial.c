@@ -89,7 +89,7 @@ static uint8_t why_later(struct installer *installer, const struct provider_abil
 }
 
 /* When it is tried again, and what of that is told. */
-static void plan(struct installer *installer, const struct provider_abilities *then)
+static void trial_turn_plan(struct installer *installer, const struct provider_abilities *then)
 {
 	const struct provider_abilities *now = installer_abilities(installer);
 	uint32_t kinds = granted(then, now);
@@ -126,7 +126,7 @@ void installer_open(struct installer *installer)
 	else
 		publish(installer, &none);
 	installer->hold_us = HOLD_US;
-	plan(installer, then);
+	trial_turn_plan(installer, then);
 	atomic_store_explicit(&installer->ready, true, memory_order_release);
 }
 
@@ -142,19 +142,19 @@ static bool is_to_restart(const struct installer *installer)
 					  (installer->n_trials & (installer->n_trials - 1)) == 0);
 }
 
-static void try_again(struct installer *installer)
+static void trial_turn_try_again(struct installer *installer)
 {
 	struct provider_config config = installer->config.provider;
 	const struct provider_abilities *then = installer_abilities(installer);
 
 	if (is_to_restart(installer) && installer_restart(installer) < 0) {
-		plan(installer, then);
+		trial_turn_plan(installer, then);
 		return;
 	}
 	config.trials = installer->n_trials;
 	if (provider_try_again(&installer->provider, &config) == 0)
 		publish(installer, provider_abilities(installer->provider));
-	plan(installer, then);
+	trial_turn_plan(installer, then);
 }
 
 /* Nothing new is begun for a while; what that takes is not known, so next time it is longer. */
@@ -184,7 +184,7 @@ void installer_look_at_trial(struct installer *installer, uint64_t now_us)
 		return;
 	}
 	installer->hold_us = HOLD_US;
-	try_again(installer);
+	trial_turn_try_again(installer);
 }
 
 uint32_t installer_agree_on_marks(struct installer *installer, uint32_t most)

@@ -162,7 +162,7 @@ int known_read(struct known *known, const json_t *report)
 	return 0;
 }
 
-static bool is_same(const struct known_key *a, const struct known_key *b)
+static bool known_is_same(const struct known_key *a, const struct known_key *b)
 {
 	return strcmp(a->driver, b->driver) == 0 && strcmp(a->firmware, b->firmware) == 0 &&
 	       strcmp(a->dpdk, b->dpdk) == 0 && strcmp(a->arguments, b->arguments) == 0;
@@ -190,7 +190,7 @@ int known_load(struct known *known, const char *directory, const struct known_ke
 		return error_set(error, -EINVAL, "%s: %s", path, said.text);
 	ret = known_key_of(&its, report);
 	/* a file of that name by chance */
-	if (ret == 0 && !is_same(&its, key))
+	if (ret == 0 && !known_is_same(&its, key))
 		ret = -ENOENT;
 	else if (ret == 0)
 		ret = known_read(known, report);

@@ -139,7 +139,7 @@ static void take_insert(
 }
 
 /* Completions that came; how many of them. */
-static unsigned poll(struct measuring *measuring, enum provider_op op)
+static unsigned limits_poll(struct measuring *measuring, enum provider_op op)
 {
 	struct provider_done done[MANY];
 	unsigned n = provider_poll(measuring->provider, done, MANY);
@@ -155,12 +155,12 @@ static unsigned poll(struct measuring *measuring, enum provider_op op)
 }
 
 /* Until no more than `left` are under way; false: nothing comes any more. */
-static bool await(struct measuring *measuring, enum provider_op op, uint32_t left)
+static bool limits_await(struct measuring *measuring, enum provider_op op, uint32_t left)
 {
 	uint64_t begin_us = monotonic_us();
 
 	while (measuring->under_way > left) {
-		if (poll(measuring, op) > 0)
+		if (limits_poll(measuring, op) > 0)
 			begin_us = monotonic_us();
 		else if (monotonic_us() - begin_us > ANSWER_US)
 			return false;
@@ -184,7 +184,7 @@ static int insert_form(struct measuring *measuring, uint32_t place, struct provi
 	return ret == 0 ? 0 : answer_insert(why->error, true);
 }
 
-static int insert(struct measuring *measuring, uint32_t place, struct provider_why *why)
+static int limits_insert(struct measuring *measuring, uint32_t place, struct provider_why *why)
 {
 	struct offload_rule rule;
 
@@ -194,7 +194,7 @@ static int insert(struct measuring *measuring, uint32_t place, struct provider_w
 	return provider_insert(measuring->provider, place, &rule, why);
 }
 
-static int remove_rule(struct measuring *measuring, uint32_t place, struct provider_why *why)
+static int limits_remove_rule(struct measuring *measuring, uint32_t place, struct provider_why *why)
 {
 	struct cell_rule *rule;
 
@@ -213,12 +213,12 @@ static void ask(struct measuring *measuring, enum provider_op op, uint32_t place
 
 	for (unsigned i = 0; i < FAILURES && ret == -EAGAIN; i++) {
 		if (op == PROVIDER_INSERT)
-			ret = insert(measuring, place, &why);
+			ret = limits_insert(measuring, place, &why);
 		else
-			ret = remove_rule(measuring, place, &why);
+			ret = limits_remove_rule(measuring, place, &why);
 		/* a queue that is full */
 		if (ret == -EAGAIN && measuring->under_way > 0)
-			poll(measuring, op);
+			limits_poll(measuring, op);
 	}
 	if (ret == -EINPROGRESS) {
 		measuring->under_way++;
@@ -230,7 +230,7 @@ static void ask(struct measuring *measuring, enum provider_op op, uint32_t place
 	}
 }
 
-static bool is_over(struct measuring *measuring, uint64_t until_us)
+static bool limits_is_over(struct measuring *measuring, uint64_t until_us)
 {
 	struct limits *limits = measuring->limits;
 
@@ -266,14 +266,14 @@ static void fill(struct measuring *measuring, uint64_t until_us)
 	uint64_t begin_ns = now_ns(), single_us = monotonic_us() + SINGLES_US;
 	uint32_t n = 0;
 
-	while (n < SINGLES && monotonic_us() < single_us && !is_over(measuring, until_us)) {
+	while (n < SINGLES && monotonic_us() < single_us && !limits_is_over(measuring, until_us)) {
 		uint32_t had = limits->rules;
 		uint64_t begin;
 
 		step(measuring, "insert", 0);
 		begin = now_ns();
 		ask(measuring, PROVIDER_INSERT, measuring->next++);
-		if (!await(measuring, PROVIDER_INSERT, 0))
+		if (!limits_await(measuring, PROVIDER_INSERT, 0))
 			measuring->under_way = 0;
 		if (limits->rules > had)
 			measuring->times[n++] = now_ns() - begin;
@@ -283,14 +283,14 @@ static void fill(struct measuring *measuring, uint64_t until_us)
 	uint32_t had = limits->rules;
 
 	begin_ns = now_ns();
-	while (!is_over(measuring, until_us)) {
+	while (!limits_is_over(measuring, until_us)) {
 		if (measuring->next % STEP_EACH == 0)
 			step(measuring, "insert", 0);
 		ask(measuring, PROVIDER_INSERT, measuring->next++);
-		if (!await(measuring, PROVIDER_INSERT, MANY - 1))
+		if (!limits_await(measuring, PROVIDER_INSERT, MANY - 1))
 			break;
 	}
-	if (!await(measuring, PROVIDER_INSERT, 0) && limits->end == LIMITS_NONE) {
+	if (!limits_await(measuring, PROVIDER_INSERT, 0) && limits->end == LIMITS_NONE) {
 		limits->end = LIMITS_FAILED;
 		limits->why =
 			(struct provider_why){.error = ETIMEDOUT, .words = "no completion came"};
@@ -325,7 +325,8 @@ static uint32_t empty_singly(struct measuring *measuring)
 		step(measuring, "delete", 0);
 		begin = now_ns();
 		ask(measuring, PROVIDER_REMOVE, place);
-		if (await(measuring, PROVIDER_REMOVE, 0) && limits->refused_removes == refused)
+		if (limits_await(measuring, PROVIDER_REMOVE, 0) &&
+			limits->refused_removes == refused)
 			measuring->times[n++] = now_ns() - begin;
 		measuring->under_way = 0;
 		place = next_rule(measuring, place + 1);
@@ -335,7 +336,7 @@ static uint32_t empty_singly(struct measuring *measuring)
 }
 
 /* As many at once as it takes, for as long as that is quick; what is left then goes by one call. */
-static void empty(struct measuring *measuring)
+static void limits_empty(struct measuring *measuring)
 {
 	struct limits *limits = measuring->limits;
 	uint32_t place = empty_singly(measuring), asked = 0;
@@ -354,11 +355,11 @@ static void empty(struct measuring *measuring)
 		if (asked % STEP_EACH == 0)
 			step(measuring, "delete", 0);
 		ask(measuring, PROVIDER_REMOVE, place);
-		if (!await(measuring, PROVIDER_REMOVE, MANY - 1))
+		if (!limits_await(measuring, PROVIDER_REMOVE, MANY - 1))
 			return;
 		place = next_rule(measuring, place + 1);
 	}
-	await(measuring, PROVIDER_REMOVE, 0);
+	limits_await(measuring, PROVIDER_REMOVE, 0);
 	measuring->gone = place;
 	asked -= limits->refused_removes - refused;
 	if (asked >= MANY)
@@ -409,7 +410,7 @@ static int open_it(struct measuring *measuring)
 	return ret;
 }
 
-static void close_it(struct measuring *measuring)
+static void limits_close_it(struct measuring *measuring)
 {
 	struct limits *limits = measuring->limits;
 	uint32_t rest = measuring->end - measuring->gone;
@@ -444,9 +445,9 @@ int limits_measure(struct limits *limits, const struct limits_config *config)
 			fill(&measuring, now_us < config->deadline_us
 						 ? now_us + (config->deadline_us - now_us) / 2
 						 : 0);
-			empty(&measuring);
+			limits_empty(&measuring);
 		}
-		close_it(&measuring);
+		limits_close_it(&measuring);
 	}
 	free(measuring.rules);
 	free(measuring.there);

@@ -33,7 +33,7 @@ static struct meter_entry *run_of(struct meter *meter, uint32_t position)
 }
 
 /* The entry of that position, or NULL. */
-static struct meter_entry *find(struct meter_entry *run, uint32_t position, unsigned from)
+static struct meter_entry *meter_find(struct meter_entry *run, uint32_t position, unsigned from)
 {
 	for (unsigned i = 0; i < METER_RUN; i++)
 		if (is_at(&run[i], position, from))
@@ -74,7 +74,7 @@ uint32_t meter_packet(struct meter *meter, const struct flow_record *record, uin
 	/* 0 is a free one's */
 	if (now_us == 0)
 		now_us = 1;
-	struct meter_entry *run = run_of(meter, position), *entry = find(run, position, from);
+	struct meter_entry *run = run_of(meter, position), *entry = meter_find(run, position, from);
 	const uint64_t tag = tag_of(record);
 	struct rate rate;
 
@@ -101,7 +101,7 @@ uint32_t meter_packet(struct meter *meter, const struct flow_record *record, uin
 uint32_t meter_rate(struct meter *meter, const struct flow_record *record, uint32_t position,
 	unsigned from, uint64_t packets, uint64_t now_us)
 {
-	const struct meter_entry *entry = find(run_of(meter, position), position, from);
+	const struct meter_entry *entry = meter_find(run_of(meter, position), position, from);
 	struct rate rate;
 
 	if (entry != NULL && entry->key_tag == tag_of(record))

@@ -6,35 +6,35 @@
 #include "offload/answer.h"
 #include "offload/provider_ops.h"
 
-static int refuse(const struct provider *provider, struct provider_why *why)
+static int none_refuse(const struct provider *provider, struct provider_why *why)
 {
 	answer_words(why, ENOTSUP, provider->abilities.unable);
 	return -EOPNOTSUPP;
 }
 
-static int insert(struct provider *provider, uint32_t place, const struct offload_rule *rule,
+static int none_insert(struct provider *provider, uint32_t place, const struct offload_rule *rule,
 	struct provider_why *why)
 {
 	(void)place;
 	(void)rule;
-	return refuse(provider, why);
+	return none_refuse(provider, why);
 }
 
-static int remove_rule(struct provider *provider, uint32_t place, struct provider_why *why)
+static int none_remove_rule(struct provider *provider, uint32_t place, struct provider_why *why)
 {
 	(void)place;
-	return refuse(provider, why);
+	return none_refuse(provider, why);
 }
 
-static int query(struct provider *provider, uint32_t place, struct provider_count *count,
+static int none_query(struct provider *provider, uint32_t place, struct provider_count *count,
 	struct provider_why *why)
 {
 	(void)place;
 	(void)count;
-	return refuse(provider, why);
+	return none_refuse(provider, why);
 }
 
-static unsigned poll(struct provider *provider, struct provider_done *done, unsigned max)
+static unsigned none_poll(struct provider *provider, struct provider_done *done, unsigned max)
 {
 	(void)provider;
 	(void)done;
@@ -42,31 +42,31 @@ static unsigned poll(struct provider *provider, struct provider_done *done, unsi
 	return 0;
 }
 
-static bool next_shape(struct provider *provider, enum provider_kind kind)
+static bool none_next_shape(struct provider *provider, enum provider_kind kind)
 {
 	(void)provider;
 	(void)kind;
 	return false;
 }
 
-static void reset(struct provider *provider)
+static void none_reset(struct provider *provider)
 {
 	(void)provider;
 }
 
-static uint32_t close_it(struct provider *provider)
+static uint32_t none_close_it(struct provider *provider)
 {
 	free(provider);
 	return 0;
 }
 
-static const struct provider_ops ops = {.insert = insert,
-	.remove = remove_rule,
-	.query = query,
-	.poll = poll,
-	.next_shape = next_shape,
-	.reset = reset,
-	.close = close_it};
+static const struct provider_ops ops = {.insert = none_insert,
+	.remove = none_remove_rule,
+	.query = none_query,
+	.poll = none_poll,
+	.next_shape = none_next_shape,
+	.reset = none_reset,
+	.close = none_close_it};
 
 int provider_open_none(struct provider **provider, const struct provider_abilities *told)
 {

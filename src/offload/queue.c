@@ -46,7 +46,7 @@ enum queue_answer queue_put(
 	return QUEUE_TOOK_PLACE;
 }
 
-static bool is_same(const struct queue_entry *a, const struct queue_entry *b)
+static bool queue_is_same(const struct queue_entry *a, const struct queue_entry *b)
 {
 	return a->position == b->position && a->tag == b->tag && a->from == b->from;
 }
@@ -55,7 +55,7 @@ void queue_raise(struct queue *queue, const struct queue_entry *entry)
 {
 	unsigned at = 0;
 
-	while (at < queue->n && !is_same(&queue->entry[at], entry))
+	while (at < queue->n && !queue_is_same(&queue->entry[at], entry))
 		at++;
 	if (at == queue->n || queue->entry[at].rate >= entry->rate)
 		return;

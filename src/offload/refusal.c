@@ -14,7 +14,7 @@ static void clean_words(char to[REFUSAL_WORDS], const char *words)
 		to[n] = words[n] >= 0x20 && words[n] < 0x7f ? words[n] : '?';
 }
 
-static uint8_t count(struct refusals *refusals, unsigned i)
+static uint8_t refusal_count(struct refusals *refusals, unsigned i)
 {
 	struct refusal *refusal = &refusals->refusal[i];
 	/* nobody else writes: no need for a locked addition */
@@ -34,10 +34,10 @@ uint8_t refusal_note(struct refusals *refusals, int error, const char *words)
 	for (unsigned i = 0; i < n; i++) {
 		refusal = &refusals->refusal[i];
 		if (refusal->error == error && strcmp(refusal->words, cleaned) == 0)
-			return count(refusals, i);
+			return refusal_count(refusals, i);
 	}
 	if (n == OFFLOAD_N_REFUSALS)
-		return count(refusals, n - 1);
+		return refusal_count(refusals, n - 1);
 	/* the last one has words for all that follow too, or it would put them into wrong mouths */
 	if (n == OFFLOAD_N_REFUSALS - 1)
 		clean_words(cleaned, "one of more refusals than are told apart");
@@ -45,7 +45,7 @@ uint8_t refusal_note(struct refusals *refusals, int error, const char *words)
 	refusal->error = error;
 	memcpy(refusal->words, cleaned, sizeof(cleaned));
 	atomic_store_explicit(&refusals->n, n + 1, memory_order_release);
-	return count(refusals, n);
+	return refusal_count(refusals, n);
 }
 
 const struct refusal *refusal_of(const struct refusals *refusals, uint8_t reason)

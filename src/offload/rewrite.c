@@ -7,7 +7,7 @@
 static_assert(sizeof(struct rte_flow_action_set_ipv4) == 4, "nothing but the address");
 static_assert(sizeof(struct rte_flow_action_set_ipv6) == 16, "nothing but the address");
 
-static void add(
+static void rewrite_add(
 	struct rte_flow_action *list, unsigned *n, enum rte_flow_action_type type, const void *conf)
 {
 	list[(*n)++] = (struct rte_flow_action){.type = type, .conf = conf};
@@ -30,18 +30,18 @@ unsigned rewrite_list(struct rewrite_actions *actions, struct rte_flow_action *l
 	for (unsigned i = REWRITE_SRC; i <= REWRITE_DST; i++) {
 		memcpy(actions->mac[i].mac_addr, rewrite->mac[i], sizeof(rewrite->mac[i]));
 		if (rewrite->what & REWRITE_MAC << i)
-			add(list, &n, macs[i], &actions->mac[i]);
+			rewrite_add(list, &n, macs[i], &actions->mac[i]);
 	}
 	for (unsigned i = REWRITE_SRC; i <= REWRITE_DST; i++)
 		if (rewrite->what & REWRITE_ADDR << i)
-			add(list, &n, addrs[ipv6][i], actions->addr[i]);
+			rewrite_add(list, &n, addrs[ipv6][i], actions->addr[i]);
 	for (unsigned i = REWRITE_SRC; i <= REWRITE_DST; i++) {
 		actions->port[i].port = rewrite->port[i];
 		if (rewrite->what & REWRITE_PORT << i)
-			add(list, &n, ports[i], &actions->port[i]);
+			rewrite_add(list, &n, ports[i], &actions->port[i]);
 	}
 	if (rewrite->what & REWRITE_TTL)
-		add(list, &n, RTE_FLOW_ACTION_TYPE_DEC_TTL, NULL);
+		rewrite_add(list, &n, RTE_FLOW_ACTION_TYPE_DEC_TTL, NULL);
 	assert(n <= REWRITE_ACTIONS);
 	return n;
 }

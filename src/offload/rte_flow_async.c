@@ -26,7 +26,7 @@ static struct async *async_of(struct provider *provider)
 }
 
 /* Of an operation that a place awaits; 0 is awaited by none. */
-static uint32_t next_serial(struct async *async)
+static uint32_t async_next_serial(struct async *async)
 {
 	async->serial += async->serial + 1 == 0 ? 2 : 1;
 	return async->serial;
@@ -39,7 +39,7 @@ static void set_state(struct async *async, struct place *place, enum place_state
 	place->state = (uint8_t)state;
 }
 
-static void empty(struct async *async, struct place *place)
+static void async_empty(struct async *async, struct place *place)
 {
 	set_state(async, place, PLACE_EMPTY);
 	place->flow = NULL;
@@ -90,7 +90,7 @@ void async_leave(struct async *async, struct rte_flow *flow)
 }
 
 /* A rule that nobody may ask about any more: of a create that failed, a handle is left (rte_flow.rst). */
-static void let_go(struct async *async, struct rte_flow *flow)
+static void async_let_go(struct async *async, struct rte_flow *flow)
 {
 	struct provider_why why;
 	int ret = async_destroy(async, flow, ASYNC_NOBODY, 0, &why);
@@ -101,16 +101,16 @@ static void let_go(struct async *async, struct rte_flow *flow)
 		async_leave(async, flow);
 }
 
-static void let_go_left(struct async *async)
+static void async_let_go_left(struct async *async)
 {
 	uint32_t n = async->n_left;
 
 	async->n_left = 0;
 	for (uint32_t i = 0; i < n; i++)
-		let_go(async, async->left[i]);
+		async_let_go(async, async->left[i]);
 }
 
-static int refuse(struct provider_why *why, int answer, int error, const char *words)
+static int async_refuse(struct provider_why *why, int answer, int error, const char *words)
 {
 	answer_words(why, error, words);
 	return answer;
@@ -120,14 +120,14 @@ static int refuse(struct provider_why *why, int answer, int error, const char *w
 static int check_place(struct async *async, const struct place *place, struct provider_why *why)
 {
 	if (place->state == PLACE_RULE || place->state == PLACE_INSERTING)
-		return refuse(why, -EAGAIN, EEXIST, "the place has a rule still");
+		return async_refuse(why, -EAGAIN, EEXIST, "the place has a rule still");
 	/* each operation on its way may leave one */
 	if (async->n_left > 0)
-		return refuse(why, -EAGAIN, EAGAIN, "the flow queue is full");
+		return async_refuse(why, -EAGAIN, EAGAIN, "the flow queue is full");
 	return check_queue(async, why);
 }
 
-static int insert(struct provider *provider, uint32_t number, const struct offload_rule *rule,
+static int async_insert(struct provider *provider, uint32_t number, const struct offload_rule *rule,
 	struct provider_why *why)
 {
 	struct async *async = async_of(provider);
@@ -140,9 +140,9 @@ static int insert(struct provider *provider, uint32_t number, const struct offlo
 
 	assert(number < async->n_places);
 	if (kind == PROVIDER_N_KINDS)
-		return refuse(why, -EOPNOTSUPP, ENOTSUP, "no rules for this protocol");
+		return async_refuse(why, -EOPNOTSUPP, ENOTSUP, "no rules for this protocol");
 	if (rule->deed != PROVIDER_MARKS)
-		return refuse(why, -EOPNOTSUPP, ENOTSUP, "not by templates and queues");
+		return async_refuse(why, -EOPNOTSUPP, ENOTSUP, "not by templates and queues");
 	ret = check_place(async, place, why);
 	if (ret < 0)
 		return ret;
@@ -153,10 +153,10 @@ static int insert(struct provider *provider, uint32_t number, const struct offlo
 	ret = async_set_make(async, set, kind, shape, why);
 	if (ret < 0)
 		return answer_insert(why->error, true);
-	serial = next_serial(async);
+	serial = async_next_serial(async);
 	place->flow = async_create(async, set, kind, shape, rule, number, serial, why);
 	if (place->flow == NULL) {
-		empty(async, place);
+		async_empty(async, place);
 		return answer_insert(why->error, true);
 	}
 	place->serial = serial;
@@ -167,7 +167,7 @@ static int insert(struct provider *provider, uint32_t number, const struct offlo
 }
 
 /* Also of a rule whose insert was never answered: its caller has given up waiting. */
-static int remove_rule(struct provider *provider, uint32_t number, struct provider_why *why)
+static int async_remove_rule(struct provider *provider, uint32_t number, struct provider_why *why)
 {
 	struct async *async = async_of(provider);
 	struct place *place = &async->places[number];
@@ -182,16 +182,16 @@ static int remove_rule(struct provider *provider, uint32_t number, struct provid
 	 * given back once; should its rule be there yet, its mark names nobody any more.
 	 */
 	if (place->state == PLACE_REMOVING) {
-		empty(async, place);
+		async_empty(async, place);
 		return 0;
 	}
 	ret = check_queue(async, why);
 	if (ret < 0)
 		return ret;
-	serial = next_serial(async);
+	serial = async_next_serial(async);
 	ret = async_destroy(async, place->flow, number, serial, why);
 	if (ret == -ENOENT) {
-		empty(async, place);
+		async_empty(async, place);
 		return 0;
 	}
 	if (ret < 0)
@@ -202,7 +202,7 @@ static int remove_rule(struct provider *provider, uint32_t number, struct provid
 	return -EINPROGRESS;
 }
 
-static int query(struct provider *provider, uint32_t number, struct provider_count *count,
+static int async_query(struct provider *provider, uint32_t number, struct provider_count *count,
 	struct provider_why *why)
 {
 	struct async *async = async_of(provider);
@@ -252,12 +252,12 @@ bool async_finish(
 		return true;
 	}
 	if (!result->ok)
-		let_go(async, place->flow);
-	empty(async, place);
+		async_let_go(async, place->flow);
+	async_empty(async, place);
 	return true;
 }
 
-static unsigned poll(struct provider *provider, struct provider_done *done, unsigned max)
+static unsigned async_poll(struct provider *provider, struct provider_done *done, unsigned max)
 {
 	struct async *async = async_of(provider);
 	struct async_result results[PULL_EACH];
@@ -274,11 +274,11 @@ static unsigned poll(struct provider *provider, struct provider_done *done, unsi
 			n += async_finish(async, &results[i], &done[n]);
 	}
 	async->deaf = got < 0;
-	let_go_left(async);
+	async_let_go_left(async);
 	return n;
 }
 
-static bool next_shape(struct provider *provider, enum provider_kind kind)
+static bool async_next_shape(struct provider *provider, enum provider_kind kind)
 {
 	return trial_next(&async_of(provider)->trial, kind);
 }
@@ -292,7 +292,7 @@ static void remove_from(struct async *async, uint32_t *at, bool all)
 		uint8_t state = async->places[*at].state;
 
 		if ((state == PLACE_RULE || (all && state == PLACE_INSERTING)) &&
-			remove_rule(&async->base, *at, &why) == -EAGAIN)
+			async_remove_rule(&async->base, *at, &why) == -EAGAIN)
 			return;
 	}
 }
@@ -306,7 +306,7 @@ static void remove_heard(struct async *async, bool all, uint64_t wait_us)
 
 	for (;;) {
 		remove_from(async, &at, all);
-		unsigned n = poll(&async->base, done, PULL_EACH);
+		unsigned n = async_poll(&async->base, done, PULL_EACH);
 
 		for (unsigned i = 0; i < n; i++)
 			if (done[i].op == PROVIDER_INSERT && done[i].result == 0)
@@ -323,17 +323,17 @@ static void remove_heard(struct async *async, bool all, uint64_t wait_us)
 }
 
 /* Those whose insert is never answered go last. */
-static void remove_all(struct async *async, uint64_t wait_us)
+static void async_remove_all(struct async *async, uint64_t wait_us)
 {
 	remove_heard(async, false, wait_us / 2);
 	remove_heard(async, true, wait_us / 2);
 }
 
 /* No rule is there any more, and nothing is awaited. */
-static void forget_all(struct async *async)
+static void async_forget_all(struct async *async)
 {
 	for (uint32_t i = 0; i < async->n_places; i++)
-		empty(async, &async->places[i]);
+		async_empty(async, &async->places[i]);
 	async->n_left = 0;
 }
 
@@ -341,7 +341,7 @@ static void forget_all(struct async *async)
  * The NIC has forgotten all that it was told. What it was not told yet it would be by the next push: that
  * comes now, and goes again.
  */
-static void reset(struct provider *provider)
+static void async_reset(struct provider *provider)
 {
 	struct async *async = async_of(provider);
 	bool keeps = answer_keeps_rules(async->port.id);
@@ -351,47 +351,47 @@ static void reset(struct provider *provider)
 		struct place *place = &async->places[i];
 
 		if (place->state == PLACE_RULE || is_pushed(async, place))
-			empty(async, place);
+			async_empty(async, place);
 	}
 	if (!keeps)
 		async->n_left = 0;
-	remove_all(async, RESET_US);
+	async_remove_all(async, RESET_US);
 	/* it may keep them all the same: reset() of rte_flow_sync.c */
 	if (!keeps)
 		answer_flush(async->port.id, &why);
-	forget_all(async);
+	async_forget_all(async);
 }
 
-static int flush(struct provider *provider, struct provider_why *why)
+static int async_flush(struct provider *provider, struct provider_why *why)
 {
 	struct async *async = async_of(provider);
 
-	remove_all(async, FLUSH_US);
+	async_remove_all(async, FLUSH_US);
 	int ret = answer_flush(async->port.id, why);
 
 	if (ret != -EOPNOTSUPP)
-		forget_all(async);
+		async_forget_all(async);
 	return ret;
 }
 
-static uint32_t close_it(struct provider *provider)
+static uint32_t async_close_it(struct provider *provider)
 {
 	struct async *async = async_of(provider);
 	uint32_t left = 0;
 
-	remove_all(async, CLOSE_US);
+	async_remove_all(async, CLOSE_US);
 	for (uint32_t i = 0; i < async->n_places; i++)
 		left += async->places[i].state != PLACE_EMPTY;
 	async_free(async);
 	return left;
 }
 
-const struct provider_ops async_ops = {.insert = insert,
-	.remove = remove_rule,
-	.query = query,
-	.poll = poll,
-	.next_shape = next_shape,
+const struct provider_ops async_ops = {.insert = async_insert,
+	.remove = async_remove_rule,
+	.query = async_query,
+	.poll = async_poll,
+	.next_shape = async_next_shape,
 	.try_again = async_try_again,
-	.flush = flush,
-	.reset = reset,
-	.close = close_it};
+	.flush = async_flush,
+	.reset = async_reset,
+	.close = async_close_it};

@@ -48,7 +48,7 @@ static int create(const struct sync *sync, struct sync_rule *made, enum provider
 	return why->error;
 }
 
-static int destroy(const struct sync *sync, struct rte_flow *flow, struct provider_why *why)
+static int sync_destroy(const struct sync *sync, struct rte_flow *flow, struct provider_why *why)
 {
 	struct rte_flow_error said = {0};
 	int ret = rte_flow_destroy(sync->port.id, flow, &said);
@@ -60,7 +60,7 @@ static int destroy(const struct sync *sync, struct rte_flow *flow, struct provid
 }
 
 /* What the trial could not take away again, up to so many failures; true: something went. */
-static bool let_go_left(struct sync *sync, unsigned failures)
+static bool sync_let_go_left(struct sync *sync, unsigned failures)
 {
 	struct provider_why why;
 	unsigned n = sync->n_left, failed = 0;
@@ -68,7 +68,7 @@ static bool let_go_left(struct sync *sync, unsigned failures)
 	for (unsigned i = 0; i < n && failed < failures; i++) {
 		struct sync_rule rule = sync->left[--sync->n_left];
 
-		if (destroy(sync, rule.flow, &why) == 0) {
+		if (sync_destroy(sync, rule.flow, &why) == 0) {
 			sync_full_let_go(sync, &rule);
 			continue;
 		}
@@ -102,7 +102,7 @@ static int create_granted(struct sync *sync, struct sync_rule *made, enum provid
 	return 0;
 }
 
-static int insert(struct provider *provider, uint32_t number, const struct offload_rule *rule,
+static int sync_insert(struct provider *provider, uint32_t number, const struct offload_rule *rule,
 	struct provider_why *why)
 {
 	struct sync *sync = sync_of(provider);
@@ -125,12 +125,12 @@ static int insert(struct provider *provider, uint32_t number, const struct offlo
 	place->has_last = false;
 	int ret = create_granted(sync, &place->rule, kind, shape, rule, why);
 
-	if (ret != -ENOSPC || !let_go_left(sync, 1))
+	if (ret != -ENOSPC || !sync_let_go_left(sync, 1))
 		return ret;
 	return create_granted(sync, &place->rule, kind, shape, rule, why);
 }
 
-static int remove_rule(struct provider *provider, uint32_t number, struct provider_why *why)
+static int sync_remove_rule(struct provider *provider, uint32_t number, struct provider_why *why)
 {
 	struct sync *sync = sync_of(provider);
 	struct sync_place *place = &sync->places[number];
@@ -144,7 +144,7 @@ static int remove_rule(struct provider *provider, uint32_t number, struct provid
 	/* nobody can be asked afterwards: then this is the last that is known */
 	if (rule->full && rule->handle == NULL)
 		place->has_last = sync_full_count(sync, rule, &place->last, &unread) == 0;
-	ret = destroy(sync, rule->flow, why);
+	ret = sync_destroy(sync, rule->flow, why);
 	if (ret != 0)
 		return ret;
 	sync_full_end(sync, place);
@@ -152,7 +152,7 @@ static int remove_rule(struct provider *provider, uint32_t number, struct provid
 	return 0;
 }
 
-static int query(struct provider *provider, uint32_t number, struct provider_count *count,
+static int sync_query(struct provider *provider, uint32_t number, struct provider_count *count,
 	struct provider_why *why)
 {
 	struct sync *sync = sync_of(provider);
@@ -178,7 +178,7 @@ static bool last_count(struct provider *provider, uint32_t number, struct provid
 	return has;
 }
 
-static unsigned poll(struct provider *provider, struct provider_done *done, unsigned max)
+static unsigned sync_poll(struct provider *provider, struct provider_done *done, unsigned max)
 {
 	(void)provider;
 	(void)done;
@@ -186,7 +186,7 @@ static unsigned poll(struct provider *provider, struct provider_done *done, unsi
 	return 0;
 }
 
-static bool next_shape(struct provider *provider, enum provider_kind kind)
+static bool sync_next_shape(struct provider *provider, enum provider_kind kind)
 {
 	return trial_next(&sync_of(provider)->trial, kind);
 }
@@ -201,13 +201,13 @@ static uint32_t n_rules(const struct sync *sync)
 }
 
 /* All rules that are left, as long as the NIC gives any back, and for so long. */
-static void remove_all(struct sync *sync, uint64_t most_us)
+static void sync_remove_all(struct sync *sync, uint64_t most_us)
 {
 	uint64_t begin_us = monotonic_us();
 	struct provider_why why;
 	unsigned failures = 0;
 
-	let_go_left(sync, SYNC_LEFT);
+	sync_let_go_left(sync, SYNC_LEFT);
 	for (uint32_t i = 0; i < sync->n_places && failures < REMOVE_FAILURES; i++) {
 		int ret = -EIO;
 
@@ -216,13 +216,13 @@ static void remove_all(struct sync *sync, uint64_t most_us)
 		if (monotonic_us() - begin_us >= most_us)
 			return;
 		for (unsigned n = 0; n < SYNC_TRIES && ret != 0; n++)
-			ret = remove_rule(&sync->base, i, &why);
+			ret = sync_remove_rule(&sync->base, i, &why);
 		failures = ret != 0 ? failures + 1 : 0;
 	}
 }
 
 /* No rule is there any more. */
-static void forget_all(struct sync *sync)
+static void sync_forget_all(struct sync *sync)
 {
 	for (unsigned i = 0; i < sync->n_left; i++)
 		sync_full_let_go(sync, &sync->left[i]);
@@ -239,7 +239,7 @@ static void forget_all(struct sync *sync)
 	}
 }
 
-static void reset(struct provider *provider)
+static void sync_reset(struct provider *provider)
 {
 	struct sync *sync = sync_of(provider);
 	struct provider_why why;
@@ -249,25 +249,25 @@ static void reset(struct provider *provider)
 	 * destroyed before the port was stopped (i40e_fdir.c, i40e_fdir_filter_restore()).
 	 */
 	if (answer_keeps_rules(sync->port.id))
-		remove_all(sync, UINT64_MAX);
+		sync_remove_all(sync, UINT64_MAX);
 	else
 		answer_flush(sync->port.id, &why);
-	forget_all(sync);
+	sync_forget_all(sync);
 }
 
-static int flush(struct provider *provider, struct provider_why *why)
+static int sync_flush(struct provider *provider, struct provider_why *why)
 {
 	struct sync *sync = sync_of(provider);
 
-	remove_all(sync, FLUSH_US);
+	sync_remove_all(sync, FLUSH_US);
 	int ret = answer_flush(sync->port.id, why);
 
 	if (ret != -EOPNOTSUPP)
-		forget_all(sync);
+		sync_forget_all(sync);
 	return ret;
 }
 
-static uint32_t close_it(struct provider *provider)
+static uint32_t sync_close_it(struct provider *provider)
 {
 	struct sync *sync = sync_of(provider);
 	uint32_t left = n_rules(sync);
@@ -277,7 +277,7 @@ static uint32_t close_it(struct provider *provider)
 	if (ret == 0)
 		left = 0;
 	if (ret == -EOPNOTSUPP) {
-		remove_all(sync, CLOSE_US);
+		sync_remove_all(sync, CLOSE_US);
 		left = n_rules(sync);
 	}
 	for (uint32_t i = 0; i < sync->n_places; i++)
@@ -286,7 +286,7 @@ static uint32_t close_it(struct provider *provider)
 	return left;
 }
 
-static int trial_make(void *context, unsigned hand, enum provider_kind kind,
+static int sync_trial_make(void *context, unsigned hand, enum provider_kind kind,
 	const struct shape *shape, const struct offload_rule *rule, struct provider_why *why)
 {
 	struct sync *sync = context;
@@ -296,21 +296,21 @@ static int trial_make(void *context, unsigned hand, enum provider_kind kind,
 		       : answer_insert(why->error, false);
 }
 
-static void trial_unmake(void *context, unsigned hand)
+static void sync_trial_unmake(void *context, unsigned hand)
 {
 	struct sync *sync = context;
 	struct provider_why why;
 	int ret = -EIO;
 
 	for (unsigned i = 0; i < SYNC_TRIES && ret != 0; i++)
-		ret = destroy(sync, sync->hands[hand].flow, &why);
+		ret = sync_destroy(sync, sync->hands[hand].flow, &why);
 	if (ret == 0)
 		sync_full_let_go(sync, &sync->hands[hand]);
 	else if (sync->n_left < SYNC_LEFT)
 		sync->left[sync->n_left++] = sync->hands[hand];
 }
 
-static int trial_counts(void *context, unsigned hand, struct provider_why *why)
+static int sync_trial_counts(void *context, unsigned hand, struct provider_why *why)
 {
 	struct sync *sync = context;
 	struct provider_count count;
@@ -321,34 +321,34 @@ static int trial_counts(void *context, unsigned hand, struct provider_why *why)
 	return ret;
 }
 
-static void try_again(struct provider *provider, unsigned number)
+static void sync_try_again(struct provider *provider, unsigned number)
 {
 	struct sync *sync = sync_of(provider);
 	const struct trial_calls calls = {
-		trial_make, trial_unmake, trial_counts, sync, provider->stop};
+		sync_trial_make, sync_trial_unmake, sync_trial_counts, sync, provider->stop};
 
-	let_go_left(sync, SYNC_LEFT);
+	sync_let_go_left(sync, SYNC_LEFT);
 	trial_again(&sync->trial, number, &calls);
 	trial_tell(&sync->trial, &provider->abilities);
 }
 
-static const struct provider_ops ops = {.insert = insert,
-	.remove = remove_rule,
-	.query = query,
+static const struct provider_ops ops = {.insert = sync_insert,
+	.remove = sync_remove_rule,
+	.query = sync_query,
 	.last_count = last_count,
-	.poll = poll,
-	.next_shape = next_shape,
-	.try_again = try_again,
-	.flush = flush,
-	.reset = reset,
-	.close = close_it};
+	.poll = sync_poll,
+	.next_shape = sync_next_shape,
+	.try_again = sync_try_again,
+	.flush = sync_flush,
+	.reset = sync_reset,
+	.close = sync_close_it};
 
 int provider_open_sync(struct provider **provider, const struct provider_config *config,
 	struct provider_abilities *told)
 {
 	struct sync *sync = calloc(1, sizeof(*sync) + config->n_places * sizeof(sync->places[0]));
 	const struct trial_calls calls = {
-		trial_make, trial_unmake, trial_counts, sync, config->stop};
+		sync_trial_make, sync_trial_unmake, sync_trial_counts, sync, config->stop};
 
 	if (sync == NULL)
 		return -ENOMEM;
@@ -358,7 +358,7 @@ int provider_open_sync(struct provider **provider, const struct provider_config 
 	shape_port_read(&sync->port, config);
 	if (!trial_run(&sync->trial, &sync->port, config, &calls)) {
 		trial_tell(&sync->trial, told);
-		let_go_left(sync, SYNC_LEFT);
+		sync_let_go_left(sync, SYNC_LEFT);
 		free(sync);
 		return -EOPNOTSUPP;
 	}

@@ -133,7 +133,7 @@ static uint16_t *make_tags(const struct slots *slots)
 }
 
 /* Numbers that are positions lead to slots, those of slots to positions. */
-static int make(struct slots *slots, bool by_position)
+static int slots_make(struct slots *slots, bool by_position)
 {
 	const uint32_t n = slots->n_numbers;
 	uint32_t **other = by_position ? &slots->newest : &slots->positions;
@@ -174,7 +174,7 @@ int slots_init(struct slots *slots, const struct slots_config *config)
 	slots->random = config->random;
 	slots->n_fresh = slots->n;
 	slots->head = slots->tail = slots->drains = SLOT_NONE;
-	return make(slots, positions != 0);
+	return slots_make(slots, positions != 0);
 }
 
 void slots_fini(struct slots *slots)

@@ -28,7 +28,7 @@ void tally_begin(struct tally *tally)
 	*tally = (struct tally){0};
 }
 
-static unsigned bits_of(uint64_t number)
+static unsigned tally_bits_of(uint64_t number)
 {
 	return number == 0 ? 0 : 64 - (unsigned)__builtin_clzll(number);
 }
@@ -36,7 +36,7 @@ static unsigned bits_of(uint64_t number)
 /* As wide as it is, or is taken to be. */
 static unsigned width_of(const struct tally_width *width)
 {
-	unsigned bits = bits_of(width->highest);
+	unsigned bits = tally_bits_of(width->highest);
 
 	if (width->bits != 0)
 		return width->bits;
@@ -156,7 +156,7 @@ static unsigned width_by_rate(
 {
 	const uint64_t most = RISES * reading->to_come + SOME;
 	const unsigned tried[] = {
-		RTE_MAX(bits_of(tally->packets.last), (unsigned)NARROWEST), width_of(width)};
+		RTE_MAX(tally_bits_of(tally->packets.last), (unsigned)NARROWEST), width_of(width)};
 
 	for (unsigned i = 0; i < RTE_DIM(tried); i++)
 		if (width->highest >> tried[i] == 0 &&
@@ -223,7 +223,7 @@ static bool read_round(const struct tally *tally, struct tally_width *width,
 {
 	const uint64_t raw = reading->told->bytes, last = tally->bytes.last;
 	const uint64_t expected = reading->packets * reading->size;
-	const unsigned bits = bits_of(last);
+	const unsigned bits = tally_bits_of(last);
 
 	if (raw >= last || bits < NARROWEST || bits > WIDEST || width->highest >> bits != 0 ||
 		expected >> (bits - 1) != 0)
@@ -298,7 +298,8 @@ static enum belief read_bytes(const struct tally *tally, struct tally_width *wid
 	return UNKNOWN;
 }
 
-static void count(struct tally *tally, const struct reading *reading, uint64_t bytes, bool sure)
+static void tally_count(
+	struct tally *tally, const struct reading *reading, uint64_t bytes, bool sure)
 {
 	tally->packets.total += reading->packets;
 	tally->bytes.total += bytes;
@@ -340,7 +341,7 @@ bool tally_read(struct tally *tally, struct tally_port *port, const struct provi
 	}
 	tally->packets.last = told->packets;
 	tally->bytes.last = told->bytes;
-	count(tally, &reading, bytes, packets_are == KNOWN && bytes_are == KNOWN);
+	tally_count(tally, &reading, bytes, packets_are == KNOWN && bytes_are == KNOWN);
 	return packets_are == KNOWN && bytes_are == KNOWN;
 }
 

@@ -123,18 +123,18 @@ static bool find_actions(
 	return false;
 }
 
-static bool is_tcp(enum provider_kind kind)
+static bool trial_is_tcp(enum provider_kind kind)
 {
 	return protocols[kind] == IPPROTO_TCP;
 }
 
 /* `from`: typed or tagged, as the caller wants it; these need the Ethernet item. */
-static bool find(struct trier *trier, enum provider_kind kind, struct shape from,
+static bool trial_find(struct trier *trier, enum provider_kind kind, struct shape from,
 	struct shape *shape, struct provider_why *why)
 {
 	bool needs_eth = from.typed || from.vlan;
 
-	for (unsigned no_flags = is_tcp(kind) ? 2 : 1; no_flags-- > 0;) {
+	for (unsigned no_flags = trial_is_tcp(kind) ? 2 : 1; no_flags-- > 0;) {
 		for (unsigned eth = 2; eth-- > (needs_eth ? 1 : 0);) {
 			*shape = from;
 			shape->no_flags = no_flags != 0;
@@ -177,7 +177,8 @@ static bool find_untagged(struct trier *trier, enum provider_kind kind, struct t
 	struct provider_why *why = &result->why[0];
 
 	if (!result->tagged)
-		return find(trier, kind, typed, shape, why) || find(trier, kind, any, shape, why);
+		return trial_find(trier, kind, typed, shape, why) ||
+		       trial_find(trier, kind, any, shape, why);
 	*shape = result->shapes[TAGGED];
 	shape->vlan = false;
 	shape->typed = true;
@@ -201,14 +202,14 @@ static bool find_shapes(struct trier *trier, enum provider_kind kind)
 	const struct shape tagged = {.vlan = true}, any = {0};
 
 	if (trier->trial->zone_vlan) {
-		result->tagged =
-			find(trier, kind, tagged, &result->shapes[TAGGED], &result->why[TAGGED]);
+		result->tagged = trial_find(
+			trier, kind, tagged, &result->shapes[TAGGED], &result->why[TAGGED]);
 		if (trial_is_over(trier))
 			result->why[0] = result->why[TAGGED];
 		else
 			result->plain = find_untagged(trier, kind, result);
 	} else {
-		result->plain = find(trier, kind, any, &result->shapes[0], &result->why[0]);
+		result->plain = trial_find(trier, kind, any, &result->shapes[0], &result->why[0]);
 	}
 	return result->plain || result->tagged;
 }

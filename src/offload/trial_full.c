@@ -14,7 +14,7 @@ static bool may_be_full(enum provider_kind kind)
 	return kind != PROVIDER_IPV4_ICMP && kind != PROVIDER_IPV6_ICMP;
 }
 
-static bool is_tcp(enum provider_kind kind)
+static bool trial_full_is_tcp(enum provider_kind kind)
 {
 	return kind == PROVIDER_IPV4_TCP || kind == PROVIDER_IPV6_TCP;
 }
@@ -47,7 +47,7 @@ static void find_deed(struct trier *trier, enum provider_kind kind, unsigned tag
 	shape.deed = (uint8_t)deed;
 	shape.count = true;
 	/* else a connection would begin or end unseen */
-	shape.no_flags = is_tcp(kind);
+	shape.no_flags = trial_full_is_tcp(kind);
 	if (!find_names(trier, kind, &shape, why))
 		return;
 	result->full[deed][tagged] = shape;

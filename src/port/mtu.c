@@ -37,7 +37,7 @@ struct question {
 	char attributes[64];
 };
 
-static void add(struct question *question, unsigned short type, const void *value, size_t size)
+static void mtu_add(struct question *question, unsigned short type, const void *value, size_t size)
 {
 	struct rtattr *attribute = (void *)((char *)question + question->header.nlmsg_len);
 
@@ -110,7 +110,7 @@ static int read_answer(struct look *look, struct nlmsghdr *header, ssize_t lengt
 }
 
 /* By its index, or by its name where that is 0; in the namespace of this number, negative: the socket's own. */
-static int ask(int fd, unsigned index, const char *name, int space, struct look *look)
+static int mtu_ask(int fd, unsigned index, const char *name, int space, struct look *look)
 {
 	static uint32_t answer[ANSWER_BYTES / sizeof(uint32_t)];
 	struct question question;
@@ -124,16 +124,16 @@ static int ask(int fd, unsigned index, const char *name, int space, struct look 
 	question.link.ifi_family = AF_UNSPEC;
 	question.link.ifi_index = (int)index;
 	if (index == 0)
-		add(&question, IFLA_IFNAME, name, strlen(name) + 1);
+		mtu_add(&question, IFLA_IFNAME, name, strlen(name) + 1);
 	if (space >= 0)
-		add(&question, IFLA_TARGET_NETNSID, &space, sizeof(space));
+		mtu_add(&question, IFLA_TARGET_NETNSID, &space, sizeof(space));
 	if (send(fd, &question, question.header.nlmsg_len, MSG_NOSIGNAL) < 0)
 		return -errno;
 	/* the kernel answers before it returns from the call above */
 	return read_answer(look, (void *)answer, recv(fd, answer, sizeof(answer), MSG_DONTWAIT));
 }
 
-static int open_socket(void)
+static int mtu_open_socket(void)
 {
 	return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 }
@@ -156,7 +156,7 @@ static void *open_elsewhere(void *argument)
 	if ((stat("/proc/thread-self/ns/net", &here) == 0 && fstat(space, &there) == 0 &&
 		    here.st_dev == there.st_dev && here.st_ino == there.st_ino) ||
 		setns(space, CLONE_NEWNET) == 0)
-		elsewhere->fd = open_socket();
+		elsewhere->fd = mtu_open_socket();
 	close(space);
 	return NULL;
 }
@@ -185,7 +185,7 @@ static int look_at_tap(struct port *port, struct look *look)
 			port->asks = open_for_tap(port->tap);
 		if (port->asks < 0)
 			return -EPERM;
-		ret = ask(port->asks, 0, request.ifr_name, -1, look);
+		ret = mtu_ask(port->asks, 0, request.ifr_name, -1, look);
 		if (ret < 0) {
 			close(port->asks);
 			port->asks = -1;
@@ -201,8 +201,8 @@ static int look_at(struct port *port, struct look *look)
 	if (port->interface_index == 0)
 		return -ENODEV;
 	if (port->asks < 0)
-		port->asks = open_socket();
-	return ask(port->asks, port->interface_index, "", -1, look);
+		port->asks = mtu_open_socket();
+	return mtu_ask(port->asks, port->interface_index, "", -1, look);
 }
 
 /* 0: the kernel does not tell, as of a namespace where this process may do nothing. */
@@ -211,7 +211,7 @@ static unsigned look_at_far_end(const struct port *port, const struct look *look
 	struct look far = {.far_space = -1};
 
 	if (!look->veth || look->far == 0 ||
-		ask(port->asks, look->far, "", look->far_space, &far) < 0)
+		mtu_ask(port->asks, look->far, "", look->far_space, &far) < 0)
 		return 0;
 	return far.mtu;
 }

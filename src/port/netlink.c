@@ -103,7 +103,7 @@ static int keep_link(const struct nlmsghdr *message, void *context)
 }
 
 /* Sends the request and hands each message of the answer to `take`. 0 or a negative errno. */
-static int ask(struct nlmsghdr *request, mnl_cb_t take, void *context)
+static int netlink_ask(struct nlmsghdr *request, mnl_cb_t take, void *context)
 {
 	struct mnl_socket *socket = mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
 	char answer[ANSWER_MAX] __attribute__((aligned(NLMSG_ALIGNTO)));
@@ -145,7 +145,7 @@ int netlink_link(struct netlink_link *link, unsigned index)
 
 	head->ifi_index = (int)index;
 	memset(link, 0, sizeof(*link));
-	int ret = ask(request, keep_link, link);
+	int ret = netlink_ask(request, keep_link, link);
 
 	if (ret == 0 && link->index != index)
 		return -EIO;
@@ -153,7 +153,7 @@ int netlink_link(struct netlink_link *link, unsigned index)
 }
 
 /* Room for one more at the end of a list whose items have `size` bytes; NULL without memory. */
-static void *add(void *list, unsigned *n, size_t size)
+static void *netlink_add(void *list, unsigned *n, size_t size)
 {
 	void **items = list;
 
@@ -181,7 +181,7 @@ static int add_link(const struct nlmsghdr *message, void *context)
 
 	if (!is_message(message, RTM_NEWLINK, sizeof(struct ifinfomsg)))
 		return MNL_CB_OK;
-	link = add(&state->links, &state->n_links, sizeof(*link));
+	link = netlink_add(&state->links, &state->n_links, sizeof(*link));
 	if (link == NULL)
 		return no_memory();
 	take_link(link, message);
@@ -222,7 +222,7 @@ static int add_address(const struct nlmsghdr *message, void *context)
 		mnl_attr_get_payload_len(own) != (head->ifa_family == AF_INET ? 4 : 16) ||
 		inet_ntop(head->ifa_family, mnl_attr_get_payload(own), text, sizeof(text)) == NULL)
 		return MNL_CB_OK;
-	entry = add(&state->addresses, &state->n_addresses, sizeof(*entry));
+	entry = netlink_add(&state->addresses, &state->n_addresses, sizeof(*entry));
 	if (entry == NULL)
 		return no_memory();
 	entry->index = head->ifa_index;
@@ -237,7 +237,7 @@ static int add_route_to(struct netlink_state *state, unsigned index)
 	for (unsigned i = 0; i < state->n_routes; i++)
 		if (state->routes[i].index == index)
 			return MNL_CB_OK;
-	route = add(&state->routes, &state->n_routes, sizeof(*route));
+	route = netlink_add(&state->routes, &state->n_routes, sizeof(*route));
 	if (route == NULL)
 		return no_memory();
 	route->index = index;
@@ -299,7 +299,7 @@ static int dump(struct netlink_state *state, uint16_t type, mnl_cb_t take, unsig
 		memset(mnl_nlmsg_put_extra_header(request, sizeof(struct ifinfomsg)), 0,
 			sizeof(struct ifinfomsg));
 		*n = before;
-		ret = ask(request, take, state);
+		ret = netlink_ask(request, take, state);
 	}
 	/* what changes all the time is told as it was last seen */
 	return ret == -EINTR ? 0 : ret;

@@ -74,7 +74,7 @@ static int attach_program(int program, unsigned interface_index)
 }
 
 /* A socket with its memory at `bytes`; a descriptor, or a negative errno. */
-static int open_socket(void *bytes, uint64_t length)
+static int xdp_open_socket(void *bytes, uint64_t length)
 {
 	struct xdp_umem_reg memory = {
 		.addr = (uintptr_t)bytes,
@@ -107,7 +107,7 @@ static int register_memory(void)
 
 	if (bytes == MAP_FAILED)
 		return -errno;
-	fd = open_socket(bytes, REHEARSED_BYTES);
+	fd = xdp_open_socket(bytes, REHEARSED_BYTES);
 	if (fd >= 0)
 		close(fd);
 	munmap(bytes, REHEARSED_BYTES);
@@ -144,7 +144,7 @@ static bool queue_taken(unsigned interface_index, unsigned queue)
 
 	if (bytes == MAP_FAILED)
 		return false;
-	int fd = open_socket(bytes, PROBED_BYTES);
+	int fd = xdp_open_socket(bytes, PROBED_BYTES);
 
 	if (fd >= 0 && set_rings(fd) == 0) {
 		bound = bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0;

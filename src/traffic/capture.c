@@ -213,7 +213,7 @@ static int read_pcapng_packet(struct capture *capture, struct capture_packet *pa
 	return ret == PCAPNG_PACKET ? 1 : end_of_file(capture);
 }
 
-static int read_packet(struct capture *capture, struct capture_packet *packet)
+static int capture_read_packet(struct capture *capture, struct capture_packet *packet)
 {
 	return capture->pcap ? read_pcap_packet(capture, packet)
 			     : read_pcapng_packet(capture, packet);
@@ -227,7 +227,7 @@ int capture_next(struct capture *capture, struct capture_packet *packet, struct 
 		return 1;
 	}
 	if (capture->end == 1)
-		capture->end = read_packet(capture, packet);
+		capture->end = capture_read_packet(capture, packet);
 	if (capture->end < 0)
 		*error = capture->error;
 	return capture->end;
@@ -273,7 +273,7 @@ static int begin_pcapng(struct capture *capture, struct error *error)
 	capture->intact = capture_position(capture);
 	if (ret == PCAPNG_END || capture->readable > 0)
 		return 0;
-	capture->end = read_packet(capture, &capture->first);
+	capture->end = capture_read_packet(capture, &capture->first);
 	capture->read_ahead = capture->end == 1;
 	if (capture->read_ahead || capture->readable > 0)
 		return 0;

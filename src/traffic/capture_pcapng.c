@@ -94,7 +94,7 @@ static bool next_option(const struct pcapng *pcapng, const struct block *block, 
 }
 
 /* if_fcslen counts bits, but its own example is 4, and who writes it means bytes by that. */
-static uint8_t fcs_bytes(uint8_t length)
+static uint8_t pcapng_fcs_bytes(uint8_t length)
 {
 	return length < 8 ? length : length / 8;
 }
@@ -109,7 +109,7 @@ static void read_interface_options(
 		if (option.code == OPTION_TIME_RESOLUTION && option.length == 1)
 			interface->resolution = option.bytes[0];
 		else if (option.code == OPTION_FCS_LENGTH && option.length == 1)
-			interface->fcs = fcs_bytes(option.bytes[0]);
+			interface->fcs = pcapng_fcs_bytes(option.bytes[0]);
 		else if (option.code == OPTION_TIME_OFFSET && option.length == 8)
 			interface->offset_s = (int64_t)get64(pcapng, option.bytes);
 	}
@@ -210,7 +210,7 @@ static uint8_t packet_fcs(const struct pcapng *pcapng, const struct block *block
 }
 
 /* An Enhanced Packet Block, or the obsolete one, whose interface is a number of 16 bits. */
-static int read_packet(const struct pcapng *pcapng, const struct block *block,
+static int pcapng_read_packet(const struct pcapng *pcapng, const struct block *block,
 	struct pcapng_packet *packet, struct error *why)
 {
 	const uint8_t *bytes = block->bytes;
@@ -350,7 +350,7 @@ static int read_block(struct pcapng *pcapng, uint32_t type, uint32_t total,
 	else if (type == SIMPLE_PACKET)
 		ret = read_simple_packet(pcapng, &block, packet, why);
 	else
-		ret = read_packet(pcapng, &block, packet, why);
+		ret = pcapng_read_packet(pcapng, &block, packet, why);
 	if (ret >= 0)
 		capture_source_skip(pcapng->source, total); /* the bytes stay until the next look */
 	return ret;

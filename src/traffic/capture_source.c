@@ -237,7 +237,7 @@ static uint32_t header_word(const uint8_t *header, size_t at, bool swapped)
  * descriptions of the format have it in bytes. More than two units make no check sequence that there
  * is, so that they are bytes.
  */
-static uint8_t fcs_bytes(uint32_t link_type)
+static uint8_t source_fcs_bytes(uint32_t link_type)
 {
 	uint32_t length = link_type >> PCAP_FCS_SHIFT;
 
@@ -250,7 +250,7 @@ static uint8_t fcs_bytes(uint32_t link_type)
 static void take_pcap_header(struct capture_source *source, uint8_t *header, bool swapped)
 {
 	source->pcap.snaplen = header_word(header, PCAP_SNAPLEN, swapped);
-	source->pcap.fcs = fcs_bytes(header_word(header, PCAP_LINK_TYPE, swapped));
+	source->pcap.fcs = source_fcs_bytes(header_word(header, PCAP_LINK_TYPE, swapped));
 	lower_version(header, swapped);
 	memset(header + PCAP_SNAPLEN, 0, 4);
 }
