@@ -46,6 +46,18 @@ def test_the_socket_is_told_to_each_line():
     assert [request["ask"] for request in engine.requests] == ["wire show", "config show"]
 
 
+def test_rules_go_to_the_engine_as_they_are_written():
+    """What both languages have is the client's: `flow list`, but `flow list 0` is of rules."""
+    rule = "flow create 0 ingress pattern eth / end actions drop / end"
+    with FakeEngine() as engine:
+        result = lines(rule, "testpmd> flow list 0", "set vxlan ip-version ipv4 vni 4", "flow list",
+                       args=("--socket", engine.path))
+    assert result.code == 0, result.stderr
+    assert [(request["ask"], request["with"].get("rule")) for request in engine.requests] == [
+        ("rule add", rule), ("rule add", "testpmd> flow list 0"),
+        ("rule add", "set vxlan ip-version ipv4 vni 4"), ("flow list", None)]
+
+
 def test_quotes_and_backslashes():
     with FakeEngine() as engine:
         lines("flow block 10.0.0.1 --reason 'two  words'", r"flow block 10.0.0.2 --reason a\ b",
