@@ -186,7 +186,7 @@ static void expect_seen(const struct offload_live *live, uint64_t passes)
 static void rules_are_kept_to(const char *words, unsigned n_workers)
 {
 	struct judge judge = {.asleep = false};
-	uint64_t passes = 60000;
+	uint64_t passes = 15000;
 	struct offload_live *live = begin(&judge, words, n_workers, passes);
 
 	assert_true(offload_live_until(live, is_silent, &passes, 120000));
@@ -229,11 +229,11 @@ static bool are_decided(struct offload_live *live, void *context)
 static void rules_come_and_go(void **state)
 {
 	struct judge judge = {.asleep = true};
-	uint64_t passes = 120000, packets = 50000;
+	uint64_t passes = 36000, packets = 15000;
 	struct offload_live *live = begin(&judge, "profile=cx5", 1, passes);
 
 	(void)state;
-	for (unsigned i = 0; i < 3; i++, packets += 50000) {
+	for (unsigned i = 0; i < 3; i++, packets += 15000) {
 		assert_true(offload_live_until(live, is_sent_on, &packets, 60000));
 		judge.asleep = !judge.asleep;
 		uint64_t change = plane_policy_changed(live->plane);
