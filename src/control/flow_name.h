@@ -20,9 +20,9 @@ enum flow_name_key {
 
 /* clang-format off */
 #define FLOW_NAME_ROWS(must) \
-	[FLOW_NAME_SRC] = {.name = "src", .type = REQUEST_TEXT, .needed = must}, \
-	[FLOW_NAME_DST] = {.name = "dst", .type = REQUEST_TEXT, .needed = must}, \
-	[FLOW_NAME_PROTO] = {.name = "proto", .type = REQUEST_PROTOCOL, .needed = must}, \
+	[FLOW_NAME_SRC] = {.name = "src", .type = REQUEST_TEXT, .needed = (must)}, \
+	[FLOW_NAME_DST] = {.name = "dst", .type = REQUEST_TEXT, .needed = (must)}, \
+	[FLOW_NAME_PROTO] = {.name = "proto", .type = REQUEST_PROTOCOL, .needed = (must)}, \
 	[FLOW_NAME_SPORT] = {.name = "sport", .type = REQUEST_NUMBER, .max = UINT16_MAX}, \
 	[FLOW_NAME_DPORT] = {.name = "dport", .type = REQUEST_NUMBER, .max = UINT16_MAX}, \
 	[FLOW_NAME_WIRE] = {.name = "wire", .type = REQUEST_NUMBER, .max = FLOW_MAX_WIRES - 1}, \

@@ -153,7 +153,7 @@ static int add_rule(struct answer *answer, const struct request_value *values, s
 	answer->state = adding;
 	adding->answer = answer;
 	adding->rules = rules;
-	strcpy(adding->line, text);
+	memcpy(adding->line, text, strlen(text) + 1);
 	rules_settled(rules, plane_policy_decided(answer->plane));
 	if (is_query(text)) {
 		ask_for_counts(&adding->counting, rules);

@@ -136,7 +136,7 @@ static int trace_flow(
 	struct rules *rules = rules_of(answer, error);
 	struct classifier_header header;
 	struct flow_key key;
-	uint16_t port;
+	uint16_t port = 0;
 
 	if (rules == NULL)
 		return -ENOTSUP;

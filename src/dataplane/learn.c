@@ -122,7 +122,8 @@ static void learn_first(struct station *station, struct burst *burst, const stru
 			continue;
 		}
 		burst_drop(burst, missing->place[i], policy_drop_reason(learned[i].cause), outcome);
-		policy_count_cause(worker->policy, learned[i].cause, 1, info->bytes);
+		if (worker->policy != NULL)
+			policy_count_cause(worker->policy, learned[i].cause, 1, info->bytes);
 	}
 }
 
