@@ -213,7 +213,7 @@ bool policy_turn(struct policy *policy, struct flow_shard *shard, bool idle,
 
 	const uint64_t begin = rte_rdtsc();
 	const uint64_t passed = policy->begin_tsc == 0 ? 0 : begin - policy->begin_tsc;
-	uint64_t now = begin;
+	uint64_t now;
 
 	do {
 		walk(policy, shard, idle ? WALK_IDLE : WALK_LEAST, changed, context);

@@ -41,7 +41,6 @@ static const char help[] =
 	"Exit status: 0 when it is right, 1 when it is not or cannot be read, 2 for a wrong\n"
 	"command line.\n";
 
-/* What was printed has to have arrived. */
 static void print_line(const char *file, const struct run_config *config)
 {
 	char word[FILE_NAME_MAX], flows[TEXT_NUMBER_MAX];

@@ -49,8 +49,6 @@ struct probe {
 	bool terminal, shown;
 };
 
-/* By the first signal the child is asked to end; the second of a kind kills. */
-
 static size_t n_cells(const struct probe *probe)
 {
 	return json_array_size(json_object_get(probe->report, "cells"));
@@ -369,8 +367,7 @@ static int report(struct probe *probe)
 	} else if (failed == NULL) {
 		const char *ended = json_string_value(json_object_get(probe->report, "ended"));
 
-		fprintf(stderr, "millrace: probe: %s\n",
-			ended != NULL ? ended : "interrupted");
+		fprintf(stderr, "millrace: probe: %s\n", ended != NULL ? ended : "interrupted");
 	}
 	return say_end(failed != NULL || !complete || left ? EXIT_FAILURE : EXIT_SUCCESS);
 }

@@ -52,8 +52,6 @@ struct reading {
 	struct rte_mbuf *burst[BURST];
 };
 
-/* Set by a signal: no more is read, and what was read is reported. */
-
 static void complain(struct replay *replay, const struct error *error)
 {
 	fprintf(stderr, "millrace: %s\n", error->text);
@@ -166,8 +164,8 @@ static int read_packets(
 		if (ret < 0)
 			break;
 		if (say_interrupted()) {
-			ret = error_set(error, -EINTR, "%s: interrupted after %ju packets",
-				path, packets + 1);
+			ret = error_set(error, -EINTR, "%s: interrupted after %ju packets", path,
+				packets + 1);
 			break;
 		}
 		if (++packets % 1024 == 0)

@@ -75,7 +75,6 @@ struct opinion {
 	struct error note, warning; /* empty: none */
 };
 
-/* What was printed has to have arrived. */
 /* "key":"text" with a comma in front. */
 static void print_text(const char *key, const char *text)
 {

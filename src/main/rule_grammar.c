@@ -73,7 +73,7 @@ static void print_words(const struct rule_word *words)
 {
 	const char *comma = "";
 
-	for (; words->name; words++) {
+	for (; words != NULL && words->name; words++) {
 		if (words->refused)
 			continue;
 		printf("%s`%s`", comma, words->name);
@@ -228,7 +228,6 @@ static void print_refused(void)
 	}
 }
 
-/* What was printed has to have arrived. */
 static int print_all(void)
 {
 	print_forms();

@@ -16,7 +16,7 @@ int say_end(int code);
 const char *say_plural(uint64_t n);
 
 /*
- * From here on SIGINT and SIGTERM are only noted. The second signal of a kind kills, as if this had not been: somebody is
+ * From here on SIGINT and SIGTERM are only noted: no more is read or tried, and what there is is told. The second signal of a kind kills, as if this had not been: somebody is
  * in a hurry.
  */
 void say_catch_signals(void);

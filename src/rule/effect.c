@@ -95,7 +95,7 @@ static int read_target(struct effecting *effecting, const struct rte_flow_action
 
 static int read_output(struct effecting *effecting, const struct rte_flow_action *action)
 {
-	uint16_t port;
+	uint16_t port = 0;
 	int ret = set_fate(effecting);
 
 	if (ret == 0)
@@ -206,7 +206,7 @@ static int read_sample(struct effecting *effecting, const struct rte_flow_action
 	const struct rte_flow_action_sample *sample = action->conf;
 	const struct rte_flow_action *found = NULL;
 	struct action *made;
-	uint16_t port;
+	uint16_t port = 0;
 	int ret;
 
 	if (sample == NULL || sample->ratio == 0)

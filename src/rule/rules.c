@@ -183,7 +183,7 @@ static int intern_program(struct rules *rules, const struct rule_effect *effect,
 int rules_make(struct rules *rules, const struct rule_command *command, const char *line,
 	size_t length, struct rules_made *made, struct rule_refusal *refusal, struct error *error)
 {
-	struct rule_effect effect;
+	struct rule_effect effect = {0};
 	int ret;
 
 	memset(made, 0, sizeof(*made));

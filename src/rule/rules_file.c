@@ -153,13 +153,13 @@ static int apply_rules(struct loading *loading)
 	uint32_t *slots = malloc(((size_t)loading->n + 1) * sizeof(*slots));
 	struct error said;
 	uint32_t n = 0;
-	int ret = slots == NULL ? refuse_rules(loading, -ENOMEM, "no memory to read the rules") : 0;
+	int ret;
 
-	if (ret == 0) {
-		ret = rules_room(loading->rules, loading->n, &said);
-		if (ret < 0)
-			refuse_rules(loading, ret, said.text);
-	}
+	if (slots == NULL)
+		return refuse_rules(loading, -ENOMEM, "no memory to read the rules");
+	ret = rules_room(loading->rules, loading->n, &said);
+	if (ret < 0)
+		refuse_rules(loading, ret, said.text);
 	while (ret == 0 && n < loading->n) {
 		ret = rules_add(loading->rules, &loading->list[n], &slots[n], &said);
 		if (ret < 0)
