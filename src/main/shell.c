@@ -6,6 +6,7 @@
 #include <histedit.h>
 #include <limits.h>
 #include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "cli/words.h"
 #include "main/command.h"
@@ -67,6 +69,9 @@ struct shell {
 	char file[PATH_MAX]; /* of the history; "": there is none */
 };
 
+/* Signals that were blocked before Ctrl-C was; SIGINT is heeded while a character is waited for, and by what runs. */
+static sigset_t signals_before;
+
 /* Ctrl-C: only that the line is left. */
 static void interrupted(int number)
 {
@@ -81,6 +86,7 @@ static _Noreturn void run_words(struct shell_words *words)
 	int code;
 
 	signal(SIGINT, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &signals_before, NULL);
 	optind = 0; /* getopt begins anew */
 	if (strcmp(words->word[0], "help") == 0)
 		code = command_help(words->n - 1, words->word + 1);
@@ -299,6 +305,30 @@ static void find_history(struct shell *shell)
 		shell->file[0] = '\0';
 }
 
+/* A character, or -1 with EINTR after a Ctrl-C: one that came at any time since the last character, too. */
+static int read_character(EditLine *edit, wchar_t *character)
+{
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+	mbstate_t state = {0};
+	char byte;
+
+	(void)edit;
+	for (;;) {
+		if (ppoll(&input, 1, NULL, &signals_before) < 0)
+			return -1;
+		const ssize_t n = read(STDIN_FILENO, &byte, 1);
+
+		if (n <= 0)
+			return (int)n;
+		const size_t length = mbrtowc(character, &byte, 1, &state);
+
+		if (length == (size_t)-1)
+			*character = (wchar_t)(unsigned char)byte;
+		if (length != (size_t)-2)
+			return 1;
+	}
+}
+
 static int open_terminal(struct shell *shell)
 {
 	HistEvent event;
@@ -319,6 +349,7 @@ static int open_terminal(struct shell *shell)
 	}
 	el_set(shell->edit, EL_PROMPT, prompt);
 	el_set(shell->edit, EL_EDITOR, "emacs");
+	el_set(shell->edit, EL_GETCFN, read_character);
 	el_set(shell->edit, EL_HIST, history, shell->history);
 	el_set(shell->edit, EL_ADDFN, "complete", "Completes the word", complete_word);
 	el_set(shell->edit, EL_BIND, "^I", "complete", NULL);
@@ -348,7 +379,11 @@ static void read_terminal(struct shell *shell)
 {
 	const struct sigaction action = {.sa_handler = interrupted};
 	HistEvent event;
+	sigset_t interrupt;
 
+	sigemptyset(&interrupt);
+	sigaddset(&interrupt, SIGINT);
+	sigprocmask(SIG_BLOCK, &interrupt, &signals_before);
 	sigaction(SIGINT, &action, NULL);
 	while (!shell->over) {
 		int n = 0;
@@ -394,6 +429,8 @@ int shell_main(int argc, char **argv)
 {
 	struct shell shell = {.socket = NULL};
 	struct error error;
+
+	sigprocmask(SIG_SETMASK, NULL, &signals_before);
 
 	for (int id; (id = getopt_long(argc, argv, ":", long_options, NULL)) != -1;) {
 		switch (id) {
