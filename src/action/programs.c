@@ -187,6 +187,19 @@ int programs_intern(struct programs *programs, const struct action_program *prog
 	return 0;
 }
 
+int programs_make_drop(struct programs *programs)
+{
+	const struct action drop = {.kind = ACTION_DROP};
+	struct action_program program;
+	struct error error;
+	uint16_t number = 0;
+	int ret = action_program_compile(&program, &drop, 1, &error);
+
+	if (ret == 0)
+		ret = programs_intern(programs, &program, &number, &error);
+	return ret == 0 && number != PROGRAMS_DROP ? -EINVAL : ret;
+}
+
 void programs_hold(struct programs *programs, uint16_t number)
 {
 	if (number == 0)

@@ -45,6 +45,13 @@ struct programs *programs_create(uint32_t max, struct rte_rcu_qsbr *qsbr);
 int programs_intern(struct programs *programs, const struct action_program *program,
 	uint16_t *number, struct error *error);
 
+/*
+ * Makes the program that drops, the first one of a new set, whose number therefore is PROGRAMS_DROP. Errors as
+ * programs_intern(); -EINVAL: the set is not new.
+ */
+#define PROGRAMS_DROP 1
+int programs_make_drop(struct programs *programs);
+
 /* Takes one more reference to a number that the caller knows to have one. */
 void programs_hold(struct programs *programs, uint16_t number);
 

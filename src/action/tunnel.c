@@ -76,7 +76,7 @@ static unsigned tunnel_length(
 	return 0;
 }
 
-/* What comes off the frame. False: it is too short, or has no such headers. */
+/* Finds how many bytes the decap removes. Returns false for a frame that is too short, or has no such headers. */
 static bool strip_length(
 	const struct action_program *program, const struct rte_mbuf *frame, unsigned *strip)
 {

@@ -123,7 +123,7 @@ static json_t *describe_tcp(const struct flow_record *record)
 	return tcp;
 }
 
-/* What is done with packets of that end. */
+/* The name of the verdict for packets from this end. */
 static const char *verdict_name(const struct flow_record *record, unsigned from)
 {
 	switch (flow_verdict(record, from)) {

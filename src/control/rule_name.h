@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* What requests about rules share. */
+/* Functions that several requests about rules call: names of rules, and the wait until workers have told their counts. */
 
 #include "control/answer.h"
 #include "rule/rules.h"

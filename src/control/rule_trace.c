@@ -26,7 +26,7 @@ struct telling {
 	bool failed;
 };
 
-/* What the rules of a tuple have in common that is hashed. */
+/* Tells which fields a tuple hashes: all its rules ask for these. */
 static void add_tuple(json_t *line, const struct classifier_step *step)
 {
 	const struct {

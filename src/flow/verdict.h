@@ -20,7 +20,7 @@
 
 /* Plain forwarding, and the program that does nothing but drop. */
 #define FLOW_VERDICT_FORWARD 0
-#define FLOW_VERDICT_DROP 1
+#define FLOW_VERDICT_DROP 1 /* PROGRAMS_DROP */
 /* No program's number: what is done with a packet depends on more than its flow, so that each is classified. */
 #define FLOW_VERDICT_BY_PACKET UINT16_MAX
 

@@ -15,6 +15,4 @@ struct engine_blocks {
 /* As large as the file has lines. 0 or a negative errno with a line; engine_blocks_fini() follows in any case. */
 int engine_blocks_load(struct engine_blocks *blocks, const char *file, unsigned n_workers,
 	const struct hash_secret *secret, struct error *error);
-/* Lines of a list that is to be read, the last without its newline too, at most `max`. 0 or a negative errno with a line. */
-int engine_blocks_lines(const char *file, uint32_t max, uint32_t *lines, struct error *error);
 void engine_blocks_fini(struct engine_blocks *blocks);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "main/engine_rules.h"
 
-#include "main/engine_blocks.h"
+#include "main/options.h"
 
 int engine_rules_load(struct lone_rules *rules, const char *file, unsigned n_workers,
 	bool zone_vlan, const struct hash_secret *secret, struct error *error)
@@ -15,7 +15,7 @@ int engine_rules_load(struct lone_rules *rules, const char *file, unsigned n_wor
 		.secret = secret,
 	};
 	uint32_t added;
-	int ret = engine_blocks_lines(file, RULES_MAX, &config.max_rules, error);
+	int ret = option_file_lines(file, RULES_MAX, &config.max_rules, error);
 
 	if (ret == 0)
 		ret = lone_rules_create(rules, &config, error);

@@ -9,18 +9,6 @@
 
 #include "action/program.h"
 
-/* The program that drops has its number before any other is made. */
-static int make_drop(struct programs *programs)
-{
-	const struct action drop = {.kind = ACTION_DROP};
-	struct action_program program;
-	struct error error;
-	uint16_t number;
-	int ret = action_program_compile(&program, &drop, 1, &error);
-
-	return ret == 0 ? programs_intern(programs, &program, &number, &error) : ret;
-}
-
 int lone_rules_create(
 	struct lone_rules *lone, const struct rules_config *config, struct error *error)
 {
@@ -36,7 +24,7 @@ int lone_rules_create(
 		/* and the one that drops */
 		lone->programs = programs_create(
 			RTE_MIN(config->max_rules + 1, (uint32_t)PROGRAMS_MAX), lone->qsbr);
-		ret = lone->programs == NULL ? -errno : make_drop(lone->programs);
+		ret = lone->programs == NULL ? -errno : programs_make_drop(lone->programs);
 	}
 	if (ret == 0) {
 		whole.programs = lone->programs;

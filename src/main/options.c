@@ -4,10 +4,14 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/suggest.h"
 #include "base/text.h"
+
+#define FILE_NAME_MAX 160
 
 #define MAX_OPTIONS 32
 
@@ -158,4 +162,53 @@ bool option_is_line(const char *text)
 		if ((unsigned char)*at < 0x20 || *at == 0x7f)
 			return false;
 	return !strstr(text, "\xc2\x85") && !strstr(text, "\u2028") && !strstr(text, "\u2029");
+}
+
+int option_file(const char *where, const char *value, char **name, struct error *error)
+{
+	char *copy = NULL;
+
+	if (*value == '\0')
+		return option_bad_value(where, value, "a file is needed", error);
+	if (!option_is_line(value))
+		return option_bad_value(
+			where, value, "control characters are not taken in its name", error);
+	if (strcmp(value, "none") != 0) {
+		copy = strdup(value);
+		if (copy == NULL)
+			return error_set(error, -ENOMEM, "no memory for the configuration");
+	}
+	free(*name);
+	*name = copy;
+	return 0;
+}
+
+static int refuse_file(struct error *error, const char *file, int code, const char *what)
+{
+	char word[FILE_NAME_MAX];
+
+	return error_set(error, code, "%s: %s", text_printable(word, sizeof(word), file), what);
+}
+
+int option_file_lines(const char *file, uint32_t max, uint32_t *lines, struct error *error)
+{
+	FILE *stream = fopen(file, "re");
+	char piece[65536];
+	struct stat status;
+	size_t n;
+
+	if (stream == NULL)
+		return refuse_file(error, file, -errno, strerror(errno));
+	*lines = 1;
+	if (fstat(fileno(stream), &status) == 0 && !S_ISREG(status.st_mode)) {
+		fclose(stream);
+		return refuse_file(error, file, -EINVAL, "such a list is read from a file alone");
+	}
+	do {
+		n = fread(piece, 1, sizeof(piece), stream);
+		for (size_t i = 0; i < n; i++)
+			*lines += piece[i] == '\n' && *lines < max;
+	} while (n == sizeof(piece));
+	fclose(stream);
+	return 0;
 }

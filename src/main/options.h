@@ -49,3 +49,15 @@ bool option_is_line(const char *text);
 
 /* The name of the option with this number, or NULL. */
 const char *option_name(const struct option *table, int id);
+
+/*
+ * The name of a file, copied to `*name`, which is freed before; "none" is no file, and makes it NULL. -ENOMEM beside
+ * -EINVAL.
+ */
+int option_file(const char *where, const char *value, char **name, struct error *error);
+
+/*
+ * Counts the lines of a file of lists, the last one without its newline too, up to `max`. The caller reads the file again,
+ * so that a pipe is refused. 0 or a negative errno with a line.
+ */
+int option_file_lines(const char *file, uint32_t max, uint32_t *lines, struct error *error);

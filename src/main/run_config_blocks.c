@@ -38,32 +38,12 @@ void run_blocks_fini(struct run_blocks *blocks)
 	blocks->n_list = 0;
 }
 
-static int set_file(
-	struct run_blocks *blocks, const char *where, const char *value, struct error *error)
-{
-	char *copy = NULL;
-
-	if (*value == '\0')
-		return option_bad_value(where, value, "a file is needed", error);
-	if (!option_is_line(value))
-		return option_bad_value(
-			where, value, "control characters are not taken in its name", error);
-	if (strcmp(value, "none") != 0) {
-		copy = strdup(value);
-		if (!copy)
-			return error_set(error, -ENOMEM, "no memory for the configuration");
-	}
-	free(blocks->file);
-	blocks->file = copy;
-	return 0;
-}
-
 int run_blocks_set(struct run_blocks *blocks, enum run_blocks_key key, const char *where,
 	const char *value, struct error *error)
 {
 	switch (key) {
 	case RUN_BLOCKS_FILE_KEY:
-		return set_file(blocks, where, value, error);
+		return option_file(where, value, &blocks->file, error);
 	case RUN_BLOCKS_MAX_KEY:
 		return option_range(
 			where, value, value, 0, BLOCKS_MAX_ENTRIES, &blocks->max, error);

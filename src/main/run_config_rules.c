@@ -36,32 +36,12 @@ void run_rules_fini(struct run_rules *rules)
 	rules->n_list = 0;
 }
 
-static int set_rules_file(
-	struct run_rules *rules, const char *where, const char *value, struct error *error)
-{
-	char *copy = NULL;
-
-	if (*value == '\0')
-		return option_bad_value(where, value, "a file is needed", error);
-	if (!option_is_line(value))
-		return option_bad_value(
-			where, value, "control characters are not taken in its name", error);
-	if (strcmp(value, "none") != 0) {
-		copy = strdup(value);
-		if (copy == NULL)
-			return error_set(error, -ENOMEM, "no memory for the configuration");
-	}
-	free(rules->file);
-	rules->file = copy;
-	return 0;
-}
-
 int run_rules_set(struct run_rules *rules, enum run_rules_key key, const char *where,
 	const char *value, struct error *error)
 {
 	switch (key) {
 	case RUN_RULES_FILE_KEY:
-		return set_rules_file(rules, where, value, error);
+		return option_file(where, value, &rules->file, error);
 	case RUN_RULES_MAX_KEY:
 		return option_range(where, value, value, 0, RULES_MAX, &rules->max, error);
 	case RUN_RULES_LIST:

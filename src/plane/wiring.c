@@ -379,20 +379,6 @@ static void choose_processors(struct plane *plane)
 		CPU_SET(cpus[i], &plane->others);
 }
 
-/* The program that drops has its number before any other is made. */
-static int make_drop(struct programs *programs)
-{
-	const struct action drop = {.kind = ACTION_DROP};
-	struct action_program program;
-	struct error error;
-	uint16_t number;
-	int ret = action_program_compile(&program, &drop, 1, &error);
-
-	if (ret == 0)
-		ret = programs_intern(programs, &program, &number, &error);
-	return ret == 0 && number != FLOW_VERDICT_DROP ? -EINVAL : ret;
-}
-
 /* Action programs, and next hops for them. */
 static int make_programs(struct plane *plane)
 {
@@ -408,9 +394,10 @@ static int make_programs(struct plane *plane)
 	}
 	if (n == 0)
 		return 0;
+	static_assert(PROGRAMS_DROP == FLOW_VERDICT_DROP, "records name it by that number");
 	/* and the one that drops */
 	plane->programs = programs_create(RTE_MIN(n + 1, (uint32_t)PROGRAMS_MAX), plane->qsbr);
-	return plane->programs == NULL ? -ENOMEM : make_drop(plane->programs);
+	return plane->programs == NULL ? -ENOMEM : programs_make_drop(plane->programs);
 }
 
 static int make_rules(struct plane *plane)

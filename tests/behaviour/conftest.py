@@ -12,7 +12,12 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-import simd as simd_levels  # pylint: disable=wrong-import-position
+sys.path.append(str(ROOT / "tests" / "smoke"))
+
+# pylint: disable=wrong-import-position
+import engine  # noqa: E402
+import simd as simd_levels  # noqa: E402
+# pylint: enable=wrong-import-position
 
 MILLRACE = os.environ.get("MILLRACE", str(ROOT / "build" / "millrace"))
 CAPTURES = pathlib.Path(os.environ.get("MILLRACE_CAPTURES", ROOT.parent / "shared" / "captures"))
@@ -97,3 +102,18 @@ def pytest_collection_modifyitems(items):
     """Nothing here is worth running without the program: say so once, clearly."""
     if items and not os.access(MILLRACE, os.X_OK):
         pytest.exit(f"no program at {MILLRACE}: ./dev build makes it", returncode=2)
+
+
+@pytest.fixture(name="started")
+def start_simulated(tmp_path):
+    """started(words, *more): an engine whose port a brings what the words say; records are written."""
+    from simulated import ports  # pylint: disable=import-outside-toplevel  # it imports this file
+    engines = []
+
+    def begin(words, *more, b="source=none"):
+        engines.append(engine.Millrace(tmp_path / "engine", *ports(words, b), "--output", "records.json", *more))
+        return engines[-1]
+
+    yield begin
+    for running in engines:
+        running.kill()

@@ -2,18 +2,14 @@
 """What a running engine drops because somebody blocked it: every packet is known in advance, and counted."""
 import json
 import subprocess
-import sys
 import time
 
 import pytest
 
+import engine
 import frames
-from conftest import MILLRACE, ROOT, SLOWER, run
+from conftest import MILLRACE, SLOWER, run
 from simulated import ports
-
-sys.path.append(str(ROOT / "tests" / "smoke"))
-
-import engine  # pylint: disable=wrong-import-position
 
 pytestmark = pytest.mark.usefixtures("simulated_nic")
 
@@ -39,22 +35,6 @@ NAMES = {("10.0.0.1", 1000, 0): "first", ("10.0.0.1", 1001, 0): "second",
          ("2001:db8:1::1", 1000, 0): "six_far", ("10.0.0.1", 1000, 7): "vlan",
          ("10.5.0.1", 0, 0): "ping", ("10.2.0.1", 1000, 0): "pieces",
          ("10.3.0.1", 0, 0): "error"}
-
-
-@pytest.fixture(name="started")
-def start(tmp_path):
-    """started(words, *more): an engine whose port a brings what the words say; records are written."""
-    engines = []
-
-    def begin(words, *more, b="source=none"):
-        running = engine.Millrace(tmp_path / "engine", *ports(words, b), "--output",
-                                  "records.json", *more)
-        engines.append(running)
-        return running
-
-    yield begin
-    for running in engines:
-        running.kill()
 
 
 @pytest.fixture(name="rounds")

@@ -5,7 +5,6 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import time
 
 import pytest
@@ -13,10 +12,6 @@ import pytest
 import frames
 from conftest import MILLRACE, ROOT, SLOWER, run
 from simulated import ports
-
-sys.path.append(str(ROOT / "tests" / "smoke"))
-
-import engine  # pylint: disable=wrong-import-position
 
 pytestmark = pytest.mark.usefixtures("simulated_nic")
 
@@ -36,22 +31,6 @@ ROUND = {
 
 def rule(pattern, actions="drop", port=0, attributes="ingress"):
     return f"flow create {port} {attributes} pattern {pattern} / end actions {actions} / end"
-
-
-@pytest.fixture(name="started")
-def start(tmp_path):
-    """started(words, *more): an engine whose port a brings what the words say; records are written."""
-    engines = []
-
-    def begin(words, *more, b="source=none"):
-        running = engine.Millrace(tmp_path / "engine", *ports(words, b), "--output",
-                                  "records.json", *more)
-        engines.append(running)
-        return running
-
-    yield begin
-    for running in engines:
-        running.kill()
 
 
 @pytest.fixture(name="rounds")

@@ -49,6 +49,19 @@ static inline uint64_t full_forwarded(const struct offload_live *live)
 	return full_xstat(live, 0, "tx_nic_packets") + full_xstat(live, 1, "tx_nic_packets");
 }
 
+/* Packets that rules of the NICs dropped, by their own book. */
+static inline uint64_t full_nic_dropped(const struct offload_live *live)
+{
+	return full_xstat(live, 0, "rx_rule_dropped_packets") +
+	       full_xstat(live, 1, "rx_rule_dropped_packets");
+}
+
+/* For offload_live_until(): the NICs sent on at least *`context` packets. */
+static inline bool full_is_sent_on(struct offload_live *live, void *context)
+{
+	return full_forwarded(live) >= *(uint64_t *)context;
+}
+
 /* A turn; *longest_us becomes the longest time without one, so far. */
 static inline void full_turn(struct offload_live *live, uint64_t *longest_us)
 {
@@ -58,11 +71,11 @@ static inline void full_turn(struct offload_live *live, uint64_t *longest_us)
 	*longest_us = RTE_MAX(*longest_us, live->now_us - before_us);
 }
 
-/* The last round is over: what came and what the NIC sent on is all that there is. */
+/* The last round is over: what came, and what the NICs sent on or dropped, is all that there is. */
 static inline bool full_is_silent(struct offload_live *live, void *context)
 {
 	const uint64_t *passes = context;
-	uint64_t sum = full_forwarded(live);
+	uint64_t sum = full_forwarded(live) + full_nic_dropped(live);
 
 	for (uint32_t i = 0; i < live->options.n_flows; i++)
 		sum += live->flows[i].sent[0] + live->flows[i].sent[1];

@@ -15,30 +15,9 @@
 #define N_FLOWS 16
 #define N_BLOCKED 8
 
-static uint64_t nic_dropped(const struct offload_live *live)
-{
-	return full_xstat(live, 0, "rx_rule_dropped_packets") +
-	       full_xstat(live, 1, "rx_rule_dropped_packets");
-}
-
-static bool is_sent_on(struct offload_live *live, void *context)
-{
-	return full_forwarded(live) >= *(uint64_t *)context;
-}
-
 static bool is_dropped(struct offload_live *live, void *context)
 {
-	return nic_dropped(live) >= *(uint64_t *)context;
-}
-
-static bool is_silent(struct offload_live *live, void *context)
-{
-	const uint64_t *passes = context;
-	uint64_t sum = full_forwarded(live) + nic_dropped(live);
-
-	for (uint32_t i = 0; i < live->options.n_flows; i++)
-		sum += live->flows[i].sent[0] + live->flows[i].sent[1];
-	return sum == 2 * *passes * live->options.n_flows;
+	return full_nic_dropped(live) >= *(uint64_t *)context;
 }
 
 static void block(struct offload_live *live, uint32_t flow)
@@ -86,7 +65,7 @@ static void check(struct offload_live *live, uint64_t passes)
 			of_blocks += views[i].packets;
 	}
 	blocks_stats(plane_blocks(live->plane), &stats);
-	assert_int_equal(snapshot.wires[0].nic_dropped, nic_dropped(live));
+	assert_int_equal(snapshot.wires[0].nic_dropped, full_nic_dropped(live));
 	assert_int_equal(snapshot.wires[0].nic_forwarded, full_forwarded(live));
 	assert_int_equal(
 		of_flows, snapshot.wires[0].nic_dropped + snapshot.wires[0].dropped[DROP_BLOCKED]);
@@ -104,7 +83,7 @@ static struct offload_live *begin(const char *words, unsigned n_workers, uint64_
 	struct offload_live *live = full_begin(&options, words, passes);
 	uint64_t packets = passes / 8;
 
-	assert_true(offload_live_until(live, is_sent_on, &packets, FULL_PROVEN_MS));
+	assert_true(offload_live_until(live, full_is_sent_on, &packets, FULL_PROVEN_MS));
 	return live;
 }
 
@@ -120,7 +99,7 @@ static void flows_are_dropped_there(const char *words, unsigned n_workers)
 	assert_true(offload_live_until(live, is_dropped, &packets, 60000));
 	for (uint32_t i = 0; i < N_BLOCKED / 2; i++)
 		unblock(live, i);
-	assert_true(offload_live_until(live, is_silent, &passes, 120000));
+	assert_true(offload_live_until(live, full_is_silent, &passes, 120000));
 	check(live, passes);
 	offload_live_leave(live);
 }
@@ -152,8 +131,8 @@ static void by_the_cpu_where_the_nic_cannot(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < N_BLOCKED; i++)
 		block(live, i);
-	assert_true(offload_live_until(live, is_silent, &passes, 120000));
-	assert_int_equal(nic_dropped(live), 0);
+	assert_true(offload_live_until(live, full_is_silent, &passes, 120000));
+	assert_int_equal(full_nic_dropped(live), 0);
 	check(live, passes);
 	offload_live_leave(live);
 }

@@ -113,22 +113,6 @@ static struct offload_live *begin(
 	return full_begin(&options, words, passes);
 }
 
-static uint64_t nic_dropped(const struct offload_live *live)
-{
-	return full_xstat(live, 0, "rx_rule_dropped_packets") +
-	       full_xstat(live, 1, "rx_rule_dropped_packets");
-}
-
-static bool is_silent(struct offload_live *live, void *context)
-{
-	const uint64_t *passes = context;
-	uint64_t sum = full_forwarded(live) + nic_dropped(live);
-
-	for (uint32_t i = 0; i < live->options.n_flows; i++)
-		sum += live->flows[i].sent[0] + live->flows[i].sent[1];
-	return sum == 2 * *passes * live->options.n_flows;
-}
-
 /* Every packet of every flow has come to one rule, or to none while there were none. */
 static void check(struct offload_live *live, const struct judge *judge, uint64_t passes)
 {
@@ -154,7 +138,7 @@ static void check(struct offload_live *live, const struct judge *judge, uint64_t
 	assert_int_equal(rule_packets(judge, RULE_ODD), dropped[BY_PACKET]);
 	assert_int_equal(dropped[PLAIN], 0);
 	assert_int_equal(snapshot.wires[0].dropped[DROP_BLOCKED], 0);
-	assert_int_equal(snapshot.wires[0].nic_dropped, nic_dropped(live));
+	assert_int_equal(snapshot.wires[0].nic_dropped, full_nic_dropped(live));
 	assert_int_equal(snapshot.wires[0].dropped[DROP_RULE] + snapshot.wires[0].nic_dropped,
 		dropped[BY_PACKET] + dropped[BY_PORT] + dropped[DROPPED]);
 	/* what the NIC tells after a change is counted by the rules that are in force then */
@@ -189,9 +173,9 @@ static void rules_are_kept_to(const char *words, unsigned n_workers)
 	uint64_t passes = 15000;
 	struct offload_live *live = begin(&judge, words, n_workers, passes);
 
-	assert_true(offload_live_until(live, is_silent, &passes, 120000));
+	assert_true(offload_live_until(live, full_is_silent, &passes, 120000));
 	assert_true(full_forwarded(live) > 0);
-	assert_true(nic_dropped(live) > 0);
+	assert_true(full_nic_dropped(live) > 0);
 	expect_seen(live, passes);
 	check(live, &judge, passes);
 	offload_live_leave(live);
@@ -215,11 +199,6 @@ static void two_workers(void **state)
 	rules_are_kept_to("profile=cx5", 2);
 }
 
-static bool is_sent_on(struct offload_live *live, void *context)
-{
-	return full_forwarded(live) >= *(uint64_t *)context;
-}
-
 static bool are_decided(struct offload_live *live, void *context)
 {
 	return plane_policy_decided(live->plane) >= *(uint64_t *)context;
@@ -234,13 +213,13 @@ static void rules_come_and_go(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 3; i++, packets += 15000) {
-		assert_true(offload_live_until(live, is_sent_on, &packets, 60000));
+		assert_true(offload_live_until(live, full_is_sent_on, &packets, 60000));
 		judge.asleep = !judge.asleep;
 		uint64_t change = plane_policy_changed(live->plane);
 
 		assert_true(offload_live_until(live, are_decided, &change, 10000));
 	}
-	assert_true(offload_live_until(live, is_silent, &passes, 120000));
+	assert_true(offload_live_until(live, full_is_silent, &passes, 120000));
 	check(live, &judge, passes);
 	offload_live_leave(live);
 }
