@@ -133,6 +133,7 @@ struct flow_record {
 	uint8_t was_dropped : 1;  /* packets were dropped by verdicts: flow/verdict.h */
 	uint8_t by_port : 1; /* packets that cross (flow_sides_cross()) are decided by themselves */
 	uint8_t by_rule : 1; /* what drops its packets is a rule, not a block */
+	uint8_t spare : 4;   /* 0 */
 	uint8_t back_off;    /* of offload retries, a nibble a direction (offload/state.h) */
 	uint8_t reason[2];   /* per direction: why the offload state is what it is */
 	uint32_t

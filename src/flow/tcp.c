@@ -206,9 +206,23 @@ static void settle(struct flow_record *record)
 	}
 }
 
-/* Segments with an ACK and neither RST nor (but where it counts) SYN, as far as their time. */
+/*
+ * A window was forgotten, and the segment begins with the exact number that was known before: its end has said
+ * nothing since, and nobody guesses that number.
+ */
+static bool is_silent_since(
+	const struct flow_record *record, unsigned from, const struct tcp_segment *segment)
+{
+	return record->window_known == 0 && !tcp_is_awaited(record, from) &&
+	       segment->seq == record->tcp_end[from];
+}
+
+/*
+ * Segments with an ACK and neither RST nor (but where it counts) SYN, as far as their time. A FIN that is
+ * proven is its own proof (is_silent_since()).
+ */
 static enum tcp_verdict track_data(
-	struct flow_record *record, unsigned from, const struct tcp_segment *segment)
+	struct flow_record *record, unsigned from, const struct tcp_segment *segment, bool proven)
 {
 	unsigned to = !from;
 	bool finishes = (segment->flags & (TCP_FIN | TCP_SYN)) == TCP_FIN;
@@ -230,7 +244,8 @@ static enum tcp_verdict track_data(
 	if (record->tcp_note != 0 && record->state >= FLOW_ESTABLISHED)
 		take_back(record, from, segment);
 	if (is_doubtful(record, from)) {
-		believed = tcp_hear(record, from, segment) || tcp_has_finished(record, from);
+		believed =
+			tcp_hear(record, from, segment) || tcp_has_finished(record, from) || proven;
 		if (record->state == FLOW_RESET)
 			return TCP_IN_WINDOW;
 	}
@@ -267,19 +282,17 @@ static bool is_exact(const struct flow_record *record, unsigned from, uint32_t s
 }
 
 /*
- * A RST in an open connection whose window was forgotten: it waits for its proof. It is its own proof where it
- * has the exact number that was known before: its sender has said nothing since, and nobody guesses it.
+ * A RST in an open connection whose window was forgotten: it waits for its proof, unless it is its own proof
+ * (is_silent_since()).
  */
 static void doubt_rst(struct flow_record *record, unsigned from, const struct tcp_segment *segment)
 {
 	unsigned to = !from;
 	bool is_anchored = record->window_known != 0 || tcp_is_awaited(record, from);
-	bool is_silent_since = record->window_known == 0 && !tcp_is_awaited(record, from) &&
-			       segment->seq == record->tcp_end[from];
 	bool answers_fin = segment->flags & TCP_ACK && tcp_is_awaited(record, to) &&
 			   segment->ack == record->tcp_end[to];
 
-	if (is_silent_since || answers_fin) {
+	if (is_silent_since(record, from, segment) || answers_fin) {
 		tcp_reset(record, from);
 		return;
 	}
@@ -357,6 +370,7 @@ static __attribute__((noinline)) enum tcp_verdict track_rare(
 		return track_rst(record, from, segment);
 
 	bool odd = tcp_is_odd(tcp_judge(record, from, segment));
+	bool proven = is_silent_since(record, from, segment);
 
 	if ((flags & TCP_SYN) && answers_anew(record, from, segment)) {
 		tcp_answer_syn(record, from, segment);
@@ -376,7 +390,7 @@ static __attribute__((noinline)) enum tcp_verdict track_rare(
 		if (tcp_is_odd(tcp_judge(record, from, segment)))
 			return TCP_ODD;
 	}
-	return track_data(record, from, segment);
+	return track_data(record, from, segment, proven);
 }
 
 enum tcp_verdict flow_tcp_track(

@@ -24,7 +24,7 @@
  * - A RST counts at the exact next number only (RFC 5961 section 3.2). If both ends go on in order
  *   after it, the connection is open again.
  * - Where the window was forgotten, a FIN or RST counts when the other end has acknowledged its number;
- *   a RST also when it has the exact number of an end that has said nothing since.
+ *   also when it has the exact number of an end that has said nothing since.
  *
  * In TIME_WAIT nothing changes any more: segments are judged, and only a SYN calls for a fresh record.
  *

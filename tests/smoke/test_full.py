@@ -97,7 +97,7 @@ def test_connections_are_sent_on(tmp_path, network, millrace, captures):
     flows = engine.flows()
     assert len(connections(flows)) == 4
     for flow in connections(flows):
-        assert flow["state"] == "closing" and "estimated" not in flow["offload"]
+        assert flow["state"] == "closing" and "estimated" not in flow["offload"], flow
         # SYN, and what ended it: iperf3's server resets what it has all data of
         assert flow["tcp_flags"] & 2 and flow["reverse_tcp_flags"] & 2
         assert (flow["tcp_flags"] | flow["reverse_tcp_flags"]) & 5

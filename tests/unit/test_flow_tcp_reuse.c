@@ -347,6 +347,22 @@ static const struct row forgotten_rst_after_fin[] = {
 	FORGET,
 	{RST | ACK, 0, 5000000, 3000001, 0, B, IN, RESET},
 };
+/* An end that has sent nothing since closes while data are under way: its FIN, and a RST for each of them. */
+static const struct row forgotten_silent_end[] = {
+	OPEN(8000, 8000),
+	FORGET,
+	{FIN | ACK, 0, 1, 3000000, 8000, B, IN, FIN_B},
+	{RST, 0, 1, 0, 0, B, IN, RESET},
+};
+
+/* The number of what was forged is known to who forged it, and proves nothing. */
+static const struct row forgotten_forged_anchor[] = {
+	OPEN(8000, 8000),
+	FORGET,
+	{ACK, 9, 4000000000, 1234, 8000, B, IN, ESTABLISHED},
+	{FIN | ACK, 0, 4000000009, 99999999, 8000, B, IN, ESTABLISHED},
+	{RST, 0, 4000000009, 0, 0, B, IN, ESTABLISHED},
+};
 /* clang-format on */
 
 static const struct scene scenes[] = {
@@ -383,6 +399,8 @@ static const struct scene scenes[] = {
 	SCENE(forgotten_poisoned),
 	SCENE(forgotten_rst),
 	SCENE(forgotten_rst_after_fin),
+	SCENE(forgotten_silent_end),
+	SCENE(forgotten_forged_anchor),
 };
 
 static void test_scenes(void **state)
@@ -479,7 +497,7 @@ static const struct state_row table[] = {
 			[ANSWER_OUTSIDE] = {IN, ESTABLISHED}, [ANSWER_UNASKED] = {IN, ESTABLISHED},
 			[RST_EXACT] = {IN, RESET}, [RST_INSIDE] = {IN, ESTABLISHED},
 			[RST_OUTSIDE] = {IN, ESTABLISHED}, [RST_OLD] = {IN, ESTABLISHED},
-			[FIN_NEXT] = {IN, ESTABLISHED}, [FIN_OUTSIDE] = {IN, ESTABLISHED},
+			[FIN_NEXT] = {IN, FIN_A}, [FIN_OUTSIDE] = {IN, ESTABLISHED},
 			[DATA_NEXT] = {IN, ESTABLISHED}, [DATA_OUTSIDE] = {IN, ESTABLISHED},
 		},
 	}, {
