@@ -22,7 +22,7 @@
 
 static struct agent *agent_of(const struct wire_engine *engine)
 {
-	return engine->plane->stations[0].worker.agent;
+	return engine->plane->lcores[0].worker.agent;
 }
 
 static bool is_full(const struct agent_port *port)
@@ -40,7 +40,7 @@ static int fill(const struct wire_engine *engine)
 	while (!plane_tend(engine->plane) && monotonic_us() < end_us)
 		sched_yield();
 	do {
-		wire_turns(&engine->plane->stations[0], WIRE_ROUND_PACKETS, &done);
+		wire_turns(&engine->plane->lcores[0], WIRE_ROUND_PACKETS, &done);
 		if (full_us == 0 && is_full(&agent->port[0]) && is_full(&agent->port[1]))
 			full_us = monotonic_us();
 		if (full_us != 0 && monotonic_us() - full_us >= SETTLE_US)
@@ -56,8 +56,8 @@ static double turns(const struct wire_engine *engine, uint32_t min_packets)
 	uint64_t done, cycles;
 
 	agent_of(engine)->config.min_packets = min_packets;
-	wire_turns(&engine->plane->stations[0], packets / WIRE_WARM_SHARE, &done);
-	cycles = wire_turns(&engine->plane->stations[0], packets, &done);
+	wire_turns(&engine->plane->lcores[0], packets / WIRE_WARM_SHARE, &done);
+	cycles = wire_turns(&engine->plane->lcores[0], packets, &done);
 	return (double)cycles / (double)done;
 }
 

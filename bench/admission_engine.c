@@ -25,7 +25,7 @@ static void ignore(void *context, const struct flow_report *reports, unsigned n)
 
 static struct worker *worker_of(const struct admission_engine *engine)
 {
-	return &engine->plane->stations[0].worker;
+	return &engine->plane->lcores[0].worker;
 }
 
 static int make_plane(struct admission_engine *engine, uint32_t slots, struct error *error)

@@ -268,7 +268,7 @@ static double measure(struct listing *listing, bool list)
 	if (list && atomic_load(&listing->lines) == lines)
 		return -1;
 
-	const struct plane_station *a = &before.stations[0], *b = &after.stations[0];
+	const struct plane_lcore *a = &before.lcores[0], *b = &after.lcores[0];
 
 	return (double)(b->busy_cycles - a->busy_cycles) /
 	       (double)(b->sum.received - a->sum.received);

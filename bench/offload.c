@@ -85,7 +85,7 @@ static void print_stages(const struct experiment *experiment)
 
 	for (unsigned mode = 0; mode < WHOLE; mode++) {
 		snprintf(what, sizeof(what), ", %s, %s", experiment->load.name, mode_names[mode]);
-		wire_print_stages(&experiment->engine[mode].plane->stations[0], what);
+		wire_print_stages(&experiment->engine[mode].plane->lcores[0], what);
 	}
 }
 
@@ -97,14 +97,14 @@ static int measure_full_load(struct experiment *experiment)
 
 	for (unsigned i = 0; ret == 0 && i < BENCH_ROUNDS; i++) {
 		for (unsigned mode = 0; mode < n_modes; mode++) {
-			struct station *station = &experiment->engine[mode].plane->stations[0];
+			struct lcore *lcore = &experiment->engine[mode].plane->lcores[0];
 			uint64_t done, cycles;
 
 			wire_pass(&experiment->engine[mode], PACKETS / WIRE_WARM_SHARE, &done);
 			cycles = wire_pass(&experiment->engine[mode], PACKETS, &done);
 			experiment->cycles_floor[mode][i] = (double)cycles / (double)done;
-			wire_turns(station, PACKETS / WIRE_WARM_SHARE, &done);
-			cycles = wire_turns(station, PACKETS, &done);
+			wire_turns(lcore, PACKETS / WIRE_WARM_SHARE, &done);
+			cycles = wire_turns(lcore, PACKETS, &done);
 			experiment->cycles[mode][i] = (double)cycles / (double)done;
 		}
 	}

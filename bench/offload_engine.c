@@ -8,7 +8,7 @@
 
 #include "base/monotonic.h"
 #include "bench/offload_watch.h"
-#include "dataplane/turn.h"
+#include "dataplane/poll.h"
 
 #define SLOTS 65536
 /* Until no rule was made for so long, or for so long in all. */
@@ -24,9 +24,9 @@ void offload_say(const char *line)
 	fprintf(stderr, "millrace: bench offload: %s\n", line);
 }
 
-static struct station *station_of(const struct wire_engine *engine)
+static struct lcore *lcore_of(const struct wire_engine *engine)
 {
-	return &engine->plane->stations[0];
+	return &engine->plane->lcores[0];
 }
 
 static uint64_t rules_of(const struct wire_engine *engine)
@@ -73,19 +73,19 @@ double offload_share(const struct wire_engine *engine, struct offload_share *las
 
 double offload_busy(const struct wire_engine *engine, uint64_t us, bool gathers)
 {
-	struct station *station = station_of(engine);
-	const uint64_t busy = station->busy_cycles, idle = station->idle_cycles;
+	struct lcore *lcore = lcore_of(engine);
+	const uint64_t busy = lcore->busy_cycles, idle = lcore->idle_cycles;
 	const uint64_t end_us = monotonic_us() + us;
 	uint64_t tsc = rte_rdtsc();
 
 	do {
 		for (unsigned i = 0; i < BUSY_STEP; i++)
-			if (turn_timed(station, &tsc) && gathers)
-				turn_gather(station, &tsc);
+			if (lcore_poll_timed(lcore, &tsc) && gathers)
+				lcore_gather(lcore, &tsc);
 	} while (monotonic_us() < end_us);
-	const double worked = (double)(station->busy_cycles - busy);
+	const double worked = (double)(lcore->busy_cycles - busy);
 
-	return worked / (worked + (double)(station->idle_cycles - idle));
+	return worked / (worked + (double)(lcore->idle_cycles - idle));
 }
 
 /* Nothing is done for so long. */
@@ -126,9 +126,9 @@ double offload_floor(const struct wire_engine *engine, uint64_t us, bool gathers
 		if (brought == 0)
 			idle += now - tsc;
 		tsc = now;
-		/* as turn_gather() does */
+		/* as lcore_gather() does */
 		if (gathers && brought > 0)
-			idle += turn_wait(more_wait, &tsc);
+			idle += lcore_wait(more_wait, &tsc);
 	} while (monotonic_us() < end_us);
 	return 1 - (double)idle / (double)(tsc - begin);
 }
@@ -139,7 +139,7 @@ static cpu_set_t allowed;
 /* Rules are being made, be it that one alone takes long. */
 static bool is_making(const struct wire_engine *engine)
 {
-	const struct agent *agent = station_of(engine)->worker.agent;
+	const struct agent *agent = lcore_of(engine)->worker.agent;
 
 	return agent != NULL && (agent->port[0].counters.flows[OFFLOAD_INSTALLING] != 0 ||
 					agent->port[1].counters.flows[OFFLOAD_INSTALLING] != 0);

@@ -137,7 +137,7 @@ int watch_begin(const struct wire_engine *engine, struct offload_times *times)
 
 static void watch_change(const struct wire_engine *engine, const struct offload_change *change)
 {
-	const struct flow_table *table = &engine->plane->stations[0].worker.shard->table;
+	const struct flow_table *table = &engine->plane->lcores[0].worker.shard->table;
 
 	if (change->kind != CHANGE_FLOW || change->before != OFFLOAD_INSTALLING ||
 		change->after != OFFLOAD_ACCEPTED)
@@ -158,7 +158,7 @@ static void watch_change(const struct wire_engine *engine, const struct offload_
 
 void watch_changes(const struct wire_engine *engine)
 {
-	const struct agent *agent = engine->plane->stations[0].worker.agent;
+	const struct agent *agent = engine->plane->lcores[0].worker.agent;
 	struct offload_change changes[READ];
 	unsigned n;
 
@@ -199,7 +199,7 @@ static unsigned watched_flows(const struct flow_table *table, struct flow_key *k
 /* The flow has no record any more: its next packet is a first one. */
 static void end_flow(const struct wire_engine *engine, const struct flow_key *key)
 {
-	struct flow_shard *shard = engine->plane->stations[0].worker.shard;
+	struct flow_shard *shard = engine->plane->lcores[0].worker.shard;
 	const uint32_t position =
 		flow_table_find(&shard->table, key, flow_key_hash(&engine->plane->secret, key));
 
@@ -233,7 +233,7 @@ static int take_first_times(const struct wire_engine *engine)
 		offload_say("no memory for the flows that are ended");
 		return -ENOMEM;
 	}
-	n = watched_flows(&engine->plane->stations[0].worker.shard->table, keys);
+	n = watched_flows(&engine->plane->lcores[0].worker.shard->table, keys);
 	memset(&watch.times->first, 0, sizeof(watch.times->first));
 	now_us = due_us = monotonic_us();
 	for (end_us = now_us + STEADY_US; now_us < end_us; now_us = monotonic_us()) {

@@ -4,7 +4,7 @@
  * two ports whose packets are known in advance, bursts of 64, one thread, in turns. Cycles are told above
  * the floor, which is receiving and sending alone.
  *
- * Ours is the engine as `millrace run` has it: a plane with one worker between the ports, its station
+ * Ours is the engine as `millrace run` has it: a plane with one worker between the ports, its lcore
  * turned here instead of in a thread of its own. So everything is there that a live packet pays for:
  * states, by protocol; ageing, by the real clock and the usual timeouts, the wheels turned every second
  * and each record looked at when its time comes; eviction, should the table be full; reports, to a sink
@@ -100,7 +100,7 @@ static uint64_t run(struct wire *wire, enum contender who, uint64_t packets, uin
 	case N_CONTENDERS:
 		break;
 	}
-	return wire_turns(&wire->engine.plane->stations[0], packets, done);
+	return wire_turns(&wire->engine.plane->lcores[0], packets, done);
 }
 
 /* Cycles a packet of one turn. */
@@ -199,7 +199,7 @@ static void measure_all(struct wire *wire, const char *load)
 				cycles[rivals[i].who]);
 	print_row(wire, load, "floor", "goal", 1, cycles[FLOOR], goals);
 	if (wire->bench.options.stages)
-		wire_print_stages(&wire->engine.plane->stations[0], "");
+		wire_print_stages(&wire->engine.plane->lcores[0], "");
 }
 
 static int create(struct wire *wire, enum sequence_load load, struct error *error)

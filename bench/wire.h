@@ -6,7 +6,7 @@
  * measures that are made of such.
  *
  * Life-cycle of an engine: wire_engine_open(), wire_engine_learn(), turns, wire_engine_close(), which takes
- * a zeroed one too, and has to follow a failure. Each of its stations is turned by one thread at a time;
+ * a zeroed one too, and has to follow a failure. Each of its lcores is turned by one thread at a time;
  * all else belongs to the thread that opened it.
  */
 
@@ -43,7 +43,7 @@ int wire_engine_open_as(struct wire_engine *engine, const struct bench_source_co
 void wire_engine_close(struct wire_engine *engine);
 
 /*
- * Turns all stations until every flow is known, with packets of both its ends. Returns 0, or -EIO when
+ * Turns all lcores until every flow is known, with packets of both its ends. Returns 0, or -EIO when
  * that does not come about.
  */
 int wire_engine_learn(struct wire_engine *engine);
@@ -51,8 +51,8 @@ int wire_engine_learn(struct wire_engine *engine);
 /* Flows that are known, of all workers. */
 uint32_t wire_engine_flows(const struct wire_engine *engine);
 
-/* Turns a station until `packets` have been received, and tells how many have; the cycles that took. */
-uint64_t wire_turns(struct station *station, uint64_t packets, uint64_t *done);
+/* Turns an lcore until `packets` have been received, and tells how many have; the cycles that took. */
+uint64_t wire_turns(struct lcore *lcore, uint64_t packets, uint64_t *done);
 
 /* Receives and sends, no more; the same. Of a source with one queue a port. */
 uint64_t wire_pass(const struct wire_engine *engine, uint64_t packets, uint64_t *done);
@@ -60,8 +60,8 @@ uint64_t wire_pass(const struct wire_engine *engine, uint64_t packets, uint64_t 
 /* How many packets a round has. */
 uint64_t wire_round(uint32_t flows);
 
-/* What each stage has cost a station, on stderr. */
-void wire_print_stages(const struct station *station, const char *what);
+/* What each stage has cost an lcore, on stderr. */
+void wire_print_stages(const struct lcore *lcore, const char *what);
 
 /* A line on stderr. */
 void wire_say(const char *line);

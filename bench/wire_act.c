@@ -98,16 +98,16 @@ static void decide_all(struct act_bench *act, enum way way)
 	act->chooser.way = way;
 	change = plane_policy_changed(plane);
 	while (plane_policy_decided(plane) < change)
-		wire_turns(&plane->stations[0], 1024, &done);
+		wire_turns(&plane->lcores[0], 1024, &done);
 }
 
 static double measure(struct act_bench *act)
 {
-	struct station *station = &act->engine.plane->stations[0];
+	struct lcore *lcore = &act->engine.plane->lcores[0];
 	uint64_t packets = wire_round(act->engine.flows), done;
 
-	wire_turns(station, packets / WIRE_WARM_SHARE, &done);
-	uint64_t cycles = wire_turns(station, packets, &done);
+	wire_turns(lcore, packets / WIRE_WARM_SHARE, &done);
+	uint64_t cycles = wire_turns(lcore, packets, &done);
 
 	return (double)cycles / (double)done;
 }
@@ -145,7 +145,7 @@ static void print_way(
 /* Did the flows get what they were to? What is dropped tells it of them all. */
 static int check(const struct act_bench *act)
 {
-	const struct flow_shard *shard = act->engine.plane->stations[0].worker.shard;
+	const struct flow_shard *shard = act->engine.plane->lcores[0].worker.shard;
 	const uint64_t dropped = shard->counters.dropped_packets;
 
 	if (dropped > 0)
@@ -174,7 +174,7 @@ static void print_number(const struct wire_bench *bench, const struct act_bench 
 /* Live flows whose verdict is not the last one. */
 static uint32_t count_old(const struct act_bench *act)
 {
-	const struct flow_table *table = &act->engine.plane->stations[0].worker.shard->table;
+	const struct flow_table *table = &act->engine.plane->lcores[0].worker.shard->table;
 	uint32_t old = 0;
 
 	for (uint32_t at = flow_table_next(table, 0); at != FLOW_NONE;
@@ -191,9 +191,9 @@ static uint32_t count_old(const struct act_bench *act)
 
 static int measure_deciding(const struct wire_bench *bench, struct act_bench *act)
 {
-	struct station *station = &act->engine.plane->stations[0];
+	struct lcore *lcore = &act->engine.plane->lcores[0];
 	const uint64_t hz = rte_get_tsc_hz(), begin = rte_rdtsc();
-	const uint64_t walks = station->policy.cycles;
+	const uint64_t walks = lcore->policy.cycles;
 	uint64_t change = 0, decided_tsc = 0, longest = 0, done;
 
 	for (unsigned i = 1; i <= CHANGES; i++) {
@@ -204,7 +204,7 @@ static int measure_deciding(const struct wire_bench *bench, struct act_bench *ac
 		decided_tsc = 0;
 		while ((double)(rte_rdtsc() - begin) < CHANGE_S * i * (double)hz ||
 			(i == CHANGES && decided_tsc == 0)) {
-			wire_turns(station, 256, &done);
+			wire_turns(lcore, 256, &done);
 			if (decided_tsc == 0 && plane_policy_decided(act->engine.plane) >= change)
 				decided_tsc = rte_rdtsc();
 		}
@@ -212,7 +212,7 @@ static int measure_deciding(const struct wire_bench *bench, struct act_bench *ac
 			longest = RTE_MAX(longest, decided_tsc - changed);
 	}
 	const uint64_t end = rte_rdtsc();
-	const double share = (double)(station->policy.cycles - walks) / (double)(end - begin);
+	const double share = (double)(lcore->policy.cycles - walks) / (double)(end - begin);
 
 	const double ms = (double)longest * 1000 / (double)hz;
 	const uint32_t old = count_old(act);
@@ -264,7 +264,7 @@ int wire_act(const struct wire_bench *bench, uint32_t flows)
 	if (ret == 0)
 		ret = measure_deciding(bench, &act);
 	if (ret == 0 && bench->options.stages)
-		wire_print_stages(&act.engine.plane->stations[0], " with verdicts");
+		wire_print_stages(&act.engine.plane->lcores[0], " with verdicts");
 	wire_engine_close(&act.engine);
 	return ret;
 }

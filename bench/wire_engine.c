@@ -8,7 +8,7 @@
 #include <rte_ethdev.h>
 
 #include "base/mapping.h"
-#include "dataplane/turn.h"
+#include "dataplane/poll.h"
 
 /* Packets of each flow, of either port, within which all have come in any order. */
 #define LEARN_ROUNDS 4
@@ -108,19 +108,19 @@ uint32_t wire_engine_flows(const struct wire_engine *engine)
 {
 	uint32_t flows = 0;
 
-	for (unsigned i = 0; i < engine->plane->n_stations; i++)
-		flows += engine->plane->stations[i].worker.shard->wire_flows[0];
+	for (unsigned i = 0; i < engine->plane->n_lcores; i++)
+		flows += engine->plane->lcores[i].worker.shard->wire_flows[0];
 	return flows;
 }
 
 int wire_engine_learn(struct wire_engine *engine)
 {
 	struct plane *plane = engine->plane;
-	uint64_t packets = 2 * LEARN_ROUNDS * (uint64_t)engine->flows / plane->n_stations, done;
+	uint64_t packets = 2 * LEARN_ROUNDS * (uint64_t)engine->flows / plane->n_lcores, done;
 	char line[128];
 
-	for (unsigned i = 0; i < plane->n_stations; i++)
-		wire_turns(&plane->stations[i], packets + WIRE_ROUND_PACKETS, &done);
+	for (unsigned i = 0; i < plane->n_lcores; i++)
+		wire_turns(&plane->lcores[i], packets + WIRE_ROUND_PACKETS, &done);
 	if (wire_engine_flows(engine) == engine->flows)
 		return 0;
 	snprintf(line, sizeof(line), "%u of %u flows are known", wire_engine_flows(engine),
@@ -129,19 +129,19 @@ int wire_engine_learn(struct wire_engine *engine)
 	return -EIO;
 }
 
-static uint64_t received_by(const struct station *station)
+static uint64_t received_by(const struct lcore *lcore)
 {
-	return station->ports[0].rx_packets + station->ports[1].rx_packets;
+	return lcore->ports[0].rx_packets + lcore->ports[1].rx_packets;
 }
 
 /* The loop of a worker's thread, which always has something to do. */
-uint64_t wire_turns(struct station *station, uint64_t packets, uint64_t *done)
+uint64_t wire_turns(struct lcore *lcore, uint64_t packets, uint64_t *done)
 {
-	uint64_t begin = rte_rdtsc_precise(), tsc = begin, before = received_by(station);
+	uint64_t begin = rte_rdtsc_precise(), tsc = begin, before = received_by(lcore);
 
 	do {
-		turn_timed(station, &tsc);
-		*done = received_by(station) - before;
+		lcore_poll_timed(lcore, &tsc);
+		*done = received_by(lcore) - before;
 	} while (*done < packets);
 	return rte_rdtsc_precise() - begin;
 }
@@ -149,7 +149,7 @@ uint64_t wire_turns(struct station *station, uint64_t packets, uint64_t *done)
 uint64_t wire_pass(const struct wire_engine *engine, uint64_t packets, uint64_t *done)
 {
 	const struct bench_source *source = &engine->source;
-	const uint16_t most = engine->plane->stations[0].burst;
+	const uint16_t most = engine->plane->lcores[0].burst;
 	uint64_t begin = rte_rdtsc_precise();
 	struct rte_mbuf *burst[BENCH_BURST];
 
@@ -171,9 +171,9 @@ uint64_t wire_round(uint32_t flows)
 	return RTE_MAX((uint64_t)WIRE_ROUND_PACKETS, 2 * (uint64_t)flows);
 }
 
-void wire_print_stages(const struct station *station, const char *what)
+void wire_print_stages(const struct lcore *lcore, const char *what)
 {
-	const struct stage_times *times = &station->worker.stages;
+	const struct stage_times *times = &lcore->worker.stages;
 
 	fprintf(stderr, "stages%s, cycles a packet:", what);
 	for (enum stage stage = 0; stage < N_STAGES; stage++)

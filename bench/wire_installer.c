@@ -67,9 +67,9 @@ struct blocked {
 	uint64_t n_pieces, n_of[2];
 };
 
-static struct station *station_of(const struct blocked *blocked)
+static struct lcore *lcore_of(const struct blocked *blocked)
 {
-	return &blocked->engine.plane->stations[0];
+	return &blocked->engine.plane->lcores[0];
 }
 
 static struct installer *installer_of(const struct blocked *blocked, unsigned port)
@@ -80,7 +80,7 @@ static struct installer *installer_of(const struct blocked *blocked, unsigned po
 /* Asks for the direction of the next flow that does not come by this port. */
 static void ask_for_one(struct blocked *blocked, unsigned port)
 {
-	const struct worker *worker = &station_of(blocked)->worker;
+	const struct worker *worker = &lcore_of(blocked)->worker;
 	const struct flow_table *table = &worker->shard->table;
 	struct agent *agent = worker->agent;
 
@@ -140,7 +140,7 @@ static unsigned sort_of(const uint64_t before[2], const uint64_t after[2])
 static void one_piece(struct blocked *blocked)
 {
 	const uint64_t before[2] = {in_call(blocked, 0), in_call(blocked, 1)};
-	uint64_t packets, cycles = wire_turns(station_of(blocked), PIECE, &packets);
+	uint64_t packets, cycles = wire_turns(lcore_of(blocked), PIECE, &packets);
 	const uint64_t after[2] = {in_call(blocked, 0), in_call(blocked, 1)};
 	unsigned sort = sort_of(before, after);
 
@@ -176,7 +176,7 @@ static int measure(struct blocked *blocked, uint64_t us, double *idle, double *b
 /* Were the installers in calls, and was all in software? */
 static int check(const struct blocked *blocked)
 {
-	const struct agent_port *port = station_of(blocked)->worker.agent->port;
+	const struct agent_port *port = lcore_of(blocked)->worker.agent->port;
 	double share[2];
 	uint64_t calls, ns;
 	char line[160];

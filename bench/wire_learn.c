@@ -27,7 +27,7 @@
 #include "base/mapping.h"
 #include "bench/source.h"
 #include "bench/wire.h"
-#include "dataplane/turn.h"
+#include "dataplane/poll.h"
 #include "export/exporter.h"
 #include "export/json.h"
 #include "traffic/stream_write.h"
@@ -213,13 +213,13 @@ static void await_room(const struct learning *learning)
 /* Until the clock says so. */
 static void turn_until(struct learning *learning, uint64_t until_us)
 {
-	struct station *station = &learning->plane->stations[0];
+	struct lcore *lcore = &learning->plane->lcores[0];
 
 	while (learning->now_us < until_us) {
 		await_room(learning);
-		turn_station(station, learning->now_us);
+		lcore_poll(lcore, learning->now_us);
 		/* by what has come: how many bursts a turn takes is the engine's business */
-		uint64_t now_us = station->ports[0].rx_packets * learning->burst_us / BENCH_BURST;
+		uint64_t now_us = lcore->ports[0].rx_packets * learning->burst_us / BENCH_BURST;
 
 		learning->step_us = now_us - learning->now_us;
 		learning->now_us = now_us;
@@ -228,7 +228,7 @@ static void turn_until(struct learning *learning, uint64_t until_us)
 
 static uint64_t ended(const struct learning *learning)
 {
-	const struct flow_counters *counters = &learning->plane->stations[0].worker.shard->counters;
+	const struct flow_counters *counters = &learning->plane->lcores[0].worker.shard->counters;
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < FLOW_N_ENDS; i++)
@@ -239,7 +239,7 @@ static uint64_t ended(const struct learning *learning)
 /* Flows a second that begin and end, over a whole number of the clock's seconds. */
 static double measure(struct learning *learning)
 {
-	const struct flow_counters *counters = &learning->plane->stations[0].worker.shard->counters;
+	const struct flow_counters *counters = &learning->plane->lcores[0].worker.shard->counters;
 	uint64_t learned_before = counters->learned, ended_before = ended(learning);
 	double begin = wire_cpu_time();
 
@@ -253,14 +253,14 @@ static double measure(struct learning *learning)
 /* Ends what lives, and has everything counted once more. */
 static int settle(struct learning *learning)
 {
-	const struct flow_shard *shard = learning->plane->stations[0].worker.shard;
+	const struct flow_shard *shard = learning->plane->lcores[0].worker.shard;
 	const struct flow_counters *counters = &shard->counters;
 	struct exporter_totals totals;
 	struct error error;
 	char line[256];
 
 	learning->ending = true;
-	flow_shard_end_all(learning->plane->stations[0].worker.shard);
+	flow_shard_end_all(learning->plane->lcores[0].worker.shard);
 	int ret = exporter_finish(learning->exporter, &totals, &error);
 
 	if (ret < 0)
@@ -362,7 +362,7 @@ int wire_learn(const struct wire_bench *bench, uint32_t flows)
 	if (ret == 0)
 		print_rows(&learning, learned, json);
 	if (ret == 0 && bench->options.stages)
-		wire_print_stages(&learning.plane->stations[0], " of learning");
+		wire_print_stages(&learning.plane->lcores[0], " of learning");
 	destroy(&learning);
 	return ret;
 }

@@ -61,14 +61,14 @@ struct marks {
 
 static struct agent *agent_of(const struct wire_engine *engine)
 {
-	return engine->plane->stations[0].worker.agent;
+	return engine->plane->lcores[0].worker.agent;
 }
 
 /* Asks for both directions of all flows, as long as there are some that nobody asked for. */
 static uint32_t ask_for_all(const struct wire_engine *engine)
 {
-	struct station *station = &engine->plane->stations[0];
-	const struct flow_table *table = &station->worker.shard->table;
+	struct lcore *lcore = &engine->plane->lcores[0];
+	const struct flow_table *table = &lcore->worker.shard->table;
 	struct agent *agent = agent_of(engine);
 	uint32_t left = 0;
 
@@ -109,7 +109,7 @@ static int install(const struct wire_engine *engine)
 	while (monotonic_us() < end_us && ask_for_all(engine) != 0)
 		agent_turn(agent, plane_now_us(engine->plane));
 	while (monotonic_us() < end_us && proven(agent) != 2 * (uint64_t)engine->flows)
-		wire_turns(&engine->plane->stations[0], WIRE_ROUND_PACKETS, &done);
+		wire_turns(&engine->plane->lcores[0], WIRE_ROUND_PACKETS, &done);
 	if (proven(agent) == 2 * (uint64_t)engine->flows)
 		return 0;
 	snprintf(line, sizeof(line), "mark: %llu of %llu directions are proven; the port: %.60s",
@@ -200,13 +200,13 @@ static void measure_round(struct marks *marks, unsigned round)
 	uint64_t packets = wire_round(marks->flows), done, cycles;
 
 	for (unsigned i = 0; i < N_ENGINES; i++) {
-		struct station *station = &marks->engine[i].plane->stations[0];
+		struct lcore *lcore = &marks->engine[i].plane->lcores[0];
 
 		wire_pass(&marks->engine[i], packets / WIRE_WARM_SHARE, &done);
 		cycles = wire_pass(&marks->engine[i], packets, &done);
 		marks->floor[i][round] = (double)cycles / (double)done;
-		wire_turns(station, packets / WIRE_WARM_SHARE, &done);
-		cycles = wire_turns(station, packets, &done);
+		wire_turns(lcore, packets / WIRE_WARM_SHARE, &done);
+		cycles = wire_turns(lcore, packets, &done);
 		marks->total[i][round] = (double)cycles / (double)done;
 	}
 	founding_pass(marks, packets / WIRE_WARM_SHARE, &done);
@@ -290,7 +290,7 @@ static int measure(struct marks *marks)
 		print_rows(marks);
 	for (unsigned i = 0; i < N_ENGINES; i++) {
 		if (ret == 0 && marks->bench->options.stages)
-			wire_print_stages(&marks->engine[i].plane->stations[0], words[i]);
+			wire_print_stages(&marks->engine[i].plane->lcores[0], words[i]);
 		wire_engine_close(&marks->engine[i]);
 	}
 	founding_destroy(marks->founding);

@@ -51,7 +51,7 @@ static void decide_all(struct rules_bench *rules)
 	uint64_t done;
 
 	while (plane_policy_decided(plane) < change)
-		wire_turns(&plane->stations[0], 1024, &done);
+		wire_turns(&plane->lcores[0], 1024, &done);
 	rules_settled(plane_rules(plane), plane_policy_decided(plane));
 }
 
@@ -76,12 +76,12 @@ static int set_rules(struct rules_bench *rules, bool wanted)
 
 static double measure_known(struct rules_bench *rules)
 {
-	struct station *station = &rules->engine.plane->stations[0];
+	struct lcore *lcore = &rules->engine.plane->lcores[0];
 	uint64_t packets = wire_round(rules->engine.flows), done;
 
 	/* the change of rules has taken the caches: each flow is met again before it counts */
-	wire_turns(station, packets, &done);
-	uint64_t cycles = wire_turns(station, packets, &done);
+	wire_turns(lcore, packets, &done);
+	uint64_t cycles = wire_turns(lcore, packets, &done);
 
 	return (double)cycles / (double)done;
 }
@@ -89,8 +89,8 @@ static double measure_known(struct rules_bench *rules)
 /* Every packet has come to a rule, or to none while there were none; and no flow left the fast path. */
 static int check_rules(struct rules_bench *rules)
 {
-	const struct station *station = &rules->engine.plane->stations[0];
-	const struct flow_shard *shard = station->worker.shard;
+	const struct lcore *lcore = &rules->engine.plane->lcores[0];
+	const struct flow_shard *shard = lcore->worker.shard;
 	struct rules_view view;
 	uint32_t from = 0;
 	uint64_t counted = 0;

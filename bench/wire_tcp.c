@@ -50,11 +50,11 @@ static double floor_of(const struct wire_engine *engine)
 
 static double total_of(const struct wire_engine *engine)
 {
-	struct station *station = &engine->plane->stations[0];
+	struct lcore *lcore = &engine->plane->lcores[0];
 	uint64_t packets = wire_round(engine->flows), done;
 
-	wire_turns(station, packets / WIRE_WARM_SHARE, &done);
-	uint64_t cycles = wire_turns(station, packets, &done);
+	wire_turns(lcore, packets / WIRE_WARM_SHARE, &done);
+	uint64_t cycles = wire_turns(lcore, packets, &done);
 
 	return (double)cycles / (double)done;
 }
@@ -62,7 +62,7 @@ static double total_of(const struct wire_engine *engine)
 /* Have both ends been seen of every flow, and was every segment in its window? */
 static int check(const struct wire_engine *engine)
 {
-	const struct flow_shard *shard = engine->plane->stations[0].worker.shard;
+	const struct flow_shard *shard = engine->plane->lcores[0].worker.shard;
 	const struct flow_table *table = &shard->table;
 	uint32_t open = 0;
 	char line[128];
@@ -137,7 +137,7 @@ int wire_tcp(const struct wire_bench *bench, uint32_t flows)
 		print_rows(bench, flows, rounds);
 	for (enum proto proto = UDP; proto < N_PROTOS; proto++) {
 		if (ret == 0 && bench->options.stages)
-			wire_print_stages(&engine[proto].plane->stations[0], words[proto]);
+			wire_print_stages(&engine[proto].plane->lcores[0], words[proto]);
 		wire_engine_close(&engine[proto]);
 	}
 	return ret;

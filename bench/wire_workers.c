@@ -31,7 +31,7 @@ struct meeting {
 };
 
 struct job {
-	struct station *station;
+	struct lcore *lcore;
 	struct meeting *meeting;
 	uint64_t packets;
 	double rate;
@@ -42,17 +42,17 @@ static void work(struct job *job)
 	struct meeting *meeting = job->meeting;
 	uint64_t done, more;
 
-	wire_turns(job->station, job->packets / WIRE_WARM_SHARE, &done);
+	wire_turns(job->lcore, job->packets / WIRE_WARM_SHARE, &done);
 	atomic_fetch_add(&meeting->ready, 1);
 	while (atomic_load(&meeting->ready) < meeting->n)
 		rte_pause();
 	double begin = wire_cpu_time();
 
-	wire_turns(job->station, job->packets, &done);
+	wire_turns(job->lcore, job->packets, &done);
 	job->rate = (double)done / (wire_cpu_time() - begin);
 	atomic_fetch_add(&meeting->done, 1);
 	while (atomic_load(&meeting->done) < meeting->n)
-		wire_turns(job->station, 1, &more);
+		wire_turns(job->lcore, 1, &more);
 }
 
 /* As a worker's thread has a cache of mbufs. */
@@ -66,10 +66,10 @@ static void *work_beside(void *job)
 	return NULL;
 }
 
-static double rate_of_one(struct station *station, uint64_t packets)
+static double rate_of_one(struct lcore *lcore, uint64_t packets)
 {
 	struct meeting meeting = {.n = 1};
-	struct job job = {.station = station, .meeting = &meeting, .packets = packets};
+	struct job job = {.lcore = lcore, .meeting = &meeting, .packets = packets};
 
 	work(&job);
 	return job.rate;
@@ -86,7 +86,7 @@ static double rate_of_both(struct plane *plane, uint64_t packets, int cpu)
 
 	for (unsigned i = 0; i < WORKERS; i++)
 		job[i] = (struct job){
-			.station = &plane->stations[i], .meeting = &meeting, .packets = packets};
+			.lcore = &plane->lcores[i], .meeting = &meeting, .packets = packets};
 	CPU_ZERO(&other);
 	CPU_SET(cpu, &other);
 	pthread_attr_init(&attributes);
@@ -117,8 +117,8 @@ static int open_engine(
 /* Had each worker flows, and did it keep to its own? */
 static int check(const struct wire_engine *engine)
 {
-	for (unsigned i = 0; i < engine->plane->n_stations; i++) {
-		const struct worker *worker = &engine->plane->stations[i].worker;
+	for (unsigned i = 0; i < engine->plane->n_lcores; i++) {
+		const struct worker *worker = &engine->plane->lcores[i].worker;
 
 		if (worker->counters[0].handed_out == 0 && worker->shard->wire_flows[0] != 0)
 			continue;
@@ -164,9 +164,9 @@ int wire_workers(const struct wire_bench *bench, uint32_t flows)
 	if (ret == 0)
 		ret = open_engine(&pair, WORKERS, 1, flows);
 	for (unsigned i = 0; ret == 0 && i < BENCH_ROUNDS; i++) {
-		one[i] = rate_of_one(&single.plane->stations[0], packets);
+		one[i] = rate_of_one(&single.plane->lcores[0], packets);
 		both[i] = rate_of_both(pair.plane, packets / WORKERS, cpu);
-		half[i] = rate_of_one(&pair.plane->stations[0], packets / WORKERS);
+		half[i] = rate_of_one(&pair.plane->lcores[0], packets / WORKERS);
 		if (both[i] < 0) {
 			wire_say("two_workers: the other thread does not start");
 			ret = (int)both[i];

@@ -4,7 +4,7 @@
  * event follow: lines about what happens, as it happens. A follower that reads too slowly loses
  * events and is told how many, at the place where they are missing.
  *
- * Stations keep events for as long as it takes to fetch them: some milliseconds while somebody
+ * Lcores keep events for as long as it takes to fetch them: some milliseconds while somebody
  * follows. Those of ports are looked for now and then in any case, since the operator has to know.
  */
 
@@ -333,7 +333,7 @@ static void take_event(struct control *control, const struct path_event *event)
 							  : write_flow(line, control, event));
 }
 
-/* The stations' own losses are told where they happened: behind the events that they still had. */
+/* The lcores' own losses are told where they happened: behind the events that they still had. */
 static void count_lost(struct control *control, uint64_t lost)
 {
 	for (unsigned i = 0; i < CONTROL_MAX_CLIENTS; i++) {
@@ -456,7 +456,7 @@ void events_drain(struct control *control)
 {
 	bool more = anybody_follows(control, false);
 
-	/* bounded, since stations may still be making events */
+	/* bounded, since lcores may still be making events */
 	for (unsigned i = 0; i < LAST_BATCHES && more; i++)
 		more = take_batch(control);
 }
@@ -545,7 +545,7 @@ static int follow_turn(struct answer *answer, struct error *error)
 static void follow_end(struct answer *answer)
 {
 	answer->follower.on = false;
-	/* where stations do not answer, the next look for events tries again */
+	/* where lcores do not answer, the next look for events tries again */
 	(void)events_wanted(answer->control);
 }
 

@@ -47,10 +47,10 @@ static int add_record(struct answer *answer, const struct plane_flow *flow, cons
 
 static int cpu_of(const struct plane_snapshot *snapshot, unsigned worker)
 {
-	for (unsigned i = 0; i < snapshot->n_stations; i++)
-		if (snapshot->stations[i].kind == STATION_WORKER &&
-			snapshot->stations[i].number == worker)
-			return snapshot->stations[i].cpu;
+	for (unsigned i = 0; i < snapshot->n_lcores; i++)
+		if (snapshot->lcores[i].kind == LCORE_WORKER &&
+			snapshot->lcores[i].number == worker)
+			return snapshot->lcores[i].cpu;
 	return -1;
 }
 

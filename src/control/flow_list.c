@@ -273,8 +273,8 @@ static int finish(struct answer *answer, struct list *list, struct error *error)
 
 	if (ret < 0)
 		return ret;
-	for (unsigned i = 0; i < snapshot->n_stations; i++)
-		list->flows += snapshot->stations[i].flows;
+	for (unsigned i = 0; i < snapshot->n_lcores; i++)
+		list->flows += snapshot->lcores[i].flows;
 	return ANSWER_END;
 }
 

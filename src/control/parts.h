@@ -85,7 +85,7 @@ struct control {
 	uint64_t now_us;
 	uint64_t events_us; /* when to look for events */
 	uint64_t blocks_us; /* and for blocks that are due */
-	bool following;	    /* stations were asked for the events of flows */
+	bool following;	    /* lcores were asked for the events of flows */
 	unsigned n_rates;
 	/* taken at the start, for whoever asks: of lists by rate, and of changes */
 	struct flow_rates *flow_rates;

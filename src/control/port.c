@@ -48,8 +48,8 @@ static void describe_traffic(json_t *line, const struct plane_snapshot *snapshot
 {
 	struct plane_port_counters sum = {0};
 
-	for (unsigned i = 0; i < snapshot->n_stations; i++) {
-		const struct plane_port_counters *counters = &snapshot->stations[i].ports[number];
+	for (unsigned i = 0; i < snapshot->n_lcores; i++) {
+		const struct plane_port_counters *counters = &snapshot->lcores[i].ports[number];
 
 		sum.rx_packets += counters->rx_packets;
 		sum.rx_bytes += counters->rx_bytes;

@@ -5,47 +5,47 @@
 #include "control/parts.h"
 #include "control/verbs.h"
 
-static const char *kind_name(enum station_kind kind)
+static const char *kind_name(enum lcore_kind kind)
 {
 	static const char *const names[] = {
-		[STATION_WORKER] = "worker",
-		[STATION_RX] = "rx",
-		[STATION_TX] = "tx",
+		[LCORE_WORKER] = "worker",
+		[LCORE_RX] = "rx",
+		[LCORE_TX] = "tx",
 	};
 
 	return names[kind];
 }
 
 static void describe_thread(
-	json_t *line, const struct plane_station *station, const struct plane *plane)
+	json_t *line, const struct plane_lcore *lcore, const struct plane *plane)
 {
-	const char *kind = kind_name(station->kind);
-	bool worker = station->kind == STATION_WORKER;
+	const char *kind = kind_name(lcore->kind);
+	bool worker = lcore->kind == LCORE_WORKER;
 
-	json_object_set_new(line, "thread", json_sprintf("%s %u", kind, station->number));
+	json_object_set_new(line, "thread", json_sprintf("%s %u", kind, lcore->number));
 	json_object_set_new(line, "kind", json_string(kind));
 	if (worker)
-		answer_number(line, "worker", station->number);
-	if (station->cpu >= 0)
-		answer_number(line, "cpu", (unsigned)station->cpu);
+		answer_number(line, "worker", lcore->number);
+	if (lcore->cpu >= 0)
+		answer_number(line, "cpu", (unsigned)lcore->cpu);
 	if (worker) {
-		answer_number(line, "flows", station->flows);
-		answer_number(line, "capacity", station->capacity);
-		answer_number(line, "new_flows", station->flow.learned);
-		answer_number(line, "crowded_flows_s", station->crowded_s[BALANCE_FLOWS]);
-		answer_number(line, "crowded_packets_s", station->crowded_s[BALANCE_PACKETS]);
+		answer_number(line, "flows", lcore->flows);
+		answer_number(line, "capacity", lcore->capacity);
+		answer_number(line, "new_flows", lcore->flow.learned);
+		answer_number(line, "crowded_flows_s", lcore->crowded_s[BALANCE_FLOWS]);
+		answer_number(line, "crowded_packets_s", lcore->crowded_s[BALANCE_PACKETS]);
 		json_object_set_new(line, "simd", json_string(simd_name(plane_simd(plane))));
 	}
 }
 
-static void describe_packets(json_t *line, const struct plane_station *station)
+static void describe_packets(json_t *line, const struct plane_lcore *lcore)
 {
-	answer_number(line, "received", station->sum.received);
-	answer_number(line, "out", station->sum.out);
-	answer_number(line, "dropped", path_counters_dropped(&station->sum));
-	answer_number(line, "handed_out", station->sum.handed_out);
-	answer_number(line, "handed_in", station->sum.handed_in);
-	answer_number(line, "held", station->sum.held);
+	answer_number(line, "received", lcore->sum.received);
+	answer_number(line, "out", lcore->sum.out);
+	answer_number(line, "dropped", path_counters_dropped(&lcore->sum));
+	answer_number(line, "handed_out", lcore->sum.handed_out);
+	answer_number(line, "handed_in", lcore->sum.handed_in);
+	answer_number(line, "held", lcore->sum.held);
 }
 
 /* `part` of `whole` times `factor`; absent where there is nothing to divide by. */
@@ -57,31 +57,31 @@ static void describe_ratio(
 			line, name, answer_tenths((double)part * factor / (double)whole));
 }
 
-static void describe_time(json_t *line, const struct plane_station *station)
+static void describe_time(json_t *line, const struct plane_lcore *lcore)
 {
-	uint64_t packets = station->sum.received + station->sum.handed_in;
-	uint64_t all = station->busy_cycles + station->idle_cycles + station->sleep_cycles;
+	uint64_t packets = lcore->sum.received + lcore->sum.handed_in;
+	uint64_t all = lcore->busy_cycles + lcore->idle_cycles + lcore->sleep_cycles;
 	json_t *stages = json_object();
 
-	answer_number(line, "bursts", station->bursts);
-	describe_ratio(line, "packets_per_burst", packets, station->bursts, 1);
-	answer_number(line, "idle_polls", station->idle_polls);
-	describe_ratio(line, "busy_percent", station->busy_cycles, all, 100);
-	describe_ratio(line, "sleep_percent", station->sleep_cycles, all, 100);
-	describe_ratio(line, "cycles_per_packet", station->busy_cycles, packets, 1);
+	answer_number(line, "bursts", lcore->bursts);
+	describe_ratio(line, "packets_per_burst", packets, lcore->bursts, 1);
+	answer_number(line, "idle_polls", lcore->idle_polls);
+	describe_ratio(line, "busy_percent", lcore->busy_cycles, all, 100);
+	describe_ratio(line, "sleep_percent", lcore->sleep_cycles, all, 100);
+	describe_ratio(line, "cycles_per_packet", lcore->busy_cycles, packets, 1);
 	for (unsigned i = 0; i < N_STAGES; i++)
-		describe_ratio(stages, stage_name((enum stage)i), station->stages.cycles[i],
-			station->stages.packets[i], 1);
+		describe_ratio(stages, stage_name((enum stage)i), lcore->stages.cycles[i],
+			lcore->stages.packets[i], 1);
 	json_object_set_new(line, "stages", stages);
 }
 
 static void describe_ports(
-	json_t *line, const struct plane_station *station, const struct plane_config *config)
+	json_t *line, const struct plane_lcore *lcore, const struct plane_config *config)
 {
 	json_t *ports = json_array();
 
 	for (unsigned i = 0; i < config->topology.n_ports; i++) {
-		const struct plane_port_counters *counters = &station->ports[i];
+		const struct plane_port_counters *counters = &lcore->ports[i];
 		json_t *port = json_object();
 
 		json_object_set_new(port, "port", answer_string(config->port[i]->name));
@@ -103,14 +103,14 @@ static int show_workers(
 	(void)values;
 	if (ret < 0)
 		return ret;
-	for (unsigned i = 0; i < snapshot->n_stations && ret == 0; i++) {
-		const struct plane_station *station = &snapshot->stations[i];
+	for (unsigned i = 0; i < snapshot->n_lcores && ret == 0; i++) {
+		const struct plane_lcore *lcore = &snapshot->lcores[i];
 		json_t *line = json_object();
 
-		describe_thread(line, station, answer->plane);
-		describe_packets(line, station);
-		describe_time(line, station);
-		describe_ports(line, station, plane_config(answer->plane));
+		describe_thread(line, lcore, answer->plane);
+		describe_packets(line, lcore);
+		describe_time(line, lcore);
+		describe_ports(line, lcore, plane_config(answer->plane));
 		ret = answer_add(answer, line);
 	}
 	return ret < 0 ? control_silent(error, ret, "worker show") : 0;

@@ -11,7 +11,7 @@ static enum flow_account account_told(struct flow_shard *shard, uint32_t positio
 }
 
 /* The same, telling followers when the flow has come into another phase. */
-static enum flow_account account_followed(struct station *station, uint32_t position,
+static enum flow_account account_followed(struct lcore *lcore, uint32_t position,
 	const struct packet_info *info, const struct flow_packet_decision *packet)
 {
 	static const enum path_event_kind events[FLOW_N_PHASES] = {
@@ -19,7 +19,7 @@ static enum flow_account account_followed(struct station *station, uint32_t posi
 		[FLOW_PHASE_OPEN] = PATH_EVENT_FLOW_OPEN,
 		[FLOW_PHASE_CLOSING] = PATH_EVENT_FLOW_CLOSING,
 	};
-	struct flow_shard *shard = station->worker.shard;
+	struct flow_shard *shard = lcore->worker.shard;
 	const struct flow_record *record = flow_table_record(&shard->table, position);
 	enum flow_phase before = flow_phase((enum flow_state)record->state);
 	uint64_t learned = shard->counters.learned;
@@ -32,16 +32,16 @@ static enum flow_account account_followed(struct station *station, uint32_t posi
 	/* a flow that began anew on its key ended before: that is to be heard first */
 	flow_shard_flush(shard);
 	if (anew && after != FLOW_PHASE_NEW)
-		station_flow_event(station, PATH_EVENT_FLOW_NEW, record);
-	station_flow_event(station, events[after], record);
+		lcore_flow_event(lcore, PATH_EVENT_FLOW_NEW, record);
+	lcore_flow_event(lcore, events[after], record);
 	return account;
 }
 
-void account_dropped(struct station *station, struct burst *burst, unsigned i, uint32_t position,
+void account_dropped(struct lcore *lcore, struct burst *burst, unsigned i, uint32_t position,
 	struct outcome *outcome)
 {
 	const struct packet_info *info = burst_info(burst, i);
-	struct worker *worker = &station->worker;
+	struct worker *worker = &lcore->worker;
 
 	const uint32_t cause = flow_shard_dropped(worker->shard, position).cause;
 
@@ -50,10 +50,10 @@ void account_dropped(struct station *station, struct burst *burst, unsigned i, u
 	mark_verify_dropped(worker->agent, burst->from.port, burst->packet[i], position, info);
 }
 
-void account_slow(struct station *station, struct burst *burst, unsigned i,
-	struct flow_record *record, struct outcome *outcome)
+void account_slow(struct lcore *lcore, struct burst *burst, unsigned i, struct flow_record *record,
+	struct outcome *outcome)
 {
-	struct worker *worker = &station->worker;
+	struct worker *worker = &lcore->worker;
 	const struct packet_info *info = burst_info(burst, i);
 	const uint32_t position = flow_table_position_of(&worker->shard->table, record);
 	const uint64_t verdicts = flow_verdicts(record);
@@ -66,18 +66,18 @@ void account_slow(struct station *station, struct burst *burst, unsigned i,
 
 	const struct flow_packet_decision *own = by_packet ? &packet : NULL;
 	const enum flow_account account =
-		unlikely(worker->follow) ? account_followed(station, position, info, own)
+		unlikely(worker->follow) ? account_followed(lcore, position, info, own)
 					 : account_told(worker->shard, position, info, own);
 
 	/* the packet has shown where the ends are, and the flow was decided anew by that */
 	if (unlikely(flow_verdicts(record) != verdicts))
-		station_verdict_changed(station, position, was_dropped);
+		lcore_verdict_changed(lcore, position, was_dropped);
 	switch (account) {
 	case FLOW_ACCOUNT_TCP_ODD:
 		burst_drop(burst, i, DROP_TCP_WINDOW, outcome);
 		return;
 	case FLOW_ACCOUNT_DROPPED:
-		account_dropped(station, burst, i, position, outcome);
+		account_dropped(lcore, burst, i, position, outcome);
 		return;
 	case FLOW_ACCOUNT_ONE_SIDED:
 		worker->counters[burst->from.domain].one_sided++;
@@ -92,20 +92,20 @@ void account_slow(struct station *station, struct burst *burst, unsigned i,
 		mark_verify(worker->agent, burst->from.port, burst->packet[i], position, info);
 }
 
-void account_rest(struct station *station, struct burst *burst, unsigned i,
-	struct flow_record *record, struct outcome *outcome)
+void account_rest(struct lcore *lcore, struct burst *burst, unsigned i, struct flow_record *record,
+	struct outcome *outcome)
 {
 	outcome->n++;
 	outcome->bytes += burst_info(burst, i)->bytes;
 	if (record == NULL)
 		outcome->unknown |= UINT64_C(1) << i;
 	else
-		account_slow(station, burst, i, record, outcome);
+		account_slow(lcore, burst, i, record, outcome);
 }
 
-void account_sample(struct station *station, struct burst *burst)
+void account_sample(struct lcore *lcore, struct burst *burst)
 {
-	struct worker *worker = &station->worker;
+	struct worker *worker = &lcore->worker;
 	const unsigned i = worker_draw(worker, burst->n);
 	const struct flow_record *record;
 
@@ -126,9 +126,9 @@ void account_sample(struct station *station, struct burst *burst)
 			flow_table_position_of(&worker->shard->table, record), info);
 }
 
-void account_others(struct station *station, struct burst *burst, struct outcome *outcome)
+void account_others(struct lcore *lcore, struct burst *burst, struct outcome *outcome)
 {
-	struct policy *policy = station->worker.policy;
+	struct policy *policy = lcore->worker.policy;
 
 	if (policy == NULL || policy->others.classify == NULL)
 		return;

@@ -8,37 +8,37 @@
  */
 
 #include "dataplane/burst.h"
+#include "dataplane/lcore.h"
 #include "dataplane/mark_verify.h"
-#include "dataplane/station.h"
 #include "flow/account.h"
 #include "flow/find.h"
 
 /* The packet at index `i`: all that flow_shard_account() does, what followers hear of, and what the NIC showed. */
-void account_slow(struct station *station, struct burst *burst, unsigned i,
-	struct flow_record *record, struct outcome *outcome);
+void account_slow(struct lcore *lcore, struct burst *burst, unsigned i, struct flow_record *record,
+	struct outcome *outcome);
 
 /* The same, for a packet that is not among those that were only counted; `record` may be NULL: it is unknown. */
-void account_rest(struct station *station, struct burst *burst, unsigned i,
-	struct flow_record *record, struct outcome *outcome);
+void account_rest(struct lcore *lcore, struct burst *burst, unsigned i, struct flow_record *record,
+	struct outcome *outcome);
 
 /* Packets without a flow: policy may drop each, or do something with it. */
-void account_others(struct station *station, struct burst *burst, struct outcome *outcome);
+void account_others(struct lcore *lcore, struct burst *burst, struct outcome *outcome);
 
 /* A packet that its flow's verdict drops, or its own, is counted, beside the record. */
-void account_dropped(struct station *station, struct burst *burst, unsigned i, uint32_t position,
+void account_dropped(struct lcore *lcore, struct burst *burst, unsigned i, uint32_t position,
 	struct outcome *outcome);
 
 /* One packet of the burst, another index each time, for the rate of its flow. With an agent. */
-void account_sample(struct station *station, struct burst *burst);
+void account_sample(struct lcore *lcore, struct burst *burst);
 
 /*
  * The packet at index `i`, whose place among those that were looked up is `up`. `far` as fetch_record() has it; `marks`:
  * its flow may have a rule in the NIC.
  */
-static __rte_always_inline void account_found(struct station *station, struct burst *burst,
-	unsigned i, unsigned up, bool far, bool marks, struct outcome *outcome)
+static __rte_always_inline void account_found(struct lcore *lcore, struct burst *burst, unsigned i,
+	unsigned up, bool far, bool marks, struct outcome *outcome)
 {
-	struct flow_shard *shard = station->worker.shard;
+	struct flow_shard *shard = lcore->worker.shard;
 	struct packet_info *info = &burst->info[up];
 	struct flow_record *record = find_confirm(&shard->table, &burst->up, up);
 
@@ -54,14 +54,13 @@ static __rte_always_inline void account_found(struct station *station, struct bu
 		if (likely(counted)) {
 			if (marks && unlikely(mark_is_there(burst->packet[i]) ||
 					      offload_is_watched(record, info->from)))
-				mark_verify(station->worker.agent, burst->from.port,
-					burst->packet[i],
+				mark_verify(lcore->worker.agent, burst->from.port, burst->packet[i],
 					flow_table_position_of(&shard->table, record), info);
 			return;
 		}
 	}
 	info->hash = burst->up.hash[up];
-	account_rest(station, burst, i, record, outcome);
+	account_rest(lcore, burst, i, record, outcome);
 }
 
 /* More is to be asked about fragments, ICMP errors and TCP without a whole header than account_found() asks. */
@@ -75,20 +74,19 @@ static inline bool account_is_rare(const struct packet_info *info)
  * The packets of flows of a burst that was parsed before, which has been looked up; `flows` has a bit for each. `slow`:
  * more is to be done for each than to count it.
  */
-static __rte_always_inline void account_resumed(struct station *station, struct burst *burst,
+static __rte_always_inline void account_resumed(struct lcore *lcore, struct burst *burst,
 	uint64_t flows, bool slow, bool marks, struct outcome *outcome)
 {
-	const struct flow_table *table = &station->worker.shard->table;
+	const struct flow_table *table = &lcore->worker.shard->table;
 	unsigned up = 0;
 
 	for (; flows != 0; flows &= flows - 1, up++) {
 		const unsigned i = (unsigned)__builtin_ctzll(flows);
 
 		if (unlikely(slow || account_is_rare(&burst->info[up])))
-			account_rest(
-				station, burst, i, find_confirm(table, &burst->up, up), outcome);
+			account_rest(lcore, burst, i, find_confirm(table, &burst->up, up), outcome);
 		else
-			account_found(station, burst, i, up, false, marks, outcome);
+			account_found(lcore, burst, i, up, false, marks, outcome);
 	}
-	flow_shard_counted(station->worker.shard, up - outcome->n, burst->bytes - outcome->bytes);
+	flow_shard_counted(lcore->worker.shard, up - outcome->n, burst->bytes - outcome->bytes);
 }

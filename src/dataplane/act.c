@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/act.h"
 
-#include "dataplane/station.h"
+#include "dataplane/lcore.h"
 #include "dataplane/tx.h"
 
 enum drop_reason act_drop_reason(enum action_drop drop)
@@ -20,17 +20,17 @@ enum drop_reason act_drop_reason(enum action_drop drop)
 
 /* A copy goes out by that port; without memory for it there is none. */
 static __rte_noinline void mirror(
-	struct station *station, unsigned domain, const struct rte_mbuf *packet, uint16_t port)
+	struct lcore *lcore, unsigned domain, const struct rte_mbuf *packet, uint16_t port)
 {
 	struct rte_mbuf *copy;
 
-	if (port >= station->n_ports)
+	if (port >= lcore->n_ports)
 		return;
 	copy = rte_pktmbuf_copy(packet, packet->pool, 0, UINT32_MAX);
 	if (copy == NULL)
 		return;
-	station->worker.counters[domain].mirrored++;
-	send_to_port(station, copy, domain, port);
+	lcore->worker.counters[domain].mirrored++;
+	send_to_port(lcore, copy, domain, port);
 }
 
 /* What the program of a packet says, and has done to it. */
@@ -50,54 +50,54 @@ static inline void ask_program(
 }
 
 /* Runs the program of a packet. True: it leaves by the peer with the others. Else it was sent, or dropped. */
-static bool run_program(struct station *station, struct burst *burst, unsigned i)
+static bool run_program(struct lcore *lcore, struct burst *burst, unsigned i)
 {
-	struct act *act = &station->act;
+	struct act *act = &lcore->act;
 	struct rte_mbuf *packet = burst->packet[i];
 	const unsigned domain = burst->from.domain;
 	struct action_answer answer;
 
 	ask_program(act, burst, i, &answer);
 	if (unlikely(answer.drop != ACTION_DROP_NONE)) {
-		worker_drop_of(&station->worker, domain, packet,
+		worker_drop_of(&lcore->worker, domain, packet,
 			act_drop_reason((enum action_drop)answer.drop));
 		return false;
 	}
 	if (unlikely(answer.mirror_port != ACTION_NO_PORT))
-		mirror(station, domain, packet, answer.mirror_port);
+		mirror(lcore, domain, packet, answer.mirror_port);
 	if (likely(answer.port == ACTION_NO_PORT || answer.port == burst->from.peer))
 		return true;
-	if (unlikely(answer.port >= station->n_ports))
-		worker_drop_of(&station->worker, domain, packet, DROP_NO_NEXT_HOP);
+	if (unlikely(answer.port >= lcore->n_ports))
+		worker_drop_of(&lcore->worker, domain, packet, DROP_NO_NEXT_HOP);
 	else
-		send_to_port(station, packet, domain, answer.port);
+		send_to_port(lcore, packet, domain, answer.port);
 	return false;
 }
 
 /* Packets that are dropped, have gone, or have a program: bits of those that leave with the others. */
-static uint64_t run_all(struct station *station, struct burst *burst, const struct outcome *outcome)
+static uint64_t run_all(struct lcore *lcore, struct burst *burst, const struct outcome *outcome)
 {
 	uint64_t leave = UINT64_MAX >> (64 - burst->n) & ~(outcome->dropped | outcome->gone);
 
 	for (uint64_t left = outcome->dropped; left != 0; left &= left - 1) {
 		const unsigned i = (unsigned)__builtin_ctzll(left);
 
-		worker_drop_of(&station->worker, burst->from.domain, burst->packet[i],
+		worker_drop_of(&lcore->worker, burst->from.domain, burst->packet[i],
 			(enum drop_reason)burst->drop[i]);
 	}
-	station->act.context.now_ns = station->now_us * 1000;
+	lcore->act.context.now_ns = lcore->now_us * 1000;
 	for (uint64_t left = outcome->acts & leave; left != 0; left &= left - 1) {
 		const unsigned i = (unsigned)__builtin_ctzll(left);
 
-		if (unlikely(!run_program(station, burst, i)))
+		if (unlikely(!run_program(lcore, burst, i)))
 			leave &= ~(UINT64_C(1) << i);
 	}
 	return leave;
 }
 
-unsigned act_burst(struct station *station, struct burst *burst, const struct outcome *outcome)
+unsigned act_burst(struct lcore *lcore, struct burst *burst, const struct outcome *outcome)
 {
-	const uint64_t leave = run_all(station, burst, outcome);
+	const uint64_t leave = run_all(lcore, burst, outcome);
 	unsigned n = 0;
 
 	burst->bytes = 0;

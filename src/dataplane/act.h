@@ -17,7 +17,7 @@
 #include "dataplane/burst.h"
 #include "dataplane/counters.h"
 
-struct station;
+struct lcore;
 
 struct act {
 	const struct programs *programs; /* NULL: no verdict but forward and drop is ever given */
@@ -29,7 +29,7 @@ struct act {
  * front of the burst, whose `bytes` are those of it then. Says how many. What was to go by another port than the
  * peer, and what was copied by a mirror, has been sent.
  */
-unsigned act_burst(struct station *station, struct burst *burst, const struct outcome *outcome);
+unsigned act_burst(struct lcore *lcore, struct burst *burst, const struct outcome *outcome);
 
 /* Why a program drops, as packets are counted. */
 enum drop_reason act_drop_reason(enum action_drop drop);

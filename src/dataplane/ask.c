@@ -9,7 +9,7 @@
 #include "dataplane/tx.h"
 #include "offload/agent.h"
 
-/* Looks in vain before a station is given up, most of them 250 us apart: five seconds, as a machine whose processors are
+/* Looks in vain before an lcore is given up, most of them 250 us apart: five seconds, as a machine whose processors are
  * taken by others may leave one thread out for some of them. */
 #define ASK_TRIES 20000
 
@@ -41,18 +41,18 @@ bool ask_gives_up(struct ask_patience *patience, unsigned looks, uint64_t begin_
 	return true;
 }
 
-bool ask_waits(const struct station *station)
+bool ask_waits(const struct lcore *lcore)
 {
-	return atomic_load_explicit(&station->ask.waiting, memory_order_acquire);
+	return atomic_load_explicit(&lcore->ask.waiting, memory_order_acquire);
 }
 
-static bool answered(struct station *station)
+static bool answered(struct lcore *lcore)
 {
-	struct ask_patience *patience = station->ask.patience;
+	struct ask_patience *patience = lcore->ask.patience;
 	const uint64_t begin_us = patience->quick ? monotonic_us() : 0;
 	unsigned idle = 0;
 
-	while (ask_waits(station)) {
+	while (ask_waits(lcore)) {
 		if (ask_gives_up(patience, idle, begin_us))
 			return false;
 		idle_wait(&idle);
@@ -62,49 +62,49 @@ static bool answered(struct station *station)
 	return true;
 }
 
-struct ask *ask_prepare(struct station *station, enum ask_kind kind)
+struct ask *ask_prepare(struct lcore *lcore, enum ask_kind kind)
 {
 	/* one that was given up may still be there, and be answered at any time */
-	if (station->ask.patience->quick ? ask_waits(station) : !answered(station))
+	if (lcore->ask.patience->quick ? ask_waits(lcore) : !answered(lcore))
 		return NULL;
-	station->ask.ask.kind = kind;
-	station->ask.late = false;
-	return &station->ask.ask;
+	lcore->ask.ask.kind = kind;
+	lcore->ask.late = false;
+	return &lcore->ask.ask;
 }
 
-int ask_station(struct station *station)
+int ask_lcore(struct lcore *lcore)
 {
-	atomic_store_explicit(&station->ask.waiting, true, memory_order_release);
-	station->ask.late = !answered(station);
-	return station->ask.late ? -ETIMEDOUT : 0;
+	atomic_store_explicit(&lcore->ask.waiting, true, memory_order_release);
+	lcore->ask.late = !answered(lcore);
+	return lcore->ask.late ? -ETIMEDOUT : 0;
 }
 
-struct ask *ask_late(struct station *station, enum ask_kind kind, const struct flow_key *key)
+struct ask *ask_late(struct lcore *lcore, enum ask_kind kind, const struct flow_key *key)
 {
-	struct ask *ask = &station->ask.ask;
+	struct ask *ask = &lcore->ask.ask;
 
-	if (!station->ask.late || ask_waits(station) || ask->kind != kind ||
+	if (!lcore->ask.late || ask_waits(lcore) || ask->kind != kind ||
 		!flow_key_equal(&ask->key, key))
 		return NULL;
-	station->ask.late = false;
+	lcore->ask.late = false;
 	return ask;
 }
 
-/* ------------------------- what a station answers of its flows' offload */
+/* ------------------------- what an lcore answers of its flows' offload */
 
-static void answer_adopt(struct station *station, struct ask *ask)
+static void answer_adopt(struct lcore *lcore, struct ask *ask)
 {
-	agent_adopt(station->worker.agent, ask->number, &ask->wire);
+	agent_adopt(lcore->worker.agent, ask->number, &ask->wire);
 }
 
-static void answer_offload(const struct station *station, struct ask *ask)
+static void answer_offload(const struct lcore *lcore, struct ask *ask)
 {
-	ask->offload = station->worker.agent->port[ask->number].counters;
+	ask->offload = lcore->worker.agent->port[ask->number].counters;
 }
 
-static void answer_slots(const struct station *station, struct ask *ask)
+static void answer_slots(const struct lcore *lcore, struct ask *ask)
 {
-	const struct slots *slots = &station->worker.agent->wire[ask->number].slots;
+	const struct slots *slots = &lcore->worker.agent->wire[ask->number].slots;
 
 	ask->slots = (struct plane_slots){
 		.n = slots->n,
@@ -113,23 +113,23 @@ static void answer_slots(const struct station *station, struct ask *ask)
 	};
 }
 
-static void answer_held(const struct station *station, struct ask *ask)
+static void answer_held(const struct lcore *lcore, struct ask *ask)
 {
-	ask->number = station->worker.agent != NULL ? station->worker.agent->n_held : 0;
+	ask->number = lcore->worker.agent != NULL ? lcore->worker.agent->n_held : 0;
 }
 
-static void answer_changes(const struct station *station, struct ask *ask)
+static void answer_changes(const struct lcore *lcore, struct ask *ask)
 {
 	ask->n_changes = change_read(
-		&station->worker.agent->changes, &ask->from, ask->changes, ASK_CHANGES_MOST);
+		&lcore->worker.agent->changes, &ask->from, ask->changes, ASK_CHANGES_MOST);
 }
 
 static void answer_view(
-	const struct station *station, const struct flow_record *record, struct flow_offload *view)
+	const struct lcore *lcore, const struct flow_record *record, struct flow_offload *view)
 {
 	*view = (struct flow_offload){0};
-	if (station->worker.agent != NULL)
-		agent_view(station->worker.agent, record, view);
+	if (lcore->worker.agent != NULL)
+		agent_view(lcore->worker.agent, record, view);
 }
 
 /* What the slot of a record has. */
@@ -160,32 +160,32 @@ static void slot(const struct agent *agent, struct plane_flow *flow)
 }
 
 /* At each port of the flow's domain. */
-static void bars(const struct station *station, struct ask *ask)
+static void bars(const struct lcore *lcore, struct ask *ask)
 {
 	const unsigned domain = flow_key_wire(&ask->key);
 
-	for (unsigned place = 0; place < station->topology->size[domain]; place++)
-		(void)agent_bar(station->worker.agent,
-			topology_port(station->topology, domain, place), &ask->flow.bar[place]);
+	for (unsigned place = 0; place < lcore->topology->size[domain]; place++)
+		(void)agent_bar(lcore->worker.agent, topology_port(lcore->topology, domain, place),
+			&ask->flow.bar[place]);
 }
 
-static void answer_flow(const struct station *station, struct ask *ask)
+static void answer_flow(const struct lcore *lcore, struct ask *ask)
 {
-	const struct flow_table *table = &station->worker.shard->table;
-	struct agent *agent = station->worker.agent;
+	const struct flow_table *table = &lcore->worker.shard->table;
+	struct agent *agent = lcore->worker.agent;
 	uint32_t position = flow_table_find(table, &ask->key, ask->hash);
 	struct plane_flow *flow = &ask->flow;
 
-	*flow = (struct plane_flow){.now_us = station->now_us};
+	*flow = (struct plane_flow){.now_us = lcore->now_us};
 	ask->found = position != FLOW_NONE;
 	if (agent != NULL)
-		bars(station, ask);
+		bars(lcore, ask);
 	if (!ask->found)
 		return;
 	flow->record = *flow_table_record(table, position);
-	answer_view(station, &flow->record, &flow->offload);
-	flow->dropped = flow_shard_dropped(station->worker.shard, position);
-	flow->rules = flow_shard_rules(station->worker.shard, position);
+	answer_view(lcore, &flow->record, &flow->offload);
+	flow->dropped = flow_shard_dropped(lcore->worker.shard, position);
+	flow->rules = flow_shard_rules(lcore->worker.shard, position);
 	if (agent == NULL)
 		return;
 	slot(agent, flow);
@@ -198,14 +198,14 @@ static void answer_flow(const struct station *station, struct ask *ask)
 /* ------------------------- all answers */
 
 /* Copies records; looks at no more than a bounded number, since free ones may be many. */
-static void page(struct station *station, struct ask *ask)
+static void page(struct lcore *lcore, struct ask *ask)
 {
-	const struct flow_table *table = &station->worker.shard->table;
+	const struct flow_table *table = &lcore->worker.shard->table;
 	uint32_t position = flow_table_touched(table, ask->position);
 	struct plane_page *page = &ask->page;
 
 	page->n = 0;
-	page->now_us = station->now_us;
+	page->now_us = lcore->now_us;
 	for (unsigned looks = 0; looks < PAGE_LOOKS && page->n < PLANE_PAGE; looks++) {
 		const struct flow_record *record;
 
@@ -214,10 +214,9 @@ static void page(struct station *station, struct ask *ask)
 		record = flow_table_record(table, position);
 		if (record->state != FLOW_FREE) {
 			page->position[page->n] = position;
-			answer_view(station, record, &page->offload[page->n]);
-			page->dropped[page->n] =
-				flow_shard_dropped(station->worker.shard, position);
-			page->rules[page->n] = flow_shard_rules(station->worker.shard, position);
+			answer_view(lcore, record, &page->offload[page->n]);
+			page->dropped[page->n] = flow_shard_dropped(lcore->worker.shard, position);
+			page->rules[page->n] = flow_shard_rules(lcore->worker.shard, position);
 			page->record[page->n++] = *record;
 		}
 		position = flow_table_touched(table, position + 1);
@@ -225,9 +224,9 @@ static void page(struct station *station, struct ask *ask)
 	page->next = position;
 }
 
-static void kill_flow(struct station *station, struct ask *ask)
+static void kill_flow(struct lcore *lcore, struct ask *ask)
 {
-	struct flow_shard *shard = station->worker.shard;
+	struct flow_shard *shard = lcore->worker.shard;
 	uint32_t position = flow_table_find(&shard->table, &ask->key, ask->hash);
 
 	ask->found = position != FLOW_NONE;
@@ -238,62 +237,62 @@ static void kill_flow(struct station *station, struct ask *ask)
 	flow_shard_flush(shard);
 }
 
-static void answer(struct station *station, struct ask *ask)
+static void answer(struct lcore *lcore, struct ask *ask)
 {
 	switch (ask->kind) {
 	case ASK_SNAPSHOT:
-		snapshot_asked(station, ask->number);
+		snapshot_asked(lcore, ask->number);
 		break;
 	case ASK_PAGE:
-		page(station, ask);
+		page(lcore, ask);
 		break;
 	case ASK_KILL:
-		kill_flow(station, ask);
+		kill_flow(lcore, ask);
 		break;
 	case ASK_FOLLOW:
-		station->worker.follow = ask->follow;
+		lcore->worker.follow = ask->follow;
 		break;
 	case ASK_FLOW:
-		answer_flow(station, ask);
+		answer_flow(lcore, ask);
 		break;
 	case ASK_ADOPT:
-		answer_adopt(station, ask);
+		answer_adopt(lcore, ask);
 		break;
 	case ASK_OFFLOAD:
-		answer_offload(station, ask);
+		answer_offload(lcore, ask);
 		break;
 	case ASK_SLOTS:
-		answer_slots(station, ask);
+		answer_slots(lcore, ask);
 		break;
 	case ASK_CHANGES:
-		answer_changes(station, ask);
+		answer_changes(lcore, ask);
 		break;
 	case ASK_STOP_RECEIVING:
-		station->receiving = false;
+		lcore->receiving = false;
 		break;
 	case ASK_RELEASE:
-		parser_release(station->parser);
-		send_settle(station);
+		parser_release(lcore->parser);
+		send_settle(lcore);
 		break;
 	case ASK_END:
-		flow_shard_end_all(station->worker.shard);
+		flow_shard_end_all(lcore->worker.shard);
 		break;
 	case ASK_HELD:
-		answer_held(station, ask);
+		answer_held(lcore, ask);
 		break;
 	case ASK_LEAVE:
-		if (station->worker.agent != NULL)
-			agent_give_up(station->worker.agent);
-		station->leaving = true;
+		if (lcore->worker.agent != NULL)
+			agent_give_up(lcore->worker.agent);
+		lcore->leaving = true;
 		break;
 	}
 }
 
-bool ask_answer(struct station *station)
+bool ask_answer(struct lcore *lcore)
 {
-	if (!atomic_load_explicit(&station->ask.waiting, memory_order_acquire))
+	if (!atomic_load_explicit(&lcore->ask.waiting, memory_order_acquire))
 		return false;
-	answer(station, &station->ask.ask);
-	atomic_store_explicit(&station->ask.waiting, false, memory_order_release);
+	answer(lcore, &lcore->ask.ask);
+	atomic_store_explicit(&lcore->ask.waiting, false, memory_order_release);
 	return true;
 }

@@ -3,7 +3,7 @@
 
 /*
  * A burst on its way through the stages, and what they find out about its packets. All packets of a burst came in by
- * one port. Owned by the station's thread.
+ * one port. Owned by the lcore's thread.
  */
 
 #include <stdint.h>
@@ -17,7 +17,7 @@
 #include "packet/extract.h"
 #include "port/port.h"
 
-#define STATION_BURST PORT_BURST
+#define LCORE_BURST PORT_BURST
 
 struct burst {
 	struct arrival from;
@@ -27,25 +27,25 @@ struct burst {
 	uint64_t others;    /* a bit for each packet without a flow: it has no info */
 	uint64_t unchecked; /* a bit for each packet that RSS brought, if that has to be checked */
 	struct flow_look_up up;
-	struct packet_info info[STATION_BURST]; /* first those that are looked up */
-	struct rte_mbuf *packet[STATION_BURST];
-	uint16_t verdict[STATION_BURST]; /* of packets in outcome.acts */
-	uint8_t drop[STATION_BURST];	 /* enum drop_reason of packets in outcome.dropped */
+	struct packet_info info[LCORE_BURST]; /* first those that are looked up */
+	struct rte_mbuf *packet[LCORE_BURST];
+	uint16_t verdict[LCORE_BURST]; /* of packets in outcome.acts */
+	uint8_t drop[LCORE_BURST];     /* enum drop_reason of packets in outcome.dropped */
 	uint8_t info_of
-		[STATION_BURST]; /* index of each packet's info; the packet's own without marks */
+		[LCORE_BURST]; /* index of each packet's info; the packet's own without marks */
 	/* with marks: pipeline_marked.c */
 	uint64_t marked; /* a bit for each packet whose mark would name a slot of this worker */
 	unsigned n_top;	 /* infos at the end of the array: of marked packets that had to be read */
 	unsigned front;	 /* packets with marks from the front, which are fetched at once */
 	/* packets with such marks in an array of their own, and their index in the burst */
 	unsigned n_row;
-	uint8_t place[STATION_BURST];
-	struct rte_mbuf *row[STATION_BURST];
+	uint8_t place[LCORE_BURST];
+	struct rte_mbuf *row[LCORE_BURST];
 	/*
 	 * What the mark leads to (mark_match.h), mark_nobody where there is no record; behind all of these the first
 	 * byte of each of the packets. One array for both, as each takes a register of the code that reads them.
 	 */
-	uintptr_t target[2 * STATION_BURST];
+	uintptr_t target[2 * LCORE_BURST];
 };
 
 /* What the stages from account on found out: a bit for each packet. */

@@ -7,7 +7,7 @@
  *	received = out + delivered + sum of dropped + held
  * and for one thread alone
  *	received + handed_in = out + delivered + sum of dropped + handed_out + held
- * Live stations count for each wire apart; replay has one wire.
+ * Live lcores count for each wire apart; replay has one wire.
  */
 
 #include <stdint.h>

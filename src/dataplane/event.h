@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* A state change on the packet path that somebody can follow. Made by a station, read by control. */
+/* A state change on the packet path that somebody can follow. Made by an lcore, read by control. */
 
 #include <assert.h>
 #include <stdint.h>

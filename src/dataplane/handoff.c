@@ -12,52 +12,52 @@ struct parcel {
 	bool note;
 };
 
-static void not_taken(struct station *station, struct rte_mbuf *packet, enum drop_reason reason)
+static void not_taken(struct lcore *lcore, struct rte_mbuf *packet, enum drop_reason reason)
 {
 	if (!packet_is_note(packet)) {
-		worker_drop(&station->worker, packet, reason);
+		worker_drop(&lcore->worker, packet, reason);
 		return;
 	}
 	/* a quoted flow that will not hear of it */
-	station->worker.counters[packet_meta(packet)->wire].icmp_untied++;
+	lcore->worker.counters[packet_meta(packet)->wire].icmp_untied++;
 	rte_pktmbuf_free(packet);
 }
 
-void handoff_to_station(struct station *station, unsigned to, struct rte_mbuf **packets, unsigned n)
+void handoff_to_lcore(struct lcore *lcore, unsigned to, struct rte_mbuf **packets, unsigned n)
 {
-	struct parcel parcels[STATION_BURST];
+	struct parcel parcels[LCORE_BURST];
 	unsigned taken;
 
 	for (unsigned i = 0; i < n; i++) {
 		parcels[i].wire = packet_meta(packets[i])->wire;
 		parcels[i].note = packet_is_note(packets[i]);
 	}
-	taken = ring_push(station->to[to], packets, n);
+	taken = ring_push(lcore->to[to], packets, n);
 	for (unsigned i = 0; i < n; i++) {
 		if (i < taken)
-			station->worker.counters[parcels[i].wire].handed_out += !parcels[i].note;
+			lcore->worker.counters[parcels[i].wire].handed_out += !parcels[i].note;
 		else
-			not_taken(station, packets[i], DROP_HAND_OVER);
+			not_taken(lcore, packets[i], DROP_HAND_OVER);
 	}
 }
 
 void handoff_to_shard(void *context, unsigned shard, struct rte_mbuf **packets, unsigned n)
 {
-	struct station *station = context;
-	unsigned to = station->shard_station[shard];
+	struct lcore *lcore = context;
+	unsigned to = lcore->shard_lcore[shard];
 
-	stage_end(&station->worker.stages, STAGE_PARSE, 0);
-	if (to == station->place)
-		pipeline_resume(station, packets, n);
+	stage_end(&lcore->worker.stages, STAGE_PARSE, 0);
+	if (to == lcore->place)
+		pipeline_resume(lcore, packets, n);
 	else
-		handoff_to_station(station, to, packets, n);
+		handoff_to_lcore(lcore, to, packets, n);
 }
 
-/* Packets and notes that another station handed over, between two markers. */
+/* Packets and notes that another lcore handed over, between two markers. */
 static void take_packets(
-	struct station *station, unsigned sender, const ring_element *elements, unsigned n)
+	struct lcore *lcore, unsigned sender, const ring_element *elements, unsigned n)
 {
-	struct rte_mbuf *walk[STATION_BURST];
+	struct rte_mbuf *walk[LCORE_BURST];
 	unsigned n_walk = 0;
 
 	for (unsigned i = 0; i < n; i++) {
@@ -65,17 +65,17 @@ static void take_packets(
 		struct packet_meta *meta = packet_meta(packet);
 
 		if (!packet_is_note(packet)) {
-			station->worker.counters[meta->wire].handed_in++;
-			snapshot_packet(&station->snapshot, sender, meta->wire);
+			lcore->worker.counters[meta->wire].handed_in++;
+			snapshot_packet(&lcore->snapshot, sender, meta->wire);
 		}
-		meta->time_us = station->now_us;
+		meta->time_us = lcore->now_us;
 		switch ((enum packet_kind)meta->kind) {
 		case PACKET_KIND_FRAGMENT:
 		case PACKET_KIND_QUOTE_FRAGMENT:
-			parser_handed(station->parser, station->now_us, packet);
+			parser_handed(lcore->parser, lcore->now_us, packet);
 			break;
 		case PACKET_KIND_SEND:
-			send_packets(station, &packet, 1);
+			send_packets(lcore, &packet, 1);
 			break;
 		case PACKET_KIND_FLOW:
 		case PACKET_KIND_OTHER:
@@ -87,43 +87,43 @@ static void take_packets(
 		}
 	}
 	if (n_walk != 0)
-		pipeline_resume(station, walk, n_walk);
+		pipeline_resume(lcore, walk, n_walk);
 }
 
-static unsigned take_ring(struct station *station, unsigned sender)
+static unsigned take_ring(struct lcore *lcore, unsigned sender)
 {
-	ring_element elements[STATION_BURST];
-	unsigned n = ring_pop(station->from[sender], elements, STATION_BURST);
+	ring_element elements[LCORE_BURST];
+	unsigned n = ring_pop(lcore->from[sender], elements, LCORE_BURST);
 	unsigned begin = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		if (!ring_is_marker(elements[i]))
 			continue;
 		/* what came before the marker has to be where it counts */
-		take_packets(station, sender, &elements[begin], i - begin);
-		snapshot_marker(station, sender, ring_marker_snapshot(elements[i]));
+		take_packets(lcore, sender, &elements[begin], i - begin);
+		snapshot_marker(lcore, sender, ring_marker_snapshot(elements[i]));
 		begin = i + 1;
 	}
-	take_packets(station, sender, &elements[begin], n - begin);
+	take_packets(lcore, sender, &elements[begin], n - begin);
 	return n;
 }
 
-bool handoff_take(struct station *station)
+bool handoff_take(struct lcore *lcore)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < station->n_stations; i++) {
-		if (station->from[i] == NULL)
+	for (unsigned i = 0; i < lcore->n_lcores; i++) {
+		if (lcore->from[i] == NULL)
 			continue;
-		unsigned got = STATION_BURST;
+		unsigned got = LCORE_BURST;
 
-		/* as often as packets are received in a turn */
-		for (unsigned round = 0; round < RX_ROUNDS && got == STATION_BURST; round++) {
-			got = take_ring(station, i);
-			station->bursts += got != 0;
+		/* as often as packets are received in an iteration */
+		for (unsigned round = 0; round < RX_ROUNDS && got == LCORE_BURST; round++) {
+			got = take_ring(lcore, i);
+			lcore->bursts += got != 0;
 			n += got;
 		}
-		station->more_wait |= got == STATION_BURST;
+		lcore->more_wait |= got == LCORE_BURST;
 	}
 	return n != 0;
 }

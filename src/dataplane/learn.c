@@ -9,10 +9,10 @@
 /* Unknown packets of a burst, by whether they are the first of their flow. */
 struct missing {
 	unsigned n_first, n_further;
-	const struct packet_info *first[STATION_BURST];
-	uint8_t place[STATION_BURST];	  /* of these, in the burst */
-	uint8_t further[STATION_BURST];	  /* places in the burst */
-	uint8_t slots[2 * STATION_BURST]; /* by hash: place in `first` + 1, or 0 */
+	const struct packet_info *first[LCORE_BURST];
+	uint8_t place[LCORE_BURST];	/* of these, in the burst */
+	uint8_t further[LCORE_BURST];	/* places in the burst */
+	uint8_t slots[2 * LCORE_BURST]; /* by hash: place in `first` + 1, or 0 */
 };
 
 /* Whether the flow is among the first packets already; else it is now. */
@@ -31,86 +31,85 @@ static bool is_further(struct missing *missing, const struct packet_info *info, 
 }
 
 /* A plain packet was brought to the wrong worker. After some of them the shard of this kind is computed, for a while. */
-static void lose_trust(struct station *station, unsigned port, const struct flow_key *key)
+static void lose_trust(struct lcore *lcore, unsigned port, const struct flow_key *key)
 {
 	const enum rss_kind kind = rss_kind(key);
 	bool lost = false;
 
-	for (unsigned i = 0; i < station->n_rx; i++) {
-		struct station_rx *rx = &station->rx[i];
+	for (unsigned i = 0; i < lcore->n_rx; i++) {
+		struct lcore_rx *rx = &lcore->rx[i];
 
 		if (rx->from.port != port ||
-			!trust_misplaced(&station->trust[i], kind, station->now_us))
+			!trust_misplaced(&lcore->trust[i], kind, lcore->now_us))
 			continue;
 		rx->from.trusted &= (uint8_t)~(1u << kind);
 		lost = true;
 	}
 	if (!lost)
 		return;
-	station->fallen_back[port]++;
-	station_event(station, (struct path_event){
-				       .key = *key,
-				       .kind = PATH_EVENT_SHARDING_FALLBACK,
-				       .worker = (uint8_t)station->worker.number,
-				       .port = (uint8_t)port,
-			       });
+	lcore->fallen_back[port]++;
+	lcore_event(lcore, (struct path_event){
+				   .key = *key,
+				   .kind = PATH_EVENT_SHARDING_FALLBACK,
+				   .worker = (uint8_t)lcore->worker.number,
+				   .port = (uint8_t)port,
+			   });
 }
 
 /* Hands a packet that would begin a flow off to the worker that it belongs to, unless that is this one. */
-static bool hand_off(struct station *station, struct burst *burst, unsigned i)
+static bool hand_off(struct lcore *lcore, struct burst *burst, unsigned i)
 {
 	const struct packet_info *info = burst_info(burst, i);
 	struct rte_mbuf *packet = burst->packet[i];
 	struct packet_meta *meta = packet_meta(packet);
-	const unsigned shard = steer_shard(&station->worker.steer, info);
+	const unsigned shard = steer_shard(&lcore->worker.steer, info);
 
-	if (shard == station->worker.number)
+	if (shard == lcore->worker.number)
 		return false;
 	/* with a mark it is a rule's doing, not RSS's; and what is not plain the NIC may read otherwise than we do */
 	if (!mark_is_there(packet) && extract_is_plain(packet, info))
-		lose_trust(station, burst->from.port, &info->key);
+		lose_trust(lcore, burst->from.port, &info->key);
 	if (!burst->resumed) {
 		meta->info = *info;
-		meta->time_us = station->now_us;
+		meta->time_us = lcore->now_us;
 		meta->wire = burst->from.domain;
 		meta->port = burst->from.port;
 		meta->kind = PACKET_KIND_FLOW;
 		meta->waited = 0;
 	}
 	meta->unchecked = 0;
-	handoff_to_station(station, station->shard_station[shard], &packet, 1);
+	handoff_to_lcore(lcore, lcore->shard_lcore[shard], &packet, 1);
 	return true;
 }
 
-static void learn_one(
-	struct station *station, struct burst *burst, unsigned i, struct outcome *outcome)
+static void learn_one(struct lcore *lcore, struct burst *burst, unsigned i, struct outcome *outcome)
 {
-	struct flow_shard *shard = station->worker.shard;
+	struct flow_shard *shard = lcore->worker.shard;
 	const struct packet_info *info = burst_info(burst, i);
 	struct flow_learned learned;
 	const uint32_t position = flow_shard_learn_packet(shard, info, &learned);
 	const struct flow_record *record = flow_table_record(&shard->table, position);
 	const bool blocked = flow_is_blocked(record);
 
-	if (station->worker.follow)
-		station_flow_event(station, PATH_EVENT_FLOW_NEW, record);
-	if (station->worker.follow && blocked)
-		station_flow_event(station, PATH_EVENT_FLOW_BLOCKED, record);
+	if (lcore->worker.follow)
+		lcore_flow_event(lcore, PATH_EVENT_FLOW_NEW, record);
+	if (lcore->worker.follow && blocked)
+		lcore_flow_event(lcore, PATH_EVENT_FLOW_BLOCKED, record);
 	if (learned.verdict == FLOW_VERDICT_DROP)
-		account_dropped(station, burst, i, position, outcome);
+		account_dropped(lcore, burst, i, position, outcome);
 	else
 		burst_act(burst, i, learned.verdict, outcome);
 }
 
-static void learn_first(struct station *station, struct burst *burst, const struct missing *missing,
+static void learn_first(struct lcore *lcore, struct burst *burst, const struct missing *missing,
 	struct outcome *outcome)
 {
-	struct worker *worker = &station->worker;
-	struct flow_learned learned[STATION_BURST];
+	struct worker *worker = &lcore->worker;
+	struct flow_learned learned[LCORE_BURST];
 
 	if (worker->follow) {
 		for (unsigned i = 0; i < missing->n_first; i++)
-			learn_one(station, burst, missing->place[i], outcome);
+			learn_one(lcore, burst, missing->place[i], outcome);
 		return;
 	}
 	flow_shard_learn_burst(worker->shard, missing->first, missing->n_first, learned);
@@ -128,13 +127,13 @@ static void learn_first(struct station *station, struct burst *burst, const stru
 }
 
 /* To the NIC, where all flows are; and a mark of a flow that was not known is nobody's. */
-static void offer_learned(struct station *station, const struct burst *burst,
+static void offer_learned(struct lcore *lcore, const struct burst *burst,
 	const struct missing *missing, const struct outcome *outcome)
 {
-	struct agent *agent = station->worker.agent;
+	struct agent *agent = lcore->worker.agent;
 
 	/* what ended to make room has to be heard of before */
-	flow_shard_flush(station->worker.shard);
+	flow_shard_flush(lcore->worker.shard);
 	for (unsigned i = 0; i < missing->n_first; i++) {
 		const unsigned place = missing->place[i];
 		const struct packet_info *info = missing->first[i];
@@ -149,16 +148,16 @@ static void offer_learned(struct station *station, const struct burst *burst,
 
 /* A further packet of a flow that was learned in this burst. */
 static void account_further(
-	struct station *station, struct burst *burst, unsigned i, struct outcome *outcome)
+	struct lcore *lcore, struct burst *burst, unsigned i, struct outcome *outcome)
 {
-	const struct flow_table *table = &station->worker.shard->table;
+	const struct flow_table *table = &lcore->worker.shard->table;
 	const struct packet_info *info = burst_info(burst, i);
 	const uint32_t position = flow_table_find(table, &info->key, info->hash);
 
 	if (position != FLOW_NONE)
-		account_slow(station, burst, i, flow_table_record(table, position), outcome);
+		account_slow(lcore, burst, i, flow_table_record(table, position), outcome);
 	else
-		learn_one(station, burst, i, outcome); /* in a table smaller than a burst */
+		learn_one(lcore, burst, i, outcome); /* in a table smaller than a burst */
 }
 
 /*
@@ -166,7 +165,7 @@ static void account_further(
  * may have several packets among the missing: the first of each is learned, all in one go, and the others
  * are accounted then.
  */
-void learn_burst(struct station *station, struct burst *burst, struct outcome *outcome)
+void learn_burst(struct lcore *lcore, struct burst *burst, struct outcome *outcome)
 {
 	struct missing missing;
 
@@ -175,19 +174,19 @@ void learn_burst(struct station *station, struct burst *burst, struct outcome *o
 	for (uint64_t left = outcome->unknown; left != 0; left &= left - 1) {
 		const unsigned i = (unsigned)__builtin_ctzll(left);
 
-		if (burst->unchecked >> i & 1 && hand_off(station, burst, i))
+		if (burst->unchecked >> i & 1 && hand_off(lcore, burst, i))
 			outcome->gone |= UINT64_C(1) << i;
 		else if (is_further(&missing, burst_info(burst, i), i))
 			missing.further[missing.n_further++] = (uint8_t)i;
 	}
-	if (station->worker.policy != NULL) {
-		station->worker.policy->burst = burst;
-		station->worker.policy->unknown = outcome->unknown;
+	if (lcore->worker.policy != NULL) {
+		lcore->worker.policy->burst = burst;
+		lcore->worker.policy->unknown = outcome->unknown;
 	}
 	if (missing.n_first != 0)
-		learn_first(station, burst, &missing, outcome);
-	if (station->worker.agent != NULL)
-		offer_learned(station, burst, &missing, outcome);
+		learn_first(lcore, burst, &missing, outcome);
+	if (lcore->worker.agent != NULL)
+		offer_learned(lcore, burst, &missing, outcome);
 	for (unsigned i = 0; i < missing.n_further; i++)
-		account_further(station, burst, missing.further[i], outcome);
+		account_further(lcore, burst, missing.further[i], outcome);
 }

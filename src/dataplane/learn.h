@@ -8,6 +8,6 @@
  */
 
 #include "dataplane/burst.h"
-#include "dataplane/station.h"
+#include "dataplane/lcore.h"
 
-void learn_burst(struct station *station, struct burst *burst, struct outcome *outcome);
+void learn_burst(struct lcore *lcore, struct burst *burst, struct outcome *outcome);

@@ -42,8 +42,8 @@ static __rte_always_inline unsigned fetch_each(const struct slots *of, struct fl
 					  : &first[positions[number - slots.first_number]];
 
 		burst->target[i] = mark_target(record, form);
-		burst->target[STATION_BURST + i] = rte_pktmbuf_mtod(packet, uintptr_t);
-		rte_prefetch0((const void *)burst->target[STATION_BURST + i]);
+		burst->target[LCORE_BURST + i] = rte_pktmbuf_mtod(packet, uintptr_t);
+		rte_prefetch0((const void *)burst->target[LCORE_BURST + i]);
 		fetch_record(record, both, far);
 		bytes += packet->pkt_len;
 	}
@@ -73,11 +73,11 @@ static __rte_noinline unsigned fetch_by_number(const struct slots *slots, struct
 
 /* Says how many there are: most bursts are of such packets alone, or of none. */
 static inline unsigned fetch_front(
-	const struct station *station, struct burst *burst, unsigned n, bool far)
+	const struct lcore *lcore, struct burst *burst, unsigned n, bool far)
 {
-	const struct slots *slots = &station->worker.agent->wire[burst->from.domain].slots;
-	struct flow_record *first = station->worker.shard->table.records;
-	const bool both = station->pipeline->last_tcp;
+	const struct slots *slots = &lcore->worker.agent->wire[burst->from.domain].slots;
+	struct flow_record *first = lcore->worker.shard->table.records;
+	const bool both = lcore->pipeline->last_tcp;
 	unsigned fetched;
 
 	if (slots->tags == NULL)
@@ -88,7 +88,7 @@ static inline unsigned fetch_front(
 		fetched = far ? fetch_far(slots, first, burst, n)
 			      : fetch_near(slots, first, burst, n, both);
 	if (fetched != 0)
-		station->pipeline->last_tcp = burst->target[fetched - 1] & MARK_TCP;
+		lcore->pipeline->last_tcp = burst->target[fetched - 1] & MARK_TCP;
 	return fetched;
 }
 
@@ -128,7 +128,7 @@ static __rte_always_inline uint64_t mixed_each(const struct slots *of, struct fl
 			rte_prefetch0(&positions[at]);
 		burst->row[n_row] = packet;
 		burst->place[n_row] = (uint8_t)i;
-		burst->target[STATION_BURST + n_row] = frame;
+		burst->target[LCORE_BURST + n_row] = frame;
 		n_row += is;
 		marked |= is << i;
 		bytes += packet->pkt_len & -is;
@@ -157,10 +157,10 @@ static __rte_noinline uint64_t mixed_by_number(const struct slots *slots, struct
 }
 
 static inline uint64_t fetch_mixed(
-	const struct station *station, struct burst *burst, unsigned begin, unsigned n, bool far)
+	const struct lcore *lcore, struct burst *burst, unsigned begin, unsigned n, bool far)
 {
-	const struct slots *slots = &station->worker.agent->wire[burst->from.domain].slots;
-	struct flow_record *first = station->worker.shard->table.records;
+	const struct slots *slots = &lcore->worker.agent->wire[burst->from.domain].slots;
+	struct flow_record *first = lcore->worker.shard->table.records;
 
 	if (slots->positions != NULL)
 		return mixed_by_number(slots, first, burst, begin, n);
@@ -195,10 +195,10 @@ static __rte_always_inline void resolve_each(const struct slots *of, struct flow
 }
 
 static __rte_always_inline void resolve_all(
-	struct station *station, struct burst *burst, unsigned begin, bool far)
+	struct lcore *lcore, struct burst *burst, unsigned begin, bool far)
 {
-	const struct slots *slots = &station->worker.agent->wire[burst->from.domain].slots;
-	struct flow_record *first = station->worker.shard->table.records;
+	const struct slots *slots = &lcore->worker.agent->wire[burst->from.domain].slots;
+	struct flow_record *first = lcore->worker.shard->table.records;
 
 	if (burst->n_row == begin)
 		return;
@@ -206,12 +206,12 @@ static __rte_always_inline void resolve_all(
 		resolve_each(slots, first, NULL, burst, begin, far);
 	else
 		resolve_each(slots, first, slots->positions, burst, begin, far);
-	station->pipeline->last_tcp = burst->target[burst->n_row - 1] & MARK_TCP;
+	lcore->pipeline->last_tcp = burst->target[burst->n_row - 1] & MARK_TCP;
 }
 
 /* A burst that is being sorted. */
 struct sorting {
-	const struct station *station;
+	const struct lcore *lcore;
 	unsigned n;
 	struct burst *burst;
 	uint64_t tcp;  /* by place among those that are looked up */
@@ -224,7 +224,7 @@ static __rte_always_inline bool read_other(
 {
 	struct burst *burst = sorting->burst;
 	const uint8_t flags =
-		parse_one(sorting->station, parse, burst->packet[i], &burst->info[sorting->n_up]);
+		parse_one(sorting->lcore, parse, burst->packet[i], &burst->info[sorting->n_up]);
 
 	if (unlikely(flags == 0))
 		return false;
@@ -239,11 +239,11 @@ static __rte_always_inline bool read_other(
  */
 static __rte_noinline unsigned sort_mixed(struct sorting *sorting, unsigned begin, bool far)
 {
-	const struct station *station = sorting->station;
+	const struct lcore *lcore = sorting->lcore;
 	struct burst *burst = sorting->burst;
-	const struct parse_fast parse = parse_fast_of(station, &burst->from);
+	const struct parse_fast parse = parse_fast_of(lcore, &burst->from);
 	const uint64_t all = UINT64_MAX >> (64 - sorting->n) & UINT64_MAX << begin;
-	const uint64_t marked = fetch_mixed(station, burst, begin, sorting->n, far);
+	const uint64_t marked = fetch_mixed(lcore, burst, begin, sorting->n, far);
 
 	for (uint64_t left = all & ~marked; left != 0; left &= left - 1) {
 		const unsigned i = (unsigned)__builtin_ctzll(left);
@@ -257,7 +257,7 @@ static __rte_noinline unsigned sort_mixed(struct sorting *sorting, unsigned begi
 		return i;
 	}
 	burst->marked |= marked;
-	station->pipeline->mixed = marked != all;
+	lcore->pipeline->mixed = marked != all;
 	return sorting->n;
 }
 
@@ -266,9 +266,9 @@ static __rte_noinline unsigned sort_mixed(struct sorting *sorting, unsigned begi
  * looked up. What is named by a mark is surely this worker's; whether it is plain is seen when it is read.
  */
 static inline uint64_t sort(
-	const struct station *station, unsigned begin, unsigned n, struct burst *burst, bool far)
+	const struct lcore *lcore, unsigned begin, unsigned n, struct burst *burst, bool far)
 {
-	struct sorting sorting = {.station = station, .n = n, .burst = burst};
+	struct sorting sorting = {.lcore = lcore, .n = n, .burst = burst};
 
 	burst->n = sort_mixed(&sorting, begin, far);
 	burst->up.n = sorting.n_up;

@@ -23,7 +23,7 @@ struct parser {
 	struct fragments *fragments; /* NULL: not tied */
 	struct held *held;
 	uint64_t now_us;
-	unsigned left; /* packets that may still be let go in this turn */
+	unsigned left; /* packets that may still be let go in this iteration */
 	struct path_counters counters[FLOW_MAX_WIRES];
 	struct outbox outbox[];
 };
@@ -490,7 +490,7 @@ static void arrive(struct parser *parser, uint64_t now_us)
 void parser_advance(struct parser *parser, uint64_t now_us)
 {
 	pass_time(parser, now_us);
-	/* the next turn begins */
+	/* the next iteration begins */
 	parser->left = parser->config.pace == 0 ? UINT_MAX : parser->config.pace;
 }
 

@@ -12,15 +12,15 @@
  * first fragment all of its datagram. An ICMP error goes to
  * the shard of its own key, and a note to the shard of the flow it quotes.
  *
- * Where several stations receive, each has a parser of its own, and a datagram's fragments, the first
+ * Where several lcores receive, each has a parser of its own, and a datagram's fragments, the first
  * too, are dealt by a hash of addresses and identification: they meet in one parser whatever they
  * arrived by, and keep their order (parser_handed()).
  *
  * Packets of one shard are handed over in the order of their arrival, but for those that were held, with the clock of
  * the run, which never goes back.
  *
- * A paced parser lets go of no more held packets in a turn than its pace, and one more for each packet that arrives where
- * no more may be held. A turn ends with a call of parser_advance(): what goes on as packets arrive, and what that call
+ * A paced parser lets go of no more held packets in an iteration than its pace, and one more for each packet that arrives where
+ * no more may be held. An iteration ends with a call of parser_advance(): what goes on as packets arrive, and what that call
  * lets go, have one pace together. Nothing that the parser does takes longer the more datagrams it knows.
  *
  * A parser belongs to one thread, the one that receives.
@@ -55,7 +55,7 @@ struct parser_config {
 	uint32_t max_held;	    /* buffers of packets held back */
 	uint32_t max_held_datagram; /* packets of one datagram held back */
 	uint64_t max_wait_us;	    /* how long a fragment waits for its first */
-	unsigned pace;		    /* held packets let go in a turn; 0: all that may go */
+	unsigned pace;		    /* held packets let go in an iteration; 0: all that may go */
 	struct rte_mempool *pool;   /* for notes; its mbufs have PACKET_META_SIZE private bytes */
 	parser_hand_over_fn hand_over;
 	void *context;
@@ -78,7 +78,7 @@ void parser_burst(struct parser *parser, struct arrival from, uint64_t now_us,
 /* A PACKET_KIND_FRAGMENT or _QUOTE_FRAGMENT that another parser handed to this one. */
 void parser_handed(struct parser *parser, uint64_t now_us, struct rte_mbuf *packet);
 
-/* A turn is over: what has waited too long, or was left because of the pace, goes on. */
+/* An iteration is over: what has waited too long, or was left because of the pace, goes on. */
 void parser_advance(struct parser *parser, uint64_t now_us);
 
 /*

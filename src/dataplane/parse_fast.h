@@ -20,29 +20,28 @@ struct parse_fast {
 	unsigned kinds; /* that RSS is trusted with */
 };
 
-static inline struct parse_fast parse_fast_of(
-	const struct station *station, const struct arrival *from)
+static inline struct parse_fast parse_fast_of(const struct lcore *lcore, const struct arrival *from)
 {
 	return (struct parse_fast){
 		.common = {.wire = from->domain,
-			.zone_vlan = station->zone_vlan,
+			.zone_vlan = lcore->zone_vlan,
 			.flags = from->place != 0 ? PACKET_SIDE : 0},
-		.kinds = station->worker.steer.n_shards == 1 ? PARSE_ALL_KINDS : from->trusted,
+		.kinds = lcore->worker.steer.n_shards == 1 ? PARSE_ALL_KINDS : from->trusted,
 	};
 }
 
 /* A packet that is not common; its flags, or 0 when it is for the parser. */
-static __rte_noinline uint8_t parse_rare(const struct station *station,
-	const struct rte_mbuf *packet, unsigned domain, uint8_t flags, struct packet_info *info)
+static __rte_noinline uint8_t parse_rare(const struct lcore *lcore, const struct rte_mbuf *packet,
+	unsigned domain, uint8_t flags, struct packet_info *info)
 {
 	const struct extract_options options = {
-		.secret = station->secret, .zone_vlan = station->zone_vlan};
+		.secret = lcore->secret, .zone_vlan = lcore->zone_vlan};
 
 	/* those may have to be held, told to another flow, or dropped */
 	if (extract(&options, packet, domain, info) != EXTRACT_IP || account_is_rare(info))
 		return 0;
 	/* the NIC may have made its hash of something else: the packet's shard is to be computed */
-	if (station->worker.steer.n_shards > 1 && info->flags & (PACKET_CUT | PACKET_UNPLAIN))
+	if (lcore->worker.steer.n_shards > 1 && info->flags & (PACKET_CUT | PACKET_UNPLAIN))
 		return 0;
 	/* PACKET_CUT, or nothing but that there are ports: never 0 with this one */
 	info->flags |= flags;
@@ -50,14 +49,14 @@ static __rte_noinline uint8_t parse_rare(const struct station *station,
 }
 
 /* The packet's flags, or 0 when it is for the parser. */
-static __rte_always_inline uint8_t parse_one(const struct station *station,
+static __rte_always_inline uint8_t parse_one(const struct lcore *lcore,
 	const struct parse_fast *parse, const struct rte_mbuf *packet, struct packet_info *info)
 {
 	uint8_t flags = extract_common(&parse->common, packet, info);
 
 	if (unlikely(flags == 0)) {
 		flags = parse_rare(
-			station, packet, (unsigned)parse->common.wire, parse->common.flags, info);
+			lcore, packet, (unsigned)parse->common.wire, parse->common.flags, info);
 		if (flags == 0)
 			return 0;
 	}
@@ -67,11 +66,11 @@ static __rte_always_inline uint8_t parse_one(const struct station *station,
 }
 
 /* So many packets of a burst were taken, and `burst->bytes` are theirs. */
-static inline void parse_count(struct station *station, const struct burst *burst, unsigned n)
+static inline void parse_count(struct lcore *lcore, const struct burst *burst, unsigned n)
 {
-	struct path_counters *counters = &station->worker.counters[burst->from.domain];
+	struct path_counters *counters = &lcore->worker.counters[burst->from.domain];
 
 	counters->received += n;
 	counters->received_bytes += burst->bytes;
-	station->ports[burst->from.port].rx_bytes += burst->bytes;
+	lcore->ports[burst->from.port].rx_bytes += burst->bytes;
 }

@@ -32,7 +32,7 @@ static void init_burst(struct burst *burst)
 	burst->resumed = false;
 	burst->unchecked = 0;
 	burst->others = 0;
-	for (unsigned i = 0; i < STATION_BURST; i++) {
+	for (unsigned i = 0; i < LCORE_BURST; i++) {
 		burst->up.key[i] = &burst->info[i].key;
 		burst->info_of[i] = (uint8_t)i;
 	}
@@ -46,7 +46,7 @@ int pipeline_create(struct pipeline **out, const struct hash_secret *secret, boo
 	if (pipeline == NULL)
 		return -ENOMEM;
 	pipeline->level = (marks ? marked : plain)[secret->simd];
-	pipeline->turn = 0;
+	pipeline->next = 0;
 	pipeline->waits = false;
 	pipeline->unmarked = false;
 	pipeline->last_tcp = false;
@@ -64,47 +64,47 @@ void pipeline_destroy(struct pipeline *pipeline)
 	free(pipeline);
 }
 
-struct rte_mbuf **pipeline_room(struct station *station)
+struct rte_mbuf **pipeline_room(struct lcore *lcore)
 {
-	struct pipeline *pipeline = station->pipeline;
+	struct pipeline *pipeline = lcore->pipeline;
 
-	return pipeline->burst[pipeline->turn].packet;
+	return pipeline->burst[pipeline->next].packet;
 }
 
-unsigned pipeline_begin(struct station *station, const struct station_rx *rx, unsigned n)
+unsigned pipeline_begin(struct lcore *lcore, const struct lcore_rx *rx, unsigned n)
 {
-	return station->pipeline->level->begin(station, rx, n);
+	return lcore->pipeline->level->begin(lcore, rx, n);
 }
 
-void pipeline_finish(struct station *station)
+void pipeline_finish(struct lcore *lcore)
 {
-	if (station->pipeline != NULL && station->pipeline->waits)
-		station->pipeline->level->finish(station);
+	if (lcore->pipeline != NULL && lcore->pipeline->waits)
+		lcore->pipeline->level->finish(lcore);
 }
 
-void pipeline_end(struct station *station, struct burst *burst, struct outcome *outcome)
+void pipeline_end(struct lcore *lcore, struct burst *burst, struct outcome *outcome)
 {
-	struct stage_times *stages = &station->worker.stages;
+	struct stage_times *stages = &lcore->worker.stages;
 	unsigned n = burst->n;
 
 	if (unlikely(burst->others != 0))
-		account_others(station, burst, outcome);
+		account_others(lcore, burst, outcome);
 	stage_end(stages, STAGE_ACCOUNT, n);
 	if (unlikely(outcome->unknown != 0)) {
-		learn_burst(station, burst, outcome);
+		learn_burst(lcore, burst, outcome);
 		stage_end(stages, STAGE_LEARN, n);
 	}
 	if (unlikely((outcome->dropped | outcome->acts | outcome->gone) != 0))
-		n = act_burst(station, burst, outcome);
-	tx_burst(station, burst, n);
+		n = act_burst(lcore, burst, outcome);
+	tx_burst(lcore, burst, n);
 	stage_end(stages, STAGE_OUT, burst->n);
 }
 
 /* ---------------------------------------------------- packets that were parsed before */
 
-static void take_note(struct station *station, struct rte_mbuf *note)
+static void take_note(struct lcore *lcore, struct rte_mbuf *note)
 {
-	struct worker *worker = &station->worker;
+	struct worker *worker = &lcore->worker;
 	const struct packet_meta *meta = packet_meta(note);
 
 	switch ((enum packet_kind)meta->kind) {
@@ -140,9 +140,9 @@ static bool has_flow(const struct rte_mbuf *packet)
  * Packets of different times are bursts of their own, in captures mostly of one packet: what they will need is fetched
  * for all of them at once. What the parser wrote comes from another core.
  */
-static void fetch_parsed(const struct station *station, struct rte_mbuf **packets, unsigned n)
+static void fetch_parsed(const struct lcore *lcore, struct rte_mbuf **packets, unsigned n)
 {
-	uint64_t hashes[STATION_BURST];
+	uint64_t hashes[LCORE_BURST];
 	unsigned n_hashes = 0;
 
 	for (unsigned i = 0; i < n; i++)
@@ -151,7 +151,7 @@ static void fetch_parsed(const struct station *station, struct rte_mbuf **packet
 		if (has_flow(packets[i]))
 			hashes[n_hashes++] = packet_meta(packets[i])->info.hash;
 	}
-	flow_table_prefetch(&station->worker.shard->table, hashes, n_hashes);
+	flow_table_prefetch(&lcore->worker.shard->table, hashes, n_hashes);
 }
 
 /* Are two packets of one burst, by all that tells when and where they came? */
@@ -167,16 +167,16 @@ static bool of_one_burst(
 }
 
 /* Fills the burst that is resumed; returns a bit for each packet of a flow. */
-static uint64_t fill_burst(struct station *station, struct rte_mbuf **packets, unsigned n)
+static uint64_t fill_burst(struct lcore *lcore, struct rte_mbuf **packets, unsigned n)
 {
-	struct burst *burst = &station->pipeline->resumed;
+	struct burst *burst = &lcore->pipeline->resumed;
 	const struct packet_meta *first = packet_meta(packets[0]);
 	uint64_t flows = 0;
 
 	burst->from = (struct arrival){.port = first->port,
 		.domain = first->wire,
-		.place = station->topology->place[first->port],
-		.peer = station->topology->peer[first->port]};
+		.place = lcore->topology->place[first->port],
+		.peer = lcore->topology->peer[first->port]};
 	burst->n = n;
 	burst->up.n = 0;
 	burst->bytes = 0;
@@ -186,7 +186,7 @@ static uint64_t fill_burst(struct station *station, struct rte_mbuf **packets, u
 		const struct packet_meta *meta = packet_meta(packets[i]);
 
 		burst->packet[i] = packets[i];
-		burst->info_of[i] = STATION_BURST; /* it has none */
+		burst->info_of[i] = LCORE_BURST; /* it has none */
 		if (!has_flow(packets[i]))
 			continue;
 		flows |= UINT64_C(1) << i;
@@ -200,40 +200,40 @@ static uint64_t fill_burst(struct station *station, struct rte_mbuf **packets, u
 }
 
 /* A burst without notes, all of one time. */
-static void resume_burst(struct station *station, struct rte_mbuf **packets, unsigned n)
+static void resume_burst(struct lcore *lcore, struct rte_mbuf **packets, unsigned n)
 {
-	struct worker *worker = &station->worker;
+	struct worker *worker = &lcore->worker;
 	const struct packet_meta *first = packet_meta(packets[0]);
-	const uint64_t flows = fill_burst(station, packets, n);
+	const uint64_t flows = fill_burst(lcore, packets, n);
 
-	pipeline_pass_time(station, first->time_us);
+	pipeline_pass_time(lcore, first->time_us);
 	flow_shard_came(worker->shard, first->waited ? first->came_us : first->time_us,
 		packet_stamp_us(packets[0]));
-	station->pipeline->level->resume(station, flows,
+	lcore->pipeline->level->resume(lcore, flows,
 		worker->follow || worker->shard->stamps != NULL || worker->shard->waited_us != 0);
 	worker->shard->waited_us = 0;
 }
 
-void pipeline_resume(struct station *station, struct rte_mbuf **packets, unsigned n)
+void pipeline_resume(struct lcore *lcore, struct rte_mbuf **packets, unsigned n)
 {
-	const struct worker *worker = &station->worker;
+	const struct worker *worker = &lcore->worker;
 	unsigned begin = 0, end;
 
 	for (unsigned i = 1; i < n; i++) {
 		if (of_one_burst(worker, packets[i], packets[0]))
 			continue;
-		fetch_parsed(station, packets, n);
+		fetch_parsed(lcore, packets, n);
 		break;
 	}
 	for (; begin < n; begin = end) {
 		end = begin + 1;
 		if (packet_is_note(packets[begin])) {
-			take_note(station, packets[begin]);
+			take_note(lcore, packets[begin]);
 			continue;
 		}
 		while (end < n && of_one_burst(worker, packets[end], packets[begin]))
 			end++;
-		resume_burst(station, &packets[begin], end - begin);
+		resume_burst(lcore, &packets[begin], end - begin);
 	}
-	flow_shard_flush(station->worker.shard);
+	flow_shard_flush(lcore->worker.shard);
 }

@@ -9,36 +9,36 @@
  * long as they are whole packets of flows that belong here: pipeline_begin(). From the first packet on that is anything
  * else (a fragment, an ICMP error, no IP, a kind that RSS does not bring here) the burst is left to the parser
  * (dataplane/parse.h), so that the packets of a flow keep their order. Packets that were parsed before enter at lookup:
- * pipeline_resume(). Those are handed off by another station, were held back, or come from a capture.
+ * pipeline_resume(). Those are handed off by another lcore, were held back, or come from a capture.
  *
  * With a table larger than the nearest caches a burst is begun, and finished when the next one is begun: while the
  * records of the one come from memory, the headers of the other are read. At most one burst waits so, and no longer
- * than the turn.
+ * than the iteration.
  *
  * The stages up to account are compiled once per SIMD level, without marks (pipeline_plain.c) and with them
  * (pipeline_marked.c): there a packet with a mark that names a flow of this worker needs no lookup, and the common one is
  * read only to be compared with the record's key. While no flow of a domain has a slot and no packet of a burst a
  * mark, the burst goes the way without.
  *
- * A station's own thread.
+ * An lcore's own thread.
  */
 
 #include <stdbool.h>
 
 #include "dataplane/burst.h"
-#include "dataplane/station.h"
+#include "dataplane/lcore.h"
 
 /* The stages up to account, compiled for one SIMD level. */
 struct pipeline_level {
-	unsigned (*begin)(struct station *station, const struct station_rx *rx, unsigned n);
-	void (*finish)(struct station *station);
+	unsigned (*begin)(struct lcore *lcore, const struct lcore_rx *rx, unsigned n);
+	void (*finish)(struct lcore *lcore);
 	/* looks up and accounts pipeline.resumed, and ends it */
-	void (*resume)(struct station *station, uint64_t flows, bool slow);
+	void (*resume)(struct lcore *lcore, uint64_t flows, bool slow);
 };
 
 struct pipeline {
 	const struct pipeline_level *level;
-	unsigned turn; /* which of the two bursts is begun next */
+	unsigned next; /* which of the two bursts is begun next */
 	bool waits;    /* the other one is to be finished */
 	/* with marks: the one that waits went the way without (pipeline_marked.c) */
 	bool unmarked;
@@ -56,55 +56,55 @@ extern const struct pipeline_level pipeline_plain_avx2, pipeline_marked_avx2;
 extern const struct pipeline_level pipeline_plain_avx512, pipeline_marked_avx512;
 #endif
 
-/* Makes the pipeline of a station with a shard; `marks`: it has an agent. Returns 0 or -ENOMEM. */
+/* Makes the pipeline of an lcore with a shard; `marks`: it has an agent. Returns 0 or -ENOMEM. */
 int pipeline_create(struct pipeline **pipeline, const struct hash_secret *secret, bool marks);
 /* Accepts NULL. No burst may be waiting. */
 void pipeline_destroy(struct pipeline *pipeline);
 
 /* Whether packets of that queue may begin here now. */
-static inline bool pipeline_may(const struct station *station, const struct station_rx *rx)
+static inline bool pipeline_may(const struct lcore *lcore, const struct lcore_rx *rx)
 {
-	const struct worker *worker = &station->worker;
+	const struct worker *worker = &lcore->worker;
 
 	/* a follower hears of each change of phase, and that is seen packet by packet */
-	return station->pipeline != NULL && !worker->follow && station->tx[rx->from.peer].own &&
+	return lcore->pipeline != NULL && !worker->follow && lcore->tx[rx->from.peer].own &&
 	       (worker->steer.n_shards == 1 || rx->from.trusted != 0);
 }
 
-/* Where the packets of the next burst are to be received, STATION_BURST at most: nobody copies them. */
-struct rte_mbuf **pipeline_room(struct station *station);
+/* Where the packets of the next burst are to be received, LCORE_BURST at most: nobody copies them. */
+struct rte_mbuf **pipeline_room(struct lcore *lcore);
 
 /*
  * Takes packets from the front of the burst in pipeline_room(), and says how many: received and counted, they are the
- * station's no longer, and wait for pipeline_finish(). The rest stays there for the parser, after pipeline_finish().
+ * lcore's no longer, and wait for pipeline_finish(). The rest stays there for the parser, after pipeline_finish().
  */
-unsigned pipeline_begin(struct station *station, const struct station_rx *rx, unsigned n);
+unsigned pipeline_begin(struct lcore *lcore, const struct lcore_rx *rx, unsigned n);
 
 /* Finishes the burst that waits, if any. */
-void pipeline_finish(struct station *station);
+void pipeline_finish(struct lcore *lcore);
 
 /*
- * Takes `n` parsed packets and notes, at most STATION_BURST, in order; all of them are the station's. A burst is what
+ * Takes `n` parsed packets and notes, at most LCORE_BURST, in order; all of them are the lcore's. A burst is what
  * came at the same time of the clock by the same port; a note ends the burst before it, and a packet that was held
  * back, which came before it was let go, is a burst of its own.
  */
-void pipeline_resume(struct station *station, struct rte_mbuf **packets, unsigned n);
+void pipeline_resume(struct lcore *lcore, struct rte_mbuf **packets, unsigned n);
 
 /* The stages after account, for a burst that has been accounted. */
-void pipeline_end(struct station *station, struct burst *burst, struct outcome *outcome);
+void pipeline_end(struct lcore *lcore, struct burst *burst, struct outcome *outcome);
 
 /*
  * Time passes, and flows end, before a burst's records are looked for; where there is an agent it hears of those that
  * have ended.
  */
-static inline void pipeline_pass_time(struct station *station, uint64_t now_us)
+static inline void pipeline_pass_time(struct lcore *lcore, uint64_t now_us)
 {
-	struct flow_shard *shard = station->worker.shard;
+	struct flow_shard *shard = lcore->worker.shard;
 
-	/* all bursts of a turn have one time */
+	/* all bursts of an iteration have one time */
 	if (likely(now_us <= shard->now_us && !shard->behind && shard->n_reports == 0))
 		return;
 	flow_shard_advance(shard, now_us);
-	if (station->worker.agent != NULL)
+	if (lcore->worker.agent != NULL)
 		flow_shard_flush(shard);
 }

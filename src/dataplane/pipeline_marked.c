@@ -12,36 +12,36 @@
  * A marked packet that is not common, or not settled, or not what its mark says: read as others are, and looked
  * up if need be. False: it is not plain.
  */
-static __rte_noinline bool account_rare(struct station *station, struct burst *burst, unsigned i,
+static __rte_noinline bool account_rare(struct lcore *lcore, struct burst *burst, unsigned i,
 	uintptr_t target, struct outcome *outcome)
 {
-	const struct parse_fast parse = parse_fast_of(station, &burst->from);
+	const struct parse_fast parse = parse_fast_of(lcore, &burst->from);
 	struct flow_record *record = mark_record(target);
-	struct flow_table *table = &station->worker.shard->table;
-	unsigned at = STATION_BURST - 1 - burst->n_top;
+	struct flow_table *table = &lcore->worker.shard->table;
+	unsigned at = LCORE_BURST - 1 - burst->n_top;
 	struct packet_info *info = &burst->info[at];
 
 	/* that RSS brought it need not be asked: the mark says so */
 	if (extract_common(&parse.common, burst->packet[i], info) == 0 &&
-		parse_rare(station, burst->packet[i], burst->from.domain, parse.common.flags,
-			info) == 0)
+		parse_rare(lcore, burst->packet[i], burst->from.domain, parse.common.flags, info) ==
+			0)
 		return false;
 	if (!flow_key_equal(&record->key, &info->key)) {
-		info->hash = flow_key_hash(station->secret, &info->key);
+		info->hash = flow_key_hash(lcore->secret, &info->key);
 		uint32_t position = flow_table_find(table, &info->key, info->hash);
 
 		record = position == FLOW_NONE ? NULL : flow_table_record(table, position);
-	} else if (account_plain(record, info, station->worker.shard->now_us)) {
+	} else if (account_plain(record, info, lcore->worker.shard->now_us)) {
 		/* as mark_fits() has it: by that end, the mark's rule is not at another port */
 		if (info->from != mark_from(target) ||
 			offload_state(record, info->from) != OFFLOAD_PROVEN)
-			mark_verify(station->worker.agent, burst->from.port, burst->packet[i],
+			mark_verify(lcore->worker.agent, burst->from.port, burst->packet[i],
 				flow_table_position_of(table, record), info);
 		return true;
 	}
 	burst->n_top++;
 	burst->info_of[i] = (uint8_t)at;
-	account_rest(station, burst, i, record, outcome);
+	account_rest(lcore, burst, i, record, outcome);
 	return true;
 }
 
@@ -60,7 +60,7 @@ static __rte_always_inline ptrdiff_t account_run(
 	const struct mark_burst *marks, const struct row *end, ptrdiff_t i, bool tcp, bool far)
 {
 	do {
-		const uint8_t *frame = (const uint8_t *)end->target[STATION_BURST + i];
+		const uint8_t *frame = (const uint8_t *)end->target[LCORE_BURST + i];
 
 		if (unlikely(!mark_packet(marks, end->target[i], end->packet[i], frame, tcp, far)))
 			break;
@@ -111,10 +111,10 @@ static inline unsigned account_row(
  * A row of packets with marks of this worker's numbers, which may name nobody; says where the first is that is
  * not plain.
  */
-static inline unsigned account_named(struct station *station, struct burst *burst,
+static inline unsigned account_named(struct lcore *lcore, struct burst *burst,
 	const struct row *row, unsigned n, bool far, struct outcome *outcome)
 {
-	const uint64_t now_us = station->worker.shard->now_us;
+	const uint64_t now_us = lcore->worker.shard->now_us;
 
 	for (unsigned i = 0; i < n; i++) {
 		const unsigned left = account_row(now_us, row, i, n, far);
@@ -124,7 +124,7 @@ static inline unsigned account_named(struct station *station, struct burst *burs
 		i = n - left;
 		const unsigned place = row->place == NULL ? i : row->place[i];
 
-		if (!account_rare(station, burst, place, row->target[i], outcome))
+		if (!account_rare(lcore, burst, place, row->target[i], outcome))
 			return i;
 	}
 	return n;
@@ -132,40 +132,40 @@ static inline unsigned account_named(struct station *station, struct burst *burs
 
 /* The packets from the front that are fetched: says where the first is that is not plain. */
 static unsigned account_front(
-	struct station *station, struct burst *burst, unsigned n, bool far, struct outcome *outcome)
+	struct lcore *lcore, struct burst *burst, unsigned n, bool far, struct outcome *outcome)
 {
 	const struct row row = {.packet = burst->packet, .target = burst->target};
 
-	return account_named(station, burst, &row, n, far, outcome);
+	return account_named(lcore, burst, &row, n, far, outcome);
 }
 
 /*
  * The rest of a burst, or all: those with marks, then the others; says where the first is that is not plain after
  * all.
  */
-static unsigned account_sorted(struct station *station, struct burst *burst, unsigned begin,
-	bool far, struct outcome *outcome)
+static unsigned account_sorted(
+	struct lcore *lcore, struct burst *burst, unsigned begin, bool far, struct outcome *outcome)
 {
 	const struct row row = {.packet = burst->row + begin,
 		.target = burst->target + begin,
 		.place = burst->place + begin};
 	unsigned n_row = burst->n_row - begin;
-	unsigned done = account_named(station, burst, &row, n_row, far, outcome);
+	unsigned done = account_named(lcore, burst, &row, n_row, far, outcome);
 	unsigned n = likely(done == n_row) ? burst->n : row.place[done];
 	uint64_t others = n == 0 ? 0 : ~burst->marked & UINT64_MAX >> (64 - n);
 	unsigned up = 0;
 
 	for (others &= UINT64_MAX << begin; others != 0; others &= others - 1)
-		account_found(station, burst, (unsigned)__builtin_ctzll(others), up++, far, true,
-			outcome);
+		account_found(
+			lcore, burst, (unsigned)__builtin_ctzll(others), up++, far, true, outcome);
 	return n;
 }
 
 /* What was not plain after all, and all that came after it, is for parser. */
 static __rte_noinline void leave_to_parser(
-	struct station *station, struct burst *burst, unsigned begin, struct rte_mbuf **rest)
+	struct lcore *lcore, struct burst *burst, unsigned begin, struct rte_mbuf **rest)
 {
-	struct path_counters *counters = &station->worker.counters[burst->from.domain];
+	struct path_counters *counters = &lcore->worker.counters[burst->from.domain];
 
 	for (unsigned i = begin; i < burst->n; i++) {
 		rest[i - begin] = burst->packet[i];
@@ -178,67 +178,67 @@ static __rte_noinline void leave_to_parser(
 
 /* All of a burst but its first packets, `done` of them, which have been accounted. */
 static void finish_part(
-	struct station *station, struct burst *burst, unsigned plain, struct outcome *outcome)
+	struct lcore *lcore, struct burst *burst, unsigned plain, struct outcome *outcome)
 {
-	struct rte_mbuf *rest[STATION_BURST];
+	struct rte_mbuf *rest[LCORE_BURST];
 	unsigned n = burst->n;
 
 	if (unlikely(plain < n))
-		leave_to_parser(station, burst, plain, rest);
+		leave_to_parser(lcore, burst, plain, rest);
 	flow_shard_counted(
-		station->worker.shard, burst->n - outcome->n, burst->bytes - outcome->bytes);
+		lcore->worker.shard, burst->n - outcome->n, burst->bytes - outcome->bytes);
 	if (burst->n != 0) {
-		account_sample(station, burst);
-		pipeline_end(station, burst, outcome);
+		account_sample(lcore, burst);
+		pipeline_end(lcore, burst, outcome);
 	}
 	if (unlikely(plain < n)) {
-		parser_burst(station->parser, burst->from, station->now_us, rest, n - plain);
-		parser_flush(station->parser);
+		parser_burst(lcore->parser, burst->from, lcore->now_us, rest, n - plain);
+		parser_flush(lcore->parser);
 	}
 }
 
-static void finish_burst(struct station *station, struct burst *burst, unsigned done, bool far,
-	struct outcome *outcome)
+static void finish_burst(
+	struct lcore *lcore, struct burst *burst, unsigned done, bool far, struct outcome *outcome)
 {
 	unsigned plain = burst->n;
 
 	if (done < plain)
-		plain = account_sorted(station, burst, done, far, outcome);
-	finish_part(station, burst, plain, outcome);
+		plain = account_sorted(lcore, burst, done, far, outcome);
+	finish_part(lcore, burst, plain, outcome);
 }
 
-static void finish_carried(struct station *station)
+static void finish_carried(struct lcore *lcore)
 {
-	struct pipeline *pipeline = station->pipeline;
-	struct burst *burst = &pipeline->burst[!pipeline->turn];
+	struct pipeline *pipeline = lcore->pipeline;
+	struct burst *burst = &pipeline->burst[!pipeline->next];
 	struct outcome outcome = {0};
-	unsigned done = account_front(station, burst, burst->front, true, &outcome);
+	unsigned done = account_front(lcore, burst, burst->front, true, &outcome);
 
 	pipeline->waits = false;
 	if (likely(done == burst->front))
-		finish_burst(station, burst, done, true, &outcome);
+		finish_burst(lcore, burst, done, true, &outcome);
 	else
-		finish_part(station, burst, done, &outcome);
+		finish_part(lcore, burst, done, &outcome);
 }
 
 /* The bytes of those with marks have been added up. */
-static void count_received(struct station *station, struct burst *burst)
+static void count_received(struct lcore *lcore, struct burst *burst)
 {
 	for (unsigned i = 0; i < burst->up.n; i++)
 		burst->bytes += burst->info[i].bytes;
-	parse_count(station, burst, burst->n);
+	parse_count(lcore, burst, burst->n);
 }
 
 /* A burst of a small table: all in one go. */
-static unsigned walk_now(struct station *station, struct burst *burst, unsigned n)
+static unsigned walk_now(struct lcore *lcore, struct burst *burst, unsigned n)
 {
 	struct outcome outcome = {0};
-	struct stage_times *stages = &station->worker.stages;
-	struct flow_table *table = &station->worker.shard->table;
+	struct stage_times *stages = &lcore->worker.stages;
+	struct flow_table *table = &lcore->worker.shard->table;
 
-	pipeline_pass_time(station, station->now_us);
-	const unsigned fetched = fetch_front(station, burst, n, false);
-	unsigned done = account_front(station, burst, fetched, false, &outcome);
+	pipeline_pass_time(lcore, lcore->now_us);
+	const unsigned fetched = fetch_front(lcore, burst, n, false);
+	unsigned done = account_front(lcore, burst, fetched, false, &outcome);
 	uint64_t tcp = 0;
 
 	for (unsigned i = done; i < fetched; i++)
@@ -247,60 +247,60 @@ static unsigned walk_now(struct station *station, struct burst *burst, unsigned 
 	burst->n = done;
 	burst->up.n = 0;
 	if (done < n)
-		tcp = sort(station, done, n, burst, false);
-	count_received(station, burst);
+		tcp = sort(lcore, done, n, burst, false);
+	count_received(lcore, burst);
 	if (burst->up.n != 0) {
 		lookup_begin(table, burst);
 		lookup_records(table, burst, tcp, false);
 	}
 	if (done < burst->n)
-		resolve_all(station, burst, done, false);
+		resolve_all(lcore, burst, done, false);
 	stage_end(stages, STAGE_LOOK_UP, burst->n);
 	n = burst->n;
-	finish_burst(station, burst, done, false, &outcome);
+	finish_burst(lcore, burst, done, false, &outcome);
 	return n;
 }
 
 /* One of a large table: begun, and finished when the next one is begun. */
-static unsigned walk_carried(struct station *station, struct burst *burst, unsigned n)
+static unsigned walk_carried(struct lcore *lcore, struct burst *burst, unsigned n)
 {
-	struct pipeline *pipeline = station->pipeline;
-	struct stage_times *stages = &station->worker.stages;
-	struct flow_table *table = &station->worker.shard->table;
+	struct pipeline *pipeline = lcore->pipeline;
+	struct stage_times *stages = &lcore->worker.stages;
+	struct flow_table *table = &lcore->worker.shard->table;
 	uint64_t tcp = 0;
 
 	/* where the last ones were mixed these are, too: nothing is won by a guess */
-	burst->front = pipeline->mixed ? 0 : fetch_front(station, burst, n, true);
+	burst->front = pipeline->mixed ? 0 : fetch_front(lcore, burst, n, true);
 	burst->n = burst->front;
 	burst->up.n = 0;
 	if (burst->front < n)
-		tcp = sort(station, burst->front, n, burst, true);
-	count_received(station, burst);
+		tcp = sort(lcore, burst->front, n, burst, true);
+	count_received(lcore, burst);
 	if (burst->up.n != 0)
 		lookup_begin(table, burst);
 	stage_end(stages, STAGE_PARSE, burst->n);
 	if (pipeline->waits)
-		finish_carried(station);
-	pipeline_pass_time(station, station->now_us);
+		finish_carried(lcore);
+	pipeline_pass_time(lcore, lcore->now_us);
 	if (burst->up.n != 0)
 		lookup_records(table, burst, tcp, true);
 	if (burst->front < burst->n)
-		resolve_all(station, burst, burst->front, true);
+		resolve_all(lcore, burst, burst->front, true);
 	stage_end(stages, STAGE_LOOK_UP, burst->n);
 	if (burst->n != 0) {
-		pipeline->turn = !pipeline->turn;
+		pipeline->next = !pipeline->next;
 		pipeline->waits = true;
 	}
 	return burst->n;
 }
 
 /* The burst that waits, whichever way it went. */
-static void marked_finish(struct station *station)
+static void marked_finish(struct lcore *lcore)
 {
-	if (station->pipeline->unmarked)
-		SIMD_SYMBOL(pipeline_plain).finish(station);
+	if (lcore->pipeline->unmarked)
+		SIMD_SYMBOL(pipeline_plain).finish(lcore);
 	else
-		finish_carried(station);
+		finish_carried(lcore);
 }
 
 /*
@@ -308,11 +308,11 @@ static void marked_finish(struct station *station)
  * goes the way of engines without offload.
  */
 static bool has_no_marks(
-	const struct station *station, unsigned wire, const struct burst *burst, unsigned n)
+	const struct lcore *lcore, unsigned wire, const struct burst *burst, unsigned n)
 {
 	bool marked = false;
 
-	if (station->worker.agent->wire[wire].slots.n_used != 0)
+	if (lcore->worker.agent->wire[wire].slots.n_used != 0)
 		return false;
 	for (unsigned i = 0; i < n; i++)
 		marked |= mark_is_there(burst->packet[i]);
@@ -320,47 +320,47 @@ static bool has_no_marks(
 }
 
 static unsigned begin_unmarked(
-	struct station *station, const struct station_rx *rx, struct burst *burst, unsigned n)
+	struct lcore *lcore, const struct lcore_rx *rx, struct burst *burst, unsigned n)
 {
 	burst->marked = 0;
-	for (unsigned i = 0; i < STATION_BURST; i++)
+	for (unsigned i = 0; i < LCORE_BURST; i++)
 		burst->info_of[i] = (uint8_t)i;
-	return SIMD_SYMBOL(pipeline_plain).begin(station, rx, n);
+	return SIMD_SYMBOL(pipeline_plain).begin(lcore, rx, n);
 }
 
-static unsigned marked_begin(struct station *station, const struct station_rx *rx, unsigned n)
+static unsigned marked_begin(struct lcore *lcore, const struct lcore_rx *rx, unsigned n)
 {
-	struct pipeline *pipeline = station->pipeline;
-	struct burst *burst = &pipeline->burst[pipeline->turn];
-	const bool unmarked = has_no_marks(station, rx->from.domain, burst, n);
+	struct pipeline *pipeline = lcore->pipeline;
+	struct burst *burst = &pipeline->burst[pipeline->next];
+	const bool unmarked = has_no_marks(lcore, rx->from.domain, burst, n);
 
 	if (pipeline->waits && pipeline->unmarked != unmarked)
-		marked_finish(station);
+		marked_finish(lcore);
 	pipeline->unmarked = unmarked;
 	if (unmarked)
-		return begin_unmarked(station, rx, burst, n);
+		return begin_unmarked(lcore, rx, burst, n);
 	burst->from = rx->from;
-	burst->unchecked = station->worker.steer.n_shards > 1 ? UINT64_MAX : 0;
+	burst->unchecked = lcore->worker.steer.n_shards > 1 ? UINT64_MAX : 0;
 	burst->marked = 0;
 	burst->bytes = 0;
 	burst->n_top = 0;
-	return flow_look_up_waits(&station->worker.shard->table) ? walk_carried(station, burst, n)
-								 : walk_now(station, burst, n);
+	return flow_look_up_waits(&lcore->worker.shard->table) ? walk_carried(lcore, burst, n)
+							       : walk_now(lcore, burst, n);
 }
 
-static void marked_resume(struct station *station, uint64_t flows, bool slow)
+static void marked_resume(struct lcore *lcore, uint64_t flows, bool slow)
 {
-	struct burst *burst = &station->pipeline->resumed;
-	const struct flow_table *table = &station->worker.shard->table;
+	struct burst *burst = &lcore->pipeline->resumed;
+	const struct flow_table *table = &lcore->worker.shard->table;
 	struct outcome outcome = {0};
 
 	const uint64_t tcp = lookup_begin_hashed(table, burst);
 
 	lookup_records(table, burst, tcp, false);
-	stage_end(&station->worker.stages, STAGE_LOOK_UP, burst->n);
-	account_resumed(station, burst, flows, slow, true, &outcome);
-	account_sample(station, burst);
-	pipeline_end(station, burst, &outcome);
+	stage_end(&lcore->worker.stages, STAGE_LOOK_UP, burst->n);
+	account_resumed(lcore, burst, flows, slow, true, &outcome);
+	account_sample(lcore, burst);
+	pipeline_end(lcore, burst, &outcome);
 }
 
 const struct pipeline_level SIMD_SYMBOL(pipeline_marked) = {

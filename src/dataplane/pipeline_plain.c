@@ -16,14 +16,14 @@ static inline void fetch_headers(struct rte_mbuf *const *packets, unsigned n)
  * Parses up to the first packet that is for the parser, and sets how many were. Returns a bit for each that is
  * TCP.
  */
-static inline uint64_t parse_burst(const struct station *station, unsigned n, struct burst *burst)
+static inline uint64_t parse_burst(const struct lcore *lcore, unsigned n, struct burst *burst)
 {
-	const struct parse_fast parse = parse_fast_of(station, &burst->from);
+	const struct parse_fast parse = parse_fast_of(lcore, &burst->from);
 	uint64_t tcp = 0;
 	unsigned i;
 
 	for (i = 0; i < n; i++) {
-		const uint8_t flags = parse_one(station, &parse, burst->packet[i], &burst->info[i]);
+		const uint8_t flags = parse_one(lcore, &parse, burst->packet[i], &burst->info[i]);
 
 		if (unlikely(flags == 0))
 			break;
@@ -36,92 +36,92 @@ static inline uint64_t parse_burst(const struct station *station, unsigned n, st
 
 /* `far`: see fetch_record(). */
 static __rte_always_inline void account_burst(
-	struct station *station, struct burst *burst, struct outcome *outcome, bool far)
+	struct lcore *lcore, struct burst *burst, struct outcome *outcome, bool far)
 {
 	*outcome = (struct outcome){0};
 	for (unsigned i = 0; i < burst->up.n; i++)
-		account_found(station, burst, i, i, far, false, outcome);
+		account_found(lcore, burst, i, i, far, false, outcome);
 	flow_shard_counted(
-		station->worker.shard, burst->up.n - outcome->n, burst->bytes - outcome->bytes);
+		lcore->worker.shard, burst->up.n - outcome->n, burst->bytes - outcome->bytes);
 }
 
 /* Near and far each by itself: with what comes before it the loop has too few registers. */
-static __rte_noinline void finish_near(struct station *station, struct burst *burst)
+static __rte_noinline void finish_near(struct lcore *lcore, struct burst *burst)
 {
 	struct outcome outcome;
 
-	account_burst(station, burst, &outcome, false);
-	if (station->worker.agent != NULL)
-		account_sample(station, burst);
-	pipeline_end(station, burst, &outcome);
+	account_burst(lcore, burst, &outcome, false);
+	if (lcore->worker.agent != NULL)
+		account_sample(lcore, burst);
+	pipeline_end(lcore, burst, &outcome);
 }
 
-static __rte_noinline void finish_far(struct station *station, struct burst *burst)
+static __rte_noinline void finish_far(struct lcore *lcore, struct burst *burst)
 {
 	struct outcome outcome;
 
-	account_burst(station, burst, &outcome, true);
-	if (station->worker.agent != NULL)
-		account_sample(station, burst);
-	pipeline_end(station, burst, &outcome);
+	account_burst(lcore, burst, &outcome, true);
+	if (lcore->worker.agent != NULL)
+		account_sample(lcore, burst);
+	pipeline_end(lcore, burst, &outcome);
 }
 
-static void plain_finish(struct station *station)
+static void plain_finish(struct lcore *lcore)
 {
-	struct pipeline *pipeline = station->pipeline;
+	struct pipeline *pipeline = lcore->pipeline;
 
 	pipeline->waits = false;
-	finish_far(station, &pipeline->burst[!pipeline->turn]);
+	finish_far(lcore, &pipeline->burst[!pipeline->next]);
 }
 
-static unsigned plain_begin(struct station *station, const struct station_rx *rx, unsigned n)
+static unsigned plain_begin(struct lcore *lcore, const struct lcore_rx *rx, unsigned n)
 {
-	struct pipeline *pipeline = station->pipeline;
-	struct burst *burst = &pipeline->burst[pipeline->turn];
-	struct stage_times *stages = &station->worker.stages;
-	const struct flow_table *table = &station->worker.shard->table;
+	struct pipeline *pipeline = lcore->pipeline;
+	struct burst *burst = &pipeline->burst[pipeline->next];
+	struct stage_times *stages = &lcore->worker.stages;
+	const struct flow_table *table = &lcore->worker.shard->table;
 
 	fetch_headers(burst->packet, n);
 	burst->from = rx->from;
-	burst->unchecked = station->worker.steer.n_shards > 1 ? UINT64_MAX : 0;
-	const uint64_t tcp = parse_burst(station, n, burst);
+	burst->unchecked = lcore->worker.steer.n_shards > 1 ? UINT64_MAX : 0;
+	const uint64_t tcp = parse_burst(lcore, n, burst);
 
 	n = burst->up.n;
 	burst->bytes = 0;
 	for (unsigned i = 0; i < n; i++)
 		burst->bytes += burst->info[i].bytes;
-	parse_count(station, burst, n);
+	parse_count(lcore, burst, n);
 	lookup_begin(table, burst);
 	stage_end(stages, STAGE_PARSE, n);
 	if (pipeline->waits)
-		plain_finish(station);
-	pipeline_pass_time(station, station->now_us);
+		plain_finish(lcore);
+	pipeline_pass_time(lcore, lcore->now_us);
 	if (flow_look_up_waits(table)) {
 		lookup_records(table, burst, tcp, true);
 		stage_end(stages, STAGE_LOOK_UP, n);
-		pipeline->turn ^= n != 0;
+		pipeline->next ^= n != 0;
 		pipeline->waits = n != 0;
 	} else {
 		lookup_records(table, burst, tcp, false);
 		stage_end(stages, STAGE_LOOK_UP, n);
 		if (n != 0)
-			finish_near(station, burst);
+			finish_near(lcore, burst);
 	}
 	return n;
 }
 
-static void plain_resume(struct station *station, uint64_t flows, bool slow)
+static void plain_resume(struct lcore *lcore, uint64_t flows, bool slow)
 {
-	struct burst *burst = &station->pipeline->resumed;
-	const struct flow_table *table = &station->worker.shard->table;
+	struct burst *burst = &lcore->pipeline->resumed;
+	const struct flow_table *table = &lcore->worker.shard->table;
 	struct outcome outcome = {0};
 
 	const uint64_t tcp = lookup_begin_hashed(table, burst);
 
 	lookup_records(table, burst, tcp, false);
-	stage_end(&station->worker.stages, STAGE_LOOK_UP, burst->n);
-	account_resumed(station, burst, flows, slow, false, &outcome);
-	pipeline_end(station, burst, &outcome);
+	stage_end(&lcore->worker.stages, STAGE_LOOK_UP, burst->n);
+	account_resumed(lcore, burst, flows, slow, false, &outcome);
+	pipeline_end(lcore, burst, &outcome);
 }
 
 const struct pipeline_level SIMD_SYMBOL(pipeline_plain) = {

@@ -10,10 +10,10 @@
 
 /*
  * One part in so many of a busy worker's time is for the walk: less than the twentieth that it may take, as the records
- * that a turn decides at least go beyond that.
+ * that an iteration decides at least go beyond that.
  */
 #define WALK_SHARE 24
-/* Records that are decided at least in a turn, between two looks at the counter, and in a turn that brought nothing. */
+/* Records that are decided at least in an iteration, between two looks at the counter, and in an iteration that brought nothing. */
 #define WALK_LEAST 8
 #define WALK_IDLE 512
 

@@ -4,7 +4,7 @@
 /*
  * How a worker comes to a decision about each of its flows, and keeps to the newest policy, which so far is the list of
  * blocks (rule/blocks.h). A flow is decided when it is learned. When the list has changed, the worker walks once
- * through all of its live flows and decides each again: some in every turn, at a bounded share of its time.
+ * through all of its live flows and decides each again: some in every iteration, at a bounded share of its time.
  *
  * The walk goes round: a change that comes on the way is told to all flows by one more round from there on, not
  * from the beginning. So a flow has the newest decision at most one round after the last change.
@@ -77,7 +77,7 @@ struct policy {
 	bool walks;
 	uint32_t position;  /* of the record that is decided next */
 	uint64_t walked;    /* positions so far, in all rounds */
-	uint64_t begin_tsc; /* of the turn before */
+	uint64_t begin_tsc; /* of the iteration before */
 	uint64_t cycles;    /* that walks took */
 	/* of which flows are learned, and a bit for each of its packets that may begin one */
 	struct burst *burst;
@@ -99,12 +99,12 @@ void policy_init(struct policy *policy, struct blocks *blocks, const struct poli
 /* What the shard's configuration needs: its `decide` is NULL where nobody decides. */
 struct flow_policy policy_of_flows(struct policy *policy);
 
-/* Before the first turn: from the first packet on flows are decided by what the list has already. */
+/* Before the first iteration: from the first packet on flows are decided by what the list has already. */
 void policy_begin(struct policy *policy, struct flow_shard *shard);
 
 /*
- * Once a turn: nothing of the policy is held any more. Walks on, if there is something to walk for; true while there
- * is. `idle`: the turn brought nothing, so that there is time.
+ * Once an iteration: nothing of the policy is held any more. Walks on, if there is something to walk for; true while there
+ * is. `idle`: the iteration brought nothing, so that there is time.
  */
 bool policy_turn(struct policy *policy, struct flow_shard *shard, bool idle,
 	policy_changed_fn changed, void *context);

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What a station tells control: its part of a snapshot, a page of its records, what it knows of one flow, and the
- * question that waits for an answer. A station answers between two bursts, and never waits for control.
+ * What an lcore tells control: its part of a snapshot, a page of its records, what it knows of one flow, and the
+ * question that waits for an answer. An lcore answers between two bursts, and never waits for control.
  */
 
 #include <stdatomic.h>
@@ -21,21 +21,21 @@
 #define PLANE_MAX_PORTS TOPOLOGY_MAX_PORTS
 #define PLANE_PAGE 64
 
-enum station_kind {
-	STATION_WORKER,
-	STATION_RX,
-	STATION_TX,
+enum lcore_kind {
+	LCORE_WORKER,
+	LCORE_RX,
+	LCORE_TX,
 };
 
-/* What one station did at one port. */
+/* What one lcore did at one port. */
 struct plane_port_counters {
 	uint64_t rx_packets, rx_bytes;
 	uint64_t tx_packets, tx_bytes;
 };
 
-/* A station, as of one moment. */
-struct plane_station {
-	enum station_kind kind;
+/* An lcore, as of one moment. */
+struct plane_lcore {
+	enum lcore_kind kind;
 	unsigned number; /* among its kind; of workers, the shard */
 	int cpu;	 /* -1: not pinned */
 	uint32_t flows, capacity;
@@ -99,7 +99,7 @@ enum ask_kind {
 	ASK_PAGE,     /* `page` from `position` on */
 	ASK_KILL,     /* `key`, `hash`: `found`, and the record, which has ended */
 	ASK_FOLLOW,   /* `follow` */
-	/* of offload; stations with an agent but for the first */
+	/* of offload; lcores with an agent but for the first */
 	ASK_FLOW,    /* `key`, `hash`: `found`, and `flow` */
 	ASK_ADOPT,   /* `wire`, of the wire `number` */
 	ASK_OFFLOAD, /* of the port `number`: `offload` */
@@ -136,13 +136,13 @@ struct ask {
 	struct offload_change changes[ASK_CHANGES_MOST];
 };
 
-/* How long control waits for a station (dataplane/ask.h). Of the plane; control's. */
+/* How long control waits for an lcore (dataplane/ask.h). Of the plane; control's. */
 struct ask_patience {
 	bool quick;
 	uint64_t quick_us;
 };
 
-/* The question that waits, in memory that lives as long as the station. */
+/* The question that waits, in memory that lives as long as the lcore. */
 struct ask_slot {
 	atomic_bool waiting;
 	bool late; /* control's: it was given up, whether or not it is answered by now */
@@ -150,12 +150,12 @@ struct ask_slot {
 	struct ask ask;
 };
 
-/* A station's part of a snapshot: dataplane/snapshot.h. */
+/* An lcore's part of a snapshot: dataplane/snapshot.h. */
 #define SNAPSHOT_MAX_RINGS (PLANE_MAX_WORKERS + 2)
 
 struct snapshot {
-	/* the station writes, control reads after `done` */
-	struct plane_station station;
+	/* the lcore writes, control reads after `done` */
+	struct plane_lcore lcore;
 	struct path_counters wires[FLOW_MAX_WIRES];
 	uint64_t under_way[FLOW_MAX_WIRES];
 	uint32_t wire_flows[FLOW_MAX_WIRES];
@@ -163,9 +163,9 @@ struct snapshot {
 	uint64_t fallen_back[PLANE_MAX_PORTS];
 	/* number of the last snapshot that is complete */
 	atomic_uint done;
-	/* the station's own */
+	/* the lcore's own */
 	uint32_t number; /* of the last one taken */
 	unsigned n_awaited;
 	bool markers_wait;		  /* some found no room in their ring */
-	bool awaited[SNAPSHOT_MAX_RINGS]; /* by sending station: its marker has not come */
+	bool awaited[SNAPSHOT_MAX_RINGS]; /* by sending lcore: its marker has not come */
 };

@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * A ring between two stations: packets, notes and markers, in order. A marker stands between two
+ * A ring between two lcores: packets, notes and markers, in order. A marker stands between two
  * packets and says that the sender has taken its part of a snapshot there (dataplane/snapshot.h).
  *
  * What does not fit is not taken. A marker that does not fit waits, and nothing passes it: what would
  * come after is not taken either.
  *
- * One station pushes and one pops, as in base/mailbox.h.
+ * One lcore pushes and one pops, as in base/mailbox.h.
  */
 
 #include <stdbool.h>

@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * Receives bursts from the station's queues, and hands each to the pipeline, or to the parser
+ * Receives bursts from the lcore's queues, and hands each to the pipeline, or to the parser
  * where it cannot begin there. The first frames of a port are looked at for unfinished checksums, and those of af_packet
  * that fill its buffers for what is missing.
  */
 
-#include "dataplane/station.h"
+#include "dataplane/lcore.h"
 
-/* Polls of every queue, and looks into every ring, in one turn, at most. */
+/* Polls of every queue, and looks into every ring, in one iteration, at most. */
 #define RX_ROUNDS 4
 
-/* Several rounds while there is much. True when there was something. Sets station->more_wait. */
-bool rx_poll(struct station *station);
+/* Several rounds while there is much. True when there was something. Sets lcore->more_wait. */
+bool rx_poll(struct lcore *lcore);

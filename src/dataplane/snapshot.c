@@ -5,51 +5,51 @@
 
 #include "dataplane/tx.h"
 
-static void copy_station(struct station *station, struct plane_station *copy)
+static void copy_lcore(struct lcore *lcore, struct plane_lcore *copy)
 {
-	const struct flow_shard *shard = station->worker.shard;
+	const struct flow_shard *shard = lcore->worker.shard;
 
-	*copy = (struct plane_station){
-		.kind = station->kind,
-		.number = station->number,
-		.cpu = station->cpu,
-		.stages = station->worker.stages,
-		.bursts = station->bursts,
-		.idle_polls = station->idle_polls,
-		.busy_cycles = station->busy_cycles,
-		.idle_cycles = station->idle_cycles,
-		.sleep_cycles = station->sleep_cycles,
+	*copy = (struct plane_lcore){
+		.kind = lcore->kind,
+		.number = lcore->number,
+		.cpu = lcore->cpu,
+		.stages = lcore->worker.stages,
+		.bursts = lcore->bursts,
+		.idle_polls = lcore->idle_polls,
+		.busy_cycles = lcore->busy_cycles,
+		.idle_cycles = lcore->idle_cycles,
+		.sleep_cycles = lcore->sleep_cycles,
 	};
-	memcpy(copy->ports, station->ports, sizeof(copy->ports));
-	memcpy(copy->crowded_s, station->balance.crowded_s, sizeof(copy->crowded_s));
+	memcpy(copy->ports, lcore->ports, sizeof(copy->ports));
+	memcpy(copy->crowded_s, lcore->balance.crowded_s, sizeof(copy->crowded_s));
 	if (shard != NULL) {
 		copy->flows = shard->table.count;
 		copy->capacity = shard->table.capacity;
 		copy->flow = shard->counters;
-		copy->unmatched = station->policy.unmatched;
+		copy->unmatched = lcore->policy.unmatched;
 	}
 }
 
-/* Everything of the station, as it is between two bursts. */
-static void copy(struct station *station)
+/* Everything of the lcore, as it is between two bursts. */
+static void copy(struct lcore *lcore)
 {
-	struct snapshot *snapshot = &station->snapshot;
-	const struct flow_shard *shard = station->worker.shard;
+	struct snapshot *snapshot = &lcore->snapshot;
+	const struct flow_shard *shard = lcore->worker.shard;
 
-	copy_station(station, &snapshot->station);
+	copy_lcore(lcore, &snapshot->lcore);
 	for (unsigned wire = 0; wire < FLOW_MAX_WIRES; wire++) {
 		struct path_counters *sum = &snapshot->wires[wire];
 
-		*sum = station->worker.counters[wire];
-		if (station->parser != NULL)
-			path_counters_add(sum, &parser_counters(station->parser)[wire]);
-		path_counters_add(&snapshot->station.sum, sum);
+		*sum = lcore->worker.counters[wire];
+		if (lcore->parser != NULL)
+			path_counters_add(sum, &parser_counters(lcore->parser)[wire]);
+		path_counters_add(&snapshot->lcore.sum, sum);
 		snapshot->wire_flows[wire] = shard == NULL ? 0 : shard->wire_flows[wire];
 	}
 	memset(snapshot->distrusted, 0, sizeof(snapshot->distrusted));
-	for (unsigned i = 0; i < station->n_rx; i++)
-		snapshot->distrusted[station->rx[i].from.port] |= station->trust[i].lost != 0;
-	memcpy(snapshot->fallen_back, station->fallen_back, sizeof(snapshot->fallen_back));
+	for (unsigned i = 0; i < lcore->n_rx; i++)
+		snapshot->distrusted[lcore->rx[i].from.port] |= lcore->trust[i].lost != 0;
+	memcpy(snapshot->fallen_back, lcore->fallen_back, sizeof(snapshot->fallen_back));
 	memset(snapshot->under_way, 0, sizeof(snapshot->under_way));
 }
 
@@ -58,21 +58,21 @@ static void complete(struct snapshot *snapshot)
 	atomic_store_explicit(&snapshot->done, snapshot->number, memory_order_release);
 }
 
-static void take_part(struct station *station, uint32_t number)
+static void take_part(struct lcore *lcore, uint32_t number)
 {
-	struct snapshot *snapshot = &station->snapshot;
+	struct snapshot *snapshot = &lcore->snapshot;
 
-	send_settle(station);
-	copy(station);
+	send_settle(lcore);
+	copy(lcore);
 	snapshot->number = number;
 	snapshot->n_awaited = 0;
 	snapshot->markers_wait = false;
-	for (unsigned i = 0; i < station->n_stations; i++) {
-		snapshot->awaited[i] = station->from[i] != NULL;
+	for (unsigned i = 0; i < lcore->n_lcores; i++) {
+		snapshot->awaited[i] = lcore->from[i] != NULL;
 		snapshot->n_awaited += snapshot->awaited[i];
-		if (station->to[i] != NULL) {
-			station->to[i]->marker = number;
-			snapshot->markers_wait |= !ring_push_marker(station->to[i]);
+		if (lcore->to[i] != NULL) {
+			lcore->to[i]->marker = number;
+			snapshot->markers_wait |= !ring_push_marker(lcore->to[i]);
 		}
 	}
 	if (snapshot->n_awaited == 0)
@@ -85,19 +85,19 @@ static bool taken(const struct snapshot *snapshot, uint32_t number)
 	return (int32_t)(number - snapshot->number) <= 0;
 }
 
-void snapshot_asked(struct station *station, uint32_t number)
+void snapshot_asked(struct lcore *lcore, uint32_t number)
 {
 	/* a marker may have come first */
-	if (!taken(&station->snapshot, number))
-		take_part(station, number);
+	if (!taken(&lcore->snapshot, number))
+		take_part(lcore, number);
 }
 
-void snapshot_marker(struct station *station, unsigned sender, uint32_t number)
+void snapshot_marker(struct lcore *lcore, unsigned sender, uint32_t number)
 {
-	struct snapshot *snapshot = &station->snapshot;
+	struct snapshot *snapshot = &lcore->snapshot;
 
 	if (!taken(snapshot, number))
-		take_part(station, number);
+		take_part(lcore, number);
 	if (number != snapshot->number || !snapshot->awaited[sender])
 		return; /* of a snapshot that control gave up */
 	snapshot->awaited[sender] = false;
@@ -105,10 +105,10 @@ void snapshot_marker(struct station *station, unsigned sender, uint32_t number)
 		complete(snapshot);
 }
 
-void snapshot_push_markers(struct station *station)
+void snapshot_push_markers(struct lcore *lcore)
 {
-	station->snapshot.markers_wait = false;
-	for (unsigned i = 0; i < station->n_stations; i++)
-		if (station->to[i] != NULL)
-			station->snapshot.markers_wait |= !ring_push_marker(station->to[i]);
+	lcore->snapshot.markers_wait = false;
+	for (unsigned i = 0; i < lcore->n_lcores; i++)
+		if (lcore->to[i] != NULL)
+			lcore->snapshot.markers_wait |= !ring_push_marker(lcore->to[i]);
 }

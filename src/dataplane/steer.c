@@ -22,7 +22,7 @@ bool trust_misplaced(struct trust *trust, enum rss_kind number, uint64_t now_us)
 {
 	struct trust_kind *kind = &trust->kind[number];
 
-	/* it came before that, and waited for its turn */
+	/* it came before that, and waited */
 	if (trust->lost >> number & 1)
 		return false;
 	if (kind->misplaced == 0 || now_us - kind->since_us > TRUST_WINDOW_US) {

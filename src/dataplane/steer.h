@@ -3,7 +3,7 @@
 
 /*
  * Steering: which shard a key belongs to. It is a function of the key alone, the same for every
- * station and at all times, so that no flow is ever in two shards.
+ * lcore and at all times, so that no flow is ever in two shards.
  *
  * Without RSS the shard is a slice of the key's keyed hash. Where a port spreads packets by symmetric
  * RSS (port/rss.h), the function is that of the NIC: then packets of the kinds that it spreads arrive
@@ -34,7 +34,7 @@ static inline unsigned steer_shard(const struct steer *steer, const struct packe
 }
 
 /*
- * Trust in a port's RSS, as one station has it of one queue: packets of the kinds that it is trusted with are where they
+ * Trust in a port's RSS, as one lcore has it of one queue: packets of the kinds that it is trusted with are where they
  * belong, and their shard is not computed. It is lost, for one kind, when TRUST_PACKETS plain packets that begin flows
  * came to the wrong worker within TRUST_WINDOW_US: one or two may be a stranger's, made so that the NIC reads them
  * otherwise. It is tried again after a second, doubled each time up to ten minutes; after a second again where it has

@@ -53,9 +53,9 @@ void engine_stamp(struct rte_mbuf *packet, uint64_t came_us, uint64_t stamp_us)
 static int create_pools(struct engine *engine, struct error *error)
 {
 	/* what can be on its way at once, so that an allocation waits for nothing but walking */
-	unsigned notes = engine->config.n_workers *
-				 (INBOX_SIZE + STATION_BURST + PARSER_BURST + POOL_CACHE) +
-			 POOL_CACHE;
+	unsigned notes =
+		engine->config.n_workers * (INBOX_SIZE + LCORE_BURST + PARSER_BURST + POOL_CACHE) +
+		POOL_CACHE;
 	unsigned frames = notes + PARSER_BURST + ENGINE_MAX_WAITING +
 			  (engine->config.tie_fragments ? ENGINE_MAX_HELD : 0);
 
@@ -96,17 +96,17 @@ static int create_parser(struct engine *engine, struct error *error)
 static int start_worker(struct engine *engine, unsigned number, struct error *error)
 {
 	struct inbox_worker *inbox_worker = &engine->workers[number];
-	struct station *station = &inbox_worker->station;
-	int ret = station_init_portless(station, number, &engine->secret);
+	struct lcore *lcore = &inbox_worker->lcore;
+	int ret = lcore_init_portless(lcore, number, &engine->secret);
 
 	if (ret < 0)
 		return error_set(error, ret, "no memory for worker %u", number);
 	const struct policy_others others = engine_rules_policy(&engine->rules);
 
 	/* neither list changes, so that nobody waits for their readers: one variable will do */
-	policy_init(&station->policy, engine->blocks.list, &others, station->topology,
+	policy_init(&lcore->policy, engine->blocks.list, &others, lcore->topology,
 		engine->blocks.list != NULL ? engine->blocks.qsbr : engine->rules.qsbr, number);
-	station->act.programs = engine->rules.programs;
+	lcore->act.programs = engine->rules.programs;
 
 	const struct flow_shard_config config = {
 		.capacity = flow_shard_part(engine->config.flows, engine->config.n_workers),
@@ -119,21 +119,21 @@ static int start_worker(struct engine *engine, unsigned number, struct error *er
 		.mapping = engine->config.mapping,
 		.sink = export_reports,
 		.sink_context = engine->config.exporter,
-		.policy = policy_of_flows(&station->policy),
+		.policy = policy_of_flows(&lcore->policy),
 	};
 
-	ret = flow_shard_create(&station->worker.shard, &config);
+	ret = flow_shard_create(&lcore->worker.shard, &config);
 	if (ret < 0) {
-		station_fini_portless(station);
+		lcore_fini_portless(lcore);
 		return error_set(error, ret, "no memory for %u flows", config.capacity);
 	}
 	/* the list does not change: what it says at the start is all that there is to decide by */
-	policy_begin(&station->policy, station->worker.shard);
+	policy_begin(&lcore->policy, lcore->worker.shard);
 	if (engine->blocks.list != NULL || engine->rules.rules != NULL)
-		station->worker.policy = &station->policy;
+		lcore->worker.policy = &lcore->policy;
 	ret = inbox_worker_start(inbox_worker);
 	if (ret < 0) {
-		station_fini_portless(station);
+		lcore_fini_portless(lcore);
 		return error_set(
 			error, ret, "worker %u does not start: %s", number, strerror(-ret));
 	}
@@ -180,7 +180,7 @@ void engine_destroy(struct engine *engine)
 		return;
 	for (unsigned i = 0; i < engine->n_started; i++) {
 		inbox_worker_stop(&engine->workers[i]);
-		station_fini_portless(&engine->workers[i].station);
+		lcore_fini_portless(&engine->workers[i].lcore);
 	}
 	engine_blocks_fini(&engine->blocks);
 	lone_rules_fini(&engine->rules);
@@ -246,7 +246,7 @@ void engine_counters(const struct engine *engine, struct engine_counters *counte
 	for (unsigned link = 0; link < LINK_N_TYPES; link++)
 		path_counters_add(&counters->path, &parser_counters(engine->parser)[link]);
 	for (unsigned i = 0; i < engine->n_started; i++) {
-		const struct worker *worker = &engine->workers[i].station.worker;
+		const struct worker *worker = &engine->workers[i].lcore.worker;
 
 		for (unsigned link = 0; link < LINK_N_TYPES; link++)
 			path_counters_add(&counters->path, &worker->counters[link]);

@@ -12,7 +12,7 @@
 static void *run_inbox(void *argument)
 {
 	struct inbox_worker *self = argument;
-	struct rte_mbuf *packets[STATION_BURST];
+	struct rte_mbuf *packets[LCORE_BURST];
 	unsigned idle = 0;
 
 	/* A thread that DPDK knows has a cache of mbufs of its own; without, it only is slower. */
@@ -21,11 +21,11 @@ static void *run_inbox(void *argument)
 	for (;;) {
 		/* asked before the last look, so that what was fed before the stop is found */
 		bool stop = atomic_load_explicit(&self->stop, memory_order_acquire);
-		unsigned n = mailbox_pop(self->inbox, packets, STATION_BURST);
+		unsigned n = mailbox_pop(self->inbox, packets, LCORE_BURST);
 
 		if (n != 0) {
-			pipeline_resume(&self->station, packets, n);
-			atomic_store_explicit(&self->runs_ended, self->station.worker.runs_ended,
+			pipeline_resume(&self->lcore, packets, n);
+			atomic_store_explicit(&self->runs_ended, self->lcore.worker.runs_ended,
 				memory_order_release);
 			idle = 0;
 		} else if (stop) {

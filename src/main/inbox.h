@@ -18,13 +18,13 @@
 #include <stdbool.h>
 
 #include "base/mailbox.h"
-#include "dataplane/station.h"
+#include "dataplane/lcore.h"
 
 /* Packets and notes that an inbox holds. */
 #define INBOX_SIZE 1024
 
 struct inbox_worker {
-	struct station station; /* set by the caller before the start */
+	struct lcore lcore; /* set by the caller before the start */
 	struct mailbox *inbox;
 	pthread_t thread;
 	atomic_bool stop;

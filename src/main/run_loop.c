@@ -102,7 +102,7 @@ static void introduce(const struct run *run)
 		control_path(run->control));
 }
 
-/* Tells the service manager that all is well, if it wants to know and the stations have answered. */
+/* Tells the service manager that all is well, if it wants to know and the lcores have answered. */
 static void stay_alive(struct run *run)
 {
 	static struct plane_snapshot snapshot;

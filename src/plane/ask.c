@@ -6,8 +6,8 @@
 #include "base/idle.h"
 #include "base/monotonic.h"
 #include "dataplane/ask.h"
+#include "dataplane/poll.h"
 #include "dataplane/snapshot.h"
-#include "dataplane/turn.h"
 #include "plane/plane_private.h"
 
 const struct plane_config *plane_config(const struct plane *plane)
@@ -25,13 +25,13 @@ size_t plane_memory(const struct plane *plane)
 	size_t bytes = 0;
 
 	for (unsigned i = 0; i < plane->config.n_workers; i++)
-		bytes += flow_shard_memory(plane_shard_station(plane, i)->worker.shard);
+		bytes += flow_shard_memory(plane_shard_lcore(plane, i)->worker.shard);
 	return bytes;
 }
 
 uint32_t plane_positions(const struct plane *plane, unsigned worker)
 {
-	return flow_table_positions(&plane_shard_station(plane, worker)->worker.shard->table);
+	return flow_table_positions(&plane_shard_lcore(plane, worker)->worker.shard->table);
 }
 
 struct rte_mempool *plane_pool(const struct plane *plane)
@@ -54,22 +54,22 @@ uint64_t plane_now_us(const struct plane *plane)
 	return tsc_clock_us(&plane->clock, rte_rdtsc());
 }
 
-static int wait_for(const struct station *station, uint32_t number)
+static int wait_for(const struct lcore *lcore, uint32_t number)
 {
 	const uint64_t begin_us = monotonic_us();
 	unsigned idle = 0;
 
-	while (atomic_load_explicit(&station->snapshot.done, memory_order_acquire) != number) {
-		if (ask_gives_up(station->ask.patience, idle, begin_us))
+	while (atomic_load_explicit(&lcore->snapshot.done, memory_order_acquire) != number) {
+		if (ask_gives_up(lcore->ask.patience, idle, begin_us))
 			return -ETIMEDOUT;
 		idle_wait(&idle);
 	}
 	return 0;
 }
 
-static void add_station(struct plane_snapshot *sum, const struct snapshot *snapshot)
+static void add_lcore(struct plane_snapshot *sum, const struct snapshot *snapshot)
 {
-	sum->stations[sum->n_stations++] = snapshot->station;
+	sum->lcores[sum->n_lcores++] = snapshot->lcore;
 	for (unsigned wire = 0; wire < FLOW_MAX_WIRES; wire++) {
 		path_counters_add(&sum->wires[wire], &snapshot->wires[wire]);
 		sum->wires[wire].held += snapshot->under_way[wire];
@@ -84,30 +84,30 @@ static void add_station(struct plane_snapshot *sum, const struct snapshot *snaps
 void plane_gather(const struct plane *plane, struct plane_snapshot *snapshot)
 {
 	*snapshot = (struct plane_snapshot){.now_us = plane_now_us(plane)};
-	for (unsigned i = 0; i < plane->n_stations; i++)
-		add_station(snapshot, &plane->stations[i].snapshot);
+	for (unsigned i = 0; i < plane->n_lcores; i++)
+		add_lcore(snapshot, &plane->lcores[i].snapshot);
 }
 
-/* Stations that have no thread (any more) answer on ours. */
-static int ask_snapshot(struct plane *plane, struct station *station)
+/* Lcores that have no thread (any more) answer on ours. */
+static int ask_snapshot(struct plane *plane, struct lcore *lcore)
 {
-	if (!station->started) {
-		snapshot_asked(station, plane->n_snapshots);
+	if (!lcore->started) {
+		snapshot_asked(lcore, plane->n_snapshots);
 		return 0;
 	}
-	if (ask_prepare(station, ASK_SNAPSHOT) == NULL)
+	if (ask_prepare(lcore, ASK_SNAPSHOT) == NULL)
 		return -ETIMEDOUT;
-	station->ask.ask.number = plane->n_snapshots;
-	return ask_station(station);
+	lcore->ask.ask.number = plane->n_snapshots;
+	return ask_lcore(lcore);
 }
 
-/* A station that has not answered what it was asked before: a picture is not begun, whose markers would fill its rings. */
+/* An lcore that has not answered what it was asked before: a picture is not begun, whose markers would fill its rings. */
 static bool is_deaf(const struct plane *plane)
 {
 	bool deaf = false;
 
-	for (unsigned i = 0; i < plane->n_stations; i++)
-		deaf |= plane->stations[i].started && ask_waits(&plane->stations[i]);
+	for (unsigned i = 0; i < plane->n_lcores; i++)
+		deaf |= plane->lcores[i].started && ask_waits(&plane->lcores[i]);
 	return deaf;
 }
 
@@ -122,16 +122,16 @@ int plane_snapshot(struct plane *plane, struct plane_snapshot *snapshot)
 		return -ETIMEDOUT;
 	if (++plane->n_snapshots == 0)
 		plane->n_snapshots = 1; /* 0 is no marker */
-	for (unsigned i = 0; i < plane->n_stations; i++)
-		if (ask_snapshot(plane, &plane->stations[i]) < 0 && plane->patience.quick)
+	for (unsigned i = 0; i < plane->n_lcores; i++)
+		if (ask_snapshot(plane, &plane->lcores[i]) < 0 && plane->patience.quick)
 			return -ETIMEDOUT;
 	if (!plane->running) {
-		/* markers lie in rings that nobody takes from: let each station have one more turn */
-		for (unsigned i = 0; i < plane->n_stations; i++)
-			(void)turn_station(&plane->stations[i], plane->stations[i].now_us);
+		/* markers lie in rings that nobody takes from: let each lcore have one more iteration */
+		for (unsigned i = 0; i < plane->n_lcores; i++)
+			(void)lcore_poll(&plane->lcores[i], plane->lcores[i].now_us);
 	}
-	for (unsigned i = 0; i < plane->n_stations; i++)
-		if (wait_for(&plane->stations[i], plane->n_snapshots) < 0)
+	for (unsigned i = 0; i < plane->n_lcores; i++)
+		if (wait_for(&plane->lcores[i], plane->n_snapshots) < 0)
 			return -ETIMEDOUT;
 	plane_gather(plane, snapshot);
 	return 0;
@@ -139,13 +139,13 @@ int plane_snapshot(struct plane *plane, struct plane_snapshot *snapshot)
 
 int plane_page(struct plane *plane, unsigned worker, uint32_t position, struct plane_page *page)
 {
-	struct station *station = plane_shard_station(plane, worker);
-	struct ask *ask = ask_prepare(station, ASK_PAGE);
+	struct lcore *lcore = plane_shard_lcore(plane, worker);
+	struct ask *ask = ask_prepare(lcore, ASK_PAGE);
 
 	if (ask == NULL)
 		return -ETIMEDOUT;
 	ask->position = position;
-	if (ask_station(station) < 0)
+	if (ask_lcore(lcore) < 0)
 		return -ETIMEDOUT;
 	*page = ask->page;
 	return 0;
@@ -157,17 +157,17 @@ int plane_kill(struct plane *plane, const struct flow_key *key, unsigned *worker
 	const struct packet_info info = {.key = *key, .hash = flow_key_hash(&plane->secret, key)};
 
 	*worker = steer_shard(&plane->steer, &info);
-	struct station *station = plane_shard_station(plane, *worker);
+	struct lcore *lcore = plane_shard_lcore(plane, *worker);
 	/* what was killed after control had given up is not killed once more: it would not be there */
-	struct ask *ask = ask_late(station, ASK_KILL, key);
+	struct ask *ask = ask_late(lcore, ASK_KILL, key);
 
 	if (ask == NULL) {
-		ask = ask_prepare(station, ASK_KILL);
+		ask = ask_prepare(lcore, ASK_KILL);
 		if (ask == NULL)
 			return -ETIMEDOUT;
 		ask->key = info.key;
 		ask->hash = info.hash;
-		if (ask_station(station) < 0)
+		if (ask_lcore(lcore) < 0)
 			return -ETIMEDOUT;
 	}
 	if (!ask->found)
@@ -190,9 +190,9 @@ static uint64_t lowest(const struct plane *plane, uint64_t (*of)(const struct po
 {
 	uint64_t least = UINT64_MAX;
 
-	for (unsigned i = 0; i < plane->n_stations; i++)
-		if (plane->stations[i].worker.shard != NULL)
-			least = RTE_MIN(least, of(&plane->stations[i].policy));
+	for (unsigned i = 0; i < plane->n_lcores; i++)
+		if (plane->lcores[i].worker.shard != NULL)
+			least = RTE_MIN(least, of(&plane->lcores[i].policy));
 	return least;
 }
 
@@ -225,13 +225,13 @@ int plane_follow(struct plane *plane, bool follow)
 {
 	int ret = 0;
 
-	for (unsigned i = 0; i < plane->n_stations; i++) {
-		struct station *station = &plane->stations[i];
-		struct ask *ask = ask_prepare(station, ASK_FOLLOW);
+	for (unsigned i = 0; i < plane->n_lcores; i++) {
+		struct lcore *lcore = &plane->lcores[i];
+		struct ask *ask = ask_prepare(lcore, ASK_FOLLOW);
 
 		if (ask != NULL)
 			ask->follow = follow;
-		if (ask == NULL || ask_station(station) < 0)
+		if (ask == NULL || ask_lcore(lcore) < 0)
 			ret = -ETIMEDOUT;
 	}
 	return ret;
@@ -241,13 +241,13 @@ unsigned plane_events(struct plane *plane, struct path_event *events, unsigned m
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < plane->n_stations; i++) {
-		struct station *station = &plane->stations[i];
-		uint64_t all = atomic_load_explicit(&station->events_lost, memory_order_relaxed);
+	for (unsigned i = 0; i < plane->n_lcores; i++) {
+		struct lcore *lcore = &plane->lcores[i];
+		uint64_t all = atomic_load_explicit(&lcore->events_lost, memory_order_relaxed);
 
-		n += mailbox_pop(station->events, &events[n], max - n);
-		*lost += all - station->events_lost_told;
-		station->events_lost_told = all;
+		n += mailbox_pop(lcore->events, &events[n], max - n);
+		*lost += all - lcore->events_lost_told;
+		lcore->events_lost_told = all;
 	}
 	return n;
 }

@@ -74,11 +74,11 @@ static uint32_t agree_on_marks(const struct plane *plane, unsigned wire)
 /* 0: the worker has its slots, or will have. -ENOMEM, or -ETIMEDOUT: it has to be asked again. */
 static int adopt(struct plane *plane, unsigned worker, unsigned number, uint32_t mark_max)
 {
-	struct station *station = plane_shard_station(plane, worker);
-	struct agent *agent = station->worker.agent;
+	struct lcore *lcore = plane_shard_lcore(plane, worker);
+	struct agent *agent = lcore->worker.agent;
 	struct agent_wire wire;
 
-	if (station->started && plane->patience.quick && ask_waits(station))
+	if (lcore->started && plane->patience.quick && ask_waits(lcore))
 		return -ETIMEDOUT;
 	int ret = agent_slots_init(&wire, &agent->config, number, mark_max);
 
@@ -86,12 +86,12 @@ static int adopt(struct plane *plane, unsigned worker, unsigned number, uint32_t
 		return ret;
 	const uint32_t n = wire.slots.n;
 
-	if (!station->started) {
+	if (!lcore->started) {
 		agent_adopt(agent, number, &wire);
 		plane->n_slots[number] += n;
 		return 0;
 	}
-	struct ask *ask = ask_prepare(station, ASK_ADOPT);
+	struct ask *ask = ask_prepare(lcore, ASK_ADOPT);
 
 	if (ask == NULL) {
 		agent_slots_fini(&wire);
@@ -100,7 +100,7 @@ static int adopt(struct plane *plane, unsigned worker, unsigned number, uint32_t
 	ask->number = number;
 	ask->wire = wire;
 	/* it is adopted, if late */
-	(void)ask_station(station);
+	(void)ask_lcore(lcore);
 	plane->n_slots[number] += n;
 	return 0;
 }
@@ -108,8 +108,7 @@ static int adopt(struct plane *plane, unsigned worker, unsigned number, uint32_t
 static void tell_no_slots(struct plane *plane, unsigned wire)
 {
 	for (unsigned i = 0; i < plane->config.n_workers; i++)
-		atomic_fetch_or_explicit(
-			&plane_shard_station(plane, i)->worker.agent->without_slots,
+		atomic_fetch_or_explicit(&plane_shard_lcore(plane, i)->worker.agent->without_slots,
 			(uint16_t)(1u << wire), memory_order_relaxed);
 }
 
@@ -138,7 +137,7 @@ static void make_slots(struct plane *plane, unsigned wire)
 
 bool plane_has_no_slots(const struct plane *plane, unsigned wire)
 {
-	const struct agent *agent = plane_shard_station(plane, 0)->worker.agent;
+	const struct agent *agent = plane_shard_lcore(plane, 0)->worker.agent;
 
 	/* all of them have been told */
 	return agent != NULL &&

@@ -15,10 +15,10 @@
 #include "base/idle.h"
 #include "base/monotonic.h"
 #include "dataplane/ask.h"
-#include "dataplane/turn.h"
+#include "dataplane/poll.h"
 #include "plane/plane_private.h"
 
-/* Snapshots taken until nothing is under way any more; each waits for every station. */
+/* Snapshots taken until nothing is under way any more; each waits for every lcore. */
 #define DRAIN_SNAPSHOTS 2000
 
 /* So long reports are waited for at the end. */
@@ -123,13 +123,13 @@ void plane_destroy(struct plane *plane)
 	free(plane);
 }
 
-/* Signals are control's: a station's thread starts with all of them blocked. */
-static int start_thread(struct station *station, struct error *error)
+/* Signals are control's: an lcore's thread starts with all of them blocked. */
+static int start_thread(struct lcore *lcore, struct error *error)
 {
 	static const char *const kinds[] = {
-		[STATION_WORKER] = "worker",
-		[STATION_RX] = "rx",
-		[STATION_TX] = "tx",
+		[LCORE_WORKER] = "worker",
+		[LCORE_RX] = "rx",
+		[LCORE_TX] = "tx",
 	};
 	char name[16];
 	cpu_set_t cpus;
@@ -137,19 +137,19 @@ static int start_thread(struct station *station, struct error *error)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int ret = pthread_create(&station->thread, NULL, turn_forever, station);
+	int ret = pthread_create(&lcore->thread, NULL, lcore_run, lcore);
 
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	snprintf(name, sizeof(name), "%s-%u", kinds[station->kind], station->number);
+	snprintf(name, sizeof(name), "%s-%u", kinds[lcore->kind], lcore->number);
 	if (ret != 0)
 		return error_set(error, -ret, "%s does not start: %s", name, strerror(ret));
-	station->started = true;
-	pthread_setname_np(station->thread, name);
+	lcore->started = true;
+	pthread_setname_np(lcore->thread, name);
 	CPU_ZERO(&cpus);
-	if (station->cpu >= 0) {
-		CPU_SET(station->cpu, &cpus);
-		if (pthread_setaffinity_np(station->thread, sizeof(cpus), &cpus) != 0)
-			station->cpu = -1;
+	if (lcore->cpu >= 0) {
+		CPU_SET(lcore->cpu, &cpus);
+		if (pthread_setaffinity_np(lcore->thread, sizeof(cpus), &cpus) != 0)
+			lcore->cpu = -1;
 	}
 	return 0;
 }
@@ -158,11 +158,11 @@ int plane_start(struct plane *plane, struct error *error)
 {
 	int ret = 0;
 
-	for (unsigned i = 0; i < plane->n_stations; i++)
-		if (plane->stations[i].worker.shard != NULL)
-			policy_begin(&plane->stations[i].policy, plane->stations[i].worker.shard);
-	for (unsigned i = 0; ret == 0 && i < plane->n_stations; i++)
-		ret = start_thread(&plane->stations[i], error);
+	for (unsigned i = 0; i < plane->n_lcores; i++)
+		if (plane->lcores[i].worker.shard != NULL)
+			policy_begin(&plane->lcores[i].policy, plane->lcores[i].worker.shard);
+	for (unsigned i = 0; ret == 0 && i < plane->n_lcores; i++)
+		ret = start_thread(&plane->lcores[i], error);
 	plane->running = true;
 	if (ret < 0)
 		plane_stop(plane);
@@ -170,20 +170,20 @@ int plane_start(struct plane *plane, struct error *error)
 }
 
 /*
- * Asks every station that can be asked this, however long the answer takes: flows that end may wait
+ * Asks every lcore that can be asked this, however long the answer takes: flows that end may wait
  * for the exporter, which has a limit of its own.
  */
 static void ask_all(struct plane *plane, enum ask_kind kind)
 {
-	for (unsigned i = 0; i < plane->n_stations; i++) {
-		struct station *station = &plane->stations[i];
+	for (unsigned i = 0; i < plane->n_lcores; i++) {
+		struct lcore *lcore = &plane->lcores[i];
 
-		if (!station->started || (kind == ASK_RELEASE && station->parser == NULL) ||
-			(kind == ASK_END && station->worker.shard == NULL))
+		if (!lcore->started || (kind == ASK_RELEASE && lcore->parser == NULL) ||
+			(kind == ASK_END && lcore->worker.shard == NULL))
 			continue;
-		while (ask_prepare(station, kind) == NULL)
+		while (ask_prepare(lcore, kind) == NULL)
 			;
-		(void)ask_station(station);
+		(void)ask_lcore(lcore);
 	}
 }
 
@@ -217,14 +217,14 @@ static void await_held(struct plane *plane)
 
 	while (plane->config.offload.full && held != 0 && monotonic_us() < end_us) {
 		held = 0;
-		for (unsigned i = 0; i < plane->n_stations; i++) {
-			struct station *station = &plane->stations[i];
+		for (unsigned i = 0; i < plane->n_lcores; i++) {
+			struct lcore *lcore = &plane->lcores[i];
 			struct ask *ask;
 
-			if (!station->started || station->worker.shard == NULL)
+			if (!lcore->started || lcore->worker.shard == NULL)
 				continue;
-			ask = ask_prepare(station, ASK_HELD);
-			if (ask != NULL && ask_station(station) == 0)
+			ask = ask_prepare(lcore, ASK_HELD);
+			if (ask != NULL && ask_lcore(lcore) == 0)
 				held += ask->number;
 		}
 		if (held != 0)
@@ -234,8 +234,8 @@ static void await_held(struct plane *plane)
 
 static bool all_started(const struct plane *plane)
 {
-	for (unsigned i = 0; i < plane->n_stations; i++)
-		if (!plane->stations[i].started)
+	for (unsigned i = 0; i < plane->n_lcores; i++)
+		if (!plane->lcores[i].started)
 			return false;
 	return true;
 }
@@ -255,10 +255,10 @@ void plane_stop(struct plane *plane)
 	ask_all(plane, ASK_END);
 	await_held(plane);
 	ask_all(plane, ASK_LEAVE);
-	for (unsigned i = 0; i < plane->n_stations; i++) {
-		if (plane->stations[i].started)
-			pthread_join(plane->stations[i].thread, NULL);
-		plane->stations[i].started = false;
+	for (unsigned i = 0; i < plane->n_lcores; i++) {
+		if (plane->lcores[i].started)
+			pthread_join(plane->lcores[i].thread, NULL);
+		plane->lcores[i].started = false;
 	}
 	plane_offload_stop(plane);
 	plane->running = false;
@@ -266,13 +266,13 @@ void plane_stop(struct plane *plane)
 
 /* ------------------------- a port is stopped and started while packets of the others flow */
 
-/* Looks in vain for stations that still use the port, most of them 250 us apart. */
+/* Looks in vain for lcores that still use the port, most of them 250 us apart. */
 #define PAUSE_TRIES 8000
 
 static bool all_have_seen(const struct plane *plane, uint32_t paused)
 {
-	for (unsigned i = 0; i < plane->n_stations; i++)
-		if (atomic_load_explicit(&plane->stations[i].paused_seen, memory_order_acquire) !=
+	for (unsigned i = 0; i < plane->n_lcores; i++)
+		if (atomic_load_explicit(&plane->lcores[i].paused_seen, memory_order_acquire) !=
 			paused)
 			return false;
 	return true;

@@ -58,20 +58,20 @@ static int make_installer(struct plane *plane, unsigned number, struct error *er
 
 static void tell(void *context, const struct offload_change *change)
 {
-	struct station *station = context;
+	struct lcore *lcore = context;
 
-	if (!station->worker.follow || change->kind != CHANGE_FLOW)
+	if (!lcore->worker.follow || change->kind != CHANGE_FLOW)
 		return;
-	station_event(station, (struct path_event){
-				       .key = change->key,
-				       .kind = PATH_EVENT_OFFLOAD,
-				       .reason = change->reason,
-				       .worker = (uint8_t)station->worker.number,
-				       .port = (uint8_t)change->port,
-				       .from = (uint8_t)change->from,
-				       .before = (uint8_t)change->before,
-				       .after = (uint8_t)change->after,
-			       });
+	lcore_event(lcore, (struct path_event){
+				   .key = change->key,
+				   .kind = PATH_EVENT_OFFLOAD,
+				   .reason = change->reason,
+				   .worker = (uint8_t)lcore->worker.number,
+				   .port = (uint8_t)change->port,
+				   .from = (uint8_t)change->from,
+				   .before = (uint8_t)change->before,
+				   .after = (uint8_t)change->after,
+			   });
 }
 
 /* What a port's NIC can have counted at most: by its fastest link, and the longest frame it takes. 0: not known. */
@@ -94,13 +94,13 @@ static void bound(const struct port *port, uint64_t *link_mbps, uint32_t *longes
 
 static int make_agent(struct plane *plane, unsigned worker)
 {
-	struct station *station = plane_shard_station(plane, worker);
+	struct lcore *lcore = plane_shard_lcore(plane, worker);
 	struct agent_config config = {
 		.worker = worker,
 		.n_workers = plane->config.n_workers,
 		.topology = plane->config.topology,
-		.table = &station->worker.shard->table,
-		.dropped = station->worker.shard->verdict_dropped,
+		.table = &lcore->worker.shard->table,
+		.dropped = lcore->worker.shard->verdict_dropped,
 		.clock = &plane->clock,
 		.threshold = plane->config.offload.threshold,
 		.slots = plane->config.offload.slots,
@@ -112,18 +112,18 @@ static int make_agent(struct plane *plane, unsigned worker)
 		.full = plane->config.offload.full,
 		.tcp_strict = plane->config.tcp_strict,
 		.tell = tell,
-		.credit = station_credit,
-		.silent = station_end_silent,
-		.release = station_take_held_report,
-		.room = station_room,
-		.context = station,
+		.credit = lcore_credit,
+		.silent = lcore_end_silent,
+		.release = lcore_take_held_report,
+		.room = lcore_room,
+		.context = lcore,
 	};
 
 	for (unsigned i = 0; i < plane_n_ports(plane); i++) {
 		config.installer[i] = plane->installer[i];
 		bound(plane->config.port[i], &config.link_mbps[i], &config.longest[i]);
 	}
-	return agent_create(&station->worker.agent, &config);
+	return agent_create(&lcore->worker.agent, &config);
 }
 
 static void introduce_agents(struct plane *plane)
@@ -131,7 +131,7 @@ static void introduce_agents(struct plane *plane)
 	struct agent *agents[PLANE_MAX_WORKERS];
 
 	for (unsigned i = 0; i < plane->config.n_workers; i++)
-		agents[i] = plane_shard_station(plane, i)->worker.agent;
+		agents[i] = plane_shard_lcore(plane, i)->worker.agent;
 	agent_introduce(agents, plane->config.n_workers);
 }
 
@@ -170,8 +170,8 @@ void plane_offload_stop(struct plane *plane)
 
 void plane_offload_take_down(struct plane *plane)
 {
-	for (unsigned i = 0; i < plane->n_stations; i++)
-		agent_destroy(plane->stations[i].worker.agent);
+	for (unsigned i = 0; i < plane->n_lcores; i++)
+		agent_destroy(plane->lcores[i].worker.agent);
 	for (unsigned i = 0; i < plane_n_ports(plane); i++)
 		installer_destroy(plane->installer[i]);
 }
@@ -185,17 +185,17 @@ struct installer *plane_installer(const struct plane *plane, unsigned port)
 static int ask_worker(struct plane *plane, unsigned worker, enum ask_kind kind, uint64_t number,
 	struct ask **asked)
 {
-	struct station *station = plane_shard_station(plane, worker);
+	struct lcore *lcore = plane_shard_lcore(plane, worker);
 
-	*asked = ask_prepare(station, kind);
+	*asked = ask_prepare(lcore, kind);
 	if (*asked == NULL)
 		return -ETIMEDOUT;
 	(*asked)->number = (uint32_t)number;
 	(*asked)->from = number;
-	if (station->started)
-		return ask_station(station);
-	atomic_store_explicit(&station->ask.waiting, true, memory_order_release);
-	ask_answer(station);
+	if (lcore->started)
+		return ask_lcore(lcore);
+	atomic_store_explicit(&lcore->ask.waiting, true, memory_order_release);
+	ask_answer(lcore);
 	return 0;
 }
 
@@ -272,19 +272,19 @@ int plane_flow(struct plane *plane, const struct flow_key *key, struct plane_flo
 {
 	const struct packet_info info = {.key = *key, .hash = flow_key_hash(&plane->secret, key)};
 	unsigned worker = steer_shard(&plane->steer, &info);
-	struct station *station = plane_shard_station(plane, worker);
-	struct ask *ask = ask_prepare(station, ASK_FLOW);
+	struct lcore *lcore = plane_shard_lcore(plane, worker);
+	struct ask *ask = ask_prepare(lcore, ASK_FLOW);
 
 	if (ask == NULL)
 		return -ETIMEDOUT;
 	ask->key = info.key;
 	ask->hash = info.hash;
-	if (station->started) {
-		if (ask_station(station) < 0)
+	if (lcore->started) {
+		if (ask_lcore(lcore) < 0)
 			return -ETIMEDOUT;
 	} else {
-		atomic_store_explicit(&station->ask.waiting, true, memory_order_release);
-		ask_answer(station);
+		atomic_store_explicit(&lcore->ask.waiting, true, memory_order_release);
+		ask_answer(lcore);
 	}
 	*flow = ask->flow;
 	flow->worker = worker;

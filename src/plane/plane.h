@@ -2,12 +2,12 @@
 #pragma once
 
 /*
- * The plane: everything that packets pass on their way between live ports. It is made of stations,
+ * The plane: everything that packets pass on their way between live ports. It is made of lcores,
  * threads that hand packets to one another over rings: workers, and with split threads one for
  * receiving and one for sending. The plane makes them, starts and ends them, and asks them questions.
  *
- * A station answers between two bursts and never waits for whoever asks. All functions here belong to
- * one thread, control; none is called from a station.
+ * An lcore answers between two bursts and never waits for whoever asks. All functions here belong to
+ * one thread, control; none is called from an lcore.
  *
  * Life-cycle: plane_create() takes ports that are open, starts them, and makes shards and rings;
  * plane_start() starts the threads, packets flow; plane_stop(): no more is received, what is under way
@@ -104,15 +104,15 @@ struct plane_config {
 
 struct plane;
 
-/* Everything of one moment: packets between two stations are in `held` of their wire. */
+/* Everything of one moment: packets between two lcores are in `held` of their wire. */
 struct plane_snapshot {
 	uint64_t now_us; /* clock of the run */
 	struct path_counters wires[FLOW_MAX_WIRES];
 	uint32_t wire_flows[FLOW_MAX_WIRES];
 	bool rss_fallen_back[PLANE_MAX_PORTS]; /* it is not trusted now, at least with some kind */
 	uint64_t rss_fallbacks[PLANE_MAX_PORTS]; /* times that it lost trust */
-	unsigned n_stations;
-	struct plane_station stations[PLANE_MAX_WORKERS + 2];
+	unsigned n_lcores;
+	struct plane_lcore lcores[PLANE_MAX_WORKERS + 2];
 };
 
 /* After a failure too `*plane` is to be destroyed, ports first (NULL: nothing was made). */
@@ -151,15 +151,15 @@ uint64_t plane_origin_us(const struct plane *plane);
 uint64_t plane_now_us(const struct plane *plane);
 
 /*
- * From now on, until plane_stop(), whoever asks has others to serve: a station that does not answer is given up in a
+ * From now on, until plane_stop(), whoever asks has others to serve: an lcore that does not answer is given up in a
  * fifth of a second, and at once as long as it has not answered what it was asked before. All questions below are
  * then to be asked again after -ETIMEDOUT.
  */
 void plane_be_quick(struct plane *plane);
 
 /*
- * A consistent picture, though no station stops for it: received = out + delivered + dropped + held
- * holds for every wire, to the packet. Returns 0, or -ETIMEDOUT when a station does not answer.
+ * A consistent picture, though no lcore stops for it: received = out + delivered + dropped + held
+ * holds for every wire, to the packet. Returns 0, or -ETIMEDOUT when an lcore does not answer.
  */
 int plane_snapshot(struct plane *plane, struct plane_snapshot *snapshot);
 
@@ -202,7 +202,7 @@ int plane_kill(struct plane *plane, const struct flow_key *key, unsigned *worker
 
 /*
  * Events of flows (dataplane/event.h): off until somebody follows. plane_events() takes those that came
- * since, in each station's order, at most `max`; `lost` grows by what did not fit. Events of ports
+ * since, in each lcore's order, at most `max`; `lost` grows by what did not fit. Events of ports
  * (checksums, sharding) come always.
  */
 int plane_follow(struct plane *plane, bool follow);

@@ -5,7 +5,7 @@
 
 #include <sched.h>
 
-#include "dataplane/station.h"
+#include "dataplane/lcore.h"
 #include "plane/plane.h"
 
 /*
@@ -16,7 +16,7 @@
 #define PLANE_MAX_HELD 4096
 #define PLANE_MAX_HELD_DATAGRAM 64
 #define PLANE_MAX_WAIT_US UINT64_C(300000)
-/* Packets that waited and are let go in one turn. */
+/* Packets that waited and are let go in one iteration. */
 #define PLANE_PACE 64
 
 #define PLANE_EVENTS 4096
@@ -36,8 +36,8 @@ struct plane {
 	struct tsc_clock clock;
 	struct steer steer;
 	struct balance_board board;
-	unsigned n_stations;
-	struct station *stations;
+	unsigned n_lcores;
+	struct lcore *lcores;
 	unsigned n_rings;
 	struct ring *rings;
 	unsigned n_pools;
@@ -53,8 +53,8 @@ struct plane {
 	atomic_uint_fast64_t policy_generation;
 	struct ask_patience patience;
 	cpu_set_t
-		others; /* processors that stations leave to other threads; empty: it makes no difference */
-	_Atomic uint32_t paused;     /* a bit for each port that stations leave alone */
+		others; /* processors that lcores leave to other threads; empty: it makes no difference */
+	_Atomic uint32_t paused;     /* a bit for each port that lcores leave alone */
 	uint64_t began_us;	     /* when ports began to be tried; clock of the machine */
 	bool tended[FLOW_MAX_WIRES]; /* its slots were made, or cannot be */
 	uint16_t have_slots[FLOW_MAX_WIRES]; /* a bit for each worker that has its part */
@@ -69,18 +69,18 @@ int plane_prepare(struct plane **plane, const struct plane_config *config, struc
 /* Pools, and the ports' queues. */
 int plane_start_ports(struct plane *plane, struct error *error);
 
-/* Stations, who receives and sends where, and the rings between them. The ports have their queues. */
+/* Lcores, who receives and sends where, and the rings between them. The ports have their queues. */
 int plane_wire_up(struct plane *plane, struct error *error);
 /* Mirrors it, as far as it came. */
 void plane_take_down(struct plane *plane);
 
-/* The station that a shard belongs to. */
-struct station *plane_shard_station(const struct plane *plane, unsigned shard);
+/* The lcore that a shard belongs to. */
+struct lcore *plane_shard_lcore(const struct plane *plane, unsigned shard);
 
-/* Adds up the stations' parts of a snapshot that is complete. */
+/* Adds up the lcores' parts of a snapshot that is complete. */
 void plane_gather(const struct plane *plane, struct plane_snapshot *snapshot);
 
-/* Buffers that the stations may have on their way at once. */
+/* Buffers that the lcores may have on their way at once. */
 unsigned plane_buffers(const struct plane *plane);
 
 /* Packets that a flow has had before a NIC is asked. */
@@ -94,8 +94,8 @@ void plane_offload_stop(struct plane *plane);
 void plane_offload_take_down(struct plane *plane);
 
 /*
- * Stops and starts a port (a struct plane_port), which the stations leave alone meanwhile: what is to go out
- * of it is dropped, and counted. Any thread but a station's. 0 or a negative errno.
+ * Stops and starts a port (a struct plane_port), which the lcores leave alone meanwhile: what is to go out
+ * of it is dropped, and counted. Any thread but an lcore's. 0 or a negative errno.
  */
 int plane_restart_port(void *port);
 

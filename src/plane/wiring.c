@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which stations there are, what they receive and send, and the rings between them. */
+/* Which lcores there are, what they receive and send, and the rings between them. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 #include "dataplane/ask.h"
 #include "dataplane/handoff.h"
 #include "dataplane/pipeline.h"
-#include "dataplane/turn.h"
+#include "dataplane/poll.h"
 #include "plane/plane_private.h"
 
-/* Packets in all rings that feed one station, and in one of them. */
+/* Packets in all rings that feed one lcore, and in one of them. */
 #define RINGS_PACKETS 4096
 #define RING_MIN 256
 #define RING_MAX 2048
@@ -28,14 +28,14 @@ static unsigned shard_place(const struct plane *plane, unsigned shard)
 	return split(plane) ? shard + 1 : shard;
 }
 
-struct station *plane_shard_station(const struct plane *plane, unsigned shard)
+struct lcore *plane_shard_lcore(const struct plane *plane, unsigned shard)
 {
-	return &plane->stations[shard_place(plane, shard)];
+	return &plane->lcores[shard_place(plane, shard)];
 }
 
-static struct station *sender(const struct plane *plane)
+static struct lcore *sender(const struct plane *plane)
 {
-	return &plane->stations[plane->n_stations - 1];
+	return &plane->lcores[plane->n_lcores - 1];
 }
 
 /* Frames of any length may have to go out by a port or its peer, or what it takes may change. */
@@ -49,37 +49,37 @@ static uint32_t ports_of_any_length(const struct plane *plane)
 	return ports;
 }
 
-static void make_stations(struct plane *plane)
+static void make_lcores(struct plane *plane)
 {
 	unsigned place = 0;
 
 	if (split(plane))
-		station_init(&plane->stations[place++], STATION_RX, 0, 0);
+		lcore_init(&plane->lcores[place++], LCORE_RX, 0, 0);
 	for (unsigned i = 0; i < plane->config.n_workers; i++, place++)
-		station_init(&plane->stations[place], STATION_WORKER, i, place);
+		lcore_init(&plane->lcores[place], LCORE_WORKER, i, place);
 	if (split(plane))
-		station_init(&plane->stations[place], STATION_TX, 0, place);
-	for (unsigned i = 0; i < plane->n_stations; i++) {
-		struct station *station = &plane->stations[i];
+		lcore_init(&plane->lcores[place], LCORE_TX, 0, place);
+	for (unsigned i = 0; i < plane->n_lcores; i++) {
+		struct lcore *lcore = &plane->lcores[i];
 
-		station->poll_always = plane->config.poll_always;
-		station->pause = &plane->paused;
-		station->ask.patience = &plane->patience;
-		station->clock = &plane->clock;
-		station->secret = &plane->secret;
-		station->zone_vlan = plane->config.zone_vlan;
-		station->any_length = station->careful = ports_of_any_length(plane);
-		station->topology = &plane->config.topology;
-		station->n_ports = plane_n_ports(plane);
-		station->n_stations = plane->n_stations;
-		station->worker.steer = plane->steer;
-		if (station->kind == STATION_WORKER && plane->config.n_workers > 1)
-			station->board = &plane->board;
-		station->sink = plane->config.sink;
-		station->room = plane->config.room;
-		station->sink_context = plane->config.sink_context;
+		lcore->poll_always = plane->config.poll_always;
+		lcore->pause = &plane->paused;
+		lcore->ask.patience = &plane->patience;
+		lcore->clock = &plane->clock;
+		lcore->secret = &plane->secret;
+		lcore->zone_vlan = plane->config.zone_vlan;
+		lcore->any_length = lcore->careful = ports_of_any_length(plane);
+		lcore->topology = &plane->config.topology;
+		lcore->n_ports = plane_n_ports(plane);
+		lcore->n_lcores = plane->n_lcores;
+		lcore->worker.steer = plane->steer;
+		if (lcore->kind == LCORE_WORKER && plane->config.n_workers > 1)
+			lcore->board = &plane->board;
+		lcore->sink = plane->config.sink;
+		lcore->room = plane->config.room;
+		lcore->sink_context = plane->config.sink_context;
 		for (unsigned shard = 0; shard < plane->config.n_workers; shard++)
-			station->shard_station[shard] = (uint8_t)shard_place(plane, shard);
+			lcore->shard_lcore[shard] = (uint8_t)shard_place(plane, shard);
 	}
 }
 
@@ -89,11 +89,11 @@ static bool brings(const struct plane *plane, const struct port *port)
 	return port->rss != 0 && !split(plane) && port->n_rx == plane->config.n_workers;
 }
 
-static void add_rx(struct plane *plane, struct station *station, unsigned number, unsigned queue)
+static void add_rx(struct plane *plane, struct lcore *lcore, unsigned number, unsigned queue)
 {
 	const struct port *port = plane->config.port[number];
 
-	station->rx[station->n_rx++] = (struct station_rx){
+	lcore->rx[lcore->n_rx++] = (struct lcore_rx){
 		.live = port,
 		.port_id = port->id,
 		.queue = (uint16_t)queue,
@@ -105,7 +105,7 @@ static void add_rx(struct plane *plane, struct station *station, unsigned number
 					? (uint8_t)port->rss
 					: 0,
 		.careful = true,
-		.checksums_to_look_at = STATION_CHECKSUMS,
+		.checksums_to_look_at = LCORE_CHECKSUMS,
 	};
 }
 
@@ -117,10 +117,10 @@ static void deal_rx(struct plane *plane, unsigned number)
 
 	for (unsigned queue = 0; queue < port->n_rx; queue++) {
 		unsigned worker = (first + queue) % plane->config.n_workers;
-		struct station *station =
-			split(plane) ? &plane->stations[0] : plane_shard_station(plane, worker);
+		struct lcore *lcore =
+			split(plane) ? &plane->lcores[0] : plane_shard_lcore(plane, worker);
 
-		add_rx(plane, station, number, queue);
+		add_rx(plane, lcore, number, queue);
 	}
 }
 
@@ -134,10 +134,10 @@ static void deal_tx(struct plane *plane, unsigned number)
 	assert(port->n_tx != 0);
 
 	for (unsigned i = 0; i < n_workers; i++) {
-		struct station_tx *tx = &plane_shard_station(plane, i)->tx[number];
+		struct lcore_tx *tx = &plane_shard_lcore(plane, i)->tx[number];
 		unsigned turn = (i + n_workers - first % n_workers) % n_workers;
 
-		*tx = (struct station_tx){.port_id = port->id, .live = port};
+		*tx = (struct lcore_tx){.port_id = port->id, .live = port};
 		if (split(plane)) {
 			tx->via = (uint8_t)sender(plane)->place;
 		} else if (turn < port->n_tx) {
@@ -151,7 +151,7 @@ static void deal_tx(struct plane *plane, unsigned number)
 		}
 	}
 	if (split(plane))
-		sender(plane)->tx[number] = (struct station_tx){
+		sender(plane)->tx[number] = (struct lcore_tx){
 			.own = true,
 			.port_id = port->id,
 			.live = port,
@@ -159,37 +159,36 @@ static void deal_tx(struct plane *plane, unsigned number)
 		};
 }
 
-static unsigned n_stations(const struct plane *plane)
+static unsigned n_lcores(const struct plane *plane)
 {
 	return plane->config.n_workers + (split(plane) ? 2 : 0);
 }
 
 static unsigned ring_size(const struct plane *plane)
 {
-	unsigned size = RINGS_PACKETS / n_stations(plane);
+	unsigned size = RINGS_PACKETS / n_lcores(plane);
 
 	return RTE_MIN(RTE_MAX(size, (unsigned)RING_MIN), (unsigned)RING_MAX);
 }
 
-static bool connected(
-	const struct plane *plane, const struct station *from, const struct station *to)
+static bool connected(const struct plane *plane, const struct lcore *from, const struct lcore *to)
 {
 	if (from == to)
 		return false;
 	if (!split(plane))
 		return true;
-	return (from->kind == STATION_RX && to->kind == STATION_WORKER) ||
-	       (from->kind == STATION_WORKER && to->kind == STATION_TX);
+	return (from->kind == LCORE_RX && to->kind == LCORE_WORKER) ||
+	       (from->kind == LCORE_WORKER && to->kind == LCORE_TX);
 }
 
 static int make_rings(struct plane *plane)
 {
-	plane->rings = calloc(STATION_MAX * STATION_MAX, sizeof(plane->rings[0]));
+	plane->rings = calloc(LCORE_MAX * LCORE_MAX, sizeof(plane->rings[0]));
 	if (plane->rings == NULL)
 		return -ENOMEM;
-	for (unsigned i = 0; i < plane->n_stations; i++) {
-		for (unsigned j = 0; j < plane->n_stations; j++) {
-			struct station *from = &plane->stations[i], *to = &plane->stations[j];
+	for (unsigned i = 0; i < plane->n_lcores; i++) {
+		for (unsigned j = 0; j < plane->n_lcores; j++) {
+			struct lcore *from = &plane->lcores[i], *to = &plane->lcores[j];
 
 			if (!connected(plane, from, to))
 				continue;
@@ -206,12 +205,12 @@ static int make_rings(struct plane *plane)
 	return 0;
 }
 
-static int make_parser(struct plane *plane, struct station *station, unsigned n_parsers)
+static int make_parser(struct plane *plane, struct lcore *lcore, unsigned n_parsers)
 {
 	const struct parser_config config = {
 		.extract = {.secret = &plane->secret, .zone_vlan = plane->config.zone_vlan},
 		.steer = plane->steer,
-		.self = station->kind == STATION_WORKER ? station->number : 0,
+		.self = lcore->kind == LCORE_WORKER ? lcore->number : 0,
 		.shared = n_parsers > 1,
 		.max_datagrams = plane->config.tie_fragments
 					 ? fragments_for(plane->config.flows) / n_parsers
@@ -223,10 +222,10 @@ static int make_parser(struct plane *plane, struct station *station, unsigned n_
 		.tcp_strict = plane->config.tcp_strict,
 		.pool = plane->pools[0],
 		.hand_over = handoff_to_shard,
-		.context = station,
+		.context = lcore,
 	};
 
-	return parser_create(&station->parser, &config);
+	return parser_create(&lcore->parser, &config);
 }
 
 /* The worker's own policers. */
@@ -251,7 +250,7 @@ static int make_policers(const struct plane *plane, struct act *act)
 	return 0;
 }
 
-static int make_policy(struct plane *plane, struct station *station)
+static int make_policy(struct plane *plane, struct lcore *lcore)
 {
 	struct policy_others others = plane->config.policy;
 
@@ -265,14 +264,14 @@ static int make_policy(struct plane *plane, struct station *station)
 		};
 	if (others.generation == NULL)
 		others.generation = &plane->policy_generation;
-	policy_init(&station->policy, plane->blocks, &others, &plane->config.topology, plane->qsbr,
-		station->number);
-	if (station->policy.qsbr != NULL)
-		station->worker.policy = &station->policy;
-	station->act.programs = plane->programs;
-	station->act.context.next_hops = plane->next_hops;
-	station->act.context.random = station->number;
-	return make_policers(plane, &station->act);
+	policy_init(&lcore->policy, plane->blocks, &others, &plane->config.topology, plane->qsbr,
+		lcore->number);
+	if (lcore->policy.qsbr != NULL)
+		lcore->worker.policy = &lcore->policy;
+	lcore->act.programs = plane->programs;
+	lcore->act.context.next_hops = plane->next_hops;
+	lcore->act.context.random = lcore->number;
+	return make_policers(plane, &lcore->act);
 }
 
 /* A bit for each domain whose packets show that both ends take part: of two ports, and not of a wire with one arm. */
@@ -287,7 +286,7 @@ static uint16_t two_sided(const struct plane *plane)
 	return domains;
 }
 
-static int make_shard(struct plane *plane, struct station *station)
+static int make_shard(struct plane *plane, struct lcore *lcore)
 {
 
 	const struct flow_shard_config config = {
@@ -298,39 +297,39 @@ static int make_shard(struct plane *plane, struct station *station)
 		.tcp_strict = plane->config.tcp_strict,
 		.two_sided = two_sided(plane),
 		.paced = true,
-		.worker = (uint8_t)station->number,
+		.worker = (uint8_t)lcore->number,
 		.mapping = plane->config.mapping,
-		.sink = station_take_reports,
-		.sink_context = station,
-		.room = station_room,
-		.policy = policy_of_flows(&station->policy),
+		.sink = lcore_take_reports,
+		.sink_context = lcore,
+		.room = lcore_room,
+		.policy = policy_of_flows(&lcore->policy),
 	};
-	int ret = flow_shard_create(&station->worker.shard, &config);
+	int ret = flow_shard_create(&lcore->worker.shard, &config);
 
 	if (ret == 0)
-		flow_shard_begin(station->worker.shard, tsc_clock_origin_us(&plane->clock), 0);
+		flow_shard_begin(lcore->worker.shard, tsc_clock_origin_us(&plane->clock), 0);
 	return ret;
 }
 
-static int equip(struct plane *plane, struct station *station)
+static int equip(struct plane *plane, struct lcore *lcore)
 {
 	int ret = 0;
 
-	station->events = mailbox_create("events", sizeof(struct path_event), PLANE_EVENTS);
-	if (station->events == NULL)
+	lcore->events = mailbox_create("events", sizeof(struct path_event), PLANE_EVENTS);
+	if (lcore->events == NULL)
 		return -ENOMEM;
-	if (station->kind == STATION_RX)
-		ret = make_parser(plane, station, 1);
-	else if (station->kind == STATION_WORKER && !split(plane))
-		ret = make_parser(plane, station, plane->config.n_workers);
-	if (ret == 0 && station->kind == STATION_WORKER)
-		ret = make_policy(plane, station);
-	if (ret == 0 && station->kind == STATION_WORKER)
-		ret = make_shard(plane, station);
-	if (station->kind == STATION_WORKER && !split(plane) && plane->config.offload.on)
-		station->burst = STATION_MARKED_BURST;
-	if (ret == 0 && station->kind == STATION_WORKER)
-		ret = pipeline_create(&station->pipeline, &plane->secret, plane->config.offload.on);
+	if (lcore->kind == LCORE_RX)
+		ret = make_parser(plane, lcore, 1);
+	else if (lcore->kind == LCORE_WORKER && !split(plane))
+		ret = make_parser(plane, lcore, plane->config.n_workers);
+	if (ret == 0 && lcore->kind == LCORE_WORKER)
+		ret = make_policy(plane, lcore);
+	if (ret == 0 && lcore->kind == LCORE_WORKER)
+		ret = make_shard(plane, lcore);
+	if (lcore->kind == LCORE_WORKER && !split(plane) && plane->config.offload.on)
+		lcore->burst = LCORE_MARKED_BURST;
+	if (ret == 0 && lcore->kind == LCORE_WORKER)
+		ret = pipeline_create(&lcore->pipeline, &plane->secret, plane->config.offload.on);
 	return ret;
 }
 
@@ -349,16 +348,15 @@ unsigned plane_buffers(const struct plane *plane)
 {
 	unsigned n_workers = plane->config.n_workers;
 	unsigned n_rings = split(plane) ? 2 * n_workers : n_workers * (n_workers - 1);
-	unsigned station =
-		STATION_BURST * (plane_n_ports(plane) + 5) + 2 * RTE_MEMPOOL_CACHE_MAX_SIZE;
+	unsigned lcore = LCORE_BURST * (plane_n_ports(plane) + 5) + 2 * RTE_MEMPOOL_CACHE_MAX_SIZE;
 
-	return n_rings * ring_size(plane) + n_stations(plane) * station +
+	return n_rings * ring_size(plane) + n_lcores(plane) * lcore +
 	       (plane->config.tie_fragments ? PLANE_MAX_HELD : 0);
 }
 
 /*
  * Chooses processors: one each, control's own left alone, as far as there are enough. Installers have those that are
- * left: a worker turns all the time, and who shares its processor waits, or takes its time.
+ * left: a worker polls all the time, and who shares its processor waits, or takes its time.
  */
 static void choose_processors(struct plane *plane)
 {
@@ -371,11 +369,11 @@ static void choose_processors(struct plane *plane)
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, &allowed))
 			cpus[n++] = cpu;
-	if (n < plane->n_stations)
+	if (n < plane->n_lcores)
 		return;
-	for (unsigned i = 0; i < plane->n_stations; i++)
-		plane->stations[i].cpu = cpus[n - plane->n_stations + i];
-	for (unsigned i = 0; i < n - plane->n_stations; i++)
+	for (unsigned i = 0; i < plane->n_lcores; i++)
+		plane->lcores[i].cpu = cpus[n - plane->n_lcores + i];
+	for (unsigned i = 0; i < n - plane->n_lcores; i++)
 		CPU_SET(cpus[i], &plane->others);
 }
 
@@ -455,14 +453,14 @@ int plane_wire_up(struct plane *plane, struct error *error)
 			"works with any",
 			plane->config.n_workers,
 			split(plane) ? " while one thread receives for all" : "");
-	plane->stations = aligned_alloc(
-		_Alignof(struct station), n_stations(plane) * sizeof(plane->stations[0]));
-	if (plane->stations == NULL)
+	plane->lcores =
+		aligned_alloc(_Alignof(struct lcore), n_lcores(plane) * sizeof(plane->lcores[0]));
+	if (plane->lcores == NULL)
 		return error_set(error, -ENOMEM, "no memory for %u worker%s",
 			plane->config.n_workers, plane->config.n_workers == 1 ? "" : "s");
-	plane->n_stations = n_stations(plane);
+	plane->n_lcores = n_lcores(plane);
 	ask_be_patient(&plane->patience);
-	make_stations(plane);
+	make_lcores(plane);
 	choose_processors(plane);
 	for (unsigned i = 0; i < plane_n_ports(plane); i++) {
 		deal_rx(plane, i);
@@ -476,8 +474,8 @@ int plane_wire_up(struct plane *plane, struct error *error)
 			plane->config.max_rules, plane->config.max_rules == 1 ? "" : "s",
 			plane->config.max_programs, plane->config.max_programs == 1 ? "" : "s");
 	ret = make_rings(plane);
-	for (unsigned i = 0; ret == 0 && i < plane->n_stations; i++)
-		ret = equip(plane, &plane->stations[i]);
+	for (unsigned i = 0; ret == 0 && i < plane->n_lcores; i++)
+		ret = equip(plane, &plane->lcores[i]);
 	if (ret < 0)
 		return error_set(error, ret, "no memory for %u flow%s and %u worker%s",
 			plane->config.flows, plane->config.flows == 1 ? "" : "s",
@@ -488,14 +486,14 @@ int plane_wire_up(struct plane *plane, struct error *error)
 void plane_take_down(struct plane *plane)
 {
 	plane_offload_take_down(plane);
-	for (unsigned i = 0; i < plane->n_stations; i++) {
-		struct station *station = &plane->stations[i];
+	for (unsigned i = 0; i < plane->n_lcores; i++) {
+		struct lcore *lcore = &plane->lcores[i];
 
-		flow_shard_destroy(station->worker.shard);
-		free(station->act.context.policers);
-		parser_destroy(station->parser);
-		pipeline_destroy(station->pipeline);
-		mailbox_destroy(station->events);
+		flow_shard_destroy(lcore->worker.shard);
+		free(lcore->act.context.policers);
+		parser_destroy(lcore->parser);
+		pipeline_destroy(lcore->pipeline);
+		mailbox_destroy(lcore->events);
 	}
 	blocks_destroy(plane->blocks);
 	rules_destroy(plane->rules);
@@ -505,5 +503,5 @@ void plane_take_down(struct plane *plane)
 	for (unsigned i = 0; i < plane->n_rings; i++)
 		mailbox_destroy(plane->rings[i].mailbox);
 	free(plane->rings);
-	free(plane->stations);
+	free(plane->lcores);
 }

@@ -62,7 +62,7 @@ typedef void (*port_warn_fn)(void *context, const char *line);
 struct port_config {
 	const char *name; /* what the user calls it */
 	struct port_device device;
-	unsigned n_queues;    /* wanted, of rx and of tx: one for each station that would use one */
+	unsigned n_queues;    /* wanted, of rx and of tx: one for each lcore that would use one */
 	bool force;	      /* what stands on the interface, or is joined to it, is meant to */
 	uint16_t rss_pattern; /* of port/rss.h; 0: packets are not to be spread by it */
 	/* rules that may be asked for (offload/provider.h); 0: none ever, the port is set up as without */

@@ -36,7 +36,7 @@ static struct rte_mempool *pool;
 struct engine {
 	unsigned n_shards;
 	struct parser *parser;
-	struct station station[MAX_SHARDS];
+	struct lcore lcore[MAX_SHARDS];
 	uint64_t reported_packets;
 	uint64_t reported_bytes;
 	struct path_counters path;
@@ -80,7 +80,7 @@ static void hand_over(void *context, unsigned shard, struct rte_mbuf **packets, 
 {
 	struct engine *engine = context;
 
-	pipeline_resume(&engine->station[shard], packets, n);
+	pipeline_resume(&engine->lcore[shard], packets, n);
 }
 
 static void engine_start(struct engine *engine, unsigned n_shards, bool strict)
@@ -109,8 +109,8 @@ static void engine_start(struct engine *engine, unsigned n_shards, bool strict)
 			.sink_context = engine,
 		};
 
-		check(station_init_portless(&engine->station[i], i, &secret) == 0, "station");
-		check(flow_shard_create(&engine->station[i].worker.shard, &shard) == 0, "shard");
+		check(lcore_init_portless(&engine->lcore[i], i, &secret) == 0, "lcore");
+		check(flow_shard_create(&engine->lcore[i].worker.shard, &shard) == 0, "shard");
 	}
 }
 
@@ -119,13 +119,13 @@ static void engine_check(struct engine *engine)
 	for (unsigned link = 0; link < LINK_N_TYPES; link++)
 		path_counters_add(&engine->path, &parser_counters(engine->parser)[link]);
 	for (unsigned i = 0; i < engine->n_shards; i++) {
-		struct worker *worker = &engine->station[i].worker;
+		struct worker *worker = &engine->lcore[i].worker;
 
 		for (unsigned link = 0; link < LINK_N_TYPES; link++)
 			path_counters_add(&engine->path, &worker->counters[link]);
 		flow_counters_add(&engine->flow, &worker->shard->counters);
 		check(worker->shard->table.count == 0, "every flow ended");
-		station_fini_portless(&engine->station[i]);
+		lcore_fini_portless(&engine->lcore[i]);
 	}
 	check(parser_held(engine->parser) == 0, "nothing held");
 	parser_destroy(engine->parser);

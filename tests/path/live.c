@@ -9,9 +9,9 @@
 #include <cmocka.h>
 #include <rte_eth_ring.h>
 
+#include "lcore_sums.h"
 #include "main/dpdk.h"
 #include "port/port.h"
-#include "station_sums.h"
 
 int live_environment(void **state)
 {
@@ -196,14 +196,14 @@ void live_send_marked(
 
 bool live_turn(struct live *live, unsigned place)
 {
-	return turn_station(&live->plane->stations[place], live->now_us);
+	return lcore_poll(&live->plane->lcores[place], live->now_us);
 }
 
 void live_settle(struct live *live)
 {
 	/* once more when nothing moved: what came by time alone may lie in a ring */
 	for (unsigned idle = 0; idle < 2; idle++)
-		for (unsigned i = 0; i < live->plane->n_stations; i++)
+		for (unsigned i = 0; i < live->plane->n_lcores; i++)
 			if (live_turn(live, i))
 				idle = 0;
 }
@@ -239,16 +239,16 @@ void live_check_sums(const struct plane_snapshot *snapshot)
 
 	assert_int_equal(wire->received,
 		wire->out + wire->delivered + path_counters_dropped(wire) + wire->held);
-	for (unsigned i = 0; i < snapshot->n_stations; i++) {
-		const struct plane_station *station = &snapshot->stations[i];
+	for (unsigned i = 0; i < snapshot->n_lcores; i++) {
+		const struct plane_lcore *lcore = &snapshot->lcores[i];
 
-		flow_packets += station->flow.packets;
-		handed_in += station->sum.handed_in;
-		handed_out += station->sum.handed_out;
-		assert_int_equal(station->sum.received + station->sum.handed_in,
-			station->sum.out + path_counters_dropped(&station->sum) +
-				station->sum.handed_out + station->sum.held);
-		check_station_sums(station);
+		flow_packets += lcore->flow.packets;
+		handed_in += lcore->sum.handed_in;
+		handed_out += lcore->sum.handed_out;
+		assert_int_equal(lcore->sum.received + lcore->sum.handed_in,
+			lcore->sum.out + path_counters_dropped(&lcore->sum) +
+				lcore->sum.handed_out + lcore->sum.held);
+		check_lcore_sums(lcore);
 	}
 	assert_true(handed_in <= handed_out);
 	assert_true(handed_out - handed_in <= wire->held);
@@ -261,25 +261,25 @@ void live_snapshot(struct live *live, unsigned seed, struct plane_snapshot *snap
 	uint32_t number = ++plane->n_snapshots;
 	unsigned asked = 0, done;
 
-	/* stations are asked at any time between turns, and turned in any order */
+	/* lcores are asked at any time between turns, and turned in any order */
 	for (unsigned steps = 0; steps < 100000; steps++) {
 		seed = seed * 1103515245 + 12345;
-		unsigned place = (seed >> 16) % plane->n_stations;
-		struct station *station = &plane->stations[place];
+		unsigned place = (seed >> 16) % plane->n_lcores;
+		struct lcore *lcore = &plane->lcores[place];
 
 		if (seed >> 30 & 1 && !(asked >> place & 1)) {
-			snapshot_asked(station, number);
+			snapshot_asked(lcore, number);
 			asked |= 1u << place;
 		} else {
 			live_turn(live, place);
 		}
 		done = 0;
-		for (unsigned i = 0; i < plane->n_stations; i++)
-			done += atomic_load(&plane->stations[i].snapshot.done) == number;
-		if (done == plane->n_stations)
+		for (unsigned i = 0; i < plane->n_lcores; i++)
+			done += atomic_load(&plane->lcores[i].snapshot.done) == number;
+		if (done == plane->n_lcores)
 			break;
 	}
-	assert_int_equal(done, plane->n_stations);
+	assert_int_equal(done, plane->n_lcores);
 	plane_gather(plane, snapshot);
 	live_check_sums(snapshot);
 }
@@ -291,21 +291,21 @@ void live_end(struct live *live)
 	uint64_t packets = 0;
 
 	live_settle(live);
-	for (unsigned i = 0; i < plane->n_stations; i++)
-		if (plane->stations[i].parser != NULL)
-			parser_release(plane->stations[i].parser);
+	for (unsigned i = 0; i < plane->n_lcores; i++)
+		if (plane->lcores[i].parser != NULL)
+			parser_release(plane->lcores[i].parser);
 	live_settle(live);
 	assert_int_equal(plane_snapshot(plane, &snapshot), 0);
 	live_check_sums(&snapshot);
 	assert_int_equal(snapshot.wires[0].held, 0);
-	for (unsigned i = 0; i < plane->n_stations; i++) {
-		struct station *station = &plane->stations[i];
+	for (unsigned i = 0; i < plane->n_lcores; i++) {
+		struct lcore *lcore = &plane->lcores[i];
 
-		packets += snapshot.stations[i].flow.packets;
-		if (station->worker.shard == NULL)
+		packets += snapshot.lcores[i].flow.packets;
+		if (lcore->worker.shard == NULL)
 			continue;
-		flow_shard_end_all(station->worker.shard);
-		assert_int_equal(station->worker.shard->wire_flows[0], 0);
+		flow_shard_end_all(lcore->worker.shard);
+		assert_int_equal(lcore->worker.shard->wire_flows[0], 0);
 	}
 	for (unsigned i = 0; i < live->n_reports; i++)
 		for (unsigned end = 0; end < 2; end++)

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * A live plane between two ports made of rings: its stations as the program has them, each turned when
+ * A live plane between two ports made of rings: its lcores as the program has them, each turned when
  * the test says so, on a clock that the test sets; or with their threads, after plane_start().
  */
 
@@ -13,8 +13,8 @@
 
 #include "../unit/frames.h"
 #include "dataplane/ask.h"
+#include "dataplane/poll.h"
 #include "dataplane/snapshot.h"
-#include "dataplane/turn.h"
 #include "plane/plane_private.h"
 
 #define LIVE_MAX_QUEUES 4
@@ -47,7 +47,7 @@ struct live {
 	struct rte_ring *in[2][LIVE_MAX_QUEUES];
 	struct rte_ring *out[2][LIVE_MAX_QUEUES];
 	uint64_t now_us;
-	unsigned n_polls[2];  /* of each side, by whoever turns the stations */
+	unsigned n_polls[2];  /* of each side, by whoever turns the lcores */
 	pthread_mutex_t lock; /* of the reports, for workers with threads */
 	unsigned room;	      /* for whoever gives options.room */
 	unsigned n_reports;
@@ -65,10 +65,10 @@ void live_send(struct live *live, unsigned side, unsigned queue, const struct fr
 void live_send_marked(
 	struct live *live, unsigned side, unsigned queue, const struct frame *frame, uint32_t mark);
 
-/* One turn of a station, by its place. */
+/* One turn of an lcore, by its place. */
 bool live_turn(struct live *live, unsigned place);
 
-/* Turns of all stations until nothing moves any more. */
+/* Turns of all lcores until nothing moves any more. */
 void live_settle(struct live *live);
 
 /* Takes away the next packet that left by port `side`; NULL: there is none. */
@@ -77,7 +77,7 @@ struct rte_mbuf *live_take_one(struct live *live, unsigned side);
 /* Takes away what left by port `side`; returns how many packets. */
 unsigned live_take(struct live *live, unsigned side);
 
-/* A snapshot by turns of the stations in the order that `seed` gives; its sums are checked. */
+/* A snapshot by turns of the lcores in the order that `seed` gives; its sums are checked. */
 void live_snapshot(struct live *live, unsigned seed, struct plane_snapshot *snapshot);
 
 /* The sums that hold at every moment. */

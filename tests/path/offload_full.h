@@ -97,18 +97,18 @@ static inline bool full_none_is_held(struct offload_live *live, void *unused)
 	uint32_t held = 0;
 
 	(void)unused;
-	for (unsigned i = 0; i < live->plane->n_stations; i++)
-		if (live->plane->stations[i].worker.agent != NULL)
-			held += live->plane->stations[i].worker.agent->n_held;
+	for (unsigned i = 0; i < live->plane->n_lcores; i++)
+		if (live->plane->lcores[i].worker.agent != NULL)
+			held += live->plane->lcores[i].worker.agent->n_held;
 	return held == 0;
 }
 
 /* Every flow ends, and is reported when the NIC has told what it sent on last. */
 static inline void full_end_all(struct offload_live *live)
 {
-	for (unsigned i = 0; i < live->plane->n_stations; i++)
-		if (live->plane->stations[i].worker.shard != NULL)
-			flow_shard_end_all(live->plane->stations[i].worker.shard);
+	for (unsigned i = 0; i < live->plane->n_lcores; i++)
+		if (live->plane->lcores[i].worker.shard != NULL)
+			flow_shard_end_all(live->plane->lcores[i].worker.shard);
 	assert_true(offload_live_until(live, full_none_is_held, NULL, 8000));
 	offload_live_check(live);
 }

@@ -13,10 +13,10 @@
 #include <ethdev_driver.h>
 
 #include "base/monotonic.h"
-#include "dataplane/turn.h"
+#include "dataplane/poll.h"
+#include "lcore_sums.h"
 #include "main/dpdk.h"
 #include "port/rss.h"
-#include "station_sums.h"
 
 /* Records of one worker when the table is to be large. */
 #define OFFLOAD_LIVE_LARGE 32768
@@ -171,8 +171,8 @@ static uint16_t receive_counted(void *queue, struct rte_mbuf **packets, uint16_t
 
 static uint16_t send_counted(void *queue, struct rte_mbuf **packets, uint16_t n)
 {
-	struct live_flow *flows[STATION_BURST * 4];
-	unsigned sides[STATION_BURST * 4], number;
+	struct live_flow *flows[LCORE_BURST * 4];
+	unsigned sides[LCORE_BURST * 4], number;
 
 	assert_true(n <= RTE_DIM(flows));
 	for (uint16_t i = 0; i < n; i++) {
@@ -357,12 +357,12 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)time.tv_sec * 1000 * MILLION + (uint64_t)time.tv_nsec;
 }
 
-static bool turn_one(struct offload_live *live, struct station *station)
+static bool turn_one(struct offload_live *live, struct lcore *lcore)
 {
-	const struct plane_port_counters *ports = station->ports;
+	const struct plane_port_counters *ports = lcore->ports;
 	uint64_t packets = ports[0].rx_packets + ports[1].rx_packets;
 	uint64_t begin_ns = live->times == NULL ? 0 : cpu_ns();
-	bool busy = turn_station(station, plane_now_us(live->plane));
+	bool busy = lcore_poll(lcore, plane_now_us(live->plane));
 
 	if (live->times != NULL && ports[0].rx_packets + ports[1].rx_packets != packets)
 		histogram_add(live->times, cpu_ns() - begin_ns);
@@ -373,8 +373,8 @@ static bool turn_all(struct offload_live *live)
 {
 	bool busy = false;
 
-	for (unsigned i = 0; i < live->plane->n_stations; i++)
-		busy |= turn_one(live, &live->plane->stations[i]);
+	for (unsigned i = 0; i < live->plane->n_lcores; i++)
+		busy |= turn_one(live, &live->plane->lcores[i]);
 	return busy;
 }
 
@@ -452,8 +452,8 @@ static void settle(struct offload_live *live)
 void offload_live_records(const struct offload_live *live, struct live_sums *sums)
 {
 	memset(sums, 0, live->options.n_flows * sizeof(*sums));
-	for (unsigned i = 0; i < live->plane->n_stations; i++) {
-		const struct flow_shard *shard = live->plane->stations[i].worker.shard;
+	for (unsigned i = 0; i < live->plane->n_lcores; i++) {
+		const struct flow_shard *shard = live->plane->lcores[i].worker.shard;
 
 		if (shard == NULL)
 			continue;
@@ -489,10 +489,10 @@ static void check_sums(struct offload_live *live)
 	assert_int_equal(plane_snapshot(live->plane, &snapshot), 0);
 	for (uint32_t i = 0; i < live->options.n_flows; i++)
 		out += live->flows[i].out[0] + live->flows[i].out[1];
-	for (unsigned i = 0; i < snapshot.n_stations; i++) {
-		of_flows += snapshot.stations[i].flow.packets;
-		dropped += snapshot.stations[i].flow.dropped_packets;
-		check_station_sums(&snapshot.stations[i]);
+	for (unsigned i = 0; i < snapshot.n_lcores; i++) {
+		of_flows += snapshot.lcores[i].flow.packets;
+		dropped += snapshot.lcores[i].flow.dropped_packets;
+		check_lcore_sums(&snapshot.lcores[i]);
 	}
 	assert_int_equal(wire->received, in);
 	assert_int_equal(wire->received_bytes, live->in_bytes);
@@ -563,9 +563,9 @@ int offload_live_tidy(void **state)
 void offload_live_finish(struct offload_live *live)
 {
 	offload_live_check(live);
-	for (unsigned i = 0; i < live->plane->n_stations; i++)
-		if (live->plane->stations[i].worker.shard != NULL)
-			flow_shard_end_all(live->plane->stations[i].worker.shard);
+	for (unsigned i = 0; i < live->plane->n_lcores; i++)
+		if (live->plane->lcores[i].worker.shard != NULL)
+			flow_shard_end_all(live->plane->lcores[i].worker.shard);
 	offload_live_check(live);
 	/* reports alone have all of it now */
 	for (uint32_t i = 0; i < live->options.n_flows; i++)

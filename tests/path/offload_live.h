@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * A plane with offload between two simulated NICs of known streams. The test turns the stations itself, by
+ * A plane with offload between two simulated NICs of known streams. The test turns the lcores itself, by
  * the run's clock; installers are threads, as in the program. What a port hands to the engine, and what the
  * engine hands to a port, is counted by stream from the packets themselves, so that records can be held
  * against it to the packet. Packets are paced: so many a second arrive at each port.
@@ -99,7 +99,7 @@ struct offload_live {
 	unsigned n_events; /* changes so far, from the last offload_live_forget() on */
 	struct offload_change *events;
 	struct plane_changes where;
-	/* CPU time of each turn of a station that received packets, with what is counted here; NULL: not measured */
+	/* CPU time of each turn of an lcore that received packets, with what is counted here; NULL: not measured */
 	struct histogram *times;
 };
 
@@ -118,7 +118,7 @@ int offload_live_tidy(void **state);
 /* Rules in the NIC of one side, by its own book. */
 uint32_t offload_live_rules(const struct offload_live *live, unsigned side);
 
-/* One turn of every station. */
+/* One turn of every lcore. */
 void offload_live_turn(struct offload_live *live);
 /* Turns until it is so; false when it is not after that time. */
 bool offload_live_until(struct offload_live *live,

@@ -25,7 +25,7 @@ static struct flow_shard *shard_of(
 	const struct offload_live *live, const struct live_flow *flow, uint64_t *hash)
 {
 	*hash = flow_key_hash(&live->plane->secret, &flow->key);
-	return plane_shard_station(live->plane, offload_live_worker(live, flow))->worker.shard;
+	return plane_shard_lcore(live->plane, offload_live_worker(live, flow))->worker.shard;
 }
 
 struct flow_record *offload_live_record(struct offload_live *live, const struct live_flow *flow)

@@ -105,7 +105,7 @@ static void check_older(struct offload_live *live, uint32_t number)
 {
 	const struct live_flow *flow = &live->flows[number];
 	const unsigned worker = offload_live_worker(live, flow);
-	const struct agent *agent = plane_shard_station(live->plane, worker)->worker.agent;
+	const struct agent *agent = plane_shard_lcore(live->plane, worker)->worker.agent;
 	const struct flow_record *record = offload_live_record(live, flow);
 	struct flow_offload view;
 

@@ -35,15 +35,15 @@ static void take_reports(void *context, const struct flow_report *reports, unsig
 	scene->n_reports += n;
 }
 
-/* What the stations have sent. */
+/* What the lcores have sent. */
 static void take_packets(struct scene *scene)
 {
-	ring_element elements[STATION_BURST];
+	ring_element elements[LCORE_BURST];
 	unsigned n;
 
 	for (unsigned i = 0; i < scene->options.n_shards; i++) {
-		send_settle(&scene->station[i]);
-		while ((n = ring_pop(&scene->out, elements, STATION_BURST)) != 0) {
+		send_settle(&scene->lcore[i]);
+		while ((n = ring_pop(&scene->out, elements, LCORE_BURST)) != 0) {
 			for (unsigned j = 0; j < n; j++) {
 				struct rte_mbuf *packet = ring_packet(elements[j]);
 
@@ -62,18 +62,18 @@ static void hand_over(void *context, unsigned shard, struct rte_mbuf **packets, 
 {
 	struct scene *scene = context;
 
-	pipeline_resume(&scene->station[shard], packets, n);
+	pipeline_resume(&scene->lcore[shard], packets, n);
 }
 
 static void create_worker(struct scene *scene, unsigned number)
 {
-	struct station *station = &scene->station[number];
+	struct lcore *lcore = &scene->lcore[number];
 
-	assert_int_equal(station_init_portless(station, number, &scene->secret), 0);
+	assert_int_equal(lcore_init_portless(lcore, number, &scene->secret), 0);
 	if (scene->options.policy != NULL) {
-		policy_init(&station->policy, NULL, scene->options.policy, &scene->topology,
+		policy_init(&lcore->policy, NULL, scene->options.policy, &scene->topology,
 			scene->qsbr, number);
-		station->worker.policy = &station->policy;
+		lcore->worker.policy = &lcore->policy;
 	}
 	const struct flow_shard_config config = {
 		.capacity = scene->options.capacity,
@@ -85,13 +85,13 @@ static void create_worker(struct scene *scene, unsigned number)
 		.sink = take_reports,
 		.sink_context = scene,
 		.stamped = scene->options.policy != NULL,
-		.policy = policy_of_flows(&station->policy),
+		.policy = policy_of_flows(&lcore->policy),
 	};
 
-	assert_int_equal(flow_shard_create(&station->worker.shard, &config), 0);
-	station->topology = &scene->topology;
-	station->n_ports = 1;
-	station->to[0] = &scene->out;
+	assert_int_equal(flow_shard_create(&lcore->worker.shard, &config), 0);
+	lcore->topology = &scene->topology;
+	lcore->n_ports = 1;
+	lcore->to[0] = &scene->out;
 }
 
 struct scene *scene_begin(const struct scene_options *options)
@@ -211,7 +211,7 @@ struct path_counters scene_counters(const struct scene *scene)
 	struct path_counters sum = *parser_counters(scene->parser);
 
 	for (unsigned i = 0; i < scene->options.n_shards; i++)
-		path_counters_add(&sum, &scene->station[i].worker.counters[0]);
+		path_counters_add(&sum, &scene->lcore[i].worker.counters[0]);
 	/* to the port */
 	assert_int_equal(sum.handed_out, scene->sent);
 	sum.handed_out = 0;
@@ -225,7 +225,7 @@ struct flow_counters scene_flow_counters(const struct scene *scene)
 	struct flow_counters sum = {0};
 
 	for (unsigned i = 0; i < scene->options.n_shards; i++)
-		flow_counters_add(&sum, &scene->station[i].worker.shard->counters);
+		flow_counters_add(&sum, &scene->lcore[i].worker.shard->counters);
 	return sum;
 }
 
@@ -262,8 +262,8 @@ void scene_end(struct scene *scene)
 	take_packets(scene);
 	check_sums(scene);
 	for (unsigned i = 0; i < scene->options.n_shards; i++) {
-		assert_int_equal(scene->station[i].worker.runs_ended, 1);
-		assert_int_equal(scene->station[i].worker.shard->table.count, 0);
+		assert_int_equal(scene->lcore[i].worker.runs_ended, 1);
+		assert_int_equal(scene->lcore[i].worker.shard->table.count, 0);
 	}
 	/* every buffer came back */
 	assert_int_equal(rte_mempool_avail_count(scene->pool), scene->pool->size);
@@ -272,7 +272,7 @@ void scene_end(struct scene *scene)
 void scene_destroy(struct scene *scene)
 {
 	for (unsigned i = 0; i < scene->options.n_shards; i++)
-		station_fini_portless(&scene->station[i]);
+		lcore_fini_portless(&scene->lcore[i]);
 	parser_destroy(scene->parser);
 	mailbox_destroy(scene->out.mailbox);
 	rte_mempool_free(scene->pool);

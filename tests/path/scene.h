@@ -13,9 +13,9 @@
 #include <stdint.h>
 
 #include "../unit/frames.h"
+#include "dataplane/lcore.h"
 #include "dataplane/parse.h"
 #include "dataplane/ring.h"
-#include "dataplane/station.h"
 
 #define SCENE_MAX_SHARDS 4
 #define SCENE_MAX_REPORTS 4096
@@ -40,9 +40,9 @@ struct scene {
 	struct scene_options options;
 	struct hash_secret secret;
 	struct parser *parser;
-	struct station station[SCENE_MAX_SHARDS];
+	struct lcore lcore[SCENE_MAX_SHARDS];
 	struct topology topology;  /* of one port, its own peer */
-	struct ring out;	   /* what stations send, taken at once */
+	struct ring out;	   /* what lcores send, taken at once */
 	struct rte_rcu_qsbr *qsbr; /* NULL without a policy */
 	struct rte_mempool *pool;
 	uint64_t now_us;
@@ -73,7 +73,7 @@ void scene_handshake(struct scene *scene);
 /* Lets time pass; nothing happens until the next frame or the end, as in the program. */
 void scene_wait(struct scene *scene, double seconds);
 
-/* A turn without frames, as live stations have them. */
+/* A turn without frames, as live lcores have them. */
 void scene_turn(struct scene *scene);
 
 /* Sum of the counters so far. */

@@ -78,7 +78,7 @@ static void known_flows_take_it_in_order(void **state)
 		unsigned n = 0;
 
 		for (unsigned turn = 0; turn < 20; turn++) {
-			unsigned packets = turn % 2 != 0 ? 4 * STATION_BURST : 100;
+			unsigned packets = turn % 2 != 0 ? 4 * LCORE_BURST : 100;
 
 			for (unsigned j = 0; j < packets; j++) {
 				unsigned flow = n++ * 7 % N_FLOWS;
@@ -88,7 +88,7 @@ static void known_flows_take_it_in_order(void **state)
 			}
 			live_turn(live, 0);
 			/* nothing waits beyond the turn */
-			assert_false(live->plane->stations[0].pipeline->waits);
+			assert_false(live->plane->lcores[0].pipeline->waits);
 			unsigned written = take_in_order(live, packets, next);
 
 			assert_int_equal(written, 0);
@@ -96,8 +96,8 @@ static void known_flows_take_it_in_order(void **state)
 		live_snapshot(live, 3, &snapshot);
 		assert_int_equal(snapshot.wires[0].received, n);
 		assert_int_equal(snapshot.wires[0].out, n);
-		assert_int_equal(snapshot.stations[0].flow.packets, n);
-		assert_int_equal(snapshot.stations[0].flow.learned, N_FLOWS);
+		assert_int_equal(snapshot.lcores[0].flow.packets, n);
+		assert_int_equal(snapshot.lcores[0].flow.learned, N_FLOWS);
 		live_end(live);
 	}
 }
@@ -118,7 +118,7 @@ static void zones_are_told_apart(void **state)
 		}
 		live_settle(live);
 		live_snapshot(live, 3, &snapshot);
-		assert_int_equal(snapshot.stations[0].flow.learned, zones ? 3 : 1);
+		assert_int_equal(snapshot.lcores[0].flow.learned, zones ? 3 : 1);
 		live_end(live);
 	}
 }
@@ -134,7 +134,7 @@ static void full_queues_do_not_fill_rings(void **state)
 
 	for (unsigned turn = 0; turn < 200; turn++) {
 		for (unsigned side = 0; side < 2; side++) {
-			while (rte_ring_count(live->in[side][0]) < 4 * STATION_BURST) {
+			while (rte_ring_count(live->in[side][0]) < 4 * LCORE_BURST) {
 				udp(&frame, n++ % N_FLOWS, 0, 0);
 				live_send(live, side, 0, &frame);
 			}

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <netinet/in.h>
 
-#include "dataplane/turn.h"
+#include "dataplane/poll.h"
 #include "offload/state.h"
 
 static void udp(struct frame *frame, const char *src, const char *dst, unsigned port)
@@ -154,7 +154,7 @@ static void a_state_that_ends_earlier_is_not_waited_for(void **state)
 
 static struct flow_record *record_of(struct scene *scene, unsigned port)
 {
-	const struct flow_table *table = &scene->station[0].worker.shard->table;
+	const struct flow_table *table = &scene->lcore[0].worker.shard->table;
 	uint32_t position = flow_table_next(table, 0);
 
 	while (position != FLOW_NONE &&
@@ -251,18 +251,18 @@ static void a_datagram_that_cannot_wait_is_not_remembered(void **state)
 /* After a turn that took all there was the next one is put off for 8 us, which is idle time; else it is not. */
 static void few_packets_are_gathered(void **state)
 {
-	struct station station = {.more_wait = true};
+	struct lcore lcore = {.more_wait = true};
 	const uint64_t begin = rte_rdtsc(), least = rte_get_tsc_hz() * 8 / 1000000;
 	uint64_t tsc = begin;
 
 	(void)state;
-	turn_gather(&station, &tsc);
+	lcore_gather(&lcore, &tsc);
 	assert_int_equal(tsc, begin);
-	assert_int_equal(station.idle_cycles, 0);
-	station.more_wait = false;
-	turn_gather(&station, &tsc);
+	assert_int_equal(lcore.idle_cycles, 0);
+	lcore.more_wait = false;
+	lcore_gather(&lcore, &tsc);
 	assert_true(tsc - begin >= least);
-	assert_int_equal(station.idle_cycles, tsc - begin);
+	assert_int_equal(lcore.idle_cycles, tsc - begin);
 }
 
 int main(void)

@@ -63,13 +63,13 @@ static unsigned count_flows(struct live *live)
 
 	for (unsigned worker = 0; worker < live->options.n_workers; worker++) {
 		for (uint32_t position = 0; position != FLOW_NONE; position = page.next) {
-			struct station *station = plane_shard_station(live->plane, worker);
-			struct ask *ask = ask_prepare(station, ASK_PAGE);
+			struct lcore *lcore = plane_shard_lcore(live->plane, worker);
+			struct ask *ask = ask_prepare(lcore, ASK_PAGE);
 
 			ask->position = position;
-			atomic_store(&station->ask.waiting, true);
-			live_turn(live, station->place);
-			page = station->ask.ask.page;
+			atomic_store(&lcore->ask.waiting, true);
+			live_turn(live, lcore->place);
+			page = lcore->ask.ask.page;
 			for (unsigned i = 0; i < page.n; i++) {
 				for (unsigned j = 0; j < n; j++)
 					assert_false(flow_key_equal(&keys[j], &page.record[i].key));
@@ -119,7 +119,7 @@ static void a_snapshot_is_exact_while_packets_are_on_their_way(void **state)
 				udp(&frame, sent % N_FLOWS, sent & 1);
 				live_send(live, sent & 1, round % live->options.n_queues, &frame);
 			}
-			live_turn(live, round % live->plane->n_stations);
+			live_turn(live, round % live->plane->n_lcores);
 			live_snapshot(live, round, &snapshot);
 			met_held += snapshot.wires[0].held != 0;
 			assert_true(snapshot.wires[0].received <= sent);
@@ -127,7 +127,7 @@ static void a_snapshot_is_exact_while_packets_are_on_their_way(void **state)
 				live_take(live, side);
 		}
 		/* else this test shows nothing */
-		if (live->plane->n_stations > 1)
+		if (live->plane->n_lcores > 1)
 			assert_true(met_held > 20);
 		live_settle(live);
 		live_snapshot(live, 1, &snapshot);
@@ -160,7 +160,7 @@ static void fragments_meet_wherever_they_arrive(void **state)
 				frame_fill(&frame, piece == 0 ? 8 : 16);
 				frame_finish(&frame);
 				live_send(live, 0, n++ % live->options.n_queues, &frame);
-				live_turn(live, n % live->plane->n_stations);
+				live_turn(live, n % live->plane->n_lcores);
 			}
 		}
 		live_settle(live);
@@ -241,10 +241,10 @@ static void a_first_fragment_brings_no_burst(void **state)
 			live_send(live, 0, 0, &frame);
 		}
 		for (unsigned turn = 0; sum != DATAGRAMS * (EACH + 1); turn++) {
-			live_turn(live, turn % live->plane->n_stations);
+			live_turn(live, turn % live->plane->n_lcores);
 			unsigned n = live_take(live, 1);
 
-			/* each parser has had one turn since this station's last one */
+			/* each parser has had one turn since this lcore's last one */
 			assert_true(n <= DATAGRAMS + PLANE_PACE * parsers);
 			sum += n;
 			assert_true(turn < 1000);
@@ -282,7 +282,7 @@ static void icmp_errors_reach_the_quoted_flow(void **state)
 		}
 		live_settle(live);
 		for (unsigned i = 0; i < live->options.n_workers; i++)
-			flow_shard_end_all(plane_shard_station(live->plane, i)->worker.shard);
+			flow_shard_end_all(plane_shard_lcore(live->plane, i)->worker.shard);
 		for (unsigned i = 0; i < live->n_reports; i++)
 			with_error += live->reports[i].record.icmp_errors == 1 &&
 				      live->reports[i].record.key.proto == IPPROTO_UDP;
@@ -328,7 +328,7 @@ static void a_full_ring_drops_and_counts(void **state)
 	struct frame frame;
 	unsigned sent = 0;
 
-	/* port 0 is received by station 0 alone, and port 1 sent to by station 1: each packet is handed over */
+	/* port 0 is received by lcore 0 alone, and port 1 sent to by lcore 1: each packet is handed over */
 	for (unsigned round = 0; round < 200; round++) {
 		for (unsigned i = 0; i < 60; i++, sent++) {
 			udp(&frame, sent % N_FLOWS, false);
@@ -375,19 +375,19 @@ static unsigned packet_of(
 
 #define TRUSTED (1u << RSS_IPV4_UDP | 1u << RSS_IPV4_TCP | 1u << RSS_IPV6_UDP | 1u << RSS_IPV6_TCP)
 
-/* What station 0 trusts port 0 with. */
+/* What lcore 0 trusts port 0 with. */
 static unsigned trusted(const struct live *live)
 {
-	const struct station *station = &live->plane->stations[0];
+	const struct lcore *lcore = &live->plane->lcores[0];
 
-	for (unsigned i = 0; i < station->n_rx; i++)
-		if (station->rx[i].from.port == 0)
-			return station->rx[i].from.trusted;
+	for (unsigned i = 0; i < lcore->n_rx; i++)
+		if (lcore->rx[i].from.port == 0)
+			return lcore->rx[i].from.trusted;
 	fail();
 	return 0;
 }
 
-/* Packets of `n` flows come to port 0, all of them to station 0. `wrong`: of such flows as are station 1's. */
+/* Packets of `n` flows come to port 0, all of them to lcore 0. `wrong`: of such flows as are lcore 1's. */
 static void send_to_0(struct live *live, unsigned proto, unsigned n, bool wrong, bool marked)
 {
 	for (unsigned flow = 0; n > 0; flow++) {
@@ -455,11 +455,11 @@ static void rss_is_trusted_until_it_errs(void **state)
 		assert_int_equal(count_flows(live), N_FLOWS);
 		live_snapshot(live, 2, &snapshot);
 		for (unsigned i = 0; i < 2; i++)
-			handed += snapshot.stations[i].sum.handed_out;
+			handed += snapshot.lcores[i].sum.handed_out;
 		assert_int_equal(handed, wrong ? 4 * N_FLOWS : 0);
 		for (unsigned port = 0; port < 2; port++) {
 			assert_int_equal(snapshot.rss_fallen_back[port], wrong);
-			/* by each station of its own queue */
+			/* by each lcore of its own queue */
 			assert_int_equal(snapshot.rss_fallbacks[port], wrong ? 2 : 0);
 		}
 		live_end(live);
@@ -617,11 +617,10 @@ static void aimed_flows(void **state)
 			live_settle(live);
 		}
 		live_snapshot(live, 1, &snapshot);
-		const struct plane_station *busy = &snapshot.stations[queue];
+		const struct plane_lcore *busy = &snapshot.lcores[queue];
 
 		assert_int_equal(
-			snapshot.stations[0].flow.learned + snapshot.stations[1].flow.learned,
-			2 * N);
+			snapshot.lcores[0].flow.learned + snapshot.lcores[1].flow.learned, 2 * N);
 		if (software) {
 			assert_in_range(busy->flow.learned, N - 300, N + 300);
 			expect_no_event(live);
@@ -634,7 +633,7 @@ static void aimed_flows(void **state)
 		}
 		assert_int_equal(busy->crowded_s[BALANCE_FLOWS], !software);
 		assert_int_equal(busy->crowded_s[BALANCE_PACKETS], 0);
-		assert_int_equal(snapshot.stations[!queue].crowded_s[BALANCE_FLOWS], 0);
+		assert_int_equal(snapshot.lcores[!queue].crowded_s[BALANCE_FLOWS], 0);
 		live_end(live);
 	}
 }
@@ -656,7 +655,7 @@ static unsigned count_polls(struct live *live, unsigned every)
 		if (i == 0)
 			memset(live->n_polls, 0, sizeof(live->n_polls));
 		else
-			n += live->plane->stations[0].turns % every == 0;
+			n += live->plane->lcores[0].iterations % every == 0;
 	}
 	return n;
 }
@@ -722,14 +721,14 @@ static uint64_t dropped(struct live *live, enum drop_reason reason)
 	return snapshot.wires[0].dropped[reason];
 }
 
-/* Port events of this kind, by whatever station. */
+/* Port events of this kind, by whatever lcore. */
 static unsigned count_events(struct live *live, enum path_event_kind kind, unsigned port)
 {
 	struct path_event event;
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < live->plane->n_stations; i++)
-		while (mailbox_pop(live->plane->stations[i].events, &event, 1) == 1)
+	for (unsigned i = 0; i < live->plane->n_lcores; i++)
+		while (mailbox_pop(live->plane->lcores[i].events, &event, 1) == 1)
 			n += event.kind == kind && event.port == port;
 	return n;
 }
@@ -936,21 +935,21 @@ static void ends_wait_for_room(void **state)
 static void a_turn_tells_what_it_left(void **state)
 {
 	struct live *live = begin(1);
-	const struct station *station = &live->plane->stations[0];
+	const struct lcore *lcore = &live->plane->lcores[0];
 
 	(void)state;
-	for (unsigned i = 0; i < STATION_BURST + 1; i++) {
+	for (unsigned i = 0; i < LCORE_BURST + 1; i++) {
 		struct frame frame;
 
 		udp(&frame, i, false);
 		live_send(live, 0, 0, &frame);
 	}
 	assert_true(live_turn(live, 0));
-	assert_int_equal(station->ports[0].rx_packets, STATION_BURST);
-	assert_true(station->more_wait);
+	assert_int_equal(lcore->ports[0].rx_packets, LCORE_BURST);
+	assert_true(lcore->more_wait);
 	assert_true(live_turn(live, 0));
-	assert_int_equal(station->ports[0].rx_packets, STATION_BURST + 1);
-	assert_false(station->more_wait);
+	assert_int_equal(lcore->ports[0].rx_packets, LCORE_BURST + 1);
+	assert_false(lcore->more_wait);
 	live_end(live);
 }
 

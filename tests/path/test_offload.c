@@ -400,7 +400,7 @@ static bool is_empty(struct offload_live *live, void *unused)
 	(void)unused;
 	/* and the engine has been told so: an answer that the fault swallowed would leave an older rule behind */
 	return offload_live_rules(live, 0) == 0 && offload_live_rules(live, 1) == 0 &&
-	       live->plane->stations[0].worker.agent->wire[0].slots.n_used == 0;
+	       live->plane->lcores[0].worker.agent->wire[0].slots.n_used == 0;
 }
 
 /* Nobody is known any more, nor is a rule left. */
@@ -432,7 +432,7 @@ static void inject(struct offload_live *live, const struct scenario *scenario)
 static bool is_fresh(struct offload_live *live, void *unused)
 {
 	(void)unused;
-	return live->plane->stations[0].worker.agent->port[0].fresh;
+	return live->plane->lcores[0].worker.agent->port[0].fresh;
 }
 
 /* All that are asked for are in the NIC again, and no port is put to software. */

@@ -22,10 +22,10 @@
 #include <ethdev_driver.h>
 
 #include "base/monotonic.h"
-#include "dataplane/turn.h"
+#include "dataplane/poll.h"
+#include "lcore_sums.h"
 #include "main/dpdk.h"
 #include "port/rss.h"
-#include "station_sums.h"
 
 #define PORTS 3
 #define QUEUES 2
@@ -167,8 +167,8 @@ static uint16_t receive_counted(void *queue, struct rte_mbuf **packets, uint16_t
 static uint16_t send_counted(void *queue, struct rte_mbuf **packets, uint16_t n)
 {
 	unsigned number, by = port_of_queue(queue, false, &number);
-	struct domain_flow *flows[4 * STATION_BURST];
-	struct packet_info info[4 * STATION_BURST];
+	struct domain_flow *flows[4 * LCORE_BURST];
+	struct packet_info info[4 * LCORE_BURST];
 
 	assert_true(n <= RTE_DIM(flows));
 	for (uint16_t i = 0; i < n; i++) {
@@ -296,8 +296,8 @@ static void turn(bool receives)
 			*budget = receives ? RTE_MIN(*budget, 512 * MILLION) : 0;
 		}
 	current.now_us = now_us;
-	for (unsigned i = 0; i < current.plane->n_stations; i++)
-		busy |= turn_station(&current.plane->stations[i], now_us);
+	for (unsigned i = 0; i < current.plane->n_lcores; i++)
+		busy |= lcore_poll(&current.plane->lcores[i], now_us);
 	if (!busy)
 		nanosleep(&pause, NULL);
 }
@@ -385,9 +385,9 @@ static void check_counters(void)
 
 	settle();
 	assert_int_equal(plane_snapshot(current.plane, &snapshot), 0);
-	for (unsigned i = 0; i < snapshot.n_stations; i++) {
-		of_flows += snapshot.stations[i].flow.packets;
-		check_station_sums(&snapshot.stations[i]);
+	for (unsigned i = 0; i < snapshot.n_lcores; i++) {
+		of_flows += snapshot.lcores[i].flow.packets;
+		check_lcore_sums(&snapshot.lcores[i]);
 	}
 	for (unsigned i = 0; i < FLOWS; i++)
 		for (unsigned from = 0; from < 2; from++) {
@@ -420,15 +420,15 @@ static unsigned held(void)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < current.plane->n_stations; i++)
-		n += current.plane->stations[i].worker.agent->n_held;
+	for (unsigned i = 0; i < current.plane->n_lcores; i++)
+		n += current.plane->lcores[i].worker.agent->n_held;
 	return n;
 }
 
 static void end(void)
 {
-	for (unsigned i = 0; i < current.plane->n_stations; i++)
-		flow_shard_end_all(current.plane->stations[i].worker.shard);
+	for (unsigned i = 0; i < current.plane->n_lcores; i++)
+		flow_shard_end_all(current.plane->lcores[i].worker.shard);
 	do
 		settle();
 	while (held() != 0);

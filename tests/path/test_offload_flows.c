@@ -541,7 +541,7 @@ static void marked_packets_that_do_not_fit_are_dropped(void **state)
 		.rate = 40000,
 		.restart = true,
 		.threshold = 100});
-	struct station *station = &live->plane->stations[0];
+	struct lcore *lcore = &live->plane->lcores[0];
 	struct live_flow *flow = &live->flows[1];
 
 	assert_true(offload_live_until(live, offload_live_all_proven, NULL, 20000));
@@ -556,7 +556,7 @@ static void marked_packets_that_do_not_fit_are_dropped(void **state)
 		atomic_store(&port->longest, (unsigned)frames[0].length);
 		atomic_store(&port->longest_tagged, (unsigned)frames[0].length);
 	}
-	station->any_length = station->careful = 3;
+	lcore->any_length = lcore->careful = 3;
 	offload_live_run(live, 100);
 	offload_live_check(live);
 	for (unsigned side = 0; side < 2; side++) {
@@ -564,7 +564,7 @@ static void marked_packets_that_do_not_fit_are_dropped(void **state)
 		assert_int_equal(flow->out[side], out[side]);
 		assert_int_equal(live->flows[0].in[side], live->flows[0].out[side]);
 	}
-	assert_int_equal(station->worker.counters[0].dropped[DROP_TOO_LONG],
+	assert_int_equal(lcore->worker.counters[0].dropped[DROP_TOO_LONG],
 		flow->in[0] - in[0] + flow->in[1] - in[1]);
 	offload_live_end(live);
 }
@@ -585,7 +585,7 @@ static void a_marked_answer_by_the_same_side_is_none(void **state)
 		struct offload_live *live = offload_live_begin(&(struct offload_live_options){
 			.n_flows = 1, .one_way = true, .rate = 20000, .large = large != 0});
 		struct live_flow *flow = &live->flows[0];
-		const struct path_counters *counters = live->plane->stations[0].worker.counters;
+		const struct path_counters *counters = live->plane->lcores[0].worker.counters;
 
 		assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
 		const uint32_t marks[] = {flow->mark, 0, flow->mark ^ 1u << 20};

@@ -60,7 +60,7 @@ struct wrapping {
 
 static bool is_silent_watched(struct offload_live *live, void *context)
 {
-	const struct agent *agent = plane_shard_station(live->plane, 0)->worker.agent;
+	const struct agent *agent = plane_shard_lcore(live->plane, 0)->worker.agent;
 	struct wrapping *wrapping = context;
 
 	for (unsigned port = 0; port < 2; port++) {
@@ -95,7 +95,7 @@ static bool all_came_round(struct wrapping *wrapping)
 	}
 	for (unsigned port = 0; !too_late && port < 2; port++) {
 		const struct tally_port *tally =
-			&plane_shard_station(live->plane, 0)->worker.agent->port[port].tally;
+			&plane_shard_lcore(live->plane, 0)->worker.agent->port[port].tally;
 
 		assert_int_equal(tally->packets.bits, wrapping->bits);
 		assert_int_equal(tally->bytes.bits, wrapping->bits);

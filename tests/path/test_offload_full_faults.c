@@ -239,8 +239,8 @@ static uint64_t unreported(const struct offload_live *live)
 {
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i < live->plane->n_stations; i++) {
-		const struct flow_shard *shard = live->plane->stations[i].worker.shard;
+	for (unsigned i = 0; i < live->plane->n_lcores; i++) {
+		const struct flow_shard *shard = live->plane->lcores[i].worker.shard;
 		uint32_t position = shard == NULL ? FLOW_NONE : flow_table_next(&shard->table, 0);
 
 		for (; position != FLOW_NONE;

@@ -21,7 +21,7 @@ enum kind { PLAIN, BY_PACKET, BY_PORT, DROPPED, N_KINDS };
 
 struct judge {
 	bool asleep;  /* no rule fits */
-	uint64_t odd; /* the test turns all stations itself */
+	uint64_t odd; /* the test turns all lcores itself */
 	struct flow_rule_count rule[PLANE_MAX_WORKERS][N_RULES];
 };
 
@@ -132,8 +132,8 @@ static void check(struct offload_live *live, const struct judge *judge, uint64_t
 	}
 	for (uint32_t rule = 0; rule < N_RULES; rule++)
 		all += rule_packets(judge, rule);
-	for (unsigned i = 0; i < snapshot.n_stations; i++)
-		unmatched += snapshot.stations[i].unmatched.packets;
+	for (unsigned i = 0; i < snapshot.n_lcores; i++)
+		unmatched += snapshot.lcores[i].unmatched.packets;
 	assert_int_equal(all + unmatched, 2 * passes * N_FLOWS);
 	assert_int_equal(rule_packets(judge, RULE_ODD), dropped[BY_PACKET]);
 	assert_int_equal(dropped[PLAIN], 0);

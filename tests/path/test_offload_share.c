@@ -76,8 +76,8 @@ static void assert_marks_are_known(struct offload_live *live)
 {
 	for (unsigned i = 0; i < 2; i++) {
 		const struct agent_wire *wire =
-			&plane_shard_station(live->plane, i)->worker.agent->wire[0];
-		struct agent *other = plane_shard_station(live->plane, !i)->worker.agent;
+			&plane_shard_lcore(live->plane, i)->worker.agent->wire[0];
+		struct agent *other = plane_shard_lcore(live->plane, !i)->worker.agent;
 		const uint64_t ghosts = other->port[0].counters.ghosts;
 
 		assert_true(wire->n_used > 0);

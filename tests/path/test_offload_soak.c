@@ -6,7 +6,7 @@
  * late. At all times every packet is out, or was for a port that was being restarted, and is its own flow's;
  * every flow says why it is where it is. When the faults are over everything comes back by itself.
  *
- * A burst's CPU time is that of a turn of its station, which handles up to four bursts a queue, with what
+ * A burst's CPU time is that of a turn of its lcore, which handles up to four bursts a queue, with what
  * the test does to count them; 99.99 % take at most a millisecond. CPU time, not time: what other programs take
  * of the processor meanwhile is not in it, so that a busy machine fails no test.
  *

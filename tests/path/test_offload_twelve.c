@@ -195,8 +195,8 @@ static void founding_05_one_record_between_equal_addresses(void **state)
 	assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
 	offload_live_run(live, 100);
 	offload_live_check(live);
-	assert_int_equal(live->plane->stations[0].worker.shard->table.count, n);
-	assert_int_equal(live->plane->stations[0].worker.shard->counters.learned, n);
+	assert_int_equal(live->plane->lcores[0].worker.shard->table.count, n);
+	assert_int_equal(live->plane->lcores[0].worker.shard->counters.learned, n);
 	assert_true(has_rules(live, &n));
 	for (uint32_t i = 0; i < n; i++) {
 		struct plane_flow answer;
@@ -225,10 +225,10 @@ static void founding_06_echoes_and_their_replies_have_one_record(void **state)
 	(void)state;
 	/* before they are marked, and when they are */
 	offload_live_run(live, 5);
-	assert_int_equal(live->plane->stations[0].worker.shard->table.count, 2);
+	assert_int_equal(live->plane->lcores[0].worker.shard->table.count, 2);
 	assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
 	offload_live_run(live, 50);
-	assert_int_equal(live->plane->stations[0].worker.shard->counters.learned, 2);
+	assert_int_equal(live->plane->lcores[0].worker.shard->counters.learned, 2);
 	offload_live_end(live);
 }
 
@@ -303,7 +303,7 @@ static void founding_06_fragments_are_of_their_flow(void **state)
 	assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
 	offload_live_run(live, 300);
 	offload_live_check(live);
-	assert_int_equal(live->plane->stations[0].worker.shard->counters.learned, 2);
+	assert_int_equal(live->plane->lcores[0].worker.shard->counters.learned, 2);
 	for (unsigned port = 0; port < 2; port++) {
 		struct agent_counters counters;
 

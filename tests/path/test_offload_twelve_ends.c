@@ -20,7 +20,7 @@ static bool has_no_rules(struct offload_live *live, void *unused)
 
 static const struct flow_shard *shard_of(const struct offload_live *live)
 {
-	return live->plane->stations[0].worker.shard;
+	return live->plane->lcores[0].worker.shard;
 }
 
 static bool has_no_slots(struct offload_live *live, void *unused)

@@ -45,7 +45,7 @@ static uint64_t lesser_pps(const struct offload_live *live, uint64_t since_us)
  */
 static bool queue_is_settled(struct offload_live *live, void *begun_us)
 {
-	const struct queue *queue = &live->plane->stations[0].worker.agent->port[0].queue;
+	const struct queue *queue = &live->plane->lcores[0].worker.agent->port[0].queue;
 
 	return queue->n == QUEUE_SIZE &&
 	       rate_pps(queue->entry[0].rate) >= lesser_pps(live, *(uint64_t *)begun_us) * 2 / 5;
@@ -249,10 +249,10 @@ static void founding_10_hashes_are_keyed_anew_each_run(void **state)
 
 static unsigned looked_up_together(const struct offload_live *live)
 {
-	const struct pipeline *pipeline = live->plane->stations[0].pipeline;
+	const struct pipeline *pipeline = live->plane->lcores[0].pipeline;
 
 	/* in a small table no burst waits for another: it is always the same one */
-	return pipeline->burst[pipeline->turn].up.n;
+	return pipeline->burst[pipeline->next].up.n;
 }
 
 /* A burst without marks is looked up whole, and one with marks not at all. */
@@ -263,7 +263,7 @@ static void founding_10_look_up_is_by_burst(void **state)
 	(void)state;
 	for (unsigned i = 0; i < RTE_DIM(offloads); i++) {
 		struct offload_live *live = offload_live_begin(
-			&(struct offload_live_options){.n_flows = 2 * STATION_MARKED_BURST,
+			&(struct offload_live_options){.n_flows = 2 * LCORE_MARKED_BURST,
 				.one_way = true,
 				.rate = 100000,
 				.threshold = offloads[i] ? 0 : 1000000000});
@@ -277,11 +277,11 @@ static void founding_10_look_up_is_by_burst(void **state)
 		uint64_t before = offload_live_received(live, 0);
 
 		/* two bursts that come at once */
-		live->side[0].budget[0] = 2 * STATION_MARKED_BURST * UINT64_C(1000000);
+		live->side[0].budget[0] = 2 * LCORE_MARKED_BURST * UINT64_C(1000000);
 		live->options.rate = 0;
 		offload_live_turn(live);
-		assert_int_equal(offload_live_received(live, 0), before + 2 * STATION_MARKED_BURST);
-		assert_int_equal(looked_up_together(live), offloads[i] ? 0 : STATION_MARKED_BURST);
+		assert_int_equal(offload_live_received(live, 0), before + 2 * LCORE_MARKED_BURST);
+		assert_int_equal(looked_up_together(live), offloads[i] ? 0 : LCORE_MARKED_BURST);
 		offload_live_end(live);
 	}
 }

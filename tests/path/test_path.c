@@ -544,14 +544,14 @@ static void counters_carry_past_32_bits(void **state)
 	scene_send(scene, &frame);
 
 	/* as if it had come more often, in the record and in the sums alike */
-	struct flow_shard *shard = scene->station[0].worker.shard;
+	struct flow_shard *shard = scene->lcore[0].worker.shard;
 	struct flow_record *record =
 		flow_table_record(&shard->table, flow_table_next(&shard->table, 0));
 
 	flow_set_counts(record, 0, UINT32_MAX - 1, UINT32_MAX - 150);
 	shard->counters.packets += UINT32_MAX - 2;
 	shard->counters.bytes += UINT32_MAX - 250;
-	scene->station[0].worker.counters[0].out += UINT32_MAX - 2;
+	scene->lcore[0].worker.counters[0].out += UINT32_MAX - 2;
 	((struct path_counters *)(uintptr_t)parser_counters(scene->parser))->received +=
 		UINT32_MAX - 2;
 	for (unsigned i = 0; i < 3; i++)

@@ -64,7 +64,7 @@ static unsigned count_pages(struct live *live)
 	return n;
 }
 
-/* Until all that was sent has come out; the stations have other threads. */
+/* Until all that was sent has come out; the lcores have other threads. */
 static void wait_for(struct live *live, unsigned n, unsigned *out)
 {
 	while (*out < n) {
@@ -252,8 +252,8 @@ static struct flow_key flow_of_worker(struct live *live, unsigned worker, unsign
 			continue;
 		assert_int_not_equal(
 			flow_table_find(
-				&plane_shard_station(live->plane, worker)->worker.shard->table,
-				&key, hash),
+				&plane_shard_lcore(live->plane, worker)->worker.shard->table, &key,
+				hash),
 			FLOW_NONE);
 		return key;
 	}
@@ -269,7 +269,7 @@ static void a_worker_that_hangs_holds_up_nobody(void **state)
 	(void)state;
 	for (unsigned deaf = 0; deaf < 2; deaf++) {
 		struct live *live = live_begin(&(struct live_options){.n_workers = 2});
-		struct station *station = &live->plane->stations[deaf];
+		struct lcore *lcore = &live->plane->lcores[deaf];
 		static struct plane_snapshot snapshot;
 		static struct plane_page page;
 		struct flow_record record;
@@ -284,7 +284,7 @@ static void a_worker_that_hangs_holds_up_nobody(void **state)
 		const struct flow_key key = flow_of_worker(live, deaf, SENT);
 
 		/* it has a thread, as far as anybody knows, and that does nothing */
-		station->started = true;
+		lcore->started = true;
 		plane_be_quick(live->plane);
 		const uint64_t begin_us = monotonic_us();
 
@@ -301,7 +301,7 @@ static void a_worker_that_hangs_holds_up_nobody(void **state)
 		assert_int_equal(plane_kill(live->plane, &key, &worker, &record), 0);
 		assert_true(flow_key_equal(&record.key, &key));
 		assert_int_equal(live->n_reports, 1);
-		station->started = false;
+		lcore->started = false;
 		assert_int_equal(plane_snapshot(live->plane, &snapshot), 0);
 		live_end(live);
 	}

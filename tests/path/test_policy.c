@@ -119,9 +119,9 @@ static void expect_dropped(struct live *live, uint64_t packets)
 
 	assert_int_equal(plane_snapshot(live->plane, &snapshot), 0);
 	assert_int_equal(snapshot.wires[0].dropped[DROP_BLOCKED], packets);
-	for (unsigned i = 0; i < snapshot.n_stations; i++) {
-		of_flows += snapshot.stations[i].flow.dropped_packets;
-		bytes += snapshot.stations[i].flow.dropped_bytes;
+	for (unsigned i = 0; i < snapshot.n_lcores; i++) {
+		of_flows += snapshot.lcores[i].flow.dropped_packets;
+		bytes += snapshot.lcores[i].flow.dropped_bytes;
 	}
 	assert_int_equal(of_flows, packets);
 	assert_int_equal(bytes, packets * FRAME_BYTES);
@@ -133,9 +133,9 @@ static void end_and_expect(struct live *live, uint64_t packets)
 	uint64_t reported = 0;
 
 	expect_dropped(live, packets);
-	for (unsigned i = 0; i < live->plane->n_stations; i++)
-		if (live->plane->stations[i].worker.shard != NULL)
-			flow_shard_end_all(live->plane->stations[i].worker.shard);
+	for (unsigned i = 0; i < live->plane->n_lcores; i++)
+		if (live->plane->lcores[i].worker.shard != NULL)
+			flow_shard_end_all(live->plane->lcores[i].worker.shard);
 	for (unsigned i = 0; i < live->n_reports; i++)
 		reported += live->reports[i].dropped.packets;
 	assert_int_equal(reported, packets);
@@ -214,7 +214,7 @@ static void records_tell_both(void **state)
 	assert_true(flow.record.not_plain);
 	assert_int_equal(flow.dropped.packets, 8);
 	assert_int_equal(flow.record.last_seen_us, live->now_us);
-	flow_shard_end_all(live->plane->stations[0].worker.shard);
+	flow_shard_end_all(live->plane->lcores[0].worker.shard);
 	assert_int_equal(live->n_reports, 1);
 
 	const struct flow_report *report = &live->reports[0];
@@ -235,7 +235,7 @@ static unsigned check_verdicts(struct live *live)
 
 	for (unsigned worker = 0; worker < live->options.n_workers; worker++) {
 		const struct flow_shard *shard =
-			plane_shard_station(live->plane, worker)->worker.shard;
+			plane_shard_lcore(live->plane, worker)->worker.shard;
 
 		for (uint32_t i = 0; i < flow_table_positions(&shard->table); i++) {
 			const struct flow_record *record = flow_table_record(&shard->table, i);
@@ -276,8 +276,7 @@ static void storms_leave_no_old_verdict(void **state)
 					add(live, text);
 				there[n] = !there[n];
 				for (unsigned i = (unsigned)random() % 4; i != 0; i--)
-					live_turn(
-						live, (unsigned)random() % live->plane->n_stations);
+					live_turn(live, (unsigned)random() % live->plane->n_lcores);
 				blocks_settled(blocks, plane_decided(live->plane));
 			}
 			live_settle(live);

@@ -278,7 +278,7 @@ static void send_many(struct live *live, const struct judge *judge, struct expec
 			send_frame(live, judge, expected, &sent, &frame);
 		}
 		for (unsigned turns = (unsigned)random() % 8; turns > 6; turns--)
-			live_turn(live, (unsigned)random() % live->plane->n_stations);
+			live_turn(live, (unsigned)random() % live->plane->n_lcores);
 		if (i % 256 == 255)
 			live_settle(live);
 	}
@@ -314,11 +314,10 @@ static void expect(struct live *live, const struct judge *judge, struct expected
 		sum.packets += of.packets;
 		sum.bytes += of.bytes;
 	}
-	for (unsigned i = 0; i < snapshot.n_stations; i++) {
-		unmatched.packets += snapshot.stations[i].unmatched.packets;
-		unmatched.bytes += snapshot.stations[i].unmatched.bytes;
-		known += snapshot.stations[i].flow.packets +
-			 snapshot.stations[i].flow.dropped_packets;
+	for (unsigned i = 0; i < snapshot.n_lcores; i++) {
+		unmatched.packets += snapshot.lcores[i].unmatched.packets;
+		unmatched.bytes += snapshot.lcores[i].unmatched.bytes;
+		known += snapshot.lcores[i].flow.packets + snapshot.lcores[i].flow.dropped_packets;
 	}
 	assert_int_equal(unmatched.packets, expected->unmatched.packets);
 	assert_int_equal(unmatched.bytes, expected->unmatched.bytes);
@@ -375,7 +374,7 @@ static void ends_tell_rules_of_the_rest(void **state)
 	(void)state;
 	srandom(12);
 	send_many(live, &judge, &expected);
-	flow_shard_end_all(live->plane->stations[0].worker.shard);
+	flow_shard_end_all(live->plane->lcores[0].worker.shard);
 	expect(live, &judge, &expected);
 	for (unsigned i = 0; i < live->n_reports; i++) {
 		const struct flow_report *report = &live->reports[i];

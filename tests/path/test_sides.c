@@ -114,7 +114,7 @@ static const struct flow_record *record_of(struct live *live, const struct talk 
 	assert_int_equal(extract(&options, mbuf, 0, &info), EXTRACT_IP);
 	frame_mbuf_free(mbuf);
 	struct flow_shard *shard =
-		plane_shard_station(live->plane, steer_shard(&live->plane->steer, &info))
+		plane_shard_lcore(live->plane, steer_shard(&live->plane->steer, &info))
 			->worker.shard;
 	uint32_t position = flow_table_find(&shard->table, &info.key, info.hash);
 

@@ -69,7 +69,7 @@ struct plane {
 	bool undecided;	  /* workers have not looked at the list since it was made */
 	uint32_t made_up; /* of each worker */
 	uint64_t now_us;
-	bool silent; /* stations do not answer */
+	bool silent; /* lcores do not answer */
 	bool following;
 	unsigned n_pages, n_kills, n_follows;
 	struct path_event events[FAKE_EVENTS];
@@ -90,10 +90,10 @@ static inline void fake_init(struct plane *plane)
 		plane->ports[i].socket = -1;
 		plane->config.port[i] = &plane->ports[i];
 	}
-	plane->snapshot.n_stations = FAKE_WORKERS;
+	plane->snapshot.n_lcores = FAKE_WORKERS;
 	for (unsigned i = 0; i < FAKE_WORKERS; i++) {
-		plane->snapshot.stations[i].number = i;
-		plane->snapshot.stations[i].cpu = -1;
+		plane->snapshot.lcores[i].number = i;
+		plane->snapshot.lcores[i].cpu = -1;
 	}
 	plane->now_us = 100 * UINT64_C(1000000);
 }
@@ -176,7 +176,7 @@ static inline struct flow_record *fake_add(
 	struct plane *plane, unsigned worker, uint32_t position, const struct flow_record *record)
 {
 	plane->records[worker][position] = *record;
-	plane->snapshot.stations[worker].flows++;
+	plane->snapshot.lcores[worker].flows++;
 	return &plane->records[worker][position];
 }
 

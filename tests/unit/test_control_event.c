@@ -103,7 +103,7 @@ static void test_flows(void **state)
 	}
 	expect_nothing(scene, talker);
 
-	/* the last one to go lets the stations rest */
+	/* the last one to go lets the lcores rest */
 	struct talker *other = follow(scene, FOLLOW);
 
 	talker_destroy(talker);
@@ -159,7 +159,7 @@ static void test_ports(void **state)
 	pass(scene);
 	assert_int_equal(scene->n_notes, 3);
 
-	/* followers each time; those who want no flows as well, who cost the stations nothing */
+	/* followers each time; those who want no flows as well, who cost the lcores nothing */
 	ports = follow(scene, FOLLOW_PORTS);
 	assert_false(scene->plane.following);
 	all = follow(scene, FOLLOW);
@@ -348,8 +348,8 @@ static void test_slow_reader(void **state)
 	talker_destroy(quick);
 }
 
-/* Those that the stations themselves could not keep are missing behind those that they could. */
-static void test_lost_in_station(void **state)
+/* Those that the lcores themselves could not keep are missing behind those that they could. */
+static void test_lost_in_lcore(void **state)
 {
 	struct scene *scene = *state;
 	struct talker *all = follow(scene, FOLLOW), *ports = follow(scene, FOLLOW_PORTS);
@@ -382,7 +382,7 @@ static void test_half_closed(void **state)
 	talker_destroy(talker);
 }
 
-/* Stations that do not answer: an error now, and a follower's end is told to them later. */
+/* Lcores that do not answer: an error now, and a follower's end is told to them later. */
 static void test_silent(void **state)
 {
 	struct scene *scene = *state;
@@ -540,7 +540,7 @@ int main(void)
 		SCENE_TEST(test_crowded),
 		SCENE_TEST(test_main),
 		SCENE_TEST(test_slow_reader),
-		SCENE_TEST(test_lost_in_station),
+		SCENE_TEST(test_lost_in_lcore),
 		SCENE_TEST(test_half_closed),
 		SCENE_TEST(test_silent),
 	};

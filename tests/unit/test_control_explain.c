@@ -11,7 +11,7 @@ static void test_tcp(void **state)
 	struct scene *scene = *state;
 	struct flow_record *record = add(scene, 6, FLOW_ESTABLISHED);
 
-	scene->plane.snapshot.stations[1].cpu = 5;
+	scene->plane.snapshot.lcores[1].cpu = 5;
 	record->initiator = 0;
 	record->window_known = 3;
 	record->tcp_end[0] = 4000000001;

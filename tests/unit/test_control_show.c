@@ -148,7 +148,7 @@ static void fill_ports(struct plane *plane)
 	/* a name from outside that is no UTF-8 */
 	snprintf(plane->ports[3].name, sizeof(plane->ports[3].name), "a\xff\"b");
 	for (unsigned i = 0; i < FAKE_WORKERS; i++)
-		plane->snapshot.stations[i].ports[0] =
+		plane->snapshot.lcores[i].ports[0] =
 			(struct plane_port_counters){10 + i, 100 + i, 1000 + i, 10000 + i};
 }
 
@@ -201,11 +201,11 @@ static void test_ports(void **state)
 	json_decref(lines);
 }
 
-static void fill_stations(struct plane_snapshot *snapshot)
+static void fill_lcores(struct plane_snapshot *snapshot)
 {
-	snapshot->n_stations = 3;
-	snapshot->stations[1] = (struct plane_station){
-		.kind = STATION_WORKER,
+	snapshot->n_lcores = 3;
+	snapshot->lcores[1] = (struct plane_lcore){
+		.kind = LCORE_WORKER,
 		.number = 1,
 		.cpu = 3,
 		.flows = 12,
@@ -227,18 +227,18 @@ static void fill_stations(struct plane_snapshot *snapshot)
 		.flow = {.learned = 70},
 		.crowded_s = {[BALANCE_FLOWS] = 8, [BALANCE_PACKETS] = 9},
 	};
-	snapshot->stations[1].stages.cycles[STAGE_LOOK_UP] = 555;
-	snapshot->stations[1].stages.packets[STAGE_LOOK_UP] = 10;
-	snapshot->stations[1].ports[2] = (struct plane_port_counters){1, 2, 3, 4};
-	snapshot->stations[2].kind = STATION_TX;
-	snapshot->stations[2].cpu = 0;
+	snapshot->lcores[1].stages.cycles[STAGE_LOOK_UP] = 555;
+	snapshot->lcores[1].stages.packets[STAGE_LOOK_UP] = 10;
+	snapshot->lcores[1].ports[2] = (struct plane_port_counters){1, 2, 3, 4};
+	snapshot->lcores[2].kind = LCORE_TX;
+	snapshot->lcores[2].cpu = 0;
 }
 
 static void test_workers(void **state)
 {
 	struct scene *scene = *state;
 
-	fill_stations(&scene->plane.snapshot);
+	fill_lcores(&scene->plane.snapshot);
 	json_t *lines = expect_lines(scene, "{\"ask\":\"worker show\"}", 3);
 	const json_t *line = json_array_get(lines, 1);
 	const json_t *ports = json_object_get(line, "ports");
@@ -288,8 +288,8 @@ static void test_tenths(void **state)
 	struct scene *scene = *state;
 	struct talker *talker = talker_create(scene);
 
-	scene->plane.snapshot.stations[0].bursts = 3;
-	scene->plane.snapshot.stations[0].sum.received = 100;
+	scene->plane.snapshot.lcores[0].bursts = 3;
+	scene->plane.snapshot.lcores[0].sum.received = 100;
 	talker_ask(talker, "{\"ask\":\"worker show\"}");
 	char *line = talker_text(scene, talker);
 
@@ -307,7 +307,7 @@ static void test_largest(void **state)
 	plane->config.topology = topology_of_wires(FLOW_MAX_WIRES);
 	for (unsigned i = 0; i < PLANE_MAX_PORTS; i++)
 		plane->config.port[i] = &plane->ports[i % FAKE_PORTS];
-	plane->snapshot.n_stations = PLANE_MAX_WORKERS + 2;
+	plane->snapshot.n_lcores = PLANE_MAX_WORKERS + 2;
 	struct talker *talker = talker_create(scene);
 
 	talker_ask(talker, "{\"ask\":\"worker show\"}");

@@ -17,7 +17,7 @@
 
 #define FLOWS 32
 #define ROUNDS 400
-#define NO_PACKET STATION_BURST
+#define NO_PACKET LCORE_BURST
 
 /* What a packet has. */
 enum kind {
@@ -31,7 +31,7 @@ enum kind {
 
 struct scene {
 	struct draw draw;
-	struct station station;
+	struct lcore lcore;
 	struct flow_shard shard;
 	struct agent agent;
 	struct arrival from;
@@ -41,9 +41,9 @@ struct scene {
 	uint32_t slot[FLOWS], severed[FLOWS], foreign[FLOWS];
 	struct frame plain[2], arp; /* UDP and TCP */
 	/* a burst, and what is expected of it */
-	struct rte_mbuf packet[STATION_BURST];
-	enum kind kind[STATION_BURST];
-	unsigned flow[STATION_BURST];
+	struct rte_mbuf packet[LCORE_BURST];
+	enum kind kind[LCORE_BURST];
+	unsigned flow[LCORE_BURST];
 };
 
 static uint32_t draw(struct scene *scene, uint32_t n)
@@ -104,11 +104,11 @@ static void set_up(struct scene *scene, unsigned port, bool by_position)
 	assert_non_null(scene->records);
 	scene->shard.table.records = scene->records;
 	assert_int_equal(hash_secret_init(&scene->secret), 0);
-	assert_int_equal(pipeline_create(&scene->station.pipeline, &scene->secret, true), 0);
-	scene->station.secret = &scene->secret;
-	scene->station.worker.shard = &scene->shard;
-	scene->station.worker.agent = &scene->agent;
-	scene->station.worker.steer.n_shards = 1;
+	assert_int_equal(pipeline_create(&scene->lcore.pipeline, &scene->secret, true), 0);
+	scene->lcore.secret = &scene->secret;
+	scene->lcore.worker.shard = &scene->shard;
+	scene->lcore.worker.agent = &scene->agent;
+	scene->lcore.worker.steer.n_shards = 1;
 	assert_int_equal(slots_init(&scene->others, &config), 0);
 	config.worker = 1;
 	assert_int_equal(slots_init(slots, &config), 0);
@@ -123,7 +123,7 @@ static void tear_down(struct scene *scene)
 {
 	slots_fini(&scene->others);
 	slots_fini(&scene->agent.wire[0].slots);
-	pipeline_destroy(scene->station.pipeline);
+	pipeline_destroy(scene->lcore.pipeline);
 	free(scene->records);
 }
 
@@ -210,7 +210,7 @@ static void check_burst(
 		assert_true(n_row < burst->n_row);
 		assert_ptr_equal(burst->row[n_row], &scene->packet[i]);
 		assert_int_equal(burst->place[n_row], i);
-		assert_int_equal(burst->target[STATION_BURST + n_row],
+		assert_int_equal(burst->target[LCORE_BURST + n_row],
 			rte_pktmbuf_mtod(&scene->packet[i], uintptr_t));
 		check_target(scene, i, burst->target[n_row]);
 		n_row++;
@@ -225,18 +225,18 @@ static void check_burst(
 
 static void sort_bursts(struct scene *scene, bool far)
 {
-	struct burst *burst = &scene->station.pipeline->burst[0];
+	struct burst *burst = &scene->lcore.pipeline->burst[0];
 
 	burst->from = scene->from;
 	for (unsigned round = 0; round < ROUNDS; round++) {
-		unsigned n = 1 + draw(scene, STATION_BURST), begin = draw(scene, n);
+		unsigned n = 1 + draw(scene, LCORE_BURST), begin = draw(scene, n);
 		unsigned odd = draw(scene, 2) ? NO_PACKET : begin + draw(scene, n - begin);
 
 		draw_burst(scene, burst, n, odd);
 		burst->marked = begin == 0 ? 0 : UINT64_MAX >> (64 - begin);
 		burst->bytes = 1;
-		sort(&scene->station, begin, n, burst, far);
-		resolve_all(&scene->station, burst, begin, far);
+		sort(&scene->lcore, begin, n, burst, far);
+		resolve_all(&scene->lcore, burst, begin, far);
 		check_burst(scene, burst, begin, odd == NO_PACKET ? n : odd);
 	}
 }
@@ -262,15 +262,15 @@ static void test_front(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 8; i++) {
 		set_up(&scene, i & 1, i & 2);
-		struct burst *burst = &scene.station.pipeline->burst[0];
+		struct burst *burst = &scene.lcore.pipeline->burst[0];
 
 		burst->from = scene.from;
 		for (unsigned round = 0; round < ROUNDS; round++) {
-			unsigned n = 1 + draw(&scene, STATION_BURST), first = 0;
+			unsigned n = 1 + draw(&scene, LCORE_BURST), first = 0;
 			uint64_t bytes = 0;
 
 			draw_burst(&scene, burst, n, NO_PACKET);
-			unsigned done = fetch_front(&scene.station, burst, n, i & 4);
+			unsigned done = fetch_front(&scene.lcore, burst, n, i & 4);
 
 			for (; first < n && scene.kind[first] == NAMES; first++) {
 				check_target(&scene, first, burst->target[first]);
@@ -291,19 +291,19 @@ static void test_no_slots(void **state)
 
 	(void)state;
 	set_up(&scene, 0, true);
-	struct burst *burst = &scene.station.pipeline->burst[0];
+	struct burst *burst = &scene.lcore.pipeline->burst[0];
 
 	burst->from = scene.from;
-	draw_burst(&scene, burst, STATION_BURST, NO_PACKET);
+	draw_burst(&scene, burst, LCORE_BURST, NO_PACKET);
 	slots_fini(&scene.agent.wire[0].slots);
-	for (unsigned i = 0; i < STATION_BURST; i++)
+	for (unsigned i = 0; i < LCORE_BURST; i++)
 		scene.kind[i] = NO_MARK;
 	burst->marked = 0;
 	burst->bytes = 1;
-	assert_int_equal(fetch_front(&scene.station, burst, STATION_BURST, true), 0);
-	sort(&scene.station, 0, STATION_BURST, burst, true);
-	resolve_all(&scene.station, burst, 0, true);
-	check_burst(&scene, burst, 0, STATION_BURST);
+	assert_int_equal(fetch_front(&scene.lcore, burst, LCORE_BURST, true), 0);
+	sort(&scene.lcore, 0, LCORE_BURST, burst, true);
+	resolve_all(&scene.lcore, burst, 0, true);
+	check_burst(&scene, burst, 0, LCORE_BURST);
 	tear_down(&scene);
 }
 

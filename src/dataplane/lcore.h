@@ -2,13 +2,13 @@
 #pragma once
 
 /*
- * A station: one thread of the packet path. It receives from ports' queues, takes what other stations
+ * An lcore: one thread of the packet path. It receives from ports' queues, takes what other lcores
  * hand to it, walks packets through its shard, sends or hands on; whichever of these its kind is for.
- * A worker that runs to completion does all of them; with split threads one station receives, one
- * sends and the workers are between. dataplane/turn.h has what it does.
+ * A worker that runs to completion does all of them; with split threads one lcore receives, one
+ * sends and the workers are between. dataplane/poll.h has what it does.
  *
- * The struct is filled by whoever makes the plane (plane/wiring.c); from the first turn on it
- * belongs to the thread that turns it, but for what is said to be control's.
+ * The struct is filled by whoever makes the plane (plane/wiring.c); from the first iteration on it
+ * belongs to the thread that polls, but for what is said to be control's.
  */
 
 #include <pthread.h>
@@ -42,14 +42,14 @@ struct pipeline;
  * received, so fewer have to wait beside each other, and stay in the nearest cache until they are sent. A burst costs
  * as much as some five of its packets: fewer than these are dearer, too.
  */
-#define STATION_MARKED_BURST (STATION_BURST * 3 / 4)
-#define STATION_MAX SNAPSHOT_MAX_RINGS
+#define LCORE_MARKED_BURST (LCORE_BURST * 3 / 4)
+#define LCORE_MAX SNAPSHOT_MAX_RINGS
 
 /* Frames looked at, of each port, for unfinished checksums. */
-#define STATION_CHECKSUMS 64
+#define LCORE_CHECKSUMS 64
 
-/* A queue that this station receives from. */
-struct station_rx {
+/* A queue that this lcore receives from. */
+struct lcore_rx {
 	const struct port *live;
 	uint16_t port_id, queue;
 	struct arrival from;
@@ -59,20 +59,20 @@ struct station_rx {
 	uint16_t checksums_unfinished;
 };
 
-/* A port that packets leave by: through a queue of this station's, or handed to one that has it. */
-struct station_tx {
+/* A port that packets leave by: through a queue of this lcore's, or handed to one that has it. */
+struct lcore_tx {
 	bool own;
-	uint8_t via; /* the station that has it */
+	uint8_t via; /* the lcore that has it */
 	uint16_t port_id, queue;
 	unsigned n;
-	struct rte_mbuf *packets[STATION_BURST];
+	struct rte_mbuf *packets[LCORE_BURST];
 	const struct port *live;
 	struct packet_tx *packet; /* of an own queue: its frames are followed; else NULL */
 };
 
 /*
- * What a station has of a worker: its shard, and what the pipeline counts beside it. Its counters may be read by others
- * while the station stands still.
+ * What an lcore has of a worker: its shard, and what the pipeline counts beside it. Its counters may be read by others
+ * while the lcore stands still.
  */
 struct worker {
 	/* set once */
@@ -114,55 +114,55 @@ static inline void worker_drop(
 	worker_drop_of(worker, packet_meta(packet)->wire, packet, reason);
 }
 
-struct station {
+struct lcore {
 	/* set once */
-	enum station_kind kind;
+	enum lcore_kind kind;
 	unsigned number; /* among its kind */
-	unsigned place;	 /* among all stations */
+	unsigned place;	 /* among all lcores */
 	int cpu;	 /* -1: not pinned */
 	bool poll_always;
 	const struct tsc_clock *clock;
 	const struct hash_secret *secret;
 	bool zone_vlan; /* struct extract_options */
-	uint16_t burst; /* packets that are asked of a queue at once: STATION_BURST at most */
+	uint16_t burst; /* packets that are asked of a queue at once: LCORE_BURST at most */
 	const struct topology *topology;
 	unsigned n_ports;
 	unsigned n_rx;
-	struct station_rx rx[PLANE_MAX_PORTS];
-	struct station_tx tx[PLANE_MAX_PORTS];
-	unsigned n_stations;
-	uint8_t shard_station[PLANE_MAX_WORKERS]; /* the station of each shard */
-	struct ring *to[STATION_MAX];		  /* NULL: nothing is handed there */
-	struct ring *from[STATION_MAX];
+	struct lcore_rx rx[PLANE_MAX_PORTS];
+	struct lcore_tx tx[PLANE_MAX_PORTS];
+	unsigned n_lcores;
+	uint8_t shard_lcore[PLANE_MAX_WORKERS]; /* the lcore of each shard */
+	struct ring *to[LCORE_MAX];		/* NULL: nothing is handed there */
+	struct ring *from[LCORE_MAX];
 	struct parser *parser;	   /* of those that receive */
 	struct pipeline *pipeline; /* of those that have a shard */
 	struct policy policy;	   /* the worker's */
 	struct act act;		   /* the worker's */
-	struct worker worker;	   /* its shard is NULL in stations that have none */
+	struct worker worker;	   /* its shard is NULL in lcores that have none */
 	flow_sink_fn sink;
 	unsigned (*room)(void *sink_context, unsigned worker); /* NULL: enough */
 	void *sink_context;
 	struct mailbox *events;	       /* struct path_event */
-	struct balance_board *board;   /* NULL: the station is no worker, or the only one */
+	struct balance_board *board;   /* NULL: the lcore is no worker, or the only one */
 	const _Atomic uint32_t *pause; /* a bit for each port that is to be left alone */
-	/* control's and the station's */
+	/* control's and the lcore's */
 	struct ask_slot ask;
 	atomic_uint_fast64_t events_lost;
 	uint64_t events_lost_told; /* control's */
 	struct snapshot snapshot;
 	pthread_t thread;
 	bool started;
-	_Atomic uint32_t paused_seen; /* the station is out of these ports */
-	/* the station's */
+	_Atomic uint32_t paused_seen; /* the lcore is out of these ports */
+	/* the lcore's */
 	uint32_t paused;
 	uint32_t any_length; /* a bit for each port that frames may be too long for */
 	uint32_t careful;    /* paused, or of any length */
 	bool receiving;
 	bool leaving;	/* the thread ends */
-	bool busy;	/* the turn brought something */
-	bool more_wait; /* a queue or ring had a whole burst, and was left for the next turn */
+	bool busy;	/* the iteration brought something */
+	bool more_wait; /* a queue or ring had a whole burst, and was left for the next iteration */
 	uint64_t now_us;
-	uint64_t turns;
+	uint64_t iterations;
 	uint32_t told[PATH_EVENT_N_KINDS];     /* of events that a port has once: a bit for each */
 	uint64_t look_us;		       /* when what is looked at once a second is due */
 	struct trust trust[PLANE_MAX_PORTS];   /* of each queue, as `rx` */
@@ -173,36 +173,35 @@ struct station {
 	uint64_t busy_cycles, idle_cycles, sleep_cycles;
 } __attribute__((aligned(64)));
 
-/* Fills what every station needs, before anything else is set. */
-void station_init(struct station *station, enum station_kind kind, unsigned number, unsigned place);
+/* Fills what every lcore needs, before anything else is set. */
+void lcore_init(struct lcore *lcore, enum lcore_kind kind, unsigned number, unsigned place);
 
 /*
  * A worker without ports or a thread of its own: packets enter by pipeline_resume(), and what goes out is counted. For
  * replay. The caller makes its shard. Returns 0 or -ENOMEM.
  */
-int station_init_portless(
-	struct station *station, unsigned number, const struct hash_secret *secret);
+int lcore_init_portless(struct lcore *lcore, unsigned number, const struct hash_secret *secret);
 /* Mirrors it, and destroys the shard; accepts one that is all zeros. */
-void station_fini_portless(struct station *station);
+void lcore_fini_portless(struct lcore *lcore);
 
-/* Sink of the station's shard: tells followers, and hands the reports to the plane's sink. */
-void station_take_reports(void *station, const struct flow_report *reports, unsigned n);
+/* Sink of the lcore's shard: tells followers, and hands the reports to the plane's sink. */
+void lcore_take_reports(void *lcore, const struct flow_report *reports, unsigned n);
 
 /* For the agent: a report that it held back; and packets that the NIC forwarded alone. */
-void station_take_held_report(void *station, const struct flow_report *report);
-void station_credit(void *station, const struct agent_credit *credit);
-uint64_t station_end_silent(void *station, uint32_t position);
+void lcore_take_held_report(void *lcore, const struct flow_report *report);
+void lcore_credit(void *lcore, const struct agent_credit *credit);
+uint64_t lcore_end_silent(void *lcore, uint32_t position);
 
 /* For the policy: a live flow has another verdict from now on; the one before dropped packets or did not. */
-void station_verdict_changed(void *station, uint32_t position, bool was_dropped);
+void lcore_verdict_changed(void *lcore, uint32_t position, bool was_dropped);
 
-/* Room for reports of the station's shard. */
-unsigned station_room(void *station);
+/* Room for reports of the lcore's shard. */
+unsigned lcore_room(void *lcore);
 
 /* Makes an event of a port, or of a flow by its key. */
-void station_event(struct station *station, struct path_event event);
+void lcore_event(struct lcore *lcore, struct path_event event);
 /* A flow has begun, or come into another phase. */
-void station_flow_event(
-	struct station *station, enum path_event_kind kind, const struct flow_record *record);
+void lcore_flow_event(
+	struct lcore *lcore, enum path_event_kind kind, const struct flow_record *record);
 /* The same of a port, the first time only. */
-void station_event_once(struct station *station, enum path_event_kind kind, unsigned port);
+void lcore_event_once(struct lcore *lcore, enum path_event_kind kind, unsigned port);
