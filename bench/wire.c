@@ -278,6 +278,7 @@ static const struct {
 	{"learn_rate", "json_rate", {1000000}, wire_learn},
 	{"act", NULL, {65536, 1000000}, wire_act},
 	{"rules", NULL, {65536, 1000000}, wire_rules},
+	{"rule_adds", NULL, {65536, 1000000}, wire_rule_adds},
 	{"attack", "attack_portable", {1000000}, wire_attack},
 };
 

@@ -4,8 +4,13 @@
  * between two measurements, so that flows, order and table are the same. Rules that look at addresses and a port are
  * first, and one that all packets match and that counts them is last: each flow has a rule. The bench looks that each was
  * decided, and that rules were told of every packet.
+ *
+ * And what it costs while rules come: another thread adds ten thousand, one by one, and the time counts until the
+ * last of them holds for every flow.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +21,28 @@
 #define RULE_BYTES 160
 /* At most so many percent more than without rules. */
 #define GOAL (1 / 1.03)
+/* Rules that are added one by one, and what that may cost while it lasts: a twentieth. */
+#define ADDED 10000
+#define GOAL_ADDS (1 / 1.05)
+/* Packets between two looks at how far it is. */
+#define LOOK 4096
 
 struct rules_bench {
 	struct wire_engine engine;
 	char *text;
 	size_t size;
 	double cycles[2][BENCH_ROUNDS]; /* without rules, and with them */
+	double quiet[BENCH_ROUNDS], adding[BENCH_ROUNDS];
+	double took_ms; /* from the first to where the last one held, the longest of the rounds */
+};
+
+/* The thread that adds rules. */
+struct adder {
+	struct rules *rules;
+	const char *text;
+	size_t size;
+	atomic_bool is_done;
+	int ret; /* once it is done */
 };
 
 /* Addresses of the documentation's, which no flow has; like the rules of a firewall they differ in all fields. */
@@ -114,20 +135,137 @@ static int check_rules(struct rules_bench *rules)
 	return -EIO;
 }
 
-int wire_rules(const struct wire_bench *bench, uint32_t flows)
+static void ignore_line(void *context, const char *line)
+{
+	(void)context;
+	(void)line;
+}
+
+static void *add_all(void *context)
+{
+	struct adder *adder = context;
+	const char *line = adder->text, *end = adder->text + adder->size;
+	struct error error = {0};
+	unsigned column;
+
+	while (adder->ret == 0 && line < end) {
+		const char *newline = memchr(line, '\n', (size_t)(end - line));
+
+		adder->ret = rules_command(adder->rules, line, (size_t)(newline - line), &column,
+			ignore_line, NULL, &error);
+		line = newline + 1;
+	}
+	if (adder->ret < 0)
+		wire_say(error.text);
+	atomic_store(&adder->is_done, true);
+	return NULL;
+}
+
+/* Cycles of a packet from the first rule added until the last one holds for every flow. */
+static int measure_adding(struct rules_bench *rules, const struct wire_bench *bench, unsigned round)
+{
+	struct plane *plane = rules->engine.plane;
+	struct adder adder = {
+		.rules = plane_rules(plane), .text = rules->text, .size = rules->size};
+	uint64_t cycles = 0, packets = 0, done;
+	bool is_added = false;
+	struct wire_schedule mine;
+	pthread_t thread;
+
+	rules->quiet[round] = measure_known(rules);
+	wire_leave_schedule(&bench->allowed, &mine);
+	int ret = -pthread_create(&thread, NULL, add_all, &adder);
+
+	wire_resume_schedule(&mine);
+	if (ret < 0)
+		return ret;
+	while (!is_added ||
+		plane_policy_decided(plane) < atomic_load(rules_generation(plane_rules(plane)))) {
+		is_added = atomic_load(&adder.is_done);
+		cycles += wire_turns(&plane->lcores[0], LOOK, &done);
+		packets += done;
+	}
+	pthread_join(thread, NULL);
+	rules->adding[round] = (double)cycles / (double)packets;
+	rules->took_ms = RTE_MAX(rules->took_ms, (double)cycles * 1e3 / (double)rte_get_tsc_hz());
+	return adder.ret;
+}
+
+/* Nothing of what came was dropped. */
+static int check_none_lost(const struct rules_bench *rules)
+{
+	const struct lcore *lcore = &rules->engine.plane->lcores[0];
+	uint64_t lost = 0;
+
+	for (enum drop_reason reason = 0; reason < DROP_N_REASONS; reason++)
+		lost += lcore->worker.counters[0].dropped[reason];
+	if (lost == 0)
+		return 0;
+	wire_say("rules: packets were dropped");
+	return -EIO;
+}
+
+static int measure_adds(const struct wire_bench *bench, struct rules_bench *rules)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; ret == 0 && i < BENCH_ROUNDS; i++) {
+		ret = set_rules(rules, false);
+		if (ret == 0)
+			ret = measure_adding(rules, bench, i);
+	}
+	return ret == 0 ? check_none_lost(rules) : ret;
+}
+
+static int open_engine(struct rules_bench *rules, uint32_t flows, uint32_t n_rules)
 {
 	const struct bench_source_config source = {.flows = flows, .load = SEQUENCE_UNIFORM};
-	struct rules_bench rules = {.engine.max_rules = bench->options.rules};
 	struct error error;
-	int ret = write_rules(&rules, bench->options.rules);
+	int ret = write_rules(rules, n_rules);
 
+	rules->engine.max_rules = n_rules;
 	if (ret == 0) {
-		ret = wire_engine_open(&rules.engine, &source, &error);
+		ret = wire_engine_open(&rules->engine, &source, &error);
 		if (ret < 0)
 			wire_say(error.text);
 	}
+	return ret == 0 ? wire_engine_learn(&rules->engine) : ret;
+}
+
+int wire_rule_adds(const struct wire_bench *bench, uint32_t flows)
+{
+	struct rules_bench rules = {0};
+	int ret = open_engine(&rules, flows, ADDED);
+
 	if (ret == 0)
-		ret = wire_engine_learn(&rules.engine);
+		ret = measure_adds(bench, &rules);
+	if (ret == 0) {
+		struct bench_row row = {.bench = "wire",
+			.measure = "rule_adds",
+			.load = "uniform",
+			.flows = flows,
+			.unit = "cycles",
+			.against = "no_rules",
+			.goal = GOAL_ADDS,
+			.rounds = BENCH_ROUNDS};
+
+		fprintf(stderr,
+			"rule_adds: the last of %d rules held for %u flows after %.0f ms at most\n",
+			ADDED, flows, rules.took_ms);
+		memcpy(row.ours, rules.adding, sizeof(rules.adding));
+		memcpy(row.theirs, rules.quiet, sizeof(rules.quiet));
+		wire_print(bench, "rule_adds", &row);
+	}
+	wire_engine_close(&rules.engine);
+	free(rules.text);
+	return ret;
+}
+
+int wire_rules(const struct wire_bench *bench, uint32_t flows)
+{
+	struct rules_bench rules = {0};
+	int ret = open_engine(&rules, flows, bench->options.rules);
+
 	for (unsigned i = 0; ret == 0 && i < BENCH_ROUNDS; i++) {
 		for (unsigned wanted = 0; ret == 0 && wanted < 2; wanted++) {
 			ret = set_rules(&rules, wanted != 0);

@@ -2,6 +2,7 @@
 #include "dataplane/policy.h"
 
 #include <rte_branch_prediction.h>
+#include <rte_common.h>
 #include <rte_cycles.h>
 #include <rte_rcu_qsbr.h>
 
@@ -9,13 +10,14 @@
 #include "flow/sides.h"
 
 /*
- * One part in so many of a busy worker's time is for the walk: less than the twentieth that it may take, as the records
- * that an iteration decides at least go beyond that.
+ * One part in so many of a busy worker's time is for the walk: less than the twentieth that it may take, as the walk
+ * takes lines of the caches, too.
  */
 #define WALK_SHARE 24
-/* Records that are decided at least in an iteration, between two looks at the counter, and in an iteration that brought nothing. */
-#define WALK_LEAST 8
+/* Records that are looked at in an iteration that brought nothing. */
 #define WALK_IDLE 512
+/* Cycles that may be due to the walk at most. */
+#define CREDIT_MOST (1 << 16)
 
 /* The ports that packets of a flow's ends come in by; false: they are not known. */
 static bool ports_of(
@@ -31,13 +33,9 @@ static bool ports_of(
 	return known;
 }
 
-static void decide_others(const struct policy *policy, const struct flow_record *record,
-	struct flow_decision *decision)
+/* `known`: the ports that the flow was decided by are. */
+static void finish_others(struct flow_decision *decision, bool known)
 {
-	uint16_t port[2];
-	const bool known = ports_of(policy->topology, record, port);
-
-	policy->others.decide(policy->others.context, &record->key, port, decision);
 	decision->cause = FLOW_CAUSE_NONE;
 	if (decision->by_port && !known) {
 		/* each packet's port has to be looked at */
@@ -46,18 +44,78 @@ static void decide_others(const struct policy *policy, const struct flow_record 
 	}
 }
 
-static void decide(void *context, const struct flow_record *record, struct flow_decision *decision)
+static void decide_others(const struct policy *policy, const struct flow_record *record,
+	struct flow_decision *decision)
 {
-	const struct policy *policy = context;
+	uint16_t port[2];
+	const bool known = ports_of(policy->topology, record, port);
+
+	policy->others.decide(policy->others.context, &record->key, port, decision);
+	finish_others(decision, known);
+}
+
+/* True: a block says what is done with the flow. */
+static bool decide_block(const struct policy *policy, const struct flow_record *record,
+	struct flow_decision *decision)
+{
 	uint32_t position =
 		policy->blocks == NULL ? BLOCKS_NONE : blocks_find(policy->blocks, &record->key);
 
-	if (position != BLOCKS_NONE) {
-		decision->verdict[0] = decision->verdict[1] = FLOW_VERDICT_DROP;
-		decision->cause = position;
-	} else if (policy->others.decide != NULL) {
+	if (position == BLOCKS_NONE)
+		return false;
+	decision->verdict[0] = decision->verdict[1] = FLOW_VERDICT_DROP;
+	decision->cause = position;
+	return true;
+}
+
+static void decide(void *context, const struct flow_record *record, struct flow_decision *decision)
+{
+	const struct policy *policy = context;
+
+	if (!decide_block(policy, record, decision) && policy->others.decide != NULL)
 		decide_others(policy, record, decision);
+}
+
+/* What the rest of the policy says of those flows that `asked` has the numbers of. */
+static void decide_others_burst(const struct policy *policy,
+	const struct flow_record *const *records, struct flow_decision *decisions,
+	const uint8_t *asked, unsigned n)
+{
+	const struct flow_key *keys[FLOW_DECIDE_BURST];
+	uint16_t ports[FLOW_DECIDE_BURST][2];
+	struct flow_decision said[FLOW_DECIDE_BURST];
+	bool known[FLOW_DECIDE_BURST];
+
+	if (n == 0)
+		return;
+	for (unsigned i = 0; i < n; i++) {
+		keys[i] = &records[asked[i]]->key;
+		known[i] = ports_of(policy->topology, records[asked[i]], ports[i]);
+		said[i] = decisions[asked[i]];
 	}
+	policy->others.decide_burst(policy->others.context, keys, ports, said, n);
+	for (unsigned i = 0; i < n; i++) {
+		finish_others(&said[i], known[i]);
+		decisions[asked[i]] = said[i];
+	}
+}
+
+static void decide_burst(void *context, const struct flow_record *const *records,
+	struct flow_decision *decisions, unsigned n)
+{
+	const struct policy *policy = context;
+	uint8_t asked[FLOW_DECIDE_BURST];
+	unsigned n_asked = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		if (!decide_block(policy, records[i], &decisions[i]))
+			asked[n_asked++] = (uint8_t)i;
+	if (policy->others.decide_burst != NULL) {
+		decide_others_burst(policy, records, decisions, asked, n_asked);
+		return;
+	}
+	for (unsigned i = 0; policy->others.decide != NULL && i < n_asked; i++)
+		decide_others(policy, records[asked[i]], &decisions[asked[i]]);
 }
 
 void policy_count_rule(
@@ -120,6 +178,7 @@ struct flow_policy policy_of_flows(struct policy *policy)
 	return (struct flow_policy){
 		.context = policy,
 		.decide = decide,
+		.decide_burst = decide_burst,
 		.classify = policy->others.classify == NULL ? NULL : classify_first,
 		.count = has_rules ? count_rule : NULL,
 	};
@@ -167,36 +226,57 @@ void policy_begin(struct policy *policy, struct flow_shard *shard)
 		look(policy, shard);
 }
 
-static void decide_again(
-	struct flow_shard *shard, uint32_t position, policy_changed_fn changed, void *context)
+static void fetch_record(const struct flow_record *record)
 {
-	const struct flow_record *record = flow_table_record(&shard->table, position);
-	const bool was_dropped = flow_is_blocked(record);
-
-	if (record->state != FLOW_FREE && flow_shard_decide(shard, position))
-		changed(context, position, was_dropped);
+	__builtin_prefetch(record, 1);
+	__builtin_prefetch((const char *)record + 64, 1);
 }
 
-/* Decides so many records, or up to the end of the round. */
-static void walk(struct policy *policy, struct flow_shard *shard, unsigned n,
-	policy_changed_fn changed, void *context)
+/* Goes on past at most `most` records, and not past the end of the round; those that are live. */
+static unsigned gather(struct policy *policy, const struct flow_shard *shard, unsigned most,
+	uint32_t positions[FLOW_DECIDE_BURST])
 {
 	const struct flow_table *table = &shard->table;
+	const uint32_t ahead = flow_table_positions(table) - policy->position;
+	unsigned n = 0;
 
-	for (unsigned i = 0; i < n && policy->walks; i++) {
+	for (unsigned i = 0; i < RTE_MIN(most, ahead); i++)
+		fetch_record(flow_table_record(table, policy->position + i));
+	for (unsigned i = 0; i < most && policy->walked < policy->next.until; i++) {
 		const uint32_t position = flow_table_touched(table, policy->position);
 
 		if (position == FLOW_NONE) {
 			policy->walked += flow_table_positions(table) - policy->position;
 			policy->position = 0;
-		} else {
-			policy->walked += position + 1 - policy->position;
-			policy->position = position + 1;
-			decide_again(shard, position, changed, context);
+			continue;
 		}
-		if (policy->walked >= policy->next.until)
-			end_round(policy);
+		policy->walked += position + 1 - policy->position;
+		policy->position = position + 1;
+		if (flow_table_record(table, position)->state != FLOW_FREE)
+			positions[n++] = position;
 	}
+	return n;
+}
+
+/* Decides a burst of records, of at most `most`, and ends the round where it is over. */
+static void walk(struct policy *policy, struct flow_shard *shard, unsigned most,
+	policy_changed_fn changed, void *context)
+{
+	uint32_t positions[FLOW_DECIDE_BURST], dropped = 0;
+	const unsigned n = gather(policy, shard, RTE_MIN(most, FLOW_DECIDE_BURST), positions);
+
+	for (unsigned i = 0; i < n; i++)
+		dropped |= (uint32_t)flow_is_blocked(flow_table_record(&shard->table, positions[i]))
+			   << i;
+	uint32_t left = flow_shard_decide_burst(shard, positions, n);
+
+	for (; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctz(left);
+
+		changed(context, positions[i], dropped >> i & 1);
+	}
+	if (policy->walked >= policy->next.until)
+		end_round(policy);
 }
 
 bool policy_turn(struct policy *policy, struct flow_shard *shard, bool idle,
@@ -213,12 +293,20 @@ bool policy_turn(struct policy *policy, struct flow_shard *shard, bool idle,
 
 	const uint64_t begin = rte_rdtsc();
 	const uint64_t passed = policy->begin_tsc == 0 ? 0 : begin - policy->begin_tsc;
-	uint64_t now;
+	uint64_t now = begin;
 
-	do {
-		walk(policy, shard, idle ? WALK_IDLE : WALK_LEAST, changed, context);
+	policy->credit = RTE_MIN(policy->credit + (int64_t)(passed / WALK_SHARE), CREDIT_MOST);
+	if (idle) {
+		for (unsigned i = 0; policy->walks && i < WALK_IDLE / FLOW_DECIDE_BURST; i++)
+			walk(policy, shard, FLOW_DECIDE_BURST, changed, context);
 		now = rte_rdtsc();
-	} while (policy->walks && !idle && now - begin < passed / WALK_SHARE);
+	}
+	while (policy->walks && !idle && policy->credit > (int64_t)(now - begin)) {
+		walk(policy, shard, FLOW_DECIDE_BURST, changed, context);
+		now = rte_rdtsc();
+	}
+	if (!idle)
+		policy->credit -= (int64_t)(now - begin);
 	policy->begin_tsc = begin;
 	policy->cycles += now - begin;
 	return policy->walks;

@@ -42,6 +42,9 @@ struct policy_others {
 	/* NULL: all flows are forwarded. `decision` comes as plain forwarding, without a cause or rules */
 	void (*decide)(void *context, const struct flow_key *key, const uint16_t port[2],
 		struct flow_decision *decision);
+	/* the same of several flows, at most FLOW_DECIDE_BURST; NULL: `decide` is asked about each */
+	void (*decide_burst)(void *context, const struct flow_key *const *keys,
+		const uint16_t (*ports)[2], struct flow_decision *decisions, unsigned n);
 	/*
 	 * Decides one packet that came in by `port`, of a flow whose decision is by packet, or without a flow: then
 	 * `info` is NULL. `decision` comes as plain forwarding without a rule. NULL: no decision is by packet
@@ -79,6 +82,7 @@ struct policy {
 	uint64_t walked;    /* positions so far, in all rounds */
 	uint64_t begin_tsc; /* of the iteration before */
 	uint64_t cycles;    /* that walks took */
+	int64_t credit; /* cycles of the walk's share that are not used yet; less than 0: used before they were due */
 	/* of which flows are learned, and a bit for each of its packets that may begin one */
 	struct burst *burst;
 	uint64_t unknown;

@@ -160,40 +160,73 @@ static void write_row(struct flow_shard *shard, const struct flow_record *record
 		tell_flow(shard, record, had);
 }
 
-/* Asks the policy about a flow, and writes down what it says. True: its verdicts are others than before. */
-static bool decide(struct flow_shard *shard, uint32_t position)
+/* Writes down what the policy said of a flow. True: its verdicts are others than before. */
+static bool write_decision(
+	struct flow_shard *shard, uint32_t position, const struct flow_decision *decision)
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
-	const struct flow_policy *policy = &shard->config.policy;
-	struct flow_decision decision = {
-		.cause = FLOW_CAUSE_NONE, .rule = {FLOW_RULE_NONE, FLOW_RULE_NONE}};
-	bool drops, changes;
+	const bool drops = decision->verdict[0] == FLOW_VERDICT_DROP ||
+			   decision->verdict[1] == FLOW_VERDICT_DROP;
+	const bool changes =
+		memcmp(record->verdict, decision->verdict, sizeof(record->verdict)) != 0 ||
+		record->by_port != decision->by_port;
 
-	policy->decide(policy->context, record, &decision);
-	drops = decision.verdict[0] == FLOW_VERDICT_DROP ||
-		decision.verdict[1] == FLOW_VERDICT_DROP;
-	changes = memcmp(record->verdict, decision.verdict, sizeof(record->verdict)) != 0 ||
-		  record->by_port != decision.by_port;
-	memcpy(record->verdict, decision.verdict, sizeof(record->verdict));
-	record->by_port = decision.by_port;
-	record->by_rule = decision.cause == FLOW_CAUSE_NONE;
-	record->not_plain = (decision.verdict[0] | decision.verdict[1]) != FLOW_VERDICT_FORWARD ||
-			    decision.by_port;
+	memcpy(record->verdict, decision->verdict, sizeof(record->verdict));
+	record->by_port = decision->by_port;
+	record->by_rule = decision->cause == FLOW_CAUSE_NONE;
+	record->not_plain = (decision->verdict[0] | decision->verdict[1]) != FLOW_VERDICT_FORWARD ||
+			    decision->by_port;
 	if (drops && !record->was_dropped) {
 		record->was_dropped = 1;
 		shard->verdict_dropped[position] = (struct flow_dropped){0};
 	}
 	if (record->was_dropped)
-		shard->verdict_dropped[position].cause = decision.cause;
+		shard->verdict_dropped[position].cause = decision->cause;
 	if (shard->rows != NULL)
-		write_row(shard, record, &decision);
+		write_row(shard, record, decision);
 	return changes;
+}
+
+static const struct flow_decision no_decision = {
+	.cause = FLOW_CAUSE_NONE, .rule = {FLOW_RULE_NONE, FLOW_RULE_NONE}};
+
+/* Asks the policy about a flow, and writes down what it says. True: its verdicts are others than before. */
+static bool decide(struct flow_shard *shard, uint32_t position)
+{
+	const struct flow_policy *policy = &shard->config.policy;
+	struct flow_decision decision = no_decision;
+
+	policy->decide(policy->context, flow_table_record(&shard->table, position), &decision);
+	return write_decision(shard, position, &decision);
 }
 
 bool flow_shard_decide(struct flow_shard *shard, uint32_t position)
 {
 	flow_decide_fold(shard, position);
 	return decide(shard, position);
+}
+
+uint32_t flow_shard_decide_burst(struct flow_shard *shard, const uint32_t *positions, unsigned n)
+{
+	const struct flow_policy *policy = &shard->config.policy;
+	const struct flow_record *records[FLOW_DECIDE_BURST];
+	struct flow_decision decisions[FLOW_DECIDE_BURST];
+	uint32_t changed = 0;
+
+	if (n == 0)
+		return 0;
+	for (unsigned i = 0; i < n; i++) {
+		records[i] = flow_table_record(&shard->table, positions[i]);
+		decisions[i] = no_decision;
+		if (shard->rows != NULL)
+			__builtin_prefetch(&shard->rows[positions[i]], 1);
+	}
+	policy->decide_burst(policy->context, records, decisions, n);
+	for (unsigned i = 0; i < n; i++) {
+		flow_decide_fold(shard, positions[i]);
+		changed |= (uint32_t)write_decision(shard, positions[i], &decisions[i]) << i;
+	}
+	return changed;
 }
 
 void flow_decide_first(struct flow_shard *shard, uint32_t position, const struct packet_info *info,

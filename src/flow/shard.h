@@ -212,6 +212,8 @@ bool flow_shard_quoted(struct flow_shard *shard, const struct packet_info *quote
  * another one now, which holds from the next packet on.
  */
 bool flow_shard_decide(struct flow_shard *shard, uint32_t position);
+/* The same of several, at most FLOW_DECIDE_BURST. Bit i: that of positions[i] is another one. */
+uint32_t flow_shard_decide_burst(struct flow_shard *shard, const uint32_t *positions, unsigned n);
 
 /* What rules made of a live flow. */
 struct flow_rules flow_shard_rules(const struct flow_shard *shard, uint32_t position);

@@ -48,7 +48,10 @@ struct flow_packet_decision {
 	bool marked;
 };
 
-/* Who decides. Called by the shard's worker, from within learn and flow_shard_decide(). */
+/* Flows that are decided side by side. */
+#define FLOW_DECIDE_BURST 16
+
+/* Who decides. Called by the shard's worker, from within learn, flow_shard_decide() and _decide_burst(). */
 struct flow_policy {
 	void *context;
 	/*
@@ -57,6 +60,9 @@ struct flow_policy {
 	 */
 	void (*decide)(
 		void *context, const struct flow_record *record, struct flow_decision *decision);
+	/* the same of several flows, whose decisions come so, too; at most FLOW_DECIDE_BURST */
+	void (*decide_burst)(void *context, const struct flow_record *const *records,
+		struct flow_decision *decisions, unsigned n);
 	/* from within learn alone; `decision` comes as plain forwarding. NULL: no decision is by packet */
 	void (*classify)(void *context, const struct packet_info *info,
 		struct flow_packet_decision *decision);

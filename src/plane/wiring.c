@@ -258,6 +258,7 @@ static int make_policy(struct plane *plane, struct lcore *lcore)
 		others = (struct policy_others){
 			.context = plane->rules,
 			.decide = rules_decide,
+			.decide_burst = rules_decide_burst,
 			.classify = rules_classify,
 			.count = rules_count_packets,
 			.generation = rules_generation(plane->rules),

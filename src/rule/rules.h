@@ -86,6 +86,10 @@ struct rules_count {
 void rules_decide(void *rules, const struct flow_key *key, const uint16_t port[2],
 	struct flow_decision *decision);
 
+/* The same of several flows, at most FLOW_DECIDE_BURST, whose memory is fetched side by side. */
+void rules_decide_burst(void *rules, const struct flow_key *const *keys, const uint16_t (*ports)[2],
+	struct flow_decision *decisions, unsigned n);
+
 /*
  * Decides one packet that came by `port`, with all its fields. `info` is what extract() found, with ports and
  * protocol of a later fragment as its first one had them; NULL: the packet is no flow's.

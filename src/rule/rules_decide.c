@@ -83,38 +83,73 @@ static const struct classifier *flows_classifier(const struct rules *rules)
 		       : rules->of_flows;
 }
 
-void rules_decide(void *context, const struct flow_key *key, const uint16_t port[2],
-	struct flow_decision *decision)
+/* Would a packet of the flow that comes by another port have another rule than `slot`? */
+static bool depends_on_port(const struct rules *rules, const struct classifier *classifier,
+	const struct flow_key *key, uint16_t port, struct classifier_header *header, uint32_t slot)
+{
+	uint16_t others[TOPOLOGY_MAX_PORTS];
+	const unsigned n = other_ports(rules, key, port, others);
+	bool depends = false;
+
+	for (unsigned i = 0; i < n && !depends; i++) {
+		header->in_port = others[i];
+		depends = classifier_find(classifier, 0, header) != slot;
+	}
+	return depends;
+}
+
+/* The rule of packets of one end is that of `slot`. */
+static void decide_end(
+	const struct rules *rules, unsigned from, uint32_t slot, struct flow_decision *decision)
+{
+	struct flow_packet_decision answer;
+
+	if (slot != CLASSIFIER_NONE && rules->slots[slot].by_packet) {
+		decision->verdict[from] = FLOW_VERDICT_BY_PACKET;
+		return;
+	}
+	take_answer(rules, slot, &answer);
+	decision->verdict[from] = answer.verdict;
+	decision->rule[from] = answer.rule;
+	decision->mark[from] = answer.mark;
+	decision->marked |= (uint8_t)(answer.marked << from);
+}
+
+void rules_decide_burst(void *context, const struct flow_key *const *keys,
+	const uint16_t (*ports)[2], struct flow_decision *decisions, unsigned n)
 {
 	const struct rules *rules = context;
 	const struct classifier *classifier = flows_classifier(rules);
-	struct classifier_header header;
-	uint16_t others[TOPOLOGY_MAX_PORTS];
-	struct flow_packet_decision answer;
+	struct classifier_header headers[2 * FLOW_DECIDE_BURST];
+	const struct classifier_header *asked[2 * FLOW_DECIDE_BURST];
+	uint32_t slots[2 * FLOW_DECIDE_BURST];
 
-	if (atomic_load_explicit(&rules->n_in_force, memory_order_acquire) == 0)
+	if (n == 0 || atomic_load_explicit(&rules->n_in_force, memory_order_acquire) == 0)
 		return;
-	for (unsigned from = 0; from < 2; from++) {
-		const unsigned n = other_ports(rules, key, port[from], others);
+	for (unsigned i = 0; i < RTE_DIM(headers); i++)
+		asked[i] = &headers[i];
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned from = 0; from < 2; from++)
+			rules_header_of_flow(
+				rules, keys[i], from, ports[i][from], &headers[2 * i + from]);
+	classifier_find_burst(classifier, 0, asked, slots, 2 * n);
+	for (unsigned i = 0; i < 2 * n; i++) {
+		struct flow_decision *decision = &decisions[i / 2];
 
-		rules_header_of_flow(rules, key, from, port[from], &header);
-		const uint32_t slot = classifier_find(classifier, 0, &header);
-
-		for (unsigned i = 0; i < n && !decision->by_port; i++) {
-			header.in_port = others[i];
-			decision->by_port = classifier_find(classifier, 0, &header) != slot;
-		}
-		if (slot != CLASSIFIER_NONE && rules->slots[slot].by_packet) {
-			decision->verdict[from] = FLOW_VERDICT_BY_PACKET;
-			continue;
-		}
-		take_answer(rules, slot, &answer);
-		decision->verdict[from] = answer.verdict;
-		decision->rule[from] = answer.rule;
-		decision->mark[from] = answer.mark;
-		decision->marked |= (uint8_t)(answer.marked << from);
+		decision->by_port =
+			decision->by_port || depends_on_port(rules, classifier, keys[i / 2],
+						     ports[i / 2][i % 2], &headers[i], slots[i]);
+		decide_end(rules, i % 2, slots[i], decision);
+		decision->cause = FLOW_CAUSE_NONE;
 	}
-	decision->cause = FLOW_CAUSE_NONE;
+}
+
+void rules_decide(void *context, const struct flow_key *key, const uint16_t port[2],
+	struct flow_decision *decision)
+{
+	const uint16_t ports[1][2] = {{port[0], port[1]}};
+
+	rules_decide_burst(context, &key, ports, decision, 1);
 }
 
 /* Ethernet addresses, type and tag, as far as they are there. Returns where the next header begins. */

@@ -285,7 +285,16 @@ static struct rte_mbuf *packet_of(struct sample *sample, bool zone, struct packe
 	return mbuf;
 }
 
+/* Flows since the rules have changed, and what was decided of each alone. */
+struct together {
+	struct flow_key keys[FLOW_DECIDE_BURST];
+	uint16_t ports[FLOW_DECIDE_BURST][2];
+	struct flow_decision alone[FLOW_DECIDE_BURST];
+	unsigned n;
+};
+
 struct differential {
+	struct together together;
 	struct rules_scene scene;
 	struct made rules[MAX_RULES];
 	unsigned n, age;
@@ -360,6 +369,17 @@ static void check_packet(struct differential *differential, const struct rte_mbu
 	differential->matched += rule != NULL;
 }
 
+static void remember(struct together *together, const struct flow_key *key, const uint16_t port[2],
+	const struct flow_decision *decision)
+{
+	const unsigned n = together->n++;
+
+	together->keys[n] = *key;
+	together->ports[n][0] = port[0];
+	together->ports[n][1] = port[1];
+	together->alone[n] = *decision;
+}
+
 /* The direction of the flow that the packet is of; the other one is another packet's. */
 static void check_flow(struct differential *differential, const struct packet_info *info,
 	const struct sample *sample)
@@ -386,6 +406,32 @@ static void check_flow(struct differential *differential, const struct packet_in
 	if (first(differential->rules, differential->n, &other, true, differential->zone) != rule)
 		assert_true(decision.by_port);
 	differential->by_port += decision.by_port;
+	remember(&differential->together, &info->key, port, &decision);
+}
+
+/* Side by side the same is decided. */
+static void check_together(struct differential *differential)
+{
+	struct together *together = &differential->together;
+	struct flow_decision decisions[FLOW_DECIDE_BURST];
+	const struct flow_key *keys[FLOW_DECIDE_BURST];
+
+	for (unsigned i = 0; i < together->n; i++) {
+		keys[i] = &together->keys[i];
+		decisions[i] = (struct flow_decision){.rule = {FLOW_RULE_NONE, FLOW_RULE_NONE}};
+	}
+	rules_decide_burst(differential->scene.rules, keys, (const uint16_t(*)[2])together->ports,
+		decisions, together->n);
+	for (unsigned i = 0; i < together->n; i++) {
+		const struct flow_decision *alone = &together->alone[i];
+
+		assert_memory_equal(decisions[i].verdict, alone->verdict, sizeof(alone->verdict));
+		assert_memory_equal(decisions[i].rule, alone->rule, sizeof(alone->rule));
+		assert_memory_equal(decisions[i].mark, alone->mark, sizeof(alone->mark));
+		assert_int_equal(decisions[i].marked, alone->marked);
+		assert_int_equal(decisions[i].by_port, alone->by_port);
+	}
+	together->n = 0;
 }
 
 static void run_differential(bool zone)
@@ -415,6 +461,9 @@ static void run_differential(bool zone)
 		check_packet(differential, mbuf, &info, &sample);
 		check_flow(differential, &info, &sample);
 		frame_mbuf_free(mbuf);
+		/* the rules change before the next one, or the burst is shorter */
+		if (i % 16 == 15 || i % 64 == 40)
+			check_together(differential);
 	}
 	print_message(
 		"%lu packets: %lu matched, %lu decided as flows, %lu by packet, %lu by port\n", n,
