@@ -171,27 +171,30 @@ static inline struct action_packet action_packet_of(
 	const bool ipv4 = flow_key_version(&info->key) == 4;
 	const uint16_t length = ipv4 ? IPV4_LENGTH : IPV6_LENGTH;
 	const uint16_t upper = proto == PROTO_TCP ? TCP_LENGTH : 8;
-	struct action_packet packet = {
-		.l3 = (uint16_t)(info->l4_offset - length),
+	const uint16_t l3 = (uint16_t)(info->l4_offset - length);
+	/* one branch: each of these is seldom */
+	const unsigned seldom = (info->flags & (PACKET_UNPLAIN | PACKET_FRAGMENT | PACKET_CUT)) |
+				((unsigned)(proto != PROTO_TCP) & (unsigned)(proto != PROTO_UDP)) |
+				(unsigned)(info->l4_offset < ETHERNET_LENGTH + length) |
+				(unsigned)(frame->data_len < (uint32_t)info->l4_offset + upper);
+	bool common = false;
+
+	if (likely(seldom == 0)) {
+		const uint8_t *ip = rte_pktmbuf_mtod_offset(frame, const uint8_t *, l3);
+
+		if (ipv4)
+			common = ip[0] == 0x45 && ip[9] == proto &&
+				 load_be16(ip + 2) >= IPV4_LENGTH + upper;
+		else
+			common = ip[6] == proto && load_be16(ip + 4) >= upper;
+	}
+	return (struct action_packet){
+		.l3 = l3,
 		.l4 = info->l4_offset,
 		.version = ipv4 ? 4 : 6,
 		.proto = proto,
+		.common = common,
 	};
-
-	if (unlikely(info->flags & (PACKET_UNPLAIN | PACKET_FRAGMENT | PACKET_CUT) ||
-		     (proto != PROTO_TCP && proto != PROTO_UDP) ||
-		     info->l4_offset < ETHERNET_LENGTH + length ||
-		     frame->data_len < (uint32_t)info->l4_offset + upper))
-		return packet;
-
-	const uint8_t *ip = rte_pktmbuf_mtod_offset(frame, const uint8_t *, packet.l3);
-
-	if (ipv4)
-		packet.common =
-			ip[0] == 0x45 && ip[9] == proto && load_be16(ip + 2) >= IPV4_LENGTH + upper;
-	else
-		packet.common = ip[6] == proto && load_be16(ip + 4) >= upper;
-	return packet;
 }
 
 /* For any packet; the same as action_run(). */
@@ -405,7 +408,9 @@ static inline __attribute__((always_inline)) enum action_drop action_run_common(
 	drop = action_next_hop(does, program, context, frame->pkt_len - packet->l3, &hop);
 	if (unlikely(drop != ACTION_DROP_NONE))
 		return drop;
-	growth = action_common_growth(program, packet, hop);
+	growth = does & (ACTION_DOES_NEXT_HOP | ACTION_DOES_VLAN)
+			 ? action_common_growth(program, packet, hop)
+			 : 0;
 	if (unlikely(!action_common_possible(does, program, frame, packet, growth)))
 		return ACTION_DROP_NOT_POSSIBLE;
 	drop = action_police(does, program, context, frame, answer);
@@ -463,6 +468,10 @@ static inline void action_run(const struct action_program *program, struct actio
 	case ACTION_ROUTES_BY_MAC | ACTION_TRANSLATES:
 		drop = action_run_common(ACTION_ROUTES_BY_MAC | ACTION_TRANSLATES, program, context,
 			frame, packet, answer);
+		break;
+	case ACTION_TRANSLATES:
+		drop = action_run_common(
+			ACTION_TRANSLATES, program, context, frame, packet, answer);
 		break;
 	default:
 		drop = action_run_common(does, program, context, frame, packet, answer);

@@ -139,5 +139,10 @@ static inline uint16_t rewrite_fold(uint64_t sum)
 /* The checksum after a change by which the sum of the covered bytes grows by `delta`. */
 static inline uint16_t rewrite_mend(uint16_t checksum, uint64_t delta)
 {
-	return (uint16_t)~rewrite_fold((uint16_t)~checksum + delta);
+	const uint64_t sum = (uint16_t)~checksum + delta;
+
+	/* two numbers of 16 bits carry once at most */
+	if (__builtin_constant_p(delta) && delta <= UINT16_MAX)
+		return (uint16_t)~((sum & 0xffff) + (sum >> 16));
+	return (uint16_t)~rewrite_fold(sum);
 }
