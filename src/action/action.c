@@ -24,6 +24,7 @@ const char *action_kind_name(enum action_kind kind)
 		[ACTION_SET_PORT_SRC] = "set-port-src",
 		[ACTION_SET_PORT_DST] = "set-port-dst",
 		[ACTION_POLICE] = "police",
+		[ACTION_METER] = "meter",
 		[ACTION_MIRROR] = "mirror",
 		[ACTION_DECAP] = "decap",
 		[ACTION_ENCAP] = "encap",

@@ -32,6 +32,7 @@ enum action_kind {
 	ACTION_SET_PORT_SRC, /* `l4_port`: TCP, UDP, UDP-Lite, SCTP, DCCP; others stay as they are */
 	ACTION_SET_PORT_DST,
 	ACTION_POLICE, /* `number`: of the worker's policers (action/policer.h) */
+	ACTION_METER,  /* `number`: of the meters of all workers (action/meter.h) */
 	ACTION_MIRROR, /* `mirror`: one packet in so many, chosen by chance, as it leaves */
 	ACTION_DECAP, /* `decap`: the outer headers come off; nothing else is changed but by ACTION_ENCAP */
 	ACTION_ENCAP, /* `encap`: outer headers come on, after all other changes */

@@ -205,6 +205,10 @@ static int compile_one(struct compiler *compiler, const struct action *action)
 		program->does |= ACTION_DOES_POLICE;
 		program->policer = action->number;
 		return 0;
+	case ACTION_METER:
+		program->does |= ACTION_DOES_METER;
+		program->meter = action->number;
+		return 0;
 	case ACTION_MIRROR:
 		return compile_mirror(compiler, &action->mirror);
 	case ACTION_DECAP:
@@ -289,6 +293,7 @@ const char *action_drop_name(enum action_drop drop)
 		[ACTION_DROP_NO_NEXT_HOP] = "no_next_hop",
 		[ACTION_DROP_TOO_BIG] = "too_big",
 		[ACTION_DROP_POLICED] = "policed",
+		[ACTION_DROP_METERED] = "metered",
 		[ACTION_DROP_NOT_POSSIBLE] = "not_possible",
 	};
 
@@ -359,6 +364,21 @@ static void any_ip(const struct action_program *program, struct rte_mbuf *frame,
 	}
 }
 
+static enum action_drop run_meter(const struct action_program *program,
+	struct action_context *context, const struct rte_mbuf *frame, struct action_answer *answer)
+{
+	struct action_meter_answer said;
+
+	if (!(program->does & ACTION_DOES_METER))
+		return ACTION_DROP_NONE;
+	if (program->meter >= context->n_meters)
+		return ACTION_DROP_NOT_POSSIBLE;
+	said = action_meter_color(
+		&context->meters[program->meter], context->now_ns, frame->pkt_len);
+	answer->color = (uint8_t)said.color;
+	return said.drops ? ACTION_DROP_METERED : ACTION_DROP_NONE;
+}
+
 static enum action_drop run_any(const struct action_program *program,
 	struct action_context *context, struct rte_mbuf *frame, struct action_answer *answer)
 {
@@ -385,6 +405,8 @@ static enum action_drop run_any(const struct action_program *program,
 	if (program->does & ACTION_DOES_TUNNEL && !action_tunnel_possible(program, frame, &strip))
 		return ACTION_DROP_NOT_POSSIBLE;
 	drop = action_police(program->does, program, context, frame, answer);
+	if (drop == ACTION_DROP_NONE)
+		drop = run_meter(program, context, frame, answer);
 	if (drop != ACTION_DROP_NONE)
 		return drop;
 	if (program->does & ACTION_DOES_REWRITE) {

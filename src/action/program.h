@@ -8,8 +8,8 @@
  * extract() found them, action_run() is inlined and consists of a few loads and stores; other packets take
  * action_run_any(), which reads their headers again and changes them by packet/rewrite.h. Both make the same bytes.
  *
- * A packet that is dropped is unchanged: a router may answer it with an ICMP error. The policer is asked last, so that
- * only packets that would go on take from it. A packet for which an action is impossible is dropped, since sending it half changed would be worse:
+ * A packet that is dropped is unchanged: a router may answer it with an ICMP error. The policer is asked last, and after it the
+ * meter, so that only packets that would go on take from them. A packet for which an action is impossible is dropped, since sending it half changed would be worse:
  * addresses of the other IP version, a tag to take off where there is none, no headroom for a tag or a tunnel's headers, a
  * port of SCTP in a first fragment (packet/rewrite.h), a tunnel's headers to take off where there are none.
  *
@@ -28,6 +28,7 @@
 #include <rte_mbuf.h>
 
 #include "action/action.h"
+#include "action/meter.h"
 #include "action/next_hop.h"
 #include "action/policer.h"
 #include "base/error.h"
@@ -56,9 +57,11 @@ enum action_does {
 	ACTION_DOES_DECAP = 1 << 12,
 	ACTION_DOES_ENCAP = 1 << 13,
 	ACTION_DOES_SET_TTL = 1 << 14,
+	ACTION_DOES_METER = 1 << 15,
 	ACTION_DOES_TUNNEL = ACTION_DOES_DECAP | ACTION_DOES_ENCAP,
 	/* done by action_run_any() alone */
-	ACTION_DOES_SELDOM = ACTION_DOES_DROP | ACTION_DOES_TUNNEL | ACTION_DOES_SET_TTL,
+	ACTION_DOES_SELDOM =
+		ACTION_DOES_DROP | ACTION_DOES_TUNNEL | ACTION_DOES_SET_TTL | ACTION_DOES_METER,
 	ACTION_DOES_MACS = ACTION_DOES_MAC_DST | ACTION_DOES_MAC_SRC,
 	ACTION_DOES_ADDRESSES = ACTION_DOES_ADDRESS_SRC | ACTION_DOES_ADDRESS_DST,
 	ACTION_DOES_PORTS = ACTION_DOES_PORT_SRC | ACTION_DOES_PORT_DST,
@@ -90,7 +93,8 @@ struct action_program {
 	uint8_t zero_ttl;
 	uint8_t addr[2][16];		  /* source, destination; of IPv4 the first 4 bytes */
 	uint8_t tags[ACTION_MAX_TAGS][4]; /* as they stand in the frame, outermost first */
-	uint8_t zero_8[36]; /* no byte is left to chance: programs are compared as bytes */
+	uint32_t meter;
+	uint8_t zero_8[32]; /* no byte is left to chance: programs are compared as bytes */
 	/* tunnels: action/tunnel.h */
 	uint8_t decap;	       /* enum action_tunnel */
 	uint8_t decap_length;  /* of ACTION_TUNNEL_BYTES */
@@ -125,11 +129,12 @@ enum action_drop {
 	ACTION_DROP_NO_NEXT_HOP, /* it is invalid; the frame is unchanged */
 	ACTION_DROP_TOO_BIG,	 /* for the next hop's MTU; the frame is unchanged */
 	ACTION_DROP_POLICED,
+	ACTION_DROP_METERED,	  /* by a meter, for its color */
 	ACTION_DROP_NOT_POSSIBLE, /* see above; the frame is unchanged */
 	ACTION_N_DROPS,
 };
 
-/* "none", "blocked", "ttl_expired", "no_next_hop", "too_big", "policed", "not_possible". */
+/* "none", "blocked", "ttl_expired", "no_next_hop", "too_big", "policed", "metered", "not_possible". */
 const char *action_drop_name(enum action_drop drop);
 
 /* The result for one packet. */
@@ -138,7 +143,7 @@ struct action_answer {
 	uint16_t
 		mirror_port; /* where a copy of it goes, or ACTION_NO_PORT; none of a dropped one */
 	uint8_t drop;	     /* enum action_drop; the port has no meaning unless it is 0 */
-	uint8_t color;	     /* enum policer_color; green without a policer */
+	uint8_t color;	     /* enum policer_color; green without a policer or meter */
 };
 
 /* A worker's own state, which its programs need. */
@@ -146,7 +151,9 @@ struct action_context {
 	const struct next_hops *next_hops; /* NULL: there are none */
 	struct policer *policers;	   /* the worker's own */
 	uint32_t n_policers;
-	uint64_t now_ns; /* for the policers, of any clock; set once a burst */
+	uint32_t n_meters;
+	struct action_meter *meters; /* one for all workers; NULL: there are none */
+	uint64_t now_ns; /* for policers and meters, of the run's clock; set once a burst */
 	uint64_t random; /* chooses what is mirrored; any start */
 };
 

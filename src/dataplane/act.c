@@ -12,6 +12,7 @@ enum drop_reason act_drop_reason(enum action_drop drop)
 		[ACTION_DROP_NO_NEXT_HOP] = DROP_NO_NEXT_HOP,
 		[ACTION_DROP_TOO_BIG] = DROP_TOO_BIG,
 		[ACTION_DROP_POLICED] = DROP_POLICED,
+		[ACTION_DROP_METERED] = DROP_METER,
 		[ACTION_DROP_NOT_POSSIBLE] = DROP_NOT_POSSIBLE,
 	};
 
@@ -49,6 +50,18 @@ static inline void ask_program(
 	action_run(program, &act->context, packet, &headers, answer);
 }
 
+/* A packet that was accounted as carried was dropped by a meter, as by a rule. */
+static __rte_noinline void take_back(struct lcore *lcore, const struct packet_info *info)
+{
+	struct flow_shard *shard = lcore->worker.shard;
+	const uint64_t hash = flow_key_hash(lcore->secret, &info->key);
+	const uint32_t position = flow_table_find(&shard->table, &info->key, hash);
+
+	/* one that was evicted in this burst has been reported with it */
+	if (position != FLOW_NONE)
+		flow_shard_uncount(shard, position, info);
+}
+
 /* Runs the program of a packet. True: it leaves by the peer with the others. Else it was sent, or dropped. */
 static bool run_program(struct lcore *lcore, struct burst *burst, unsigned i)
 {
@@ -59,6 +72,8 @@ static bool run_program(struct lcore *lcore, struct burst *burst, unsigned i)
 
 	ask_program(act, burst, i, &answer);
 	if (unlikely(answer.drop != ACTION_DROP_NONE)) {
+		if (answer.drop == ACTION_DROP_METERED && !(burst->others >> i & 1))
+			take_back(lcore, burst_info(burst, i));
 		worker_drop_of(&lcore->worker, domain, packet,
 			act_drop_reason((enum action_drop)answer.drop));
 		return false;
@@ -85,7 +100,7 @@ static uint64_t run_all(struct lcore *lcore, struct burst *burst, const struct o
 		worker_drop_of(&lcore->worker, burst->from.domain, burst->packet[i],
 			(enum drop_reason)burst->drop[i]);
 	}
-	lcore->act.context.now_ns = lcore->now_us * 1000;
+	lcore->act.context.now_ns = lcore->worker.shard->now_us * 1000;
 	for (uint64_t left = outcome->acts & leave; left != 0; left &= left - 1) {
 		const unsigned i = (unsigned)__builtin_ctzll(left);
 

@@ -22,6 +22,7 @@ static const struct {
 	[DROP_NO_NEXT_HOP] = {"no_next_hop", "where it was to go is not known, or not reached"},
 	[DROP_TOO_BIG] = {"too_big", "larger than the MTU of its next hop"},
 	[DROP_POLICED] = {"policed", "above the rate that its flow may have"},
+	[DROP_METER] = {"meter", "above the rate of the meter that its rule names"},
 	[DROP_NOT_POSSIBLE] = {"not_possible", "the packet has not what was to be changed, or has "
 					       "no room for what was to be added"},
 };

@@ -28,6 +28,7 @@ enum drop_reason {
 	DROP_NO_NEXT_HOP, /* or its port is none of the engine's */
 	DROP_TOO_BIG,	  /* for the MTU of the next hop */
 	DROP_POLICED,
+	DROP_METER,	   /* a meter of its rule, for its color */
 	DROP_NOT_POSSIBLE, /* the packet has not what the program is to change */
 	DROP_N_REASONS,
 };

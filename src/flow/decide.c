@@ -70,6 +70,35 @@ void flow_decide_dropped(struct flow_shard *shard, struct flow_dropped *dropped,
 	tell_rule(shard, rule, 0, packets, bytes);
 }
 
+void flow_decide_begin_dropped(struct flow_shard *shard, uint32_t position)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+
+	if (record->was_dropped)
+		return;
+	record->was_dropped = 1;
+	shard->verdict_dropped[position] = (struct flow_dropped){.cause = FLOW_CAUSE_NONE};
+}
+
+void flow_decide_uncounted(
+	struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+{
+	struct flow_dropped *dropped = &shard->verdict_dropped[position];
+
+	flow_decide_begin_dropped(shard, position);
+	dropped->packets++;
+	dropped->bytes += info->bytes;
+	dropped->rule_packets++;
+	dropped->rule_bytes += info->bytes;
+	shard->counters.dropped_packets++;
+	shard->counters.dropped_bytes += info->bytes;
+	if (shard->rows == NULL)
+		return;
+	/* its rule knows of it */
+	shard->rows[position].end[info->from].packets--;
+	shard->rows[position].end[info->from].bytes -= info->bytes;
+}
+
 void flow_decide_reported(struct flow_shard *shard, uint32_t rule, uint64_t packets, uint64_t bytes)
 {
 	tell_rule(shard, rule, 0, packets, bytes);

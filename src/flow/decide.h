@@ -50,6 +50,11 @@ void flow_decide_carried(struct flow_shard *shard, uint32_t position,
 /* Counts packets that were dropped, and tells the rule of them unless a block did it. */
 void flow_decide_dropped(struct flow_shard *shard, struct flow_dropped *dropped, uint32_t rule,
 	uint64_t packets, uint64_t bytes);
+/* Before the first of them: the record has a place for what was dropped. */
+void flow_decide_begin_dropped(struct flow_shard *shard, uint32_t position);
+/* A packet is in the record's counters no more, but among those that a rule dropped. Rules were told of it (fold). */
+void flow_decide_uncounted(
+	struct flow_shard *shard, uint32_t position, const struct packet_info *info);
 /* Counts `packets` that are in a report already. */
 void flow_decide_reported(
 	struct flow_shard *shard, uint32_t rule, uint64_t packets, uint64_t bytes);

@@ -173,12 +173,25 @@ static void count_dropped(
 		flow_begin_again(record, came_us(shard));
 		stamp_first(shard, record);
 	}
-	if (!record->was_dropped) {
-		record->was_dropped = 1;
-		*dropped = (struct flow_dropped){.cause = FLOW_CAUSE_NONE};
-	}
+	flow_decide_begin_dropped(shard, position);
 	flow_decide_dropped(shard, dropped, rule, 1, info->bytes);
 	see(shard, record);
+}
+
+void flow_shard_uncount(struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+	const unsigned from = info->from;
+	const uint64_t packets = flow_packets(record, from), bytes = flow_bytes(record, from);
+
+	/* another conversation began on the record since then: the packet was reported with the one before */
+	if (packets == 0 || bytes < info->bytes)
+		return;
+	flow_decide_fold(shard, position);
+	flow_set_counts(record, from, packets - 1, bytes - info->bytes);
+	shard->counters.packets--;
+	shard->counters.bytes -= info->bytes;
+	flow_decide_uncounted(shard, position, info);
 }
 
 /* The first packet of a flow is counted, unless it is dropped. */

@@ -227,6 +227,13 @@ static inline struct flow_dropped flow_shard_dropped(
 	return shard->verdict_dropped[position];
 }
 
+/*
+ * A packet that was just accounted, and counted as carried, is dropped by its rule after all: the record has it no more,
+ * and what rules dropped of the flow has it instead.
+ */
+void flow_shard_uncount(
+	struct flow_shard *shard, uint32_t position, const struct packet_info *info);
+
 /* Ends a flow at once, as `killed`. */
 void flow_shard_kill(struct flow_shard *shard, uint32_t position);
 

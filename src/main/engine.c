@@ -107,6 +107,10 @@ static int start_worker(struct engine *engine, unsigned number, struct error *er
 	policy_init(&lcore->policy, engine->blocks.list, &others, lcore->topology,
 		engine->blocks.list != NULL ? engine->blocks.qsbr : engine->rules.qsbr, number);
 	lcore->act.programs = engine->rules.programs;
+	if (engine->rules.rules != NULL) {
+		lcore->act.context.meters = rules_meters(engine->rules.rules);
+		lcore->act.context.n_meters = RULES_MAX_METERS;
+	}
 
 	const struct flow_shard_config config = {
 		.capacity = flow_shard_part(engine->config.flows, engine->config.n_workers),
@@ -237,6 +241,9 @@ int engine_end(struct engine *engine, uint64_t now_us, struct error *error)
 	engine->runs++;
 	for (unsigned i = 0; i < engine->config.n_workers; i++)
 		inbox_worker_wait_run(&engine->workers[i], engine->runs);
+	/* the clock of the next run begins at 0, and workers do nothing until then */
+	if (engine->rules.rules != NULL)
+		rules_restart(engine->rules.rules);
 	return 0;
 }
 

@@ -272,6 +272,10 @@ static int make_policy(struct plane *plane, struct lcore *lcore)
 	lcore->act.programs = plane->programs;
 	lcore->act.context.next_hops = plane->next_hops;
 	lcore->act.context.random = lcore->number;
+	if (plane->rules != NULL) {
+		lcore->act.context.meters = rules_meters(plane->rules);
+		lcore->act.context.n_meters = RULES_MAX_METERS;
+	}
 	return make_policers(plane, &lcore->act);
 }
 

@@ -7,6 +7,7 @@
 
 #include <rte_byteorder.h>
 
+#include "rule/meters.h"
 #include "rule/outer.h"
 
 #define TPID_8021Q 0x8100
@@ -42,6 +43,18 @@ static struct action *add_action(struct effecting *effecting, enum action_kind k
 static int refuse_length(struct effecting *effecting)
 {
 	return refuse_action(effecting, -ENOTSUP, "in software a rule has at most 32 actions");
+}
+
+/* The rule needs something that other rules may need, too. */
+static int add_use(struct effecting *effecting, uint32_t *used)
+{
+	struct rule_effect *effect = effecting->effect;
+
+	if (effect->n_uses == RULE_EFFECT_USES)
+		return refuse_action(effecting, -ENOTSUP,
+			"in software a rule names at most 8 things that it shares");
+	effect->uses[effect->n_uses++] = used;
+	return 0;
 }
 
 /* One action of a rule says what becomes of its packets. */
@@ -243,6 +256,26 @@ static int read_sample(struct effecting *effecting, const struct rte_flow_action
 	return 0;
 }
 
+static int read_meter(struct effecting *effecting, const struct rte_flow_action *action)
+{
+	const struct rte_flow_action_meter *meter = action->conf;
+	const uint32_t number = meter != NULL ? meter->mtr_id : 0;
+	uint32_t place = 0;
+	uint32_t *used = rule_meters_find(
+		effecting->ground->meters, effecting->command->port, number, &place);
+	struct action *made;
+
+	if (used == NULL)
+		return error_set(effecting->error, -EINVAL,
+			"action 'meter': there is no meter %u of port %u (create port meter)",
+			number, effecting->command->port);
+	made = add_action(effecting, ACTION_METER);
+	if (made == NULL)
+		return refuse_length(effecting);
+	made->number = place;
+	return add_use(effecting, used);
+}
+
 static int read_mark(struct effecting *effecting, uint32_t mark)
 {
 	if (effecting->effect->marked)
@@ -266,9 +299,6 @@ static int refuse_kind(struct effecting *effecting, enum rte_flow_action_type ty
 	case RTE_FLOW_ACTION_TYPE_AGE:
 		return refuse_action(effecting, -ENOTSUP,
 			"in software the time-outs of the engine end flows, not rules");
-	case RTE_FLOW_ACTION_TYPE_METER:
-		return refuse_action(
-			effecting, -ENOTSUP, "policers are not made by rules in software");
 	case RTE_FLOW_ACTION_TYPE_INDIRECT:
 		return refuse_action(effecting, -ENOTSUP, "rules do not share actions in software");
 	case RTE_FLOW_ACTION_TYPE_SECURITY:
@@ -424,6 +454,8 @@ static int read_action(struct effecting *effecting, const struct rte_flow_action
 		return read_output(effecting, action);
 	case RTE_FLOW_ACTION_TYPE_SAMPLE:
 		return read_sample(effecting, action);
+	case RTE_FLOW_ACTION_TYPE_METER:
+		return read_meter(effecting, action);
 	default:
 		return read_header_action(effecting, action);
 	}

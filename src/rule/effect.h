@@ -15,6 +15,9 @@
 #include "rule/command.h"
 #include "rule/pattern.h"
 
+/* Things that several rules share, of which a rule may name so many. */
+#define RULE_EFFECT_USES 8
+
 struct rule_effect {
 	struct action list[ACTION_LIST_MAX];
 	unsigned n;
@@ -22,6 +25,9 @@ struct rule_effect {
 	bool passes;   /* later rules decide, as if this one were not there */
 	bool marked;
 	uint32_t mark;
+	/* where the rules that use something are counted: the caller does, with those that it keeps */
+	uint32_t *uses[RULE_EFFECT_USES];
+	unsigned n_uses;
 	/* what of the rule has no meaning in software, or NULL */
 	const char *remark;
 };

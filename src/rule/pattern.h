@@ -24,11 +24,14 @@
 #define RULE_METADATA_VXLAN 0x01000000u
 #define RULE_METADATA_KIND 0xff000000u
 
+struct rule_meters; /* rule/meters.h */
+
 /* What is known of the engine that is to run a rule. */
 struct rule_ground {
-	const struct topology *topology; /* NULL: any port may be there */
-	bool zone_vlan;			 /* the key of a flow has the VLAN of its packets */
-	bool sends_nothing;		 /* it reads captures: no packet leaves by a port */
+	const struct topology *topology;  /* NULL: any port may be there */
+	bool zone_vlan;			  /* the key of a flow has the VLAN of its packets */
+	bool sends_nothing;		  /* it reads captures: no packet leaves by a port */
+	const struct rule_meters *meters; /* that rules may name, or NULL */
 };
 
 enum rule_part {

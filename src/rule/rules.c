@@ -68,7 +68,10 @@ static int create_parts(struct rules *rules, const struct rules_config *config)
 	lay_out_rules(rules);
 	memset(rules->heads, 0xff, ((size_t)rules->heads_mask + 1) * sizeof(*rules->heads));
 	rules->setup = rule_setup_create();
-	return rules->setup == NULL ? -ENOMEM : create_classifiers(rules, config);
+	rules->meters = rule_meters_create();
+	rules->ground.meters = rules->meters;
+	return rules->setup == NULL || rules->meters == NULL ? -ENOMEM
+							     : create_classifiers(rules, config);
 }
 
 int rules_create(struct rules **rules, const struct rules_config *config)
@@ -110,11 +113,14 @@ void rules_destroy(struct rules *rules)
 {
 	if (rules == NULL)
 		return;
-	for (uint32_t slot = 0; slot < rules->n_begun; slot++)
+	for (uint32_t slot = 0; slot < rules->n_begun; slot++) {
 		free(rules->own[slot].text);
+		free(rules->own[slot].uses);
+	}
 	classifier_destroy(rules->full);
 	classifier_destroy(rules->of_flows);
 	rule_setup_destroy(rules->setup);
+	rule_meters_destroy(rules->meters);
 	mapping_destroy(rules->memory, rules->size);
 	free(rules);
 }
@@ -123,6 +129,16 @@ size_t rules_memory(const struct rules *rules)
 {
 	return sizeof(*rules) + rules->size + classifier_memory(rules->full) +
 	       classifier_memory(rules->of_flows);
+}
+
+struct action_meter *rules_meters(const struct rules *rules)
+{
+	return rule_meters_table(rules->meters);
+}
+
+void rules_restart(struct rules *rules)
+{
+	rule_meters_restart(rules->meters);
 }
 
 const atomic_uint_fast64_t *rules_generation(const struct rules *rules)
@@ -180,6 +196,28 @@ static int intern_program(struct rules *rules, const struct rule_effect *effect,
 	return ret < 0 ? error_set(error, ret, "actions: %s", said.text) : 0;
 }
 
+/* What the rule shares with others is used once more. */
+static int take_uses(const struct rule_effect *effect, uint32_t ***uses, struct error *error)
+{
+	if (effect->n_uses == 0)
+		return 0;
+	*uses = calloc(effect->n_uses + 1, sizeof(**uses));
+	if (*uses == NULL)
+		return error_set(error, -ENOMEM, "no memory for the rule");
+	for (unsigned i = 0; i < effect->n_uses; i++) {
+		(*uses)[i] = effect->uses[i];
+		++*effect->uses[i];
+	}
+	return 0;
+}
+
+static void give_uses_back(uint32_t **uses)
+{
+	for (unsigned i = 0; uses != NULL && uses[i] != NULL; i++)
+		--*uses[i];
+	free(uses);
+}
+
 int rules_make(struct rules *rules, const struct rule_command *command, const char *line,
 	size_t length, struct rules_made *made, struct rule_refusal *refusal, struct error *error)
 {
@@ -202,9 +240,13 @@ int rules_make(struct rules *rules, const struct rule_command *command, const ch
 	made->passes = effect.passes;
 	ret = take_text(&made->text, line, length, error);
 	if (ret == 0)
+		ret = take_uses(&effect, &made->uses, error);
+	if (ret == 0)
 		ret = intern_program(rules, &effect, &made->verdict, error);
 	if (ret < 0) {
+		give_uses_back(made->uses);
 		free(made->text);
+		made->uses = NULL;
 		made->text = NULL;
 	}
 	return ret;
@@ -214,7 +256,9 @@ void rules_unmake(struct rules *rules, struct rules_made *made)
 {
 	if (made->text != NULL && made->verdict != FLOW_VERDICT_FORWARD)
 		programs_release(rules->programs, made->verdict);
+	give_uses_back(made->uses);
 	free(made->text);
+	made->uses = NULL;
 	made->text = NULL;
 }
 
@@ -265,6 +309,8 @@ static void reclaim_rules(struct rules *rules)
 			rules->counts[(size_t)i * rules->n_slots + slot] = (struct rules_count){0};
 		if (rules->slots[slot].verdict != FLOW_VERDICT_FORWARD)
 			programs_release(rules->programs, rules->slots[slot].verdict);
+		give_uses_back(own->uses);
+		own->uses = NULL;
 		rules->first_gone = own->next;
 		if (rules->first_gone == RULES_NONE)
 			rules->last_gone = RULES_NONE;
@@ -492,7 +538,9 @@ int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, stru
 		return explain_add(ret, error);
 	}
 	own->text = made->text;
+	own->uses = made->uses;
 	made->text = NULL;
+	made->uses = NULL;
 	count_rule(rules, *slot, 1);
 	link_rule(rules, *slot);
 	return 0;

@@ -45,6 +45,7 @@
 /* The port of a packet, where it is not known. */
 #define RULES_NO_PORT UINT16_MAX
 
+struct action_meter;
 struct rule_command;
 struct packet_info;
 struct rules;
@@ -104,7 +105,14 @@ const atomic_uint_fast64_t *rules_generation(const struct rules *rules);
 void rules_count_packets(void *rules, unsigned worker, uint32_t slot, uint64_t flows,
 	uint64_t packets, uint64_t bytes);
 
+/* The meters that programs name (action/meter.h): a table of RULES_MAX_METERS. */
+#define RULES_MAX_METERS 4096
+struct action_meter *rules_meters(const struct rules *rules);
+
 /* The writer: */
+
+/* The clock of the run begins anew: meters have their bursts again. */
+void rules_restart(struct rules *rules);
 
 /* A rule as the writer sees it. The texts are there until it is removed. */
 struct rules_view {
@@ -123,10 +131,10 @@ struct rules_view {
 typedef void (*rules_tell_fn)(void *context, const char *line);
 
 /*
- * Does what a command says and tells about it: create, validate, destroy, flush, list, query, or a line of
- * `set`, which holds for later commands. Else nothing has changed, and `column` is that of the wrong word:
- * -EINVAL, -ENOTSUP, -E2BIG or -ENODATA as rule_command_parse(); -ENOENT: there is no such rule; -ENOSPC: no
- * room; -EAGAIN: rules that were just removed must settle first; -ENOMEM.
+ * Does what a command says and tells about it: create, validate, destroy, flush, list, query, those of meters, or a
+ * line of `set`, which holds for later commands. Else nothing has changed, and `column` is that of the wrong word:
+ * -EINVAL, -ENOTSUP, -E2BIG or -ENODATA as rule_command_parse(); -ENOENT: there is no such rule, or meter; -EEXIST: there is
+ * one; -EBUSY: rules use it; -ENOSPC: no room; -EAGAIN: rules that were just removed must settle first; -ENOMEM.
  */
 int rules_command(struct rules *rules, const char *line, size_t length, unsigned *column,
 	rules_tell_fn tell, void *context, struct error *error);

@@ -178,6 +178,23 @@ static int do_query(struct doing *doing)
 	return 0;
 }
 
+/* What rules share, they may use for as long as flows have them. */
+static int wait_if_used(const struct doing *doing, int ret)
+{
+	return ret == -EBUSY && rules_unsettled(doing->rules) ? -EAGAIN : ret;
+}
+
+static int do_meters(struct doing *doing)
+{
+	char told[LINE_MAX_TOLD];
+	int ret = rule_meters_do(doing->rules->meters, doing->command, told, sizeof(told),
+		&doing->refusal.word, doing->error);
+
+	if (ret == 0)
+		doing->tell(doing->context, told);
+	return wait_if_used(doing, ret);
+}
+
 static int do_command(struct doing *doing)
 {
 	const struct rule_command *command = doing->command;
@@ -205,6 +222,11 @@ static int do_command(struct doing *doing)
 		return rule_setup_learn(doing->rules->setup, command) < 0
 			       ? error_set(doing->error, -ENOMEM, "no memory for the rule")
 			       : 0;
+	case RULE_METER_PROFILE:
+	case RULE_METER_POLICY:
+	case RULE_METER_CREATE:
+	case RULE_METER_CHANGE:
+		return do_meters(doing);
 	default:
 		return error_set(doing->error, -ENOTSUP,
 			"%s: the engine does not do this to its rules; it knows create, validate, "

@@ -83,6 +83,24 @@ static void warn_of_rule(
 		tell_warned(&warned, error.text);
 }
 
+static int make_meter(const struct loading *loading, const struct rule_command *command,
+	const char *line, size_t length, unsigned number)
+{
+	struct rule_refusal refusal = {.part = RULE_PART_COMMAND};
+	char told[WHAT_MAX];
+	struct error said;
+	int ret = rule_port_check(&loading->rules->ground, command->port, &said);
+
+	if (ret == 0)
+		ret = rule_meters_do(
+			loading->rules->meters, command, told, sizeof(told), &refusal.word, &said);
+	if (ret == -ENOMEM)
+		return refuse_rules(loading, ret, said.text);
+	return ret < 0 ? refuse_rule(loading, number, rule_refusal_column(line, length, &refusal),
+				 said.text)
+		       : 0;
+}
+
 static int take_command(struct loading *loading, const struct rule_command *command,
 	const char *line, size_t length, unsigned number)
 {
@@ -95,9 +113,13 @@ static int take_command(struct loading *loading, const struct rule_command *comm
 		return rule_setup_learn(loading->rules->setup, command) < 0
 			       ? refuse_rules(loading, -ENOMEM, "no memory to read the rules")
 			       : 0;
+	if (rule_meters_are_made(command))
+		return make_meter(loading, command, line, length, number);
 	if (command->verb != RULE_CREATE)
 		return refuse_rule(loading, number, 1,
-			"a list of rules has only lines of flow create and set");
+			"a list of rules has only lines of flow create, of set, and those that "
+			"make "
+			"meters");
 	ret = rules_make(loading->rules, command, line, length, made, &refusal, &said);
 	if (ret == -ENOMEM || ret == -EAGAIN || ret == -ENOSPC)
 		return refuse_rules(loading, ret, said.text);
@@ -185,6 +207,8 @@ int rules_load_bytes(struct rules *rules, const char *name, const char *bytes, s
 	*added = 0;
 	if (size > RULES_FILE_MAX_BYTES)
 		return refuse_rules(&loading, -EFBIG, "a list of rules has at most 1 GiB");
+	const uint64_t mark = rule_meters_mark(rules->meters);
+
 	ret = read_rule_lines(&loading, bytes, size);
 	if (ret == 0)
 		ret = apply_rules(&loading);
@@ -193,6 +217,8 @@ int rules_load_bytes(struct rules *rules, const char *name, const char *bytes, s
 	/* only what was not given away */
 	for (uint32_t i = 0; i < loading.n; i++)
 		rules_unmake(rules, &loading.list[i]);
+	if (ret < 0)
+		rule_meters_undo(rules->meters, mark);
 	free(loading.list);
 	return ret;
 }

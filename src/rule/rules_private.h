@@ -4,6 +4,7 @@
 /* Inside of rule/: what the files of rules.h share. */
 
 #include "rule/effect.h"
+#include "rule/meters.h"
 #include "rule/pattern.h"
 #include "rule/rules.h"
 #include "rule/setup.h"
@@ -19,7 +20,8 @@ struct rules_slot {
 struct rules_own {
 	char *text; /* NULL: nothing is in the slot */
 	const char *remark;
-	uint64_t age;		    /* how many rules were added before, and one more */
+	uint32_t **uses; /* what it shares with others (effect.h): ends with NULL, or is NULL */
+	uint64_t age;	 /* how many rules were added before, and one more */
 	uint64_t generation, token; /* of its removal */
 	uint32_t number, group, priority;
 	uint32_t full, of_flows; /* handles in the classifiers, or CLASSIFIER_NONE */
@@ -48,6 +50,7 @@ struct rules {
 	struct programs *programs;
 	struct rte_rcu_qsbr *qsbr;
 	struct rule_setup *setup;
+	struct rule_meters *meters;
 	struct rules_own *own;
 	uint32_t *heads; /* chains of rules by port and number */
 	uint32_t heads_mask;
@@ -61,11 +64,12 @@ struct rules {
 	size_t size;
 };
 
-/* A rule that could be made, before it is. Its reference to a program and its text go with it. */
+/* A rule that could be made, before it is. Its references and its text go with it. */
 struct rules_made {
 	struct classifier_rule rule;
 	char *text;
 	const char *remark;
+	uint32_t **uses;
 	uint32_t mark;
 	uint16_t port, verdict;
 	bool marked, passes;

@@ -199,9 +199,9 @@ def test_a_long_list(started, tmp_path):
 
 @pytest.mark.parametrize("text, options, said", [
     (f"{rule('eth')}\n\n{rule('eth / ipv5')}\n", [], "rules:3:37: ipv5: a pattern item is needed here"),
-    (rule("eth / ipv4", "meter mtr_id 1"), [], "rules:1:56: action 'meter': policers are not"),
+    (rule("eth / ipv4", "meter mtr_id 1"), [], "rules:1:56: action 'meter': there is no meter 1 of port 0"),
     (rule("eth", port=2), [], "rules:1:1: port 2: the engine has ports 0 to 1"),
-    ("flow flush 0\n", [], "rules:1:1: a list of rules has only lines of flow create and set"),
+    ("flow flush 0\n", [], "rules:1:1: a list of rules has only lines of flow create, of set, and "),
     (f"{rule('eth')}\n{rule('ipv4')}\n", ["--rules-max", "1"], "no room: there are 0 of 1 rules"),
     (None, [], "rules: No such file or directory"),
     ("", ["--rules-max", "0"], "rules max 0: there are rules, but no room for them"),

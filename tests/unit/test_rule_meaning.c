@@ -165,8 +165,8 @@ static void test_actions(void **state)
 		{"set_mac_src mac_addr 02:00:00:00:00:01 / set_mac_dst mac_addr 02:00:00:00:00:02",
 			FINE},
 		{"set_ipv4_src ipv4_addr 10.0.0.1 / set_tp_dst port 80 / dec_ttl", FINE},
-		{"meter mtr_id 1", "action 'meter': policers are not made by rules in "
-				   "software\n"},
+		{"meter mtr_id 1", "action 'meter': there is no meter 1 of port 0 (create port "
+				   "meter)\n"},
 		{"age timeout 5", "action 'age': in software the time-outs of the engine end "
 				  "flows, not rules\n"},
 		{"vxlan_decap", FINE},
@@ -311,6 +311,11 @@ static int load(const char *text, uint32_t *added, struct error *error)
 		scene.rules, "list", text, strlen(text), added, scene_tell, &scene, error);
 }
 
+#define METER                                                                          \
+	"add port meter profile srtcm_rfc2697 0 1 1000 100 0 1\n"                      \
+	"add port meter policy 0 1 g_actions end y_actions end r_actions drop / end\n" \
+	"create port meter 0 1 1 1 yes 0 yes"
+
 static void test_files(void **state)
 {
 	struct rules_stats stats;
@@ -334,8 +339,15 @@ static void test_files(void **state)
 			  "mtr_id 1 / end",
 			&added, &error),
 		-EBADMSG);
-	assert_string_equal(error.text, "list:3:49: action 'meter': policers are not made by rules "
-					"in software");
+	assert_string_equal(error.text, "list:3:49: action 'meter': there is no meter 1 of port 0 "
+					"(create port meter)");
+	/* the meters of a list that is refused go with it */
+	assert_int_equal(
+		load(METER "\nflow create 0 ingress pattern eth / end actions meter mtr_id 1 / end "
+			   "x",
+			&added, &error),
+		-EBADMSG);
+	check("create port meter 0 1 1 1 yes 0 yes", "there is no meter profile 1 of port 0\n");
 	assert_int_equal(load("flow flush 0", &added, &error), -EBADMSG);
 	assert_int_equal(rules_load_file(scene.rules, "/nowhere/rules", &added, NULL, NULL, &error),
 		-ENOENT);

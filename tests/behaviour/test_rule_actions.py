@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Actions of rules that share something, or change how long a flow lives: every packet is known in advance."""
+import json
+
+import pytest
+
+import frames
+from conftest import run
+from test_rules_run import add, refused, rule, write_rounds  # noqa: F401  # pylint: disable=unused-import
+
+METER = """\
+add port meter profile srtcm_rfc2697 0 1 {rate} {burst} 0 {packets}
+add port meter policy 0 1 g_actions end y_actions color type yellow / end r_actions drop / end
+create port meter 0 5 1 1 yes 0 yes
+"""
+
+
+def metered(rate, burst, packets=1):
+    return METER.format(rate=rate, burst=burst, packets=packets)
+
+
+def passes(times_ms, rate, burst):
+    """How many packets pass, one at each time: a bucket that gets one every 1000 / rate ms."""
+    left, stepped, passed = burst, 0, []
+    for time in times_ms:
+        steps = time * rate // 1000
+        left, stepped = min(burst, left + steps - stepped), steps
+        passed.append(left > 0)
+        left -= left > 0
+    return passed
+
+
+def write_two_flows(path):
+    """400 packets of two flows, in 4 s; and 40 of another that has no meter."""
+    packets = [(10 * i, frames.udp(i / 100, "10.0.0.1", 1000 + i % 3 // 2, "10.0.0.2", 53))
+               for i in range(400)]
+    frames.write(path, [packet for _, packet in packets],
+                 [frames.udp(i / 10, "10.0.0.1", 7, "10.0.0.2", 80) for i in range(40)])
+    return [time for time, _ in packets]
+
+
+def test_meter_in_replay(replay, tmp_path):
+    """By the capture's clock, of all flows of its rules together; each drop is in a record, and nothing else is."""
+    times = write_two_flows(tmp_path / "two.pcap")
+    (tmp_path / "rules").write_text(
+        metered(10, 5) + rule("ipv4 / udp dst is 53", "meter mtr_id 5") + "\n" +
+        rule("ipv4 src is 10.0.0.1", "mark id 3"))
+    result = replay("--rules", tmp_path / "rules", tmp_path / "two.pcap")
+    passed = passes(times, 10, 5)
+    assert 40 < sum(passed) < 50
+    dropped = len(times) - sum(passed)
+    assert {why: n for why, n in result.summary["dropped"].items() if n} == {"meter": dropped}
+    told = {record["sport"]: record for record in result.records}
+    for sport, among in ((1000, (0, 1)), (1001, (2,))):
+        mine = [ok for i, ok in enumerate(passed) if i % 3 in among]
+        assert told[sport]["packets"] == sum(mine)
+        assert told[sport]["rule_dropped_packets"] == len(mine) - sum(mine)
+        assert told[sport]["rule_dropped_bytes"] == 62 * (len(mine) - sum(mine))
+    assert told[7]["packets"] == 40 and "rule_dropped_packets" not in told[7]
+
+
+def test_meter_of_each_capture(replay, tmp_path):
+    """Each capture has a clock of its own, and so each has the burst."""
+    frames.write(tmp_path / "a.pcap", [frames.udp(i, "10.0.0.1", 1, "10.0.0.2", 53) for i in (0, 0, 0)])
+    (tmp_path / "rules").write_text(metered(1, 2) + rule("ipv4", "meter mtr_id 5"))
+    result = replay("--rules", tmp_path / "rules", tmp_path / "a.pcap", tmp_path / "a.pcap")
+    assert result.summary["dropped"]["meter"] == 2
+
+
+@pytest.mark.usefixtures("simulated_nic")
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("pattern", ["ipv4 / udp", "ipv4 ttl is 64 / udp"], ids=["flow", "packet"])
+def test_meter_of_all_workers(started, tmp_path, workers, pattern):
+    """The burst passes and not a packet more, whichever workers the flows belong to."""
+    flows, rounds, burst = 64, 40, 333
+    path = frames.write(tmp_path / "many.pcap", [
+        frames.udp(0, "10.0.0.1", 1000 + i, "10.0.0.2", 53) for i in range(flows)])
+    # a byte a second: no frame's worth comes while the test runs
+    (tmp_path / "rules").write_text(metered(1, 62 * burst, packets=0) + rule(pattern, "meter mtr_id 5"))
+    running = started(f"capture={path},passes={rounds}", "--workers", workers,
+                      "--rules", tmp_path / "rules")
+    running.until(lambda: running.wire()["received"] == flows * rounds, "all packets")
+    assert running.idle()["dropped"] == flows * rounds - burst
+    assert running.drops() == {"meter": flows * rounds - burst}
+    (told,) = running.ask("rule list")
+    assert (told["packets"], told["bytes"]) == (flows * rounds, 62 * flows * rounds)
+    assert told["rule"].endswith("actions meter mtr_id 5 / end")
+    records = running.ask("flow list")
+    assert sum(record["packets"] for record in records) == burst
+    assert sum(record["rule_dropped_packets"] for record in records if "rule_dropped_packets" in record) == \
+        flows * rounds - burst
+    running.stop(leaves=["records.json"])
+
+
+@pytest.mark.usefixtures("simulated_nic")
+def test_meter_commands(started):
+    """What is used stays; what is not understood is refused with its word."""
+    running = started("source=none")
+    profile, policy, meter = metered(10, 5).splitlines()
+    line = rule("ipv4", "meter mtr_id 5")
+    assert refused(running, "rule add", rule=line) == (
+        "rule add: column 50: action 'meter': there is no meter 5 of port 0 (create port meter)", 2)
+    assert refused(running, "rule add", rule=meter) == (
+        "rule add: column 1: there is no meter profile 1 of port 0", 1)
+    assert add(running, profile) == ["meter profile 1 of port 0 created"]
+    assert add(running, policy) == ["meter policy 1 of port 0 created"]
+    assert add(running, meter) == ["meter 5 of port 0 created"]
+    assert "is there already" in refused(running, "rule add", rule=meter)[0]
+    assert add(running, line) == ["Flow rule #0 created"]
+    assert refused(running, "rule add", rule="del port meter 0 5") == (
+        "rule add: column 1: meter 5 of port 0 is used by 1 rule", 1)
+    assert "used by 1 meter" in refused(running, "rule add", rule="del port meter profile 0 1")[0]
+    assert add(running, "disable port meter 0 5") == ["meter 5 of port 0 disabled"]
+    assert add(running, "add port meter profile trtcm_rfc2698 0 2 10 20 5 6 1") == [
+        "meter profile 2 of port 0 created"]
+    assert add(running, "set port meter profile 0 5 2") == ["meter 5 of port 0 has profile 2"]
+    assert add(running, "flow destroy 0 rule 0") == ["Flow rule #0 destroyed"]
+    for text, said in (("del port meter 0 5", "meter 5"), ("del port meter policy 0 1", "meter policy 1"),
+                       ("del port meter profile 0 1", "meter profile 1"),
+                       ("del port meter profile 0 2", "meter profile 2")):
+        assert add(running, text) == [f"{said} of port 0 destroyed"]
+    for text, column, said in (
+            ("add port meter policy 0 2 g_actions queue index 0 / end y_actions end r_actions end", 27,
+             "action 'queue': in software packets of a color go on, or are dropped"),
+            ("add port meter policy 0 2 g_actions end y_actions end r_actions color type green / end", 55,
+             "action 'color': in software packets keep the color that the meter gave them"),
+            ("set port meter stats mask 0 5 1", 16, "stats: in software a meter counts no colors"),
+            ("add port meter profile srtcm_rfc2697 0 1 0 1 1 0", 1, "cir 0: it has to be 1 or more")):
+        assert refused(running, "rule add", rule=text)[0].startswith(f"rule add: column {column}: {said}")
+    running.stop(leaves=["records.json"])
+
+
+def test_meters_of_a_list(tmp_path):
+    """They stand in files and in the configuration; `rule check` knows them, too."""
+    lines = metered(10, 5).splitlines() + [rule("ipv4", "meter mtr_id 5")]
+    path = tmp_path / "millrace.yaml"
+    path.write_text("ports: [{name: a, device: net_null0}, {name: b, device: net_null1}]\n"
+                    "wires: [[a, b]]\nrules:\n  list:\n" + "".join(f"    - '{line}'\n" for line in lines))
+    done = run("config", "check", path)
+    assert done.code == 0, done.stderr
+    told = [json.loads(line) for line in
+            run("rule", "check", "--json", stdin="\n".join(lines + [
+                rule("ipv4", "meter mtr_id 6")]).encode()).stdout.decode().splitlines()]
+    assert [line["software"] for line in told] == [True] * 4 + [False]
+    assert "there is no meter 6" in told[4]["why"]
