@@ -60,16 +60,19 @@ static void explain_end(char sentence[SENTENCE_MAX], const struct flow_record *r
 							  : "");
 }
 
-static void describe_timeout(json_t *line, const struct plane_config *config,
-	const struct flow_record *record, uint64_t now_us)
+static void describe_timeout(
+	json_t *line, const struct plane_config *config, const struct plane_flow *flow)
 {
-	enum flow_timeout timeout =
-		flow_timeout_of((enum flow_state)record->state, record->key.proto);
-	uint64_t seconds = config->timeouts.seconds[timeout];
+	const struct flow_record *record = &flow->record;
+	const enum flow_state state = (enum flow_state)record->state;
+	const uint64_t now_us = flow->now_us;
+	enum flow_timeout timeout = flow_timeout_of(state, record->key.proto);
+	const uint32_t own = config->timeouts.seconds[timeout];
+	const uint64_t seconds = flow_timeout_by_rule(own, flow->rules.age_s, state);
 	/* the whole second at which ageing will look at it */
 	uint64_t end_us =
 		clock_tick_from(record->last_seen_us + seconds * CLOCK_US_PER_S) * CLOCK_US_PER_S;
-	const char *name = flow_timeout_name(timeout);
+	const char *name = seconds == own ? flow_timeout_name(timeout) : "age of its rule";
 	char sentence[SENTENCE_MAX];
 
 	explain_end(sentence, record, seconds, name, span_since(now_us, record->last_seen_us));
@@ -183,6 +186,6 @@ json_t *flow_explain_record(struct plane *plane, const struct plane_flow *flow, 
 	describe_verdict(line, plane, flow);
 	if (record->key.proto == IPPROTO_TCP)
 		json_object_set_new(line, "tcp", describe_tcp(record));
-	describe_timeout(line, config, record, flow->now_us);
+	describe_timeout(line, config, flow);
 	return line;
 }

@@ -2,11 +2,16 @@
 #include "flow/age.h"
 
 #include "base/clock.h"
+#include "flow/decide.h"
 
 uint32_t flow_idle_timeout(
-	const struct flow_timeouts *timeouts, enum flow_state state, uint8_t proto)
+	const struct flow_shard *shard, uint32_t position, enum flow_state state, uint8_t proto)
 {
-	return timeouts->seconds[flow_timeout_of(state, proto)];
+	const uint32_t seconds = shard->config.timeouts.seconds[flow_timeout_of(state, proto)];
+
+	if (shard->rows == NULL)
+		return seconds;
+	return flow_timeout_by_rule(seconds, shard->rows[position].age_s, state);
 }
 
 enum flow_end flow_end_reason(const struct flow_record *record, enum flow_end otherwise)
@@ -21,10 +26,10 @@ enum flow_end flow_end_reason(const struct flow_record *record, enum flow_end ot
 }
 
 /* When a flow is to be looked at, by what its record says or will say. */
-static uint64_t idle_tick(
-	const struct flow_shard *shard, uint64_t last_seen_us, enum flow_state state, uint8_t proto)
+static uint64_t idle_tick(const struct flow_shard *shard, uint32_t position, uint64_t last_seen_us,
+	enum flow_state state, uint8_t proto)
 {
-	uint32_t timeout = flow_idle_timeout(&shard->config.timeouts, state, proto);
+	uint32_t timeout = flow_idle_timeout(shard, position, state, proto);
 
 	return clock_tick_from(last_seen_us + timeout * CLOCK_US_PER_S);
 }
@@ -47,8 +52,8 @@ void flow_age_file(struct flow_shard *shard, uint32_t position)
 	const struct flow_record *record = flow_table_record(&shard->table, position);
 
 	file(shard, position, flow_record_phase(record),
-		idle_tick(
-			shard, record->last_seen_us, flow_silent_state(record), record->key.proto),
+		idle_tick(shard, position, record->last_seen_us, flow_silent_state(record),
+			record->key.proto),
 		active_tick(shard, record->start_us));
 }
 
@@ -61,7 +66,7 @@ void flow_age_file_new(
 	enum flow_phase phase =
 		flow_shard_is_two_sided(shard, key) ? FLOW_PHASE_NEW : flow_phase(state);
 
-	file(shard, position, phase, idle_tick(shard, now_us, state, proto),
+	file(shard, position, phase, idle_tick(shard, position, now_us, state, proto),
 		active_tick(shard, now_us));
 }
 
@@ -110,8 +115,8 @@ static void due(void *context, uint32_t position)
 	struct flow_shard *shard = passing->shard;
 	struct flow_record *record = flow_table_record(&shard->table, position);
 
-	if (idle_tick(shard, record->last_seen_us, flow_silent_state(record), record->key.proto) <=
-		shard->tick) {
+	if (idle_tick(shard, position, record->last_seen_us, flow_silent_state(record),
+		    record->key.proto) <= shard->tick) {
 		flow_end_later(
 			shard, &passing->ended, position, flow_end_reason(record, FLOW_END_IDLE));
 		return;

@@ -9,9 +9,9 @@
 #include "flow/shard.h"
 #include "flow/sides.h"
 
-/* Seconds without a packet after which a flow in this state ends. */
+/* Seconds without a packet after which the flow of a record ends, in this state. */
 uint32_t flow_idle_timeout(
-	const struct flow_timeouts *timeouts, enum flow_state state, uint8_t proto);
+	const struct flow_shard *shard, uint32_t position, enum flow_state state, uint8_t proto);
 
 /*
  * The state by which a record is told how long it may be silent: an open connection that has perhaps been closed

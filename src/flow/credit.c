@@ -75,8 +75,8 @@ void flow_shard_credit_report_dropped(
 uint64_t flow_shard_end_silent(struct flow_shard *shard, uint32_t position)
 {
 	const struct flow_record *record = flow_table_record(&shard->table, position);
-	uint32_t timeout = flow_idle_timeout(
-		&shard->config.timeouts, flow_silent_state(record), record->key.proto);
+	uint32_t timeout =
+		flow_idle_timeout(shard, position, flow_silent_state(record), record->key.proto);
 
 	const uint64_t over_us = record->last_seen_us + timeout * CLOCK_US_PER_S;
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/mapping.h"
+#include "flow/age.h"
 
 static size_t dropped_size(const struct flow_shard *shard)
 {
@@ -184,6 +185,7 @@ static void write_row(struct flow_shard *shard, const struct flow_record *record
 		row->end[from].mark = decision->mark[from];
 	}
 	row->marked = decision->marked;
+	row->age_s = decision->age_s;
 	/* a block is no rule, and not the lack of one */
 	if (decision->cause == FLOW_CAUSE_NONE)
 		tell_flow(shard, record, had);
@@ -229,10 +231,30 @@ static bool decide(struct flow_shard *shard, uint32_t position)
 	return write_decision(shard, position, &decision);
 }
 
+/* A live flow was decided: its rules may let it be silent for longer or shorter than the `age_s` of before. */
+static void file_again(struct flow_shard *shard, uint32_t position, uint32_t age_s)
+{
+	if (shard->rows == NULL || shard->rows[position].age_s == age_s)
+		return;
+	flow_age_unfile(
+		shard, position, flow_record_phase(flow_table_record(&shard->table, position)));
+	flow_age_file(shard, position);
+}
+
+static uint32_t age_of(const struct flow_shard *shard, uint32_t position)
+{
+	return shard->rows == NULL ? 0 : shard->rows[position].age_s;
+}
+
 bool flow_shard_decide(struct flow_shard *shard, uint32_t position)
 {
+	const uint32_t age_s = age_of(shard, position);
+
 	flow_decide_fold(shard, position);
-	return decide(shard, position);
+	const bool changes = decide(shard, position);
+
+	file_again(shard, position, age_s);
+	return changes;
 }
 
 uint32_t flow_shard_decide_burst(struct flow_shard *shard, const uint32_t *positions, unsigned n)
@@ -252,8 +274,11 @@ uint32_t flow_shard_decide_burst(struct flow_shard *shard, const uint32_t *posit
 	}
 	policy->decide_burst(policy->context, records, decisions, n);
 	for (unsigned i = 0; i < n; i++) {
+		const uint32_t age_s = age_of(shard, positions[i]);
+
 		flow_decide_fold(shard, positions[i]);
 		changed |= (uint32_t)write_decision(shard, positions[i], &decisions[i]) << i;
+		file_again(shard, positions[i], age_s);
 	}
 	return changed;
 }
@@ -319,5 +344,6 @@ struct flow_rules flow_shard_rules(const struct flow_shard *shard, uint32_t posi
 		rules.mark[from] = row->end[from].mark;
 	}
 	rules.marked = row->marked;
+	rules.age_s = row->age_s;
 	return rules;
 }

@@ -23,6 +23,7 @@ struct flow_row_end {
 struct flow_row {
 	struct flow_row_end end[2];
 	uint8_t marked;
+	uint32_t age_s; /* as in struct flow_decision */
 };
 
 static_assert(sizeof(struct flow_row) == 56, "one for each flow");

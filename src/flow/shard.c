@@ -363,12 +363,11 @@ static void refile(struct flow_shard *shard, uint32_t position, enum flow_state 
 {
 	const struct flow_record *record = flow_table_record(&shard->table, position);
 	enum flow_state silent_after = flow_silent_state(record);
-	const struct flow_timeouts *timeouts = &shard->config.timeouts;
 	uint8_t proto = record->key.proto;
 
 	if (flow_record_phase(record) == phase &&
-		flow_idle_timeout(timeouts, silent_after, proto) >=
-			flow_idle_timeout(timeouts, silent_before, proto))
+		flow_idle_timeout(shard, position, silent_after, proto) >=
+			flow_idle_timeout(shard, position, silent_before, proto))
 		return;
 	flow_age_unfile(shard, position, phase);
 	flow_age_file(shard, position);

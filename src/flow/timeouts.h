@@ -37,5 +37,16 @@ struct flow_timeouts flow_timeouts_default(void);
 /* The name users write: "tcp-new", "udp-open", ... */
 const char *flow_timeout_name(enum flow_timeout timeout);
 
+/*
+ * How long a flow of which a rule says `age_s` (0: none does) may be silent, where its protocol has `seconds`. One that
+ * is closing ends no later than by its protocol.
+ */
+static inline uint32_t flow_timeout_by_rule(uint32_t seconds, uint32_t age_s, enum flow_state state)
+{
+	if (age_s == 0 || (flow_phase(state) == FLOW_PHASE_CLOSING && seconds < age_s))
+		return seconds;
+	return age_s;
+}
+
 /* Which of them a flow of this protocol is under, in this state. */
 enum flow_timeout flow_timeout_of(enum flow_state state, uint8_t proto);

@@ -36,6 +36,7 @@ struct flow_decision {
 		[2]; /* whatever number tells whoever decides which rule it was, or FLOW_RULE_NONE */
 	uint32_t mark[2]; /* that the rule gives to packets, where `marked` has a bit */
 	uint8_t marked;
+	uint32_t age_s; /* seconds of silence that end it, in place of the protocol's; 0: those */
 	/* by another port than that of their end packets may have another verdict: those are classified each */
 	bool by_port;
 };
@@ -82,6 +83,7 @@ struct flow_rules {
 	uint32_t mark
 		[2]; /* where `marked` has a bit; of a flow by packet, that of the last one which had one */
 	uint8_t marked;
+	uint32_t age_s; /* as in struct flow_decision */
 };
 
 /* What was dropped of a flow by verdicts, since its last report. */

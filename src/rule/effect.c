@@ -256,6 +256,22 @@ static int read_sample(struct effecting *effecting, const struct rte_flow_action
 	return 0;
 }
 
+static int read_age(struct effecting *effecting, const struct rte_flow_action *action)
+{
+	const struct rte_flow_action_age *age = action->conf;
+	struct classifier_rule of_flows;
+
+	if (age == NULL || age->timeout == 0)
+		return refuse_action(effecting, -EINVAL, "it needs a timeout of 1 second or more");
+	if (effecting->effect->age_s != 0)
+		return refuse_action(effecting, -EINVAL, "the rule says already how its flows age");
+	if (rule_pattern_of_flows(effecting->rule, effecting->ground, &of_flows))
+		return refuse_action(effecting, -ENOTSUP,
+			"flows age, and the rule asks for what packets of a flow may differ in");
+	effecting->effect->age_s = age->timeout;
+	return 0;
+}
+
 static int read_meter(struct effecting *effecting, const struct rte_flow_action *action)
 {
 	const struct rte_flow_action_meter *meter = action->conf;
@@ -296,9 +312,6 @@ static int read_queue(struct effecting *effecting)
 static int refuse_kind(struct effecting *effecting, enum rte_flow_action_type type)
 {
 	switch ((int)type) {
-	case RTE_FLOW_ACTION_TYPE_AGE:
-		return refuse_action(effecting, -ENOTSUP,
-			"in software the time-outs of the engine end flows, not rules");
 	case RTE_FLOW_ACTION_TYPE_INDIRECT:
 		return refuse_action(effecting, -ENOTSUP, "rules do not share actions in software");
 	case RTE_FLOW_ACTION_TYPE_SECURITY:
@@ -454,6 +467,8 @@ static int read_action(struct effecting *effecting, const struct rte_flow_action
 		return read_output(effecting, action);
 	case RTE_FLOW_ACTION_TYPE_SAMPLE:
 		return read_sample(effecting, action);
+	case RTE_FLOW_ACTION_TYPE_AGE:
+		return read_age(effecting, action);
 	case RTE_FLOW_ACTION_TYPE_METER:
 		return read_meter(effecting, action);
 	default:
@@ -466,7 +481,8 @@ static int check_handing_on(struct effecting *effecting)
 {
 	const struct rule_effect *effect = effecting->effect;
 
-	if ((effect->jump == 0 && !effect->passes) || (effect->n == 0 && !effect->marked))
+	if ((effect->jump == 0 && !effect->passes) ||
+		(effect->n == 0 && !effect->marked && effect->age_s == 0))
 		return 0;
 	effecting->name = effecting->fate;
 	return refuse_action(effecting, -ENOTSUP,

@@ -25,6 +25,7 @@ struct rule_effect {
 	bool passes;   /* later rules decide, as if this one were not there */
 	bool marked;
 	uint32_t mark;
+	uint32_t age_s; /* seconds of silence that end its flows; 0: as their protocol has it */
 	/* where the rules that use something are counted: the caller does, with those that it keeps */
 	uint32_t *uses[RULE_EFFECT_USES];
 	unsigned n_uses;

@@ -236,6 +236,7 @@ int rules_make(struct rules *rules, const struct rule_command *command, const ch
 	made->remark = effect.remark;
 	made->port = command->port;
 	made->mark = effect.mark;
+	made->age_s = effect.age_s;
 	made->marked = effect.marked;
 	made->passes = effect.passes;
 	ret = take_text(&made->text, line, length, error);
@@ -520,6 +521,7 @@ int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, stru
 	};
 	rules->slots[*slot] = (struct rules_slot){
 		.mark = made->mark,
+		.age_s = made->age_s,
 		.verdict = made->verdict,
 		.marked = made->marked,
 		.by_packet = rule_pattern_of_flows(&made->rule, &rules->ground, &of_flows) &&

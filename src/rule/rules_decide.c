@@ -111,6 +111,8 @@ static void decide_end(
 	take_answer(rules, slot, &answer);
 	decision->verdict[from] = answer.verdict;
 	decision->rule[from] = answer.rule;
+	if (slot != CLASSIFIER_NONE)
+		decision->age_s = RTE_MAX(decision->age_s, rules->slots[slot].age_s);
 	decision->mark[from] = answer.mark;
 	decision->marked |= (uint8_t)(answer.marked << from);
 }

@@ -11,7 +11,7 @@
 
 /* What workers read of a rule. It is written before the classifiers have the rule, and never changed. */
 struct rules_slot {
-	uint32_t mark;
+	uint32_t mark, age_s;
 	uint16_t verdict;
 	bool marked, by_packet;
 };
@@ -70,7 +70,7 @@ struct rules_made {
 	char *text;
 	const char *remark;
 	uint32_t **uses;
-	uint32_t mark;
+	uint32_t mark, age_s;
 	uint16_t port, verdict;
 	bool marked, passes;
 };

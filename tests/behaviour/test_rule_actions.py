@@ -143,3 +143,48 @@ def test_meters_of_a_list(tmp_path):
                 rule("ipv4", "meter mtr_id 6")]).encode()).stdout.decode().splitlines()]
     assert [line["software"] for line in told] == [True] * 4 + [False]
     assert "there is no meter 6" in told[4]["why"]
+
+
+def test_age_in_replay(replay, tmp_path):
+    """By the capture's clock: silence of 5 s ends the rule's flows, and that of the protocol the others."""
+    times = [0, 4, 8, 14, 15, 30]
+    frames.write(tmp_path / "a.pcap", [frames.udp(time, "10.0.0.1", 1000, "10.0.0.2", port)
+                                       for time in times for port in (53, 80)])
+    (tmp_path / "rules").write_text(rule("ipv4 / udp dst is 53", "age timeout 5"))
+    result = replay("--timeout", "udp-new=20", "--rules", tmp_path / "rules", tmp_path / "a.pcap")
+    told = sorted((record["dport"], record["packets"], record["end_reason"]) for record in result.records)
+    # 0, 4, 8 | 14, 15 | 30
+    assert told == [(53, 1, "shutdown"), (53, 2, "idle"), (53, 3, "idle"), (80, 6, "shutdown")]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_age_of_tcp(replay, tmp_path, workers):
+    """An open connection ends by it, and one that has closed does as ever."""
+    open_one = frames.Tcp(0, "10.0.0.1", 1, "10.0.0.2", 80).open()
+    closed = frames.Tcp(0, "10.0.0.1", 2, "10.0.0.2", 80).open().close()
+    frames.write(tmp_path / "a.pcap", open_one, closed,
+                 [frames.udp(time, "10.0.0.1", 7, "10.0.0.2", 7) for time in range(0, 100, 9)])
+    for rules, why in ((rule("ipv4 / tcp", "age timeout 60"), "idle"), (rule("ipv4", "mark id 1"), "shutdown")):
+        (tmp_path / "rules").write_text(rules)
+        result = replay("--workers", workers, "--rules", tmp_path / "rules", tmp_path / "a.pcap")
+        told = {record["sport"]: record["end_reason"] for record in result.records}
+        assert told == {1: why, 2: "fin", 7: "shutdown"}
+
+
+@pytest.mark.usefixtures("simulated_nic")
+def test_age_of_live_flows(started, tmp_path):
+    """Flows that are there already come under a rule, and end by it; flow explain says so."""
+    path = frames.write(tmp_path / "one.pcap", [frames.udp(0, "10.0.0.1", 1000, "10.0.0.2", port)
+                                                for port in (53, 80)])
+    running = started(f"capture={path},passes=1")
+    running.until(lambda: len(running.ask("flow list")) == 2, "both are there")
+    assert refused(running, "rule add", rule=rule("ipv4 ttl is 3", "age timeout 1"))[0].endswith(
+        "action 'age': flows age, and the rule asks for what packets of a flow may differ in")
+    add(running, rule("ipv4 / udp dst is 80", "age timeout 3000"))
+    running.until(lambda: running.ask("flow explain", src="10.0.0.1", sport=1000, dst="10.0.0.2", dport=80,
+                                      proto="udp")[0]["timeout_s"] == 3000, "it is told")
+    add(running, rule("ipv4 / udp dst is 53", "age timeout 1"))
+    running.until(lambda: len(running.ask("flow list")) == 1, "one has ended")
+    assert running.ask("flow list")[0]["dport"] == 80
+    assert "aged: the engine does not do this to its rules" in refused(running, "rule add", rule="flow aged 0")[0]
+    running.stop(leaves=["records.json"])

@@ -345,6 +345,79 @@ static void reopened_flows_are_others(void **state)
 	end(shard);
 }
 
+/* A packet that is dropped after it was accounted is the rule's once, and not the record's. */
+static void packets_are_taken_back(void **state)
+{
+	struct flow_shard *shard = begin((struct flow_shard_config){0});
+
+	(void)state;
+	for (unsigned by_packet = 0; by_packet < 2; by_packet++) {
+		const struct packet_info info = packet((uint16_t)(1 + by_packet), 0);
+		struct flow_learned learned;
+
+		set_rules(1, 2, by_packet ? FLOW_VERDICT_BY_PACKET : 7);
+		policy.packet = (struct flow_packet_decision){.verdict = 7, .rule = 3};
+		const uint32_t position = flow_shard_learn_packet(shard, &info, &learned);
+
+		flow_shard_uncount(shard, position, &info);
+		for (unsigned i = 0; i < 5; i++) {
+			(void)(by_packet ? flow_shard_account_packet(
+						   shard, position, &info, &policy.packet)
+					 : flow_shard_account(shard, position, &info));
+			if (i % 2 == 0)
+				flow_shard_uncount(shard, position, &info);
+			else
+				(void)flow_shard_decide(shard, position);
+		}
+	}
+	assert_int_equal(shard->counters.packets, 4);
+	assert_int_equal(shard->counters.dropped_packets, 8);
+	flow_shard_end_all(shard);
+	assert_int_equal(n_reports, 2);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(flow_packets(&reports[i].record, 0), 2);
+		assert_int_equal(flow_bytes(&reports[i].record, 0), 2 * BYTES);
+		assert_int_equal(reports[i].dropped.rule_packets, 4);
+		assert_int_equal(reports[i].dropped.rule_bytes, 4 * BYTES);
+	}
+	expect(1, 2, 6);
+	expect(3, 0, 6);
+	flow_shard_destroy(shard);
+}
+
+static bool is_there(struct flow_shard *shard, uint64_t now_us)
+{
+	(void)flow_shard_advance(shard, now_us);
+	return shard->table.count == 1;
+}
+
+/* A rule's time-out holds from when the flow is decided by it until it is decided otherwise. */
+static void rules_have_time_outs(void **state)
+{
+	static const struct {
+		uint32_t first, then, end; /* time-outs, 0: the protocol's, and when that is */
+	} rows[] = {{5, 5, 5}, {0, 0, IDLE_S}, {200, 200, 200}, {0, 5, 5}, {200, 0, IDLE_S},
+		{5, 200, 200}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct flow_shard *shard = begin((struct flow_shard_config){0});
+
+		set_rules(1, 1, FLOW_VERDICT_FORWARD);
+		policy.decision.age_s = rows[i].first;
+		const uint32_t position = learn(shard, 1);
+
+		assert_true(is_there(shard, 2 * S));
+		policy.decision.age_s = rows[i].then;
+		(void)flow_shard_decide(shard, position);
+		assert_true(is_there(shard, rows[i].end * S - 1));
+		assert_false(is_there(shard, rows[i].end * S));
+		flow_shard_flush(shard);
+		assert_int_equal(reports[0].reason, FLOW_END_IDLE);
+		flow_shard_destroy(shard);
+	}
+}
+
 static int make_secret(void **state)
 {
 	(void)state;
@@ -360,6 +433,8 @@ int main(void)
 		cmocka_unit_test(reports_and_credits_are_told_once),
 		cmocka_unit_test(ports_decide),
 		cmocka_unit_test(reopened_flows_are_others),
+		cmocka_unit_test(packets_are_taken_back),
+		cmocka_unit_test(rules_have_time_outs),
 	};
 
 	return cmocka_run_group_tests(tests, make_secret, NULL);

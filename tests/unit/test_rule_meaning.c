@@ -167,8 +167,13 @@ static void test_actions(void **state)
 		{"set_ipv4_src ipv4_addr 10.0.0.1 / set_tp_dst port 80 / dec_ttl", FINE},
 		{"meter mtr_id 1", "action 'meter': there is no meter 1 of port 0 (create port "
 				   "meter)\n"},
-		{"age timeout 5", "action 'age': in software the time-outs of the engine end "
-				  "flows, not rules\n"},
+		{"age timeout 5", FINE},
+		{"age timeout 0", "action 'age': it needs a timeout of 1 second or more\n"},
+		{"age timeout 5 / age timeout 5",
+			"action 'age': the rule says already how its flows age\n"},
+		{"age timeout 5 / jump group 1",
+			"action 'jump': in software a rule that leaves its packets to "
+			"others does nothing else\n"},
 		{"vxlan_decap", FINE},
 		{"vxlan_encap", "action 'vxlan_encap': no `set` line has said the headers\n"},
 		{"set_ttl ttl_value 9", FINE},
