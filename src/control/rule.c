@@ -134,7 +134,7 @@ static bool is_query(const char *line)
 
 	if (rule_command_parse(&command, NULL, line, strlen(line), &column, &error) < 0)
 		return false;
-	query = command->verb == RULE_QUERY;
+	query = command->verb == RULE_QUERY || command->verb == RULE_INDIRECT_QUERY;
 	rule_command_destroy(command);
 	return query;
 }

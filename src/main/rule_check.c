@@ -69,7 +69,7 @@ struct checking {
 struct opinion {
 	const struct checking *checking;
 	uint16_t port; /* of the rule */
-	bool asked;    /* the line makes a rule or a meter, or would */
+	bool asked;    /* the line makes a rule or what rules share, or would */
 	bool software;
 	struct error why;	    /* not */
 	struct error note, warning; /* empty: none */
@@ -145,7 +145,8 @@ static void ask_rules(const struct checking *checking, const struct rule_command
 		.checking = checking,
 		.port = command->port,
 		.asked = verb == RULE_CREATE || verb == RULE_VALIDATE ||
-			 (verb >= RULE_METER_PROFILE && verb <= RULE_METER_CHANGE),
+			 (verb >= RULE_METER_PROFILE && verb <= RULE_METER_CHANGE) ||
+			 (verb >= RULE_INDIRECT_CREATE && verb <= RULE_INDIRECT_QUERY),
 	};
 	if (!opinion->asked && verb != RULE_SET && verb != RULE_DESTROY && verb != RULE_FLUSH)
 		return;

@@ -46,14 +46,17 @@ static int refuse_length(struct effecting *effecting)
 }
 
 /* The rule needs something that other rules may need, too. */
-static int add_use(struct effecting *effecting, uint32_t *used)
+static int add_use(struct effecting *effecting, struct rule_use *use)
 {
 	struct rule_effect *effect = effecting->effect;
 
+	for (unsigned i = 0; i < effect->n_uses; i++)
+		if (effect->uses[i] == use)
+			return 0;
 	if (effect->n_uses == RULE_EFFECT_USES)
 		return refuse_action(effecting, -ENOTSUP,
 			"in software a rule names at most 8 things that it shares");
-	effect->uses[effect->n_uses++] = used;
+	effect->uses[effect->n_uses++] = use;
 	return 0;
 }
 
@@ -277,11 +280,11 @@ static int read_meter(struct effecting *effecting, const struct rte_flow_action 
 	const struct rte_flow_action_meter *meter = action->conf;
 	const uint32_t number = meter != NULL ? meter->mtr_id : 0;
 	uint32_t place = 0;
-	uint32_t *used = rule_meters_find(
+	struct rule_use *use = rule_meters_find(
 		effecting->ground->meters, effecting->command->port, number, &place);
 	struct action *made;
 
-	if (used == NULL)
+	if (use == NULL)
 		return error_set(effecting->error, -EINVAL,
 			"action 'meter': there is no meter %u of port %u (create port meter)",
 			number, effecting->command->port);
@@ -289,7 +292,7 @@ static int read_meter(struct effecting *effecting, const struct rte_flow_action 
 	if (made == NULL)
 		return refuse_length(effecting);
 	made->number = place;
-	return add_use(effecting, used);
+	return add_use(effecting, use);
 }
 
 static int read_mark(struct effecting *effecting, uint32_t mark)
@@ -312,8 +315,6 @@ static int read_queue(struct effecting *effecting)
 static int refuse_kind(struct effecting *effecting, enum rte_flow_action_type type)
 {
 	switch ((int)type) {
-	case RTE_FLOW_ACTION_TYPE_INDIRECT:
-		return refuse_action(effecting, -ENOTSUP, "rules do not share actions in software");
 	case RTE_FLOW_ACTION_TYPE_SECURITY:
 		return refuse_action(effecting, -ENOTSUP, "packets are not encrypted in software");
 	default:
@@ -435,6 +436,33 @@ static int read_header_action(struct effecting *effecting, const struct rte_flow
 	}
 }
 
+static int read_action(struct effecting *effecting, const struct rte_flow_action *action);
+
+/* The actions of a list that was named before, as if they stood in the rule. No list has another one in it. */
+static int read_indirect(struct effecting *effecting, const struct rte_flow_action *action)
+{
+	const struct rule_indirect *indirect = action->conf;
+	const uint32_t number = indirect != NULL ? indirect->id : 0;
+	struct rule_use *use = NULL;
+	const struct rte_flow_action *list =
+		rule_shared_find(effecting->ground->shared, effecting->command->port, number, &use);
+	int ret;
+
+	if (list == NULL)
+		return error_set(effecting->error, -EINVAL,
+			"action 'indirect': there is no indirect action %u of port %u (flow "
+			"indirect_action)",
+			number, effecting->command->port);
+	ret = add_use(effecting, use);
+	for (; ret == 0 && list->type != RTE_FLOW_ACTION_TYPE_END; list++) {
+		const struct rule_thing *thing = rule_action_of(list->type);
+
+		effecting->name = thing != NULL ? thing->name : "?";
+		ret = read_action(effecting, list);
+	}
+	return ret;
+}
+
 static int read_action(struct effecting *effecting, const struct rte_flow_action *action)
 {
 	int ret;
@@ -467,6 +495,8 @@ static int read_action(struct effecting *effecting, const struct rte_flow_action
 		return read_output(effecting, action);
 	case RTE_FLOW_ACTION_TYPE_SAMPLE:
 		return read_sample(effecting, action);
+	case RTE_FLOW_ACTION_TYPE_INDIRECT:
+		return read_indirect(effecting, action);
 	case RTE_FLOW_ACTION_TYPE_AGE:
 		return read_age(effecting, action);
 	case RTE_FLOW_ACTION_TYPE_METER:

@@ -14,6 +14,7 @@
 #include "rule/classifier.h"
 #include "rule/command.h"
 #include "rule/pattern.h"
+#include "rule/shared.h"
 
 /* Things that several rules share, of which a rule may name so many. */
 #define RULE_EFFECT_USES 8
@@ -26,8 +27,8 @@ struct rule_effect {
 	bool marked;
 	uint32_t mark;
 	uint32_t age_s; /* seconds of silence that end its flows; 0: as their protocol has it */
-	/* where the rules that use something are counted: the caller does, with those that it keeps */
-	uint32_t *uses[RULE_EFFECT_USES];
+	/* what it shares: the caller counts the rules that it keeps */
+	struct rule_use *uses[RULE_EFFECT_USES];
 	unsigned n_uses;
 	/* what of the rule has no meaning in software, or NULL */
 	const char *remark;

@@ -31,8 +31,8 @@ struct thing {
 	enum thing_kind kind;
 	uint16_t port;
 	uint32_t number;
-	uint32_t used;	 /* by how many meters, or rules */
-	uint64_t serial; /* how many were made before, and one more */
+	struct rule_use use; /* by rules, or by meters, which are counted there */
+	uint64_t serial;     /* how many were made before, and one more */
 	union {
 		struct action_meter_profile profile;
 		uint8_t drops;
@@ -106,7 +106,7 @@ static struct thing *thing_of(
 	return thing;
 }
 
-uint32_t *rule_meters_find(
+struct rule_use *rule_meters_find(
 	const struct rule_meters *meters, uint16_t port, uint32_t number, uint32_t *place)
 {
 	struct thing *thing = meters == NULL ? NULL : thing_of(meters, THING_METER, port, number);
@@ -114,7 +114,7 @@ uint32_t *rule_meters_find(
 	if (thing == NULL)
 		return NULL;
 	*place = thing->place;
-	return &thing->used;
+	return &thing->use;
 }
 
 bool rule_meters_are_made(const struct rule_command *command)
@@ -202,8 +202,8 @@ static void take_out(struct rule_meters *meters, struct thing *thing)
 		link = &(*link)->next;
 	*link = thing->next;
 	if (thing->kind == THING_METER) {
-		thing->of_profile->used--;
-		thing->of_policy->used--;
+		thing->of_profile->use.rules--;
+		thing->of_policy->use.rules--;
 		meters->taken[thing->place] = false;
 	}
 	free(thing);
@@ -318,8 +318,8 @@ static int add_meter(const struct metering *metering)
 	ret = add_thing(metering, RULE_ARG_METER, &thing);
 	if (ret < 0)
 		return ret;
-	thing.of_profile->used++;
-	thing.of_policy->used++;
+	thing.of_profile->use.rules++;
+	thing.of_policy->use.rules++;
 	meters->taken[thing.place] = true;
 	action_meter_init(&meters->table[thing.place], &thing.of_profile->profile,
 		thing.of_policy->drops, argument_of(metering, RULE_ARG_ENABLE, 0, 1) != 0);
@@ -333,10 +333,10 @@ static int remove_named(
 
 	if (thing == NULL)
 		return -ENOENT;
-	if (thing->used != 0)
+	if (thing->use.rules != 0)
 		return error_set(metering->error, -EBUSY, "%s %u of port %u is used by %u %s%s",
-			thing_names[kind], thing->number, thing->port, thing->used,
-			kind == THING_METER ? "rule" : "meter", thing->used == 1 ? "" : "s");
+			thing_names[kind], thing->number, thing->port, thing->use.rules,
+			kind == THING_METER ? "rule" : "meter", thing->use.rules == 1 ? "" : "s");
 	snprintf(metering->told, metering->size, "%s %u of port %u destroyed", thing_names[kind],
 		thing->number, thing->port);
 	take_out(metering->meters, thing);
@@ -351,8 +351,8 @@ static int change_profile(const struct metering *metering)
 
 	if (profile == NULL)
 		return -ENOENT;
-	profile->used++;
-	meter->of_profile->used--;
+	profile->use.rules++;
+	meter->of_profile->use.rules--;
 	meter->of_profile = profile;
 	action_meter_change(&metering->meters->table[meter->place], &profile->profile);
 	snprintf(metering->told, metering->size, "meter %u of port %u has profile %u",
@@ -429,7 +429,7 @@ void rule_meters_undo(struct rule_meters *meters, uint64_t mark)
 	/* newest first: meters go before what they are made of */
 	for (; thing != NULL && thing->serial > mark; thing = next) {
 		next = thing->next;
-		if (thing->used == 0)
+		if (thing->use.rules == 0)
 			take_out(meters, thing);
 	}
 }

@@ -15,6 +15,7 @@
 #include "action/meter.h"
 #include "base/error.h"
 #include "rule/command.h"
+#include "rule/shared.h"
 
 /* Of all ports together. */
 #define RULE_MAX_METERS 4096
@@ -30,10 +31,10 @@ void rule_meters_destroy(struct rule_meters *meters);
 struct action_meter *rule_meters_table(struct rule_meters *meters);
 
 /*
- * The place of a meter in the table, and where the rules that use it are counted; NULL: there is none of this name.
+ * The place of a meter in the table, and its use; NULL: there is none of this name.
  * `meters` may be NULL.
  */
-uint32_t *rule_meters_find(
+struct rule_use *rule_meters_find(
 	const struct rule_meters *meters, uint16_t port, uint32_t number, uint32_t *place);
 
 /* Whether a command is of meters; `makes`: it does nothing but make something. */

@@ -25,6 +25,7 @@
 #define RULE_METADATA_KIND 0xff000000u
 
 struct rule_meters; /* rule/meters.h */
+struct rule_shared; /* rule/shared.h */
 
 /* What is known of the engine that is to run a rule. */
 struct rule_ground {
@@ -32,6 +33,7 @@ struct rule_ground {
 	bool zone_vlan;			  /* the key of a flow has the VLAN of its packets */
 	bool sends_nothing;		  /* it reads captures: no packet leaves by a port */
 	const struct rule_meters *meters; /* that rules may name, or NULL */
+	const struct rule_shared *shared; /* the same of lists of actions */
 };
 
 enum rule_part {

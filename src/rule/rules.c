@@ -69,9 +69,12 @@ static int create_parts(struct rules *rules, const struct rules_config *config)
 	memset(rules->heads, 0xff, ((size_t)rules->heads_mask + 1) * sizeof(*rules->heads));
 	rules->setup = rule_setup_create();
 	rules->meters = rule_meters_create();
+	rules->shared = rule_shared_create();
 	rules->ground.meters = rules->meters;
-	return rules->setup == NULL || rules->meters == NULL ? -ENOMEM
-							     : create_classifiers(rules, config);
+	rules->ground.shared = rules->shared;
+	if (rules->setup == NULL || rules->meters == NULL || rules->shared == NULL)
+		return -ENOMEM;
+	return create_classifiers(rules, config);
 }
 
 int rules_create(struct rules **rules, const struct rules_config *config)
@@ -121,6 +124,7 @@ void rules_destroy(struct rules *rules)
 	classifier_destroy(rules->of_flows);
 	rule_setup_destroy(rules->setup);
 	rule_meters_destroy(rules->meters);
+	rule_shared_destroy(rules->shared);
 	mapping_destroy(rules->memory, rules->size);
 	free(rules);
 }
@@ -196,28 +200,6 @@ static int intern_program(struct rules *rules, const struct rule_effect *effect,
 	return ret < 0 ? error_set(error, ret, "actions: %s", said.text) : 0;
 }
 
-/* What the rule shares with others is used once more. */
-static int take_uses(const struct rule_effect *effect, uint32_t ***uses, struct error *error)
-{
-	if (effect->n_uses == 0)
-		return 0;
-	*uses = calloc(effect->n_uses + 1, sizeof(**uses));
-	if (*uses == NULL)
-		return error_set(error, -ENOMEM, "no memory for the rule");
-	for (unsigned i = 0; i < effect->n_uses; i++) {
-		(*uses)[i] = effect->uses[i];
-		++*effect->uses[i];
-	}
-	return 0;
-}
-
-static void give_uses_back(uint32_t **uses)
-{
-	for (unsigned i = 0; uses != NULL && uses[i] != NULL; i++)
-		--*uses[i];
-	free(uses);
-}
-
 int rules_make(struct rules *rules, const struct rule_command *command, const char *line,
 	size_t length, struct rules_made *made, struct rule_refusal *refusal, struct error *error)
 {
@@ -241,11 +223,11 @@ int rules_make(struct rules *rules, const struct rule_command *command, const ch
 	made->passes = effect.passes;
 	ret = take_text(&made->text, line, length, error);
 	if (ret == 0)
-		ret = take_uses(&effect, &made->uses, error);
+		ret = rules_take_uses(&effect, &made->uses, error);
 	if (ret == 0)
 		ret = intern_program(rules, &effect, &made->verdict, error);
 	if (ret < 0) {
-		give_uses_back(made->uses);
+		rules_give_uses_back(made->uses, &(const struct rules_count){0});
 		free(made->text);
 		made->uses = NULL;
 		made->text = NULL;
@@ -257,7 +239,7 @@ void rules_unmake(struct rules *rules, struct rules_made *made)
 {
 	if (made->text != NULL && made->verdict != FLOW_VERDICT_FORWARD)
 		programs_release(rules->programs, made->verdict);
-	give_uses_back(made->uses);
+	rules_give_uses_back(made->uses, &(const struct rules_count){0});
 	free(made->text);
 	made->uses = NULL;
 	made->text = NULL;
@@ -282,7 +264,7 @@ static uint32_t slot_of_number(const struct rules *rules, uint16_t port, uint32_
 	return slot;
 }
 
-static struct rules_count sum_counts(const struct rules *rules, uint32_t slot)
+struct rules_count rules_sum(const struct rules *rules, uint32_t slot)
 {
 	struct rules_count total = {0};
 
@@ -306,11 +288,13 @@ static void reclaim_rules(struct rules *rules)
 		if (own->generation > rules->settled ||
 			!rte_rcu_qsbr_check(rules->qsbr, own->token, false))
 			return;
+		const struct rules_count count = rules_sum(rules, slot);
+
 		for (unsigned i = 0; i < rules->n_workers; i++)
 			rules->counts[(size_t)i * rules->n_slots + slot] = (struct rules_count){0};
 		if (rules->slots[slot].verdict != FLOW_VERDICT_FORWARD)
 			programs_release(rules->programs, rules->slots[slot].verdict);
-		give_uses_back(own->uses);
+		rules_give_uses_back(own->uses, &count);
 		own->uses = NULL;
 		rules->first_gone = own->next;
 		if (rules->first_gone == RULES_NONE)
@@ -575,7 +559,7 @@ int rules_remove(struct rules *rules, uint16_t port, uint32_t number, struct rul
 	if (slot == RULES_NONE)
 		return -ENOENT;
 	if (count != NULL)
-		*count = sum_counts(rules, slot);
+		*count = rules_sum(rules, slot);
 	rules_drop(rules, slot);
 	rules_touch(rules);
 	return 0;
@@ -615,7 +599,7 @@ int rules_get_slot(const struct rules *rules, uint32_t slot, struct rules_view *
 		.remark = own->remark,
 		.by_packet = rules->slots[slot].by_packet,
 		.hands_on = own->hands_on,
-		.count = sum_counts(rules, slot),
+		.count = rules_sum(rules, slot),
 	};
 	return 0;
 }

@@ -131,8 +131,8 @@ struct rules_view {
 typedef void (*rules_tell_fn)(void *context, const char *line);
 
 /*
- * Does what a command says and tells about it: create, validate, destroy, flush, list, query, those of meters, or a
- * line of `set`, which holds for later commands. Else nothing has changed, and `column` is that of the wrong word:
+ * Does what a command says and tells about it: create, validate, destroy, flush, list, query, those of meters and of
+ * indirect actions, or a line of `set`, which holds for later commands. Else nothing has changed, and `column` is that of the wrong word:
  * -EINVAL, -ENOTSUP, -E2BIG or -ENODATA as rule_command_parse(); -ENOENT: there is no such rule, or meter; -EEXIST: there is
  * one; -EBUSY: rules use it; -ENOSPC: no room; -EAGAIN: rules that were just removed must settle first; -ENOMEM.
  */

@@ -184,11 +184,17 @@ static int wait_if_used(const struct doing *doing, int ret)
 	return ret == -EBUSY && rules_unsettled(doing->rules) ? -EAGAIN : ret;
 }
 
-static int do_meters(struct doing *doing)
+static int do_shared(struct doing *doing)
 {
 	char told[LINE_MAX_TOLD];
-	int ret = rule_meters_do(doing->rules->meters, doing->command, told, sizeof(told),
-		&doing->refusal.word, doing->error);
+	const struct rules_line line = {
+		.command = doing->command,
+		.text = doing->line,
+		.length = doing->length,
+		.told = told,
+		.size = sizeof(told),
+	};
+	int ret = rules_share(doing->rules, &line, &doing->refusal, doing->error);
 
 	if (ret == 0)
 		doing->tell(doing->context, told);
@@ -205,6 +211,8 @@ static int do_command(struct doing *doing)
 		if (ret < 0)
 			return ret;
 	}
+	if (rules_shares(command))
+		return do_shared(doing);
 	switch ((int)command->verb) {
 	case RULE_CREATE:
 		return do_create(doing);
@@ -222,11 +230,6 @@ static int do_command(struct doing *doing)
 		return rule_setup_learn(doing->rules->setup, command) < 0
 			       ? error_set(doing->error, -ENOMEM, "no memory for the rule")
 			       : 0;
-	case RULE_METER_PROFILE:
-	case RULE_METER_POLICY:
-	case RULE_METER_CREATE:
-	case RULE_METER_CHANGE:
-		return do_meters(doing);
 	default:
 		return error_set(doing->error, -ENOTSUP,
 			"%s: the engine does not do this to its rules; it knows create, validate, "

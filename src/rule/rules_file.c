@@ -83,20 +83,26 @@ static void warn_of_rule(
 		tell_warned(&warned, error.text);
 }
 
-static int make_meter(const struct loading *loading, const struct rule_command *command,
-	const char *line, size_t length, unsigned number)
+static int make_shared(const struct loading *loading, const struct rule_command *command,
+	const char *text, size_t length, unsigned number)
 {
 	struct rule_refusal refusal = {.part = RULE_PART_COMMAND};
 	char told[WHAT_MAX];
+	const struct rules_line line = {
+		.command = command,
+		.text = text,
+		.length = length,
+		.told = told,
+		.size = sizeof(told),
+	};
 	struct error said;
 	int ret = rule_port_check(&loading->rules->ground, command->port, &said);
 
 	if (ret == 0)
-		ret = rule_meters_do(
-			loading->rules->meters, command, told, sizeof(told), &refusal.word, &said);
+		ret = rules_share(loading->rules, &line, &refusal, &said);
 	if (ret == -ENOMEM)
 		return refuse_rules(loading, ret, said.text);
-	return ret < 0 ? refuse_rule(loading, number, rule_refusal_column(line, length, &refusal),
+	return ret < 0 ? refuse_rule(loading, number, rule_refusal_column(text, length, &refusal),
 				 said.text)
 		       : 0;
 }
@@ -113,13 +119,12 @@ static int take_command(struct loading *loading, const struct rule_command *comm
 		return rule_setup_learn(loading->rules->setup, command) < 0
 			       ? refuse_rules(loading, -ENOMEM, "no memory to read the rules")
 			       : 0;
-	if (rule_meters_are_made(command))
-		return make_meter(loading, command, line, length, number);
+	if (rules_makes_shared(command))
+		return make_shared(loading, command, line, length, number);
 	if (command->verb != RULE_CREATE)
 		return refuse_rule(loading, number, 1,
 			"a list of rules has only lines of flow create, of set, and those that "
-			"make "
-			"meters");
+			"make meters and indirect actions");
 	ret = rules_make(loading->rules, command, line, length, made, &refusal, &said);
 	if (ret == -ENOMEM || ret == -EAGAIN || ret == -ENOSPC)
 		return refuse_rules(loading, ret, said.text);
@@ -207,7 +212,8 @@ int rules_load_bytes(struct rules *rules, const char *name, const char *bytes, s
 	*added = 0;
 	if (size > RULES_FILE_MAX_BYTES)
 		return refuse_rules(&loading, -EFBIG, "a list of rules has at most 1 GiB");
-	const uint64_t mark = rule_meters_mark(rules->meters);
+	const uint64_t meters = rule_meters_mark(rules->meters);
+	const uint64_t shared = rule_shared_mark(rules->shared);
 
 	ret = read_rule_lines(&loading, bytes, size);
 	if (ret == 0)
@@ -217,8 +223,10 @@ int rules_load_bytes(struct rules *rules, const char *name, const char *bytes, s
 	/* only what was not given away */
 	for (uint32_t i = 0; i < loading.n; i++)
 		rules_unmake(rules, &loading.list[i]);
-	if (ret < 0)
-		rule_meters_undo(rules->meters, mark);
+	if (ret < 0) {
+		rule_meters_undo(rules->meters, meters);
+		rule_shared_undo(rules->shared, shared);
+	}
 	free(loading.list);
 	return ret;
 }

@@ -8,6 +8,7 @@
 #include "rule/pattern.h"
 #include "rule/rules.h"
 #include "rule/setup.h"
+#include "rule/shared.h"
 
 /* What workers read of a rule. It is written before the classifiers have the rule, and never changed. */
 struct rules_slot {
@@ -20,8 +21,9 @@ struct rules_slot {
 struct rules_own {
 	char *text; /* NULL: nothing is in the slot */
 	const char *remark;
-	uint32_t **uses; /* what it shares with others (effect.h): ends with NULL, or is NULL */
-	uint64_t age;	 /* how many rules were added before, and one more */
+	struct rule_use *
+		*uses; /* what it shares with others (effect.h): ends with NULL, or is NULL */
+	uint64_t age;  /* how many rules were added before, and one more */
 	uint64_t generation, token; /* of its removal */
 	uint32_t number, group, priority;
 	uint32_t full, of_flows; /* handles in the classifiers, or CLASSIFIER_NONE */
@@ -51,6 +53,7 @@ struct rules {
 	struct rte_rcu_qsbr *qsbr;
 	struct rule_setup *setup;
 	struct rule_meters *meters;
+	struct rule_shared *shared;
 	struct rules_own *own;
 	uint32_t *heads; /* chains of rules by port and number */
 	uint32_t heads_mask;
@@ -69,7 +72,7 @@ struct rules_made {
 	struct classifier_rule rule;
 	char *text;
 	const char *remark;
-	uint32_t **uses;
+	struct rule_use **uses;
 	uint32_t mark, age_s;
 	uint16_t port, verdict;
 	bool marked, passes;
@@ -89,6 +92,29 @@ int rules_room(struct rules *rules, uint32_t n, struct error *error);
 int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, struct error *error);
 /* Takes it out again; the caller raises the generation. */
 void rules_drop(struct rules *rules, uint32_t slot);
+
+/* What was counted of a slot. */
+struct rules_count rules_sum(const struct rules *rules, uint32_t slot);
+
+/* What rules share (rule/rules_shared.c). A command of it: the line that it was parsed from, and where it is told. */
+struct rules_line {
+	const struct rule_command *command;
+	const char *text;
+	size_t length;
+	char *told;
+	size_t size;
+};
+
+/* Whether a command is of what rules share; and whether it does nothing but make something. */
+bool rules_shares(const struct rule_command *command);
+bool rules_makes_shared(const struct rule_command *command);
+/* Does it. As rules_command(); -EBUSY also where only rules use it that were removed and may still be flows'. */
+int rules_share(struct rules *rules, const struct rules_line *line, struct rule_refusal *refusal,
+	struct error *error);
+
+/* A rule uses what its effect says: `uses` ends with NULL, or is NULL. 0 or -ENOMEM. And uses it no more. */
+int rules_take_uses(const struct rule_effect *effect, struct rule_use ***uses, struct error *error);
+void rules_give_uses_back(struct rule_use **uses, const struct rules_count *count);
 
 /* Tells in a line each what is wrong with a rule that can be. `slot`: its own, or RULES_NONE. */
 void rules_warn(const struct rules *rules, const struct classifier_rule *rule, uint32_t slot,

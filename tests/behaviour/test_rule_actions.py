@@ -188,3 +188,56 @@ def test_age_of_live_flows(started, tmp_path):
     assert running.ask("flow list")[0]["dport"] == 80
     assert "aged: the engine does not do this to its rules" in refused(running, "rule add", rule="flow aged 0")[0]
     running.stop(leaves=["records.json"])
+
+
+INDIRECT = "flow indirect_action 0 create action_id 7 ingress action {actions} / end"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_indirect_in_replay(replay, tmp_path, workers):
+    """What its actions do, its rules do; also with a meter in it, which they share."""
+    frames.write(tmp_path / "a.pcap", [frames.udp(0, "10.0.0.1", 1, "10.0.0.2", port)
+                                       for port in (53, 80, 99) for _ in range(10)])
+    users = rule("udp dst is 53", "indirect 7") + "\n" + rule("udp dst is 80", "count / indirect 7")
+    for setup, actions, wanted in (("", "drop", {"rule": 20}),
+                                   (metered(1, 6), "count / meter mtr_id 5", {"meter": 14})):
+        (tmp_path / "rules").write_text(f"{setup}{INDIRECT.format(actions=actions)}\n{users}")
+        result = replay("--workers", workers, "--rules", tmp_path / "rules", tmp_path / "a.pcap")
+        assert {why: n for why, n in result.summary["dropped"].items() if n} == wanted
+    for text, said in (
+            (users, "rules:1:59: action 'indirect': there is no indirect action 7 of port 0"),
+            (INDIRECT.format(actions="indirect 1"), "rules:1:58: action 'indirect': in software no list has"),
+            (INDIRECT.format(actions="count / pf"), "rules:1:66: action 'pf': not done in software"),
+            (f"{INDIRECT.format(actions='drop')}\n" + rule("ipv4", "drop / indirect 7"),
+             "rules:2:57: action 'drop': the rule says already")):
+        (tmp_path / "rules").write_text(text)
+        result = run("replay", "--rules", tmp_path / "rules", tmp_path / "a.pcap")
+        assert result.code == 1 and said in result.stderr, result.stderr
+
+
+@pytest.mark.usefixtures("simulated_nic")
+def test_indirect_commands(started, tmp_path):
+    """It counts for all its rules, also for one that is gone, and is there as long as it is used."""
+    path = frames.write(tmp_path / "a.pcap", [frames.udp(0, "10.0.0.1", 1, "10.0.0.2", port)
+                                              for port in (53, 80, 99)])
+    (tmp_path / "rules").write_text("\n".join([
+        INDIRECT.format(actions="count / mark id 3"), rule("udp dst is 53", "indirect 7"),
+        rule("udp dst is 80", "indirect 7"), rule("udp dst is 99", "count")]))
+    running = started(f"capture={path},passes=50", "--rules", tmp_path / "rules")
+    running.until(lambda: running.wire()["received"] == 150, "all packets")
+    query = "flow indirect_action 0 query 7"
+    assert add(running, query) == ["count: hits 100, bytes 6200"]
+    assert {record["rule_mark"] for record in running.ask("flow list") if record["dport"] != 99} == {3}
+    assert "is used by 2 rules" in refused(
+        running, "rule add", rule="flow indirect_action 0 destroy action_id 7")[0]
+    add(running, "flow destroy 0 rule 0")
+    running.until(lambda: running.connection.ask("rule list")[1]["unsettled"] == 0, "it is settled")
+    assert add(running, query) == ["count: hits 100, bytes 6200"]
+    add(running, "flow destroy 0 rule 1")
+    assert add(running, "flow indirect_action 0 destroy action_id 7") == ["Indirect action #7 destroyed"]
+    assert "there is no indirect action 7" in refused(running, "rule add", rule=query)[0]
+    assert add(running, "flow indirect_action 0 create ingress action drop / end") == ["Indirect action #0 created"]
+    assert "has no action 'count'" in refused(running, "rule add", rule="flow indirect_action 0 query 0")[0]
+    assert "update: in software" in refused(
+        running, "rule add", rule="flow indirect_action 0 update 0 action drop / end")[0]
+    running.stop(leaves=["records.json"])

@@ -140,9 +140,9 @@ def test_page_has_right_examples():
     text = PAGE.read_text(encoding="utf-8")
     lines = [line.strip() for line in text.splitlines() if line.startswith(("    flow ", "    add ", "    create "))]
     result = check("\n".join(lines))
-    assert len(lines) == 6
+    assert len(lines) == 9
     told = result.stdout.decode().splitlines()
-    assert told[:1] + told[2:] == ["ok"] * 5
+    assert told[:1] + told[2:] == ["ok"] * 8
     assert "    rules:3:37: error: ipv5" in text
     assert ":2:37: error: ipv5" in result.stdout.decode()
 

@@ -191,6 +191,11 @@ RULES = [
     "flow queue 0 indirect_action 0 update 1 action drop / end\n",
     "add port meter policy 0 1 g_actions color type green / end y_actions end r_actions drop / end\n"
     "create port meter 0 1 13 1 yes 0xffff 0 g\nadd port meter profile srtcm_rfc2697 0 1 2 3 4 0\n",
+    "add port meter profile trtcm_rfc4115 0 1 2 3 4 5 1\n"
+    "add port meter policy 0 1 g_actions end y_actions count / end r_actions drop / end\n"
+    "create port meter 0 1 1 1 yes 0 0\nflow indirect_action 0 create ingress action meter mtr_id 1 / end\n"
+    "flow create 0 ingress pattern eth / end actions indirect 0 / age timeout 9 / end\n"
+    "del port meter 0 1\nflow indirect_action 0 destroy action_id 0\n",
     "flow create 0 pattern ib_bth opcode is 1 / end actions nat64 type 1 / end\nflow create 0 pattern ipv5",
     "testpmd> flow flush 1 # all\n\n# nothing\n",
 ]
