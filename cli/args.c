@@ -245,11 +245,30 @@ static int take_rule_word(struct parse *parse, const char *word)
 	return 0;
 }
 
+/* A packet begins with the number of its port, where a flow has an address; all other words are its items. */
+static bool is_of_packet(const struct parse *parse, const char *word)
+{
+	const size_t digits = strspn(word, "0123456789");
+
+	if (parse->args->verb->words != CLI_WAY || parse->n_words > 0)
+		return false;
+	return parse->rule[0] != '\0' ||
+	       (digits > 0 && (word[digits] == '\0' || word[digits] == ' '));
+}
+
+static int take_packet(struct parse *parse)
+{
+	json_t *packet = json_string(parse->rule);
+
+	return packet == NULL ? misused(parse, "the packet is not UTF-8")
+			      : json_object_set_new(parse->args->with, "packet", packet);
+}
+
 static int take_word(struct parse *parse, const char *word)
 {
 	char printable[WORD_MAX], what[2 * WORD_MAX];
 
-	if (parse->args->verb->words == CLI_RULE)
+	if (parse->args->verb->words == CLI_RULE || is_of_packet(parse, word))
 		return take_rule_word(parse, word);
 	if (parse->args->verb->words != CLI_NO_WORDS && parse->n_words < CLI_FLOW_WORDS) {
 		parse->words[parse->n_words++] = word;
@@ -360,8 +379,9 @@ static int take_rule_number(struct parse *parse)
 static int take_words(struct parse *parse)
 {
 	switch (parse->args->verb->words) {
-	case CLI_FLOW:
 	case CLI_WAY:
+		return parse->rule[0] != '\0' ? take_packet(parse) : take_flow(parse);
+	case CLI_FLOW:
 		return take_flow(parse);
 	case CLI_RULE:
 		return take_rule(parse);

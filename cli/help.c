@@ -95,7 +95,7 @@ void cli_help_verb(FILE *stream, const struct cli_verb *verb)
 		[CLI_FLOW] = " " FLOW_WORDS,
 		[CLI_BLOCK] = " ADDR[/LENGTH] | " FLOW_WORDS,
 		[CLI_BLOCK_MAYBE] = " [ADDR[/LENGTH] | " FLOW_WORDS "]",
-		[CLI_WAY] = " " FLOW_WORDS,
+		[CLI_WAY] = " " FLOW_WORDS " | PORT ITEMS / end",
 		[CLI_RULE] = " COMMAND",
 		[CLI_RULE_NUMBER] = " PORT NUMBER",
 	};

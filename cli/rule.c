@@ -134,7 +134,7 @@ static void print_result(FILE *out, const json_t *line)
 		field_text(line, "port", port));
 	if (field_has(line, "jump"))
 		fprintf(out, ", which goes on in group %s", field_text(line, "jump", text));
-	else if (per != NULL && strcmp(per, "packet") == 0)
+	else if (per != NULL && strcmp(per, "packet") == 0 && !field_has(line, "packet"))
 		fputs(", if a packet has what it asks for; each packet of the flow is classified",
 			out);
 	putc('\n', out);
@@ -149,7 +149,9 @@ static void trace_line(struct cli_show *show, const json_t *line)
 	if (step == NULL)
 		return;
 	if (strcmp(step, "packet") == 0) {
-		fprintf(out, "packets that come in by port %s\n", field_text(line, "at", text));
+		fprintf(out, "%s in by port %s\n",
+			field_has(line, "packet") ? "a packet that comes" : "packets that come",
+			field_text(line, "at", text));
 	} else if (strcmp(step, "group") == 0) {
 		fprintf(out, "group %s\n", field_text(line, "group", text));
 	} else if (strcmp(step, "compared") == 0) {

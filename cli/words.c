@@ -125,11 +125,20 @@ const struct cli_verb cli_verbs[] = {
 	{"rule", "add", "put a rule in force, or do another command of testpmd's flow syntax",
 		"New flows are decided by it with their first packet, live ones within a "
 		"second.\n"
-		"flow validate, destroy, flush, list and query, and set, do what they say.\n",
+		"flow validate, destroy, flush, list, query and indirect_action, set, and the "
+		"lines\n"
+		"that make meters, do what they say.\n",
 		CLI_RULE, false, 0, &cli_rule_add},
 	{"rule", "del", "take a rule out of force", NULL, CLI_RULE_NUMBER, false, 0, &cli_rule_del},
-	{"rule", "trace", "which rules are tried for a flow, from its first address to the second",
-		"Of a flow that is there, the port that its packets come in by is known.\n",
+	{"rule", "trace", "which rules are tried for the packets of a flow, or for a packet",
+		"Of a flow it traces what goes from its first address to the second; where the "
+		"flow "
+		"is\n"
+		"there, the port that its packets come in by is known. A packet is given by the "
+		"port\n"
+		"that it comes in by and by its fields, as a rule names them:\n"
+		"0 eth / ipv4 src is 10.0.0.1 ttl is 3 / tcp dst is 80 / end\n"
+		"Then fields count, too, that packets of a flow may differ in.\n",
 		CLI_WAY, false, FLOW_NAME_OPTIONS | CLI_BIT(CLI_AT), &cli_rule_trace},
 	{"port", "show", "each port: device, link, queues, and what it carried", NULL, CLI_NO_WORDS,
 		false, 0, &cli_port_show},

@@ -83,8 +83,8 @@ enum cli_words {
 	CLI_FLOW, /* ADDR:PORT ADDR:PORT PROTO */
 	CLI_BLOCK, /* the same, or an address or prefix; or --number in place of them, where there is such an option */
 	CLI_BLOCK_MAYBE, /* the same, or nothing */
-	CLI_WAY,	 /* as CLI_FLOW, from the first end to the second */
-	CLI_RULE,	 /* a command of the rule language, in one word or many */
+	CLI_WAY,  /* as CLI_FLOW, from the first end to the second; or a packet: PORT ITEMS / end */
+	CLI_RULE, /* a command of the rule language, in one word or many */
 	CLI_RULE_NUMBER, /* PORT NUMBER */
 };
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* rule trace: which rules are tried for the packets of a flow's direction, and what of them does not match. */
+/*
+ * rule trace: which rules are tried for the packets of a flow's direction, or for one packet, and what of them does not
+ * match.
+ */
 
 #include <errno.h>
 #include <string.h>
@@ -13,16 +16,19 @@
 
 enum trace_key {
 	TRACE_AT = FLOW_NAME_KEYS,
+	TRACE_PACKET,
 	TRACE_N_KEYS,
 };
 
 static const struct request_key trace_keys[TRACE_N_KEYS] = {
-	FLOW_NAME_ROWS(true),
+	FLOW_NAME_ROWS(false),
 	[TRACE_AT] = {.name = "at", .type = REQUEST_NUMBER, .max = TOPOLOGY_MAX_PORTS - 1},
+	[TRACE_PACKET] = {.name = "packet", .type = REQUEST_TEXT},
 };
 
 struct telling {
 	struct answer *answer;
+	bool packet; /* all its fields are known */
 	bool failed;
 };
 
@@ -88,6 +94,8 @@ static void tell_traced(void *context, const struct rules_step *told)
 		json_object_set_new(line, "field", json_string(classifier_field_name(step->field)));
 	if (step->kind == CLASSIFIER_STEP_FOUND && told->has_rule && step->jump != 0)
 		answer_number(line, "jump", step->jump);
+	if (step->kind == CLASSIFIER_STEP_FOUND && telling->packet)
+		json_object_set_new(line, "packet", json_true());
 	if (answer_add(telling->answer, line) < 0)
 		telling->failed = true;
 }
@@ -129,6 +137,45 @@ static int find_port(struct answer *answer, const struct request_value *values,
 	return 0;
 }
 
+/* Tells the steps of a header. */
+static int trace_header(struct telling *telling, struct rules *rules,
+	const struct classifier_header *header, struct error *error)
+{
+	json_t *line = json_object();
+
+	json_object_set_new(line, "step", json_string("packet"));
+	answer_number(line, "at", header->in_port);
+	if (telling->packet)
+		json_object_set_new(line, "packet", json_true());
+	if (answer_add(telling->answer, line) < 0)
+		telling->failed = true;
+	rules_trace(rules, header, telling->packet, tell_traced, telling);
+	return telling->failed ? control_silent(error, -ENOMEM, telling->answer->verb->ask) : 0;
+}
+
+static int trace_packet(
+	struct answer *answer, const struct request_value *values, struct error *error)
+{
+	struct telling telling = {.answer = answer, .packet = true};
+	struct rules *rules = rules_of(answer, error);
+	struct classifier_header header;
+	struct error said;
+	unsigned column;
+
+	if (rules == NULL)
+		return -ENOTSUP;
+	for (unsigned i = 0; i < TRACE_PACKET; i++)
+		if (values[i].given)
+			return request_bad(error, answer->verb->ask, trace_keys[i].name, NULL,
+				"a packet is given by its fields alone");
+	int ret = rules_header_of_packet(rules, values[TRACE_PACKET].text, &header, &column, &said);
+
+	if (ret < 0)
+		return error_set(error, ret == -E2BIG ? -EINVAL : ret, "%s: column %u: %s",
+			answer->verb->ask, column, said.text);
+	return trace_header(&telling, rules, &header, error);
+}
+
 static int trace_flow(
 	struct answer *answer, const struct request_value *values, struct error *error)
 {
@@ -140,6 +187,10 @@ static int trace_flow(
 
 	if (rules == NULL)
 		return -ENOTSUP;
+	for (unsigned i = FLOW_NAME_SRC; i <= FLOW_NAME_PROTO; i++)
+		if (!values[i].given)
+			return request_bad(error, answer->verb->ask, trace_keys[i].name, NULL,
+				"is needed, but missing");
 	if (flow_name_key(&key, answer, values, error) < 0)
 		return -EINVAL;
 	const unsigned from = end_of_src(&key, values);
@@ -147,20 +198,20 @@ static int trace_flow(
 
 	if (ret < 0)
 		return ret;
-	json_t *line = json_object();
-
-	json_object_set_new(line, "step", json_string("packet"));
-	answer_number(line, "at", port);
-	if (answer_add(answer, line) < 0)
-		telling.failed = true;
 	rules_header_of_flow(rules, &key, from, port, &header);
-	rules_trace(rules, &header, false, tell_traced, &telling);
-	return telling.failed ? control_silent(error, -ENOMEM, answer->verb->ask) : 0;
+	return trace_header(&telling, rules, &header, error);
+}
+
+static int begin_trace(
+	struct answer *answer, const struct request_value *values, struct error *error)
+{
+	return values[TRACE_PACKET].given ? trace_packet(answer, values, error)
+					  : trace_flow(answer, values, error);
 }
 
 const struct answer_verb rule_trace = {
 	.ask = "rule trace",
 	.keys = trace_keys,
 	.n_keys = TRACE_N_KEYS,
-	.begin = trace_flow,
+	.begin = begin_trace,
 };

@@ -186,6 +186,13 @@ typedef void (*rules_step_fn)(void *context, const struct rules_step *step);
 void rules_header_of_flow(const struct rules *rules, const struct flow_key *key, unsigned from,
 	uint16_t port, struct classifier_header *header);
 /*
+ * The header of a packet that a text gives: the number of the port that it comes in by, and items as in a pattern, with
+ * "/ end" behind them. What they do not say is 0, but for the type of its Ethernet header and a time to live of 64.
+ * 0; or -EINVAL, -E2BIG or -ENOMEM with the column of the wrong word.
+ */
+int rules_header_of_packet(const struct rules *rules, const char *text,
+	struct classifier_header *header, unsigned *column, struct error *error);
+/*
  * Tells step by step how a header is decided; `packet`: with all its fields, else as a flow. Returns the slot
  * or RULES_NONE.
  */

@@ -151,6 +151,50 @@ def test_trace(started):
     running.stop(leaves=["records.json"])
 
 
+@pytest.mark.parametrize("packet, number, why", [
+    ("0 eth / ipv4 ttl is 3 / udp dst is 53 / end", 0, []),
+    ("0 eth / ipv4 / udp dst is 53 / end", 2, [(0, "ttl"), (1, "eth_src")]),
+    ("0 eth src is 02:00:00:00:00:09 / ipv4 / udp dst is 53 / end", 1, [(0, "ttl")]),
+    ("0 ipv4 / tcp dst is 53 flags is 2 / end", 3, []),
+    ("0 ipv4 / tcp dst is 53 flags is 18 / end", None, [(3, "tcp_flags")]),
+    ("1 eth / ipv4 ttl is 3 / udp dst is 53 / end", None, []),
+    ("0 eth / vlan vid is 7 / ipv6 / end", 4, []),
+    ("0 eth / ipv6 / end", None, [(5, "eth_type")]),
+    ("0 eth type is 0x0806 / end", 5, []),
+])
+def test_trace_of_a_packet(started, packet, number, why):
+    """A packet is given by its fields: those count, too, that are looked at for each packet."""
+    running = started("source=none")
+    for line in (rule("ipv4 ttl is 3 / udp dst is 53"), rule("eth src is 02:00:00:00:00:09 / ipv4 / udp dst is 53"),
+                 rule("udp dst is 53", "mark id 7"), rule("ipv4 / tcp flags is 2"),
+                 rule("eth / vlan vid is 7 / ipv6"), rule("eth type is 0x0806")):
+        add(running, line)
+    steps = running.ask("rule trace", packet=packet)
+    assert steps[0] == {"step": "packet", "at": int(packet[0]), "packet": True}
+    assert steps[-1]["step"] == "result" and steps[-1].get("number") == number
+    # a rule that was compared, or all of a kind
+    unfit = [(step.get("number"), step["field"]) for step in steps if "field" in step]
+    assert [pair for pair in unfit if pair in why] == why, unfit
+    words = packet.split()
+    told = running.client("rule", "trace", *words)
+    assert told == running.client("rule", "trace", packet)
+    assert told.splitlines()[0] == f"a packet that comes in by port {packet[0]}"
+    assert told.splitlines()[-1] == (" no rule matches: forwarded" if number is None
+                                     else f" decided by rule #{number} of port 0")
+    for text, said in (("0 eth / ipv5 / end", "column 9: ipv5: a pattern item is needed here"),
+                       ("0 eth / ipv4", "column 14: \" / end\" is needed behind the items"),
+                       ("eth / end", "column 1: the number of the port is needed, then items"),
+                       ("7 eth / end", "column 1: port 7: the engine has ports 0 to 1"),
+                       ("0 ipv4 / gtp / end", "column 10: item 'gtp': not matched in software"),
+                       ("0 tcp dst is 5 / end", "column 3: an item ipv4 or ipv6 is needed before it"),
+                       ("0 ipv4 / udp dst spec 1 dst last 9 / end", "column 10: destination: a packet has one port")):
+        error, code = refused(running, "rule trace", packet=text)
+        assert error.startswith(f"rule trace: {said}") and code == 2, error
+    assert refused(running, "rule trace", packet=packet, src="10.0.0.1")[1] == 2
+    assert "src: is needed, but missing" in refused(running, "rule trace", dst="10.0.0.1", proto="udp")[0]
+    running.stop(leaves=["records.json"])
+
+
 def test_the_client(started):
     """As a person would."""
     running = started("source=none", "--rules-max", 2)
@@ -287,4 +331,4 @@ def test_examples_of_the_guides():
     assert len(asked) > 60 and sum(line["software"] for line in asked) > 12
     for line in asked:
         assert line["software"] or re.match(
-            r"(item|action|field|egress|ingress|group|actions)\b.*: .+", line["why"]), line
+            r"(item|action|field|egress|ingress|group|actions|update)\b.*: .+|there is no ", line["why"]), line

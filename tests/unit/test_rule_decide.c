@@ -380,6 +380,52 @@ static void remember(struct together *together, const struct flow_key *key, cons
 	together->alone[n] = *decision;
 }
 
+static void write_packet(const struct sample *sample, char text[1024])
+{
+	const bool ipv4 = sample->version == 4;
+
+	text[0] = '\0';
+	put(text, "%d eth", sample->port);
+	if (sample->vlan > 0)
+		put(text, " / vlan vid is %d dei is %d", sample->vlan, sample->dei);
+	if (ipv4)
+		put(text, " / ipv4 src is 10.0.0.%d dst is 10.0.0.%d ttl is %d tos is %d",
+			sample->src, sample->dst, sample->ttl + 1, sample->tos);
+	else
+		put(text, " / ipv6 src is 2001:db8::%x dst is 2001:db8::%x hop is %d tc is %d",
+			sample->src, sample->dst, sample->ttl + 1, sample->tos);
+	put(text, " / %s src is %d dst is %d", sample->proto == 6 ? "tcp" : "udp", sample->src_port,
+		sample->dst_port);
+	if (sample->proto == 6)
+		put(text, " flags is %d", sample->flags);
+	put(text, " / end");
+}
+
+static void count_step(void *context, const struct rules_step *step)
+{
+	(void)step;
+	++*(unsigned *)context;
+}
+
+/* A packet that is given by its fields comes to the same rule. */
+static void check_traced(struct differential *differential, const struct sample *sample)
+{
+	const struct made *rule =
+		first(differential->rules, differential->n, sample, false, differential->zone);
+	const struct rules *rules = differential->scene.rules;
+	struct classifier_header header;
+	unsigned column, steps = 0;
+	struct error error;
+	char text[1024];
+
+	write_packet(sample, text);
+	if (rules_header_of_packet(rules, text, &header, &column, &error) < 0)
+		fail_msg("%s\ncolumn %u: %s", text, column, error.text);
+	assert_int_equal(
+		rules_trace(rules, &header, true, count_step, &steps), slot_of(differential, rule));
+	assert_true(steps > 0);
+}
+
 /* The direction of the flow that the packet is of; the other one is another packet's. */
 static void check_flow(struct differential *differential, const struct packet_info *info,
 	const struct sample *sample)
@@ -460,6 +506,8 @@ static void run_differential(bool zone)
 
 		check_packet(differential, mbuf, &info, &sample);
 		check_flow(differential, &info, &sample);
+		if (i % 8 == 0)
+			check_traced(differential, &sample);
 		frame_mbuf_free(mbuf);
 		/* the rules change before the next one, or the burst is shorter */
 		if (i % 16 == 15 || i % 64 == 40)
