@@ -499,6 +499,9 @@ int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, stru
 		.priority = made->rule.priority,
 		.full = CLASSIFIER_NONE,
 		.of_flows = CLASSIFIER_NONE,
+		.nic = RULE_NIC_MANY,
+		.behind = RULES_NONE,
+		.place = RULES_NONE,
 		.port = made->port,
 		.in_port = made->rule.mask.in_port != 0 ? made->rule.value.in_port : RULES_NO_PORT,
 		.hands_on = made->passes || made->rule.jump != 0,
@@ -527,6 +530,7 @@ int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, stru
 	own->uses = made->uses;
 	made->text = NULL;
 	made->uses = NULL;
+	rules->changes++;
 	count_rule(rules, *slot, 1);
 	link_rule(rules, *slot);
 	return 0;
@@ -544,6 +548,7 @@ void rules_drop(struct rules *rules, uint32_t slot)
 		classifier_remove(rules->full, own->full);
 	if (own->of_flows != CLASSIFIER_NONE)
 		classifier_remove(rules->of_flows, own->of_flows);
+	rules->changes++;
 	count_rule(rules, slot, UINT32_MAX);
 	free(own->text);
 	own->text = NULL;
@@ -600,6 +605,16 @@ int rules_get_slot(const struct rules *rules, uint32_t slot, struct rules_view *
 		.by_packet = rules->slots[slot].by_packet,
 		.hands_on = own->hands_on,
 		.count = rules_sum(rules, slot),
+		.age = own->age,
+		.in_port = own->in_port,
+		.nic = (enum rule_nic)own->nic,
+		.behind = own->behind,
+		.place = own->place,
+		.nic_packets = own->nic_packets,
+		.nic_bytes = own->nic_bytes,
+		.now_packets = own->now_packets,
+		.now_bytes = own->now_bytes,
+		.nic_uncounted = own->nic_uncounted,
 	};
 	return 0;
 }

@@ -36,6 +36,7 @@
 #include "flow/verdict.h"
 #include "packet/hash.h"
 #include "rule/classifier.h"
+#include "rule/nic_pattern.h"
 
 #define RULES_NONE UINT32_MAX
 #define RULES_MAX 1048576u
@@ -124,7 +125,15 @@ struct rules_view {
 	const char *remark; /* what of it has no meaning in software, or NULL */
 	bool by_packet;	    /* it asks for fields that packets of a flow may differ in */
 	bool hands_on;	    /* other rules decide its packets (jump, passthru): it does not count */
-	struct rules_count count;
+	uint64_t age;	    /* no other rule had, has or will have this number */
+	uint16_t in_port;   /* that packets have to come in by, or RULES_NO_PORT */
+	enum rule_nic nic;  /* by the last rules_nic_plan() */
+	uint32_t behind;    /* of RULE_NIC_BEHIND: the slot of the rule before it */
+	uint32_t place;	    /* rules_nic_set() */
+	uint64_t nic_packets, nic_bytes; /* rules_nic_add() */
+	uint64_t now_packets, now_bytes; /* rules_nic_tell() */
+	bool nic_uncounted;
+	struct rules_count count; /* what software counted */
 };
 
 /* One line of an answer, without its newline. */
@@ -198,6 +207,32 @@ int rules_header_of_packet(const struct rules *rules, const char *text,
  */
 uint32_t rules_trace(const struct rules *rules, const struct classifier_header *header, bool packet,
 	rules_step_fn told, void *context);
+
+/* NICs (rule/rules_nic.c): */
+
+/* Raised by each rule that is added or removed. */
+uint64_t rules_changes(const struct rules *rules);
+
+/* A rule that a NIC may do in place of software. */
+struct rules_nic_rule {
+	uint32_t slot;
+	uint64_t age;
+	struct classifier_rule rule;
+};
+
+/*
+ * Finds at most `max` rules that drop, and that no rule before them keeps from their packets: a NIC that drops what these
+ * match drops nothing else. Says of every rule what it found (rules_view). Returns how many.
+ */
+uint32_t rules_nic_plan(struct rules *rules, struct rules_nic_rule *list, uint32_t max);
+/* Where the caller has what belongs to a rule that is given to NICs; RULES_NONE, as at first: nowhere. */
+void rules_nic_set(struct rules *rules, uint32_t slot, uint32_t place);
+/* So many packets and bytes more were dropped by NICs that have the rule no longer. */
+void rules_nic_add(struct rules *rules, uint32_t slot, uint64_t packets, uint64_t bytes);
+
+/* What NICs that have the rule have counted of it so far; `counts`: all of them count. For query. */
+void rules_nic_tell(
+	struct rules *rules, uint32_t slot, uint64_t packets, uint64_t bytes, bool counts);
 
 /* Files (rule/rules_file.c): */
 

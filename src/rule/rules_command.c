@@ -173,8 +173,12 @@ static int do_query(struct doing *doing)
 		return error_set(doing->error, -ENOTSUP,
 			"query: rule #%" PRIu32 " leaves its packets to others, which count them",
 			view.number);
-	tell_line(doing, "count: hits %" PRIu64 ", bytes %" PRIu64, view.count.packets,
-		view.count.bytes);
+	if (view.nic_uncounted)
+		return error_set(doing->error, -ENOTSUP,
+			"query: rule #%" PRIu32 " is in a NIC that does not count", view.number);
+	tell_line(doing, "count: hits %" PRIu64 ", bytes %" PRIu64,
+		view.count.packets + view.nic_packets + view.now_packets,
+		view.count.bytes + view.nic_bytes + view.now_bytes);
 	return 0;
 }
 

@@ -31,6 +31,12 @@ struct rules_own {
 	uint16_t port;
 	uint16_t in_port; /* that it asks for, or RULES_NO_PORT */
 	bool hands_on;
+	uint8_t nic;			 /* enum rule_nic, by the last rules_nic_plan() */
+	uint32_t behind;		 /* of RULE_NIC_BEHIND: the slot of the rule before it */
+	uint32_t place;			 /* rules_nic_set() */
+	uint64_t nic_packets, nic_bytes; /* of NICs that have it no longer, */
+	uint64_t now_packets, now_bytes; /* and of those that have it */
+	bool nic_uncounted;
 };
 
 struct rules {
@@ -62,7 +68,8 @@ struct rules {
 	uint32_t max_rules, n_rules, n_begun, n_unsettled;
 	uint32_t free, first_gone, last_gone;
 	uint64_t settled, last_age;
-	bool filled; /* of_flows has the rules */
+	uint64_t changes; /* rules that were added or removed */
+	bool filled;	  /* of_flows has the rules */
 	void *memory;
 	size_t size;
 };
