@@ -93,6 +93,9 @@ int installer_create(
 		share_init(&installer->share, config->room);
 		ret = make_room(installer);
 	}
+	if (ret == 0 && config->static_rules != 0)
+		ret = static_rules_create(
+			&installer->static_rules, config->provider.port_id, config->static_rules);
 	if (ret == 0)
 		ret = start_thread(installer);
 	if (ret < 0) {
@@ -124,6 +127,7 @@ void installer_destroy(struct installer *installer)
 		mailbox_destroy(installer->desk[i].answered);
 	}
 	mailbox_destroy(installer->changes);
+	static_rules_destroy(installer->static_rules);
 	free(installer->awaited);
 	free(installer->places);
 	pthread_mutex_destroy(&installer->marks_lock);
@@ -201,6 +205,11 @@ struct health *installer_health(struct installer *installer)
 struct share *installer_share(struct installer *installer)
 {
 	return &installer->share;
+}
+
+struct static_rules *installer_static_rules(const struct installer *installer)
+{
+	return installer->static_rules;
 }
 
 const struct refusals *installer_refusals(const struct installer *installer)

@@ -34,6 +34,9 @@
  * begun meanwhile, and nothing may be under way: where the NIC owes answers these are waited for, a tenth of a second
  * at first and, when that was too short, up to one.
  *
+ * Static rules (offload/static_rules.h) are made and removed by the same thread, between two looks at the port's
+ * health. While one waits for room no flow's rule is made, so that the next room is its.
+ *
  * Life-cycle: installer_create() after the port has started: the thread tries what the port takes, then
  * is ready; installer_stop(): no request is taken any more, what is under way is
  * answered (for a second at most), all rules go together (provider_close()), and with them deletes that have not
@@ -53,6 +56,7 @@
 #include "offload/provider.h"
 #include "offload/refusal.h"
 #include "offload/share.h"
+#include "offload/static_rules.h"
 
 #define INSTALLER_MAX_WORKERS SHARE_MAX_WORKERS
 #define INSTALLER_UNDER_WAY 1024
@@ -110,8 +114,9 @@ struct installer_histograms {
 struct installer_config {
 	unsigned number; /* of the port */
 	unsigned n_workers;
-	uint32_t rules; /* of all workers, at most; 0: as many as the port takes */
-	uint32_t room;	/* that the port is known to take; 0: not known */
+	uint32_t rules;	       /* of all workers, at most; 0: as many as the port takes */
+	uint32_t room;	       /* that the port is known to take; 0: not known */
+	uint32_t static_rules; /* at most; 0: there are none */
 	const struct tsc_clock *clock;
 	const cpu_set_t *cpus; /* where the thread may run; NULL: where the caller's may */
 	struct provider_config provider;
@@ -168,6 +173,8 @@ struct share *installer_share(struct installer *installer);
  * breaker. OFFLOAD_QUIET: nothing is in the way. `kind` may be PROVIDER_N_KINDS.
  */
 uint8_t installer_reason(struct installer *installer, enum provider_kind kind);
+/* The port's static rules; NULL: it has none. */
+struct static_rules *installer_static_rules(const struct installer *installer);
 const struct refusals *installer_refusals(const struct installer *installer);
 const struct installer_counters *installer_counters(const struct installer *installer);
 const struct installer_histograms *installer_histograms(const struct installer *installer);

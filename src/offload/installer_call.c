@@ -4,11 +4,16 @@
 #include <errno.h>
 #include <string.h>
 
+#include "offload/answer.h"
 #include "offload/installer_parts.h"
 
 #define POLL_EACH 64
 /* A call that finds the NIC's queue full is made again for so long, while answers are awaited. */
 #define HOLD_US 10000
+/* Static rules that go one by one have so much time. */
+#define CLEAR_US 5000000
+/* So many go by one call for all rules of the port. */
+#define FLUSH_FROM 8
 
 uint64_t installer_now_us(const struct installer *installer)
 {
@@ -323,8 +328,14 @@ static void installer_forget_all(
 void installer_reset(struct installer *installer)
 {
 	const struct provider_why why = {.error = EIO, .words = "the port was restarted"};
+	struct static_rules *static_rules = installer->static_rules;
 
+	/* a port that keeps its rules keeps their handles, too */
+	if (static_rules != NULL && answer_keeps_rules(installer->config.provider.port_id))
+		static_rules_clear(static_rules, CLEAR_US);
 	provider_reset(installer->provider);
+	if (static_rules != NULL && !answer_keeps_rules(installer->config.provider.port_id))
+		static_rules_forget(static_rules);
 	installer_forget_all(installer, -EIO, &why);
 	installer_note(installer, CHANGE_RESET, 0);
 }
@@ -332,11 +343,17 @@ void installer_reset(struct installer *installer)
 int installer_flush(struct installer *installer)
 {
 	struct provider_why why;
+
+	/* by their own handles first: when the call fails nobody knows what is left */
+	if (installer->static_rules != NULL)
+		static_rules_clear(installer->static_rules, CLEAR_US);
 	int ret = provider_flush(installer->provider, &why);
 	const uint64_t now_us = installer_now_us(installer);
 
 	if (ret == 0)
 		why = (struct provider_why){.error = EIO, .words = "all rules were taken out"};
+	if (ret == 0 && installer->static_rules != NULL)
+		static_rules_forget(installer->static_rules);
 	/* without such a call all is as it was; answers that were taken meanwhile are given up, and asked for again */
 	if (ret != -EOPNOTSUPP)
 		installer_forget_all(installer, ret, &why);
@@ -350,4 +367,15 @@ int installer_flush(struct installer *installer)
 		refusal_note(&installer->refusals, why.error, why.words));
 	health_reopen(&installer->health, now_us);
 	return ret;
+}
+
+uint32_t installer_clear_static_rules(struct installer *installer)
+{
+	struct static_rules *rules = installer->static_rules;
+	struct provider_why why;
+
+	if (static_rules_there(rules) >= FLUSH_FROM &&
+		answer_flush(installer->config.provider.port_id, &why) == 0)
+		static_rules_forget(rules);
+	return static_rules_clear(rules, CLEAR_US);
 }

@@ -75,6 +75,7 @@ struct desk {
 struct installer {
 	struct installer_config config;
 	struct provider *provider;			      /* NULL: there was no memory for it */
+	struct static_rules *static_rules;		      /* NULL: there are none */
 	_Atomic(const struct provider_abilities *) abilities; /* one of those told; NULL: not yet */
 	_Atomic uint64_t trial_us; /* when the port is tried again; 0: it is not to be */
 	pthread_mutex_t marks_lock;
@@ -136,6 +137,8 @@ void installer_reset(struct installer *installer);
  * breaker is open again.
  */
 int installer_flush(struct installer *installer);
+/* Static rules go, by one call for all rules of the port if nothing else is left there. Returns how many may be there. */
+uint32_t installer_clear_static_rules(struct installer *installer);
 void installer_note(struct installer *installer, enum change_kind kind, uint8_t reason);
 void installer_note_kind(
 	struct installer *installer, enum change_kind change, enum provider_kind kind);

@@ -69,6 +69,14 @@ static void thread_try_again(struct installer *installer)
 	installer_note(installer, CHANGE_BREAKER_TRIES, why);
 }
 
+/* Nothing is asked of a port whose calls fail, or that is about to be tried. */
+static bool look_at_static_rules(struct installer *installer, uint64_t now_us)
+{
+	return installer->static_rules != NULL && !installer->holds && !installer->down &&
+	       static_rules_turn(installer->static_rules, now_us,
+		       health_state(&installer->health) != HEALTH_OPEN);
+}
+
 /* Answers first: none is late that only was not taken. */
 static bool look_after(struct installer *installer)
 {
@@ -84,6 +92,7 @@ static bool look_after(struct installer *installer)
 	await_orphans(installer, now_us);
 	kinds_look(installer, now_us);
 	installer_look_at_trial(installer, now_us);
+	busy |= look_at_static_rules(installer, now_us);
 	switch (health_turn(health, now_us)) {
 	case HEALTH_OPENS:
 		installer_note(installer, CHANGE_BREAKER_OPEN,
@@ -145,6 +154,12 @@ static bool is_at_limit(const struct installer *installer)
 {
 	uint32_t rules = atomic_load_explicit(&installer->counters.rules, memory_order_relaxed);
 
+	if (installer->static_rules != NULL) {
+		/* static rules go before those of flows */
+		if (static_rules_want_room(installer->static_rules))
+			return true;
+		rules += static_rules_there(installer->static_rules);
+	}
 	return installer->config.rules != 0 &&
 	       rules + installer->n_inserts >= installer->config.rules;
 }
@@ -238,8 +253,11 @@ static void finish(struct installer *installer)
 	}
 	while (await_take_oldest(installer, &call))
 		installer_end(installer, &call, -EIO, &why, NULL);
-	atomic_store_explicit(&installer->counters.rules, provider_close(installer->provider),
-		memory_order_relaxed);
+	uint32_t left = provider_close(installer->provider);
+
+	if (installer->static_rules != NULL)
+		left += installer_clear_static_rules(installer);
+	atomic_store_explicit(&installer->counters.rules, left, memory_order_relaxed);
 	for (unsigned i = 0; i < installer->config.n_workers; i++) {
 		struct desk *desk = &installer->desk[i];
 
