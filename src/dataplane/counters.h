@@ -52,7 +52,10 @@ struct path_counters {
 	 */
 	uint64_t nic_forwarded;
 	uint64_t nic_forwarded_bytes;
-	/* that a NIC dropped by the verdict of their flow, without the CPU: not received either, and in no record */
+	/*
+	 * that a NIC dropped by the verdict of their flow, or by a rule, without the CPU: not received either, and in no
+	 * record
+	 */
 	uint64_t nic_dropped;
 	uint64_t nic_dropped_bytes;
 	uint64_t nic_unaccounted;

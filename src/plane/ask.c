@@ -86,6 +86,7 @@ void plane_gather(const struct plane *plane, struct plane_snapshot *snapshot)
 	*snapshot = (struct plane_snapshot){.now_us = plane_now_us(plane)};
 	for (unsigned i = 0; i < plane->n_lcores; i++)
 		add_lcore(snapshot, &plane->lcores[i].snapshot);
+	plane_nic_rules_gather(plane, snapshot);
 }
 
 /* Lcores that have no thread (any more) answer on ours. */

@@ -25,6 +25,7 @@ static int make_installer(struct plane *plane, unsigned number, struct error *er
 	const struct known *known = plane->config.offload.known[number];
 	struct installer_config config = {
 		.rules = plane->config.offload.rules,
+		.static_rules = plane_nic_rules_max(plane),
 		.room = known != NULL && known->sized && known->full ? known->rules : 0,
 		.number = number,
 		.n_workers = plane->config.n_workers,
@@ -158,6 +159,8 @@ int plane_offload_make(struct plane *plane, struct error *error)
 	if (ret < 0)
 		return error_set(error, ret, "no memory for what is offloaded");
 	introduce_agents(plane);
+	if (plane_nic_rules_make(plane) < 0)
+		return error_set(error, -ENOMEM, "no memory for rules of NICs");
 	return 0;
 }
 
@@ -174,6 +177,7 @@ void plane_offload_take_down(struct plane *plane)
 		agent_destroy(plane->lcores[i].worker.agent);
 	for (unsigned i = 0; i < plane_n_ports(plane); i++)
 		installer_destroy(plane->installer[i]);
+	plane_nic_rules_free(plane);
 }
 
 struct installer *plane_installer(const struct plane *plane, unsigned port)

@@ -59,6 +59,7 @@ struct plane_offload {
 	bool full;     /* where a NIC can, it forwards flows without the CPU */
 	bool counters; /* NICs' counters are read and compared, where there are any */
 	bool restart;  /* a port that does not answer may be stopped and started */
+	bool drops;    /* rules that drop are given to NICs, where that changes nothing */
 	/* what an earlier probe found out of a port's card; NULL: nothing is known. Outlives the plane */
 	const struct known *known[PLANE_MAX_PORTS];
 };
@@ -182,6 +183,34 @@ uint64_t plane_decided(const struct plane *plane);
  * plane_policy_decided() for rules_settled().
  */
 struct rules *plane_rules(const struct plane *plane);
+
+/*
+ * Rules that NICs do, too (docs/rules.md): control's. plane_nic_rules_tend() looks at what has changed, and asks NICs for
+ * rules or to let them go; it is to be called after each change, and several times a second.
+ */
+void plane_nic_rules_tend(struct plane *plane);
+/* NICs still have rules that are to go: what was changed since may not be in force yet where they drop. */
+bool plane_nic_rules_leave(struct plane *plane);
+/* Asks NICs for counters; plane_nic_rules_told(): all have told, or those that have not are not waited for. */
+void plane_nic_rules_ask(struct plane *plane);
+bool plane_nic_rules_told(struct plane *plane);
+
+enum plane_rule_place {
+	PLANE_RULE_SOFTWARE,
+	PLANE_RULE_NIC,	 /* in the NICs of all its ports */
+	PLANE_RULE_BOTH, /* in those of some; or it is to leave them */
+	PLANE_RULE_N_PLACES,
+};
+
+struct plane_rule_where {
+	enum plane_rule_place where;
+	char why[200];	      /* it is not in all NICs; "" where it is and nothing is to be said */
+	bool uncounted;	      /* a NIC that has it tells no packets, */
+	bool uncounted_bytes; /* or no bytes */
+	uint64_t packets, bytes; /* that NICs dropped by it so far */
+};
+void plane_rule_where(
+	struct plane *plane, const struct rules_view *rule, struct plane_rule_where *where);
 
 /* What verdicts of the configuration's policy may be, and what programs may name; NULL: there are none. Control's. */
 struct programs *plane_programs(const struct plane *plane);

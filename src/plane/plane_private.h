@@ -48,6 +48,7 @@ struct plane {
 	struct rte_rcu_qsbr *qsbr; /* of the workers; NULL: nothing is read by it */
 	struct blocks *blocks;
 	struct rules *rules;
+	struct nic_rules *nic_rules; /* NULL: no rule is given to NICs */
 	struct programs *programs;
 	struct next_hops *next_hops;
 	atomic_uint_fast64_t policy_generation;
@@ -92,6 +93,14 @@ int plane_offload_make(struct plane *plane, struct error *error);
 void plane_offload_stop(struct plane *plane);
 /* Mirrors plane_offload_make(), as far as it came. */
 void plane_offload_take_down(struct plane *plane);
+
+/* nic_rules.c: what rules NICs are to have. The installers are there. 0 or -ENOMEM. */
+int plane_nic_rules_make(struct plane *plane);
+void plane_nic_rules_free(struct plane *plane);
+/* Rules that a port's NIC is given, at most; 0: none. */
+uint32_t plane_nic_rules_max(const struct plane *plane);
+/* Adds what NICs dropped by them to the wires of their ports. */
+void plane_nic_rules_gather(const struct plane *plane, struct plane_snapshot *snapshot);
 
 /*
  * Stops and starts a port (a struct plane_port), which the lcores leave alone meanwhile: what is to go out
