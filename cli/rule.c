@@ -11,20 +11,22 @@ static const struct table_column columns[] = {
 	{"rule", 6, true},
 	{"group", 5, true},
 	{"prio", 5, true},
-	{"flows", 8, true},
+	{"flows", 11, true},
 	{"packets", 11, true},
-	{"bytes", 9, true},
+	{"bytes", 11, true},
 	{"where", 9, false},
 	{"command", 40, false},
 };
 
 #define N_COLUMNS (sizeof(columns) / sizeof(columns[0]))
 
-/* A rule that leaves its packets to others counts nothing. */
+/* A rule that leaves its packets to others counts nothing; one that a NIC has may not be counted there. */
 static const char *counted(const json_t *line, const char *name, char text[FIELD_MAX])
 {
+	const char *where = json_string_value(json_object_get(line, "where"));
+
 	if (!field_has(line, name))
-		return "-";
+		return where == NULL || strcmp(where, "software") == 0 ? "-" : "not counted";
 	return strcmp(name, "bytes") == 0 ? field_bytes(line, name, text)
 					  : field_grouped(line, name, text);
 }
@@ -48,6 +50,8 @@ static void list_line(struct cli_show *show, const json_t *line)
 	table_cell(&show->table, field_text(line, "where", text));
 	table_cell(&show->table, command != NULL ? command : "");
 	table_end(&show->table);
+	if (field_has(line, "why"))
+		fprintf(show->out, "       %s\n", json_string_value(json_object_get(line, "why")));
 }
 
 static void list_end(struct cli_show *show, const json_t *end)

@@ -29,36 +29,71 @@ struct rules *rules_of(const struct answer *answer, struct error *error)
 	return rules;
 }
 
-json_t *rule_object(const struct rules_view *view)
+/*
+ * What software and NICs counted together. What is not counted is not 0: flows are none that a NIC knows of, and there
+ * are NICs without counters.
+ */
+static void add_counts(
+	json_t *line, const struct rules_view *view, const struct plane_rule_where *where)
 {
+	const bool in_nic = where->where != PLANE_RULE_SOFTWARE;
+
+	if (!in_nic)
+		answer_number(line, "flows", view->count.flows);
+	if (!where->uncounted) {
+		answer_number(line, "packets", view->count.packets + where->packets);
+		if (!where->uncounted_bytes)
+			answer_number(line, "bytes", view->count.bytes + where->bytes);
+	}
+	if (!in_nic && where->packets == 0)
+		return;
+	answer_number(line, "software_packets", view->count.packets);
+	answer_number(line, "software_bytes", view->count.bytes);
+	if (where->uncounted)
+		return;
+	answer_number(line, "nic_packets", where->packets);
+	if (!where->uncounted_bytes)
+		answer_number(line, "nic_bytes", where->bytes);
+}
+
+json_t *rule_object(struct plane *plane, const struct rules_view *view)
+{
+	static const char *const places[PLANE_RULE_N_PLACES] = {
+		[PLANE_RULE_SOFTWARE] = "software",
+		[PLANE_RULE_NIC] = "nic",
+		[PLANE_RULE_BOTH] = "both",
+	};
+	struct plane_rule_where where;
 	json_t *line = json_object();
 
+	plane_rule_where(plane, view, &where);
 	answer_number(line, "port", view->port);
 	answer_number(line, "number", view->number);
 	answer_number(line, "group", view->group);
 	answer_number(line, "priority", view->priority);
 	json_object_set_new(line, "rule", answer_string(view->text));
-	json_object_set_new(line, "where", json_string("software"));
+	json_object_set_new(line, "where", json_string(places[where.where]));
+	if (where.why[0] != '\0')
+		json_object_set_new(line, "why", answer_string(where.why));
 	json_object_set_new(line, "per", json_string(view->by_packet ? "packet" : "flow"));
 	if (view->remark != NULL)
 		json_object_set_new(line, "note", json_string(view->remark));
-	/* what is not counted is not 0 */
-	if (view->hands_on)
-		return line;
-	answer_number(line, "flows", view->count.flows);
-	answer_number(line, "packets", view->count.packets);
-	answer_number(line, "bytes", view->count.bytes);
+	if (!view->hands_on)
+		add_counts(line, view, &where);
 	return line;
 }
 
 /* Asks workers for what they have counted; when they have told, rules_counted() says so. */
-static void ask_for_counts(struct rule_counting *counting, struct rules *rules)
+static void ask_for_counts(
+	struct answer *answer, struct rule_counting *counting, struct rules *rules)
 {
 	struct rules_stats stats;
 
 	rules_stats(rules, &stats);
-	if (stats.rules > 0)
-		*counting = (struct rule_counting){.generation = rules_touch(rules)};
+	if (stats.rules == 0)
+		return;
+	plane_nic_rules_ask(answer->plane);
+	*counting = (struct rule_counting){.generation = rules_touch(rules)};
 }
 
 /* ANSWER_GO when all workers have told; ANSWER_WAIT; or -ETIMEDOUT with a line. */
@@ -67,7 +102,8 @@ static int wait_for_counts(
 {
 	const uint64_t now_us = answer->control->now_us;
 
-	if (plane_policy_decided(answer->plane) >= counting->generation) {
+	if (plane_policy_decided(answer->plane) >= counting->generation &&
+		(counting->generation == 0 || plane_nic_rules_told(answer->plane))) {
 		answer->wake_us = UINT64_MAX;
 		return ANSWER_GO;
 	}
@@ -75,6 +111,30 @@ static int wait_for_counts(
 		counting->since_us = now_us;
 	if (now_us - counting->since_us > ANSWER_PATIENCE_US)
 		return control_silent(error, -EBUSY, answer->verb->ask);
+	answer->wake_us = now_us + COUNTED_US;
+	return ANSWER_WAIT;
+}
+
+/*
+ * A change is in force when NICs have let go what they no longer do. ANSWER_END then; ANSWER_WAIT; or -EBUSY with a
+ * line: the rules have changed all the same.
+ */
+static int wait_for_nics(struct answer *answer, uint64_t *since_us, struct error *error)
+{
+	const uint64_t now_us = answer->control->now_us;
+
+	plane_nic_rules_tend(answer->plane);
+	if (!plane_nic_rules_leave(answer->plane)) {
+		answer->wake_us = UINT64_MAX;
+		return ANSWER_END;
+	}
+	if (*since_us == 0)
+		*since_us = now_us;
+	if (now_us - *since_us > ANSWER_PATIENCE_US)
+		return error_set(error, -EBUSY,
+			"%s: it is done in software, but a NIC still drops by a rule that is to "
+			"leave it; rule list says why",
+			answer->verb->ask);
 	answer->wake_us = now_us + COUNTED_US;
 	return ANSWER_WAIT;
 }
@@ -91,6 +151,7 @@ struct adding {
 	struct answer *answer;
 	struct rules *rules;
 	struct rule_counting counting;
+	uint64_t leaving_us; /* since when NICs are waited for; 0: they are not */
 	bool failed;
 	char line[]; /* of a query, until it can be answered */
 };
@@ -156,7 +217,7 @@ static int add_rule(struct answer *answer, const struct request_value *values, s
 	memcpy(adding->line, text, strlen(text) + 1);
 	rules_settled(rules, plane_policy_decided(answer->plane));
 	if (is_query(text)) {
-		ask_for_counts(&adding->counting, rules);
+		ask_for_counts(answer, &adding->counting, rules);
 		return 0;
 	}
 	int ret = run_command(adding, error);
@@ -168,10 +229,10 @@ static int add_rule(struct answer *answer, const struct request_value *values, s
 static int add_turn(struct answer *answer, struct error *error)
 {
 	struct adding *adding = answer->state;
-	int ret = ANSWER_END;
+	int ret;
 
 	if (adding->line[0] == '\0')
-		return ANSWER_END;
+		return wait_for_nics(answer, &adding->leaving_us, error);
 	ret = wait_for_counts(answer, &adding->counting, error);
 	if (ret != ANSWER_GO)
 		return ret;
@@ -220,14 +281,22 @@ static int del_rule(struct answer *answer, const struct request_value *values, s
 
 	if (rules == NULL)
 		return -ENOTSUP;
+	answer->state = calloc(1, sizeof(uint64_t));
+	if (answer->state == NULL)
+		return control_silent(error, -ENOMEM, answer->verb->ask);
 	if (rules_get(rules, port, number, &view) < 0)
 		return error_set(error, -ENOENT, "%s: there is no rule #%" PRIu32 " of port %u",
 			answer->verb->ask, number, port);
 	/* the text goes with the rule */
-	line = rule_object(&view);
+	line = rule_object(answer->plane, &view);
 	rules_remove(rules, port, number, NULL);
 	ret = answer_add(answer, line);
 	return ret < 0 ? control_silent(error, ret, answer->verb->ask) : 0;
+}
+
+static int del_turn(struct answer *answer, struct error *error)
+{
+	return wait_for_nics(answer, answer->state, error);
 }
 
 const struct answer_verb rule_del = {
@@ -235,6 +304,8 @@ const struct answer_verb rule_del = {
 	.keys = del_keys,
 	.n_keys = DEL_N_KEYS,
 	.begin = del_rule,
+	.turn = del_turn,
+	.end = free_state,
 };
 
 /* list */
@@ -289,7 +360,7 @@ static int begin_list(
 	if (values[LIST_CURSOR].given &&
 		take_rule_cursor(listing, values[LIST_CURSOR].text, error) < 0)
 		return -EINVAL;
-	ask_for_counts(&listing->counting, rules);
+	ask_for_counts(answer, &listing->counting, rules);
 	return 0;
 }
 
@@ -312,7 +383,7 @@ static int list_turn(struct answer *answer, struct error *error)
 			listing->more = true;
 			return ANSWER_END;
 		}
-		ret = answer_add(answer, rule_object(&views[i]));
+		ret = answer_add(answer, rule_object(answer->plane, &views[i]));
 		if (ret < 0)
 			return control_silent(error, ret, answer->verb->ask);
 		listing->matched++;
@@ -353,4 +424,5 @@ void rules_tend(struct control *control)
 
 	if (rules != NULL && rules_unsettled(rules))
 		rules_settled(rules, plane_policy_decided(control->plane));
+	plane_nic_rules_tend(control->plane);
 }

@@ -15,5 +15,5 @@ struct rule_counting {
 /* The rules of the engine; NULL with a line: it keeps none. */
 struct rules *rules_of(const struct answer *answer, struct error *error);
 
-/* A rule as an object of its own. */
-json_t *rule_object(const struct rules_view *view);
+/* A rule as an object of its own, with what NICs do of it. */
+json_t *rule_object(struct plane *plane, const struct rules_view *view);

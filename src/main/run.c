@@ -174,6 +174,7 @@ static struct plane_offload offload_of(const struct run *run)
 		.rules_per_s = config->offload.rules_per_s,
 		.counters = config->offload.counters,
 		.restart = config->offload.restart,
+		.drops = config->offload.drops,
 	};
 
 	for (unsigned i = 0; i < run_n_ports(run); i++) {

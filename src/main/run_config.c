@@ -31,6 +31,7 @@ const struct option run_options[] = {
 	{"offload-rules-per-second", required_argument, NULL, RUN_OPTION_OFFLOAD_RULES_PER_SECOND},
 	{"offload-counters", required_argument, NULL, RUN_OPTION_OFFLOAD_COUNTERS},
 	{"offload-restart", required_argument, NULL, RUN_OPTION_OFFLOAD_RESTART},
+	{"offload-rules-in-nic", required_argument, NULL, RUN_OPTION_OFFLOAD_RULES_IN_NIC},
 	{"offload-except", required_argument, NULL, RUN_OPTION_OFFLOAD_EXCEPT},
 	{"blocks", required_argument, NULL, RUN_OPTION_BLOCKS},
 	{"blocks-max", required_argument, NULL, RUN_OPTION_BLOCKS_MAX},

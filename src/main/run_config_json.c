@@ -80,6 +80,7 @@ static json_t *offload(const struct run_config *config)
 	json_object_set_new(object, "rules-per-second", number(from->rules_per_s));
 	json_object_set_new(object, "counters", json_boolean(from->counters));
 	json_object_set_new(object, "restart", json_boolean(from->restart));
+	json_object_set_new(object, "rules-in-nic", text(from->drops ? "drop" : "off"));
 	for (unsigned i = 0; i < from->n_except; i++)
 		json_array_append_new(except, text(from->except[i]));
 	json_object_set_new(object, "except", except);

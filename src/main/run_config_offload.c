@@ -23,6 +23,7 @@ const char *run_offload_key(enum run_offload_key key)
 		[RUN_OFFLOAD_RULES_PER_SECOND] = "rules-per-second",
 		[RUN_OFFLOAD_COUNTERS] = "counters",
 		[RUN_OFFLOAD_RESTART] = "restart",
+		[RUN_OFFLOAD_RULES_IN_NIC] = "rules-in-nic",
 		[RUN_OFFLOAD_EXCEPT] = "except",
 	};
 
@@ -36,6 +37,7 @@ void run_offload_init(struct run_offload *offload)
 		.threshold = RUN_OFFLOAD_THRESHOLD,
 		.slots = RUN_OFFLOAD_SLOTS,
 		.counters = true,
+		.drops = true,
 	};
 }
 
@@ -48,6 +50,18 @@ static int set_mode(
 
 	if (ret == 0)
 		offload->full = mode == 1;
+	return ret;
+}
+
+static int set_rules_in_nic(
+	struct run_offload *offload, const char *where, const char *value, struct error *error)
+{
+	static const char *const words[] = {"off", "drop"};
+	unsigned word;
+	int ret = option_word(where, value, words, sizeof(words) / sizeof(words[0]), &word, error);
+
+	if (ret == 0)
+		offload->drops = word == 1;
 	return ret;
 }
 
@@ -115,6 +129,8 @@ int run_offload_set(struct run_offload *offload, enum run_offload_key key, const
 		return option_yes_no(where, value, &offload->counters, error);
 	case RUN_OFFLOAD_RESTART:
 		return option_yes_no(where, value, &offload->restart, error);
+	case RUN_OFFLOAD_RULES_IN_NIC:
+		return set_rules_in_nic(offload, where, value, error);
 	case RUN_OFFLOAD_EXCEPT:
 		return set_except(offload, where, value, error);
 	case RUN_OFFLOAD_N_KEYS:

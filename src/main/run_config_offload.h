@@ -26,6 +26,7 @@ struct run_offload {
 	uint32_t rules_per_s; /* a port; 0: as many as it does */
 	bool counters;
 	bool restart;
+	bool drops; /* rules that drop are given to NICs */
 	/* ports that are left out, by name; they are looked for when the wires are known */
 	unsigned n_except;
 	char except[PLANE_MAX_PORTS][PORT_NAME_MAX];
@@ -41,6 +42,7 @@ enum run_offload_key {
 	RUN_OFFLOAD_RULES_PER_SECOND,
 	RUN_OFFLOAD_COUNTERS,
 	RUN_OFFLOAD_RESTART,
+	RUN_OFFLOAD_RULES_IN_NIC,
 	RUN_OFFLOAD_EXCEPT,
 	RUN_OFFLOAD_N_KEYS,
 };

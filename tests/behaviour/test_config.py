@@ -98,7 +98,8 @@ def test_json_round_trip(check, tmp_path):
         timeouts: {tcp: 5, udp-new: 1}
         offload: {enabled: no, mode: full, threshold: 0, slots: 2097152,
                   rules: 7168, rules-per-second: 45000,
-                  counters: off, restart: true, except: [5e:00.0, lan]}
+                  counters: off, restart: true, rules-in-nic: off,
+                  except: [5e:00.0, lan]}
         blocks: {max: 3, reasons: 1, file: "BLOCKS", list: ["10.0.0.1 reason a #b", "::/0 port 80"]}
         output: "/srv/flöws \\"of\\" \U0001F600.json"
         socket: s
@@ -109,7 +110,7 @@ def test_json_round_trip(check, tmp_path):
     assert first["sharding"] == "software"
     assert first["offload"] == {"enabled": False, "mode": "full", "threshold": 0,
                                 "slots": 2097152, "rules": 7168, "rules-per-second": 45000,
-                                "counters": False, "restart": True,
+                                "counters": False, "restart": True, "rules-in-nic": "off",
                                 "except": ["5e:00.0", "lan"]}
     assert first["blocks"] == {"max": 3, "reasons": 1, "file": str(blocks),
                                "list": ["10.0.0.1 reason a #b", "::/0 port 80"]}

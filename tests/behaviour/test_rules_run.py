@@ -50,6 +50,13 @@ def refused(running, request, **given):
     return end["error"], end["code"]
 
 
+def sent(running):
+    """Packets that came, to the engine or as far as its NICs, which dropped them."""
+    wire = running.wire()
+    return wire["received"] + wire["nic_dropped"]
+
+
+@pytest.mark.parametrize("in_nic", ["off", "drop"])
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("lines, matched", [
     ([rule("eth / ipv4 / udp dst is 53")], [["dns", "far", "vlan"]]),
@@ -68,25 +75,33 @@ def refused(running, request, **given):
      [None, ["dns", "far", "vlan"]]),
     (["flow create 0 ingress pattern end actions drop / end"], [list(ROUND)]),
 ], ids=lambda value: None)
-def test_from_the_first_packet(started, rounds, tmp_path, workers, lines, matched):
-    """What a rule matches is dropped and counted by it, all of it, and nothing else."""
+def test_from_the_first_packet(started, rounds, tmp_path, in_nic, workers, lines, matched):
+    """What a rule matches is dropped and counted by it, all of it, and nothing else; in the NIC or not."""
     (tmp_path / "rules").write_text("# rules\n" + "".join(f"{line}\n" for line in lines))
     running = started(f"capture={rounds},passes={PASSES}", "--workers", workers,
-                      "--rules", tmp_path / "rules")
-    running.until(lambda: running.wire()["received"] == PASSES * len(ROUND), "all packets")
+                      "--rules", tmp_path / "rules", "--offload-rules-in-nic", in_nic)
+    running.until(lambda: sent(running) == PASSES * len(ROUND), "all packets")
     dropped = PASSES * sum(len(names or []) for names in matched)
-    assert running.idle()["dropped"] == dropped
-    assert running.drops() == ({"rule": dropped} if dropped else {})
     told = running.ask("rule list")
+    by_nic = running.idle()["nic_dropped"]
+    assert running.idle()["dropped"] + by_nic == dropped
+    assert running.drops().get("rule", 0) == dropped - by_nic
     assert [line["rule"] for line in told] == lines
-    assert [line.get("packets") for line in told] == [
-        None if names is None else PASSES * len(names) for names in matched]
+    expected = [None if names is None else PASSES * len(names) for names in matched]
+    if in_nic == "off" or len(lines) == 1 or "jump" in lines[0]:
+        assert [line.get("packets") for line in told] == expected
+    else:
+        # where two of them match a packet, a NIC may count it by either
+        assert sum(line["packets"] for line in told) == sum(expected)
+    assert sum(line.get("nic_packets", 0) for line in told) == by_nic
+    if in_nic == "off":
+        assert by_nic == 0
     running.stop(leaves=["records.json"])
 
 
 def test_while_packets_flow(started, rounds):
     """Live flows are decided anew when rules come and go."""
-    running = started(f"capture={rounds},pace=20000")
+    running = started(f"capture={rounds},pace=20000", "--offload-rules-in-nic", "off")
     assert add(running, rule("ipv4 / udp dst is 53")) == ["Flow rule #0 created"]
     running.until(lambda: running.drops().get("rule", 0) > 0, "packets are dropped")
     running.until(lambda: running.ask("rule list")[0]["packets"] > 0, "and counted")
@@ -96,6 +111,52 @@ def test_while_packets_flow(started, rounds):
     before = running.drops()["rule"]
     time.sleep(0.3)
     assert running.drops()["rule"] == before
+    running.stop(leaves=["records.json"], idle=False)
+
+
+def test_while_the_nic_drops(started, rounds):
+    """A rule goes to the NIC and comes back from it while packets flow: what it matches never passes meanwhile."""
+    running = started(f"capture={rounds},pace=20000")
+    line = rule("ipv4 / udp dst is 53", attributes="priority 5 ingress")
+    assert add(running, line) == ["Flow rule #0 created"]
+    running.until(lambda: running.ask("rule list")[0]["where"] == "nic", "the NIC has it")
+    running.until(lambda: running.ask("rule list")[0]["nic_packets"] > 100, "and drops by it")
+    (told,) = running.ask("rule list")
+    assert "flows" not in told and "why" not in told
+    assert told["packets"] == told["nic_packets"] + told["software_packets"]
+    text = running.client("rule", "list")
+    assert " nic " in text and "not counted" in text
+    # a rule before it that takes some of its packets: when it is created the NIC has let go
+    add(running, rule("ipv4 src is 10.0.0.1", "mark id 1", attributes="priority 4 ingress"))
+    first = running.ask("rule list")[0]
+    assert first["where"] == "software" and first["why"].startswith("rule #1 of port 0 comes before")
+    time.sleep(0.2)
+    again = running.ask("rule list")[0]
+    assert again["nic_packets"] == first["nic_packets"]
+    assert again["software_packets"] > first["software_packets"]
+    assert "why" in running.ask("rule list")[1]
+    running.client("rule", "del", "0", "1")
+    running.until(lambda: running.ask("rule list")[0]["where"] == "nic", "it is back")
+    # when the answer to `rule del` comes nothing is dropped any more
+    running.client("rule", "del", "0", "0")
+    dropped = running.wire()["nic_dropped"]
+    time.sleep(0.3)
+    assert running.wire()["nic_dropped"] == dropped
+    running.stop(leaves=["records.json"], idle=False)
+
+
+def test_a_nic_that_cannot(started, rounds):
+    """What the driver says is the reason; and what a NIC does not count is not 0."""
+    running = started(f"capture={rounds},pace=20000,profile=e810,actions=-count")
+    add(running, rule("eth / ipv4 src spec 10.0.0.0 src mask 255.0.0.0"))
+    add(running, rule("eth / ipv6 src is 2001:db8::1"))
+    running.until(lambda: running.ask("rule list")[1]["where"] == "nic", "the NIC has one of them")
+    first, second = running.ask("rule list")
+    assert first["where"] == "software" and "only whole fields" in first["why"]
+    assert first["packets"] > 0
+    assert "packets" not in second and "nic_packets" not in second and "flows" not in second
+    assert "not counted" in running.client("rule", "list")
+    assert "does not count" in refused(running, "rule add", rule="flow query 0 1 count")[0]
     running.stop(leaves=["records.json"], idle=False)
 
 
@@ -197,7 +258,7 @@ def test_trace_of_a_packet(started, packet, number, why):
 
 def test_the_client(started):
     """As a person would."""
-    running = started("source=none", "--rules-max", 2)
+    running = started("source=none", "--rules-max", 2, "--offload-rules-in-nic", "off")
     assert running.client("rule", "list") == " 0 of 0 rules, with room for 2\n"
     words = rule("eth / ipv4 / udp dst is 53").split()
     assert running.client("rule", "add", *words) == "Flow rule #0 created\n"
@@ -205,7 +266,8 @@ def test_the_client(started):
     assert running.client("rule", "add", rule("eth / gtp"), code=2) == \
         "millrace: rule add: column 37: item 'gtp': not matched in software\n"
     lines = running.client("rule", "list").splitlines()
-    assert len(lines) == 3 and lines[1].endswith(" ".join(words))
+    assert len(lines) == 4 and lines[1].endswith(" ".join(words))
+    assert lines[2].strip() == "rules are not given to NICs (rules-in-nic)"
     (line,) = running.client("rule", "list", "--json").splitlines()
     assert (json.loads(line)["where"], json.loads(line)["per"]) == ("software", "flow")
     told = running.client("rule", "trace", "10.0.0.1:1", "10.0.0.2:53", "udp", "--at", "0")

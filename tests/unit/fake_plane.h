@@ -142,6 +142,37 @@ uint64_t plane_decided(const struct plane *plane)
 }
 
 /* No rules: those have an engine of their own in tests/behaviour. */
+/* No NIC is given rules. */
+void plane_nic_rules_tend(struct plane *plane)
+{
+	(void)plane;
+}
+
+bool plane_nic_rules_leave(struct plane *plane)
+{
+	(void)plane;
+	return false;
+}
+
+void plane_nic_rules_ask(struct plane *plane)
+{
+	(void)plane;
+}
+
+bool plane_nic_rules_told(struct plane *plane)
+{
+	(void)plane;
+	return true;
+}
+
+void plane_rule_where(
+	struct plane *plane, const struct rules_view *rule, struct plane_rule_where *where)
+{
+	(void)plane;
+	(void)rule;
+	*where = (struct plane_rule_where){.where = PLANE_RULE_SOFTWARE};
+}
+
 struct rules *plane_rules(const struct plane *plane)
 {
 	(void)plane;

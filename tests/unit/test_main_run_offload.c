@@ -31,6 +31,7 @@ static void check_offload(const char *words, struct run_offload wanted)
 	assert_int_equal(config.offload.rules_per_s, wanted.rules_per_s);
 	assert_int_equal(config.offload.counters, wanted.counters);
 	assert_int_equal(config.offload.restart, wanted.restart);
+	assert_int_equal(config.offload.drops, wanted.drops);
 	assert_int_equal(config.offload.n_except, wanted.n_except);
 	for (unsigned i = 0; i < wanted.n_except; i++)
 		assert_string_equal(config.offload.except[i], wanted.except[i]);
@@ -39,7 +40,8 @@ static void check_offload(const char *words, struct run_offload wanted)
 
 static void test_offload(void **state)
 {
-	struct run_offload wanted = {.on = true, .threshold = 1, .slots = 65536, .counters = true};
+	struct run_offload wanted = {
+		.on = true, .threshold = 1, .slots = 65536, .counters = true, .drops = true};
 
 	(void)state;
 	check_offload("--wire a,b", wanted);
@@ -57,7 +59,7 @@ static void test_offload(void **state)
 	check_offload("--wire a,b --offload off --offload-mode full --offload-threshold 0 "
 		      "--offload-slots=1 "
 		      "--offload-rules 7168 --offload-rules-per-second 45000 "
-		      "--offload-counters no --offload-restart yes "
+		      "--offload-counters no --offload-restart yes --offload-rules-in-nic off "
 		      "--offload-except b,a",
 		wanted);
 }
