@@ -123,6 +123,7 @@ static bool parse_argument(struct action *action, const char *text)
 		return parse_encap(text, &action->encap);
 	case ACTION_NEXT_HOP:
 	case ACTION_POLICE:
+	case ACTION_METER:
 	case ACTION_MIRROR:
 	case ACTION_N_KINDS:
 		break;
