@@ -44,7 +44,9 @@ static void print_ports(struct cli_show *show, const json_t *line)
 /* A sum that does not come out is the engine's fault, and worth a line. */
 static void check_sum(FILE *out, const json_t *line)
 {
-	uint64_t received = field_number(line, "received"), sum = 0;
+	/* copies leave beside what was received */
+	uint64_t received = field_number(line, "received") + field_number(line, "mirrored"),
+		 sum = 0;
 	char text[TEXT_NUMBER_MAX];
 
 	for (unsigned i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -66,6 +68,9 @@ static void print_more(FILE *out, const json_t *line)
 	fprintf(out, "; not tied: %s fragments, %s ICMP errors\n",
 		field_grouped(line, "fragments_untied", text),
 		field_grouped(line, "icmp_untied", more));
+	if (field_number(line, "mirrored") != 0)
+		fprintf(out, "       besides those received: %s copies, made by samples of rules\n",
+			field_grouped(line, "mirrored", text));
 	if (field_number(line, "one_sided") != 0)
 		fprintf(out, "       one-sided: %s packets that opened no flow\n",
 			field_grouped(line, "one_sided", text));

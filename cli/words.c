@@ -117,9 +117,10 @@ const struct cli_verb cli_verbs[] = {
 		CLI_BLOCK_MAYBE, false,
 		FLOW_NAME_OPTIONS | CLI_BIT(CLI_LIMIT) | CLI_BIT(CLI_CURSOR), &cli_block_list},
 	{"rule", "list", "the rules in force, and what they have matched",
-		"Flows are those that a rule decides or has decided. - is not counted: other "
-		"rules\n"
-		"decide the packets (jump, passthru).\n",
+		"Flows are those that a rule decides or has decided as a whole. - is not counted: "
+		"other\n"
+		"rules decide the packets (jump, passthru), or the rule decides packets one by "
+		"one.\n",
 		CLI_NO_WORDS, false, CLI_BIT(CLI_AT) | CLI_BIT(CLI_LIMIT) | CLI_BIT(CLI_CURSOR),
 		&cli_rule_list},
 	{"rule", "add", "put a rule in force, or do another command of testpmd's flow syntax",

@@ -30,15 +30,15 @@ struct rules *rules_of(const struct answer *answer, struct error *error)
 }
 
 /*
- * What software and NICs counted together. What is not counted is not 0: flows are none that a NIC knows of, and there
- * are NICs without counters.
+ * What software and NICs counted together. What is not counted is not 0: flows are none that a NIC knows of or that a
+ * rule per packet decides, and there are NICs without counters.
  */
 static void add_counts(
 	json_t *line, const struct rules_view *view, const struct plane_rule_where *where)
 {
 	const bool in_nic = where->where != PLANE_RULE_SOFTWARE;
 
-	if (!in_nic)
+	if (!in_nic && !view->by_packet)
 		answer_number(line, "flows", view->count.flows);
 	if (!where->uncounted) {
 		answer_number(line, "packets", view->count.packets + where->packets);

@@ -290,6 +290,8 @@ static void tell_totals(struct run *run, const struct exporter_totals *records)
 	fprintf(stderr, "%s packets  %s  %s out  %s dropped  ",
 		text_grouped(received, sum.received), text_bytes(bytes, sum.received_bytes),
 		text_grouped(out, sum.out), text_grouped(dropped, path_counters_dropped(&sum)));
+	if (sum.mirrored != 0)
+		fprintf(stderr, "%s mirrored  ", text_grouped(out, sum.mirrored));
 	tell_records(run, records);
 	if (sum.nic_forwarded != 0)
 		fprintf(stderr, "; besides, %s packets sent on by NICs alone",

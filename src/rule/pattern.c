@@ -652,6 +652,40 @@ int rule_pattern_read(const struct rule_command *command, const struct rule_grou
 	return ret;
 }
 
+/*
+ * A rule asks for the type in the Ethernet header, which is left out of what flows are decided by. What flows cannot
+ * have by it is asked for by the IP version: 0 is that of none. Frames of flows have IP's types or those of tags, or
+ * 0 where the link is no Ethernet.
+ */
+static void version_of_type(const struct classifier_rule *rule, struct classifier_rule *of_flows)
+{
+	static const struct {
+		uint16_t type;
+		bool version4, version6;
+	} types[] = {
+		{ETHERTYPE_IPV4, true, false},
+		{ETHERTYPE_IPV6, false, true},
+		{0x8100, true, true},
+		{0x88a8, true, true},
+		{0x9100, true, true},
+		{0x9200, true, true},
+		{0, true, true},
+	};
+	const uint16_t mask = rule->mask.eth_type;
+	bool version4 = false, version6 = false;
+
+	for (unsigned i = 0; i < RTE_DIM(types); i++) {
+		if ((types[i].type ^ rule->value.eth_type) & mask)
+			continue;
+		version4 = version4 || types[i].version4;
+		version6 = version6 || types[i].version6;
+	}
+	if ((version4 && version6) || of_flows->mask.version != 0)
+		return;
+	of_flows->mask.version = UINT8_MAX;
+	of_flows->value.version = version4 ? 4 : version6 ? 6 : 0;
+}
+
 bool rule_pattern_of_flows(const struct classifier_rule *rule, const struct rule_ground *ground,
 	struct classifier_rule *of_flows)
 {
@@ -663,6 +697,8 @@ bool rule_pattern_of_flows(const struct classifier_rule *rule, const struct rule
 	*of_flows = *rule;
 	mask->tcp_flags = mask->tos = mask->ttl = 0;
 	mask->eth_type = 0;
+	if (rule->mask.eth_type != 0)
+		version_of_type(rule, of_flows);
 	mask->metadata = 0;
 	mask->dei = 0;
 	memset(mask->eth_src, 0, 6);

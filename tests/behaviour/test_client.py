@@ -447,6 +447,12 @@ def test_wire_show_is_a_sum():
     assert "WRONG: 2 packets too many" in lines[5]
 
 
+def test_copies_are_not_among_what_was_received():
+    lines = shown("wire", "show", answer=[{**WIRE, "mirrored": 7, "out": WIRE["out"] + 7}, END])
+    assert lines[3].strip() == "besides those received: 7 copies, made by samples of rules"
+    assert not any("WRONG" in text for text in lines)
+
+
 def test_drop_show():
     lines = shown("drop", "show", answer=[DROP, {**DROP, "packets": 0, "wires": [0, 0, 0]}, END])
     assert lines[1].split(maxsplit=2) == ["malformed", "901", "no whole header"]

@@ -81,6 +81,7 @@ static void test_wires(void **state)
 		.nic_dropped = 8,
 		.nic_dropped_bytes = 9,
 		.nic_unaccounted = 1,
+		.mirrored = 2,
 	};
 	scene->plane.snapshot.wire_flows[1] = 77;
 	json_t *lines = expect_lines(scene, "{\"ask\":\"wire show\"}", 2);
@@ -91,8 +92,9 @@ static void test_wires(void **state)
 		{"non_ip", 3}, {"out", 900}, {"out_bytes", 90000}, {"delivered", 10},
 		{"dropped", 70}, {"held", 20}, {"fragments_untied", 4}, {"icmp_untied", 5},
 		{"one_sided", 6}, {"flows", 77}, {"nic_forwarded", 6}, {"nic_forwarded_bytes", 7},
-		{"nic_dropped", 8}, {"nic_dropped_bytes", 9}, {"nic_unaccounted", 1});
-	assert_int_equal(json_object_size(line), 19);
+		{"nic_dropped", 8}, {"nic_dropped_bytes", 9}, {"nic_unaccounted", 1},
+		{"mirrored", 2});
+	assert_int_equal(json_object_size(line), 20);
 	assert_string_equal(json_string_value(json_array_get(ports, 0)), "up");
 	assert_string_equal(json_string_value(json_array_get(ports, 1)), "down");
 	EXPECT_NUMBERS(json_array_get(lines, 0), {"wire", 0}, {"received", 0}, {"flows", 0});

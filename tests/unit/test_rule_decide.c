@@ -68,8 +68,9 @@ static bool fits(const struct made *rule, const struct sample *sample, bool of_f
 		return false;
 	if (rule->vlan >= 0 && (!of_flow || zone) && rule->vlan != sample->vlan)
 		return false;
+	/* a flow is of IP, with tags or without */
 	if (of_flow)
-		return true;
+		return rule->type < 0 || rule->type == (sample->version == 4 ? 0x800 : 0x86dd);
 	return is_or_any(rule->ttl, sample->ttl) && is_or_any(rule->tos, sample->tos) &&
 	       (rule->flags < 0 || (sample->flags & rule->flags_mask) == rule->flags) &&
 	       is_or_any(rule->type, sample->type) && is_or_any(rule->dei, sample->dei);
@@ -138,7 +139,9 @@ static void make_rule(struct made *rule)
 		rule->ttl = maybe(10, (int)below(3));
 		rule->tos = maybe(10, (int)below(3));
 	} else {
-		rule->type = maybe(6, 0x800);
+		static const int types[] = {0x800, 0x86dd, 0x806};
+
+		rule->type = maybe(4, types[below(3)]);
 	}
 	if (rule->proto >= 0 && below(2)) {
 		rule->src_port[0] = (int)below(8);
