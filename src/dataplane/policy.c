@@ -16,7 +16,10 @@
 #define WALK_SHARE 24
 /* Records that are looked at in an iteration that brought nothing. */
 #define WALK_IDLE 512
-/* Cycles that may be due to the walk at most. */
+/*
+ * Cycles that may be due to the walk at most, or that it may owe: what it took is more than that only when the kernel
+ * gave the processor to somebody else in between.
+ */
 #define CREDIT_MOST (1 << 16)
 
 /* The ports that packets of a flow's ends come in by; false: they are not known. */
@@ -306,7 +309,7 @@ bool policy_turn(struct policy *policy, struct flow_shard *shard, bool idle,
 		now = rte_rdtsc();
 	}
 	if (!idle)
-		policy->credit -= (int64_t)(now - begin);
+		policy->credit = RTE_MAX(policy->credit - (int64_t)(now - begin), -CREDIT_MOST);
 	policy->begin_tsc = begin;
 	policy->cycles += now - begin;
 	return policy->walks;

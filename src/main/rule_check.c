@@ -165,9 +165,11 @@ static void tell_right(const struct checking *checking, const struct rule_comman
 
 	if (!checking->json) {
 		if (opinion->asked && !opinion->software)
-			printf("ok, but not in software: %s\n", opinion->why.text);
+			printf("%s:%u: ok, but not in software: %s\n", checking->name,
+				checking->line, opinion->why.text);
 		else if (opinion->warning.text[0] != '\0')
-			printf("ok, with a warning: %s\n", opinion->warning.text);
+			printf("%s:%u: ok, with a warning: %s\n", checking->name, checking->line,
+				opinion->warning.text);
 		else
 			puts("ok");
 		return;

@@ -217,6 +217,23 @@ static int read_set(struct effecting *effecting, const struct rte_flow_action *a
 	return 0;
 }
 
+/* The same of an address, which packets of the rule have to have. */
+static int read_set_address(struct effecting *effecting, const struct rte_flow_action *action,
+	enum action_kind kind, uint8_t version)
+{
+	const struct classifier_rule *rule = effecting->rule;
+
+	/* what comes out of a tunnel is of any version */
+	for (unsigned i = 0; i < effecting->effect->n; i++)
+		if (effecting->effect->list[i].kind == ACTION_DECAP)
+			return read_set(effecting, action, kind, version == 4 ? 4 : 16);
+	if (rule->mask.version == UINT8_MAX && rule->value.version != version)
+		return refuse_action(effecting, -EINVAL,
+			version == 4 ? "the rule's packets are not of IPv4"
+				     : "the rule's packets are not of IPv6");
+	return read_set(effecting, action, kind, version == 4 ? 4 : 16);
+}
+
 static int read_sample(struct effecting *effecting, const struct rte_flow_action *action)
 {
 	const struct rte_flow_action_sample *sample = action->conf;
@@ -416,13 +433,13 @@ static int read_header_action(struct effecting *effecting, const struct rte_flow
 	case RTE_FLOW_ACTION_TYPE_SET_MAC_DST:
 		return read_set(effecting, action, ACTION_SET_MAC_DST, 6);
 	case RTE_FLOW_ACTION_TYPE_SET_IPV4_SRC:
-		return read_set(effecting, action, ACTION_SET_IPV4_SRC, 4);
+		return read_set_address(effecting, action, ACTION_SET_IPV4_SRC, 4);
 	case RTE_FLOW_ACTION_TYPE_SET_IPV4_DST:
-		return read_set(effecting, action, ACTION_SET_IPV4_DST, 4);
+		return read_set_address(effecting, action, ACTION_SET_IPV4_DST, 4);
 	case RTE_FLOW_ACTION_TYPE_SET_IPV6_SRC:
-		return read_set(effecting, action, ACTION_SET_IPV6_SRC, 16);
+		return read_set_address(effecting, action, ACTION_SET_IPV6_SRC, 6);
 	case RTE_FLOW_ACTION_TYPE_SET_IPV6_DST:
-		return read_set(effecting, action, ACTION_SET_IPV6_DST, 16);
+		return read_set_address(effecting, action, ACTION_SET_IPV6_DST, 6);
 	case RTE_FLOW_ACTION_TYPE_SET_TP_SRC:
 		return read_set(effecting, action, ACTION_SET_PORT_SRC, 2);
 	case RTE_FLOW_ACTION_TYPE_SET_TP_DST:

@@ -598,8 +598,10 @@ static int read_attributes(const struct rule_command *command, const struct rule
 {
 	const struct rte_flow_attr *attr = &command->attr;
 
-	if (rule_port_check(ground, command->port, error) < 0)
+	if (rule_port_check(ground, command->port, error) < 0) {
+		refusal->part = RULE_PART_PORT;
 		return -EINVAL;
+	}
 	if (rule_command_argument(command, RULE_ARG_TUNNEL_SET, 0) != NULL)
 		return refuse_attribute(refusal, error, -ENOTSUP, "tunnel_set",
 			"tunnels are not taken off in software");
@@ -754,11 +756,15 @@ static bool word_is(const char *line, size_t at, size_t n, const char *word)
 unsigned rule_refusal_column(const char *line, size_t length, const struct rule_refusal *refusal)
 {
 	bool inside = false;
-	unsigned items = 0;
+	unsigned items = 0, words = 0;
 	size_t at = 0, n;
 
-	for (; (n = word_length_at(line, length, &at)) > 0; at += n) {
-		if (refusal->part == RULE_PART_COMMAND) {
+	for (; (n = word_length_at(line, length, &at)) > 0; at += n, words++) {
+		if (refusal->part == RULE_PART_PORT) {
+			/* flow create PORT, flow indirect_action PORT */
+			if (words == 2)
+				return (unsigned)at + 1;
+		} else if (refusal->part == RULE_PART_COMMAND) {
 			if (word_is(line, at, n, refusal->word))
 				return (unsigned)at + 1;
 		} else if (inside) {

@@ -37,7 +37,8 @@ struct rule_ground {
 };
 
 enum rule_part {
-	RULE_PART_COMMAND, /* its verb, port or attributes */
+	RULE_PART_COMMAND, /* its verb or attributes */
+	RULE_PART_PORT,	   /* the number behind the verb */
 	RULE_PART_PATTERN,
 	RULE_PART_ACTIONS,
 };

@@ -212,8 +212,10 @@ static int do_command(struct doing *doing)
 	if (command->verb != RULE_SET && command->port != RULE_NO_PORT) {
 		int ret = rule_port_check(&doing->rules->ground, command->port, doing->error);
 
-		if (ret < 0)
+		if (ret < 0) {
+			doing->refusal.part = RULE_PART_PORT;
 			return ret;
+		}
 	}
 	if (rules_shares(command))
 		return do_shared(doing);

@@ -100,6 +100,8 @@ static int make_shared(const struct loading *loading, const struct rule_command 
 
 	if (ret == 0)
 		ret = rules_share(loading->rules, &line, &refusal, &said);
+	else
+		refusal.part = RULE_PART_PORT;
 	if (ret == -ENOMEM)
 		return refuse_rules(loading, ret, said.text);
 	return ret < 0 ? refuse_rule(loading, number, rule_refusal_column(text, length, &refusal),

@@ -39,7 +39,18 @@ def test_one_line_for_each(tmp_path):
         "ok",
         f"{path}:4:31: error: ipv5: a pattern item is needed here; did you mean ipv4?",
         f"{path}:5:23: error: ib_bth: it came with DPDK 23.07; rules here are those of DPDK 22.11",
-        "ok, with a warning: line 2 matches all that this rule matches before it"]
+        f"{path}:6: ok, with a warning: line 2 matches all that this rule matches before it"]
+
+
+def test_addresses_of_the_other_version():
+    """They would make each packet one that cannot be changed, and is dropped."""
+    lines = check("flow create 0 ingress pattern eth / ipv4 / end actions set_ipv6_src ipv6_addr ::1 / end\n"
+                  "flow create 0 ingress pattern eth / ipv6 / end actions set_ipv4_dst ipv4_addr 1.2.3.4 / end\n"
+                  "flow create 0 ingress pattern eth / end actions set_ipv4_dst ipv4_addr 1.2.3.4 / end\n")
+    assert lines.stdout.decode().splitlines() == [
+        "-:1: ok, but not in software: action 'set_ipv6_src': the rule's packets are not of IPv6",
+        "-:2: ok, but not in software: action 'set_ipv4_dst': the rule's packets are not of IPv4",
+        "ok"]
 
 
 def test_json():
