@@ -196,7 +196,8 @@ static void begin_round(
 		.others = others,
 		.until = policy->walked + flow_table_positions(&shard->table),
 	};
-	if (!policy->walks)
+	/* or nothing was walked since the round began that ends next: it is this one then */
+	if (!policy->walks || policy->next.until == policy->last.until)
 		policy->next = policy->last;
 	policy->walks = true;
 }
