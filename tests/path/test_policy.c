@@ -405,6 +405,36 @@ static void programs_are_run(void **state)
 	}
 }
 
+/* Two changes come while the worker has no time to decide anything: it knows the second one in the end, too. */
+static void changes_join_before_a_step(void **state)
+{
+	struct live_options options = shapes[0];
+	struct chooser chooser = {.turned = false};
+	struct frame frame;
+	uint64_t change = 0;
+
+	(void)state;
+	options.max_programs = 8;
+	options.policy = (struct policy_others){.context = &chooser, .decide = choose};
+	struct live *live = live_begin(&options);
+
+	make_kinds(live, &chooser);
+	udp(&frame, 1, false);
+	/* an iteration with a packet, before which no time has passed that the walk would have a share of */
+	for (unsigned i = 0; i < 2; i++) {
+		change = plane_policy_changed(live->plane);
+		live->plane->lcores[0].policy.credit = -1;
+		live->plane->lcores[0].policy.begin_tsc = 0;
+		live_send(live, 0, 0, &frame);
+		live_turn(live, 0);
+		assert_true(plane_policy_decided(live->plane) < change);
+	}
+	live_settle(live);
+	assert_int_equal(plane_policy_decided(live->plane), change);
+	(void)live_take(live, 1);
+	live_end(live);
+}
+
 /* A burst of 10 packets and 100 a second: after the burst, the rate; what is above has its own reason. */
 static void a_policer_lets_its_rate_pass(void **state)
 {
@@ -460,6 +490,7 @@ int main(void)
 		cmocka_unit_test(records_tell_both),
 		cmocka_unit_test(storms_leave_no_old_verdict),
 		cmocka_unit_test(programs_are_run),
+		cmocka_unit_test(changes_join_before_a_step),
 		cmocka_unit_test(a_policer_lets_its_rate_pass),
 	};
 
