@@ -136,17 +136,6 @@ void static_rules_get(struct static_rules *rules, uint32_t number, struct static
 	pthread_mutex_unlock(&rules->lock);
 }
 
-bool static_rules_leave(struct static_rules *rules)
-{
-	bool leave = false;
-
-	pthread_mutex_lock(&rules->lock);
-	for (uint32_t i = 0; i < rules->begun && !leave; i++)
-		leave = rules->places[i].view.state == STATIC_LEAVING;
-	pthread_mutex_unlock(&rules->lock);
-	return leave;
-}
-
 uint64_t static_rules_ask(struct static_rules *rules)
 {
 	pthread_mutex_lock(&rules->lock);

@@ -60,8 +60,6 @@ void static_rules_remove(struct static_rules *rules, uint32_t place);
 /* The NIC seems to have lost it: it is removed, and made anew. */
 void static_rules_renew(struct static_rules *rules, uint32_t place);
 void static_rules_get(struct static_rules *rules, uint32_t place, struct static_view *view);
-/* Are there rules that the NIC has not let go yet? */
-bool static_rules_leave(struct static_rules *rules);
 /* Counters are wanted: when static_rules_told() of the number is true, they are not older than this call. */
 uint64_t static_rules_ask(struct static_rules *rules);
 bool static_rules_told(struct static_rules *rules, uint64_t asked);

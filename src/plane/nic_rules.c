@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rules that NICs do, too. Of what rules_nic_plan() finds each rule gets a place, which it has in the static rules of all
- * its ports. What is in the plan no longer leaves the NICs, and its place is another's when all have let it go.
+ * Rules that NICs do, too. Each rule that rules_nic_next() finds gets a place, which it has in the static rules of all
+ * its ports. What does not fit any more leaves the NICs, and its place is another's when all have let it go.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +21,10 @@
 /* NICs that do not tell their counters are not waited for any longer. */
 #define TELL_US UINT64_C(1000000)
 
+/* Pairs of rules that are compared, and places that are looked at, in one iteration of control: far below a millisecond. */
+#define PAIRS_EACH 4096
+#define PLACES_EACH 512
+
 struct nic_place {
 	uint64_t age; /* of the rule; 0: the place is free */
 	uint32_t slot;
@@ -29,16 +33,20 @@ struct nic_place {
 	unsigned strikes;
 	uint64_t seen, dropped; /* by software and by NICs, at the last look */
 	uint64_t renew_us, wait_us;
+	struct plane_rule_last *last; /* who waits for the last count; or NULL */
 };
 
 struct nic_rules {
 	uint32_t max, begun; /* places, and of these such as were ever used */
-	uint64_t changes;    /* of the rules, at the last plan */
-	uint32_t ready;	     /* a bit for each port that takes rules, at the last plan */
-	bool complete;	     /* all that was planned has a place */
+	uint32_t ready;	     /* a bit for each port that takes rules */
+	uint32_t spread;     /* places from here on may not have been given to all of these */
+	bool compares;	     /* rules_nic_begin(): some port took rules */
+	bool busy;	     /* something was put off to the next iteration */
 	uint64_t audit_us;
+	uint32_t audited, audit_end; /* where the audit is, and where it ends */
 	uint64_t asked[PLANE_MAX_PORTS], asked_us;
-	struct rules_nic_rule *plan;
+	uint32_t *free, n_free;	      /* places that were used */
+	uint32_t *leaving, n_leaving; /* those that NICs have not let go yet */
 	struct nic_place place[];
 };
 
@@ -59,16 +67,17 @@ int plane_nic_rules_make(struct plane *plane)
 		return -ENOMEM;
 	plane->nic_rules = nic;
 	nic->max = max;
-	nic->changes = UINT64_MAX;
-	nic->plan = calloc(max, sizeof(nic->plan[0]));
-	return nic->plan == NULL ? -ENOMEM : 0;
+	nic->free = calloc(max, sizeof(nic->free[0]));
+	nic->leaving = calloc(max, sizeof(nic->leaving[0]));
+	return nic->free == NULL || nic->leaving == NULL ? -ENOMEM : 0;
 }
 
 void plane_nic_rules_free(struct plane *plane)
 {
 	if (plane->nic_rules == NULL)
 		return;
-	free(plane->nic_rules->plan);
+	free(plane->nic_rules->free);
+	free(plane->nic_rules->leaving);
 	free(plane->nic_rules);
 	plane->nic_rules = NULL;
 }
@@ -103,10 +112,9 @@ static uint32_t ports_of_rule(const struct plane *plane, uint16_t in_port)
 	return (uint32_t)((UINT64_C(1) << plane_n_ports(plane)) - 1);
 }
 
-static void give(struct plane *plane, uint32_t number, const struct rules_nic_rule *rule)
+static void give(struct plane *plane, uint32_t number, const struct classifier_rule *pattern)
 {
 	struct nic_place *place = &plane->nic_rules->place[number];
-	const struct classifier_rule *pattern = &rule->rule;
 	const uint16_t in_port =
 		pattern->mask.in_port != 0 ? pattern->value.in_port : RULES_NO_PORT;
 	const uint32_t ports =
@@ -129,8 +137,9 @@ static void take_back(struct plane *plane, uint32_t number)
 
 /* What NICs say of a place, of all ports together. */
 struct place_sum {
-	bool is_free; /* all have let it go */
-	bool counts;  /* those that have the rule count */
+	bool is_free;  /* all have let it go */
+	bool counts;   /* those that have the rule count */
+	bool no_bytes; /* and some tells packets alone */
 	uint64_t packets, bytes;
 };
 
@@ -147,6 +156,7 @@ static struct place_sum sum_place(const struct plane *plane, uint32_t number)
 		static_rules_get(static_of(plane, i), number, &view);
 		sum.is_free &= view.state == STATIC_FREE;
 		sum.counts &= view.state != STATIC_IN_NIC || view.counts;
+		sum.no_bytes |= view.packets > 0 && !view.has_bytes;
 		sum.packets += view.packets;
 		sum.bytes += view.bytes;
 	}
@@ -160,84 +170,98 @@ static bool still_has(
 	return rules_get_slot(plane->rules, place->slot, view) == 0 && view->age == place->age;
 }
 
-/* Places that all NICs have let go are free. True when one became so. */
-static bool free_places(struct plane *plane)
+/* What was counted in a place goes to its rule, or to who waits for it when the rule is gone. */
+static void settle_place(struct plane *plane, uint32_t number, const struct place_sum *sum)
 {
-	struct nic_rules *nic = plane->nic_rules;
-	bool any = false;
-
-	for (uint32_t i = 0; i < nic->begun; i++) {
-		struct nic_place *place = &nic->place[i];
-		struct rules_view view;
-
-		if (place->age == 0 || place->planned)
-			continue;
-		const struct place_sum sum = sum_place(plane, i);
-
-		if (!sum.is_free)
-			continue;
-		if (still_has(plane, place, &view)) {
-			rules_nic_add(plane->rules, place->slot, sum.packets, sum.bytes);
-			rules_nic_tell(plane->rules, place->slot, 0, 0, true);
-			rules_nic_set(plane->rules, place->slot, RULES_NONE);
-		}
-		*place = (struct nic_place){0};
-		any = true;
-	}
-	return any;
-}
-
-static uint32_t take_place(struct nic_rules *nic, uint32_t *from)
-{
-	for (; *from < nic->max; ++*from)
-		if (nic->place[*from].age == 0) {
-			nic->begun = RTE_MAX(nic->begun, *from + 1);
-			return (*from)++;
-		}
-	return RULES_NONE;
-}
-
-/* A rule of the plan keeps its place, or gets one. False: it has to wait for one. */
-static bool place_rule(
-	struct plane *plane, const struct rules_nic_rule *rule, uint32_t number, uint32_t *from)
-{
-	struct nic_rules *nic = plane->nic_rules;
-
-	if (number == RULES_NONE) {
-		number = take_place(nic, from);
-		if (number == RULES_NONE)
-			return false;
-		nic->place[number] =
-			(struct nic_place){.age = rule->age, .slot = rule->slot, .planned = true};
-		rules_nic_set(plane->rules, rule->slot, number);
-	}
-	give(plane, number, rule);
-	return nic->place[number].planned;
-}
-
-static void plan_places(struct plane *plane)
-{
-	struct nic_rules *nic = plane->nic_rules;
-	const uint32_t n = rules_nic_plan(plane->rules, nic->plan, nic->max);
+	struct nic_place *place = &plane->nic_rules->place[number];
 	struct rules_view view;
-	uint32_t from = 0;
 
-	/* what leaves already does not come back to its place, but gets another one later */
-	for (uint32_t i = 0; i < nic->begun; i++)
-		if (nic->place[i].planned &&
-			(!still_has(plane, &nic->place[i], &view) || view.nic != RULE_NIC_FITS)) {
-			nic->place[i].planned = false;
-			take_back(plane, i);
-		}
-	nic->complete = true;
-	for (uint32_t i = 0; i < n; i++) {
-		if (rules_get_slot(plane->rules, nic->plan[i].slot, &view) < 0)
+	if (place->last != NULL)
+		*place->last = (struct plane_rule_last){.done = true,
+			.packets = sum->packets,
+			.bytes = sum->bytes,
+			.uncounted_bytes = sum->no_bytes};
+	if (!still_has(plane, place, &view))
+		return;
+	rules_nic_add(plane->rules, place->slot, sum->packets, sum->bytes);
+	rules_nic_tell(plane->rules, place->slot, 0, 0, true);
+	rules_nic_set(plane->rules, place->slot, RULES_NONE);
+}
+
+/* Places that all NICs have let go are free. */
+static void free_places(struct plane *plane)
+{
+	struct nic_rules *nic = plane->nic_rules;
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < nic->n_leaving; i++) {
+		const uint32_t number = nic->leaving[i];
+		const struct place_sum sum = sum_place(plane, number);
+
+		if (!sum.is_free) {
+			nic->leaving[left++] = number;
 			continue;
-		if (view.place != RULES_NONE && !nic->place[view.place].planned)
-			nic->complete = false;
-		else
-			nic->complete &= place_rule(plane, &nic->plan[i], view.place, &from);
+		}
+		settle_place(plane, number, &sum);
+		nic->place[number] = (struct nic_place){0};
+		nic->free[nic->n_free++] = number;
 	}
+	nic->n_leaving = left;
+}
+
+/* What fits no longer leaves the NICs at once. */
+static void leave_places(struct plane *plane)
+{
+	struct nic_rules *nic = plane->nic_rules;
+	uint32_t number;
+
+	while (rules_nic_left(plane->rules, &number)) {
+		nic->place[number].planned = false;
+		nic->leaving[nic->n_leaving++] = number;
+		take_back(plane, number);
+	}
+}
+
+/* What fits gets a place, as long as there is one. True when it has to go on with it. */
+static bool take_places(struct plane *plane)
+{
+	struct nic_rules *nic = plane->nic_rules;
+	struct rules_nic_rule rule;
+
+	for (unsigned i = 0; i < PLACES_EACH; i++) {
+		if (nic->n_free == 0 && nic->begun == nic->max)
+			return false;
+		if (!rules_nic_next(plane->rules, &rule))
+			return false;
+		const uint32_t number = nic->n_free > 0 ? nic->free[--nic->n_free] : nic->begun++;
+
+		nic->place[number] =
+			(struct nic_place){.age = rule.age, .slot = rule.slot, .planned = true};
+		rules_nic_set(plane->rules, rule.slot, number);
+		give(plane, number, &rule.rule);
+	}
+	return true;
+}
+
+/* A port that has become ready is given what has a place already. True when it has to go on with it. */
+static bool spread_places(struct plane *plane)
+{
+	struct nic_rules *nic = plane->nic_rules;
+	const uint32_t ready = ready_ports(plane);
+
+	if (nic->ready != ready)
+		nic->spread = 0;
+	nic->ready = ready;
+	for (unsigned i = 0; i < PLACES_EACH && nic->spread < nic->begun; i++, nic->spread++) {
+		const struct nic_place *place = &nic->place[nic->spread];
+		struct classifier_rule rule;
+
+		if (!place->planned)
+			continue;
+		rules_nic_get(plane->rules, place->slot, &rule);
+		give(plane, nic->spread, &rule);
+	}
+	return nic->spread < nic->begun;
 }
 
 /* Packets of a rule come to software, and the NIC that is to drop them counts none: it has lost the rule. */
@@ -266,37 +290,71 @@ static void audit_place(struct plane *plane, uint32_t number, uint64_t now_us)
 			static_rules_renew(static_of(plane, i), number);
 }
 
+/*
+ * Looks at some places, until all have been looked at that there were when it began: no place twice within a second. True
+ * when it has to go on with it.
+ */
+static bool audit_places(struct plane *plane, uint64_t now_us)
+{
+	struct nic_rules *nic = plane->nic_rules;
+
+	if (nic->audited >= nic->audit_end && now_us - nic->audit_us >= AUDIT_US) {
+		nic->audit_us = now_us;
+		nic->audited = 0;
+		nic->audit_end = nic->begun;
+	}
+	for (unsigned i = 0; i < PLACES_EACH && nic->audited < nic->audit_end; i++, nic->audited++)
+		if (nic->place[nic->audited].planned)
+			audit_place(plane, nic->audited, now_us);
+	return nic->audited < nic->audit_end;
+}
+
 void plane_nic_rules_tend(struct plane *plane)
 {
 	struct nic_rules *nic = plane->nic_rules;
-	const uint64_t now_us = monotonic_us();
 
 	if (nic == NULL || plane->rules == NULL)
 		return;
-	const uint32_t ready = ready_ports(plane);
-	const bool freed = free_places(plane);
-
-	if (nic->changes != rules_changes(plane->rules) || nic->ready != ready ||
-		(freed && !nic->complete)) {
-		nic->changes = rules_changes(plane->rules);
-		nic->ready = ready;
-		plan_places(plane);
+	if (!nic->compares) {
+		if (ready_ports(plane) == 0 || rules_nic_begin(plane->rules, nic->max) < 0)
+			return;
+		nic->compares = true;
 	}
-	if (now_us - nic->audit_us < AUDIT_US)
-		return;
-	nic->audit_us = now_us;
-	for (uint32_t i = 0; i < nic->begun; i++)
-		if (nic->place[i].planned)
-			audit_place(plane, i, now_us);
+	bool busy = rules_nic_step(plane->rules, PAIRS_EACH);
+
+	leave_places(plane);
+	free_places(plane);
+	busy |= spread_places(plane);
+	busy |= take_places(plane);
+	busy |= audit_places(plane, monotonic_us());
+	nic->busy = busy;
+}
+
+bool plane_nic_rules_busy(const struct plane *plane)
+{
+	return plane->nic_rules != NULL && plane->nic_rules->busy;
 }
 
 bool plane_nic_rules_leave(struct plane *plane)
 {
-	bool leave = false;
+	return plane->nic_rules != NULL && plane->nic_rules->n_leaving > 0;
+}
 
-	for (unsigned i = 0; plane->nic_rules != NULL && i < plane_n_ports(plane); i++)
-		leave |= static_of(plane, i) != NULL && static_rules_leave(static_of(plane, i));
-	return leave;
+bool plane_nic_rules_watch(
+	struct plane *plane, const struct rules_view *rule, struct plane_rule_last *last)
+{
+	*last = (struct plane_rule_last){0};
+	if (plane->nic_rules == NULL || rule->place == RULES_NONE)
+		return false;
+	plane->nic_rules->place[rule->place].last = last;
+	return true;
+}
+
+void plane_nic_rules_unwatch(
+	struct plane *plane, const struct rules_view *rule, const struct plane_rule_last *last)
+{
+	if (plane->nic_rules->place[rule->place].last == last)
+		plane->nic_rules->place[rule->place].last = NULL;
 }
 
 void plane_nic_rules_ask(struct plane *plane)

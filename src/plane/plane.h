@@ -191,6 +191,23 @@ struct rules *plane_rules(const struct plane *plane);
 void plane_nic_rules_tend(struct plane *plane);
 /* NICs still have rules that are to go: what was changed since may not be in force yet where they drop. */
 bool plane_nic_rules_leave(struct plane *plane);
+/* Something was put off: plane_nic_rules_tend() is to be called again in a millisecond. */
+bool plane_nic_rules_busy(const struct plane *plane);
+/* What NICs dropped by a rule in the place that it leaves, when `done`: all have let it go, and read its counter. */
+struct plane_rule_last {
+	bool done;
+	bool uncounted_bytes;
+	uint64_t packets, bytes;
+};
+/*
+ * Before a rule is removed: `last` will be filled by plane_nic_rules_tend(), and is there until then, or is unwatched.
+ * False: no NIC has the rule, and nothing is filled.
+ */
+bool plane_nic_rules_watch(
+	struct plane *plane, const struct rules_view *rule, struct plane_rule_last *last);
+/* Only while it is not done. */
+void plane_nic_rules_unwatch(
+	struct plane *plane, const struct rules_view *rule, const struct plane_rule_last *last);
 /* Asks NICs for counters; plane_nic_rules_told(): all have told, or those that have not are not waited for. */
 void plane_nic_rules_ask(struct plane *plane);
 bool plane_nic_rules_told(struct plane *plane);

@@ -26,6 +26,8 @@ const char *rule_nic_words(enum rule_nic why)
 		[RULE_NIC_FIELD] = "it asks for a field that is not given to NICs",
 		[RULE_NIC_BEHIND] =
 			"a rule before it matches some of its packets, and does not drop them",
+		[RULE_NIC_SHARED] = "its counter is one that rules share, which NICs do not add to",
+		[RULE_NIC_PENDING] = "it is still compared with the rules before it",
 		[RULE_NIC_MANY] = "there are more rules than are given to NICs",
 	};
 

@@ -25,8 +25,10 @@ enum rule_nic {
 	RULE_NIC_VERSION,  /* its pattern says neither IPv4 nor IPv6 */
 	RULE_NIC_PROTOCOL, /* NICs may read another protocol in the header than software does */
 	RULE_NIC_FIELD,	   /* it asks for a field that is not given to NICs */
-	RULE_NIC_BEHIND, /* a rule before it matches some of its packets, and does not drop them */
-	RULE_NIC_MANY,	 /* there are more rules than are compared, or given to NICs */
+	RULE_NIC_BEHIND,  /* a rule before it matches some of its packets, and does not drop them */
+	RULE_NIC_SHARED,  /* it counts with other rules together */
+	RULE_NIC_MANY,	  /* there are more rules than are given to NICs */
+	RULE_NIC_PENDING, /* it is not compared with all rules before it yet */
 	RULE_NIC_N,
 };
 

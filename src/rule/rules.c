@@ -125,6 +125,7 @@ void rules_destroy(struct rules *rules)
 	rule_setup_destroy(rules->setup);
 	rule_meters_destroy(rules->meters);
 	rule_shared_destroy(rules->shared);
+	rules_nic_end(rules);
 	mapping_destroy(rules->memory, rules->size);
 	free(rules);
 }
@@ -296,6 +297,9 @@ static void reclaim_rules(struct rules *rules)
 			programs_release(rules->programs, rules->slots[slot].verdict);
 		rules_give_uses_back(own->uses, &count);
 		own->uses = NULL;
+		if (own->gone != NULL)
+			*own->gone = (struct rules_gone){.done = true, .count = count};
+		own->gone = NULL;
 		rules->first_gone = own->next;
 		if (rules->first_gone == RULES_NONE)
 			rules->last_gone = RULES_NONE;
@@ -499,8 +503,6 @@ int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, stru
 		.priority = made->rule.priority,
 		.full = CLASSIFIER_NONE,
 		.of_flows = CLASSIFIER_NONE,
-		.nic = RULE_NIC_MANY,
-		.behind = RULES_NONE,
 		.place = RULES_NONE,
 		.port = made->port,
 		.in_port = made->rule.mask.in_port != 0 ? made->rule.value.in_port : RULES_NO_PORT,
@@ -530,9 +532,9 @@ int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, stru
 	own->uses = made->uses;
 	made->text = NULL;
 	made->uses = NULL;
-	rules->changes++;
 	count_rule(rules, *slot, 1);
 	link_rule(rules, *slot);
+	rules_nic_added(rules, *slot);
 	return 0;
 }
 
@@ -544,11 +546,11 @@ void rules_drop(struct rules *rules, uint32_t slot)
 	while (*at != slot)
 		at = &rules->own[*at].next;
 	*at = own->next;
+	rules_nic_removed(rules, slot);
 	if (own->full != CLASSIFIER_NONE)
 		classifier_remove(rules->full, own->full);
 	if (own->of_flows != CLASSIFIER_NONE)
 		classifier_remove(rules->of_flows, own->of_flows);
-	rules->changes++;
 	count_rule(rules, slot, UINT32_MAX);
 	free(own->text);
 	own->text = NULL;
@@ -568,6 +570,18 @@ int rules_remove(struct rules *rules, uint16_t port, uint32_t number, struct rul
 	rules_drop(rules, slot);
 	rules_touch(rules);
 	return 0;
+}
+
+void rules_watch(struct rules *rules, uint32_t slot, struct rules_gone *gone)
+{
+	*gone = (struct rules_gone){0};
+	rules->own[slot].gone = gone;
+}
+
+void rules_unwatch(struct rules *rules, uint32_t slot, const struct rules_gone *gone)
+{
+	if (rules->own[slot].gone == gone)
+		rules->own[slot].gone = NULL;
 }
 
 uint32_t rules_flush(struct rules *rules, uint16_t port)
@@ -607,8 +621,6 @@ int rules_get_slot(const struct rules *rules, uint32_t slot, struct rules_view *
 		.count = rules_sum(rules, slot),
 		.age = own->age,
 		.in_port = own->in_port,
-		.nic = (enum rule_nic)own->nic,
-		.behind = own->behind,
 		.place = own->place,
 		.nic_packets = own->nic_packets,
 		.nic_bytes = own->nic_bytes,
@@ -616,6 +628,7 @@ int rules_get_slot(const struct rules *rules, uint32_t slot, struct rules_view *
 		.now_bytes = own->now_bytes,
 		.nic_uncounted = own->nic_uncounted,
 	};
+	view->nic = rules_nic_look(rules, slot, &view->behind);
 	return 0;
 }
 

@@ -127,7 +127,7 @@ struct rules_view {
 	bool hands_on;	    /* other rules decide its packets (jump, passthru): it does not count */
 	uint64_t age;	    /* no other rule had, has or will have this number */
 	uint16_t in_port;   /* that packets have to come in by, or RULES_NO_PORT */
-	enum rule_nic nic;  /* by the last rules_nic_plan() */
+	enum rule_nic nic;  /* is it one for NICs, as far as that is known? */
 	uint32_t behind;    /* of RULE_NIC_BEHIND: the slot of the rule before it */
 	uint32_t place;	    /* rules_nic_set() */
 	uint64_t nic_packets, nic_bytes; /* rules_nic_add() */
@@ -154,6 +154,14 @@ int rules_do(struct rules *rules, const struct rule_command *command, const char
 
 /* Removes a rule. 0 or -ENOENT. `count` (or NULL) becomes what it had counted. */
 int rules_remove(struct rules *rules, uint16_t port, uint32_t number, struct rules_count *count);
+/* What a removed rule had counted in software, when `done`: no worker counts for it any more. */
+struct rules_gone {
+	bool done;
+	struct rules_count count;
+};
+/* Before a rule is removed: `gone` will be filled by rules_settled(). Until then it is there, or is unwatched. */
+void rules_watch(struct rules *rules, uint32_t slot, struct rules_gone *gone);
+void rules_unwatch(struct rules *rules, uint32_t slot, const struct rules_gone *gone);
 /* Removes those of a port, or all (RULES_NO_PORT). Returns how many. */
 uint32_t rules_flush(struct rules *rules, uint16_t port);
 
@@ -210,9 +218,6 @@ uint32_t rules_trace(const struct rules *rules, const struct classifier_header *
 
 /* NICs (rule/rules_nic.c): */
 
-/* Raised by each rule that is added or removed. */
-uint64_t rules_changes(const struct rules *rules);
-
 /* A rule that a NIC may do in place of software. */
 struct rules_nic_rule {
 	uint32_t slot;
@@ -221,10 +226,24 @@ struct rules_nic_rule {
 };
 
 /*
- * Finds at most `max` rules that drop, and that no rule before them keeps from their packets: a NIC that drops what these
- * match drops nothing else. Says of every rule what it found (rules_view). Returns how many.
+ * From here on it is known which rules NICs may do: at most `max` that drop, and that no rule before them keeps from their
+ * packets. A NIC that drops what these match drops nothing else. Until this was called nothing is compared, and a change
+ * costs no more than without NICs. 0 or -ENOMEM.
  */
-uint32_t rules_nic_plan(struct rules *rules, struct rules_nic_rule *list, uint32_t max);
+int rules_nic_begin(struct rules *rules, uint32_t max);
+/*
+ * Goes on with what is to be compared, for at most so many pairs. A rule that does not only drop was compared when it was
+ * added with those that fit already; here are those that may fit. False: nothing is left.
+ */
+bool rules_nic_step(struct rules *rules, uint32_t pairs);
+/* The next rule that fits and has no place: the caller gives it one. False: there is none. */
+bool rules_nic_next(struct rules *rules, struct rules_nic_rule *rule);
+/* The next place whose rule was removed, or does not fit any more. False: there is none. */
+bool rules_nic_left(struct rules *rules, uint32_t *place);
+/* A rule that has a place. */
+void rules_nic_get(const struct rules *rules, uint32_t slot, struct classifier_rule *rule);
+/* Pairs that were compared so far. */
+uint64_t rules_nic_compared(const struct rules *rules);
 /* Where the caller has what belongs to a rule that is given to NICs; RULES_NONE, as at first: nowhere. */
 void rules_nic_set(struct rules *rules, uint32_t slot, uint32_t place);
 /* So many packets and bytes more were dropped by NICs that have the rule no longer. */

@@ -31,12 +31,11 @@ struct rules_own {
 	uint16_t port;
 	uint16_t in_port; /* that it asks for, or RULES_NO_PORT */
 	bool hands_on;
-	uint8_t nic;			 /* enum rule_nic, by the last rules_nic_plan() */
-	uint32_t behind;		 /* of RULE_NIC_BEHIND: the slot of the rule before it */
 	uint32_t place;			 /* rules_nic_set() */
 	uint64_t nic_packets, nic_bytes; /* of NICs that have it no longer, */
 	uint64_t now_packets, now_bytes; /* and of those that have it */
 	bool nic_uncounted;
+	struct rules_gone *gone; /* who waits for its last count; or NULL */
 };
 
 struct rules {
@@ -68,8 +67,8 @@ struct rules {
 	uint32_t max_rules, n_rules, n_begun, n_unsettled;
 	uint32_t free, first_gone, last_gone;
 	uint64_t settled, last_age;
-	uint64_t changes; /* rules that were added or removed */
-	bool filled;	  /* of_flows has the rules */
+	bool filled;	       /* of_flows has the rules */
+	struct rules_nic *nic; /* NULL: no NIC takes rules */
 	void *memory;
 	size_t size;
 };
@@ -99,6 +98,12 @@ int rules_room(struct rules *rules, uint32_t n, struct error *error);
 int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, struct error *error);
 /* Takes it out again; the caller raises the generation. */
 void rules_drop(struct rules *rules, uint32_t slot);
+
+/* NICs (rule/rules_nic.c): a rule is in force, or is about to be removed. Nothing is done while no NIC takes rules. */
+void rules_nic_added(struct rules *rules, uint32_t slot);
+void rules_nic_removed(struct rules *rules, uint32_t slot);
+enum rule_nic rules_nic_look(const struct rules *rules, uint32_t slot, uint32_t *behind);
+void rules_nic_end(struct rules *rules);
 
 /* What was counted of a slot. */
 struct rules_count rules_sum(const struct rules *rules, uint32_t slot);

@@ -186,8 +186,10 @@ static inline bool nic_line_is_placed(struct nic_line *line, const struct rules_
 {
 	struct plane_rule_where where;
 
-	if (line->plane->nic_rules == NULL || rule->nic != RULE_NIC_FITS)
+	if (line->plane->nic_rules == NULL)
 		return true;
+	if (rule->nic != RULE_NIC_FITS)
+		return rule->nic != RULE_NIC_PENDING;
 	plane_rule_where(line->plane, rule, &where);
 	return where.where == PLANE_RULE_NIC || strstr(where.why, "refuses") != NULL ||
 	       strstr(where.why, "has no room") != NULL;

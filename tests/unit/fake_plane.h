@@ -154,6 +154,29 @@ bool plane_nic_rules_leave(struct plane *plane)
 	return false;
 }
 
+bool plane_nic_rules_busy(const struct plane *plane)
+{
+	(void)plane;
+	return false;
+}
+
+bool plane_nic_rules_watch(
+	struct plane *plane, const struct rules_view *rule, struct plane_rule_last *last)
+{
+	(void)plane;
+	(void)rule;
+	(void)last;
+	return false;
+}
+
+void plane_nic_rules_unwatch(
+	struct plane *plane, const struct rules_view *rule, const struct plane_rule_last *last)
+{
+	(void)plane;
+	(void)rule;
+	(void)last;
+}
+
 void plane_nic_rules_ask(struct plane *plane)
 {
 	(void)plane;
