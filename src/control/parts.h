@@ -85,6 +85,7 @@ struct control {
 	uint64_t now_us;
 	uint64_t events_us; /* when to look for events */
 	uint64_t blocks_us; /* and for blocks that are due */
+	uint64_t rules_us;  /* and for what was put off of rules in NICs */
 	bool following;	    /* lcores were asked for the events of flows */
 	unsigned n_rates;
 	/* taken at the start, for whoever asks: of lists by rate, and of changes */

@@ -17,6 +17,8 @@
 #define RULES_PAGE 32
 /* How often it is looked whether workers have told what they have counted. */
 #define COUNTED_US UINT64_C(5000)
+/* When what was put off of rules in NICs is gone on with. */
+#define PUT_OFF_US UINT64_C(1000)
 
 struct rules *rules_of(const struct answer *answer, struct error *error)
 {
@@ -56,28 +58,37 @@ static void add_counts(
 		answer_number(line, "nic_bytes", where->bytes);
 }
 
-json_t *rule_object(struct plane *plane, const struct rules_view *view)
+/* All but what it has counted. */
+static json_t *describe_rule(const struct rules_view *view, const struct plane_rule_where *where)
 {
 	static const char *const places[PLANE_RULE_N_PLACES] = {
 		[PLANE_RULE_SOFTWARE] = "software",
 		[PLANE_RULE_NIC] = "nic",
 		[PLANE_RULE_BOTH] = "both",
 	};
-	struct plane_rule_where where;
 	json_t *line = json_object();
 
-	plane_rule_where(plane, view, &where);
 	answer_number(line, "port", view->port);
 	answer_number(line, "number", view->number);
 	answer_number(line, "group", view->group);
 	answer_number(line, "priority", view->priority);
 	json_object_set_new(line, "rule", answer_string(view->text));
-	json_object_set_new(line, "where", json_string(places[where.where]));
-	if (where.why[0] != '\0')
-		json_object_set_new(line, "why", answer_string(where.why));
+	json_object_set_new(line, "where", json_string(places[where->where]));
+	if (where->why[0] != '\0')
+		json_object_set_new(line, "why", answer_string(where->why));
 	json_object_set_new(line, "per", json_string(view->by_packet ? "packet" : "flow"));
 	if (view->remark != NULL)
 		json_object_set_new(line, "note", json_string(view->remark));
+	return line;
+}
+
+json_t *rule_object(struct plane *plane, const struct rules_view *view)
+{
+	struct plane_rule_where where;
+
+	plane_rule_where(plane, view, &where);
+	json_t *line = describe_rule(view, &where);
+
 	if (!view->hands_on)
 		add_counts(line, view, &where);
 	return line;
@@ -270,33 +281,113 @@ static const struct request_key del_keys[DEL_N_KEYS] = {
 		.max = UINT32_MAX},
 };
 
+struct deletion {
+	struct rules *rules;
+	struct rules_view view; /* the texts are gone with the rule */
+	struct plane_rule_where where;
+	json_t *line;		     /* of a rule that a NIC has, until its last count is there */
+	bool watched;		     /* the counts are waited for */
+	struct plane_rule_last last; /* of NICs, */
+	struct rules_gone gone;	     /* and of software */
+	uint64_t since_us;	     /* of the wait */
+};
+
+static int tell_deleted(struct answer *answer, struct error *error)
+{
+	struct deletion *deletion = answer->state;
+	json_t *line = deletion->line;
+	int ret;
+
+	deletion->line = NULL;
+	if (!deletion->view.hands_on)
+		add_counts(line, &deletion->view, &deletion->where);
+	ret = answer_add(answer, line);
+	return ret < 0 ? control_silent(error, ret, answer->verb->ask) : 0;
+}
+
 static int del_rule(struct answer *answer, const struct request_value *values, struct error *error)
 {
 	const uint16_t port = (uint16_t)values[DEL_PORT].number;
 	const uint32_t number = values[DEL_NUMBER].number;
 	struct rules *rules = rules_of(answer, error);
+	struct deletion *deletion;
 	struct rules_view view;
-	json_t *line;
-	int ret;
 
 	if (rules == NULL)
 		return -ENOTSUP;
-	answer->state = calloc(1, sizeof(uint64_t));
-	if (answer->state == NULL)
+	deletion = calloc(1, sizeof(*deletion));
+	if (deletion == NULL)
 		return control_silent(error, -ENOMEM, answer->verb->ask);
+	answer->state = deletion;
+	deletion->rules = rules;
 	if (rules_get(rules, port, number, &view) < 0)
 		return error_set(error, -ENOENT, "%s: there is no rule #%" PRIu32 " of port %u",
 			answer->verb->ask, number, port);
-	/* the text goes with the rule */
-	line = rule_object(answer->plane, &view);
+	deletion->view = view;
+	plane_rule_where(answer->plane, &view, &deletion->where);
+	deletion->line = describe_rule(&view, &deletion->where);
+	deletion->watched = plane_nic_rules_watch(answer->plane, &view, &deletion->last);
+	if (deletion->watched)
+		rules_watch(rules, view.slot, &deletion->gone);
 	rules_remove(rules, port, number, NULL);
-	ret = answer_add(answer, line);
-	return ret < 0 ? control_silent(error, ret, answer->verb->ask) : 0;
+	return deletion->watched ? 0 : tell_deleted(answer, error);
 }
 
+/* Nobody fills what is not waited for any longer. */
+static void stop_watching(struct answer *answer)
+{
+	struct deletion *deletion = answer->state;
+
+	if (!deletion->watched)
+		return;
+	deletion->watched = false;
+	if (!deletion->last.done)
+		plane_nic_rules_unwatch(answer->plane, &deletion->view, &deletion->last);
+	if (!deletion->gone.done)
+		rules_unwatch(deletion->rules, deletion->view.slot, &deletion->gone);
+}
+
+/*
+ * What a rule in a NIC has counted is told when the NIC has let it go, and workers have counted their last for it. If they
+ * do not, what they had told before is.
+ */
 static int del_turn(struct answer *answer, struct error *error)
 {
-	return wait_for_nics(answer, answer->state, error);
+	struct deletion *deletion = answer->state;
+	int ret = wait_for_nics(answer, &deletion->since_us, error);
+
+	if (deletion->line == NULL || ret == ANSWER_WAIT)
+		return ret;
+	if (ret == ANSWER_END && !deletion->gone.done) {
+		if (deletion->since_us == 0)
+			deletion->since_us = answer->control->now_us;
+		if (answer->control->now_us - deletion->since_us <= ANSWER_PATIENCE_US) {
+			answer->wake_us = answer->control->now_us + COUNTED_US;
+			return ANSWER_WAIT;
+		}
+	}
+	stop_watching(answer);
+	if (deletion->last.done) {
+		deletion->where.packets = deletion->view.nic_packets + deletion->last.packets;
+		deletion->where.bytes = deletion->view.nic_bytes + deletion->last.bytes;
+		deletion->where.uncounted_bytes |= deletion->last.uncounted_bytes;
+	}
+	if (deletion->gone.done)
+		deletion->view.count = deletion->gone.count;
+	const int told = tell_deleted(answer, error);
+
+	return told < 0 ? told : ret;
+}
+
+static void end_del(struct answer *answer)
+{
+	struct deletion *deletion = answer->state;
+
+	if (deletion != NULL) {
+		stop_watching(answer);
+		json_decref(deletion->line);
+	}
+	free(deletion);
 }
 
 const struct answer_verb rule_del = {
@@ -305,7 +396,7 @@ const struct answer_verb rule_del = {
 	.n_keys = DEL_N_KEYS,
 	.begin = del_rule,
 	.turn = del_turn,
-	.end = free_state,
+	.end = end_del,
 };
 
 /* list */
@@ -425,4 +516,6 @@ void rules_tend(struct control *control)
 	if (rules != NULL && rules_unsettled(rules))
 		rules_settled(rules, plane_policy_decided(control->plane));
 	plane_nic_rules_tend(control->plane);
+	control->rules_us =
+		plane_nic_rules_busy(control->plane) ? control->now_us + PUT_OFF_US : UINT64_MAX;
 }

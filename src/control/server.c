@@ -76,6 +76,7 @@ int control_create(struct control **out, const struct control_config *config, st
 	control->epoll = control->reserve = control->place.fd = -1;
 	control->now_us = control->clock_us();
 	control->events_us = control->blocks_us = control->now_us;
+	control->rules_us = UINT64_MAX;
 	for (unsigned i = 0; i < CONTROL_MAX_CLIENTS; i++)
 		control->clients[i].fd = -1;
 	for (unsigned i = 0; i < CONTROL_MAX_WATCHES; i++)
@@ -277,6 +278,8 @@ static void look_after_clients(struct control *control)
 static int time_to_wait(const struct control *control, int timeout_ms)
 {
 	uint64_t wake_us = RTE_MIN(control->events_us, control->blocks_us);
+
+	wake_us = RTE_MIN(wake_us, control->rules_us);
 
 	for (unsigned i = 0; i < CONTROL_MAX_CLIENTS; i++) {
 		const struct client *client = &control->clients[i];
