@@ -175,6 +175,70 @@ def test_while_the_nic_drops(started, rounds):
     running.stop(leaves=["records.json"], idle=False)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_deleted_rule_has_counted_all(started, rounds, workers):
+    """What the answer to `rule del` says is all that was dropped, by the NIC to the moment when it let the rule go."""
+    running = started(f"capture={rounds},pace=20000", "--workers", workers)
+    by_nic = by_software = 0
+    for _ in range(4):
+        add(running, rule("ipv4 / udp dst is 53"))
+        running.until(lambda: running.ask("rule list")[0]["where"] == "nic", "the NIC has it")
+        # between two readings of its counter
+        time.sleep(0.7)
+        (told,) = running.ask("rule del", port=0, number=0)
+        by_nic += told["nic_packets"]
+        by_software += told["software_packets"]
+        assert told["packets"] == told["nic_packets"] + told["software_packets"]
+        assert told["nic_packets"] > 1000 and told["nic_bytes"] > 60 * told["nic_packets"]
+        assert running.wire()["nic_dropped"] == by_nic
+        assert running.drops().get("rule", 0) == by_software
+    running.stop(leaves=["records.json"], idle=False)
+
+
+@pytest.mark.parametrize("command", ["flow flush 0", "flow destroy 0 rule 0"])
+def test_a_nic_counts_to_the_last(started, rounds, command):
+    """Rules leave the NIC while packets flow, and of each packet it is known what became of it."""
+    passes = 8000
+    running = started(f"capture={rounds},passes={passes},pace=20000")
+    add(running, rule("ipv4 / udp dst is 53"))
+    running.until(lambda: running.ask("rule list")[0]["where"] == "nic", "the NIC has it")
+    running.until(lambda: running.wire()["nic_dropped"] > 1000, "and drops by it")
+    add(running, command)
+    dropped = running.wire()["nic_dropped"]
+    running.until(lambda: sent(running) == passes * len(ROUND), "all packets")
+    assert running.idle()["nic_dropped"] == dropped
+    running.stop(leaves=["records.json"])
+
+
+def test_many_rules_in_the_nic(started, tmp_path):
+    """Of 10,000 rules all that drop are given to the NIC, whatever else is among them; and others are answered meanwhile."""
+    count = 10000
+    with (tmp_path / "rules").open("w") as lines:
+        for i in range(count):
+            lines.write(rule(f"ipv4 src is 100.{i >> 16}.{i >> 8 & 255}.{i & 255}",
+                             "drop" if i % 3 else "mark id 1",
+                             attributes=f"priority {i % 5} ingress") + "\n")
+    running = started("source=none", "--rules", tmp_path / "rules", "--rules-max", count + 1)
+    drop = count - (count + 2) // 3
+    running.until(lambda: sum(told["where"] == "nic" for told in running.ask("rule list")) == drop,
+                  "they are there")
+    add(running, rule("ipv4 src is 100.0.0.1", "mark id 1", attributes="priority 0 ingress"))
+    told = running.ask("rule list")
+    assert sum(line["where"] == "nic" for line in told) == drop - 1
+    assert told[1]["why"].startswith(f"rule #{count} of port 0 comes before it")
+    running.stop(leaves=["records.json"])
+
+
+def test_a_shared_counter_is_software_s(started, rounds):
+    """A rule that counts with others together is none for NICs, which would not add to that."""
+    running = started(f"capture={rounds},passes={PASSES}")
+    add(running, "flow indirect_action 0 create action_id 7 ingress action count / end")
+    add(running, rule("ipv4 / udp dst is 53", "indirect 7 / drop"))
+    assert "share" in running.ask("rule list")[0]["why"]
+    assert running.ask("rule list")[0]["where"] == "software"
+    running.stop(leaves=["records.json"], idle=False)
+
+
 def test_a_nic_that_cannot(started, rounds):
     """What the driver says is the reason; and what a NIC does not count is not 0."""
     running = started(f"capture={rounds},pace=20000,profile=e810,actions=-count")
