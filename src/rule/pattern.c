@@ -753,18 +753,30 @@ static bool word_is(const char *line, size_t at, size_t n, const char *word)
 	return word != NULL && strlen(word) == n && memcmp(line + at, word, n) == 0;
 }
 
+/* Of the port in `flow create PORT` or `flow indirect_action PORT`, perhaps behind a prompt. */
+static unsigned port_column(const char *line, size_t length)
+{
+	unsigned left = 2;
+	size_t at = 0, n;
+
+	for (; (n = word_length_at(line, length, &at)) > 0; at += n) {
+		if (left == 0)
+			return (unsigned)at + 1;
+		left -= !word_is(line, at, n, "testpmd>");
+	}
+	return 1;
+}
+
 unsigned rule_refusal_column(const char *line, size_t length, const struct rule_refusal *refusal)
 {
 	bool inside = false;
-	unsigned items = 0, words = 0;
+	unsigned items = 0;
 	size_t at = 0, n;
 
-	for (; (n = word_length_at(line, length, &at)) > 0; at += n, words++) {
-		if (refusal->part == RULE_PART_PORT) {
-			/* flow create PORT, flow indirect_action PORT */
-			if (words == 2)
-				return (unsigned)at + 1;
-		} else if (refusal->part == RULE_PART_COMMAND) {
+	if (refusal->part == RULE_PART_PORT)
+		return port_column(line, length);
+	for (; (n = word_length_at(line, length, &at)) > 0; at += n) {
+		if (refusal->part == RULE_PART_COMMAND) {
 			if (word_is(line, at, n, refusal->word))
 				return (unsigned)at + 1;
 		} else if (inside) {

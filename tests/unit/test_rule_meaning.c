@@ -231,7 +231,8 @@ static void test_columns(void **state)
 		unsigned column;
 	} rows[] = {
 		{"flow create 0 egress pattern eth / end actions drop / end", 15},
-		{"flow create 9 ingress pattern eth / end actions drop / end", 1},
+		{"flow create 9 ingress pattern eth / end actions drop / end", 13},
+		{"testpmd> flow create 9 ingress pattern eth / end actions drop / end", 22},
 		{"flow create 0 ingress pattern eth / vlan / vlan / end actions drop / end", 44},
 		{"flow create 0 ingress pattern gtp / end actions drop / end", 31},
 		{"testpmd> flow create 0 ingress pattern eth / end actions count / meter mtr_id 1 "
