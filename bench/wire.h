@@ -60,7 +60,7 @@ uint64_t wire_pass(const struct wire_engine *engine, uint64_t packets, uint64_t 
 /* How many packets a round has. */
 uint64_t wire_round(uint32_t flows);
 
-/* What each stage has cost an lcore, on stderr. */
+/* Prints the cycles a packet that each stage has taken on an lcore, on stderr. */
 void wire_print_stages(const struct lcore *lcore, const char *what);
 
 /* A line on stderr. */

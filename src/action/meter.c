@@ -10,8 +10,8 @@
 /* Buckets fill in steps that are at least so long: the rounding of a step is less than 0.05 % of it. */
 #define STEP_NS 1000
 /*
- * Of a longer silence the rest does not count: librte_meter multiplies steps by units, which has to fit 63 bits.
- * These are six days.
+ * A silence longer than this counts as this long: librte_meter multiplies the steps by units, and the product must fit
+ * 63 bits. It is six days.
  */
 #define SILENCE_MAX_NS (UINT64_C(1) << 49)
 

@@ -64,7 +64,7 @@ struct action_meter {
 	struct action_meter_profile profile;
 };
 
-/* What a meter says of a packet. */
+/* The answer of a meter for one packet. */
 struct action_meter_answer {
 	enum rte_color color;
 	bool drops;

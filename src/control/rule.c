@@ -32,8 +32,8 @@ struct rules *rules_of(const struct answer *answer, struct error *error)
 }
 
 /*
- * What software and NICs counted together. What is not counted is not 0: flows are none that a NIC knows of or that a
- * rule per packet decides, and there are NICs without counters.
+ * Adds the sums over software and NICs. A count that nobody keeps is left out rather than told as 0: NICs do not know
+ * flows, some have no counters, and a rule per packet does not decide flows.
  */
 static void add_counts(
 	json_t *line, const struct rules_view *view, const struct plane_rule_where *where)
@@ -333,7 +333,7 @@ static int del_rule(struct answer *answer, const struct request_value *values, s
 	return deletion->watched ? 0 : tell_deleted(answer, error);
 }
 
-/* Nobody fills what is not waited for any longer. */
+/* The request has ended: its count is not written any more. */
 static void stop_watching(struct answer *answer)
 {
 	struct deletion *deletion = answer->state;
@@ -348,8 +348,8 @@ static void stop_watching(struct answer *answer)
 }
 
 /*
- * What a rule in a NIC has counted is told when the NIC has let it go, and workers have counted their last for it. If they
- * do not, what they had told before is.
+ * The count of a removed rule is final when the NIC has removed it and all workers have counted their last packet for
+ * it. If that takes too long, the last count that was known is told.
  */
 static int del_turn(struct answer *answer, struct error *error)
 {

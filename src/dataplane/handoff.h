@@ -11,7 +11,7 @@
 /* Hands packets and notes to another lcore, and counts them. */
 void handoff_to_lcore(struct lcore *lcore, unsigned to, struct rte_mbuf **packets, unsigned n);
 
-/* Of an lcore's parser: to the lcore of that shard, which may be the same. */
+/* Called by the parser of an lcore: gives packets to the lcore of that shard, which may be the same lcore. */
 void handoff_to_shard(void *lcore, unsigned shard, struct rte_mbuf **packets, unsigned n);
 
 /* Takes what others handed to this lcore. True when there was something. */

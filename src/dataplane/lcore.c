@@ -75,7 +75,7 @@ unsigned lcore_room(void *context)
 	return lcore->room == NULL ? UINT32_MAX : lcore->room(lcore->sink_context, lcore->number);
 }
 
-/* What the agent has to say of them; of those that it holds back, it hands over later. Says how many are left. */
+/* Lets the offload agent complete the reports. It keeps some and hands them over later; returns how many are left. */
 static unsigned ask_agent(struct agent *agent, struct flow_report *told,
 	const struct flow_report *reports, unsigned n)
 {

@@ -11,7 +11,7 @@
 
 #include "base/monotonic.h"
 #include "offload/answer.h"
-#include "offload/static_parts.h"
+#include "offload/static_calls.h"
 
 /* Calls of one turn that make or remove rules, and that read counters. */
 #define CALLS_EACH 16

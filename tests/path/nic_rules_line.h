@@ -287,6 +287,18 @@ static inline void nic_line_check(struct nic_line *line, uint64_t *nic_dropped)
 	*nic_dropped = wire->nic_dropped;
 }
 
+/* For the group's set-up. */
+static inline int nic_line_environment(void **state)
+{
+	struct error error;
+
+	(void)state;
+	if (dpdk_start(512, &error) == 0)
+		return 0;
+	print_error("%s\n", error.text);
+	return -1;
+}
+
 static inline void nic_line_fault(struct nic_line *line, unsigned side, const char *text)
 {
 	struct sim_port *sim = rte_eth_devices[line->port[side]->id].data->dev_private;

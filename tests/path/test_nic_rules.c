@@ -11,17 +11,6 @@
 	"flow create 0 ingress pattern eth / ipv4 / udp dst is 53 / end actions count / drop / " \
 	"end"
 
-static int start(void **state)
-{
-	struct error error;
-
-	(void)state;
-	if (dpdk_start(512, &error) == 0)
-		return 0;
-	print_error("%s\n", error.text);
-	return -1;
-}
-
 static struct frame udp_frame(const char *src, unsigned port, bool fragment)
 {
 	struct frame frame;
@@ -317,5 +306,5 @@ int main(void)
 		cmocka_unit_test(not_asked_for),
 	};
 
-	return cmocka_run_group_tests(tests, start, NULL);
+	return cmocka_run_group_tests(tests, nic_line_environment, NULL);
 }

@@ -562,17 +562,6 @@ static void by_a_nic_with_little_room(void **state)
 	against_the_reference("rules=2", true, 8);
 }
 
-static int start(void **state)
-{
-	struct error error;
-
-	(void)state;
-	if (dpdk_start(512, &error) == 0)
-		return 0;
-	print_error("%s\n", error.text);
-	return -1;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -583,5 +572,5 @@ int main(void)
 		cmocka_unit_test(by_a_nic_with_little_room),
 	};
 
-	return cmocka_run_group_tests(tests, start, NULL);
+	return cmocka_run_group_tests(tests, nic_line_environment, NULL);
 }

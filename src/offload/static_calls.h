@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* What static_rules.c and static_calls.c share. Nobody else includes this. */
+/*
+ * The calls to a NIC that make, count and remove one rule of an operator's that drops: offload/static_rules.h decides
+ * which rule and when. All are made in the installer's thread of the port; memory is the caller's.
+ */
 
 #include <rte_flow.h>
 
