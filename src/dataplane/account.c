@@ -50,6 +50,87 @@ void account_dropped(struct lcore *lcore, struct burst *burst, unsigned i, uint3
 	mark_verify_dropped(worker->agent, burst->from.port, burst->packet[i], position, info);
 }
 
+static int32_t excess_of(struct lcore *lcore, struct burst *burst, unsigned i)
+{
+	const struct extract_options options = {
+		.zone_vlan = lcore->zone_vlan, .wire_is_link = lcore->wire_is_link};
+
+	burst->excess_done |= UINT64_C(1) << i;
+	burst->excess[i] = extract_excess(&options, burst->packet[i], burst->from.domain,
+		lcore->wire_is_link ? packet_missing(burst->packet[i]) : 0);
+	return burst->excess[i];
+}
+
+/* Of a packet whose mark named its flow, so that it was not read: by what its headers say. Returns its end. */
+static uint32_t find_marked(
+	const struct lcore *lcore, const struct burst *burst, unsigned i, unsigned *from)
+{
+	const struct extract_options options = {
+		.secret = lcore->secret, .zone_vlan = lcore->zone_vlan};
+	struct packet_info info;
+
+	if (extract(&options, burst->packet[i], burst->from.domain, &info) != EXTRACT_IP)
+		return FLOW_NONE;
+	*from = info.from;
+	return flow_table_find(&lcore->worker.shard->table, &info.key, info.hash);
+}
+
+static uint32_t find_read(
+	const struct lcore *lcore, const struct burst *burst, unsigned i, unsigned *from)
+{
+	const struct flow_table *table = &lcore->worker.shard->table;
+	const unsigned up = burst->info_of[i];
+	const struct packet_info *info = &burst->info[up];
+	const struct flow_record *record =
+		up < burst->up.n ? find_confirm(table, &burst->up, up) : NULL;
+
+	*from = info->from;
+	if (likely(record != NULL))
+		return flow_table_position_of(table, record);
+	return flow_table_find(table, &info->key, flow_key_hash(lcore->secret, &info->key));
+}
+
+void account_octets(struct lcore *lcore, struct burst *burst, uint64_t packets)
+{
+	for (uint64_t left = packets & ~burst->excess_done; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
+		const int32_t excess = excess_of(lcore, burst, i);
+		uint32_t position;
+		unsigned from;
+
+		if (likely(excess == 0))
+			continue;
+		position = burst->marked >> i & 1 ? find_marked(lcore, burst, i, &from)
+						  : find_read(lcore, burst, i, &from);
+		if (position != FLOW_NONE)
+			flow_shard_add_excess(lcore->worker.shard, position, from, excess);
+	}
+}
+
+void account_octets_counted(struct lcore *lcore, struct burst *burst, const struct outcome *outcome)
+{
+	if (burst->n != 0)
+		account_octets(lcore, burst,
+			UINT64_MAX >> (64 - burst->n) & ~(outcome->unknown | outcome->dropped |
+								outcome->gone | burst->others));
+}
+
+/*
+ * A packet that the shard accounts is told to it with what it has beside its IP packet. Those before it, which were
+ * counted in passing, come first: it may begin a new conversation on the same key. With marks they are not in order.
+ */
+static __rte_noinline void octets_before(
+	struct lcore *lcore, struct burst *burst, unsigned i, const struct outcome *outcome)
+{
+	const uint64_t before = (UINT64_C(1) << i) - 1;
+
+	if (burst->marked == 0)
+		account_octets(lcore, burst,
+			before & ~(outcome->unknown | outcome->dropped | outcome->gone |
+					 burst->others));
+	flow_shard_excess(lcore->worker.shard, excess_of(lcore, burst, i));
+}
+
 void account_slow(struct lcore *lcore, struct burst *burst, unsigned i, struct flow_record *record,
 	struct outcome *outcome)
 {
@@ -63,6 +144,8 @@ void account_slow(struct lcore *lcore, struct burst *burst, unsigned i, struct f
 
 	if (unlikely(by_packet))
 		policy_classify(worker->policy, burst->packet[i], info, burst->from.port, &packet);
+	if (unlikely(worker->shard->excess != NULL))
+		octets_before(lcore, burst, i, outcome);
 
 	const struct flow_packet_decision *own = by_packet ? &packet : NULL;
 	const enum flow_account account =

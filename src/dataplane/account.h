@@ -21,6 +21,15 @@ void account_slow(struct lcore *lcore, struct burst *burst, unsigned i, struct f
 void account_rest(struct lcore *lcore, struct burst *burst, unsigned i, struct flow_record *record,
 	struct outcome *outcome);
 
+/*
+ * Where the shard counts octets: what each packet of these bits has beside its IP packet is told to the record of its
+ * flow. They were counted there in passing, or learned.
+ */
+void account_octets(struct lcore *lcore, struct burst *burst, uint64_t packets);
+/* The same for all of a burst that were counted in passing, before any are learned. */
+void account_octets_counted(
+	struct lcore *lcore, struct burst *burst, const struct outcome *outcome);
+
 /* Packets without a flow: policy may drop each, or do something with it. */
 void account_others(struct lcore *lcore, struct burst *burst, struct outcome *outcome);
 

@@ -51,13 +51,15 @@ static inline void ask_program(
 }
 
 /* A packet that was accounted as carried was dropped by a meter, as by a rule. */
-static __rte_noinline void take_back(struct lcore *lcore, const struct packet_info *info)
+static __rte_noinline void take_back(
+	struct lcore *lcore, const struct packet_info *info, int32_t excess)
 {
 	struct flow_shard *shard = lcore->worker.shard;
 	const uint64_t hash = flow_key_hash(lcore->secret, &info->key);
 	const uint32_t position = flow_table_find(&shard->table, &info->key, hash);
 
 	/* one that was evicted in this burst has been reported with it */
+	flow_shard_excess(shard, excess);
 	if (position != FLOW_NONE)
 		flow_shard_uncount(shard, position, info);
 }
@@ -73,7 +75,7 @@ static bool run_program(struct lcore *lcore, struct burst *burst, unsigned i)
 	ask_program(act, burst, i, &answer);
 	if (unlikely(answer.drop != ACTION_DROP_NONE)) {
 		if (answer.drop == ACTION_DROP_METERED && !(burst->others >> i & 1))
-			take_back(lcore, burst_info(burst, i));
+			take_back(lcore, burst_info(burst, i), burst->excess[i]);
 		worker_drop_of(&lcore->worker, domain, packet,
 			act_drop_reason((enum action_drop)answer.drop));
 		return false;

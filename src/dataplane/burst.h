@@ -31,6 +31,9 @@ struct burst {
 	struct rte_mbuf *packet[LCORE_BURST];
 	uint16_t verdict[LCORE_BURST]; /* of packets in outcome.acts */
 	uint8_t drop[LCORE_BURST];     /* enum drop_reason of packets in outcome.dropped */
+	/* where octets are counted: what each packet has beside its IP packet, and a bit for each that is done */
+	int32_t excess[LCORE_BURST];
+	uint64_t excess_done;
 	uint8_t info_of
 		[LCORE_BURST]; /* index of each packet's info; the packet's own without marks */
 	/* with marks: pipeline_marked.c */

@@ -123,7 +123,7 @@ struct lcore {
 	bool poll_always;
 	const struct tsc_clock *clock;
 	const struct hash_secret *secret;
-	bool zone_vlan; /* struct extract_options */
+	bool zone_vlan, wire_is_link; /* struct extract_options */
 	uint16_t burst; /* packets that are asked of a queue at once: LCORE_BURST at most */
 	const struct topology *topology;
 	unsigned n_ports;

@@ -126,6 +126,16 @@ static void learn_first(struct lcore *lcore, struct burst *burst, const struct m
 	}
 }
 
+static void octets_learned(struct lcore *lcore, struct burst *burst, const struct missing *missing,
+	const struct outcome *outcome)
+{
+	uint64_t learned = 0;
+
+	for (unsigned i = 0; i < missing->n_first; i++)
+		learned |= UINT64_C(1) << missing->place[i];
+	account_octets(lcore, burst, learned & ~outcome->dropped);
+}
+
 /* To the NIC, where all flows are; and a mark of a flow that was not known is nobody's. */
 static void offer_learned(struct lcore *lcore, const struct burst *burst,
 	const struct missing *missing, const struct outcome *outcome)
@@ -146,6 +156,16 @@ static void offer_learned(struct lcore *lcore, const struct burst *burst,
 	}
 }
 
+/* In a table smaller than a burst the flow is gone again. */
+static void learn_again(
+	struct lcore *lcore, struct burst *burst, unsigned i, struct outcome *outcome)
+{
+	flow_shard_excess(lcore->worker.shard, 0);
+	learn_one(lcore, burst, i, outcome);
+	if (lcore->worker.shard->excess != NULL)
+		account_octets(lcore, burst, UINT64_C(1) << i & ~outcome->dropped);
+}
+
 /* A further packet of a flow that was learned in this burst. */
 static void account_further(
 	struct lcore *lcore, struct burst *burst, unsigned i, struct outcome *outcome)
@@ -157,7 +177,7 @@ static void account_further(
 	if (position != FLOW_NONE)
 		account_slow(lcore, burst, i, flow_table_record(table, position), outcome);
 	else
-		learn_one(lcore, burst, i, outcome); /* in a table smaller than a burst */
+		learn_again(lcore, burst, i, outcome);
 }
 
 /*
@@ -183,8 +203,11 @@ void learn_burst(struct lcore *lcore, struct burst *burst, struct outcome *outco
 		lcore->worker.policy->burst = burst;
 		lcore->worker.policy->unknown = outcome->unknown;
 	}
+	flow_shard_excess(lcore->worker.shard, 0);
 	if (missing.n_first != 0)
 		learn_first(lcore, burst, &missing, outcome);
+	if (unlikely(lcore->worker.shard->excess != NULL))
+		octets_learned(lcore, burst, &missing, outcome);
 	if (lcore->worker.agent != NULL)
 		offer_learned(lcore, burst, &missing, outcome);
 	for (unsigned i = 0; i < missing.n_further; i++)

@@ -70,6 +70,17 @@ static inline uint64_t packet_stamp_us(const struct rte_mbuf *packet)
 	return packet->tx_offload;
 }
 
+/* In replay: so many bytes at the end of a frame its capture has left out. They stand where a NIC puts its hash. */
+static inline void packet_set_missing(struct rte_mbuf *packet, uint32_t missing)
+{
+	packet->hash.rss = missing;
+}
+
+static inline uint32_t packet_missing(const struct rte_mbuf *packet)
+{
+	return packet->hash.rss;
+}
+
 static_assert(sizeof(struct packet_meta) <= 128, "two lines before the headroom");
 
 /* The private area that every mbuf of a pool for packets has: whole lines, so that a frame begins at one. */

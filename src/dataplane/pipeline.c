@@ -32,6 +32,8 @@ static void init_burst(struct burst *burst)
 	burst->resumed = false;
 	burst->unchecked = 0;
 	burst->others = 0;
+	burst->marked = 0;
+	burst->excess_done = 0;
 	for (unsigned i = 0; i < LCORE_BURST; i++) {
 		burst->up.key[i] = &burst->info[i].key;
 		burst->info_of[i] = (uint8_t)i;
@@ -89,6 +91,8 @@ void pipeline_end(struct lcore *lcore, struct burst *burst, struct outcome *outc
 
 	if (unlikely(burst->others != 0))
 		account_others(lcore, burst, outcome);
+	if (unlikely(lcore->worker.shard->excess != NULL))
+		account_octets_counted(lcore, burst, outcome);
 	stage_end(stages, STAGE_ACCOUNT, n);
 	if (unlikely(outcome->unknown != 0)) {
 		learn_burst(lcore, burst, outcome);
@@ -96,6 +100,7 @@ void pipeline_end(struct lcore *lcore, struct burst *burst, struct outcome *outc
 	}
 	if (unlikely((outcome->dropped | outcome->acts | outcome->gone) != 0))
 		n = act_burst(lcore, burst, outcome);
+	burst->excess_done = 0;
 	tx_burst(lcore, burst, n);
 	stage_end(stages, STAGE_OUT, burst->n);
 }

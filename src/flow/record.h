@@ -261,6 +261,15 @@ static inline void flow_carry_or_begin(struct flow_record *record, unsigned end,
 	flow_set_counts(record, end, 1, bytes);
 }
 
+/*
+ * ICMP type in the upper byte, and code, of the first packet that came from that end; 0 of other protocols. It lies where
+ * TCP has a window.
+ */
+static inline uint16_t flow_icmp_type_code(const struct flow_record *record, unsigned end)
+{
+	return record->key.proto == 1 || record->key.proto == 58 ? record->end[end].tcp_window : 0;
+}
+
 /* Names as users meet them: "new", "open", "closing". */
 const char *flow_phase_name(enum flow_phase phase);
 enum flow_phase flow_phase(enum flow_state state);

@@ -61,6 +61,10 @@ void flow_report(struct flow_shard *shard, const struct flow_record *record, enu
 	if (record->was_dropped)
 		next->dropped = flow_dropped_taken(shard, position);
 	next->rules = flow_shard_rules(shard, position);
+	if (shard->excess != NULL) {
+		next->excess = shard->excess[position];
+		shard->excess[position] = (struct flow_excess){0};
+	}
 	shard->counters.ended[reason]++;
 	for (unsigned end = 0; end < 2; end++) {
 		shard->counters.reported_packets += flow_packets(record, end);

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "flow/octets.h"
 #include "flow/verdict.h"
 
 /* The time stamps of a flow's first and last packet, where they are not the run's clock: Unix time, microseconds. */
@@ -44,9 +45,16 @@ struct flow_report {
 	struct flow_stamps stamps;
 	struct flow_dropped dropped; /* zeroed unless the record says that there is some */
 	struct flow_rules rules;     /* of a shard without rules there are none */
+	struct flow_excess excess;   /* zeroed unless the shard counts octets */
 } __attribute__((aligned(64)));
 
-static_assert(sizeof(struct flow_report) == 256, "four lines a report");
+static_assert(sizeof(struct flow_report) == 320, "five lines a report");
+
+/* Octets of the IP packets from an end, by their headers' own word; of a shard that counts them. */
+static inline uint64_t flow_report_octets(const struct flow_report *report, unsigned end)
+{
+	return flow_octets(&report->record, end, &report->excess);
+}
 
 /* Unix time of the first packet. */
 static inline uint64_t flow_report_start_us(const struct flow_report *report)

@@ -35,6 +35,28 @@ static size_t stamps_size(const struct flow_shard *shard)
 	return flow_table_positions(&shard->table) * sizeof(*shard->stamps);
 }
 
+static size_t excess_size(const struct flow_shard *shard)
+{
+	return flow_table_positions(&shard->table) * sizeof(*shard->excess);
+}
+
+static int create_rows(struct flow_shard *shard)
+{
+	const struct flow_shard_config *config = &shard->config;
+
+	if (config->stamped) {
+		shard->stamps = mapping_create(stamps_size(shard), config->mapping);
+		if (shard->stamps == NULL)
+			return -ENOMEM;
+	}
+	if (config->octets) {
+		shard->excess = mapping_create(excess_size(shard), config->mapping);
+		if (shard->excess == NULL)
+			return -ENOMEM;
+	}
+	return flow_decide_init(shard);
+}
+
 int flow_shard_create(struct flow_shard **out, const struct flow_shard_config *config)
 {
 	struct flow_shard *shard = aligned_alloc(64, sizeof(*shard));
@@ -51,13 +73,8 @@ int flow_shard_create(struct flow_shard **out, const struct flow_shard_config *c
 	ret = tcp_memory_init(&shard->memory, config->capacity, config->secret);
 	if (ret == 0 && config->tcp_strict)
 		ret = fragments_create(&shard->dropped, DROPPED_DATAGRAMS, NULL, NULL);
-	if (ret == 0 && config->stamped) {
-		shard->stamps = mapping_create(stamps_size(shard), config->mapping);
-		if (shard->stamps == NULL)
-			ret = -ENOMEM;
-	}
 	if (ret == 0)
-		ret = flow_decide_init(shard);
+		ret = create_rows(shard);
 	if (ret < 0) {
 		flow_shard_destroy(shard);
 		return ret;
@@ -74,6 +91,8 @@ void flow_shard_destroy(struct flow_shard *shard)
 	tcp_memory_fini(&shard->memory);
 	if (shard->stamps != NULL)
 		mapping_destroy(shard->stamps, stamps_size(shard));
+	if (shard->excess != NULL)
+		mapping_destroy(shard->excess, excess_size(shard));
 	flow_decide_fini(shard);
 	flow_table_fini(&shard->table);
 	fragments_destroy(shard->dropped);
@@ -85,7 +104,8 @@ size_t flow_shard_memory(const struct flow_shard *shard)
 	return sizeof(*shard) + flow_table_memory(&shard->table) +
 	       tcp_memory_bytes(shard->config.capacity) +
 	       (shard->dropped == NULL ? 0 : fragments_memory(shard->dropped)) +
-	       (shard->stamps == NULL ? 0 : stamps_size(shard)) + flow_decide_memory(shard);
+	       (shard->stamps == NULL ? 0 : stamps_size(shard)) +
+	       (shard->excess == NULL ? 0 : excess_size(shard)) + flow_decide_memory(shard);
 }
 
 void flow_shard_begin(struct flow_shard *shard, uint64_t origin_us, uint32_t run)
@@ -142,6 +162,20 @@ static void see(struct flow_shard *shard, struct flow_record *record)
 		stamps_of(shard, record)->end_us = shard->stamp_us;
 }
 
+/* What the packet has beside its IP packet, where that is counted. */
+static void count_excess(struct flow_shard *shard, const struct flow_record *record, unsigned from)
+{
+	if (shard->excess != NULL)
+		flow_shard_add_excess(shard, flow_table_position_of(&shard->table, record), from,
+			shard->packet_excess);
+}
+
+static void set_excess(struct flow_shard *shard, uint32_t position, unsigned from, int64_t excess)
+{
+	if (shard->excess != NULL)
+		shard->excess[position].from[from] = excess;
+}
+
 static void count(
 	struct flow_shard *shard, struct flow_record *record, const struct packet_info *info)
 {
@@ -152,6 +186,7 @@ static void count(
 		stamp_first(shard, record);
 	}
 	flow_count_packet(record, from, info->bytes);
+	count_excess(shard, record, from);
 	see(shard, record);
 	if (info->flags & PACKET_TCP)
 		record->end[from].tcp_flags |= info->tcp.flags;
@@ -189,6 +224,8 @@ void flow_shard_uncount(struct flow_shard *shard, uint32_t position, const struc
 		return;
 	flow_decide_fold(shard, position);
 	flow_set_counts(record, from, packets - 1, bytes - info->bytes);
+	if (shard->excess != NULL)
+		flow_shard_add_excess(shard, position, from, -shard->packet_excess);
 	shard->counters.packets--;
 	shard->counters.bytes -= info->bytes;
 	flow_decide_uncounted(shard, position, info);
@@ -207,11 +244,17 @@ static void count_first(struct flow_shard *shard, uint32_t position, const struc
 		return;
 	}
 	flow_count_packet(record, info->from, info->bytes);
+	count_excess(shard, record, info->from);
 	if (info->flags & PACKET_TCP)
 		record->end[info->from].tcp_flags = info->tcp.flags;
 	flow_shard_counted(shard, 1, info->bytes);
 	if (first->by_packet)
 		flow_decide_carried(shard, position, info, &first->packet);
+}
+
+static bool is_icmp(const struct packet_info *info)
+{
+	return info->key.proto == IPPROTO_ICMP || info->key.proto == IPPROTO_ICMPV6;
 }
 
 /*
@@ -232,6 +275,10 @@ static void start(struct flow_shard *shard, uint32_t position, const struct pack
 	record->not_plain = not_plain;
 	record->side = (info->flags & PACKET_SIDE) != 0;
 	stamp_first(shard, record);
+	set_excess(shard, position, 0, 0);
+	set_excess(shard, position, 1, 0);
+	if (is_icmp(info))
+		record->end[info->from].tcp_window = info->tcp.window;
 	if (info->flags & PACKET_TCP) {
 		flow_tcp_first(record, info->from, &info->tcp);
 		state = (enum flow_state)record->state;
@@ -350,8 +397,11 @@ static void reopen(struct flow_shard *shard, uint32_t position, const struct pac
 /* A packet of a flow that is not TCP. TCP without a whole header is counted, and moves nothing: its state is another. */
 static void reply(struct flow_record *record, const struct packet_info *info)
 {
-	if (info->from != record->initiator && record->state == FLOW_REQUEST)
-		record->state = FLOW_REPLIED;
+	if (info->from == record->initiator || record->state != FLOW_REQUEST)
+		return;
+	record->state = FLOW_REPLIED;
+	if (is_icmp(info))
+		record->end[info->from].tcp_window = info->tcp.window;
 }
 
 /*
@@ -425,6 +475,8 @@ static void begin_anew(struct flow_shard *shard, uint32_t position, const struct
 
 	if (here) {
 		flow_set_counts(record, from, packets - begin->packets, bytes - begin->bytes);
+		if (shard->excess != NULL)
+			flow_shard_add_excess(shard, position, from, -begin->excess);
 		if (record->last_seen_us == begin->last_us) {
 			record->last_seen_us = begin->before_us & CLOCK_MAX_US;
 			if (shard->stamps != NULL)
@@ -444,6 +496,7 @@ static void begin_anew(struct flow_shard *shard, uint32_t position, const struct
 	shard->counters.bytes -= begin->bytes;
 	shard->counters.tcp_odd -= begin->odd;
 	flow_set_counts(record, from, here ? begin->packets : 0, here ? begin->bytes : 0);
+	set_excess(shard, position, from, here ? begin->excess : 0);
 	if (here)
 		record->start_us = begin->first_us & CLOCK_MAX_US;
 	record->last_seen_us = begin->last_us & CLOCK_MAX_US;
@@ -465,6 +518,7 @@ static enum tcp_verdict account_tcp(
 	const struct tcp_sight sight = {
 		.now_us = came_us(shard),
 		.bytes = info->bytes,
+		.excess = shard->packet_excess,
 		.from = info->from,
 		.side = info->flags & PACKET_SIDE,
 		.two_sided = flow_shard_is_two_sided(shard, &info->key),
@@ -493,6 +547,7 @@ static enum flow_account account_carried(
 		return FLOW_ACCOUNT_TCP_ODD;
 	if (shard->waited_us == 0 && account_counted(record, info, shard->now_us, ACCOUNT_OF_ANY)) {
 		flow_shard_counted(shard, 1, info->bytes);
+		count_excess(shard, record, info->from);
 		if (shard->stamps != NULL)
 			stamps_of(shard, record)->end_us = shard->stamp_us;
 		return FLOW_ACCOUNT_GO;

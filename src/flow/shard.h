@@ -48,6 +48,7 @@ struct flow_shard_config {
 	/* a bit for each wire whose packets say by which of its ports they came: see flow/sides.h */
 	uint16_t two_sided;
 	bool stamped; /* packets have time stamps of their own, which records tell: see came */
+	bool octets;  /* octets of IP packets are counted: flow_shard_excess() */
 	bool paced;   /* ends that come together are spread over calls: see advance */
 	uint8_t worker;
 	unsigned mapping; /* pages of the table: enum mapping_flag */
@@ -87,6 +88,8 @@ struct flow_shard {
 	uint64_t origin_us; /* Unix time of clock 0 */
 	uint64_t stamp_us;  /* theirs, where packets have time stamps: see flow_shard_came() */
 	struct flow_stamps *stamps; /* of records, by position; NULL: packets have none */
+	struct flow_excess *excess; /* of records, by position; NULL: octets are not counted */
+	int32_t packet_excess;	    /* of the packet that is accounted: flow_shard_excess() */
 	/* what verdicts dropped, of records by position; NULL: nobody decides */
 	struct flow_dropped *verdict_dropped;
 	/* what rules made of flows, by position (flow/decide.h); NULL: there are none */
@@ -165,6 +168,22 @@ static inline void flow_shard_came(struct flow_shard *shard, uint64_t came_us, u
 {
 	shard->waited_us = flow_shard_since(shard, came_us);
 	shard->stamp_us = stamp_us;
+}
+
+/*
+ * Where octets are counted: each packet that is accounted, or taken back, from here on has so much excess
+ * (flow/octets.h). Packets that account_plain() or account_acting() counted are told one by one afterwards, as are the
+ * first ones of a burst that was learned: flow_shard_add_excess().
+ */
+static inline void flow_shard_excess(struct flow_shard *shard, int32_t excess)
+{
+	shard->packet_excess = excess;
+}
+
+static inline void flow_shard_add_excess(
+	struct flow_shard *shard, uint32_t position, unsigned from, int32_t excess)
+{
+	shard->excess[position].from[from] += excess;
 }
 
 /*

@@ -188,6 +188,7 @@ static void add_to(struct tcp_remembered *entry, const struct tcp_sight *sight, 
 	entry->last_us = sight->now_us;
 	entry->packets++;
 	entry->bytes += sight->bytes;
+	entry->excess += sight->excess;
 	entry->odd = (uint8_t)(entry->odd + (odd && entry->odd != UINT8_MAX));
 }
 

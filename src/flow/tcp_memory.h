@@ -34,6 +34,7 @@ struct tcp_remembered {
 	uint32_t end;	  /* sequence number behind it, and behind what followed in order */
 	uint32_t packets; /* counted in the record: they may belong to a new one */
 	uint32_t bytes;
+	int32_t excess;	   /* of these bytes: flow/octets.h */
 	uint8_t odd;	   /* so many of them were counted as outside the window */
 	uint8_t new_flags; /* the record had not seen before */
 	uint8_t from : 1;
@@ -61,6 +62,7 @@ void tcp_memory_clear(struct tcp_memory *memory);
 struct tcp_sight {
 	uint64_t now_us;
 	uint32_t bytes; /* of the frame */
+	int32_t excess; /* of these, where octets are counted */
 	unsigned from;
 	bool side;	/* of the wire: which port it came in by */
 	bool two_sided; /* an answer comes by the other one */

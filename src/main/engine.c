@@ -101,6 +101,7 @@ static int start_worker(struct engine *engine, unsigned number, struct error *er
 
 	if (ret < 0)
 		return error_set(error, ret, "no memory for worker %u", number);
+	lcore->wire_is_link = true;
 	const struct policy_others others = engine_rules_policy(&engine->rules);
 
 	/* neither list changes, so that nobody waits for their readers: one variable will do */
@@ -119,6 +120,7 @@ static int start_worker(struct engine *engine, unsigned number, struct error *er
 		.active_s = engine->config.active_s,
 		.tcp_strict = engine->config.tcp_strict,
 		.stamped = true,
+		.octets = engine->config.octets,
 		.worker = (uint8_t)number,
 		.mapping = engine->config.mapping,
 		.sink = export_reports,
@@ -211,6 +213,11 @@ int engine_begin(struct engine *engine, uint64_t origin_us, uint32_t run, struct
 void engine_set_link(struct rte_mbuf *frame, enum link_type link)
 {
 	packet_meta(frame)->wire = (uint8_t)link;
+}
+
+void engine_set_missing(struct rte_mbuf *frame, uint32_t missing)
+{
+	packet_set_missing(frame, missing);
 }
 
 /* Link types rarely change from one packet to the next. */

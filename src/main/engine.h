@@ -32,6 +32,7 @@ struct engine_config {
 	bool tie_fragments;
 	bool zone_vlan;
 	bool tcp_strict;
+	bool octets; /* reports have octets of IP packets: flow/octets.h */
 	uint32_t active_s;
 	struct flow_timeouts timeouts;
 	const char *blocks;	   /* file of what is dropped (rule/blocks.h), or NULL */
@@ -65,6 +66,9 @@ int engine_begin(struct engine *engine, uint64_t origin_us, uint32_t run, struct
  * of link carried is two flows.
  */
 void engine_set_link(struct rte_mbuf *frame, enum link_type link);
+
+/* Says how many bytes at the frame's end its capture has left out; each frame has to be told. */
+void engine_set_missing(struct rte_mbuf *frame, uint32_t missing);
 
 /* Sets when a packet came by the run's clock, now or before, and its own time stamp, which records tell. */
 void engine_stamp(struct rte_mbuf *packet, uint64_t came_us, uint64_t stamp_us);

@@ -27,16 +27,27 @@ static void tcp_read(struct reader *reader, const struct ip_header *ip, struct p
 }
 
 /* RFC 792 (unreachable, source quench, redirect, time exceeded, parameter problem); RFC 4443. */
-static bool icmp_is_error(struct reader *reader, const struct ip_header *ip)
+static bool icmp_is_error(uint8_t type, uint8_t version)
 {
-	uint8_t scratch;
-	const uint8_t *type = reader_peek(reader, ip->upper, 1, &scratch);
+	if (version == 6)
+		return type >= 1 && type <= 4;
+	return type == 3 || type == 4 || type == 5 || type == 11 || type == 12;
+}
+
+static void icmp_read(struct reader *reader, const struct ip_header *ip, struct packet_info *info)
+{
+	uint8_t scratch[2];
+	const uint8_t *type = reader_peek(reader, ip->upper, 1, scratch);
 
 	if (type == NULL)
-		return false;
-	if (ip->version == 6)
-		return *type >= 1 && *type <= 4;
-	return *type == 3 || *type == 4 || *type == 5 || *type == 11 || *type == 12;
+		return;
+	const bool is_error = icmp_is_error(*type, ip->version);
+	const uint8_t *both = reader_peek(reader, ip->upper, 2, scratch);
+
+	if (is_error)
+		info->flags |= PACKET_ICMP_ERROR;
+	if (both != NULL)
+		info->tcp.window = load_be16(both);
 }
 
 /* What else is known of a packet whose upper layer begins here. */
@@ -47,8 +58,7 @@ static void upper_read(struct reader *reader, const struct ip_header *ip, struct
 	if (ip->proto == PROTO_TCP) {
 		tcp_read(reader, ip, info);
 	} else if (ip->proto == (ip->version == 4 ? PROTO_ICMP : PROTO_ICMPV6)) {
-		if (icmp_is_error(reader, ip))
-			info->flags |= PACKET_ICMP_ERROR;
+		icmp_read(reader, ip, info);
 	}
 }
 
@@ -196,4 +206,55 @@ void extract_set_upper(const struct extract_options *options, struct packet_info
 
 	memcpy(&parts.ports, ports, sizeof(ports));
 	key_parts_write(&parts, options->secret, info);
+}
+
+/* Of the IP header at `header`; 0 where it cannot be. */
+static size_t ip_length(const uint8_t *header, uint16_t ethertype)
+{
+	const size_t length = load_be16(header + (ethertype == ETHERTYPE_IPV4 ? 2 : 4));
+
+	if (ethertype == ETHERTYPE_IPV4)
+		return length >= IPV4_LENGTH ? length : 0;
+	return length > 0 ? IPV6_LENGTH + length : 0;
+}
+
+static int32_t excess(
+	const struct rte_mbuf *frame, uint32_t missing, size_t link_length, size_t length)
+{
+	const size_t there = frame->pkt_len - link_length;
+
+	if (length == 0 || length > there + missing)
+		length = there;
+	return (int32_t)(frame->pkt_len - ETHERNET_LENGTH) - (int32_t)length;
+}
+
+static __rte_noinline int32_t excess_any(const struct extract_options *options,
+	const struct rte_mbuf *frame, unsigned wire, uint32_t missing)
+{
+	struct reader reader = reader_of(frame);
+	uint8_t scratch[8];
+	struct link_header link;
+
+	if (!link_walk(&reader, extract_link(options, wire), &link))
+		return 0;
+	const uint8_t *header = reader_peek(&reader, link.end, sizeof(scratch), scratch);
+
+	return excess(
+		frame, missing, link.end, header == NULL ? 0 : ip_length(header, link.ethertype));
+}
+
+int32_t extract_excess(const struct extract_options *options, const struct rte_mbuf *frame,
+	unsigned wire, uint32_t missing)
+{
+	const uint8_t *header = rte_pktmbuf_mtod(frame, const uint8_t *);
+
+	if (likely(frame->data_len >= ETHERNET_LENGTH + IPV4_LENGTH &&
+		    extract_link(options, wire) == LINK_ETHERNET)) {
+		const uint16_t ethertype = load_be16(header + ETHERNET_LENGTH - 2);
+
+		if (likely(ethertype == ETHERTYPE_IPV4 || ethertype == ETHERTYPE_IPV6))
+			return excess(frame, missing, ETHERNET_LENGTH,
+				ip_length(header + ETHERNET_LENGTH, ethertype));
+	}
+	return excess_any(options, frame, wire, missing);
 }

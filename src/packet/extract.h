@@ -67,7 +67,7 @@ struct tcp_segment {
 	uint32_t seq;
 	uint32_t ack;
 	uint32_t payload; /* bytes of data, by the datagram's declared length */
-	uint16_t window;  /* as written, unscaled */
+	uint16_t window;  /* as written, unscaled; of ICMP, type in the upper byte, and code */
 	uint8_t flags;	  /* FIN 1, SYN 2, RST 4, PSH 8, ACK 16, URG 32, ECE 64, CWR 128 */
 	uint8_t scale;	  /* window scale of a SYN: 0..14, or TCP_SCALE_NONE without the option */
 };
@@ -128,6 +128,14 @@ enum extract_result extract(const struct extract_options *options, const struct 
  * layer's header the datagram, or the IPv4 checksum is wrong, or the NIC said that one is. For where few packets come.
  */
 bool extract_is_plain(const struct rte_mbuf *frame, const struct packet_info *info);
+
+/*
+ * What an IP frame has beside an Ethernet header's 14 bytes and its IP packet, by that packet's own word: VLAN tags and
+ * padding. Below 0 where its link header is shorter, or the frame lacks its last `missing` bytes, as in captures. Where the
+ * length cannot be, or is more than the whole frame had, the packet is taken to be what the frame holds.
+ */
+int32_t extract_excess(const struct extract_options *options, const struct rte_mbuf *frame,
+	unsigned wire, uint32_t missing);
 
 /* Sets protocol and ports of a later fragment as its first fragment had them, and the hash anew. */
 void extract_set_upper(const struct extract_options *options, struct packet_info *info,

@@ -301,6 +301,7 @@ static int make_shard(struct plane *plane, struct lcore *lcore)
 		.active_s = plane->config.active_s,
 		.tcp_strict = plane->config.tcp_strict,
 		.two_sided = two_sided(plane),
+		.octets = plane->config.octets,
 		.paced = true,
 		.worker = (uint8_t)lcore->number,
 		.mapping = plane->config.mapping,
