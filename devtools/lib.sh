@@ -13,7 +13,7 @@ PYTHON=/usr/bin/python3
 # The packages, by what needs them.
 declare -A PACKAGES=(
 	[build]="gcc libc6-dev meson ninja-build pkg-config xz-utils
-		libdpdk-dev libpcap-dev libjansson-dev libedit-dev libcyaml-dev libyaml-dev libmnl-dev
+		libdpdk-dev libpcap-dev libjansson-dev libedit-dev libcyaml-dev libyaml-dev libmnl-dev libssl-dev
 		libsystemd-dev python3-scapy"
 	[test]="libcmocka-dev python3-pytest python3-pytest-xdist python3-scapy dpdk-dev
 		iproute2 procps"

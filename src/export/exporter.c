@@ -36,6 +36,8 @@ struct exporter {
 	atomic_bool stopping;
 	/* the thread's, until it ends, but for what others may ask of an output */
 	struct export_output *output; /* NULL: none */
+	struct export_collector **collectors;
+	unsigned n_collectors;
 	struct top *top;
 	struct exporter_totals totals;
 	char *line;
@@ -90,6 +92,8 @@ static void export_one(struct exporter *exporter, const struct flow_report *repo
 
 	if (exporter->output)
 		write_line(exporter, report);
+	for (unsigned i = 0; i < exporter->n_collectors; i++)
+		export_collector_add(exporter->collectors[i], report);
 	if (exporter->top)
 		top_add(exporter->top, report);
 	totals->records++;
@@ -134,6 +138,29 @@ static unsigned export_round(struct exporter *exporter)
 	return n_all;
 }
 
+/* Whoever reads along sees what there is, once there is a pause. */
+static void pause_writing(struct exporter *exporter)
+{
+	struct export_output *output = exporter->output;
+
+	for (unsigned i = 0; i < exporter->n_collectors; i++)
+		export_collector_flush(exporter->collectors[i]);
+	if (!output)
+		return;
+	export_output_flush(output);
+	if (export_output_written(output) != exporter->totals.written)
+		publish(exporter);
+}
+
+static void end_writing(struct exporter *exporter)
+{
+	for (unsigned i = 0; i < exporter->n_collectors; i++)
+		export_collector_end(exporter->collectors[i]);
+	if (exporter->output)
+		export_output_end(exporter->output);
+	publish(exporter);
+}
+
 /* All of the output's life but its begin is in this thread, which no signal of files can end. */
 static void *run(void *arg)
 {
@@ -149,22 +176,18 @@ static void *run(void *arg)
 		if (output)
 			export_output_tend(output);
 		if (export_round(exporter) > 0) {
+			for (unsigned i = 0; i < exporter->n_collectors; i++)
+				export_collector_tend(exporter->collectors[i]);
 			idle = 0;
 			continue;
 		}
 		if (finish)
 			break;
-		/* whoever reads along sees what there is, once there is a pause */
-		if (output && idle >= IDLE_PAUSE) {
-			export_output_flush(output);
-			if (export_output_written(output) != exporter->totals.written)
-				publish(exporter);
-		}
+		if (idle >= IDLE_PAUSE)
+			pause_writing(exporter);
 		idle_wait(&idle);
 	}
-	if (output)
-		export_output_end(output);
-	publish(exporter);
+	end_writing(exporter);
 	return NULL;
 }
 
@@ -224,10 +247,14 @@ static int create_parts(struct exporter *exporter, const struct exporter_config 
 	if (longest < 0)
 		return -ENOMEM;
 	exporter->line = malloc(EXPORT_JSON_MAX + (size_t)longest);
+	exporter->collectors = calloc(config->n_collectors + 1, sizeof(exporter->collectors[0]));
 	exporter->workers = aligned_alloc(_Alignof(struct exporter_worker),
 		config->n_workers * sizeof(struct exporter_worker));
-	if (!exporter->line || !exporter->workers)
+	if (!exporter->line || !exporter->workers || !exporter->collectors)
 		return -ENOMEM;
+	if (config->n_collectors > 0)
+		memcpy(exporter->collectors, config->collectors,
+			config->n_collectors * sizeof(exporter->collectors[0]));
 	for (; exporter->n_workers < config->n_workers; exporter->n_workers++) {
 		struct exporter_worker *worker = &exporter->workers[exporter->n_workers];
 
@@ -282,12 +309,15 @@ int exporter_create(
 		exporter->output = config->output;
 		exporter->wire_is_link = config->wire_is_link;
 		ret = create_parts(exporter, config);
+		exporter->n_collectors = ret == 0 ? config->n_collectors : 0;
 		if (ret == 0)
 			ret = start_thread(exporter, config);
 	}
 	if (ret < 0) {
-		if (exporter)
+		if (exporter) {
 			exporter->output = NULL;
+			exporter->n_collectors = 0;
+		}
 		exporter_destroy(exporter);
 		return error_set(error, ret, "the exporter does not start: %s", strerror(-ret));
 	}
@@ -329,6 +359,8 @@ void exporter_reopen(struct exporter *exporter)
 {
 	if (exporter->output)
 		export_output_reopen(exporter->output);
+	for (unsigned i = 0; i < exporter->n_collectors; i++)
+		export_collector_reopen(exporter->collectors[i]);
 }
 
 bool exporter_reopening(const struct exporter *exporter)
@@ -341,6 +373,18 @@ void exporter_stopping(struct exporter *exporter)
 	atomic_store_explicit(&exporter->stopping, true, memory_order_relaxed);
 	if (exporter->output)
 		export_output_hurry(exporter->output);
+	for (unsigned i = 0; i < exporter->n_collectors; i++)
+		export_collector_hurry(exporter->collectors[i]);
+}
+
+unsigned exporter_n_collectors(const struct exporter *exporter)
+{
+	return exporter->n_collectors;
+}
+
+struct export_collector *exporter_collector(const struct exporter *exporter, unsigned number)
+{
+	return exporter->collectors[number];
 }
 
 int exporter_finish(struct exporter *exporter, struct exporter_totals *totals, struct error *error)
@@ -376,6 +420,9 @@ void exporter_destroy(struct exporter *exporter)
 		mailbox_destroy(exporter->workers[i].mailbox);
 	for (unsigned i = 0; i < exporter->n_files; i++)
 		free(exporter->files[i]);
+	for (unsigned i = 0; i < exporter->n_collectors; i++)
+		export_collector_close(exporter->collectors[i]);
+	free(exporter->collectors);
 	top_destroy(exporter->top);
 	pthread_mutex_destroy(&exporter->lock);
 	free(exporter->files);

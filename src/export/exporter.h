@@ -2,8 +2,9 @@
 #pragma once
 
 /*
- * The exporter: a thread of its own that turns reports of flows into JSON lines, so that no worker
- * ever formats, writes or waits for a disk. Without an output it only counts them.
+ * The exporter: a thread of its own that turns reports of flows into JSON lines for its output, and into messages for
+ * each of its collectors, so that no worker ever formats, writes or waits for a disk or a network. Without any of these it
+ * only counts them.
  *
  * Each worker has a mailbox to the exporter and pushes from its own thread. When the mailbox is full
  * a worker that may wait does so (replay: nothing is lost), any other goes on, and what did not fit
@@ -27,6 +28,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "export/collector.h"
 #include "export/output.h"
 #include "flow/report.h"
 
@@ -45,6 +47,9 @@ enum exporter_protocol {
 struct exporter_config {
 	unsigned n_workers;	      /* at least 1 */
 	struct export_output *output; /* the exporter's once it is created; NULL: none */
+	/* the exporter's once it is created, and until it is destroyed */
+	struct export_collector *const *collectors;
+	unsigned n_collectors;
 	const char *const *names; /* of the runs (captures), by number; NULL: records name none */
 	unsigned n_names;
 	bool wire_is_link;     /* flows of captures: see export_json_line() */
@@ -111,6 +116,10 @@ const char *exporter_output_name(const struct exporter *exporter);
 void exporter_reopen(struct exporter *exporter);
 /* Is that still to be done? */
 bool exporter_reopening(const struct exporter *exporter);
+
+/* Its collectors, by number: to ask for their counters, also after exporter_finish(). */
+unsigned exporter_n_collectors(const struct exporter *exporter);
+struct export_collector *exporter_collector(const struct exporter *exporter, unsigned number);
 
 /* The workers are about to end: see above. */
 void exporter_stopping(struct exporter *exporter);

@@ -12,7 +12,9 @@
 #include "offload/state.h"
 #include "packet/link.h"
 
+#define ICMP 1
 #define TCP 6
+#define ICMPV6 58
 
 /* Appends a text of the template, whose length the compiler knows. */
 #define TEXT(out, text) ((char *)memcpy(out, text, sizeof(text) - 1) + sizeof(text) - 1)
@@ -206,6 +208,23 @@ static char *write_offload(char *out, const struct flow_report *report)
 	return TEXT(out, "}");
 }
 
+/* Only of ICMP: of the first packet of each direction that has any. */
+static char *write_icmp(char *out, const struct flow_record *record)
+{
+	const unsigned from = record->initiator;
+	const uint16_t first = flow_icmp_type_code(record, from);
+	const uint16_t reverse = flow_icmp_type_code(record, !from);
+
+	if (record->key.proto != ICMP && record->key.proto != ICMPV6)
+		return out;
+	out = write_number(TEXT(out, ",\"icmp_type\":"), first >> 8);
+	out = write_number(TEXT(out, ",\"icmp_code\":"), first & 0xff);
+	if (flow_packets(record, !from) == 0)
+		return out;
+	out = write_number(TEXT(out, ",\"reverse_icmp_type\":"), reverse >> 8);
+	return write_number(TEXT(out, ",\"reverse_icmp_code\":"), reverse & 0xff);
+}
+
 /* Only of a flow that is blocked, or was: most are neither, and have their lines as they always were. */
 static char *write_blocked(char *out, const struct flow_report *report)
 {
@@ -263,6 +282,7 @@ static char *write_members(
 	out = write_number(
 		TEXT(out, ",\"reverse_tcp_flags\":"), tcp ? record->end[!from].tcp_flags : 0);
 	out = write_number(TEXT(out, ",\"icmp_errors\":"), record->icmp_errors);
+	out = write_icmp(out, record);
 	out = write_offload(out, report);
 	out = write_blocked(out, report);
 	return write_rules(out, report);

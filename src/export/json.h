@@ -4,7 +4,7 @@
 /*
  * A flow record as one JSON object on one line, compact, keys in a fixed order (docs/records.md):
  * version proto src sport dst dport wire zone packets bytes reverse_packets reverse_bytes start
- * end state end_reason tcp_flags reverse_tcp_flags icmp_errors offload, "file" first where there
+ * end state end_reason tcp_flags reverse_tcp_flags icmp_errors, of ICMP icmp_type icmp_code reverse_icmp_type reverse_icmp_code, then offload, "file" first where there
  * is more than one capture; last blocked blocked_packets blocked_bytes, of flows that were blocked. src is the initiator. tcp_flags are 0 for other protocols. Times are
  * UTC with microseconds.
  */

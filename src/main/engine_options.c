@@ -107,6 +107,7 @@ int engine_options_take(struct engine_options *options, int id, const char *wher
 	case ENGINE_OPTION_FLOWS:
 		return option_number(where, value, value, ENGINE_FLOWS_MAX, &options->flows, error);
 	case ENGINE_OPTION_ACTIVE:
+		options->active_said = true;
 		return take_active(options, where, value, both_ways, error);
 	case ENGINE_OPTION_TIMEOUT:
 		return take_timeout(options, where, value, error);

@@ -28,6 +28,7 @@ struct engine_options {
 	bool zone_vlan;	       /* the outermost VLAN number is the zone */
 	struct flow_timeouts timeouts;
 	uint32_t active_s; /* 0 = no active reports */
+	bool active_said;  /* the user has said so */
 };
 
 /* Above every character: what getopt says of an option then tells which one it was. */

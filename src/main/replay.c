@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/idle.h"
+#include "base/monotonic.h"
 #include "main/dpdk.h"
 #include "main/engine.h"
 #include "main/progress.h"
@@ -35,6 +36,7 @@ static_assert(
 struct replay {
 	struct replay_options options;
 	struct exporter *exporter;
+	struct export_collector *collectors[EXPORTS_MAX]; /* the exporter's */
 	struct engine *engine;
 	bool quiet; /* records go to the terminal that progress would be shown on */
 	bool failed;
@@ -46,9 +48,10 @@ struct reading {
 	uint32_t run; /* the number of the first capture, which names the records */
 	bool begun;   /* within a run */
 	struct timeline timeline;
-	uint64_t begun_us; /* the timeline's clock when the run began */
-	uint64_t now_us;   /* clock of the run */
-	unsigned n;	   /* packets of the burst that is being filled; all came at now_us */
+	uint64_t begun_us;   /* the timeline's clock when the run began */
+	uint64_t now_us;     /* clock of the run */
+	uint64_t started_us; /* when it began, by the machine's clock */
+	unsigned n;	     /* packets of the burst that is being filled; all came at now_us */
 	struct rte_mbuf *burst[BURST];
 };
 
@@ -75,6 +78,23 @@ static int end_run(struct reading *reading, uint64_t now_us, struct error *error
 	return engine_end(reading->replay->engine, now_us, error);
 }
 
+/* With --pace: waits until so much time has gone by since the run began, or somebody wants no more of it. */
+static void keep_pace(const struct reading *reading, uint64_t now_us)
+{
+	if (!reading->replay->options.pace)
+		return;
+	engine_flush(reading->replay->engine);
+	while (!say_interrupted()) {
+		const uint64_t gone_us = monotonic_us() - reading->started_us;
+		struct timespec pause = {.tv_nsec = 1000};
+
+		if (gone_us >= now_us)
+			return;
+		pause.tv_nsec *= (long)RTE_MIN(now_us - gone_us, UINT64_C(50000));
+		(void)nanosleep(&pause, NULL);
+	}
+}
+
 /*
  * Sets the clock of the run to the timeline's. It lasts whatever the capture says: a silence longer than any timeout
  * ends the run by idleness and begins another, and so does, by shutdown, a run that could outlast the clock.
@@ -95,10 +115,12 @@ static int set_clock(
 		reading->begun = true;
 		reading->begun_us = packet->now_us;
 		reading->now_us = 0;
+		reading->started_us = monotonic_us();
 		return engine_begin(reading->replay->engine, packet->stamp_us, reading->run, error);
 	}
 	if (now_us > reading->now_us) {
 		hand_in(reading);
+		keep_pace(reading, now_us);
 		reading->now_us = now_us;
 	}
 	return 0;
@@ -138,6 +160,9 @@ static int add_packet(
 
 		if (frame != NULL) {
 			engine_set_link(frame, packet->link);
+			engine_set_missing(frame, packet->wire_length > packet->length
+							  ? packet->wire_length - packet->length
+							  : 0);
 			timeline_add(&reading->timeline, frame, packet->time_us);
 			return take_timed(reading, error);
 		}
@@ -228,6 +253,9 @@ static void replay_all(struct replay *replay)
 	}
 	if (exporter_finish(replay->exporter, &total.exported, &error) < 0)
 		complain(replay, &error);
+	if (exports_tell(replay->collectors, replay->options.exports.n, stderr))
+		replay->failed = true;
+
 	unsigned n_top;
 	const struct flow_report *top = exporter_top(replay->exporter, &n_top);
 	const char *name = several ? NULL : replay->options.paths[0];
@@ -250,14 +278,22 @@ static int replay_create_exporter(struct replay *replay, struct error *error)
 		.n_names = named ? options->n_paths : 0,
 		.top = options->summary ? REPLAY_TOP_FLOWS : 0,
 		.wire_is_link = true,
+		.collectors = replay->collectors,
+		.n_collectors = options->exports.n,
 	};
-	int ret = export_output_open(&config.output, options->output, error);
+	int ret = exports_open(&options->exports, NULL, true, replay->collectors, error);
 
 	if (ret < 0)
 		return ret;
-	ret = exporter_create(&replay->exporter, &config, error);
+	if (options->output != NULL || options->exports.n == 0)
+		ret = export_output_open(&config.output, options->output, error);
+	if (ret == 0)
+		ret = exporter_create(&replay->exporter, &config, error);
 	if (ret < 0) {
 		struct error ignored;
+
+		for (unsigned i = 0; i < config.n_collectors; i++)
+			export_collector_close(replay->collectors[i]);
 
 		export_output_close(config.output, &ignored);
 	}
@@ -273,6 +309,7 @@ static int create_engine(struct replay *replay, struct error *error)
 		.tie_fragments = options->fragments_follow,
 		.zone_vlan = options->zone_vlan,
 		.tcp_strict = options->tcp_strict,
+		.octets = replay->options.exports.n > 0,
 		.active_s = options->active_s,
 		.timeouts = options->timeouts,
 		.blocks = replay->options.blocks,
@@ -311,6 +348,7 @@ int replay_main(int argc, char **argv)
 
 	if (ret == REPLAY_HELP) {
 		replay_options_help(stdout);
+		exports_fini(&replay.options.exports);
 		if (fflush(stdout) == 0 && !ferror(stdout))
 			return EXIT_SUCCESS;
 		perror("millrace: standard output");
@@ -318,10 +356,13 @@ int replay_main(int argc, char **argv)
 	}
 	if (ret < 0) {
 		fprintf(stderr, "millrace: %s\n", error.text);
+		exports_fini(&replay.options.exports);
 		return EXIT_MISUSED;
 	}
-	replay.quiet = isatty(STDOUT_FILENO) && replay.options.output == NULL;
+	replay.quiet = isatty(STDOUT_FILENO) && replay.options.output == NULL &&
+		       replay.options.exports.n == 0;
 	say_catch_signals();
 	run(&replay);
+	exports_fini(&replay.options.exports);
 	return replay.failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

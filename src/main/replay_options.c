@@ -14,6 +14,8 @@ enum replay_option {
 	OPTION_SUMMARY,
 	OPTION_JSON,
 	OPTION_CONTINUE,
+	OPTION_EXPORT,
+	OPTION_PACE,
 	OPTION_BLOCKS,
 	OPTION_RULES,
 	OPTION_HELP,
@@ -26,6 +28,8 @@ static const struct option long_options[] = {
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"blocks", required_argument, NULL, OPTION_BLOCKS},
 	{"rules", required_argument, NULL, OPTION_RULES},
+	{"export", required_argument, NULL, OPTION_EXPORT},
+	{"pace", no_argument, NULL, OPTION_PACE},
 	{"continue", no_argument, NULL, OPTION_CONTINUE},
 	{"help", no_argument, NULL, OPTION_HELP},
 	{NULL, 0, NULL, 0},
@@ -51,6 +55,11 @@ static int replay_take_option(
 		return 0;
 	case OPTION_JSON:
 		options->json = true;
+		return 0;
+	case OPTION_EXPORT:
+		return exports_add(&options->exports, "--export", value, error);
+	case OPTION_PACE:
+		options->pace = true;
 		return 0;
 	case OPTION_CONTINUE:
 		options->one_stream = true;
@@ -110,6 +119,8 @@ int replay_options_parse(struct replay_options *options, int argc, char **argv, 
 		if (ret != 0)
 			return ret;
 	}
+	if (options->exports.n > 0 && !options->engine.active_said)
+		options->engine.active_s = EXPORTS_ACTIVE_S;
 	options->paths = argv + optind;
 	options->n_paths = (unsigned)(argc - optind);
 	return check_paths(options, error);

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "main/engine_options.h"
+#include "main/exports.h"
 
 /* How many flows --summary shows. */
 #define REPLAY_TOP_FLOWS 10
@@ -26,11 +27,13 @@ struct replay_options {
 	bool summary;	    /* with the flows of most bytes */
 	bool json;	    /* the summary as JSON */
 	bool one_stream;    /* --continue: all captures are one */
+	bool pace;	    /* packets come when they came in the capture */
+	struct exports exports;
 };
 
 /*
  * Reads the command line, argv[0] being "replay"; argv is reordered. Returns 0, REPLAY_HELP, or
- * -EINVAL with one line for the user in `error`.
+ * -EINVAL with one line for the user in `error`. exports_fini() in every case.
  */
 int replay_options_parse(
 	struct replay_options *options, int argc, char **argv, struct error *error);

@@ -141,21 +141,36 @@ static unsigned room_for_reports(void *context, unsigned worker)
 	return exporter_room(run->exporter, worker);
 }
 
+static int open_collectors(struct run *run, struct error *error)
+{
+	const char *names[TOPOLOGY_MAX_PORTS];
+	const struct export_ports ports = {.topology = run->topology, .names = names};
+
+	for (unsigned i = 0; i < run_n_ports(run); i++)
+		names[i] = port_of(run, i)->name;
+	return exports_open(&run->config.exports, &ports, false, run->collectors, error);
+}
+
 static int run_create_exporter(struct run *run, struct error *error)
 {
 	const unsigned n_workers = run->config.engine.workers;
-	struct exporter_config config = {
-		.n_workers = n_workers, .mailbox = RTE_MIN(REPORTS_MOST, REPORTS_ALL / n_workers)};
-	int ret = 0;
+	struct exporter_config config = {.n_workers = n_workers,
+		.mailbox = RTE_MIN(REPORTS_MOST, REPORTS_ALL / n_workers),
+		.collectors = run->collectors,
+		.n_collectors = run->config.exports.n};
+	int ret = open_collectors(run, error);
 
-	if (run->config.output != NULL)
-		ret = export_output_open_live(&config.output, run->config.output, NULL, error);
 	if (ret < 0)
 		return ret;
-	ret = exporter_create(&run->exporter, &config, error);
+	if (run->config.output != NULL)
+		ret = export_output_open_live(&config.output, run->config.output, NULL, error);
+	if (ret == 0)
+		ret = exporter_create(&run->exporter, &config, error);
 	if (ret < 0) {
 		struct error ignored;
 
+		for (unsigned i = 0; i < config.n_collectors; i++)
+			export_collector_close(run->collectors[i]);
 		export_output_close(config.output, &ignored);
 	}
 	return ret;
@@ -198,6 +213,7 @@ static int create_plane(struct run *run, struct error *error)
 		.tie_fragments = engine->fragments_follow,
 		.zone_vlan = engine->zone_vlan,
 		.tcp_strict = engine->tcp_strict,
+		.octets = run->config.exports.n > 0,
 		.one_armed = run->config.one_armed,
 		.active_s = engine->active_s,
 		.timeouts = engine->timeouts,

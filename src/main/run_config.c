@@ -22,6 +22,7 @@ const struct option run_options[] = {
 	{"pin", required_argument, NULL, RUN_OPTION_PIN},
 	{"one-armed", required_argument, NULL, RUN_OPTION_ONE_ARMED},
 	{"output", required_argument, NULL, RUN_OPTION_OUTPUT},
+	{"export", required_argument, NULL, RUN_OPTION_EXPORT},
 	{"socket", required_argument, NULL, RUN_OPTION_SOCKET},
 	{"offload", required_argument, NULL, RUN_OPTION_OFFLOAD},
 	{"offload-mode", required_argument, NULL, RUN_OPTION_OFFLOAD_MODE},
@@ -147,6 +148,10 @@ int run_config_set(struct run_config *config, int id, const char *where, const c
 		return option_yes_no(where, value, &config->telemetry, error);
 	case RUN_OPTION_OUTPUT:
 		return set_output(config, where, value, error);
+	case RUN_OPTION_EXPORT:
+		if (config->exports.from_file)
+			exports_fini(&config->exports);
+		return exports_add(&config->exports, where, value, error);
 	case RUN_OPTION_SOCKET:
 		return set_socket(config, where, value, error);
 	default:
@@ -221,6 +226,8 @@ int run_config_complete(struct run_config *config, const char *where_slots, cons
 	if (run_blocks_complete(&config->blocks, where_blocks, error) < 0 ||
 		run_rules_complete(&config->rules, where_rules, error) < 0)
 		return -EINVAL;
+	if (config->exports.n > 0 && !config->engine.active_said)
+		config->engine.active_s = EXPORTS_ACTIVE_S;
 	if (config->socket)
 		return 0;
 	if (asprintf(&config->socket, "%s/millrace.sock",
@@ -232,6 +239,7 @@ int run_config_complete(struct run_config *config, const char *where_slots, cons
 
 void run_config_fini(struct run_config *config)
 {
+	exports_fini(&config->exports);
 	free(config->output);
 	free(config->socket);
 	free(config->config_file);

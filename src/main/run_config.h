@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "main/engine_options.h"
+#include "main/exports.h"
 #include "main/run_config_blocks.h"
 #include "main/run_config_offload.h"
 #include "main/run_config_rules.h"
@@ -51,6 +52,7 @@ struct run_config {
 	struct run_offload offload;
 	struct run_blocks blocks;
 	struct run_rules rules;
+	struct exports exports;
 	char *output;	   /* file for records; NULL: none are written; "-": standard output */
 	char *socket;	   /* never NULL after success: the default is filled in */
 	char *config_file; /* NULL: none was read */

@@ -147,6 +147,21 @@ static int set_rules(const struct loading *loading)
 	return ret;
 }
 
+static int set_exports(const struct loading *loading)
+{
+	struct exports *exports = &loading->config->exports;
+	char path[RUN_PATH_MAX], where[RUN_WHERE_MAX];
+	int ret = 0;
+
+	for (unsigned i = 0; ret == 0 && i < loading->data->n_exports; i++) {
+		snprintf(path, sizeof(path), "exports[%u]", i);
+		run_places_where(loading->places, path, where);
+		ret = exports_add(exports, where, loading->data->exports[i], loading->error);
+	}
+	exports->from_file = true;
+	return ret;
+}
+
 /* The schema has seen to it that there are not too many. */
 static int join_ports(const struct loading *loading)
 {
@@ -196,6 +211,8 @@ static int load(struct loading *loading, const char *bytes, size_t size)
 		ret = set_blocks(loading);
 	if (loading->data && ret == 0)
 		ret = set_rules(loading);
+	if (loading->data && ret == 0)
+		ret = set_exports(loading);
 	if (loading->data && ret == 0)
 		ret = join_ports(loading);
 	/* else the wires are the command line's */

@@ -101,6 +101,15 @@ static json_t *blocks(const struct run_config *config)
 	return object;
 }
 
+static json_t *exports(const struct run_config *config)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < config->exports.n; i++)
+		json_array_append_new(list, text(config->exports.targets[i].text));
+	return list;
+}
+
 static json_t *rules(const struct run_config *config)
 {
 	const struct run_rules *from = &config->rules;
@@ -143,6 +152,7 @@ char *run_config_json(const struct run_config *config)
 		{"blocks", blocks(config)},
 		{"rules", rules(config)},
 		{"output", text(config->output)},
+		{"exports", exports(config)},
 		{"socket", text(config->socket)},
 		{"telemetry", json_boolean(config->telemetry)},
 		{"force", json_boolean(config->force)},

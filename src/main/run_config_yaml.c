@@ -54,6 +54,8 @@ static const cyaml_schema_field_t groups[] = {
 		&port_value, 0, PLANE_MAX_PORTS),
 	CYAML_FIELD_SEQUENCE_COUNT("wires", MAY_BE_MISSING, struct run_yaml_data, wires, n_wires,
 		&wire_value, 0, FLOW_MAX_WIRES),
+	CYAML_FIELD_SEQUENCE_COUNT("exports", MAY_BE_MISSING, struct run_yaml_data, exports,
+		n_exports, &name_value, 0, EXPORTS_MAX),
 	CYAML_FIELD_MAPPING_PTR("blocks", MAY_BE_MISSING, struct run_yaml_data, blocks, NULL),
 	CYAML_FIELD_MAPPING_PTR("offload", MAY_BE_MISSING, struct run_yaml_data, offload, NULL),
 	CYAML_FIELD_MAPPING_PTR("rules", MAY_BE_MISSING, struct run_yaml_data, rules, NULL),
@@ -210,6 +212,8 @@ static const char *wanted_at(const char *path, unsigned depth)
 		return "a list of {name: NAME, device: DEVICE} is needed";
 	if (depth == 1 && wires)
 		return "a list of [NAME, NAME] is needed";
+	if (depth == 1 && strcmp(path, "exports") == 0)
+		return "a list of exports is needed, as in [\"ipfix://192.0.2.1:4739\"]";
 	if (depth == 1 && strcmp(path, "timeouts") == 0)
 		return "lines of NAME: SECONDS are needed";
 	if (depth == 1 && strcmp(path, "offload") == 0)
@@ -250,6 +254,13 @@ static int unknown_key(const struct run_yaml *yaml, const struct run_places *pla
 		near ? near : "", near ? "?" : "");
 }
 
+static int most_at(const char *path)
+{
+	if (*path == 'e')
+		return EXPORTS_MAX;
+	return *path == 'p' ? PLANE_MAX_PORTS : FLOW_MAX_WIRES;
+}
+
 /* One line for what libcyaml found. */
 static int explain(const struct run_yaml *yaml, const struct run_places *places, cyaml_err_t fault,
 	const struct complaint *complaint, struct error *error)
@@ -275,8 +286,8 @@ static int explain(const struct run_yaml *yaml, const struct run_places *places,
 			missing ? missing + 1 : "a key", wanted_at(path, depth));
 	}
 	if (fault == CYAML_ERR_SEQUENCE_ENTRIES_MAX && depth == 1)
-		return error_set(error, -EBADMSG, "%s there can be %d at most", where,
-			*path == 'p' ? PLANE_MAX_PORTS : FLOW_MAX_WIRES);
+		return error_set(
+			error, -EBADMSG, "%s there can be %d at most", where, most_at(path));
 	if (fault == CYAML_ERR_INVALID_VALUE || fault == CYAML_ERR_UNEXPECTED_EVENT ||
 		fault == CYAML_ERR_SEQUENCE_ENTRIES_MIN || fault == CYAML_ERR_SEQUENCE_ENTRIES_MAX)
 		return error_set(error, -EBADMSG, "%s %s", where, wanted_at(path, depth));

@@ -53,6 +53,8 @@ struct run_yaml_data {
 	unsigned n_ports;
 	struct run_yaml_wire **wires;
 	unsigned n_wires;
+	char **exports;
+	unsigned n_exports;
 	struct run_yaml_timeouts *timeouts; /* NULL: none said */
 	struct run_yaml_offload *offload;   /* NULL: none said */
 	struct run_yaml_blocks *blocks;	    /* NULL: none said */

@@ -214,6 +214,8 @@ static void tend(struct run *run)
 		get_ready(run);
 	for (unsigned i = 0; i < run->news.n_lines; i++)
 		run_say(run, run->news.lines[i].text);
+	exports_look(run->collectors, run->config.exports.n, run->exports_news, run->tended_us,
+		run_say, run);
 	if (run->news.lost != 0)
 		control_event_records_lost(run->control, run->news.lost);
 	plane_tend(run->plane);
@@ -359,4 +361,6 @@ void run_finish(struct run *run)
 		run->failed = true;
 	}
 	tell_totals(run, &totals);
+	if (exports_tell(run->collectors, run->config.exports.n, stderr))
+		run->failed = true;
 }

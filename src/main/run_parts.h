@@ -18,6 +18,8 @@ struct run {
 	struct known
 		*known[PLANE_MAX_PORTS]; /* of their cards, by an earlier probe; NULL: nothing */
 	struct exporter *exporter;
+	struct export_collector *collectors[EXPORTS_MAX]; /* the exporter's */
+	struct exports_news exports_news[EXPORTS_MAX];
 	struct plane *plane;
 	struct control *control;
 	bool dpdk;   /* was started */

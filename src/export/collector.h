@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/*
+ * An export: IPFIX messages of flows for one collector, or into one file, with a queue and counters of its own. Whatever
+ * happens to it costs no other one anything.
+ *
+ * Live, it never waits: flows for which the queue has no room are lost and counted, and so are visible to the collector
+ * by the sequence number (RFC 7011 section 3.1). A patient one (replay) waits for a collector that is slow, or not there.
+ * From export_collector_hurry() on both wait for one that takes something now and then, for some time.
+ *
+ * Life-cycle: open, add, flush and tend now and then, end, close. Used by one thread, but for what says otherwise.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/topology.h"
+#include "export/target.h"
+#include "flow/report.h"
+
+struct export_collector;
+
+/* Names of ports, and which of them belong together. All is copied. */
+struct export_ports {
+	struct topology topology;
+	const char *const *names; /* by port */
+};
+
+/* As of one moment. Records are IPFIX data records of flows. */
+struct export_counters {
+	uint64_t flows;	   /* reports that the filter took */
+	uint64_t filtered; /* and those it did not */
+	uint64_t records;  /* = written + lost + those that wait */
+	uint64_t written;  /* given to the kernel */
+	uint64_t lost;
+	uint64_t lost_packets, lost_octets; /* of the flows in these */
+	uint64_t messages, bytes;	    /* written, those with templates among them */
+	uint64_t refused;		    /* UDP: so often nobody listened */
+	uint64_t sessions;		    /* connections made, or files opened */
+	bool up;	  /* there is a session; of UDP: nobody has refused lately */
+	struct error why; /* why not */
+};
+
+/* `ports` may be NULL: there are none. `text` is for errors. Returns 0 or a negative errno with a line. */
+int export_collector_open(struct export_collector **collector, const struct export_target *target,
+	const struct export_ports *ports, bool patient, struct error *error);
+
+/* From any thread. */
+const struct export_target *export_collector_target(const struct export_collector *collector);
+void export_collector_counters(
+	struct export_collector *collector, struct export_counters *counters);
+/* Of a file: it is opened anew, before long. */
+void export_collector_reopen(struct export_collector *collector);
+/* The end is near: nobody is waited for without limit. */
+void export_collector_hurry(struct export_collector *collector);
+
+void export_collector_add(struct export_collector *collector, const struct flow_report *report);
+
+/* Sends what there is, as far as that goes without waiting. */
+void export_collector_flush(struct export_collector *collector);
+
+/* For when many flows come: sees to it that none of them waits for longer than a quarter of a second. */
+void export_collector_tend(struct export_collector *collector);
+
+/* Sends what there is, for some time; what remains is lost. After that only counters can be asked for. */
+void export_collector_end(struct export_collector *collector);
+
+/* Accepts NULL. */
+void export_collector_close(struct export_collector *collector);

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "export/target.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/suggest.h"
+#include "base/text.h"
+
+#define PORT 4739
+#define PORT_TLS 4740
+
+#define WORD_MAX 96
+
+/* A message has to have room for the templates. */
+#define MTU_LEAST 576
+#define MTU_MOST 65535
+
+struct parsing {
+	struct export_target *target;
+	struct error *error;
+};
+
+static int refuse(const struct parsing *parsing, const char *word, const char *why)
+{
+	char shown[WORD_MAX];
+
+	return error_set(
+		parsing->error, -EINVAL, "%s: %s", text_printable(shown, sizeof(shown), word), why);
+}
+
+static int take_number(const struct parsing *parsing, const char *value, uint32_t least,
+	uint32_t most, uint32_t *number)
+{
+	char *end;
+	unsigned long long all = 0;
+
+	errno = 0;
+	if (value[0] >= '0' && value[0] <= '9')
+		all = strtoull(value, &end, 10);
+	else
+		return refuse(parsing, value, "a number is needed");
+	if (*end != '\0' || errno != 0)
+		return refuse(parsing, value, "a number is needed");
+	if (all < least || all > most)
+		return error_set(parsing->error, -EINVAL, "%llu: a number from %u to %u is needed",
+			all, least, most);
+	*number = (uint32_t)all;
+	return 0;
+}
+
+static int take_bool(const struct parsing *parsing, const char *value, bool *said)
+{
+	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
+		return refuse(parsing, value, "yes or no is needed");
+	*said = value[0] == 'y';
+	return 0;
+}
+
+static int take_path(const struct parsing *parsing, const char *value, char path[EXPORT_PATH_MAX])
+{
+	if (*value == '\0' || strlen(value) >= EXPORT_PATH_MAX)
+		return refuse(parsing, value, "a file of at most 255 characters is needed");
+	strcpy(path, value);
+	return 0;
+}
+
+static int take_protocol(const struct parsing *parsing, const char *value)
+{
+	static const struct {
+		const char *name;
+		uint8_t number;
+	} names[] = {{"icmp", 1}, {"tcp", 6}, {"udp", 17}, {"icmpv6", 58}, {"sctp", 132}};
+	struct export_filter *filter = &parsing->target->filter;
+	uint32_t number;
+
+	filter->by_protocol = true;
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(value, names[i].name) == 0) {
+			filter->protocol = names[i].number;
+			return 0;
+		}
+	}
+	if (take_number(parsing, value, 0, 255, &number) < 0)
+		return refuse(parsing, value,
+			"tcp, udp, icmp, icmpv6, sctp or a number up to 255 is needed");
+	filter->protocol = (uint8_t)number;
+	return 0;
+}
+
+static int take_prefix(const struct parsing *parsing, char *value)
+{
+	struct export_filter *filter = &parsing->target->filter;
+	char *slash = strchr(value, '/');
+	uint32_t length = 0;
+
+	if (slash != NULL)
+		*slash = '\0';
+	filter->version = strchr(value, ':') != NULL ? 6 : 4;
+	if (inet_pton(filter->version == 6 ? AF_INET6 : AF_INET, value, filter->prefix) != 1)
+		return refuse(parsing, value,
+			"an address is needed, as in 192.0.2.0/24 or 2001:db8::/32");
+	const unsigned most = filter->version == 6 ? 128 : 32;
+
+	if (slash != NULL && take_number(parsing, slash + 1, 0, most, &length) < 0)
+		return -EINVAL;
+	filter->prefix_length = slash != NULL ? (uint8_t)length : (uint8_t)most;
+	filter->by_prefix = true;
+	return 0;
+}
+
+enum option {
+	OPTION_DOMAIN,
+	OPTION_BIFLOW,
+	OPTION_PEN,
+	OPTION_TEMPLATES,
+	OPTION_TEMPLATE_MESSAGES,
+	OPTION_MTU,
+	OPTION_RATE,
+	OPTION_QUEUE,
+	OPTION_CA,
+	OPTION_CERT,
+	OPTION_KEY,
+	OPTION_NAME,
+	OPTION_PROTO,
+	OPTION_PORT,
+	OPTION_NET,
+	OPTION_PACKETS,
+	N_OPTIONS,
+};
+
+static const char *const option_names[N_OPTIONS] = {
+	[OPTION_DOMAIN] = "domain",
+	[OPTION_BIFLOW] = "biflow",
+	[OPTION_PEN] = "pen",
+	[OPTION_TEMPLATES] = "templates",
+	[OPTION_TEMPLATE_MESSAGES] = "template-messages",
+	[OPTION_MTU] = "mtu",
+	[OPTION_RATE] = "rate",
+	[OPTION_QUEUE] = "queue",
+	[OPTION_CA] = "ca",
+	[OPTION_CERT] = "cert",
+	[OPTION_KEY] = "key",
+	[OPTION_NAME] = "name",
+	[OPTION_PROTO] = "proto",
+	[OPTION_PORT] = "port",
+	[OPTION_NET] = "net",
+	[OPTION_PACKETS] = "packets",
+};
+
+static int take_port(const struct parsing *parsing, const char *value)
+{
+	uint32_t port;
+	int ret = take_number(parsing, value, 0, UINT16_MAX, &port);
+
+	if (ret < 0)
+		return ret;
+	parsing->target->filter.by_port = true;
+	parsing->target->filter.port = (uint16_t)port;
+	return 0;
+}
+
+static int take_least(const struct parsing *parsing, const char *value)
+{
+	uint32_t packets;
+	int ret = take_number(parsing, value, 0, UINT32_MAX, &packets);
+
+	if (ret == 0)
+		parsing->target->filter.least_packets = packets;
+	return ret;
+}
+
+static int take_name(const struct parsing *parsing, const char *value)
+{
+	if (*value == '\0' || strlen(value) >= EXPORT_HOST_MAX)
+		return refuse(parsing, value, "the name in the collector's certificate is needed");
+	strcpy(parsing->target->name, value);
+	return 0;
+}
+
+static int take_value(const struct parsing *parsing, enum option option, char *value)
+{
+	struct export_target *target = parsing->target;
+
+	switch (option) {
+	case OPTION_DOMAIN:
+		return take_number(parsing, value, 0, UINT32_MAX, &target->domain);
+	case OPTION_BIFLOW:
+		return take_bool(parsing, value, &target->biflow);
+	case OPTION_PEN:
+		return take_number(parsing, value, 1, UINT32_MAX, &target->pen);
+	case OPTION_TEMPLATES:
+		return take_number(parsing, value, 1, 86400, &target->templates_s);
+	case OPTION_TEMPLATE_MESSAGES:
+		return take_number(parsing, value, 1, UINT32_MAX, &target->templates_messages);
+	case OPTION_MTU:
+		return take_number(parsing, value, MTU_LEAST, MTU_MOST, &target->mtu);
+	case OPTION_RATE:
+		return take_number(parsing, value, 1, UINT32_MAX, &target->rate);
+	case OPTION_QUEUE:
+		return take_number(parsing, value, 131072, 1u << 30, &target->queue);
+	case OPTION_CA:
+		return take_path(parsing, value, target->authority);
+	case OPTION_CERT:
+		return take_path(parsing, value, target->certificate);
+	case OPTION_KEY:
+		return take_path(parsing, value, target->key);
+	case OPTION_NAME:
+		return take_name(parsing, value);
+	case OPTION_PROTO:
+		return take_protocol(parsing, value);
+	case OPTION_PORT:
+		return take_port(parsing, value);
+	case OPTION_NET:
+		return take_prefix(parsing, value);
+	case OPTION_PACKETS:
+		return take_least(parsing, value);
+	case N_OPTIONS:
+		break;
+	}
+	return -EINVAL;
+}
+
+/* Has an option a meaning for this transport? */
+static bool is_for(enum option option, enum export_transport transport)
+{
+	switch (option) {
+	case OPTION_TEMPLATES:
+	case OPTION_TEMPLATE_MESSAGES:
+	case OPTION_MTU:
+		return transport == EXPORT_UDP;
+	case OPTION_CA:
+	case OPTION_CERT:
+	case OPTION_KEY:
+	case OPTION_NAME:
+		return transport == EXPORT_TLS;
+	case OPTION_DOMAIN:
+	case OPTION_BIFLOW:
+	case OPTION_PEN:
+	case OPTION_RATE:
+	case OPTION_QUEUE:
+	case OPTION_PROTO:
+	case OPTION_PORT:
+	case OPTION_NET:
+	case OPTION_PACKETS:
+	case N_OPTIONS:
+		break;
+	}
+	return true;
+}
+
+static int take_option(const struct parsing *parsing, char *option)
+{
+	char *equals = strchr(option, '='), shown[WORD_MAX], hint[WORD_MAX] = "";
+	unsigned id = 0;
+
+	if (equals == NULL)
+		return refuse(parsing, option, "OPTION=VALUE is needed, as in domain=7");
+	*equals = '\0';
+	while (id < N_OPTIONS && strcmp(option, option_names[id]) != 0)
+		id++;
+	if (id == N_OPTIONS) {
+		const char *near = suggest(option, option_names, N_OPTIONS);
+
+		if (near != NULL)
+			snprintf(hint, sizeof(hint), "; did you mean %s?", near);
+		return error_set(parsing->error, -EINVAL, "%s: no such option of an export%s",
+			text_printable(shown, sizeof(shown), option), hint);
+	}
+	if (!is_for((enum option)id, parsing->target->transport))
+		return refuse(parsing, option, "this transport has no use for it");
+	char said[sizeof(parsing->error->text)];
+
+	if (take_value(parsing, (enum option)id, equals + 1) == 0)
+		return 0;
+	strcpy(said, parsing->error->text);
+	return error_set(parsing->error, -EINVAL, "%s: %.400s", option_names[id], said);
+}
+
+/* HOST, HOST:PORT, or either with an IPv6 address in brackets. */
+static int take_host(const struct parsing *parsing, char *place)
+{
+	struct export_target *target = parsing->target;
+	char *host = place, *rest;
+	uint32_t port = target->transport == EXPORT_TLS ? PORT_TLS : PORT;
+
+	if (*place == '[') {
+		host = place + 1;
+		rest = strchr(host, ']');
+		if (rest == NULL)
+			return refuse(parsing, place, "the address has no ] at its end");
+		*rest++ = '\0';
+		if (*rest != '\0' && *rest != ':')
+			return refuse(parsing, rest, "a port is needed, as in :4739");
+	} else {
+		rest = strchr(place, ':');
+		if (rest != NULL && strchr(rest + 1, ':') != NULL)
+			return refuse(parsing, place,
+				"an IPv6 address stands in brackets, as in [::1]:4739");
+	}
+	if (rest != NULL && *rest == ':') {
+		*rest = '\0';
+		if (take_number(parsing, rest + 1, 1, UINT16_MAX, &port) < 0)
+			return -EINVAL;
+	}
+	if (*host == '\0' || strlen(host) >= EXPORT_HOST_MAX || strchr(host, '/') != NULL)
+		return refuse(parsing, host, "a host is needed, as in ipfix://192.0.2.1:4739");
+	strcpy(target->host, host);
+	target->port = (uint16_t)port;
+	return 0;
+}
+
+static int take_scheme(const struct parsing *parsing, const char *text, size_t *length)
+{
+	static const struct {
+		const char *scheme;
+		enum export_transport transport;
+	} schemes[] = {
+		{"ipfix://", EXPORT_UDP},
+		{"ipfix+udp://", EXPORT_UDP},
+		{"ipfix+tcp://", EXPORT_TCP},
+		{"ipfix+tls://", EXPORT_TLS},
+		{"ipfix+file:", EXPORT_FILE},
+	};
+
+	for (unsigned i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+		*length = strlen(schemes[i].scheme);
+		if (strncmp(text, schemes[i].scheme, *length) == 0) {
+			parsing->target->transport = schemes[i].transport;
+			return 0;
+		}
+	}
+	return refuse(parsing, text,
+		"an export begins with ipfix://, ipfix+tcp://, ipfix+tls:// or ipfix+file:");
+}
+
+static int check(const struct parsing *parsing)
+{
+	const struct export_target *target = parsing->target;
+
+	if ((target->certificate[0] == '\0') != (target->key[0] == '\0'))
+		return error_set(parsing->error, -EINVAL, "cert and key are needed together");
+	return 0;
+}
+
+int export_target_parse(struct export_target *target, const char *text, struct error *error)
+{
+	const struct parsing parsing = {.target = target, .error = error};
+	char words[EXPORT_TARGET_MAX], *options, *option, *next = NULL;
+	size_t length;
+	int ret;
+
+	*target = (struct export_target){
+		.templates_s = 30, .templates_messages = 4096, .mtu = 1500, .queue = 4u << 20};
+	if (strlen(text) >= sizeof(words))
+		return error_set(
+			error, -EINVAL, "an export has at most %zu characters", sizeof(words) - 1);
+	strcpy(target->text, text);
+	ret = take_scheme(&parsing, text, &length);
+	if (ret < 0)
+		return ret;
+	strcpy(words, text + length);
+	options = strchr(words, '?');
+	if (options != NULL)
+		*options++ = '\0';
+	ret = target->transport == EXPORT_FILE ? take_path(&parsing, words, target->path)
+					       : take_host(&parsing, words);
+	if (ret == 0)
+		strcpy(target->name, target->host);
+	if (options != NULL)
+		for (option = strtok_r(options, "&", &next); ret == 0 && option != NULL;
+			option = strtok_r(NULL, "&", &next))
+			ret = take_option(&parsing, option);
+	return ret < 0 ? ret : check(&parsing);
+}
+
+static bool is_in_prefix(const struct export_filter *filter, const uint8_t address[16])
+{
+	const unsigned whole = filter->prefix_length / 8, bits = filter->prefix_length % 8;
+
+	if (memcmp(address, filter->prefix, whole) != 0)
+		return false;
+	return bits == 0 || (address[whole] ^ filter->prefix[whole]) >> (8 - bits) == 0;
+}
+
+bool export_filter_takes(const struct export_filter *filter, const struct flow_report *report)
+{
+	const struct flow_record *record = &report->record;
+	const struct flow_key *key = &record->key;
+	const uint16_t port = htons(filter->port);
+
+	if (filter->by_protocol && key->proto != filter->protocol)
+		return false;
+	if (filter->by_port && key->port[0] != port && key->port[1] != port)
+		return false;
+	if (filter->by_prefix && (flow_key_version(key) != filter->version ||
+					 (!is_in_prefix(filter, key->addr[0]) &&
+						 !is_in_prefix(filter, key->addr[1]))))
+		return false;
+	return filter->least_packets == 0 ||
+	       flow_packets(record, 0) + flow_packets(record, 1) >= filter->least_packets;
+}

@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""IPFIX exports of replays, read by a decoder of our own: the same flows as the JSON records, and octets as they are."""
+import collections
+import csv
+import datetime
+import json
+import socket
+import ssl
+import subprocess
+import threading
+
+import pytest
+from scapy.all import (ICMP, IP, TCP, UDP, Dot1Q, Ether, ICMPv6EchoReply, ICMPv6EchoRequest, IPv6, Raw, fragment,
+                       wrpcap)
+
+import ipfix
+from conftest import run
+
+REASONS = {"idle": 1, "active": 2, "fin": 3, "rst": 3, "killed": 4, "shutdown": 4, "evicted": 5}
+
+
+class Collector(threading.Thread):
+    """Takes messages at a port of the loopback until stop(): datagrams, or a stream, which `context` makes TLS."""
+
+    def __init__(self, kind=socket.SOCK_DGRAM, family=socket.AF_INET, context=None):
+        super().__init__(daemon=True)
+        self.socket = socket.socket(family, kind)
+        self.socket.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        self.stream = kind == socket.SOCK_STREAM
+        self.context = context
+        self.decoder = ipfix.Decoder()
+        self.fault = None
+        if self.stream:
+            self.socket.listen()
+        else:
+            self.socket.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE: no limit of the system
+        self.start()
+
+    def run(self):
+        try:
+            if self.stream:
+                self.take_stream()
+            else:
+                self.take_datagrams()
+        except Exception as fault:  # pylint: disable=broad-except  # it is the test's to tell
+            self.fault = fault
+
+    def take_datagrams(self):
+        while True:
+            data = self.socket.recv(65536)
+            if data == b"stop":
+                return
+            self.decoder.message(data)
+
+    def take_stream(self):
+        connection, _ = self.socket.accept()
+        if self.context:
+            connection = self.context.wrap_socket(connection, server_side=True)
+        left = b""
+        while data := connection.recv(65536):
+            left = self.decoder.stream(left + data)
+        assert left == b"", "the last message is cut"
+
+    def stop(self):
+        """Whatever was sent before has been read then."""
+        if not self.stream:
+            with socket.socket(self.socket.family, socket.SOCK_DGRAM) as end:
+                end.sendto(b"stop", self.socket.getsockname())
+        self.join(30)
+        assert not self.is_alive() and self.fault is None, self.fault
+        return self.decoder
+
+
+def unix_us(text):
+    moment = datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=datetime.timezone.utc)
+    return (moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)) // datetime.timedelta(microseconds=1)
+
+
+def as_json_has_them(records):
+    """JSON records as ipfix.conversations() has those of IPFIX, but for octets: directions without packets are none."""
+    flows = {}
+    for record in records:
+        key = (record["proto"], (record["src"], record["sport"]), (record["dst"], record["dport"]), record["zone"],
+               unix_us(record["start"]), unix_us(record["end"]), REASONS[record["end_reason"]])
+        ways = [(False, record["packets"], record["bytes"], record["tcp_flags"], icmp_of(record, "")),
+                (True, record["reverse_packets"], record["reverse_bytes"], record["reverse_tcp_flags"],
+                 icmp_of(record, "reverse_"))]
+        flows.setdefault(key, []).extend(way for way in ways if way[1] or (not way[0] and not ways[1][1]))
+    return {key: sorted(ways) for key, ways in flows.items()}
+
+
+def icmp_of(record, prefix):
+    return record.get(prefix + "icmp_type", 0) << 8 | record.get(prefix + "icmp_code", 0)
+
+
+def without_octets(conversations):
+    return {key: sorted((way[0], way[1], way[3], way[4], way[5]) for way in ways if way[1] or not way[0])
+            for key, ways in conversations.items()}
+
+
+def check(decoder, records):
+    assert decoder.missing == 0
+    assert without_octets(ipfix.conversations(decoder.flows)) == as_json_has_them(records)
+
+
+def exported(tmp_path, capture, options="", *more):
+    """The messages of a file, decoded, and the JSON records of the same run."""
+    path, output = tmp_path / "flows.ipfix", tmp_path / "flows.json"
+    done = run("replay", "--export", f"ipfix+file:{path}{options}", "--output", output, *more, capture)
+    assert done.code == 0, done.stderr
+    decoder = ipfix.Decoder()
+    assert decoder.stream(path.read_bytes()) == b""
+    return decoder, [json.loads(line) for line in output.read_text().splitlines()]
+
+
+def captured(tmp_path, frames):
+    path = tmp_path / "frames.pcap"
+    for number, frame in enumerate(frames):
+        frame.time = 1700000000 + number / 1000
+    wrpcap(str(path), frames)
+    return path
+
+
+@pytest.fixture(name="mixture")
+def make_mixture(tmp_path):
+    """Flows of every kind, with padding and tags, and a conversation that begins anew."""
+    ether = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+    there, back = IP(src="192.0.2.1", dst="198.51.100.2"), IP(src="198.51.100.2", dst="192.0.2.1")
+    there6, back6 = IPv6(src="2001:db8::1", dst="2001:db8::2"), IPv6(src="2001:db8::2", dst="2001:db8::1")
+    frames = []
+    for seq in (1000, 900000):
+        frames += [
+            ether / there / TCP(sport=4000, dport=80, flags="S", seq=seq),
+            ether / back / TCP(sport=80, dport=4000, flags="SA", seq=7 * seq, ack=seq + 1),
+            ether / there / TCP(sport=4000, dport=80, flags="A", seq=seq + 1, ack=7 * seq + 1),
+            ether / there / TCP(sport=4000, dport=80, flags="PA", seq=seq + 1, ack=7 * seq + 1) / Raw(b"x" * 700),
+            ether / back / TCP(sport=80, dport=4000, flags="A", seq=7 * seq + 1, ack=seq + 701),
+        ]
+    frames += [
+        ether / there / UDP(sport=53, dport=5353) / Raw(b"a"),
+        ether / back / UDP(sport=5353, dport=53) / Raw(b"b" * 100),
+        ether / there / ICMP(type=8, id=5), ether / back / ICMP(type=0, id=5),
+        ether / Dot1Q(vlan=7) / there6 / UDP(sport=1, dport=2) / Raw(b"c" * 90),
+        ether / Dot1Q(vlan=7) / Dot1Q(vlan=8) / back6 / UDP(sport=2, dport=1) / Raw(b"d"),
+        ether / there6 / ICMPv6EchoRequest(), ether / back6 / ICMPv6EchoReply(),
+        *[ether / part for part in fragment(there / UDP(sport=9, dport=9) / Raw(b"e" * 3000), fragsize=1400)],
+        ether / back / Raw(b"no protocol that has ports"),
+    ]
+    frames = [Ether(bytes(frame).ljust(60, b"\0")) for frame in frames]
+    return captured(tmp_path, frames), frames
+
+
+def octets_of(frames):
+    """By scapy: of each way from an address to another, by protocol, packets and the octets that IP headers tell."""
+    sums = collections.Counter()
+    for frame in frames:
+        ip = frame[IP] if IP in frame else frame[IPv6]
+        proto, length = (ip.proto, ip.len) if IP in frame else (ip.nh, 40 + ip.plen)
+        sums[ip.src, ip.dst, proto] += length
+    return sums
+
+
+def octets_told(flows):
+    sums = collections.Counter()
+    for flow in flows:
+        v6 = "sourceIPv6Address" in flow
+        ends = (flow["sourceIPv6Address"], flow["destinationIPv6Address"]) if v6 else (
+            flow["sourceIPv4Address"], flow["destinationIPv4Address"])
+        sums[(*ends, flow["protocolIdentifier"])] += flow["octetDeltaCount"]
+        sums[(*ends[::-1], flow["protocolIdentifier"])] += flow.get("reverse octetDeltaCount", 0)
+    return +sums
+
+
+@pytest.mark.parametrize("options", ["", "?biflow=yes", "?biflow=yes&pen=32473", "?pen=32473&domain=4294967295"])
+def test_a_file_has_what_json_has(tmp_path, mixture, options):
+    capture, frames = mixture
+    decoder, records = exported(tmp_path, capture, options)
+    check(decoder, records)
+    assert octets_told(decoder.flows) == octets_of(frames)
+    assert decoder.domains == {4294967295 if "domain" in options else 0}
+    if "pen" in options:
+        assert all("millraceFlowEndCause" in flow for flow in decoder.flows)
+    else:
+        assert not decoder.elements
+
+
+def test_each_conversation_has_its_own_octets(tmp_path, mixture):
+    """Padding is of the conversation that its frame is of: two of them on the same ports, one after the other."""
+    decoder, _ = exported(tmp_path, mixture[0])
+    web = [flow for flow in decoder.flows if 80 in (flow["sourceTransportPort"], flow["destinationTransportPort"])]
+    assert sorted((flow["packetDeltaCount"], flow["octetDeltaCount"]) for flow in web) == 2 * [
+        (2, 80)] + 2 * [(3, 40 + 40 + 740)]
+
+
+def test_icmp_has_type_and_code(tmp_path, mixture):
+    decoder, records = exported(tmp_path, mixture[0])
+    assert {flow["icmpTypeCodeIPv4"] for flow in decoder.flows if flow["protocolIdentifier"] == 1} == {0x800, 0}
+    assert {flow["icmpTypeCodeIPv6"] for flow in decoder.flows if flow["protocolIdentifier"] == 58} == {
+        128 << 8, 129 << 8}
+    ping = [record for record in records if record["proto"] == 1]
+    assert [(one["icmp_type"], one["icmp_code"], one["reverse_icmp_type"]) for one in ping] == [(8, 0, 0)]
+
+
+def test_octets_of_captures_from_elsewhere(tmp_path, captures):
+    """Octets of IP packets, of each way between two ends, are those of the independent truth."""
+    with open(captures / "truth.tsv", encoding="utf-8") as lines:
+        rows = list(csv.DictReader(lines, delimiter="\t"))
+    for name in sorted({row["file"] for row in rows}):
+        wanted = collections.Counter()
+        for row in rows:
+            if row["file"] == name:
+                a, b = (row["addrA"], int(row["portA"])), (row["addrB"], int(row["portB"]))
+                wanted[row["proto"], a, b] += int(row["l3bytes_AB"])
+                wanted[row["proto"], b, a] += int(row["l3bytes_BA"])
+        decoder, _ = exported(tmp_path, captures / name, "", "--fragments", "separate")
+        told = collections.Counter()
+        for flow in decoder.flows:
+            kind = "IPv6Address" if "sourceIPv6Address" in flow else "IPv4Address"
+            told[str(flow["protocolIdentifier"]), (flow["source" + kind], flow["sourceTransportPort"]),
+                 (flow["destination" + kind], flow["destinationTransportPort"])] += flow["octetDeltaCount"]
+        assert +told == +wanted, name
+
+
+def test_udp_takes_them_in_datagrams_of_the_mtu(captures, tmp_path):
+    output = tmp_path / "flows.json"
+    for mtu, family in ((576, socket.AF_INET), (1500, socket.AF_INET6), (9000, socket.AF_INET)):
+        collector = Collector(family=family)
+        host = "[::1]" if family == socket.AF_INET6 else "127.0.0.1"
+        done = run("replay", "--export", f"ipfix://{host}:{collector.port}?mtu={mtu}&domain=7", "--output", output,
+                   captures / "zeek-echo-connections.pcap")
+        decoder = collector.stop()
+        assert done.code == 0 and "1,000 records sent" in done.stderr
+        check(decoder, [json.loads(line) for line in output.read_text().splitlines()])
+        headers = 48 if family == socket.AF_INET6 else 28
+        assert max(decoder.lengths) <= mtu - headers and max(decoder.lengths) > mtu - headers - 200
+
+
+def test_tcp_is_a_stream(mixture, tmp_path):
+    collector = Collector(socket.SOCK_STREAM)
+    output = tmp_path / "flows.json"
+    done = run("replay", "--export", f"ipfix+tcp://127.0.0.1:{collector.port}", "--output", output, mixture[0])
+    check(collector.stop(), [json.loads(line) for line in output.read_text().splitlines()])
+    assert done.code == 0
+
+
+@pytest.fixture(name="authority")
+def make_authority(tmp_path):
+    """A certificate for localhost that vouches for itself, and its key."""
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                    "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost",
+                    "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    return certificate, key
+
+
+def test_tls_is_a_stream_to_who_it_should_be(mixture, tmp_path, authority):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*authority)
+    collector = Collector(socket.SOCK_STREAM, context=context)
+    output = tmp_path / "flows.json"
+    done = run("replay", "--export",
+               f"ipfix+tls://127.0.0.1:{collector.port}?ca={authority[0]}&name=localhost", "--output", output,
+               mixture[0])
+    check(collector.stop(), [json.loads(line) for line in output.read_text().splitlines()])
+    assert done.code == 0, done.stderr
+
+
+def test_tls_refuses_who_it_is_not(mixture, authority):
+    """A collector with a certificate for another name is given nothing, and the records are told as lost."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*authority)
+    collector = Collector(socket.SOCK_STREAM, context=context)
+    done = run("replay", "--export", f"ipfix+tls://127.0.0.1:{collector.port}?ca={authority[0]}&name=example.org",
+               mixture[0])
+    collector.join(10)
+    assert done.code == 1
+    assert "0 records sent" in done.stderr and "lost (" in done.stderr and "ostname mismatch" in done.stderr
+    assert not collector.decoder.flows
+
+
+def test_a_filter_takes_some(tmp_path, mixture):
+    for options, wanted in (("?proto=udp", {17}), ("?port=80", {6}), ("?net=2001:db8::/32", {17, 58}),
+                            ("?packets=5", {6}), ("?proto=tcp&port=81", set())):
+        decoder, _ = exported(tmp_path, mixture[0], options)
+        assert {flow["protocolIdentifier"] for flow in decoder.flows} == wanted, options
+
+
+def test_active_reports_add_up(tmp_path):
+    """A flow of five minutes is told each minute, and the reports add up to it."""
+    frames = []
+    for second in range(300):
+        frame = Ether() / IP(src="192.0.2.1", dst="192.0.2.2") / UDP(sport=1, dport=2) / Raw(b"x" * 100)
+        frame.time = 1700000000 + second
+        frames.append(frame)
+    path = tmp_path / "long.pcap"
+    wrpcap(str(path), frames)
+    decoder, records = exported(tmp_path, path)
+    check(decoder, records)
+    assert [flow["flowEndReason"] for flow in decoder.flows] == 4 * [2] + [4]
+    assert sum(flow["packetDeltaCount"] for flow in decoder.flows) == 300
+    assert sum(flow["octetDeltaCount"] for flow in decoder.flows) == 300 * 128
+    starts = [flow["flowStartMilliseconds"] // 1000 - 1700000000 for flow in decoder.flows]
+    assert starts == [0, 60, 120, 180, 240]
+
+
+@pytest.mark.parametrize("url, why", [
+    ("ipfx://127.0.0.1", "begins with ipfix://"),
+    ("ipfix://", "a host is needed"),
+    ("ipfix://::1:4739", "in brackets"),
+    ("ipfix://[::1", "has no ]"),
+    ("ipfix://127.0.0.1:0", "from 1 to 65535"),
+    ("ipfix://127.0.0.1:70000", "from 1 to 65535"),
+    ("ipfix://127.0.0.1?domian=7", "did you mean domain?"),
+    ("ipfix://127.0.0.1?domain=-1", "a number is needed"),
+    ("ipfix://127.0.0.1?domain", "OPTION=VALUE"),
+    ("ipfix://127.0.0.1?biflow=true", "yes or no"),
+    ("ipfix+tcp://127.0.0.1?mtu=1500", "no use for it"),
+    ("ipfix://127.0.0.1?net=1.2.3/8", "an address is needed"),
+    ("ipfix+file:", "a file"),
+    ("ipfix+tls://127.0.0.1?cert=/etc/hostname", "needed together"),
+])
+def test_a_wrong_url_is_told(mixture, url, why):
+    done = run("replay", "--export", url, mixture[0])
+    assert done.code == 2 and why in done.stderr, done.stderr
+
+
+def test_nobody_listens(mixture):
+    """UDP without a collector: the replay goes on to its end, and says so."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    done = run("replay", "--export", f"ipfix://127.0.0.1:{port}?mtu=576", mixture[0])
+    assert done.code == 0 and "nobody listened" in done.stderr
