@@ -15,6 +15,7 @@
 			"the threads of a running engine, and what they spend their time on"),    \
 		NOUN(wire, "the wires of a running engine, and where every packet went"),         \
 		NOUN(drop, "the packets that a running engine dropped, and why"),                 \
+		NOUN(export, "the exports of a running engine: what was sent, and what is lost"), \
 		NOUN(offload, "what network cards do for a running engine, and how far they are " \
 			      "believed"),                                                        \
 		NOUN(event, "what happens in a running engine, as it happens"),                   \

@@ -149,6 +149,8 @@ const struct cli_verb cli_verbs[] = {
 		false, 0, &cli_wire_show},
 	{"drop", "show", "packets dropped, by reason", NULL, CLI_NO_WORDS, false, 0,
 		&cli_drop_show},
+	{"export", "show", "each export: records sent to it, waiting and lost", NULL, CLI_NO_WORDS,
+		false, 0, &cli_export_show},
 	{"offload", "show",
 		"each port's network card: what it holds, its rates, failures and health", NULL,
 		CLI_NO_WORDS, false, 0, &cli_offload_show},

@@ -57,7 +57,7 @@ class Decoder:
     def __init__(self):
         self.templates, self.elements = {}, {}
         self.flows, self.options = [], []
-        self.sequence = None
+        self.sequence = self.first_sequence = None
         self.missing = 0  # records, by the sequence numbers
         self.messages = 0
         self.lengths = []
@@ -83,7 +83,9 @@ class Decoder:
         self.lengths.append(length)
         self.domains.add(domain)
         self.times.append(time_s)
-        if self.sequence is not None:
+        if self.sequence is None:
+            self.first_sequence = sequence
+        else:
             self.missing += (sequence - self.sequence) % 2**32
         n, at = 0, 16
         while at < length:

@@ -74,6 +74,7 @@ struct watch {
 struct control {
 	/* set once */
 	struct plane *plane;
+	struct exporter *exporter; /* NULL: there are no exports */
 	char *config_json;
 	control_line_fn note;
 	void *note_context;

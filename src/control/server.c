@@ -108,6 +108,11 @@ int control_serve(struct control *control, struct plane *plane, struct error *er
 	return 0;
 }
 
+void control_show_exports(struct control *control, struct exporter *exporter)
+{
+	control->exporter = exporter;
+}
+
 const char *control_path(const struct control *control)
 {
 	return control->place.path;

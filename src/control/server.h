@@ -55,6 +55,10 @@ int control_create(
  */
 int control_serve(struct control *control, struct plane *plane, struct error *error);
 
+/* Whose exports are shown; it outlives the steps. */
+struct exporter;
+void control_show_exports(struct control *control, struct exporter *exporter);
+
 /* Where it listens. */
 const char *control_path(const struct control *control);
 

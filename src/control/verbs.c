@@ -16,6 +16,7 @@ const struct answer_verb *const answer_verbs[] = {
 	&worker_show,
 	&wire_show,
 	&drop_show,
+	&export_show,
 	&offload_show,
 	&offload_events,
 	&offload_check,

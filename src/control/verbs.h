@@ -19,11 +19,12 @@ extern const struct answer_verb rule_list;
 extern const struct answer_verb rule_add;
 extern const struct answer_verb rule_del;
 extern const struct answer_verb rule_trace;
-/* port.c, worker.c, wire.c, drop.c, event.c, config.c */
+/* port.c, worker.c, wire.c, drop.c, export.c, event.c, config.c */
 extern const struct answer_verb port_show;
 extern const struct answer_verb worker_show;
 extern const struct answer_verb wire_show;
 extern const struct answer_verb drop_show;
+extern const struct answer_verb export_show;
 extern const struct answer_verb event_follow;
 extern const struct answer_verb config_show;
 /* offload.c, offload_events.c, offload_check.c */

@@ -59,6 +59,7 @@ struct export_collector {
 	size_t size;	     /* of a message */
 	struct opening opening;
 	bool opening_due;
+	bool opening_owed; /* UDP: nobody listened to something that was sent since the last one */
 	unsigned session; /* the stream's that the opening was for */
 	size_t begun;	  /* bytes of the first message that are gone: streams */
 	uint32_t sequence;
@@ -179,7 +180,7 @@ static void make_opening(struct export_collector *collector)
 			room = next_opening(collector, &message);
 	if (room)
 		(void)next_opening(collector, &message);
-	collector->opening_due = false;
+	collector->opening_due = collector->opening_owed = false;
 	collector->opened_ms = now_ms();
 	collector->opened_messages = collector->session_messages;
 }
@@ -283,8 +284,7 @@ static bool was_refused(struct export_collector *collector, int code, uint64_t n
 	udp_failed(collector, code, now);
 	collector->retry_ms = now;
 	collector->counters.refused++;
-	if (now - collector->opened_ms >= LOOK_MS)
-		collector->opening_due = true;
+	collector->opening_owed = true;
 	return true;
 }
 
@@ -295,7 +295,8 @@ static void push_datagrams(struct export_collector *collector, uint64_t now)
 
 	if (now < collector->retry_ms)
 		return;
-	if (collector->opening_due)
+	if (collector->opening_due ||
+		(collector->opening_owed && now - collector->opened_ms >= LOOK_MS))
 		make_opening(collector);
 	while ((n = gather(collector, parts, DATAGRAM_BURST)) > 0) {
 		const int taken = datagram_send(&collector->datagram, parts, n);

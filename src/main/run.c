@@ -308,6 +308,8 @@ static int create_all(struct run *run, struct error *error)
 	if (ret == 0)
 		ret = run_create_exporter(run, error);
 	if (ret == 0)
+		control_show_exports(run->control, run->exporter);
+	if (ret == 0)
 		ret = take_memory(run, error);
 	if (ret == 0)
 		drop_rights(run);

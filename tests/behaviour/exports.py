@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What tests of exports share: a collector, and the comparison of what it got with JSON records."""
+import collections
+import datetime
+import json
+import socket
+import threading
+
+from scapy.all import (ICMP, IP, TCP, UDP, Dot1Q, Ether, ICMPv6EchoReply, ICMPv6EchoRequest, IPv6, Raw, fragment,
+                       wrpcap)
+
+import ipfix
+from conftest import run
+
+REASONS = {"idle": 1, "active": 2, "fin": 3, "rst": 3, "killed": 4, "shutdown": 4, "evicted": 5}
+
+
+class Collector(threading.Thread):
+    """Takes messages at a port of the loopback until stop(): datagrams, or a stream, which `context` makes TLS."""
+
+    def __init__(self, kind=socket.SOCK_DGRAM, family=socket.AF_INET, context=None, port=0):
+        super().__init__(daemon=True)
+        self.socket = socket.socket(family, kind)
+        self.socket.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", port))
+        self.port = self.socket.getsockname()[1]
+        self.stream = kind == socket.SOCK_STREAM
+        self.context = context
+        self.decoder = ipfix.Decoder()
+        self.fault = None
+        if self.stream:
+            self.socket.listen()
+        else:
+            self.socket.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE: no limit of the system
+        self.start()
+
+    def run(self):
+        try:
+            if self.stream:
+                self.take_stream()
+            else:
+                self.take_datagrams()
+        except Exception as fault:  # pylint: disable=broad-except  # it is the test's to tell
+            self.fault = fault
+
+    def take_datagrams(self):
+        while True:
+            data = self.socket.recv(65536)
+            if data == b"stop":
+                return
+            self.decoder.message(data)
+
+    def take_stream(self):
+        connection, _ = self.socket.accept()
+        if self.context:
+            connection = self.context.wrap_socket(connection, server_side=True)
+        left = b""
+        while data := connection.recv(65536):
+            left = self.decoder.stream(left + data)
+        assert left == b"", "the last message is cut"
+
+    def stop(self):
+        """Whatever was sent before has been read then."""
+        if not self.stream:
+            with socket.socket(self.socket.family, socket.SOCK_DGRAM) as end:
+                end.sendto(b"stop", self.socket.getsockname())
+        self.join(30)
+        assert not self.is_alive() and self.fault is None, self.fault
+        return self.decoder
+
+
+def unix_us(text):
+    moment = datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=datetime.timezone.utc)
+    return (moment - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)) // datetime.timedelta(microseconds=1)
+
+
+def as_json_has_them(records):
+    """JSON records as ipfix.conversations() has those of IPFIX, but for octets: directions without packets are none."""
+    flows = {}
+    for record in records:
+        key = (record["proto"], (record["src"], record["sport"]), (record["dst"], record["dport"]), record["zone"],
+               unix_us(record["start"]), unix_us(record["end"]), REASONS[record["end_reason"]])
+        ways = [(False, record["packets"], record["bytes"], record["tcp_flags"], icmp_of(record, "")),
+                (True, record["reverse_packets"], record["reverse_bytes"], record["reverse_tcp_flags"],
+                 icmp_of(record, "reverse_"))]
+        flows.setdefault(key, []).extend(way for way in ways if way[1] or (not way[0] and not ways[1][1]))
+    return {key: sorted(ways) for key, ways in flows.items()}
+
+
+def icmp_of(record, prefix):
+    return record.get(prefix + "icmp_type", 0) << 8 | record.get(prefix + "icmp_code", 0)
+
+
+def without_octets(conversations):
+    return {key: sorted((way[0], way[1], way[3], way[4], way[5]) for way in ways if way[1] or not way[0])
+            for key, ways in conversations.items()}
+
+
+def check(decoder, records):
+    assert decoder.missing == 0
+    assert without_octets(ipfix.conversations(decoder.flows)) == as_json_has_them(records)
+
+
+def exported(tmp_path, capture, options="", *more):
+    """The messages of a file, decoded, and the JSON records of the same run."""
+    path, output = tmp_path / "flows.ipfix", tmp_path / "flows.json"
+    done = run("replay", "--export", f"ipfix+file:{path}{options}", "--output", output, *more, capture)
+    assert done.code == 0, done.stderr
+    decoder = ipfix.Decoder()
+    assert decoder.stream(path.read_bytes()) == b""
+    return decoder, [json.loads(line) for line in output.read_text().splitlines()]
+
+
+def captured(tmp_path, frames):
+    path = tmp_path / "frames.pcap"
+    for number, frame in enumerate(frames):
+        frame.time = 1700000000 + number / 1000
+    wrpcap(str(path), frames)
+    return path
+
+
+def make_mixture(directory):
+    """Flows of every kind, with padding and tags, and a conversation that begins anew."""
+    ether = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+    there, back = IP(src="192.0.2.1", dst="198.51.100.2"), IP(src="198.51.100.2", dst="192.0.2.1")
+    there6, back6 = IPv6(src="2001:db8::1", dst="2001:db8::2"), IPv6(src="2001:db8::2", dst="2001:db8::1")
+    frames = []
+    for seq in (1000, 900000):
+        frames += [
+            ether / there / TCP(sport=4000, dport=80, flags="S", seq=seq),
+            ether / back / TCP(sport=80, dport=4000, flags="SA", seq=7 * seq, ack=seq + 1),
+            ether / there / TCP(sport=4000, dport=80, flags="A", seq=seq + 1, ack=7 * seq + 1),
+            ether / there / TCP(sport=4000, dport=80, flags="PA", seq=seq + 1, ack=7 * seq + 1) / Raw(b"x" * 700),
+            ether / back / TCP(sport=80, dport=4000, flags="A", seq=7 * seq + 1, ack=seq + 701),
+        ]
+    frames += [
+        ether / there / UDP(sport=53, dport=5353) / Raw(b"a"),
+        ether / back / UDP(sport=5353, dport=53) / Raw(b"b" * 100),
+        ether / there / ICMP(type=8, id=5), ether / back / ICMP(type=0, id=5),
+        ether / Dot1Q(vlan=7) / there6 / UDP(sport=1, dport=2) / Raw(b"c" * 90),
+        ether / Dot1Q(vlan=7) / Dot1Q(vlan=8) / back6 / UDP(sport=2, dport=1) / Raw(b"d"),
+        ether / there6 / ICMPv6EchoRequest(), ether / back6 / ICMPv6EchoReply(),
+        *[ether / part for part in fragment(there / UDP(sport=9, dport=9) / Raw(b"e" * 3000), fragsize=1400)],
+        ether / back / Raw(b"no protocol that has ports"),
+    ]
+    frames = [Ether(bytes(frame).ljust(60, b"\0")) for frame in frames]
+    return captured(directory, frames), frames
+
+
+def octets_of(frames):
+    """By scapy: of each way from an address to another, by protocol, packets and the octets that IP headers tell."""
+    sums = collections.Counter()
+    for frame in frames:
+        ip = frame[IP] if IP in frame else frame[IPv6]
+        proto, length = (ip.proto, ip.len) if IP in frame else (ip.nh, 40 + ip.plen)
+        sums[ip.src, ip.dst, proto] += length
+    return sums
+
+
+def octets_told(flows):
+    sums = collections.Counter()
+    for flow in flows:
+        v6 = "sourceIPv6Address" in flow
+        ends = (flow["sourceIPv6Address"], flow["destinationIPv6Address"]) if v6 else (
+            flow["sourceIPv4Address"], flow["destinationIPv4Address"])
+        sums[(*ends, flow["protocolIdentifier"])] += flow["octetDeltaCount"]
+        sums[(*ends[::-1], flow["protocolIdentifier"])] += flow.get("reverse octetDeltaCount", 0)
+    return +sums

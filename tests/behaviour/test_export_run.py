@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""IPFIX exports of an engine that runs: what collectors get, what becomes of them, and what is told of it."""
+import collections
+import json
+import socket
+
+import pytest
+
+import engine
+from exports import Collector, check, make_mixture, octets_of, octets_told
+
+pytestmark = pytest.mark.usefixtures("simulated_nic")
+
+
+def exports_of(running):
+    """As export show has them, once all that was made has gone its way."""
+    shown = running.ask("export show")
+    for export in shown:
+        assert export["records"] == export["written"] + export["lost"] + export["waiting"], export
+    return shown
+
+
+def records_of(running):
+    return engine.read_records(running.directory / "records.json")
+
+
+@pytest.mark.parametrize("workers, offload", [(1, "off"), (2, "off"), (1, "on"), (2, "on")])
+def test_collectors_get_what_json_has(started, tmp_path, workers, offload):
+    """Three of them, each all of it; octets are those of the packets, also of those that came with marks."""
+    path, frames = make_mixture(tmp_path)
+    passes = 60
+    udp, tcp = Collector(), Collector(socket.SOCK_STREAM)
+    running = started(f"capture={path},passes={passes}" + (",pace=20000" if offload == "on" else ""),
+                      "--workers", workers, "--offload", offload, "--offload-threshold", 0, "--active", 1,
+                      "--export", f"ipfix://127.0.0.1:{udp.port}?biflow=yes&pen=32473",
+                      "--export", f"ipfix+tcp://127.0.0.1:{tcp.port}?domain=9",
+                      "--export", "ipfix+file:flows.ipfix")
+    running.until(lambda: running.wire()["received"] == passes * len(frames), "all packets")
+    running.idle()
+    assert len(exports_of(running)) == 3
+    running.stop(leaves=["records.json", "flows.ipfix"])
+    records = records_of(running)
+    file = type(udp.decoder)()
+    assert file.stream((running.directory / "flows.ipfix").read_bytes()) == b""
+    wanted = collections.Counter({way: passes * octets for way, octets in octets_of(frames).items()})
+    for decoder in (udp.stop(), tcp.stop(), file):
+        check(decoder, records)
+        assert octets_told(decoder.flows) == wanted
+        names = {option["ingressInterface"]: option["interfaceName"] for option in decoder.options
+                 if "interfaceName" in option}
+        assert names == {1: "a", 2: "b"}
+        assert {(flow["ingressInterface"], flow["egressInterface"]) for flow in decoder.flows} <= {(1, 2), (2, 1)}
+    assert tcp.decoder.domains == {9} and udp.decoder.domains == {0}
+
+
+def test_a_collector_comes_back(started):
+    """What was sent while it was away is missing by the sequence numbers, and it can read on at once."""
+    first = Collector()
+    running = started("flows=500,proto=mix,pace=20000", "--active", 1,
+                      "--export", f"ipfix://127.0.0.1:{first.port}")
+    running.until(lambda: len(first.decoder.flows) >= 500, "reports of all flows")
+    before = first.stop()
+    first.socket.close()
+    running.until(lambda: exports_of(running)[0]["refused"] > 0, "nobody listens")
+    away = exports_of(running)[0]["written"]
+    running.until(lambda: exports_of(running)[0]["written"] > away + 500, "more reports")
+    second = Collector(port=first.port)
+    running.until(lambda: len(second.decoder.flows) > 0, "reports to the one that came back")
+    running.stop(leaves=["records.json"])
+    after = second.stop()
+    assert after.template_messages > 0 and "nobody listened" in running.stderr
+    missing = (after.first_sequence - before.sequence) % 2**32
+    told = int(running.stderr.split(" records sent")[0].rsplit(" ", 1)[1].replace(",", ""))
+    options = len(before.options) + len(after.options)
+    assert missing >= 500 and after.missing == before.missing == 0
+    # what goes with templates is in the sequence, too; of what is missing that part is not known
+    assert told <= len(before.flows) + len(after.flows) + missing <= told + options + 200
+
+
+def test_a_collector_that_reads_nothing(started):
+    """It loses its own records, which are counted, and nobody else any."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        other = Collector()
+        running = started("flows=3000,proto=mix,pace=200000", "--active", 1,
+                          "--export", f"ipfix+tcp://127.0.0.1:{listener.getsockname()[1]}?queue=131072",
+                          "--export", f"ipfix://127.0.0.1:{other.port}")
+        connection = listener.accept()[0]
+        running.until(lambda: exports_of(running)[0]["lost"] > 0, "records are lost", timeout=60)
+        slow, good = exports_of(running)
+        assert slow["waiting"] > 0 and good["lost"] == 0
+        running.until(lambda: "records are being lost" in running.stderr, "it is told")
+        running.stop(code=1, leaves=["records.json"])
+        connection.close()
+    check(other.stop(), records_of(running))
+
+
+def test_the_client_shows_them(started):
+    running = started("flows=10", "--export", "ipfix+file:flows.ipfix?domain=5")
+    shown = running.client("export", "show")
+    assert "ipfix+file:flows.ipfix?domain=5" in shown and "waiting" in shown
+    (line,) = [json.loads(line) for line in running.client("export", "show", "--json").splitlines()]
+    assert (line["transport"], line["up"], line["lost"]) == ("file", True, 0)
+    running.stop(leaves=["records.json", "flows.ipfix"])
+
+
+def test_without_exports(started):
+    running = started("flows=10")
+    assert running.ask("export show") == []
+    assert "there are no exports" in running.client("export", "show")
+    running.stop(leaves=["records.json"])
