@@ -15,10 +15,11 @@ declare -A PACKAGES=(
 	[build]="gcc libc6-dev meson ninja-build pkg-config xz-utils
 		libdpdk-dev libpcap-dev libjansson-dev libedit-dev libcyaml-dev libyaml-dev libmnl-dev libssl-dev
 		libsystemd-dev python3-scapy"
-	[test]="libcmocka-dev python3-pytest python3-pytest-xdist python3-scapy dpdk-dev
+	[test]="libcmocka-dev openssl python3-pytest python3-pytest-xdist python3-scapy dpdk-dev
 		iproute2 procps"
 	[peers]="openvswitch-switch-dpdk"
-	[smoke]="iproute2 iputils-ping procps iperf3 curl ethtool nftables tcpdump"
+	[smoke]="iproute2 iputils-ping procps iperf3 curl ethtool nftables tcpdump nfdump pmacct tshark
+		python3-scapy"
 	[lint]="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev codespell shellcheck"
 	[bare]="debootstrap"
 	[cover]="gcovr"

@@ -60,8 +60,8 @@ struct export_collector {
 	struct opening opening;
 	bool opening_due;
 	bool opening_owed; /* UDP: nobody listened to something that was sent since the last one */
-	unsigned session; /* the stream's that the opening was for */
-	size_t begun;	  /* bytes of the first message that are gone: streams */
+	unsigned session;  /* the stream's that the opening was for */
+	size_t begun;	   /* bytes of the first message that are gone: streams */
 	uint32_t sequence;
 	uint64_t session_messages, session_records;
 	uint64_t look_ms, retry_ms, opened_ms;
@@ -103,7 +103,7 @@ static void show(struct export_collector *collector)
 	pthread_mutex_unlock(&collector->lock);
 }
 
-static void lose(struct export_collector *collector, const struct queued *message)
+static void lose_message(struct export_collector *collector, const struct queued *message)
 {
 	collector->counters.lost += message->records;
 	collector->counters.lost_packets += message->packets;
@@ -355,7 +355,7 @@ static void push_stream(struct export_collector *collector, uint64_t now)
 	}
 }
 
-static void push(struct export_collector *collector)
+static void push_messages(struct export_collector *collector)
 {
 	const uint64_t now = now_ms();
 
@@ -424,7 +424,7 @@ static bool begin_message(struct export_collector *collector)
 	uint8_t *bytes = queue_room(&collector->queue, collector->size);
 
 	while (bytes == NULL) {
-		push(collector);
+		push_messages(collector);
 		bytes = queue_room(&collector->queue, collector->size);
 		if (bytes != NULL || !may_wait(collector))
 			break;
@@ -456,7 +456,7 @@ static void keep_pace(struct export_collector *collector, unsigned records)
 		}
 		if (collector->paced * 1000 <= rate * (now - collector->paced_ms + 1))
 			return;
-		push(collector);
+		push_messages(collector);
 		(void)nanosleep(&pause, NULL);
 	}
 }
@@ -520,7 +520,7 @@ void export_collector_add(struct export_collector *collector, const struct flow_
 	keep_pace(collector, alone.records);
 	if (collector->ended || is_over_rate(collector, alone.records) ||
 		!write_flow(collector, report)) {
-		lose(collector, &alone);
+		lose_message(collector, &alone);
 		return;
 	}
 	collector->filling.packets += alone.packets;
@@ -564,7 +564,7 @@ void export_collector_tend(struct export_collector *collector)
 	if (collector->message.bytes != NULL && now - collector->filling_ms >= LATE_MS)
 		close_message(collector);
 	look(collector, now);
-	push(collector);
+	push_messages(collector);
 }
 
 void export_collector_flush(struct export_collector *collector)
@@ -582,13 +582,13 @@ void export_collector_end(struct export_collector *collector)
 
 	export_collector_hurry(collector);
 	close_message(collector);
-	push(collector);
+	push_messages(collector);
 	while (waits(collector) && may_wait(collector)) {
 		wait_for_room(collector);
-		push(collector);
+		push_messages(collector);
 	}
 	while ((message = queue_next(&collector->queue, &cursor, &bytes)) != NULL)
-		lose(collector, message);
+		lose_message(collector, message);
 	collector->ended = true;
 	show(collector);
 	if (is_udp(collector))

@@ -316,6 +316,8 @@ static bool add_options_template(struct ipfix_message *message, const struct ipf
 	out = put_16(put_16(put_16(out, id), (uint16_t)n), n_scope);
 	for (size_t i = 0; i < n; i++)
 		out = put_field(out, format, &fields[i]);
+	/* pmacct reads one in a set, and calls a set with more of them malformed */
+	close_set(message);
 	return true;
 }
 

@@ -95,8 +95,8 @@ bool exports_tell(struct export_collector *const *collectors, unsigned n, FILE *
 	return any;
 }
 
-static void look_at(struct export_collector *collector, struct exports_news *news, uint64_t now_us,
-	void (*tell)(void *context, const char *line), void *context)
+static void look_at_export(struct export_collector *collector, struct exports_news *news,
+	uint64_t now_us, void (*tell)(void *context, const char *line), void *context)
 {
 	char name[128], number[TEXT_NUMBER_MAX], line[768];
 	struct export_counters counters;
@@ -126,5 +126,5 @@ void exports_look(struct export_collector *const *collectors, unsigned n, struct
 	uint64_t now_us, void (*tell)(void *context, const char *line), void *context)
 {
 	for (unsigned i = 0; i < n; i++)
-		look_at(collectors[i], &news[i], now_us, tell, context);
+		look_at_export(collectors[i], &news[i], now_us, tell, context);
 }

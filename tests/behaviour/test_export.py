@@ -11,7 +11,8 @@ import pytest
 from scapy.all import IP, UDP, Ether, Raw, wrpcap
 
 from conftest import run
-from exports import Collector, check, exported, make_mixture, octets_of, octets_told
+from exports import Collector, check, exported, octets_of, octets_told
+from mixture import make_mixture
 
 
 @pytest.fixture(name="mixture")

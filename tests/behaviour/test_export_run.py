@@ -7,7 +7,8 @@ import socket
 import pytest
 
 import engine
-from exports import Collector, check, make_mixture, octets_of, octets_told
+from exports import Collector, check, octets_of, octets_told
+from mixture import make_mixture
 
 pytestmark = pytest.mark.usefixtures("simulated_nic")
 
