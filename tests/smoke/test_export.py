@@ -109,7 +109,7 @@ def test_nfdump(capture, tmp_path):
                                 flow["in_packets"], nfdump_flags(flow.get("tcp_flags", ""))) for flow in flows)
     assert told == wanted
     assert collections.Counter(flow["first"] for flow in flows) == collections.Counter(
-        milliseconds(record, "start") for record in records for way in ("packets", "reverse_packets") if record[way])
+        milliseconds(record, "start") for record in records for _ in range(len(ways([record]))))
 
 
 def queue_of(port):
@@ -146,8 +146,8 @@ plugin_pipe_size: 10240000
     try:
         until(lambda: queue_of(port) is not None, "nfacctd is there")
         wanted = ways(replay(capture, tmp_path, f"ipfix://127.0.0.1:{port}"))
-        n = sum(wanted.values())
-        until(lambda: told.exists() and told.read_text().count('"packets"') >= n, "all was written", 60)
+        # the last ones stay in its buffer until it ends
+        until(lambda: queue_of(port) == 0, "all was read")
     finally:
         collector.send_signal(signal.SIGINT)
         collector.wait(30 * SLOWER)
