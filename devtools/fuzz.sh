@@ -44,6 +44,7 @@ seeds_of() {
 	case $1 in
 	capture*) echo captures ;;
 	blocks) echo blocks ;;
+	export) echo exports ;;
 	config) echo configs ;;
 	rules) echo rules ;;
 	control) echo requests ;;

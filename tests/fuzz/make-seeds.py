@@ -206,6 +206,19 @@ def write_rules(place):
         (place / f"{number:02}").write_bytes(text.encode())
 
 
+EXPORTS = [
+    "ipfix://192.0.2.1", "ipfix+udp://[2001:db8::1]:2055?mtu=576&templates=5&template-messages=9",
+    "ipfix+tcp://collector.example:4739?biflow=yes&pen=32473&domain=7&rate=1000&queue=131072",
+    "ipfix+tls://h?ca=/a&cert=/b&key=/c&name=n", "ipfix+file:/var/log/flows.ipfix?proto=tcp&port=443&packets=3",
+    "ipfix://h?net=10.0.0.0/8&biflow=yes", "ipfix://h?net=2001:db8::/32&proto=255", "ipfix://h?domian=7", "ipfix://",
+]
+
+
+def write_exports(place):
+    for number, text in enumerate(EXPORTS):
+        (place / f"{number:02}").write_bytes(text.encode() + bytes([0]) + bytes(range(256)))
+
+
 def frames_of(path):
     """The first frames of a capture, as far as it can be read at all."""
     found = []
@@ -224,7 +237,7 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     place = pathlib.Path(sys.argv[1])
-    for kind in ("frames", "captures", "configs", "requests", "blocks", "rules"):
+    for kind in ("frames", "captures", "configs", "requests", "blocks", "rules", "exports"):
         (place / kind).mkdir(parents=True, exist_ok=True)
     packets = generated()
     seeds = [bytes(packet) for packet in packets]
@@ -233,6 +246,7 @@ def main():
     write_requests(place / "requests")
     write_blocks(place / "blocks")
     write_rules(place / "rules")
+    write_exports(place / "exports")
 
     others = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None
     if others and others.is_dir():
