@@ -17,6 +17,7 @@
 struct datagram {
 	int fd;
 	bool ipv6;
+	bool joins; /* several are handed over as one, which the kernel cuts */
 };
 
 /* Returns 0 or a negative errno with a line. A name is looked up here. */
