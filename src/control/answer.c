@@ -81,6 +81,8 @@ static int make_end(struct answer *answer, int ret, const char *error)
 			end, "code", json_integer(ret == -EINVAL ? CODE_MISUSED : CODE_FAILED));
 	} else {
 		json_object_set_new(end, "error", json_null());
+		if (answer->clock_us > 0)
+			answer_number(end, "clock_us", answer->clock_us);
 		if (answer->verb && answer->verb->finish)
 			answer->verb->finish(answer, end);
 	}

@@ -62,6 +62,7 @@ struct answer {
 	const struct answer_verb *verb; /* NULL: no such request */
 	struct output *output;
 	void *state;	    /* the verb's */
+	uint64_t clock_us;  /* of the run, when its counters were taken: show_snapshot(); else 0 */
 	uint64_t wake_us;   /* by control's clock; UINT64_MAX: not by time */
 	uint64_t silent_us; /* since when a thread of the packet path does not answer; 0: it does */
 	bool again; /* for that reason it has not begun yet: answer_begin() is to be called again */

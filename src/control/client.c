@@ -10,17 +10,21 @@
 #include <unistd.h>
 
 #include "control/parts.h"
+#include "export/json.h"
 #include "millrace_version.h"
 
 #define PROTOCOL 1
 
-size_t client_greeting(char line[CLIENT_GREETING_MAX])
+size_t client_greeting(char line[CLIENT_GREETING_MAX], const struct plane *plane)
 {
+	char started[EXPORT_JSON_TIME_MAX];
+
 	return (size_t)snprintf(line, CLIENT_GREETING_MAX,
-		"{\"millrace\":\"%s\",\"protocol\":%d}\n", MILLRACE_VERSION, PROTOCOL);
+		"{\"millrace\":\"%s\",\"protocol\":%d,\"started\":\"%s\"}\n", MILLRACE_VERSION,
+		PROTOCOL, export_json_time(started, plane_origin_us(plane)));
 }
 
-void client_init(struct client *client, int fd, uint64_t now_us)
+void client_init(struct client *client, int fd, const struct control *control)
 {
 	uint32_t number = client->number + 1;
 
@@ -29,11 +33,11 @@ void client_init(struct client *client, int fd, uint64_t now_us)
 	client->number = number;
 	client->interest = 0;
 	client->eof = client->closing = client->answering = client->waiting = false;
-	client->turned_us = now_us;
+	client->turned_us = control->now_us;
 	client->n_input = 0;
 	client->answer = (struct answer){.wake_us = UINT64_MAX};
 	client->output.begin = 0;
-	client->output.end = client_greeting(client->output.bytes);
+	client->output.end = client_greeting(client->output.bytes, control->plane);
 }
 
 void client_fini(struct client *client)

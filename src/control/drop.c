@@ -26,7 +26,7 @@ static int show_drops(
 	struct answer *answer, const struct request_value *values, struct error *error)
 {
 	unsigned n_wires = plane_config(answer->plane)->topology.n_domains;
-	int ret = control_snapshot(answer->control, "drop show", error);
+	int ret = show_snapshot(answer, error);
 
 	(void)values;
 	if (ret < 0)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "control/flow_filter.h"
 #include "control/flow_rate.h"
 #include "control/flow_top.h"
@@ -51,10 +52,11 @@ enum by {
 	BY_RATE,
 	BY_PACKETS,
 	BY_BYTES,
+	BY_AGE,
 	N_BYS,
 };
 
-static const char *const by_names[N_BYS] = {"rate", "packets", "bytes"};
+static const char *const by_names[N_BYS] = {"rate", "packets", "bytes", "age"};
 
 enum step {
 	STEP_LIST,     /* as they come */
@@ -130,8 +132,8 @@ static int take_by(struct list *list, const struct request_value *values, struct
 	while (by < N_BYS && strcmp(text, by_names[by]) != 0)
 		by++;
 	if (by == N_BYS)
-		return request_unknown(error, ASK, "by", text, "rate, packets or bytes are needed",
-			by_names, N_BYS);
+		return request_unknown(error, ASK, "by", text,
+			"rate, packets, bytes or age are needed", by_names, N_BYS);
 	if (by != BY_RATE && values[OVER_MS].given)
 		return error_set(error, -EINVAL, ASK ": over_ms is of use by rate only");
 	list->by = (enum by)by;
@@ -329,6 +331,8 @@ static uint64_t value_of(const struct control *control, const struct list *list,
 		return flow_packets(record, 0) + flow_packets(record, 1);
 	case BY_BYTES:
 		return flow_bytes(record, 0) + flow_bytes(record, 1);
+	case BY_AGE:
+		return CLOCK_MAX_US - record->start_us;
 	case BY_RATE:
 	case N_BYS:
 		break;

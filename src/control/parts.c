@@ -18,3 +18,12 @@ int control_snapshot(struct control *control, const char *ask, struct error *err
 
 	return ret < 0 ? control_silent(error, ret, ask) : 0;
 }
+
+int show_snapshot(struct answer *answer, struct error *error)
+{
+	int ret = control_snapshot(answer->control, answer->verb->ask, error);
+
+	if (ret == 0)
+		answer->clock_us = answer->control->snapshot.now_us;
+	return ret;
+}

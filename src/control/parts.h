@@ -105,11 +105,13 @@ struct control {
 
 /* Takes a picture into control->snapshot: 0, or a negative errno with a line for `ask`. */
 int control_snapshot(struct control *control, const char *ask, struct error *error);
+/* The same for an answer that tells its counters: the line that ends it has the time of the picture. */
+int show_snapshot(struct answer *answer, struct error *error);
 /* What a plane that does not answer makes of a request. Returns `code`. */
 int control_silent(struct error *error, int code, const char *ask);
 
 /* A new client greets. */
-void client_init(struct client *client, int fd, uint64_t now_us);
+void client_init(struct client *client, int fd, const struct control *control);
 /*
  * One turn: sends, answers or reads, as `ready` (of epoll) allows. False when the client is done with,
  * or gone; then client_fini() follows.
@@ -120,7 +122,7 @@ uint32_t client_interest(const struct client *client);
 void client_fini(struct client *client);
 /* The first line that it ever gets. */
 #define CLIENT_GREETING_MAX 128
-size_t client_greeting(char line[CLIENT_GREETING_MAX]);
+size_t client_greeting(char line[CLIENT_GREETING_MAX], const struct plane *plane);
 
 /* offload_events.c: room for the changes of those who ask, taken at the start. NULL without memory. */
 struct events_room *events_room_create(const struct plane *plane);

@@ -85,7 +85,7 @@ static int show_ports(
 {
 	const struct plane_config *config = plane_config(answer->plane);
 	const struct plane_snapshot *snapshot = &answer->control->snapshot;
-	int ret = control_snapshot(answer->control, "port show", error);
+	int ret = show_snapshot(answer, error);
 
 	(void)values;
 	if (ret < 0)

@@ -168,10 +168,10 @@ static struct client *find_place(struct control *control)
 }
 
 /* As if it had asked. It gets these lines or it does not: nobody waits for it. */
-static void refuse(int fd)
+static void refuse(const struct control *control, int fd)
 {
 	char lines[2 * CLIENT_GREETING_MAX];
-	size_t length = client_greeting(lines);
+	size_t length = client_greeting(lines, control->plane);
 
 	length += answer_refusal(lines + length, sizeof(lines) - length,
 		"too many clients: 64 are served at a time");
@@ -188,7 +188,7 @@ static void refuse_with_reserve(struct control *control)
 	int fd = accept4(control->place.fd, NULL, NULL, SOCK_CLOEXEC);
 
 	if (fd >= 0)
-		refuse(fd);
+		refuse(control, fd);
 	control->reserve = open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
@@ -197,12 +197,12 @@ static void admit(struct control *control, int fd)
 	struct client *client = find_place(control);
 
 	if (!client) {
-		refuse(fd);
+		refuse(control, fd);
 		return;
 	}
 	unsigned index = (unsigned)(client - control->clients);
 
-	client_init(client, fd, control->now_us);
+	client_init(client, fd, control);
 	client->interest = client_interest(client);
 	if (add_to_epoll(
 		    control, fd, client->interest, make_tag(TAG_CLIENT, index, client->number)) < 0)

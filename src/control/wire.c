@@ -42,7 +42,7 @@ static int show_wires(
 	struct answer *answer, const struct request_value *values, struct error *error)
 {
 	const struct plane_config *config = plane_config(answer->plane);
-	int ret = control_snapshot(answer->control, "wire show", error);
+	int ret = show_snapshot(answer, error);
 
 	(void)values;
 	if (ret < 0)

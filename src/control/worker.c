@@ -66,6 +66,9 @@ static void describe_time(json_t *line, const struct plane_lcore *lcore)
 	answer_number(line, "bursts", lcore->bursts);
 	describe_ratio(line, "packets_per_burst", packets, lcore->bursts, 1);
 	answer_number(line, "idle_polls", lcore->idle_polls);
+	answer_number(line, "busy_cycles", lcore->busy_cycles);
+	answer_number(line, "idle_cycles", lcore->idle_cycles);
+	answer_number(line, "sleep_cycles", lcore->sleep_cycles);
 	describe_ratio(line, "busy_percent", lcore->busy_cycles, all, 100);
 	describe_ratio(line, "sleep_percent", lcore->sleep_cycles, all, 100);
 	describe_ratio(line, "cycles_per_packet", lcore->busy_cycles, packets, 1);
@@ -98,7 +101,7 @@ static int show_workers(
 	struct answer *answer, const struct request_value *values, struct error *error)
 {
 	const struct plane_snapshot *snapshot = &answer->control->snapshot;
-	int ret = control_snapshot(answer->control, "worker show", error);
+	int ret = show_snapshot(answer, error);
 
 	(void)values;
 	if (ret < 0)

@@ -217,6 +217,7 @@ static inline struct talker *talker_create(struct scene *scene)
 	assert_non_null(greeting);
 	assert_true(json_is_string(json_object_get(greeting, "millrace")));
 	assert_int_equal(json_integer_value(json_object_get(greeting, "protocol")), 1);
+	assert_true(json_is_string(json_object_get(greeting, "started")));
 	json_decref(greeting);
 	return talker;
 }

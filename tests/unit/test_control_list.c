@@ -288,6 +288,30 @@ static void test_top_bytes(void **state)
 	json_decref(lines);
 }
 
+/* The oldest first, whichever way round they were learned. */
+static void test_top_age(void **state)
+{
+	struct scene *scene = *state;
+
+	for (unsigned i = 0; i < 50; i++) {
+		struct flow_record *record =
+			add(scene, i % 2, i, "10.0.0.1", (uint16_t)(1000 + i), "10.0.0.2", 80, 17);
+
+		record->start_us = 1000000 + i * 7 % 50;
+	}
+	json_t *lines = expect_lines(scene, LIST("\"top\":3,\"by\":\"age\""), 3);
+
+	for (unsigned i = 0; i < 3; i++) {
+		const json_t *line = json_array_get(lines, i);
+
+		assert_int_equal((number_of(line, "sport") - 1000) * 7 % 50, i);
+		assert_null(json_object_get(line, "rate_pps"));
+	}
+	json_decref(lines);
+	expect_error(scene, LIST("\"top\":1,\"by\":\"age\",\"over_ms\":500"),
+		"flow list: over_ms is of use by rate only", 2);
+}
+
 /* The line of the flow from this port: its rate. */
 static json_int_t rate_of(const json_t *lines, unsigned sport)
 {
@@ -461,6 +485,7 @@ int main(void)
 		SCENE_TEST(test_fair),
 		SCENE_TEST(test_top_packets),
 		SCENE_TEST(test_top_bytes),
+		SCENE_TEST(test_top_age),
 		SCENE_TEST(test_rate),
 		SCENE_TEST(test_rate_limit),
 		SCENE_TEST(test_real_time),

@@ -80,7 +80,8 @@ static const struct {
 	{"{\"ask\":\"flow list\",\"with\":{\"top\":1,\"over_ms\":99}}",
 		"flow list: over_ms 99: a whole number from 100 to 10,000 is needed"},
 	{"{\"ask\":\"flow list\",\"with\":{\"top\":1,\"by\":\"byte\"}}",
-		"flow list: by \"byte\": rate, packets or bytes are needed; did you mean bytes?"},
+		"flow list: by \"byte\": rate, packets, bytes or age are needed; did you mean "
+		"bytes?"},
 	{"{\"ask\":\"flow list\",\"with\":{\"cursor\":\"\"}}",
 		"flow list: cursor \"\": no answer ended with such a one"},
 	{"{\"ask\":\"flow list\",\"with\":{\"cursor\":\"2:0\"}}",

@@ -241,7 +241,10 @@ static void test_workers(void **state)
 	struct scene *scene = *state;
 
 	fill_lcores(&scene->plane.snapshot);
+	scene->plane.snapshot.now_us = 123456;
 	json_t *lines = expect_lines(scene, "{\"ask\":\"worker show\"}", 3);
+
+	EXPECT_NUMBERS(lines_end(lines), {"clock_us", 123456});
 	const json_t *line = json_array_get(lines, 1);
 	const json_t *ports = json_object_get(line, "ports");
 
@@ -250,7 +253,8 @@ static void test_workers(void **state)
 	EXPECT_NUMBERS(line, {"worker", 1}, {"cpu", 3}, {"flows", 12}, {"capacity", 1000},
 		{"new_flows", 70}, {"crowded_flows_s", 8}, {"crowded_packets_s", 9},
 		{"received", 300}, {"out", 280}, {"dropped", 3}, {"handed_out", 20},
-		{"handed_in", 30}, {"held", 27}, {"bursts", 100}, {"idle_polls", 5000});
+		{"handed_in", 30}, {"held", 27}, {"bursts", 100}, {"idle_polls", 5000},
+		{"busy_cycles", 33000}, {"idle_cycles", 33000}, {"sleep_cycles", 66000});
 	assert_true(json_real_value(json_object_get(line, "packets_per_burst")) == 3.3);
 	assert_true(json_real_value(json_object_get(line, "busy_percent")) == 25.0);
 	assert_true(json_real_value(json_object_get(line, "sleep_percent")) == 50.0);
