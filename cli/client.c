@@ -104,18 +104,20 @@ static int connect_to(struct cli_client *client, struct error *error)
 		return bad_path(client, -EINVAL, error, "",
 			": too long, a socket's path has at most 107 bytes");
 	memcpy(address.sun_path, client->path, length + 1);
-	client->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	client->fd = socket(
+		AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (client->instant ? SOCK_NONBLOCK : 0), 0);
 	if (client->fd < 0) {
 		error_set(error, -ENOBUFS, "no socket to be had: %s", strerror(errno));
 		return -ENOBUFS;
 	}
-	set_timeout(client, GREETING_S);
+	if (!client->instant)
+		set_timeout(client, GREETING_S);
 	if (connect(client->fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 		return cannot_connect(client, errno, error);
 	return 0;
 }
 
-static int check_greeting(const struct cli_client *client, const json_t *line, struct error *error)
+int cli_client_greeted(const struct cli_client *client, const json_t *line, struct error *error)
 {
 	const char *version = json_string_value(json_object_get(line, "millrace"));
 	const json_t *protocol = json_object_get(line, "protocol");
@@ -133,16 +135,28 @@ static int check_greeting(const struct cli_client *client, const json_t *line, s
 		(long long)json_integer_value(protocol), PROTOCOL);
 }
 
-int cli_client_open(struct cli_client *client, const char *path, struct error *error)
+static int start(struct cli_client *client, const char *path, bool instant, struct error *error)
 {
-	struct cli_line line;
-
-	*client = (struct cli_client){
-		.fd = -1, .reader = -1, .path = path ? path : default_path(), .size = FIRST_SIZE};
+	*client = (struct cli_client){.fd = -1,
+		.reader = -1,
+		.instant = instant,
+		.path = path ? path : default_path(),
+		.size = FIRST_SIZE};
 	client->buffer = malloc(client->size);
 	if (!client->buffer)
 		return error_set(error, -ENOMEM, "no memory for an answer");
-	int ret = connect_to(client, error);
+	return connect_to(client, error);
+}
+
+int cli_client_start(struct cli_client *client, const char *path, struct error *error)
+{
+	return start(client, path, true, error);
+}
+
+int cli_client_open(struct cli_client *client, const char *path, struct error *error)
+{
+	struct cli_line line;
+	int ret = start(client, path, false, error);
 
 	if (ret < 0)
 		return ret;
@@ -157,22 +171,26 @@ int cli_client_open(struct cli_client *client, const char *path, struct error *e
 	if (ret < 0)
 		return ret;
 	set_timeout(client, 0); /* an answer may take its time: a rate is measured first */
-	return check_greeting(client, line.json, error);
+	return cli_client_greeted(client, line.json, error);
 }
 
-/* All of it, unless the engine has gone: what it said before it went is still to be read. */
-static void send_all(const struct cli_client *client, const char *text, size_t length)
+/*
+ * All of it, unless the engine has gone: what it said before it went is still to be read. False when it takes no more
+ * now, and nothing is waited for.
+ */
+static bool send_all(const struct cli_client *client, const char *text, size_t length)
 {
 	while (length > 0) {
 		ssize_t sent = send(client->fd, text, length, MSG_NOSIGNAL);
 
 		if (sent < 0 && errno != EINTR)
-			return;
+			return errno != EAGAIN && errno != EWOULDBLOCK;
 		if (sent > 0) {
 			text += sent;
 			length -= (size_t)sent;
 		}
 	}
+	return true;
 }
 
 int cli_client_ask(
@@ -192,7 +210,9 @@ int cli_client_ask(
 			ask, length + 1, REQUEST_MAX);
 	} else {
 		text[length] = '\n';
-		send_all(client, text, length + 1);
+		if (!send_all(client, text, length + 1) && client->instant)
+			ret = bad_path(client, -ETIMEDOUT, error, "",
+				": the engine takes no more requests");
 	}
 	free(text);
 	return ret;
@@ -251,6 +271,8 @@ static int read_more(struct cli_client *client, struct error *error)
 		client->end += (size_t)got;
 		return 0;
 	}
+	if (got < 0 && client->instant && (errno == EAGAIN || errno == EWOULDBLOCK))
+		return -EAGAIN;
 	if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 		return error_set(error, -ETIMEDOUT, "no answer");
 	if (got < 0 && errno != ECONNRESET)

@@ -25,6 +25,7 @@ struct cli_client {
 	const char *path;
 	/* Stop waiting for lines when nobody reads this descriptor any more; -1: none. */
 	int reader;
+	bool instant; /* nothing is waited for: cli_client_start() */
 	char *buffer;
 	size_t size, start, end; /* what is there but not taken: start to end */
 	json_t *json;		 /* of the line taken last */
@@ -43,6 +44,16 @@ struct cli_line {
  * that says what to do. cli_client_close() in every case.
  */
 int cli_client_open(struct cli_client *client, const char *path, struct error *error);
+
+/*
+ * As cli_client_open(), but waits for nothing: requests may be sent at once, and the first line that comes is the
+ * greeting, for cli_client_greeted(). As long as no whole line is there, cli_client_next() returns -EAGAIN.
+ */
+int cli_client_start(struct cli_client *client, const char *path, struct error *error);
+
+/* Is the first line the greeting of an engine that this program can ask? Returns 0 or -EPROTO with a line. */
+int cli_client_greeted(
+	const struct cli_client *client, const json_t *greeting, struct error *error);
 
 /* Sends a request. -E2BIG when it is longer than an engine reads. */
 int cli_client_ask(
