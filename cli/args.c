@@ -36,23 +36,24 @@ struct parse {
 /* "flow list: --port x: what is wrong" */
 static int bad_value(struct parse *parse, const char *name, const char *value, const char *wanted)
 {
-	const struct cli_verb *verb = parse->args->verb;
-	char word[WORD_MAX];
+	char word[WORD_MAX], title[CLI_TITLE_MAX];
 
-	return error_set(parse->error, -EINVAL, "%s %s: --%s %s: %s", verb->noun, verb->name, name,
+	return error_set(parse->error, -EINVAL, "%s: --%s %s: %s",
+		cli_verb_title(title, parse->args->verb), name,
 		*value ? text_printable(word, sizeof(word), value) : "\"\"", wanted);
 }
 
 static int misused(struct parse *parse, const char *what)
 {
-	const struct cli_verb *verb = parse->args->verb;
+	char title[CLI_TITLE_MAX];
 
-	return error_set(parse->error, -EINVAL, "%s %s: %s", verb->noun, verb->name, what);
+	return error_set(
+		parse->error, -EINVAL, "%s: %s", cli_verb_title(title, parse->args->verb), what);
 }
 
 static void collect_options(struct parse *parse)
 {
-	uint32_t has = parse->args->verb->options | CLI_COMMON_OPTIONS;
+	uint32_t has = cli_verb_options(parse->args->verb);
 
 	for (unsigned id = 0; id < CLI_N_OPTIONS; id++) {
 		if (!(has & CLI_BIT(id)))
@@ -168,14 +169,14 @@ static json_t *word_value(struct parse *parse, const struct cli_option *option, 
 
 static json_t *proto_value(struct parse *parse, const struct cli_option *option, const char *value)
 {
-	char ask[CLI_PROTO_ASK_MAX];
+	char ask[CLI_PROTO_ASK_MAX], title[CLI_TITLE_MAX];
 	struct cli_proto proto;
 	struct error error;
 
 	if (cli_proto_read(&proto, value, &error) == 0)
 		return json_string(cli_proto_ask(ask, &proto));
-	error_set(parse->error, -EINVAL, "%s %s: --%s %s", parse->args->verb->noun,
-		parse->args->verb->name, option->name, error.text);
+	error_set(parse->error, -EINVAL, "%s: --%s %s", cli_verb_title(title, parse->args->verb),
+		option->name, error.text);
 	return NULL;
 }
 
@@ -292,7 +293,8 @@ static int check_options(struct parse *parse)
 		return misused(parse, "--top and --limit do not go together");
 	if (cli_args_given(args, CLI_TOP) && cli_args_given(args, CLI_CURSOR))
 		return misused(parse, "--top and --cursor do not go together");
-	if (cli_args_given(args, CLI_BY) && !cli_args_given(args, CLI_TOP))
+	if (cli_args_given(args, CLI_BY) && !cli_args_given(args, CLI_TOP) &&
+		args->verb != &cli_top_verb)
 		return misused(parse, "--by needs --top");
 	if (cli_args_given(args, CLI_OVER) && !cli_args_given(args, CLI_TOP))
 		return misused(parse, "--over needs --top");

@@ -40,7 +40,7 @@ static int output_failed(int code)
 	return EXIT_FAILURE;
 }
 
-static int finish_stdout(int code)
+int cli_finish_stdout(int code)
 {
 	errno = 0;
 	if (fflush(stdout) == 0 && !ferror(stdout))
@@ -123,7 +123,7 @@ static int show_answer(struct cli_show *show, struct cli_client *client)
 		fflush(show->out);
 		return complain(&error, EXIT_FAILURE);
 	}
-	return finish_stdout(end_of_answer(show, line.json));
+	return cli_finish_stdout(end_of_answer(show, line.json));
 }
 
 static int ask(const struct cli_args *args)
@@ -163,7 +163,7 @@ static int run_verb(const struct cli_verb *verb, int argc, char **argv)
 
 	if (ret == CLI_ARGS_HELP) {
 		cli_help_verb(stdout, verb);
-		code = finish_stdout(EXIT_SUCCESS);
+		code = cli_finish_stdout(EXIT_SUCCESS);
 	} else if (ret < 0) {
 		code = complain(&error, ret == -EINVAL ? EXIT_MISUSED : EXIT_FAILURE);
 	} else {
@@ -203,7 +203,7 @@ int cli_main(int argc, char **argv, const struct cli_local *locals)
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
 		cli_help_noun(stdout, noun, locals);
-		return finish_stdout(EXIT_SUCCESS);
+		return cli_finish_stdout(EXIT_SUCCESS);
 	}
 	for (const struct cli_local *local = locals; local->noun; local++)
 		if (strcmp(local->noun, noun) == 0 && strcmp(local->verb, argv[1]) == 0)

@@ -34,3 +34,9 @@ struct cli_local {
  * entry without a noun ends `locals`. SIGPIPE is ignored, whoever calls has seen to it.
  */
 int cli_main(int argc, char **argv, const struct cli_local *locals);
+
+/*
+ * Writes out what was printed and returns the exit code: `code`, or 1 with a line where that failed. A reader that has
+ * gone has seen enough.
+ */
+int cli_finish_stdout(int code);

@@ -61,7 +61,8 @@ static enum order order_of(const struct cli_args *args)
 
 	if (!cli_args_given(args, CLI_TOP))
 		return ORDER_NONE;
-	if (by && strcmp(by, "packets") == 0)
+	/* the age stands in the last column in any case */
+	if (by && (strcmp(by, "packets") == 0 || strcmp(by, "age") == 0))
 		return ORDER_PACKETS;
 	return by && strcmp(by, "bytes") == 0 ? ORDER_BYTES : ORDER_RATE;
 }

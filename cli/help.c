@@ -88,7 +88,8 @@ static void print_values(FILE *stream, const struct cli_verb *verb)
 
 void cli_help_verb(FILE *stream, const struct cli_verb *verb)
 {
-	uint32_t options = verb->options | CLI_COMMON_OPTIONS;
+	uint32_t options = cli_verb_options(verb);
+	char title[CLI_TITLE_MAX];
 
 	static const char *const words[] = {
 		[CLI_NO_WORDS] = "",
@@ -100,8 +101,9 @@ void cli_help_verb(FILE *stream, const struct cli_verb *verb)
 		[CLI_RULE_NUMBER] = " PORT NUMBER",
 	};
 
-	fprintf(stream, "Usage: millrace %s %s [OPTION]...%s\n\nAsks a running engine: %s.\n",
-		verb->noun, verb->name, words[verb->words], verb->what);
+	fprintf(stream, "Usage: millrace %s [OPTION]...%s\n\n%s: %s.\n",
+		cli_verb_title(title, verb), words[verb->words],
+		verb->name ? "Asks a running engine" : "Shows a running engine", verb->what);
 	if (verb->words == CLI_WAY)
 		fputs("\nIPv6 is [2001:db8::1]:443; where the protocol has no ports they are left "
 		      "out.\n",

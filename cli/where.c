@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define LAST_COLUMN 99
+static int last_column = 99;
 
 /* Is that the state of which `how` tells more? */
 static bool is_in_hw(const json_t *line, const char *key)
@@ -63,6 +63,11 @@ void print_sent_on(FILE *out, const char *head, const json_t *line, const char *
 	putc('\n', out);
 }
 
+void print_wrap_at(unsigned columns)
+{
+	last_column = (int)columns;
+}
+
 void print_wrapped(FILE *out, const char *head, const char *text, int indent)
 {
 	int at = fprintf(out, " %s", head);
@@ -70,7 +75,7 @@ void print_wrapped(FILE *out, const char *head, const char *text, int indent)
 	while (*text != '\0') {
 		size_t length = strcspn(text, " ");
 
-		if (at + 1 + (int)length > LAST_COLUMN)
+		if (at + 1 + (int)length > last_column)
 			at = fprintf(out, "\n%*s", indent - 1, "") - 1;
 		at += fprintf(out, " %.*s", (int)length, text);
 		text += length;

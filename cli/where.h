@@ -22,5 +22,8 @@ const char *where_change(const json_t *change, char *buffer, size_t size);
  */
 void print_sent_on(FILE *out, const char *head, const json_t *line, const char *prefix);
 
+/* How many columns print_wrapped() fills from now on: 99, unless a screen has fewer. */
+void print_wrap_at(unsigned columns);
+
 /* A sentence of any length behind a blank and `head`, its further lines indented by so many blanks. */
 void print_wrapped(FILE *out, const char *head, const char *text, int indent);

@@ -23,7 +23,7 @@ static const char *const state_words[] = {"new", "open", "closing", "request", "
 static const char *const where_words[] = {
 	"software", "queued", "refused", "installing", "leaving", "suspect", "in_hw", NULL};
 
-static const char *const by_words[] = {"rate", "packets", "bytes", NULL};
+static const char *const by_words[] = {"rate", "packets", "bytes", "age", NULL};
 
 const struct cli_value_words cli_value_words[] = {
 	{"PROTO", proto_words, "a number"},
@@ -73,6 +73,10 @@ const struct cli_option cli_options[CLI_N_OPTIONS] = {
 		CLI_VALUE_LARGE, 0, 0, NULL},
 	[CLI_AT] = {"at", "N", "at this port of the engine, by its number", "at", CLI_VALUE_NUMBER,
 		0, 31, NULL},
+	[CLI_INTERVAL] = {"interval", "SECONDS", "a new picture so often: 0.1 to 3600 (default 1)",
+		"interval_ms", CLI_VALUE_SECONDS, 100, 3600000, NULL},
+	[CLI_ONCE] = {"once", NULL, "one picture as text, and no keys", NULL, CLI_VALUE_NONE, 0, 0,
+		NULL},
 	[CLI_JSON] = {"json", NULL, "the engine's own answer, one JSON object a line", NULL,
 		CLI_VALUE_NONE, 0, 0, NULL},
 	[CLI_SOCKET] = {"socket", "PATH",
@@ -87,7 +91,9 @@ const struct cli_option cli_options[CLI_N_OPTIONS] = {
 		CLI_BIT(CLI_ZONE))
 #define FLOW_FILTERS                                                                            \
 	(FLOW_FIXED_FILTERS | CLI_BIT(CLI_STATE) | CLI_BIT(CLI_WORKER) | CLI_BIT(CLI_OFFLOAD) | \
-		CLI_BIT(CLI_BLOCKED) | CLI_BIT(CLI_TOP) | CLI_BIT(CLI_BY) | CLI_BIT(CLI_OVER) | \
+		CLI_BIT(CLI_BLOCKED))
+#define FLOW_LIST_OPTIONS                                                        \
+	(FLOW_FILTERS | CLI_BIT(CLI_TOP) | CLI_BIT(CLI_BY) | CLI_BIT(CLI_OVER) | \
 		CLI_BIT(CLI_LIMIT) | CLI_BIT(CLI_CURSOR))
 #define FLOW_NAME_OPTIONS (CLI_BIT(CLI_WIRE) | CLI_BIT(CLI_ZONE))
 #define BLOCK_NAME_OPTIONS (FLOW_NAME_OPTIONS | CLI_BIT(CLI_PORT) | CLI_BIT(CLI_PROTO))
@@ -97,7 +103,7 @@ const struct cli_verb cli_verbs[] = {
 		"A wire of 0/7 is wire 0, zone 7; with --top it stands behind the protocol, if it\n"
 		"is not 0: tcp w0/7. -> is from the initiator, <- to it; with --active they and\n"
 		"the age count from the last report.\n",
-		CLI_NO_WORDS, false, FLOW_FILTERS, &cli_flow_list},
+		CLI_NO_WORDS, false, FLOW_LIST_OPTIONS, &cli_flow_list},
 	{"flow", "explain", "all about one flow: where it is handled, why, and when it will end",
 		NULL, CLI_FLOW, false, FLOW_NAME_OPTIONS, &cli_flow_explain},
 	{"flow", "kill", "end one flow; its next packet begins another", NULL, CLI_FLOW, false,
@@ -170,6 +176,28 @@ const struct cli_verb cli_verbs[] = {
 		CLI_NO_WORDS, false, 0, &cli_config_show},
 };
 const unsigned cli_n_verbs = N_OF(cli_verbs);
+
+const struct cli_verb cli_top_verb = {.noun = "top",
+	.what = "its busiest flows, ports, workers, drops and NICs, as they change",
+	.more = "Keys: arrows move, Enter explains a flow, b blocks it, s sorts, f filters, space\n"
+		"freezes, ? lists them all, q quits. Where there is no terminal, and with --once "
+		"or\n"
+		"--json, it prints one picture and ends; as JSON that is one object, which has "
+		"the\n"
+		"engine's own answers and their rates.\n",
+	.words = CLI_NO_WORDS,
+	.options = FLOW_FILTERS | CLI_BIT(CLI_TOP) | CLI_BIT(CLI_BY) | CLI_BIT(CLI_INTERVAL) |
+		   CLI_BIT(CLI_ONCE)};
+
+const struct cli_verb cli_filter_verb = {
+	.noun = "filter", .words = CLI_NO_WORDS, .options = FLOW_FILTERS};
+
+const char *cli_verb_title(char title[CLI_TITLE_MAX], const struct cli_verb *verb)
+{
+	snprintf(title, CLI_TITLE_MAX, "%s%s%s", verb->noun, verb->name ? " " : "",
+		verb->name ? verb->name : "");
+	return title;
+}
 
 static const struct cli_proto protos[] = {
 	{"tcp", 6, true, true},

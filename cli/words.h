@@ -32,6 +32,8 @@ enum cli_option_id {
 	CLI_REASON,
 	CLI_NUMBER,
 	CLI_AT,
+	CLI_INTERVAL,
+	CLI_ONCE,
 	CLI_JSON,
 	CLI_SOCKET,
 	CLI_HELP,
@@ -39,7 +41,7 @@ enum cli_option_id {
 };
 
 #define CLI_BIT(id) (UINT32_C(1) << (id))
-/* Every verb has these. */
+/* Every verb that has a help has these. */
 #define CLI_COMMON_OPTIONS (CLI_BIT(CLI_JSON) | CLI_BIT(CLI_SOCKET) | CLI_BIT(CLI_HELP))
 
 enum cli_value {
@@ -89,9 +91,10 @@ enum cli_words {
 };
 
 struct cli_verb {
-	const char *noun, *name; /* together what the engine is asked: "flow list" */
-	const char *what;	 /* one line for the help */
-	const char *more;	 /* a paragraph for the verb's own help, or NULL */
+	/* together what the engine is asked: "flow list"; without a name, a command that asks several things */
+	const char *noun, *name;
+	const char *what; /* one line for the help, or NULL */
+	const char *more; /* a paragraph for the verb's own help, or NULL */
 	enum cli_words words;
 	bool follow;	  /* goes on until interrupted; others do with --follow */
 	uint32_t options; /* bit by enum cli_option_id */
@@ -100,6 +103,18 @@ struct cli_verb {
 
 extern const struct cli_verb cli_verbs[];
 extern const unsigned cli_n_verbs;
+
+/* `millrace top`, and the filter that is typed in it, which has no help of its own: it takes options of flow list. */
+extern const struct cli_verb cli_top_verb, cli_filter_verb;
+
+static inline uint32_t cli_verb_options(const struct cli_verb *verb)
+{
+	return verb->options | (verb->what ? CLI_COMMON_OPTIONS : 0);
+}
+
+/* "flow list", "top". */
+#define CLI_TITLE_MAX 32
+const char *cli_verb_title(char title[CLI_TITLE_MAX], const struct cli_verb *verb);
 
 /* IP protocols by name. */
 struct cli_proto {

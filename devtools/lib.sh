@@ -13,10 +13,10 @@ PYTHON=/usr/bin/python3
 # The packages, by what needs them.
 declare -A PACKAGES=(
 	[build]="gcc libc6-dev meson ninja-build pkg-config xz-utils
-		libdpdk-dev libpcap-dev libjansson-dev libedit-dev libcyaml-dev libyaml-dev libmnl-dev libssl-dev
-		libsystemd-dev python3-scapy"
+		libdpdk-dev libpcap-dev libjansson-dev libedit-dev libcyaml-dev libyaml-dev libmnl-dev
+		libssl-dev libncurses-dev libsystemd-dev python3-scapy"
 	[test]="libcmocka-dev openssl python3-pytest python3-pytest-xdist python3-scapy dpdk-dev
-		iproute2 procps"
+		iproute2 procps tmux"
 	[peers]="openvswitch-switch-dpdk"
 	[smoke]="iproute2 iputils-ping procps iperf3 curl ethtool nftables tcpdump nfdump pmacct tshark
 		python3-scapy"

@@ -11,6 +11,7 @@
 #ifdef MILLRACE_BENCH
 #include "bench/bench.h"
 #endif
+#include "cli/top.h"
 #include "main/config_check.h"
 #include "main/probe.h"
 #include "main/replay.h"
@@ -53,6 +54,8 @@ const struct command commands[] = {
 	{"run", run_main, "carry packets between live ports, flow by flow", true},
 	{"replay", replay_main, "run the engine over captures, flow records out", true},
 	{"probe", probe_main, "what a network card does with flow rules, by trial", true},
+	{"top", top_main, "a running engine at one glance: busiest flows, workers, ports, drops",
+		false},
 	{"shell", shell_main, "all of this line by line, with completion and history", false},
 #ifdef MILLRACE_BENCH
 	{"bench", bench_main, "measure this machine, side by side with the best known way", true},

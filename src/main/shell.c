@@ -96,22 +96,34 @@ static _Noreturn void run_words(struct shell_words *words)
 	_exit(code);
 }
 
+/* Puts an option and its value before word `at`; the row of words ends with a NULL. */
+static void insert_option(struct shell_words *words, int at, char *option, const char *value)
+{
+	memmove(&words->word[at + 2], &words->word[at],
+		(size_t)(words->n + 1 - at) * sizeof(words->word[0]));
+	words->word[at] = option;
+	words->word[at + 1] = (char *)(uintptr_t)value;
+	words->n += 2;
+}
+
 /* Tells the engine's socket to a verb that asks an engine. */
 static void add_socket(const struct shell *shell, struct shell_words *words)
 {
 	static char option[] = "--socket";
 
-	if (shell->socket == NULL || words->n < 2)
+	if (shell->socket == NULL)
+		return;
+	if (strcmp(words->word[0], cli_top_verb.noun) == 0) {
+		insert_option(words, 1, option, shell->socket);
+		return;
+	}
+	if (words->n < 2)
 		return;
 	for (unsigned i = 0; i < cli_n_verbs; i++) {
 		if (strcmp(cli_verbs[i].noun, words->word[0]) != 0 ||
 			strcmp(cli_verbs[i].name, words->word[1]) != 0)
 			continue;
-		memmove(&words->word[4], &words->word[2],
-			(size_t)(words->n - 1) * sizeof(words->word[0]));
-		words->word[2] = option;
-		words->word[3] = (char *)(uintptr_t)shell->socket;
-		words->n += 2;
+		insert_option(words, 2, option, shell->socket);
 		return;
 	}
 }

@@ -167,7 +167,7 @@ static void offer_verbs(const struct begun *begun, const char *noun)
 static const struct cli_option *option_of(const struct cli_verb *verb, const char *word)
 {
 	for (unsigned id = 0; strncmp(word, "--", 2) == 0 && id < CLI_N_OPTIONS; id++)
-		if (((verb->options | CLI_COMMON_OPTIONS) & CLI_BIT(id)) &&
+		if ((cli_verb_options(verb) & CLI_BIT(id)) &&
 			strcmp(cli_options[id].name, word + 2) == 0)
 			return &cli_options[id];
 	return NULL;
@@ -178,7 +178,7 @@ static void offer_options(const struct begun *begun, const struct cli_verb *verb
 	for (unsigned id = 0; id < CLI_N_OPTIONS; id++) {
 		char name[WORD_MAX];
 
-		if (!((verb->options | CLI_COMMON_OPTIONS) & CLI_BIT(id)))
+		if (!(cli_verb_options(verb) & CLI_BIT(id)))
 			continue;
 		snprintf(name, sizeof(name), "--%s", cli_options[id].name);
 		offer_word(begun, name, cli_options[id].what);
@@ -227,6 +227,8 @@ static void offer_of_command(const struct begun *begun, char *const *words, int 
 	} else if (n == 0) {
 		offer_commands(begun);
 		offer_word(begun, "quit", "leave the shell");
+	} else if (strcmp(words[0], cli_top_verb.noun) == 0) {
+		offer_of_verb(begun, &cli_top_verb, words, n);
 	} else if (n == 1) {
 		offer_verbs(begun, words[0]);
 	} else {
