@@ -75,7 +75,11 @@ int top_terminal_open(struct error *error)
 
 	if (setupterm(NULL, STDOUT_FILENO, &known) != OK)
 		return not_usable(error, "is not known here");
-	if (!tigetstr("cup") || tigetstr("cup") == (char *)-1)
+	const char *move = tigetstr("cup");
+	bool moves = move && move != (char *)-1;
+
+	del_curterm(cur_term);
+	if (!moves)
 		return not_usable(error, "cannot be drawn on");
 	screen = newterm(NULL, stdout, stdin);
 	if (!screen)

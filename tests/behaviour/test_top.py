@@ -187,6 +187,7 @@ def test_explain_and_block(running):
 
 def test_help(running):
     with top(running) as terminal:
+        terminal.shows("? help  q quit")
         terminal.type("?")
         terminal.shows("Enter, e         explain the flow under the cursor")
         terminal.type("q")
