@@ -40,6 +40,11 @@
 #define LIST_ONCE 20
 #define ONCE_COLS 100
 #define N_ROUNDS 2
+/*
+ * To list flows an engine looks at each of its table, in the threads of the packet path: with a million of them that takes
+ * a while, and so many times as long nothing is asked.
+ */
+#define LIST_REST 4
 
 enum { WAIT_KEYS, WAIT_COUNTERS, WAIT_LIST, WAIT_ACT, N_WAITS };
 
@@ -49,8 +54,9 @@ struct top {
 	unsigned interval_ms, over_ms, n_list;
 	struct top_ask counters, list, act;
 	enum top_action acting; /* what `act` is asked; TOP_STAY: nothing */
-	/* when to ask next, and since when the counters are waited for, of the monotonic clock */
-	int64_t counters_due_us, list_due_us, act_due_us, asked_us;
+	/* when to ask next, and since when is waited, of the monotonic clock */
+	int64_t counters_due_us, list_due_us, act_due_us;
+	int64_t asked_us, list_asked_us;
 	int64_t shown_us; /* Unix time of the picture */
 	struct top_picture picture;
 	struct top_view view;
@@ -82,6 +88,11 @@ static int64_t unix_now_us(void)
 
 	gettimeofday(&now, NULL);
 	return (int64_t)now.tv_sec * US_PER_S + now.tv_usec;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
 }
 
 static int complain(const struct error *error, int code)
@@ -117,6 +128,7 @@ static enum top_ask_state begin_list(struct top *top, int64_t now, struct error 
 	json_object_set_new(with, "by", json_string(top_order_names[top->view.order]));
 	if (top->view.order == TOP_BY_RATE)
 		json_object_set_new(with, "over_ms", json_integer(top->over_ms));
+	top->list_asked_us = now;
 	top->list_due_us = now + top->interval_ms * US_PER_MS;
 	enum top_ask_state state = top_ask_begin(&top->list, &request, 1, error);
 
@@ -186,8 +198,22 @@ static void take_counters(struct top *top, int64_t now)
 		top->trouble[0] = error;
 	if (state != TOP_ASK_DONE || top->view.frozen)
 		return;
+	/* rates need two answers: the second one is not waited for longer than need be */
+	if (top->picture.counters_us[TOP_WIRES] == 0)
+		top->counters_due_us = earlier(top->counters_due_us, now + US_PER_S);
 	top->shown_us = unix_now_us();
 	top_picture_counters(&top->picture, top->counters.lines, top->counters.end, now);
+}
+
+/* The next list is asked for when the engine has had its rest. */
+static void rest_from_list(struct top *top, int64_t now)
+{
+	int64_t took = now - top->list_asked_us;
+
+	if (top->view.order == TOP_BY_RATE)
+		took -= top->over_ms * US_PER_MS;
+	if (took > 0 && now + LIST_REST * took > top->list_due_us)
+		top->list_due_us = now + LIST_REST * took;
 }
 
 static void take_list(struct top *top, int64_t now)
@@ -206,6 +232,7 @@ static void take_list(struct top *top, int64_t now)
 		top->trouble[1] = error;
 	if (state != TOP_ASK_DONE || top->view.frozen)
 		return;
+	rest_from_list(top, now);
 	top->shown_us = unix_now_us();
 	top_picture_flows(&top->picture, top->list.lines[0], now);
 	top_view_follow(&top->view, &top->picture);
@@ -299,11 +326,6 @@ static void take_answers(struct top *top)
 	take_counters(top, now);
 	take_list(top, now);
 	take_act(top, now);
-}
-
-static int64_t earlier(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
 }
 
 /* When something is to be asked, at the latest in a second: what is late is told by the second. */

@@ -9,6 +9,7 @@ import select
 import signal
 import subprocess
 import threading
+import time
 
 import pytest
 
@@ -185,6 +186,15 @@ def test_explain_and_block(running):
         assert terminal.code() == 0
 
 
+def test_the_first_rates_come_soon(running):
+    """However seldom there is a new picture: after a second there are two answers."""
+    with top(running, "--interval", "3600") as terminal:
+        terminal.shows("every 3600 s")
+        terminal.until(lambda lines: re.search(r" [1-9][\d.]*k? pkt/s", lines[1]), "its rate")
+        terminal.type("q")
+        assert terminal.code() == 0
+
+
 def test_help(running):
     with top(running) as terminal:
         terminal.shows("? help  q quit")
@@ -313,11 +323,12 @@ def test_what_is_wrong(words, code, said):
 
 
 class TopEngine(FakeEngine):
-    """Serves any number of clients at a time; each request gets what `answers` has, by its name."""
+    """Serves any number of clients at a time; each request gets what `answers` has, by its name. A list of
+    flows takes `slow_s`; `lists` has when each was asked for, and answered."""
 
-    def __init__(self, answers):
+    def __init__(self, answers, slow_s=0):
         super().__init__()
-        self.answers = answers
+        self.answers, self.slow_s, self.lists = answers, slow_s, []
 
     def serve(self):
         while True:
@@ -331,7 +342,11 @@ class TopEngine(FakeEngine):
         with client, client.makefile("rb") as requests, contextlib.suppress(ConnectionError):
             client.sendall(line(GREETING))
             for request in requests:
-                for answer in self.answers.get(json.loads(request)["ask"], []):
+                name, asked = json.loads(request)["ask"], time.monotonic()
+                if name == "flow list":
+                    time.sleep(self.slow_s)
+                    self.lists.append((asked, time.monotonic()))
+                for answer in self.answers.get(name, []):
                     client.sendall(line(answer))
                 client.sendall(line(END))
 
@@ -409,6 +424,21 @@ def test_a_line_that_never_ends_holds_up_no_key():
     lines = [{"wire": n} for n in range(3000)]
     with TopEngine({"wire show": lines}) as engine, Pty("top", "--socket", engine.path) as terminal:
         terminal.read_until(b"more than 2000 lines")
+        terminal.type(b"q")
+        assert terminal.wait() == 0
+
+
+def test_an_engine_with_many_flows_has_its_rest():
+    """A list that took 0.5 s longer than it measured is asked for again after four times that."""
+    with TopEngine({}, slow_s=0.6) as engine, \
+            Pty("top", "--interval", "0.1", "--socket", engine.path) as terminal:
+        terminal.read_until(b"no flows")
+        deadline = time.monotonic() + 30 * SLOWER
+        while len(engine.lists) < 2:
+            assert time.monotonic() < deadline
+            assert terminal.process.poll() is None
+            time.sleep(0.01)
+        assert engine.lists[1][0] - engine.lists[0][1] > 1.9
         terminal.type(b"q")
         assert terminal.wait() == 0
 
