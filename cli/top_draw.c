@@ -21,6 +21,8 @@
 #define WORKER_COLS 40
 #define BAR_COLS 12
 #define TEXT_MAX 700
+/* Of a question about a flow, without the flow. */
+#define QUESTION_COLS 17
 
 /* How many rows each part has. */
 struct layout {
@@ -423,6 +425,7 @@ static void draw_drops(struct top_canvas *canvas, const struct top_picture *pict
 
 static void draw_prompt(struct top_canvas *canvas, const struct top_view *view, unsigned row)
 {
+	char name[TOP_NAME_MAX];
 	unsigned col = 1;
 
 	switch (view->prompt) {
@@ -430,14 +433,15 @@ static void draw_prompt(struct top_canvas *canvas, const struct top_view *view, 
 		put_next(canvas, row, &col, TOP_BOLD, "filter (as of flow list, empty: all): ");
 		break;
 	case TOP_PROMPT_BLOCK:
-		put_next(canvas, row, &col, TOP_BOLD, "block %s? y/n ", view->target_name);
+	case TOP_PROMPT_UNBLOCK:
+		memcpy(name, view->target_name, sizeof(name));
+		put_next(canvas, row, &col, TOP_BOLD, "%sblock %s? y/n ",
+			view->prompt == TOP_PROMPT_UNBLOCK ? "un" : "",
+			top_fit(name, canvas->cols - QUESTION_COLS));
 		break;
 	case TOP_PROMPT_FOR:
 		put_next(
 			canvas, row, &col, TOP_BOLD, "for how many seconds? (Enter: without end) ");
-		break;
-	case TOP_PROMPT_UNBLOCK:
-		put_next(canvas, row, &col, TOP_BOLD, "unblock %s? y/n ", view->target_name);
 		break;
 	case TOP_NO_PROMPT:
 		break;
@@ -509,7 +513,9 @@ void top_draw(struct top_canvas *canvas, const struct top_picture *picture, stru
 	const struct top_state *state)
 {
 	top_canvas_clear(canvas);
-	if (!view->plain && (canvas->rows < TOP_MIN_ROWS || canvas->cols < TOP_MIN_COLS)) {
+	view->too_small =
+		!view->plain && (canvas->rows < TOP_MIN_ROWS || canvas->cols < TOP_MIN_COLS);
+	if (view->too_small) {
 		draw_too_small(canvas);
 		return;
 	}

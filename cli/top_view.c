@@ -295,6 +295,9 @@ static enum top_action prompt_key(struct top_view *view, int key)
 
 enum top_action top_view_key(struct top_view *view, const struct top_picture *picture, int key)
 {
+	/* nothing is done by somebody who cannot see it */
+	if (view->too_small)
+		return key == 'q' ? TOP_QUIT : TOP_STAY;
 	view->message[0] = '\0';
 	return view->prompt != TOP_NO_PROMPT ? prompt_key(view, key)
 					     : plain_key(view, picture, key);

@@ -64,6 +64,7 @@ struct top_view {
 	enum top_order order;
 	bool frozen;
 	bool plain; /* for a file: no cursor, no last line */
+	bool too_small; /* the screen shows nothing: whoever draws says so, and all keys but q do nothing */
 	char filter[TOP_INPUT_MAX];
 	char input[TOP_INPUT_MAX]; /* what is being typed */
 	char message[600];	   /* what the last line says until the next key */

@@ -266,6 +266,14 @@ static void test_too_small(void **state)
 	assert_string_equal(row_of(&screen, 0), "too small a terminal");
 	assert_string_equal(row_of(&screen, 1), "40x10; 60x16 or more needed");
 	assert_string_equal(row_of(&screen, 2), "q quits");
+	/* what cannot be seen is not done */
+	top_view_key(&screen.view, screen.picture, 'b');
+	assert_int_equal(screen.view.prompt, TOP_NO_PROMPT);
+	assert_int_equal(top_view_key(&screen.view, screen.picture, 'q'), TOP_QUIT);
+	assert_int_equal(top_canvas_resize(&screen.canvas, TOP_MIN_ROWS, TOP_MIN_COLS), 0);
+	draw(&screen);
+	top_view_key(&screen.view, screen.picture, 'b');
+	assert_int_equal(screen.view.prompt, TOP_PROMPT_BLOCK);
 	screen_destroy(&screen);
 }
 
@@ -308,6 +316,13 @@ static void test_prompts(void **state)
 	top_view_key(&screen.view, screen.picture, 'b');
 	draw(&screen);
 	assert_string_equal(row_of(&screen, 23), " block udp 10.0.0.1:1000 10.9.9.9:53? y/n");
+	/* of a name that is too long the middle is left out, never the question */
+	memset(screen.view.target_name, 'x', 100);
+	screen.view.target_name[100] = '\0';
+	draw(&screen);
+	assert_int_equal(strlen(row_of(&screen, 23)), 75);
+	assert_non_null(strstr(screen.text, "x~x"));
+	assert_non_null(strstr(screen.text, "x? y/n"));
 	top_view_key(&screen.view, screen.picture, 'y');
 	top_view_key(&screen.view, screen.picture, '6');
 	draw(&screen);
