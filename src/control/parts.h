@@ -105,7 +105,7 @@ struct control {
 
 /* Takes a picture into control->snapshot: 0, or a negative errno with a line for `ask`. */
 int control_snapshot(struct control *control, const char *ask, struct error *error);
-/* The same for an answer that tells its counters: the line that ends it has the time of the picture. */
+/* The same for an answer that tells its counters: the line that ends it has the time of the snapshot. */
 int show_snapshot(struct answer *answer, struct error *error);
 /* What a plane that does not answer makes of a request. Returns `code`. */
 int control_silent(struct error *error, int code, const char *ask);
