@@ -132,9 +132,8 @@ const struct cli_verb cli_verbs[] = {
 	{"rule", "add", "put a rule in force, or do another command of testpmd's flow syntax",
 		"New flows are decided by it with their first packet, live ones within a "
 		"second.\n"
-		"flow validate, destroy, flush, list, query and indirect_action, set, and the "
-		"lines\n"
-		"that make meters, do what they say.\n",
+		"flow validate, destroy, flush, list, query, aged and indirect_action, set, and\n"
+		"the lines that make meters, do what they say.\n",
 		CLI_RULE, false, 0, &cli_rule_add},
 	{"rule", "del", "take a rule out of force", NULL, CLI_RULE_NUMBER, false, 0, &cli_rule_del},
 	{"rule", "trace", "which rules are tried for the packets of a flow, or for a packet",

@@ -182,6 +182,8 @@ static int run_command(struct adding *adding, struct error *error)
 	const char *ask = adding->answer->verb->ask;
 	struct error said;
 	unsigned column;
+
+	rules_tell_time(adding->rules, plane_now_us(adding->answer->plane));
 	int ret = rules_command(adding->rules, adding->line, strlen(adding->line), &column,
 		add_told, adding, &said);
 
@@ -196,7 +198,7 @@ static int run_command(struct adding *adding, struct error *error)
 	return adding->failed ? control_silent(error, -ENOMEM, ask) : 0;
 }
 
-/* Does the command tell what was counted? */
+/* Does the command tell what was counted, or since when nothing was? */
 static bool is_query(const char *line)
 {
 	struct rule_command *command;
@@ -206,7 +208,8 @@ static bool is_query(const char *line)
 
 	if (rule_command_parse(&command, NULL, line, strlen(line), &column, &error) < 0)
 		return false;
-	query = command->verb == RULE_QUERY || command->verb == RULE_INDIRECT_QUERY;
+	query = command->verb == RULE_QUERY || command->verb == RULE_INDIRECT_QUERY ||
+		command->verb == RULE_AGED;
 	rule_command_destroy(command);
 	return query;
 }

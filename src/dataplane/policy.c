@@ -141,6 +141,13 @@ static void count_rule(
 	policy_count_rule(context, rule, flows, packets, bytes);
 }
 
+static void see_rule(void *context, uint32_t rule, uint64_t last_us)
+{
+	const struct policy *policy = context;
+
+	policy->others.seen(policy->others.context, policy->thread, rule, last_us);
+}
+
 /* A packet that begins a flow, which is known by its info. */
 static void classify_first(
 	void *context, const struct packet_info *info, struct flow_packet_decision *decision)
@@ -184,6 +191,7 @@ struct flow_policy policy_of_flows(struct policy *policy)
 		.decide_burst = decide_burst,
 		.classify = policy->others.classify == NULL ? NULL : classify_first,
 		.count = has_rules ? count_rule : NULL,
+		.seen = policy->others.seen == NULL ? NULL : see_rule,
 	};
 }
 

@@ -58,6 +58,8 @@ struct policy_others {
 	 */
 	void (*count)(void *context, unsigned worker, uint32_t rule, uint64_t flows,
 		uint64_t packets, uint64_t bytes);
+	/* a flow of a rule that ages flows had its last packet then (clock of the run); NULL: nobody wants to know */
+	void (*seen)(void *context, unsigned worker, uint32_t rule, uint64_t last_us);
 	/*
 	 * Raised by whoever changes what is decided, after the change: then all flows are decided again. NULL: nothing
 	 * changes. The plane has its own (plane_policy_changed())

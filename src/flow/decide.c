@@ -111,6 +111,20 @@ static uint64_t take_more(uint64_t all, uint64_t known)
 	return all > known ? all - known : 0;
 }
 
+/* Rules that age are told when their flow had its last packet, of either direction. */
+static void tell_seen(const struct flow_shard *shard, uint32_t position)
+{
+	const struct flow_record *record = flow_table_record(&shard->table, position);
+	const struct flow_policy *policy = &shard->config.policy;
+	const struct flow_row *row = &shard->rows[position];
+
+	if (row->age_s == 0 || policy->seen == NULL)
+		return;
+	for (unsigned from = 0; from < 2; from++)
+		if (row->end[from].rule != FLOW_RULE_NONE)
+			policy->seen(policy->context, row->end[from].rule, record->last_seen_us);
+}
+
 void flow_decide_fold(struct flow_shard *shard, uint32_t position)
 {
 	const struct flow_record *record = flow_table_record(&shard->table, position);
@@ -118,6 +132,7 @@ void flow_decide_fold(struct flow_shard *shard, uint32_t position)
 
 	if (shard->rows == NULL)
 		return;
+	tell_seen(shard, position);
 	struct flow_row_end *end = shard->rows[position].end;
 
 	for (unsigned from = 0; from < 2; from++) {

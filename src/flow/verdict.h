@@ -70,6 +70,8 @@ struct flow_policy {
 	/* what a rule has had more, or FLOW_RULE_NONE; NULL: there are no rules, and no memory for them */
 	void (*count)(
 		void *context, uint32_t rule, uint64_t flows, uint64_t packets, uint64_t bytes);
+	/* a flow whose decision has an `age_s` had its last packet then; NULL: nobody wants to know */
+	void (*seen)(void *context, uint32_t rule, uint64_t last_us);
 };
 
 /* What a rule has had, or all of them, or none of them. */

@@ -272,7 +272,8 @@ static void audit_place(struct plane *plane, uint32_t number, uint64_t now_us)
 
 	if (!still_has(plane, place, &view))
 		return;
-	const uint64_t dropped = sum_place(plane, number).packets;
+	const struct place_sum sum = sum_place(plane, number);
+	const uint64_t dropped = sum.packets;
 
 	if (dropped != place->dropped)
 		place->strikes = 0;
@@ -280,6 +281,7 @@ static void audit_place(struct plane *plane, uint32_t number, uint64_t now_us)
 		place->strikes++;
 	place->seen = view.count.packets;
 	place->dropped = dropped;
+	rules_nic_tell(plane->rules, place->slot, sum.packets, sum.bytes, sum.counts);
 	if (place->strikes < AUDIT_STRIKES || now_us < place->renew_us)
 		return;
 	place->strikes = 0;
@@ -320,6 +322,7 @@ void plane_nic_rules_tend(struct plane *plane)
 			return;
 		nic->compares = true;
 	}
+	rules_tell_time(plane->rules, plane_now_us(plane));
 	bool busy = rules_nic_step(plane->rules, PAIRS_EACH);
 
 	leave_places(plane);

@@ -261,6 +261,7 @@ static int make_policy(struct plane *plane, struct lcore *lcore)
 			.decide_burst = rules_decide_burst,
 			.classify = rules_classify,
 			.count = rules_count_packets,
+			.seen = rules_see,
 			.generation = rules_generation(plane->rules),
 		};
 	if (others.generation == NULL)

@@ -37,6 +37,7 @@ static size_t lay_out_rules(struct rules *rules)
 
 	rules->slots = place_slots(rules, &used, n, sizeof(*rules->slots));
 	rules->counts = place_slots(rules, &used, n * rules->n_workers, sizeof(*rules->counts));
+	rules->seen = place_slots(rules, &used, n * rules->n_workers, sizeof(*rules->seen));
 	rules->own = place_slots(rules, &used, n, sizeof(*rules->own));
 	rules->heads =
 		place_slots(rules, &used, (size_t)rules->heads_mask + 1, sizeof(*rules->heads));
@@ -154,6 +155,11 @@ const atomic_uint_fast64_t *rules_generation(const struct rules *rules)
 uint64_t rules_touch(struct rules *rules)
 {
 	return atomic_fetch_add_explicit(&rules->generation, 1, memory_order_release) + 1;
+}
+
+void rules_tell_time(struct rules *rules, uint64_t now_us)
+{
+	rules->now_us = RTE_MAX(rules->now_us, now_us);
 }
 
 /* Rules that could be made. */
@@ -291,8 +297,10 @@ static void reclaim_rules(struct rules *rules)
 			return;
 		const struct rules_count count = rules_sum(rules, slot);
 
-		for (unsigned i = 0; i < rules->n_workers; i++)
+		for (unsigned i = 0; i < rules->n_workers; i++) {
 			rules->counts[(size_t)i * rules->n_slots + slot] = (struct rules_count){0};
+			rules->seen[(size_t)i * rules->n_slots + slot] = 0;
+		}
 		if (rules->slots[slot].verdict != FLOW_VERDICT_FORWARD)
 			programs_release(rules->programs, rules->slots[slot].verdict);
 		rules_give_uses_back(own->uses, &count);
@@ -507,6 +515,7 @@ int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, stru
 		.port = made->port,
 		.in_port = made->rule.mask.in_port != 0 ? made->rule.value.in_port : RULES_NO_PORT,
 		.hands_on = made->passes || made->rule.jump != 0,
+		.seen_us = rules->now_us,
 	};
 	rules->slots[*slot] = (struct rules_slot){
 		.mark = made->mark,
@@ -602,6 +611,17 @@ uint32_t rules_flush(struct rules *rules, uint16_t port)
 
 /* Views. */
 
+static uint64_t idle_of(const struct rules *rules, uint32_t slot)
+{
+	uint64_t last_us = rules->own[slot].seen_us;
+
+	for (unsigned i = 0; i < rules->n_workers; i++)
+		last_us = RTE_MAX(
+			last_us, __atomic_load_n(&rules->seen[(size_t)i * rules->n_slots + slot],
+					 __ATOMIC_RELAXED));
+	return rules->now_us > last_us ? rules->now_us - last_us : 0;
+}
+
 int rules_get_slot(const struct rules *rules, uint32_t slot, struct rules_view *view)
 {
 	const struct rules_own *own = &rules->own[slot];
@@ -627,6 +647,8 @@ int rules_get_slot(const struct rules *rules, uint32_t slot, struct rules_view *
 		.now_packets = own->now_packets,
 		.now_bytes = own->now_bytes,
 		.nic_uncounted = own->nic_uncounted,
+		.age_s = rules->slots[slot].age_s,
+		.idle_us = rules->slots[slot].age_s != 0 ? idle_of(rules, slot) : 0,
 	};
 	view->nic = rules_nic_look(rules, slot, &view->behind);
 	return 0;

@@ -106,6 +106,9 @@ const atomic_uint_fast64_t *rules_generation(const struct rules *rules);
 void rules_count_packets(void *rules, unsigned worker, uint32_t slot, uint64_t flows,
 	uint64_t packets, uint64_t bytes);
 
+/* A flow of a slot had its last packet then (clock of the run). `rules` is a struct rules. */
+void rules_see(void *rules, unsigned worker, uint32_t slot, uint64_t last_us);
+
 /* The meters that programs name (action/meter.h): a table of RULES_MAX_METERS. */
 #define RULES_MAX_METERS 4096
 struct action_meter *rules_meters(const struct rules *rules);
@@ -114,6 +117,9 @@ struct action_meter *rules_meters(const struct rules *rules);
 
 /* The clock of the run begins anew: meters have their bursts again. */
 void rules_restart(struct rules *rules);
+
+/* What the clock of the run says now, which never goes back: rules that age are idle since then at most. At first 0. */
+void rules_tell_time(struct rules *rules, uint64_t now_us);
 
 /* A rule as the writer sees it. The texts are there until it is removed. */
 struct rules_view {
@@ -134,13 +140,19 @@ struct rules_view {
 	uint64_t now_packets, now_bytes; /* rules_nic_tell() */
 	bool nic_uncounted;
 	struct rules_count count; /* what software counted */
+	uint32_t age_s;		  /* time-out of its `age` action; 0: it has none */
+	/*
+	 * Where it has one: how long ago one of its flows had a packet, or a NIC counted one, as far as was told; or
+	 * since it was made
+	 */
+	uint64_t idle_us;
 };
 
 /* One line of an answer, without its newline. */
 typedef void (*rules_tell_fn)(void *context, const char *line);
 
 /*
- * Does what a command says and tells about it: create, validate, destroy, flush, list, query, those of meters and of
+ * Does what a command says and tells about it: create, validate, destroy, flush, list, query, aged, those of meters and of
  * indirect actions, or a line of `set`, which holds for later commands. Else nothing has changed, and `column` is that of the wrong word:
  * -EINVAL, -ENOTSUP, -E2BIG or -ENODATA as rule_command_parse(); -ENOENT: there is no such rule, or meter; -EEXIST: there is
  * one; -EBUSY: rules use it; -ENOSPC: no room; -EAGAIN: rules that were just removed must settle first; -ENOMEM.

@@ -155,6 +155,60 @@ static int do_list(struct doing *doing)
 	return 0;
 }
 
+/* Of a rule in a NIC that does not count it is not known. */
+static bool is_aged(const struct rules_view *view)
+{
+	return view->age_s != 0 && !view->nic_uncounted &&
+	       view->idle_us >= view->age_s * (uint64_t)US_PER_S;
+}
+
+static int tell_age(struct doing *doing, const struct rules_view *view)
+{
+	if (view->age_s == 0)
+		return error_set(doing->error, -EINVAL,
+			"query: rule #%" PRIu32 " has no age action", view->number);
+	if (view->nic_uncounted)
+		return error_set(doing->error, -ENOTSUP,
+			"query: rule #%" PRIu32 " is in a NIC that does not count", view->number);
+	tell_line(doing, "age: aged %d, seconds since the last packet %" PRIu64, is_aged(view),
+		view->idle_us / US_PER_S);
+	return 0;
+}
+
+/* The next rule of the command's port that has aged. False: there is none. */
+static bool next_aged(const struct doing *doing, uint32_t *from, struct rules_view *view)
+{
+	while (*from != RULES_NONE)
+		if (rules_list(doing->rules, doing->command->port, from, view, 1) == 1 &&
+			is_aged(view))
+			return true;
+	return false;
+}
+
+static int do_aged(struct doing *doing)
+{
+	const bool destroys = rule_command_argument(doing->command, RULE_ARG_DESTROY, 0) != NULL;
+	char line[RULES_TEXT_MAX + 64];
+	struct rules_view view;
+	uint32_t n = 0;
+
+	for (uint32_t from = 0; next_aged(doing, &from, &view);)
+		n++;
+	tell_line(doing, "Port %u total aged flows: %" PRIu32, doing->command->port, n);
+	for (uint32_t from = 0; next_aged(doing, &from, &view);) {
+		snprintf(line, sizeof(line), "#%" PRIu32 ", idle for %" PRIu64 " s: %s",
+			view.number, view.idle_us / US_PER_S, view.text);
+		doing->tell(doing->context, line);
+		if (!destroys)
+			continue;
+		rules_drop(doing->rules, view.slot);
+		tell_line(doing, "Flow rule #%" PRIu32 " destroyed", view.number);
+	}
+	if (destroys && n > 0)
+		rules_touch(doing->rules);
+	return 0;
+}
+
 static int do_query(struct doing *doing)
 {
 	const struct rule_argument *number =
@@ -163,12 +217,15 @@ static int do_query(struct doing *doing)
 		rule_command_argument(doing->command, RULE_ARG_ACTION, 0);
 	struct rules_view view;
 
-	if (action == NULL || action->number != RTE_FLOW_ACTION_TYPE_COUNT)
-		return error_set(
-			doing->error, -ENOTSUP, "query: in software only count is counted");
+	if (action == NULL || (action->number != RTE_FLOW_ACTION_TYPE_COUNT &&
+				      action->number != RTE_FLOW_ACTION_TYPE_AGE))
+		return error_set(doing->error, -ENOTSUP,
+			"query: in software only count and age are known of a rule");
 	if (number == NULL || number->number > UINT32_MAX ||
 		rules_get(doing->rules, doing->command->port, (uint32_t)number->number, &view) < 0)
 		return refuse_number(doing, number != NULL ? number->number : 0);
+	if (action->number == RTE_FLOW_ACTION_TYPE_AGE)
+		return tell_age(doing, &view);
 	if (view.hands_on)
 		return error_set(doing->error, -ENOTSUP,
 			"query: rule #%" PRIu32 " leaves its packets to others, which count them",
@@ -232,6 +289,8 @@ static int do_command(struct doing *doing)
 		return do_list(doing);
 	case RULE_QUERY:
 		return do_query(doing);
+	case RULE_AGED:
+		return do_aged(doing);
 	case RULE_SET:
 		return rule_setup_learn(doing->rules->setup, command) < 0
 			       ? error_set(doing->error, -ENOMEM, "no memory for the rule")
@@ -239,7 +298,7 @@ static int do_command(struct doing *doing)
 	default:
 		return error_set(doing->error, -ENOTSUP,
 			"%s: the engine does not do this to its rules; it knows create, validate, "
-			"destroy, flush, list and query",
+			"destroy, flush, list, query and aged",
 			command->form->steps[command->form->n_steps > 1 ? 1 : 0].name != NULL
 				? command->form->steps[command->form->n_steps > 1 ? 1 : 0].name
 				: "the command");

@@ -273,6 +273,15 @@ void rules_count_packets(void *context, unsigned worker, uint32_t slot, uint64_t
 	__atomic_store_n(&count->bytes, count->bytes + bytes, __ATOMIC_RELAXED);
 }
 
+void rules_see(void *context, unsigned worker, uint32_t slot, uint64_t last_us)
+{
+	const struct rules *rules = context;
+	uint64_t *seen = &rules->seen[(size_t)worker * rules->n_slots + slot];
+
+	if (last_us > *seen)
+		__atomic_store_n(seen, last_us, __ATOMIC_RELAXED);
+}
+
 /* Traces. */
 
 struct tracing {

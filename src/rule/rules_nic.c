@@ -443,14 +443,22 @@ void rules_nic_set(struct rules *rules, uint32_t slot, uint32_t place)
 
 void rules_nic_add(struct rules *rules, uint32_t slot, uint64_t packets, uint64_t bytes)
 {
-	rules->own[slot].nic_packets += packets;
-	rules->own[slot].nic_bytes += bytes;
+	struct rules_own *own = &rules->own[slot];
+
+	if (packets > own->now_packets)
+		own->seen_us = rules->now_us;
+	own->nic_packets += packets;
+	own->nic_bytes += bytes;
 }
 
 void rules_nic_tell(
 	struct rules *rules, uint32_t slot, uint64_t packets, uint64_t bytes, bool counts)
 {
-	rules->own[slot].now_packets = packets;
-	rules->own[slot].now_bytes = bytes;
-	rules->own[slot].nic_uncounted = !counts;
+	struct rules_own *own = &rules->own[slot];
+
+	if (packets > own->now_packets)
+		own->seen_us = rules->now_us;
+	own->now_packets = packets;
+	own->now_bytes = bytes;
+	own->nic_uncounted = !counts;
 }

@@ -31,7 +31,8 @@ struct rules_own {
 	uint16_t port;
 	uint16_t in_port; /* that it asks for, or RULES_NO_PORT */
 	bool hands_on;
-	uint32_t place;			 /* rules_nic_set() */
+	uint64_t seen_us; /* when it was made, or a NIC was found to have counted packets */
+	uint32_t place;	  /* rules_nic_set() */
 	uint64_t nic_packets, nic_bytes; /* of NICs that have it no longer, */
 	uint64_t now_packets, now_bytes; /* and of those that have it */
 	bool nic_uncounted;
@@ -45,6 +46,8 @@ struct rules {
 		of_flows; /* what is left of them for flows; used while there are rules by packet */
 	struct rules_slot *slots;
 	struct rules_count *counts;
+	uint64_t *
+		seen; /* by worker and slot, as `counts`: when flows of rules that age had their last packet */
 	atomic_uint_fast64_t generation;
 	_Atomic uint32_t n_in_force, n_by_packet, n_with_port;
 	_Atomic uint32_t port_rules[TOPOLOGY_MAX_PORTS]; /* rules that ask for the port */
@@ -67,6 +70,7 @@ struct rules {
 	uint32_t max_rules, n_rules, n_begun, n_unsettled;
 	uint32_t free, first_gone, last_gone;
 	uint64_t settled, last_age;
+	uint64_t now_us;       /* rules_tell_time() */
 	bool filled;	       /* of_flows has the rules */
 	struct rules_nic *nic; /* NULL: no NIC takes rules */
 	void *memory;

@@ -491,3 +491,32 @@ def test_examples_of_the_guides():
     for line in asked:
         assert line["software"] or re.match(
             r"(item|action|field|egress|ingress|group|actions|update)\b.*: .+|there is no ", line["why"]), line
+
+
+def test_aged_rules(started, rounds):
+    """A rule that no packet comes to ages and is destroyed when asked; one with packets is left."""
+    running = started(f"capture={rounds},pace=20000", "--offload-rules-in-nic", "off")
+    add(running, rule("ipv4 / udp dst is 53", "drop / age timeout 2"))
+    add(running, rule("ipv4 src is 10.99.0.1", "drop / age timeout 2"))
+    add(running, rule("ipv4 src is 10.99.0.2", "drop"))
+    running.until(lambda: add(running, "flow aged 0")[0] == "Port 0 total aged flows: 1", "one is aged")
+    told = add(running, "flow aged 0 destroy")
+    assert told[0] == "Port 0 total aged flows: 1"
+    assert re.fullmatch(r"#1, idle for [2-9] s: flow create .*10\.99\.0\.1.*", told[1])
+    assert told[2:] == ["Flow rule #1 destroyed"]
+    assert [line["number"] for line in running.ask("rule list")] == [0, 2]
+    assert add(running, "flow query 0 0 age") == ["age: aged 0, seconds since the last packet 0"]
+    running.stop(leaves=["records.json"], idle=False)
+
+
+def test_aged_rules_of_a_nic(started, rounds):
+    """What the NIC drops by a rule keeps it from ageing."""
+    running = started(f"capture={rounds},pace=20000")
+    add(running, rule("ipv4 / udp dst is 53", "drop / age timeout 4"))
+    add(running, rule("ipv4 src is 10.99.0.1", "drop / age timeout 4"))
+    running.until(lambda: [line["where"] for line in running.ask("rule list")] == ["nic", "nic"],
+                  "the NIC has them")
+    running.until(lambda: add(running, "flow aged 0")[0] != "Port 0 total aged flows: 0", "one is aged")
+    told = add(running, "flow aged 0 destroy")
+    assert told[0] == "Port 0 total aged flows: 1" and told[1].startswith("#1, idle for ")
+    running.stop(leaves=["records.json"], idle=False)

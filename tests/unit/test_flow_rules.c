@@ -26,6 +26,7 @@ static struct {
 	struct flow_packet_decision packet;
 	unsigned n_decided;
 	struct flow_rule_count rule[N_RULES], none;
+	uint64_t seen_us[N_RULES];
 } policy;
 
 static void take(void *context, const struct flow_report *some, unsigned n)
@@ -62,6 +63,13 @@ static void count(void *context, uint32_t rule, uint64_t flows, uint64_t packets
 	of->bytes += bytes;
 }
 
+static void see(void *context, uint32_t rule, uint64_t last_us)
+{
+	(void)context;
+	assert_true(rule < N_RULES);
+	policy.seen_us[rule] = last_us;
+}
+
 static void set_rules(uint32_t first, uint32_t second, uint16_t verdict)
 {
 	policy.decision = (struct flow_decision){
@@ -79,8 +87,8 @@ static struct flow_shard *begin(struct flow_shard_config config)
 	config.capacity = 16;
 	config.secret = &secret;
 	config.sink = take;
-	config.policy =
-		(struct flow_policy){.decide = decide, .classify = classify, .count = count};
+	config.policy = (struct flow_policy){
+		.decide = decide, .classify = classify, .count = count, .seen = see};
 	for (unsigned i = 0; i < FLOW_N_TIMEOUTS; i++)
 		config.timeouts.seconds[i] = IDLE_S;
 	assert_int_equal(flow_shard_create(&shard, &config), 0);
@@ -418,6 +426,39 @@ static void rules_have_time_outs(void **state)
 	}
 }
 
+/* Rules that age are told of the last packet of their flows, of either direction, when these are decided and end. */
+static void rules_know_when_flows_were_seen(void **state)
+{
+	struct flow_shard *shard = begin((struct flow_shard_config){0});
+
+	(void)state;
+	set_rules(1, FLOW_RULE_NONE, FLOW_VERDICT_FORWARD);
+	policy.decision.age_s = 30;
+	const uint32_t position = learn(shard, 1);
+
+	assert_true(is_there(shard, 2 * S));
+	carry(shard, position, 1, 1);
+	assert_true(is_there(shard, 5 * S));
+	(void)flow_shard_decide(shard, position);
+	assert_int_equal(policy.seen_us[1], 2 * S);
+	/* what decided it until now is told, and what decides it from now on when the next packet has come */
+	set_rules(2, 2, FLOW_VERDICT_DROP);
+	policy.decision.age_s = 30;
+	carry(shard, position, 0, 1);
+	(void)flow_shard_decide(shard, position);
+	assert_int_equal(policy.seen_us[1], 5 * S);
+	assert_int_equal(policy.seen_us[2], 0);
+	assert_true(is_there(shard, 7 * S));
+	carry(shard, position, 0, 1);
+	flow_shard_kill(shard, position);
+	assert_int_equal(policy.seen_us[2], 7 * S);
+	/* rules without a time-out of their own are not */
+	set_rules(3, 3, FLOW_VERDICT_FORWARD);
+	(void)learn(shard, 2);
+	end(shard);
+	assert_int_equal(policy.seen_us[3], 0);
+}
+
 static int make_secret(void **state)
 {
 	(void)state;
@@ -435,6 +476,7 @@ int main(void)
 		cmocka_unit_test(reopened_flows_are_others),
 		cmocka_unit_test(packets_are_taken_back),
 		cmocka_unit_test(rules_have_time_outs),
+		cmocka_unit_test(rules_know_when_flows_were_seen),
 	};
 
 	return cmocka_run_group_tests(tests, make_secret, NULL);

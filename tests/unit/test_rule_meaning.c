@@ -219,7 +219,7 @@ static void test_attributes(void **state)
 		"group 64: in software groups are 0 to 63\n");
 	check("flow isolate 0 true",
 		"isolate: the engine does not do this to its rules; it knows create, validate, "
-		"destroy, flush, list and query\n");
+		"destroy, flush, list, query and aged\n");
 }
 
 #define DROP "flow create 0 ingress pattern eth / ipv4 src is 10.0.0.1 / end actions drop / end"
