@@ -17,6 +17,8 @@
 #define RULES_PAGE 32
 /* How often it is looked whether workers have told what they have counted. */
 #define COUNTED_US UINT64_C(5000)
+/* Rules that one that is validated is compared with: this takes some ten milliseconds at most. */
+#define FORESEEN_VISITS (4u * 1024 * 1024)
 /* When what was put off of rules in NICs is gone on with. */
 #define PUT_OFF_US UINT64_C(1000)
 
@@ -58,14 +60,15 @@ static void add_counts(
 		answer_number(line, "nic_bytes", where->bytes);
 }
 
+static const char *const rule_places[PLANE_RULE_N_PLACES] = {
+	[PLANE_RULE_SOFTWARE] = "software",
+	[PLANE_RULE_NIC] = "nic",
+	[PLANE_RULE_BOTH] = "both",
+};
+
 /* All but what it has counted. */
 static json_t *describe_rule(const struct rules_view *view, const struct plane_rule_where *where)
 {
-	static const char *const places[PLANE_RULE_N_PLACES] = {
-		[PLANE_RULE_SOFTWARE] = "software",
-		[PLANE_RULE_NIC] = "nic",
-		[PLANE_RULE_BOTH] = "both",
-	};
 	json_t *line = json_object();
 
 	answer_number(line, "port", view->port);
@@ -73,7 +76,7 @@ static json_t *describe_rule(const struct rules_view *view, const struct plane_r
 	answer_number(line, "group", view->group);
 	answer_number(line, "priority", view->priority);
 	json_object_set_new(line, "rule", answer_string(view->text));
-	json_object_set_new(line, "where", json_string(places[where->where]));
+	json_object_set_new(line, "where", json_string(rule_places[where->where]));
 	if (where->why[0] != '\0')
 		json_object_set_new(line, "why", answer_string(where->why));
 	json_object_set_new(line, "per", json_string(view->by_packet ? "packet" : "flow"));
@@ -164,7 +167,8 @@ struct adding {
 	struct rule_counting counting;
 	uint64_t leaving_us; /* since when NICs are waited for; 0: they are not */
 	bool failed;
-	char line[]; /* of a query, until it can be answered */
+	enum rule_verb verb; /* RULE_LATER: the line is no command */
+	char line[];	     /* of a query, until it can be answered */
 };
 
 static void add_told(void *context, const char *text)
@@ -175,6 +179,33 @@ static void add_told(void *context, const char *text)
 	json_object_set_new(line, "line", answer_string(text));
 	if (answer_add(adding->answer, line) < 0)
 		adding->failed = true;
+}
+
+/* Where a rule that was validated would be. */
+static int tell_foreseen(struct adding *adding)
+{
+	struct answer *answer = adding->answer;
+	uint32_t visits = FORESEEN_VISITS;
+	const char *action = NULL;
+	struct plane_rule_where where;
+	struct rules_view view;
+	char text[sizeof(where.why) + 32];
+	json_t *line;
+
+	if (rules_foresee(
+		    adding->rules, adding->line, strlen(adding->line), &visits, &view, &action) < 0)
+		return 0;
+	plane_rule_foresee(answer->plane, &view, &where);
+	if (view.nic == RULE_NIC_ACTIONS && action != NULL)
+		snprintf(where.why, sizeof(where.why), "action '%s' is not given to NICs", action);
+	snprintf(text, sizeof(text), "where: %s%s%s", rule_places[where.where],
+		where.why[0] != '\0' ? ": " : "", where.why);
+	line = json_object();
+	json_object_set_new(line, "line", answer_string(text));
+	json_object_set_new(line, "where", json_string(rule_places[where.where]));
+	if (where.why[0] != '\0')
+		json_object_set_new(line, "why", answer_string(where.why));
+	return answer_add(answer, line);
 }
 
 static int run_command(struct adding *adding, struct error *error)
@@ -195,23 +226,29 @@ static int run_command(struct adding *adding, struct error *error)
 	if (ret < 0)
 		return error_set(error, ret == -ENOTSUP || ret == -E2BIG ? -EINVAL : ret,
 			"%s: column %u: %s", ask, column, said.text);
+	if (adding->verb == RULE_VALIDATE && tell_foreseen(adding) < 0)
+		adding->failed = true;
 	return adding->failed ? control_silent(error, -ENOMEM, ask) : 0;
 }
 
-/* Does the command tell what was counted, or since when nothing was? */
-static bool is_query(const char *line)
+static enum rule_verb verb_of(const char *line)
 {
 	struct rule_command *command;
+	enum rule_verb verb;
 	struct error error;
 	unsigned column;
-	bool query;
 
 	if (rule_command_parse(&command, NULL, line, strlen(line), &column, &error) < 0)
-		return false;
-	query = command->verb == RULE_QUERY || command->verb == RULE_INDIRECT_QUERY ||
-		command->verb == RULE_AGED;
+		return RULE_LATER;
+	verb = command->verb;
 	rule_command_destroy(command);
-	return query;
+	return verb;
+}
+
+/* Does the command tell what was counted, or since when nothing was? */
+static bool is_query(enum rule_verb verb)
+{
+	return verb == RULE_QUERY || verb == RULE_INDIRECT_QUERY || verb == RULE_AGED;
 }
 
 static int add_rule(struct answer *answer, const struct request_value *values, struct error *error)
@@ -230,7 +267,8 @@ static int add_rule(struct answer *answer, const struct request_value *values, s
 	adding->rules = rules;
 	memcpy(adding->line, text, strlen(text) + 1);
 	rules_settled(rules, plane_policy_decided(answer->plane));
-	if (is_query(text)) {
+	adding->verb = verb_of(text);
+	if (is_query(adding->verb)) {
 		ask_for_counts(answer, &adding->counting, rules);
 		return 0;
 	}

@@ -21,6 +21,8 @@
 
 /* Later rules are not held against those before them: a list of any length is to be checked in no time. */
 #define COMPARED_RULES 32768
+/* Nor are more than so many looked at to say where rules may run: a second's work. */
+#define FORESEEN_VISITS (256u * 1024 * 1024)
 
 enum option_id {
 	OPTION_JSON = UCHAR_MAX + 1,
@@ -45,12 +47,15 @@ static const char help[] =
 	"Of a rule that is right, it also says which word of it the engine does not do in\n"
 	"software, or warns: it contradicts itself, or matches nothing that another rule of "
 	"the\n"
-	"file does not match before it.\n"
+	"file does not match before it. Else it says where it runs: in software, with the\n"
+	"reason, or in NICs, too, where they take it. A running engine knows more: flow "
+	"validate.\n"
 	"\n"
 	"  --json               one JSON object a line: file, line, ok; and the rule as it is\n"
 	"                       printed, or column, error, and whether the line was parsed and a\n"
 	"                       word in it is refused (parsed); of a rule that is right, software\n"
-	"                       (true or false), why not, notes and warnings\n"
+	"                       (true or false), why not, where (software or nic) and why,\n"
+	"                       notes and warnings\n"
 	"\n"
 	"Exit status: 0 when all are right, 1 when one is not or FILE cannot be read, 2 for a\n"
 	"wrong command line.\n";
@@ -63,6 +68,7 @@ struct checking {
 	struct rule_setup *setup;
 	struct lone_rules lone; /* in which the rules are put, as an engine would */
 	unsigned *line_of;	/* by slot of these */
+	uint32_t visits;	/* that are left of FORESEEN_VISITS */
 };
 
 /* What an engine would say of a rule. */
@@ -73,6 +79,10 @@ struct opinion {
 	bool software;
 	struct error why;	    /* not */
 	struct error note, warning; /* empty: none */
+	uint32_t slot;		    /* of the rule that was made, or RULES_NONE */
+	bool known;		    /* where it may run: */
+	bool for_nics;		    /* NICs may have it, if they take it; else software alone, */
+	struct error alone;	    /* and why */
 };
 
 /* "key":"text" with a comma in front. */
@@ -118,8 +128,10 @@ static void take_said(void *context, const char *line)
 	uint32_t number;
 
 	if (sscanf(line, "Flow rule #%" SCNu32 " created", &number) == 1) {
-		if (rules_get(opinion->checking->lone.rules, opinion->port, number, &view) == 0)
+		if (rules_get(opinion->checking->lone.rules, opinion->port, number, &view) == 0) {
 			opinion->checking->line_of[view.slot] = opinion->checking->line;
+			opinion->slot = view.slot;
+		}
 		return;
 	}
 	if (other != 0) {
@@ -133,8 +145,36 @@ static void take_said(void *context, const char *line)
 		error_set(&opinion->warning, 0, "%s", line + strlen(warning));
 }
 
+/* Where the rule may run, as far as that depends on no port's abilities. */
+static void foresee(struct checking *checking, const struct rule_command *command, const char *line,
+	size_t length, struct opinion *opinion)
+{
+	const char *action = NULL;
+	struct rules_view view;
+
+	if (opinion->slot != RULES_NONE) {
+		view.nic = rules_nic_foresee(
+			checking->lone.rules, opinion->slot, &checking->visits, &view.behind);
+		action = rule_nic_action(command);
+	} else if (rules_foresee(checking->lone.rules, line, length, &checking->visits, &view,
+			   &action) < 0) {
+		return;
+	}
+	opinion->known = view.nic != RULE_NIC_PENDING;
+	opinion->for_nics = view.nic == RULE_NIC_FITS;
+	if (view.nic == RULE_NIC_ACTIONS && action != NULL)
+		error_set(&opinion->alone, 0, "action '%s' is not given to NICs", action);
+	else if (view.nic == RULE_NIC_BEHIND)
+		error_set(&opinion->alone, 0,
+			"line %u comes before it, matches some of its packets, and does not drop "
+			"them",
+			checking->line_of[view.behind]);
+	else
+		error_set(&opinion->alone, 0, "%s", rule_nic_words(view.nic));
+}
+
 /* Does what the line says with rules of our own. */
-static void ask_rules(const struct checking *checking, const struct rule_command *command,
+static void ask_rules(struct checking *checking, const struct rule_command *command,
 	const char *line, size_t length, struct opinion *opinion)
 {
 	const enum rule_verb verb = command->verb;
@@ -144,6 +184,7 @@ static void ask_rules(const struct checking *checking, const struct rule_command
 	*opinion = (struct opinion){
 		.checking = checking,
 		.port = command->port,
+		.slot = RULES_NONE,
 		.asked = verb == RULE_CREATE || verb == RULE_VALIDATE ||
 			 (verb >= RULE_METER_PROFILE && verb <= RULE_METER_CHANGE) ||
 			 (verb >= RULE_INDIRECT_CREATE && verb <= RULE_INDIRECT_QUERY),
@@ -154,6 +195,8 @@ static void ask_rules(const struct checking *checking, const struct rule_command
 		&opinion->why);
 	/* without room it was understood */
 	opinion->software = ret == 0 || ret == -ENOSPC || ret == -EAGAIN;
+	if (opinion->software && (verb == RULE_CREATE || verb == RULE_VALIDATE))
+		foresee(checking, command, line, length, opinion);
 	rules_settled(checking->lone.rules,
 		atomic_load_explicit(rules_generation(checking->lone.rules), memory_order_relaxed));
 }
@@ -170,8 +213,10 @@ static void tell_right(const struct checking *checking, const struct rule_comman
 		else if (opinion->warning.text[0] != '\0')
 			printf("%s:%u: ok, with a warning: %s\n", checking->name, checking->line,
 				opinion->warning.text);
+		else if (opinion->known && !opinion->for_nics)
+			printf("ok, in software: %s\n", opinion->alone.text);
 		else
-			puts("ok");
+			puts(opinion->known ? "ok, for NICs that take it" : "ok");
 		return;
 	}
 	rule_command_print(command, rule, sizeof(rule));
@@ -181,6 +226,10 @@ static void tell_right(const struct checking *checking, const struct rule_comman
 		printf(",\"software\":%s", opinion->software ? "true" : "false");
 		if (!opinion->software)
 			print_text("why", opinion->why.text);
+		if (opinion->known)
+			print_text("where", opinion->for_nics ? "nic" : "software");
+		if (opinion->known && !opinion->for_nics)
+			print_text("why", opinion->alone.text);
 		if (opinion->note.text[0] != '\0')
 			print_text("note", opinion->note.text);
 		if (opinion->warning.text[0] != '\0')
@@ -270,6 +319,7 @@ static int check_file(const char *file, bool json)
 		.name = text_printable(name, sizeof(name), file),
 		.json = json,
 		.setup = rule_setup_create(),
+		.visits = FORESEEN_VISITS,
 		.line_of = calloc(2 * COMPARED_RULES, sizeof(*checking.line_of)),
 	};
 	const struct rules_config config = {.max_rules = COMPARED_RULES, .n_workers = 1};

@@ -415,9 +415,8 @@ void plane_nic_rules_gather(const struct plane *plane, struct plane_snapshot *sn
 	}
 }
 
-/* Why a port's NIC does not have the rule; false: it has it, and `why` may have a word about it. */
-static bool is_without(const struct plane *plane, unsigned port, const struct nic_place *place,
-	const struct static_view *view, char *why, size_t size)
+/* Why a port has no rules at all; false: it takes them. */
+static bool is_no_taker(const struct plane *plane, unsigned port, char *why, size_t size)
 {
 	const struct installer *installer = plane->installer[port];
 
@@ -427,7 +426,18 @@ static bool is_without(const struct plane *plane, unsigned port, const struct ni
 		snprintf(why, size, "port %u: it is being tried", port);
 	else if (!takes_rules(installer))
 		snprintf(why, size, "port %u: %s", port, installer_abilities(installer)->unable);
-	else if (view->state == STATIC_ASKED && static_rules_want_room(static_of(plane, port)))
+	else
+		return false;
+	return true;
+}
+
+/* Why a port's NIC does not have the rule; false: it has it, and `why` may have a word about it. */
+static bool is_without(const struct plane *plane, unsigned port, const struct nic_place *place,
+	const struct static_view *view, char *why, size_t size)
+{
+	if (is_no_taker(plane, port, why, size))
+		return true;
+	if (view->state == STATIC_ASKED && static_rules_want_room(static_of(plane, port)))
 		snprintf(why, size, "port %u: its NIC has no room", port);
 	else if (place == NULL || !(place->ports >> port & 1) || view->state == STATIC_ASKED ||
 		 view->state == STATIC_INSTALLING)
@@ -482,14 +492,12 @@ static void say_by_port(
 		where->where = has == ports ? PLANE_RULE_NIC : PLANE_RULE_BOTH;
 }
 
-void plane_rule_where(
-	struct plane *plane, const struct rules_view *rule, struct plane_rule_where *where)
+/* The reason that has nothing to do with ports, or "". */
+static void say_of_rule(
+	const struct plane *plane, const struct rules_view *rule, struct plane_rule_where *where)
 {
 	struct rules_view before;
 
-	*where = (struct plane_rule_where){.where = PLANE_RULE_SOFTWARE,
-		.packets = rule->nic_packets,
-		.bytes = rule->nic_bytes};
 	if (plane->nic_rules == NULL) {
 		snprintf(where->why, sizeof(where->why), "%s",
 			plane->config.offload.on ? "rules are not given to NICs (rules-in-nic)"
@@ -505,6 +513,43 @@ void plane_rule_where(
 			before.number, before.port);
 	else if (rule->nic != RULE_NIC_FITS)
 		snprintf(where->why, sizeof(where->why), "%s", rule_nic_words(rule->nic));
-	if (rule->nic == RULE_NIC_FITS || rule->place != RULES_NONE)
+}
+
+void plane_rule_where(
+	struct plane *plane, const struct rules_view *rule, struct plane_rule_where *where)
+{
+	*where = (struct plane_rule_where){.where = PLANE_RULE_SOFTWARE,
+		.packets = rule->nic_packets,
+		.bytes = rule->nic_bytes};
+	say_of_rule(plane, rule, where);
+	if (plane->nic_rules != NULL && (rule->nic == RULE_NIC_FITS || rule->place != RULES_NONE))
 		say_by_port(plane, rule, where);
+}
+
+void plane_rule_foresee(
+	struct plane *plane, const struct rules_view *rule, struct plane_rule_where *where)
+{
+	const uint32_t ports = ports_of_rule(plane, rule->in_port);
+	char why[sizeof(where->why)];
+	uint32_t takers = 0;
+
+	*where = (struct plane_rule_where){.where = PLANE_RULE_SOFTWARE};
+	say_of_rule(plane, rule, where);
+	if (plane->nic_rules == NULL || rule->nic != RULE_NIC_FITS)
+		return;
+	for (unsigned i = 0; i < plane_n_ports(plane); i++) {
+		if (!(ports >> i & 1))
+			continue;
+		why[0] = '\0';
+		if (!is_no_taker(plane, i, why, sizeof(why))) {
+			if (!static_rules_want_room(static_of(plane, i)))
+				takers |= UINT32_C(1) << i;
+			else
+				snprintf(why, sizeof(why), "port %u: its NIC has no room", i);
+		}
+		if (where->why[0] == '\0')
+			memcpy(where->why, why, sizeof(why));
+	}
+	if (takers != 0)
+		where->where = takers == ports ? PLANE_RULE_NIC : PLANE_RULE_BOTH;
 }

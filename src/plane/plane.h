@@ -230,6 +230,10 @@ struct plane_rule_where {
 void plane_rule_where(
 	struct plane *plane, const struct rules_view *rule, struct plane_rule_where *where);
 
+/* The same of a rule that would be made: see rules_foresee(). Whether a NIC takes it is known when it is asked. */
+void plane_rule_foresee(
+	struct plane *plane, const struct rules_view *rule, struct plane_rule_where *where);
+
 /* What verdicts of the configuration's policy may be, and what programs may name; NULL: there are none. Control's. */
 struct programs *plane_programs(const struct plane *plane);
 struct next_hops *plane_next_hops(const struct plane *plane);

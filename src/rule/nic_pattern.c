@@ -7,6 +7,7 @@
 #include <rte_byteorder.h>
 
 #include "packet/headers.h"
+#include "rule/command.h"
 
 #define PROTO_AH 51
 /* More fragments, and the offset. */
@@ -32,6 +33,34 @@ const char *rule_nic_words(enum rule_nic why)
 	};
 
 	return words[why];
+}
+
+/* Does it change nothing of what a rule that drops needs of a NIC? */
+static bool is_beside_drop(enum rte_flow_action_type type)
+{
+	return type == RTE_FLOW_ACTION_TYPE_VOID || type == RTE_FLOW_ACTION_TYPE_COUNT ||
+	       type == RTE_FLOW_ACTION_TYPE_DROP;
+}
+
+static bool is_of_software(enum rte_flow_action_type type)
+{
+	return type == RTE_FLOW_ACTION_TYPE_AGE || type == RTE_FLOW_ACTION_TYPE_MARK ||
+	       type == RTE_FLOW_ACTION_TYPE_FLAG;
+}
+
+const char *rule_nic_action(const struct rule_command *command)
+{
+	const struct rte_flow_action *found = NULL;
+
+	for (const struct rte_flow_action *action = command->actions[0];
+		action != NULL && action->type != RTE_FLOW_ACTION_TYPE_END; action++) {
+		if (is_beside_drop(action->type))
+			continue;
+		/* beside a drop these are done, as far as there is anything to do: others weigh more */
+		if (found == NULL || is_of_software(found->type))
+			found = action;
+	}
+	return found == NULL ? NULL : rule_action_of(found->type)->name;
 }
 
 static bool is_any_range(struct classifier_range range)

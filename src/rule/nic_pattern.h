@@ -35,6 +35,11 @@ enum rule_nic {
 /* One sentence without a full stop; "" for RULE_NIC_FITS. */
 const char *rule_nic_words(enum rule_nic why);
 
+struct rule_command; /* rule/command.h */
+
+/* Of RULE_NIC_ACTIONS: the name of the first action that keeps a rule from NICs; NULL: it has none, but does not drop. */
+const char *rule_nic_action(const struct rule_command *command);
+
 struct rule_nic_items {
 	struct rte_flow_item_eth eth, eth_mask;
 	struct rte_flow_item_vlan vlan, vlan_mask;

@@ -248,6 +248,18 @@ int rules_nic_begin(struct rules *rules, uint32_t max);
  * added with those that fit already; here are those that may fit. False: nothing is left.
  */
 bool rules_nic_step(struct rules *rules, uint32_t pairs);
+/*
+ * What a rule is for NICs, as `nic` and `behind` of a view, without rules_nic_begin(): it is compared here and now with the
+ * rules before it. Each rule that is looked at lowers `visits`; RULE_NIC_PENDING: they were not enough.
+ */
+enum rule_nic rules_nic_foresee(
+	const struct rules *rules, uint32_t slot, uint32_t *visits, uint32_t *behind);
+/*
+ * The same of a rule that a command would make if it came last of its priority: a view without a slot, numbers and counts.
+ * `action`: why, of RULE_NIC_ACTIONS, as rule_nic_action(). 0, or as rules_command(), or -ENOENT: the line makes no rule.
+ */
+int rules_foresee(struct rules *rules, const char *line, size_t length, uint32_t *visits,
+	struct rules_view *view, const char **action);
 /* The next rule that fits and has no place: the caller gives it one. False: there is none. */
 bool rules_nic_next(struct rules *rules, struct rules_nic_rule *rule);
 /* The next place whose rule was removed, or does not fit any more. False: there is none. */

@@ -90,6 +90,39 @@ static int do_validate(struct doing *doing)
 	return ret;
 }
 
+int rules_foresee(struct rules *rules, const char *line, size_t length, uint32_t *visits,
+	struct rules_view *view, const char **action)
+{
+	struct rule_refusal refusal;
+	struct rule_command *command;
+	struct rules_made made;
+	struct error error;
+	unsigned column;
+	int ret = rule_command_parse(&command, rules->setup, line, length, &column, &error);
+
+	if (ret < 0)
+		return ret;
+	ret = command->verb != RULE_VALIDATE && command->verb != RULE_CREATE
+		      ? -ENOENT
+		      : rules_make(rules, command, line, length, &made, &refusal, &error);
+	if (ret == 0) {
+		*view = (struct rules_view){
+			.slot = RULES_NONE,
+			.port = made.port,
+			.group = made.rule.group,
+			.priority = made.rule.priority,
+			.in_port = made.rule.mask.in_port != 0 ? made.rule.value.in_port
+							       : RULES_NO_PORT,
+			.place = RULES_NONE,
+		};
+		view->nic = rules_nic_foresee_made(rules, &made, visits, &view->behind);
+		*action = view->nic == RULE_NIC_ACTIONS ? rule_nic_action(command) : NULL;
+		rules_unmake(rules, &made);
+	}
+	rule_command_destroy(command);
+	return ret;
+}
+
 static int refuse_number(struct doing *doing, uint64_t number)
 {
 	return error_set(doing->error, -ENOENT, "there is no rule #%" PRIu64 " of port %u", number,

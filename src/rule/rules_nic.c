@@ -173,6 +173,12 @@ static enum rule_nic look_at(const struct rules *rules, uint32_t slot)
 	return rule_nic_pattern(&rule, &items);
 }
 
+/* Is it one that NICs must not come before? */
+static bool is_guard(const struct rules *rules, uint32_t slot)
+{
+	return is_in_force(rules, slot) && rules->own[slot].group == 0 && !drops(rules, slot);
+}
+
 /* Pairs. */
 
 static bool comes_before(const struct rules_own *one, const struct rules_own *other)
@@ -246,7 +252,7 @@ static void take_in(struct rules *rules, uint32_t slot)
 	if (own->why == RULE_NIC_FITS) {
 		own->kind = KIND_CANDIDATE;
 		ring_add(nic, nic->waiting, slot);
-	} else if (is_in_force(rules, slot) && rules->own[slot].group == 0 && !drops(rules, slot)) {
+	} else if (is_guard(rules, slot)) {
 		own->kind = KIND_GUARD;
 		ring_init(nic, ring_behind(rules, slot));
 		ring_add(nic, nic->guards, slot);
@@ -429,6 +435,62 @@ enum rule_nic rules_nic_look(const struct rules *rules, uint32_t slot, uint32_t 
 		return RULE_NIC_BEHIND;
 	}
 	return nic->n_fits == nic->max ? RULE_NIC_MANY : RULE_NIC_PENDING;
+}
+
+/* Rules that are looked at in place of one that is compared field by field. */
+#define VISITS_OF_PAIR 16
+
+/* Looks for a guard that comes before a rule and shares packets with it. */
+static enum rule_nic find_guard(const struct rules *rules, const struct rules_own *own,
+	const struct classifier_rule *rule, uint32_t *visits, uint32_t *behind)
+{
+	struct classifier_rule guard;
+
+	for (uint32_t slot = 0; slot < rules->n_begun; slot++) {
+		if (*visits < 1 + VISITS_OF_PAIR)
+			return RULE_NIC_PENDING;
+		--*visits;
+		if (!is_guard(rules, slot) || !comes_before(&rules->own[slot], own))
+			continue;
+		*visits -= VISITS_OF_PAIR;
+		classifier_get(rules->full, rules->own[slot].full, &guard);
+		if (rule_nic_overlap(&guard, rule)) {
+			*behind = slot;
+			return RULE_NIC_BEHIND;
+		}
+	}
+	return RULE_NIC_FITS;
+}
+
+enum rule_nic rules_nic_foresee(
+	const struct rules *rules, uint32_t slot, uint32_t *visits, uint32_t *behind)
+{
+	const enum rule_nic why = look_at(rules, slot);
+	struct classifier_rule rule;
+
+	*behind = RULES_NONE;
+	if (why != RULE_NIC_FITS)
+		return why;
+	classifier_get(rules->full, rules->own[slot].full, &rule);
+	return find_guard(rules, &rules->own[slot], &rule, visits, behind);
+}
+
+enum rule_nic rules_nic_foresee_made(const struct rules *rules, const struct rules_made *made,
+	uint32_t *visits, uint32_t *behind)
+{
+	const struct rules_own own = {.priority = made->rule.priority, .age = rules->last_age + 1};
+	struct rule_nic_items items;
+	enum rule_nic why;
+
+	*behind = RULES_NONE;
+	if (made->verdict != FLOW_VERDICT_DROP || made->passes || made->rule.jump != 0)
+		return RULE_NIC_ACTIONS;
+	if (made->rule.group != 0)
+		return RULE_NIC_GROUP;
+	if (made->uses != NULL)
+		return RULE_NIC_SHARED;
+	why = rule_nic_pattern(&made->rule, &items);
+	return why == RULE_NIC_FITS ? find_guard(rules, &own, &made->rule, visits, behind) : why;
 }
 
 void rules_nic_set(struct rules *rules, uint32_t slot, uint32_t place)

@@ -107,6 +107,9 @@ void rules_drop(struct rules *rules, uint32_t slot);
 void rules_nic_added(struct rules *rules, uint32_t slot);
 void rules_nic_removed(struct rules *rules, uint32_t slot);
 enum rule_nic rules_nic_look(const struct rules *rules, uint32_t slot, uint32_t *behind);
+/* As rules_nic_foresee(), of a rule that could be made. */
+enum rule_nic rules_nic_foresee_made(const struct rules *rules, const struct rules_made *made,
+	uint32_t *visits, uint32_t *behind);
 void rules_nic_end(struct rules *rules);
 
 /* What was counted of a slot. */

@@ -36,7 +36,7 @@ def test_one_line_for_each(tmp_path):
     result = run("rule", "check", path)
     assert (result.code, result.stderr) == (1, "")
     assert result.stdout.decode().splitlines() == [
-        "ok",
+        "ok, for NICs that take it",
         f"{path}:4:31: error: ipv5: a pattern item is needed here; did you mean ipv4?",
         f"{path}:5:23: error: ib_bth: it came with DPDK 23.07; rules here are those of DPDK 22.11",
         f"{path}:6: ok, with a warning: line 2 matches all that this rule matches before it"]
@@ -50,14 +50,41 @@ def test_addresses_of_the_other_version():
     assert lines.stdout.decode().splitlines() == [
         "-:1: ok, but not in software: action 'set_ipv6_src': the rule's packets are not of IPv6",
         "-:2: ok, but not in software: action 'set_ipv4_dst': the rule's packets are not of IPv4",
-        "ok"]
+        "ok, in software: action 'set_ipv4_dst' is not given to NICs"]
+
+
+def test_where():
+    """What keeps a rule from cards is said, as far as it is known without one."""
+    drop = "flow create 0 ingress pattern {} / end actions drop / end"
+    lines = [drop.format("eth / ipv4 src is 10.0.0.1"),
+             drop.format("eth / ipv4 / udp dst is 53").replace("drop", "drop / count / age timeout 5 / mark id 3"),
+             drop.format("tcp dst is 80"),
+             drop.format("ipv4 ttl is 3").replace("0 ingress", "0 group 1 ingress"),
+             drop.format("eth / ipv4 src is 10.0.0.2").replace("drop", "age timeout 5 / queue index 1"),
+             drop.format("eth / ipv4 dst is 10.0.0.9"),
+             drop.format("eth / ipv4 dst is 10.0.0.9").replace("create 0", "validate 0 priority 3"),
+             drop.format("eth / ipv6").replace("drop", "mark id 1 / count")]
+    where = [None, None, "its pattern names no IP version, so that a NIC cannot leave out fragments",
+             "packets come to its group by a jump", "action 'queue' is not given to NICs",
+             "line 5 comes before it, matches some of its packets, and does not drop them",
+             "line 5 comes before it, matches some of its packets, and does not drop them",
+             "action 'mark' is not given to NICs"]
+    told = [json.loads(line) for line in check("\n".join(lines), "--json").stdout.splitlines()]
+    assert [line.get("why") for line in told] == where
+    assert [line["where"] for line in told] == ["software" if why else "nic" for why in where]
+    warned = [6]
+    text = check("\n".join(lines)).stdout.decode().splitlines()
+    assert [line for n, line in enumerate(text) if n not in warned] == [
+        f"ok, in software: {why}" if why else "ok, for NICs that take it"
+        for n, why in enumerate(where) if n not in warned]
+    assert "with a warning: line 6 matches" in text[6]
 
 
 def test_json():
     result = check(f"{GOOD}\n{BAD}\n{LATER}\n", "--json")
     assert result.code == 1
     lines = [json.loads(line) for line in result.stdout.decode().splitlines()]
-    assert lines[0] == {"file": "-", "line": 1, "ok": True, "rule": GOOD, "software": True}
+    assert lines[0] == {"file": "-", "line": 1, "ok": True, "rule": GOOD, "software": True, "where": "nic"}
     assert lines[1] == {"file": "-", "line": 2, "ok": False, "column": 29, "parsed": False,
                         "error": "ipv5: a pattern item is needed here; did you mean ipv4?"}
     assert lines[2]["parsed"] and lines[2]["line"] == 3 and "rule" not in lines[2]
@@ -67,7 +94,7 @@ def test_json():
 def test_right(text):
     result = check(text, "-")
     assert (result.code, result.stderr) == (0, "")
-    assert result.stdout.decode() == ("ok\n" if "flow" in text else "")
+    assert result.stdout.decode() == ("ok, for NICs that take it\n" if "flow" in text else "")
 
 
 def test_set_lines_hold_for_what_follows():
@@ -77,7 +104,7 @@ def test_set_lines_hold_for_what_follows():
                    "set raw_encap eth / mark / end_set\n"
                    "set sample_actions 0 sample index 0 / end\n")
     assert result.stdout.decode().splitlines() == [
-        "ok", "ok", "-:3:21: error: mark: this item cannot be part of an outer header",
+        "ok", "ok, in software: action 'raw_encap' is not given to NICs", "-:3:21: error: mark: this item cannot be part of an outer header",
         "-:4:22: error: sample: a sample's actions have no sample among them"]
 
 
@@ -87,10 +114,10 @@ def test_bytes_of_all_kinds():
     result = run("rule", "check", stdin=text)
     assert result.code == 1
     lines = result.stdout.decode().splitlines()
-    assert lines[-1] == "ok" and all(":" in line for line in lines[:-1])
+    assert lines[-1] == "ok, for NICs that take it" and all(":" in line for line in lines[:-1])
     assert any("the line is longer than 8192 bytes" in line for line in lines)
     objects = run("rule", "check", "--json", stdin=text).stdout.decode().splitlines()
-    assert [json.loads(line)["ok"] for line in objects] == [line == "ok" for line in lines]
+    assert [json.loads(line)["ok"] for line in objects] == [line.startswith("ok") for line in lines]
 
 
 @pytest.mark.parametrize("args, words", [
@@ -134,7 +161,8 @@ def test_many_rules():
     assert time.monotonic() - begun < 2 * SLOWER
     assert result.code == 1
     told = result.stdout.decode().splitlines()
-    assert len(told) == 100000 and told.count("ok") == 99999
+    assert len(told) == 100000
+    assert told.count("ok, in software: action 'queue' is not given to NICs") == 99999
     assert told[77777].startswith("-:77778:29: error: ipv5: ")
 
 
@@ -151,9 +179,9 @@ def test_page_has_right_examples():
     text = PAGE.read_text(encoding="utf-8")
     lines = [line.strip() for line in text.splitlines() if line.startswith(("    flow ", "    add ", "    create "))]
     result = check("\n".join(lines))
-    assert len(lines) == 9
+    assert len(lines) == 12
     told = result.stdout.decode().splitlines()
-    assert told[:1] + told[2:] == ["ok"] * 8
+    assert all(line.startswith("ok") for line in told[:1] + told[2:])
     assert "    rules:3:37: error: ipv5" in text
     assert ":2:37: error: ipv5" in result.stdout.decode()
 

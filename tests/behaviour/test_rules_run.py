@@ -254,6 +254,36 @@ def test_a_nic_that_cannot(started, rounds):
     running.stop(leaves=["records.json"], idle=False)
 
 
+@pytest.mark.parametrize("options, where", [
+    ([], {"nic": None, "software": "action 'queue' is not given to NICs", "both": "port 1: "}),
+    (["--offload-rules-in-nic", "off"], {
+        "nic": "rules are not given to NICs (rules-in-nic)", "software": "action 'queue' is not given to NICs",
+        "both": "rules are not given to NICs (rules-in-nic)"}),
+])
+def test_validate_says_where(started, rounds, options, where):
+    """Before a rule is made it is said where it would be, and why."""
+    running = started(f"capture={rounds},pace=20000", *options, "--offload-except", "b")
+    lines = {"nic": rule("ipv4 / udp dst is 53"), "software": rule("ipv4", "queue index 1"),
+             "both": rule("ipv4 / udp dst is 54", attributes="transfer")}
+    add(running, lines["nic"])
+    if not options:
+        running.until(lambda: running.ask("rule list")[0]["where"] == "nic", "the NIC has it")
+    for place, line in lines.items():
+        told = running.ask("rule add", rule=line.replace("create", "validate"))
+        assert told[0]["line"] == "Flow rule validated"
+        (last,) = [line for line in told if "where" in line]
+        assert last["where"] == ("software" if options else place)
+        assert (last.get("why") or "").startswith(where[place] or "") and ("why" in last) == (where[place] is not None)
+        assert last["line"] == f"where: {last['where']}" + (f": {last['why']}" if "why" in last else "")
+    # a rule before it keeps it in software
+    add(running, rule("ipv4 dst is 10.0.0.2", "mark id 1"))
+    if not options:
+        told = running.ask("rule add", rule=rule("ipv4 / udp dst is 54").replace("create", "validate"))
+        assert told[-1]["why"].startswith("rule #1 of port 0 comes before it")
+    assert len(running.ask("rule list")) == 2
+    running.stop(leaves=["records.json"], idle=False)
+
+
 def test_requests(started):
     """Each command of the language, what it says, and what is refused."""
     running = started("source=none", "--rules-max", 3)
@@ -446,9 +476,11 @@ def test_check_of_a_file(tmp_path):
         rule("eth", "queue index 1"), "flow flush 0", rule("eth / ipv4", "passthru")]))
     lines = run("rule", "check", path).stdout.decode().splitlines()
     shadow = "{}:{}: ok, with a warning: line {} matches all that this rule matches before it"
-    assert lines == ["ok", f"{path}:2: ok, but not in software: item 'gtp': not matched in software",
+    assert lines == ["ok, for NICs that take it",
+                     f"{path}:2: ok, but not in software: item 'gtp': not matched in software",
                      shadow.format(path, 3, 1), shadow.format(path, 4, 3),
-                     shadow.format(path, 5, 1), "ok", "ok"]
+                     shadow.format(path, 5, 1), "ok",
+                     "ok, in software: action 'passthru' is not given to NICs"]
     told = [json.loads(line) for line in
             run("rule", "check", path, "--json").stdout.decode().splitlines()]
     assert [line.get("software") for line in told] == [True, False, True, True, True, None, True]

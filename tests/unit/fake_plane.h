@@ -196,6 +196,12 @@ void plane_rule_where(
 	*where = (struct plane_rule_where){.where = PLANE_RULE_SOFTWARE};
 }
 
+void plane_rule_foresee(
+	struct plane *plane, const struct rules_view *rule, struct plane_rule_where *where)
+{
+	plane_rule_where(plane, rule, where);
+}
+
 struct rules *plane_rules(const struct plane *plane)
 {
 	(void)plane;
