@@ -266,11 +266,28 @@ static void print_blocked(FILE *out, const json_t *line)
 		field_grouped(line, "blocked_bytes", bytes));
 }
 
+/* "decided by rule #3 of port 0 ->: flow create 0 ..." */
+static void print_decided_by(FILE *out, const json_t *line, const char *key, const char *arrow)
+{
+	const json_t *rule = json_object_get(line, key);
+	const char *text = json_string_value(json_object_get(rule, "rule"));
+	char number[FIELD_MAX], port[FIELD_MAX], head[3 * FIELD_MAX];
+
+	if (text == NULL)
+		return;
+	snprintf(head, sizeof(head),
+		"decided by rule #%s of port %s %s:", field_text(rule, "number", number),
+		field_text(rule, "port", port), arrow);
+	print_wrapped(out, head, text, SENTENCE);
+}
+
 /* "rules dropped 12 packets, bytes 768, not counted above", and the marks that they give */
 static void print_rules(FILE *out, const json_t *line)
 {
 	char packets[FIELD_MAX], bytes[FIELD_MAX];
 
+	print_decided_by(out, line, "decided_by", "->");
+	print_decided_by(out, line, "reverse_decided_by", "<-");
 	if (field_has(line, "rule_dropped_packets"))
 		fprintf(out, " packets dropped by rules %s, bytes %s, not counted above\n",
 			field_grouped(line, "rule_dropped_packets", packets),

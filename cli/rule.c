@@ -144,6 +144,18 @@ static void print_result(FILE *out, const json_t *line)
 	putc('\n', out);
 }
 
+static void print_group(FILE *out, const json_t *line)
+{
+	char group[FIELD_MAX], number[FIELD_MAX], port[FIELD_MAX];
+
+	fprintf(out, "group %s", field_text(line, "group", group));
+	if (field_has(line, "behind_number"))
+		fprintf(out, ", for packets that rule #%s of port %s does not match",
+			field_text(line, "behind_number", number),
+			field_text(line, "behind_port", port));
+	putc('\n', out);
+}
+
 static void trace_line(struct cli_show *show, const json_t *line)
 {
 	const char *step = json_string_value(json_object_get(line, "step"));
@@ -157,7 +169,13 @@ static void trace_line(struct cli_show *show, const json_t *line)
 			field_has(line, "packet") ? "a packet that comes" : "packets that come",
 			field_text(line, "at", text));
 	} else if (strcmp(step, "group") == 0) {
-		fprintf(out, "group %s\n", field_text(line, "group", text));
+		print_group(out, line);
+	} else if (strcmp(step, "not_tried") == 0) {
+		fputs("   not tried: ", out);
+		print_traced_rule(out, line);
+		fprintf(out, ": does not match: %s\n", field_text(line, "field", text));
+	} else if (strcmp(step, "more_not_tried") == 0) {
+		fprintf(out, "   not tried: %s more\n", field_grouped(line, "rules", text));
 	} else if (strcmp(step, "compared") == 0) {
 		fputs("   ", out);
 		print_traced_rule(out, line);

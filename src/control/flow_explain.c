@@ -141,6 +141,27 @@ static const char *verdict_name(const struct flow_record *record, unsigned from)
 	}
 }
 
+/* The rules that decided its directions, as far as they are there still. */
+static void describe_rules(json_t *line, const struct plane *plane, const struct plane_flow *flow)
+{
+	static const char *const keys[2] = {"decided_by", "reverse_decided_by"};
+	const struct rules *rules = plane_rules(plane);
+	struct rules_view view;
+
+	for (unsigned way = 0; rules != NULL && way < 2; way++) {
+		const uint32_t slot = flow->rules.rule[flow->record.initiator ^ way];
+
+		if (slot == FLOW_RULE_NONE || rules_get_slot(rules, slot, &view) < 0)
+			continue;
+		json_t *rule = json_object();
+
+		answer_number(rule, "port", view.port);
+		answer_number(rule, "number", view.number);
+		json_object_set_new(rule, "rule", answer_string(view.text));
+		json_object_set_new(line, keys[way], rule);
+	}
+}
+
 /* What is done with its packets; and of one that is blocked, by what. */
 static void describe_verdict(json_t *line, struct plane *plane, const struct plane_flow *flow)
 {
@@ -184,6 +205,7 @@ json_t *flow_explain_record(struct plane *plane, const struct plane_flow *flow, 
 		line, "state_detail", json_string(flow_state_name((enum flow_state)record->state)));
 	flow_offload_explain(line, plane, flow);
 	describe_verdict(line, plane, flow);
+	describe_rules(line, plane, flow);
 	if (record->key.proto == IPPROTO_TCP)
 		json_object_set_new(line, "tcp", describe_tcp(record));
 	describe_timeout(line, config, flow);

@@ -74,6 +74,8 @@ static void tell_traced(void *context, const struct rules_step *told)
 		[CLASSIFIER_STEP_PROBED] = "looked_up",
 		[CLASSIFIER_STEP_RULE] = "compared",
 		[CLASSIFIER_STEP_CUT] = "rest_later",
+		[CLASSIFIER_STEP_NOT_TRIED] = "not_tried",
+		[CLASSIFIER_STEP_MORE] = "more_not_tried",
 		[CLASSIFIER_STEP_FOUND] = "result",
 	};
 	const struct classifier_step *step = &told->step;
@@ -85,8 +87,14 @@ static void tell_traced(void *context, const struct rules_step *told)
 	if (step->kind == CLASSIFIER_STEP_FILTERED || step->kind == CLASSIFIER_STEP_LATE ||
 		step->kind == CLASSIFIER_STEP_PROBED)
 		add_tuple(line, step);
-	if (told->has_rule)
+	if (step->kind == CLASSIFIER_STEP_GROUP && told->has_rule) {
+		answer_number(line, "behind_port", told->rule.port);
+		answer_number(line, "behind_number", told->rule.number);
+	} else if (told->has_rule) {
 		add_rule_of(line, &told->rule);
+	}
+	if (step->kind == CLASSIFIER_STEP_MORE)
+		answer_number(line, "rules", step->n);
 	if (step->kind == CLASSIFIER_STEP_RULE)
 		json_object_set_new(
 			line, "matches", json_boolean(step->field == CLASSIFIER_FIELD_NONE));

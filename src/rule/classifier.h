@@ -166,7 +166,9 @@ enum classifier_step_kind {
 	CLASSIFIER_STEP_LATE,	  /* all rules of the tuple come after the one that was found */
 	CLASSIFIER_STEP_PROBED,	  /* the tuple's hash key was looked up; its rules follow */
 	CLASSIFIER_STEP_RULE,	  /* a rule was compared */
-	CLASSIFIER_STEP_CUT,   /* the rules left in the tuple come after the one that was found */
+	CLASSIFIER_STEP_CUT, /* the rules left in the tuple come after the one that was found */
+	CLASSIFIER_STEP_NOT_TRIED, /* a rule of the tuple was not compared: its hash key is another */
+	CLASSIFIER_STEP_MORE, /* `n` more rules of the tuple were not compared, and are not named */
 	CLASSIFIER_STEP_FOUND, /* the group's search ends; `id`, or CLASSIFIER_NONE */
 };
 
@@ -207,12 +209,19 @@ struct classifier_step {
 	/* of a rule, and of what was found */
 	uint32_t handle, id, priority, jump;
 	enum classifier_field field; /* what did not fit */
+	uint32_t n;		     /* of CLASSIFIER_STEP_MORE */
 };
 
 typedef void (*classifier_step_fn)(void *context, const struct classifier_step *step);
 
 /* As classifier_find(), with each step told. */
 uint32_t classifier_trace(const struct classifier *classifier, uint32_t group,
+	const struct classifier_header *header, classifier_step_fn told, void *context);
+/*
+ * The same from behind a rule, which did not match after all: the search goes on in its group with the rules that come
+ * after it. CLASSIFIER_STEP_GROUP has its `id`.
+ */
+uint32_t classifier_trace_behind(const struct classifier *classifier, uint32_t handle,
 	const struct classifier_header *header, classifier_step_fn told, void *context);
 
 /* What is wrong with a rule that nothing can match, or would match. */

@@ -105,7 +105,15 @@ struct trace {
 	uint32_t group;
 	uint32_t found;
 	uint64_t order;
+	uint32_t behind; /* rules up to this one are left out; NO_LINK: none */
 };
+
+static bool is_left_out(const struct trace *trace, uint32_t link)
+{
+	const struct record *records = trace->classifier->records;
+
+	return trace->behind != NO_LINK && records[link].order <= records[trace->behind].order;
+}
 
 static bool prefix_row_has(const struct classifier *classifier, uint32_t number, bool dst,
 	unsigned class, const uint32_t addr[4], unsigned tuple)
@@ -208,7 +216,7 @@ static void trace_chain(struct trace *trace, uint32_t number, unsigned tuple, ui
 			step_of_tuple(trace, number, tuple, CLASSIFIER_STEP_RULE);
 		struct classifier_rule rule;
 
-		if (record->group != trace->group)
+		if (record->group != trace->group || is_left_out(trace, link))
 			continue;
 		fill_rule(classifier, link, &step);
 		if (record->order >= trace->order) {
@@ -225,6 +233,77 @@ static void trace_chain(struct trace *trace, uint32_t number, unsigned tuple, ui
 		trace->found = link;
 		return;
 	}
+}
+
+/*
+ * Rules of a tuple that are named although they were not compared: the first ones by their order. So many are looked at to
+ * find them.
+ */
+#define NAMED_MAX 8
+#define LOOKED_AT_MAX 64
+
+/* Is the rule in one of the chains that were gone through? */
+static bool is_in_chain(const struct trace *trace, uint32_t wanted, const uint32_t links[2])
+{
+	const struct record *records = trace->classifier->records;
+
+	for (unsigned i = 0; i < 2; i++)
+		for (uint32_t link = links[i]; link != NO_LINK; link = records[link].next)
+			if (link == wanted)
+				return true;
+	return false;
+}
+
+/* The next rule of a heap by its order; `open` are those whose neighbours above were told. */
+static uint32_t next_of_heap(const struct trace *trace, uint32_t *open, unsigned *n_open)
+{
+	const struct classifier *classifier = trace->classifier;
+	unsigned best = 0;
+
+	for (unsigned i = 1; i < *n_open; i++)
+		if (classifier->records[open[i]].order < classifier->records[open[best]].order)
+			best = i;
+	const uint32_t link = open[best];
+	const struct own *own = &classifier->own[link];
+
+	open[best] = open[--*n_open];
+	if (own->left != NO_LINK)
+		open[(*n_open)++] = own->left;
+	if (own->right != NO_LINK)
+		open[(*n_open)++] = own->right;
+	return link;
+}
+
+/* Names rules of the tuple that are in none of these chains, and come before what was found. */
+static void trace_not_tried(
+	struct trace *trace, uint32_t number, unsigned tuple, const uint32_t links[2])
+{
+	const struct classifier *classifier = trace->classifier;
+	const struct space *space = &classifier->spaces[number];
+	struct classifier_step step =
+		step_of_tuple(trace, number, tuple, CLASSIFIER_STEP_NOT_TRIED);
+	uint32_t open[LOOKED_AT_MAX + 2] = {space->root[tuple]};
+	unsigned n_open = 1, n_named = 0, n_looked_at = 0;
+	struct classifier_rule rule;
+
+	while (n_open > 0 && n_named < NAMED_MAX && n_looked_at < LOOKED_AT_MAX) {
+		const uint32_t link = next_of_heap(trace, open, &n_open);
+
+		if (classifier->records[link].order >= trace->order)
+			return;
+		n_looked_at++;
+		if (is_left_out(trace, link) || is_in_chain(trace, link, links))
+			continue;
+		fill_rule(classifier, link, &step);
+		change_get(classifier, link, &rule);
+		step.field = refused_by(classifier, &rule, trace->header);
+		trace->told(trace->context, &step);
+		n_named++;
+	}
+	step = step_of_tuple(trace, number, tuple, CLASSIFIER_STEP_MORE);
+	step.n = space->n_rules[tuple] - n_looked_at;
+	if (step.n > 0)
+		trace->told(trace->context, &step);
 }
 
 /* The tuple with the best rule among those that are not done, or TUPLES. */
@@ -256,14 +335,16 @@ static void trace_space(struct trace *trace, enum space_kind kind)
 			step.kind = CLASSIFIER_STEP_FILTERED;
 		else if (space->best[tuple] >= trace->order)
 			step.kind = CLASSIFIER_STEP_LATE;
-		trace->told(trace->context, &step);
-		if (step.kind != CLASSIFIER_STEP_PROBED)
-			continue;
-		uint32_t links[2];
+		uint32_t links[2] = {NO_LINK, NO_LINK};
 
-		chains_of(trace->classifier, number, tuple, trace->header, links);
+		trace->told(trace->context, &step);
+		if (step.kind == CLASSIFIER_STEP_LATE)
+			continue;
+		if (step.kind == CLASSIFIER_STEP_PROBED)
+			chains_of(trace->classifier, number, tuple, trace->header, links);
 		for (unsigned i = 0; i < 2; i++)
 			trace_chain(trace, number, tuple, links[i]);
+		trace_not_tried(trace, number, tuple, links);
 	}
 }
 
@@ -272,7 +353,8 @@ static void trace_group(struct trace *trace, uint32_t group)
 	struct classifier_step step = {.kind = CLASSIFIER_STEP_GROUP,
 		.group = group,
 		.handle = CLASSIFIER_NONE,
-		.id = CLASSIFIER_NONE};
+		.id = trace->behind == NO_LINK ? CLASSIFIER_NONE
+					       : trace->classifier->records[trace->behind].id};
 
 	trace->group = group;
 	trace->found = NO_LINK;
@@ -284,23 +366,47 @@ static void trace_group(struct trace *trace, uint32_t group)
 		trace_space(trace, SPACE_V6);
 	trace_space(trace, SPACE_ANY);
 	step.kind = CLASSIFIER_STEP_FOUND;
+	step.id = CLASSIFIER_NONE;
 	if (trace->found != NO_LINK)
 		fill_rule(trace->classifier, trace->found, &step);
 	trace->told(trace->context, &step);
+	trace->behind = NO_LINK;
+}
+
+static uint32_t trace_groups(struct trace *trace, uint32_t group)
+{
+	const struct classifier *classifier = trace->classifier;
+
+	trace_group(trace, group);
+	while (trace->found != NO_LINK && classifier->jumps[trace->found] != 0)
+		trace_group(trace, classifier->jumps[trace->found]);
+	return trace->found == NO_LINK ? CLASSIFIER_NONE : classifier->records[trace->found].id;
 }
 
 uint32_t classifier_trace(const struct classifier *classifier, uint32_t group,
 	const struct classifier_header *header, classifier_step_fn told, void *context)
 {
-	struct trace trace = {
-		.classifier = classifier, .header = header, .told = told, .context = context};
+	struct trace trace = {.classifier = classifier,
+		.header = header,
+		.told = told,
+		.context = context,
+		.behind = NO_LINK};
 
-	if (group >= classifier->max_groups)
-		return CLASSIFIER_NONE;
-	trace_group(&trace, group);
-	while (trace.found != NO_LINK && classifier->jumps[trace.found] != 0)
-		trace_group(&trace, classifier->jumps[trace.found]);
-	return trace.found == NO_LINK ? CLASSIFIER_NONE : classifier->records[trace.found].id;
+	return group < classifier->max_groups ? trace_groups(&trace, group) : CLASSIFIER_NONE;
+}
+
+uint32_t classifier_trace_behind(const struct classifier *classifier, uint32_t handle,
+	const struct classifier_header *header, classifier_step_fn told, void *context)
+{
+	struct trace trace = {.classifier = classifier,
+		.header = header,
+		.told = told,
+		.context = context,
+		.behind = handle};
+
+	return change_is_there(classifier, handle)
+		       ? trace_groups(&trace, classifier->records[handle].group)
+		       : CLASSIFIER_NONE;
 }
 
 /* Shadows. */

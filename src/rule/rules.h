@@ -223,8 +223,10 @@ int rules_header_of_packet(const struct rules *rules, const char *text,
 	struct classifier_header *header, unsigned *column, struct error *error);
 /*
  * Tells step by step how a header is decided; `packet`: with all its fields, else as a flow. Returns the slot
- * or RULES_NONE.
+ * or RULES_NONE. Of a flow, the search goes on behind a rule per packet, for packets that it does not match, and so on
+ * for so many such rules.
  */
+#define RULES_TRACED_BY_PACKET 16
 uint32_t rules_trace(const struct rules *rules, const struct classifier_header *header, bool packet,
 	rules_step_fn told, void *context);
 

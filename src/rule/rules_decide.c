@@ -295,10 +295,8 @@ static void tell_step(void *context, const struct classifier_step *step)
 	const struct tracing *tracing = context;
 	struct rules_step told = {.step = *step};
 
-	told.has_rule =
-		(step->kind == CLASSIFIER_STEP_RULE || step->kind == CLASSIFIER_STEP_FOUND) &&
-		step->id != CLASSIFIER_NONE &&
-		rules_get_slot(tracing->rules, step->id, &told.rule) == 0;
+	told.has_rule = step->kind != CLASSIFIER_STEP_CUT && step->id != CLASSIFIER_NONE &&
+			rules_get_slot(tracing->rules, step->id, &told.rule) == 0;
 	tracing->told(tracing->context, &told);
 }
 
@@ -306,7 +304,14 @@ uint32_t rules_trace(const struct rules *rules, const struct classifier_header *
 	rules_step_fn told, void *context)
 {
 	struct tracing tracing = {.rules = rules, .told = told, .context = context};
+	const struct classifier *classifier = packet ? rules->full : flows_classifier(rules);
+	const uint32_t first = classifier_trace(classifier, 0, header, tell_step, &tracing);
+	uint32_t slot = first;
 
-	return classifier_trace(
-		packet ? rules->full : flows_classifier(rules), 0, header, tell_step, &tracing);
+	for (unsigned i = 0; i < RULES_TRACED_BY_PACKET && classifier == rules->of_flows &&
+			     slot != RULES_NONE && rules->slots[slot].by_packet;
+		i++)
+		slot = classifier_trace_behind(
+			classifier, rules->own[slot].of_flows, header, tell_step, &tracing);
+	return first;
 }

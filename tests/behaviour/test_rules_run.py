@@ -338,6 +338,43 @@ def test_trace(started):
     running.stop(leaves=["records.json"])
 
 
+def test_trace_goes_on(started):
+    """Behind a rule per packet; rules that were not compared are named; and what decided a flow is, too."""
+    running = started("source=none")
+    add(running, rule("ipv4 ttl is 3 / udp"))
+    add(running, rule("ipv4 src is 10.9.9.9 / udp", "mark id 1"))
+    add(running, rule("ipv4 / udp", "mark id 7"))
+    flow = {"src": "10.0.0.1", "dst": "10.0.0.2", "proto": "udp", "sport": 1000, "dport": 53, "at": 0}
+    steps = running.ask("rule trace", **flow)
+    results = [step for step in steps if step["step"] == "result"]
+    assert [(step["number"], step["per"]) for step in results] == [(0, "packet"), (2, "flow")]
+    groups = [step for step in steps if step["step"] == "group"]
+    assert [step.get("behind_number") for step in groups] == [None, 0]
+    second = steps[steps.index(groups[1]):]
+    named = [(step["number"], step["field"]) for step in second
+             if step["step"] == "not_tried" or (step["step"] == "compared" and not step["matches"])]
+    assert named == [(1, "src")]
+    told = running.client("rule", "trace", "10.0.0.1:1000", "10.0.0.2:53", "udp", "--at", "0")
+    assert "group 0, for packets that rule #0 of port 0 does not match\n" in told
+    assert told.splitlines()[-1] == " decided by rule #2 of port 0"
+    running.stop(leaves=["records.json"])
+
+
+def test_explain_names_the_rule(started, rounds):
+    running = started(f"capture={rounds},pace=20000")
+    line = rule("ipv4 src is 10.0.0.1 / udp dst is 80", "mark id 7")
+    add(running, line)
+    flow = {"src": "10.0.0.1", "sport": 1001, "dst": "10.0.0.2", "dport": 80, "proto": "udp"}
+    running.until(lambda: "decided_by" in running.ask("flow explain", **flow)[0], "it is decided")
+    (told,) = running.ask("flow explain", **flow)
+    assert told["decided_by"] == {"port": 0, "number": 0, "rule": line} and "reverse_decided_by" not in told
+    text = running.client("flow", "explain", "10.0.0.1:1001", "10.0.0.2:80", "udp")
+    assert f"decided by rule #0 of port 0 ->: {line}" in " ".join(text.split())
+    add(running, "flow destroy 0 rule 0")
+    assert "decided_by" not in running.ask("flow explain", **flow)[0]
+    running.stop(leaves=["records.json"], idle=False)
+
+
 @pytest.mark.parametrize("packet, number, why", [
     ("0 eth / ipv4 ttl is 3 / udp dst is 53 / end", 0, []),
     ("0 eth / ipv4 / udp dst is 53 / end", 2, [(0, "ttl"), (1, "eth_src")]),

@@ -476,6 +476,7 @@ static void test_trace(void **state)
 	header.src[0] = 0x0b000001;
 	assert_int_equal(classifier_trace(classifier, 0, &header, tell, &told), CLASSIFIER_NONE);
 	assert_int_equal(told.n[CLASSIFIER_STEP_FILTERED], 1);
+	assert_int_equal(told.n[CLASSIFIER_STEP_NOT_TRIED], 1);
 	assert_int_equal(told.field, CLASSIFIER_FIELD_SRC);
 
 	told = (struct told){.n = {0}};
@@ -484,6 +485,84 @@ static void test_trace(void **state)
 	assert_int_equal(classifier_trace(classifier, 0, &header, tell, &told), 1);
 	assert_int_equal(told.field, CLASSIFIER_FIELD_NONE);
 	assert_int_equal(told.id, 1);
+	assert_int_equal(told.n[CLASSIFIER_STEP_NOT_TRIED], 0);
+	classifier_destroy(classifier);
+}
+
+/* The numbers of rules that were named though they were not compared, in the order in which they were. */
+struct named {
+	uint32_t id[64];
+	unsigned n;
+	uint32_t more;
+};
+
+static void take_named(void *context, const struct classifier_step *step)
+{
+	struct named *named = context;
+
+	if (step->kind == CLASSIFIER_STEP_MORE)
+		named->more += step->n;
+	if (step->kind != CLASSIFIER_STEP_NOT_TRIED)
+		return;
+	assert_int_equal(step->field, CLASSIFIER_FIELD_SRC);
+	named->id[named->n++] = step->id;
+}
+
+/* Of many rules of a kind the first ones are named, by priority; and none that comes after the one that was found. */
+static void test_not_tried(void **state)
+{
+	struct classifier *classifier = scene_classifier(64);
+	struct classifier_header header = packet(0x0a001e01, 1, 80);
+	struct named named = {.n = 0};
+
+	(void)state;
+	for (uint32_t i = 0; i < 40; i++) {
+		struct classifier_rule rule = rule_v4(i, 0x0a000000 + (i << 8), 24, 0, 0);
+
+		rule.priority = 100 - i;
+		assert_int_equal(classifier_add(classifier, &rule, NULL), 0);
+	}
+	/* rules 31 to 39 come before number 30, which it is */
+	assert_int_equal(classifier_trace(classifier, 0, &header, take_named, &named), 30);
+	assert_int_equal(named.n, 8);
+	for (uint32_t i = 0; i < 8; i++)
+		assert_int_equal(named.id[i], 39 - i);
+	assert_int_equal(named.more, 32);
+	named = (struct named){.n = 0};
+	header.src[0] = 0x0a002501;
+	assert_int_equal(classifier_trace(classifier, 0, &header, take_named, &named), 37);
+	assert_int_equal(named.n, 2);
+	assert_int_equal(named.more, 0);
+	classifier_destroy(classifier);
+}
+
+/* Behind a rule the search goes on with those after it, in its group and in those that they jump to. */
+static void test_trace_behind(void **state)
+{
+	struct classifier *classifier = scene_classifier(64);
+	const struct classifier_header header = packet(0x0a000001, 1, 80);
+	struct told told = {.n = {0}};
+	uint32_t handle[4];
+
+	(void)state;
+	for (uint32_t i = 0; i < 4; i++) {
+		struct classifier_rule rule = rule_v4(i, 0x0a000000, i == 2 ? 8 : 24, 0, 0);
+
+		rule.priority = i;
+		rule.jump = i == 2 ? 1 : 0;
+		rule.group = i == 3 ? 1 : 0;
+		assert_int_equal(classifier_add(classifier, &rule, &handle[i]), 0);
+	}
+	assert_int_equal(classifier_trace(classifier, 0, &header, tell, &told), 0);
+	assert_int_equal(classifier_trace_behind(classifier, handle[0], &header, tell, &told), 1);
+	told = (struct told){.n = {0}};
+	assert_int_equal(classifier_trace_behind(classifier, handle[1], &header, tell, &told), 3);
+	assert_int_equal(told.n[CLASSIFIER_STEP_GROUP], 2);
+	assert_int_equal(classifier_trace_behind(classifier, handle[3], &header, tell, &told),
+		CLASSIFIER_NONE);
+	assert_int_equal(classifier_remove(classifier, handle[3]), 0);
+	assert_int_equal(classifier_trace_behind(classifier, handle[3], &header, tell, &told),
+		CLASSIFIER_NONE);
 	classifier_destroy(classifier);
 }
 
@@ -568,6 +647,8 @@ int main(void)
 		cmocka_unit_test(test_many_tuples),
 		cmocka_unit_test(test_million_addresses),
 		cmocka_unit_test(test_trace),
+		cmocka_unit_test(test_not_tried),
+		cmocka_unit_test(test_trace_behind),
 		cmocka_unit_test(test_shadow),
 		cmocka_unit_test(test_contradiction),
 	};
