@@ -45,11 +45,10 @@ static const char help[] =
 	"FILE, or with -, it reads standard input. No engine is asked, and no card.\n"
 	"\n"
 	"Of a rule that is right, it also says which word of it the engine does not do in\n"
-	"software, or warns: it contradicts itself, or matches nothing that another rule of "
-	"the\n"
-	"file does not match before it. Else it says where it runs: in software, with the\n"
-	"reason, or in NICs, too, where they take it. A running engine knows more: flow "
-	"validate.\n"
+	"software, or warns: it contradicts itself, no rule of the file jumps to its group,\n"
+	"or it matches nothing that another rule of the file does not match before it. Else\n"
+	"it says where the rule runs: in software, with the reason, or in NICs that take it,\n"
+	"too. A running engine knows more of that: flow validate.\n"
 	"\n"
 	"  --json               one JSON object a line: file, line, ok; and the rule as it is\n"
 	"                       printed, or column, error, and whether the line was parsed and a\n"
@@ -62,7 +61,10 @@ static const char help[] =
 
 struct checking {
 	FILE *file;
+	char *text; /* of the whole file */
+	size_t size;
 	const char *name; /* printable */
+	uint64_t jumped;  /* a bit for each group that some line jumps to */
 	bool json, wrong;
 	unsigned line;
 	struct rule_setup *setup;
@@ -139,6 +141,9 @@ static void take_said(void *context, const char *line)
 			"line %u matches all that this rule matches before it", other);
 		return;
 	}
+	if (sscanf(line, "warning: " RULES_NO_JUMP "%" SCNu32, &number) == 1 &&
+		opinion->checking->jumped >> number % 64 & 1)
+		return;
 	if (strncmp(line, note, strlen(note)) == 0)
 		error_set(&opinion->note, 0, "%s", line + strlen(note));
 	else if (strncmp(line, warning, strlen(warning)) == 0)
@@ -275,30 +280,79 @@ static int check_line(struct checking *checking, const char *line, size_t length
 	return ret;
 }
 
-/* A line without its end; what is beyond any rule's length is left out, but counted. False at the end. */
-static bool read_line(FILE *file, char *line, size_t size, size_t *length)
+/* All of the file: whether some line jumps to a group is to be known before its first line is told. */
+static int read_text(struct checking *checking)
 {
-	int c;
+	size_t room = 0, n;
 
-	*length = 0;
-	while ((c = getc(file)) != EOF && c != '\n') {
-		if (*length < size)
-			line[*length] = (char)c;
-		++*length;
-	}
-	return c != EOF || *length > 0;
+	do {
+		if (checking->size == room) {
+			room = room == 0 ? 1 << 16 : 2 * room;
+			char *larger = room <= 2 * RULES_FILE_MAX_BYTES
+					       ? realloc(checking->text, room)
+					       : NULL;
+
+			if (larger == NULL)
+				return say_error("no memory for the rules", EXIT_FAILURE);
+			checking->text = larger;
+		}
+		n = fread(
+			checking->text + checking->size, 1, room - checking->size, checking->file);
+		checking->size += n;
+	} while (n > 0);
+	return EXIT_SUCCESS;
+}
+
+/* The next line without its end, of which no more is taken than makes it too long. False at the end. */
+static bool next_line(
+	const struct checking *checking, size_t *at, const char **line, size_t *length)
+{
+	if (*at >= checking->size)
+		return false;
+	const char *begin = checking->text + *at;
+	const char *end = memchr(begin, '\n', checking->size - *at);
+	const size_t whole = end != NULL ? (size_t)(end - begin) : checking->size - *at;
+
+	*line = begin;
+	*length = whole <= RULE_LINE_MAX ? whole : RULE_LINE_MAX + 1;
+	*at += whole + 1;
+	return true;
+}
+
+/* Notes the groups that a line jumps to. */
+static void find_jump(struct checking *checking, const char *line, size_t length)
+{
+	struct rule_command *command;
+	struct error error;
+	unsigned column;
+
+	if (memmem(line, length, "jump", strlen("jump")) == NULL ||
+		rule_command_parse(&command, NULL, line, length, &column, &error) < 0)
+		return;
+	for (const struct rte_flow_action *action = command->actions[0];
+		action != NULL && action->type != RTE_FLOW_ACTION_TYPE_END; action++)
+		if (action->type == RTE_FLOW_ACTION_TYPE_JUMP && action->conf != NULL)
+			checking->jumped |=
+				UINT64_C(1)
+				<< ((const struct rte_flow_action_jump *)action->conf)->group % 64;
+	rule_command_destroy(command);
 }
 
 static int check_lines(struct checking *checking)
 {
-	static char line[RULE_LINE_MAX + 1];
 	char text[FILE_NAME_MAX + 64];
-	size_t length;
-	int ret = 0;
+	size_t at = 0, length;
+	const char *line;
+	int ret = read_text(checking);
 
-	while (ret == 0 && read_line(checking->file, line, sizeof(line), &length)) {
+	if (ret != EXIT_SUCCESS)
+		return ret;
+	while (next_line(checking, &at, &line, &length))
+		find_jump(checking, line, length);
+	at = 0;
+	while (ret == 0 && next_line(checking, &at, &line, &length)) {
 		checking->line++;
-		ret = check_line(checking, line, length < sizeof(line) ? length : sizeof(line));
+		ret = check_line(checking, line, length);
 	}
 	if (ret < 0)
 		return say_error("no memory for the rules", EXIT_FAILURE);
@@ -341,6 +395,7 @@ static int check_file(const char *file, bool json)
 	rule_setup_destroy(checking.setup);
 	lone_rules_fini(&checking.lone);
 	free(checking.line_of);
+	free(checking.text);
 	return code;
 }
 

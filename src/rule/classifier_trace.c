@@ -6,6 +6,7 @@
 
 #include <rte_common.h>
 
+#include "packet/headers.h"
 #include "rule/classifier_private.h"
 
 #define PROTO_ICMP 1
@@ -526,6 +527,32 @@ static const char *contradiction_of_proto(const struct classifier_rule *rule)
 	return NULL;
 }
 
+/* Of the Ethernet type, which is that of a tag where a frame has one. */
+static const char *contradiction_of_type(const struct classifier_rule *rule)
+{
+	const uint16_t type = rule->value.eth_type;
+	const bool knows_tag = (rule->mask.vlan & CLASSIFIER_TAGGED) != 0;
+	const bool tagged = (rule->value.vlan & CLASSIFIER_TAGGED) != 0;
+	const bool ports = !is_in(rule->src_port, 0) || !is_in(rule->dst_port, 0);
+	const bool ip = type == ETHERTYPE_IPV4 || type == ETHERTYPE_IPV6;
+
+	/* 0: the link is no Ethernet */
+	if (rule->mask.eth_type != UINT16_MAX || type == 0)
+		return NULL;
+	if (knows_tag && tagged && !ethertype_is_vlan(type))
+		return "it asks for a VLAN tag, and its Ethernet type is not that of one";
+	if (knows_tag && !tagged && ethertype_is_vlan(type))
+		return "it asks for no VLAN tag, and its Ethernet type is that of one";
+	if (ethertype_is_vlan(type))
+		return NULL;
+	if (rule->mask.version == UINT8_MAX && rule->value.version != 0 &&
+		type != (rule->value.version == 4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6))
+		return "its Ethernet type is not that of its IP version";
+	if (!ip && (rule->mask.proto != 0 || ports || rule->mask.tcp_flags != 0))
+		return "it asks for a protocol of IP, and its Ethernet type is not IP's";
+	return NULL;
+}
+
 static const char *contradiction_of_set(const struct classifier *classifier,
 	const struct classifier_rule *rule, uint32_t set, const uint32_t mask[4],
 	const uint32_t value[4])
@@ -557,10 +584,8 @@ int classifier_contradiction(const struct classifier *classifier,
 
 	if (rule.src_port.first > rule.src_port.last || rule.dst_port.first > rule.dst_port.last)
 		what = "a range of ports ends before it begins";
-	if (!what && rule.mask.version == UINT8_MAX && rule.value.version != 0 &&
-		rule.mask.eth_type == UINT16_MAX &&
-		rule.value.eth_type != (rule.value.version == 4 ? 0x0800 : 0x86dd))
-		what = "its Ethernet type is not that of its IP version";
+	if (!what)
+		what = contradiction_of_type(&rule);
 	if (!what)
 		what = contradiction_of_proto(&rule);
 	if (!what)

@@ -471,6 +471,8 @@ static void count_rule(struct rules *rules, uint32_t slot, uint32_t by)
 
 	/* `by` is 1, or as much below 0: unsigned numbers wrap */
 	atomic_fetch_add_explicit(&rules->n_in_force, by, memory_order_release);
+	if (own->jump != 0)
+		rules->n_jumps[own->jump] += by;
 	if (rules->slots[slot].by_packet)
 		atomic_fetch_add_explicit(&rules->n_by_packet, by, memory_order_release);
 	if (own->in_port == RULES_NO_PORT)
@@ -515,6 +517,7 @@ int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, stru
 		.port = made->port,
 		.in_port = made->rule.mask.in_port != 0 ? made->rule.value.in_port : RULES_NO_PORT,
 		.hands_on = made->passes || made->rule.jump != 0,
+		.jump = (uint8_t)made->rule.jump,
 		.seen_us = rules->now_us,
 	};
 	rules->slots[*slot] = (struct rules_slot){
@@ -687,6 +690,14 @@ void rules_stats(const struct rules *rules, struct rules_stats *stats)
 	};
 }
 
+bool rules_no_jump(const struct rules *rules, uint32_t group, struct error *error)
+{
+	if (group == 0 || rules->n_jumps[group] != 0)
+		return false;
+	error_set(error, -ENOENT, RULES_NO_JUMP "%u, so that it has no packets", group);
+	return true;
+}
+
 void rules_warn(const struct rules *rules, const struct classifier_rule *rule, uint32_t slot,
 	rules_tell_fn tell, void *context)
 {
@@ -697,6 +708,8 @@ void rules_warn(const struct rules *rules, const struct classifier_rule *rule, u
 	uint32_t handle;
 	char line[160];
 
+	if (rules_no_jump(rules, rule->group, &error))
+		tell(context, error.text);
 	if (classifier_contradiction(rules->full, rule, &error) < 0)
 		tell(context, error.text);
 	if (slot != RULES_NONE && own == CLASSIFIER_NONE)

@@ -148,6 +148,9 @@ struct rules_view {
 	uint64_t idle_us;
 };
 
+/* How the warning begins that no rule jumps to a rule's group, whose number follows. */
+#define RULES_NO_JUMP "no rule jumps to group "
+
 /* One line of an answer, without its newline. */
 typedef void (*rules_tell_fn)(void *context, const char *line);
 
@@ -287,7 +290,7 @@ void rules_nic_tell(
  * Adds the rules of a text: lines of `flow create` and `set`, comments and empty lines. All or none. The error
  * names the file, the line and the column: -EBADMSG for a line that is wrong, -EFBIG for a text that is too long;
  * others as in rules_command(), or why a file cannot be read. `tell` (or NULL) is told of rules that can match
- * nothing.
+ * nothing, and of groups that no rule jumps to.
  */
 int rules_load_file(struct rules *rules, const char *path, uint32_t *added, rules_tell_fn tell,
 	void *context, struct error *error);

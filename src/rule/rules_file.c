@@ -48,8 +48,10 @@ static int make_room_for_rule(struct loading *loading)
 	const uint32_t room = loading->room == 0 ? 1024 : loading->room * 2;
 	struct rules_made *list = realloc(loading->list, room * sizeof(*list));
 
-	if (list == NULL)
-		return refuse_rules(loading, -ENOMEM, "no memory to read the rules");
+	if (list == NULL) {
+		refuse_rules(loading, -ENOMEM, "no memory to read the rules");
+		return -ENOMEM;
+	}
 	loading->list = list;
 	loading->room = room;
 	return 0;
@@ -82,6 +84,26 @@ static void warn_of_rule(
 		classifier_contradiction(loading->rules->full, &made->rule, &error) < 0)
 		tell_warned(&warned, error.text);
 }
+
+/* Once for each group, when all rules are in force. */
+static void warn_of_groups(const struct loading *loading)
+{
+	uint64_t warned_of = 0;
+	struct error error;
+
+	for (uint32_t i = 0; loading->tell != NULL && i < loading->n; i++) {
+		const struct rules_made *made = &loading->list[i];
+		struct warned warned = {.loading = loading, .line = made->line};
+
+		if (warned_of >> made->rule.group & 1 ||
+			!rules_no_jump(loading->rules, made->rule.group, &error))
+			continue;
+		warned_of |= UINT64_C(1) << made->rule.group;
+		tell_warned(&warned, error.text);
+	}
+}
+
+static_assert(RULE_MAX_GROUPS <= 64, "a bit for each");
 
 static int make_shared(const struct loading *loading, const struct rule_command *command,
 	const char *text, size_t length, unsigned number)
@@ -134,6 +156,7 @@ static int take_command(struct loading *loading, const struct rule_command *comm
 		return refuse_rule(
 			loading, number, rule_refusal_column(line, length, &refusal), said.text);
 	warn_of_rule(loading, made, number);
+	made->line = number;
 	loading->n++;
 	return 0;
 }
@@ -220,8 +243,10 @@ int rules_load_bytes(struct rules *rules, const char *name, const char *bytes, s
 	ret = read_rule_lines(&loading, bytes, size);
 	if (ret == 0)
 		ret = apply_rules(&loading);
-	if (ret == 0)
+	if (ret == 0) {
 		*added = loading.n;
+		warn_of_groups(&loading);
+	}
 	/* only what was not given away */
 	for (uint32_t i = 0; i < loading.n; i++)
 		rules_unmake(rules, &loading.list[i]);

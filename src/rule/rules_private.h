@@ -30,6 +30,7 @@ struct rules_own {
 	uint32_t next;		 /* of the same hash, of free slots, or of unsettled ones */
 	uint16_t port;
 	uint16_t in_port; /* that it asks for, or RULES_NO_PORT */
+	uint8_t jump;	  /* the group in which it goes on; 0: none */
 	bool hands_on;
 	uint64_t seen_us; /* when it was made, or a NIC was found to have counted packets */
 	uint32_t place;	  /* rules_nic_set() */
@@ -66,6 +67,7 @@ struct rules {
 	uint32_t *heads; /* chains of rules by port and number */
 	uint32_t heads_mask;
 	uint32_t *next_number, *n_of_port; /* by port */
+	uint32_t n_jumps[RULE_MAX_GROUPS]; /* rules that go on in the group */
 	unsigned n_workers;
 	uint32_t max_rules, n_rules, n_begun, n_unsettled;
 	uint32_t free, first_gone, last_gone;
@@ -84,6 +86,7 @@ struct rules_made {
 	const char *remark;
 	struct rule_use **uses;
 	uint32_t mark, age_s;
+	uint32_t line; /* where a list has it, from 1 */
 	uint16_t port, verdict;
 	bool marked, passes;
 };
@@ -135,6 +138,8 @@ int rules_share(struct rules *rules, const struct rules_line *line, struct rule_
 int rules_take_uses(const struct rule_effect *effect, struct rule_use ***uses, struct error *error);
 void rules_give_uses_back(struct rule_use **uses, const struct rules_count *count);
 
+/* Packets come to the group by no rule that is in force. */
+bool rules_no_jump(const struct rules *rules, uint32_t group, struct error *error);
 /* Tells in a line each what is wrong with a rule that can be. `slot`: its own, or RULES_NONE. */
 void rules_warn(const struct rules *rules, const struct classifier_rule *rule, uint32_t slot,
 	rules_tell_fn tell, void *context);

@@ -63,12 +63,13 @@ def test_where():
              drop.format("eth / ipv4 src is 10.0.0.2").replace("drop", "age timeout 5 / queue index 1"),
              drop.format("eth / ipv4 dst is 10.0.0.9"),
              drop.format("eth / ipv4 dst is 10.0.0.9").replace("create 0", "validate 0 priority 3"),
-             drop.format("eth / ipv6").replace("drop", "mark id 1 / count")]
+             drop.format("eth / ipv6").replace("drop", "mark id 1 / count"),
+             drop.format("ipv4 dst is 10.0.0.3").replace("drop", "jump group 1")]
     where = [None, None, "its pattern names no IP version, so that a NIC cannot leave out fragments",
              "packets come to its group by a jump", "action 'queue' is not given to NICs",
              "line 5 comes before it, matches some of its packets, and does not drop them",
              "line 5 comes before it, matches some of its packets, and does not drop them",
-             "action 'mark' is not given to NICs"]
+             "action 'mark' is not given to NICs", "action 'jump' is not given to NICs"]
     told = [json.loads(line) for line in check("\n".join(lines), "--json").stdout.splitlines()]
     assert [line.get("why") for line in told] == where
     assert [line["where"] for line in told] == ["software" if why else "nic" for why in where]
@@ -88,6 +89,26 @@ def test_json():
     assert lines[1] == {"file": "-", "line": 2, "ok": False, "column": 29, "parsed": False,
                         "error": "ipv5: a pattern item is needed here; did you mean ipv4?"}
     assert lines[2]["parsed"] and lines[2]["line"] == 3 and "rule" not in lines[2]
+
+
+def test_contradictions():
+    """Of rules that no packet can match; a jump to the group may stand behind its rules."""
+    line = "flow create 0 {}ingress pattern {} / end actions {} / end"
+    told = check("\n".join([
+        line.format("", "eth type is 0x0800 / vlan", "drop"), line.format("", "eth type is 0x86dd / ipv4", "drop"),
+        line.format("", "eth type is 0x8100 / vlan vid is 5 / ipv4", "drop"),
+        line.format("", "eth type is 0x8100 has_vlan is 0 / ipv4", "drop"),
+        line.format("", "eth type is 0x0806 / tcp", "drop"),
+        line.format("group 2 ", "ipv6", "drop"), line.format("group 3 ", "ipv6", "drop"),
+        line.format("", "ipv6 dst is ::9", "jump group 3")]), "--json")
+    nothing = "the rule matches nothing: "
+    assert [json.loads(text).get("warning") for text in told.stdout.splitlines()] == [
+        nothing + "it asks for a VLAN tag, and its Ethernet type is not that of one",
+        nothing + "its Ethernet type is not that of its IP version", None,
+        nothing + "it asks for no VLAN tag, and its Ethernet type is that of one",
+        nothing + "it asks for a protocol of IP, and its Ethernet type is not IP's",
+        "no rule jumps to group 2, so that it has no packets", None, None]
+    assert told.code == 0
 
 
 @pytest.mark.parametrize("text", [" ", "\n\n", "# nothing", f"{GOOD}\n", f"testpmd> {GOOD}\r\n"])

@@ -284,6 +284,26 @@ def test_validate_says_where(started, rounds, options, where):
     running.stop(leaves=["records.json"], idle=False)
 
 
+def test_groups_without_a_jump(started, tmp_path):
+    """It is told of a rule in a group that no rule jumps to, as long as none does; of a file once for each group."""
+    running = started("source=none")
+    alone = "warning: no rule jumps to group 2, so that it has no packets"
+    assert add(running, rule("ipv4", attributes="group 2 ingress")) == ["Flow rule #0 created", alone]
+    assert add(running, rule("ipv4", "jump group 2")) == ["Flow rule #1 created"]
+    assert add(running, rule("ipv6", attributes="group 2 ingress")) == ["Flow rule #2 created"]
+    add(running, "flow destroy 0 rule 1")
+    assert alone in [line["line"] for line in running.ask(
+        "rule add", rule=rule("arp_eth_ipv4", attributes="group 2 ingress").replace("create", "validate"))]
+    running.stop(leaves=["records.json"])
+    path = tmp_path / "grouped"
+    path.write_text("\n".join([rule("ipv4", attributes="group 2 ingress"), rule("ipv6", attributes="group 2 ingress"),
+                               rule("ipv6", attributes="group 1 ingress"), rule("ipv6", "jump group 1")]))
+    running = started("source=none", "--rules", path)
+    running.stop(leaves=["records.json"])
+    warned = [line for line in running.stderr.splitlines() if "no rule jumps" in line]
+    assert len(warned) == 1 and f"{path}:1: warning: no rule jumps to group 2" in warned[0]
+
+
 def test_requests(started):
     """Each command of the language, what it says, and what is refused."""
     running = started("source=none", "--rules-max", 3)
