@@ -8,6 +8,7 @@
 
 #include "base/suggest.h"
 #include "base/text.h"
+#include "cli/words.h"
 #ifdef MILLRACE_BENCH
 #include "bench/bench.h"
 #endif
@@ -140,12 +141,33 @@ int command_run(int argc, char **argv)
 	return unknown_word(argv[0]);
 }
 
-/* "help flow list" is "flow list --help". */
+/* Is there a help of the program's own for these words, or for the noun that they begin with? */
+static bool has_own_help(int argc, char *const *argv)
+{
+	bool is_command_name = false;
+
+	for (unsigned i = 0; i < N_COMMANDS; i++)
+		is_command_name |= strcmp(commands[i].name, argv[0]) == 0;
+	if (argc == 1)
+		return is_command_name;
+	for (unsigned i = 0; i < cli_n_verbs; i++)
+		if (strcmp(cli_verbs[i].noun, argv[0]) == 0 &&
+			strcmp(cli_verbs[i].name, argv[1]) == 0)
+			return true;
+	for (const struct cli_local *local = command_locals; local->noun != NULL; local++)
+		if (strcmp(local->noun, argv[0]) == 0 && strcmp(local->verb, argv[1]) == 0)
+			return true;
+	return false;
+}
+
+/* "help flow list" is "flow list --help"; "help flow create" is of the rule language. */
 int command_help(int argc, char **argv)
 {
 	char option[] = "--help";
 	char *as_command[] = {argv[0], argc > 1 ? argv[1] : option, option, NULL};
 
+	if (argc > 0 && !has_own_help(argc, argv) && rule_grammar_help(argc, argv))
+		return say_end(EXIT_SUCCESS);
 	if (argc > 0)
 		return command_run(argc > 1 ? 3 : 2, as_command);
 	command_usage(stdout);

@@ -12,6 +12,7 @@
 #include "rule/grammar.h"
 
 #define EXIT_MISUSED 2
+#define HELP_COLUMNS 79
 
 enum option_id {
 	OPTION_HELP = UCHAR_MAX + 1,
@@ -176,6 +177,21 @@ static void print_step(const struct rule_step *step)
 	}
 }
 
+static void print_form(const struct rule_form *form)
+{
+	for (unsigned s = 0; s < form->n_steps; s++) {
+		const struct rule_step *before = s > 0 ? &form->steps[s - 1] : NULL;
+
+		/* the list of a word that may be left out has been told with it */
+		if (before && before->step == RULE_STEP_WORD && before->optional)
+			continue;
+		if (s == 0)
+			printf("%s", form->steps[0].name);
+		else
+			print_step(&form->steps[s]);
+	}
+}
+
 static void print_forms(void)
 {
 	printf("## Commands\n\n"
@@ -186,18 +202,8 @@ static void print_forms(void)
 
 		if (form->refused)
 			continue;
-		printf("-");
-		for (unsigned s = 0; s < form->n_steps; s++) {
-			const struct rule_step *before = s > 0 ? &form->steps[s - 1] : NULL;
-
-			/* the list of a word that may be left out has been told with it */
-			if (before && before->step == RULE_STEP_WORD && before->optional)
-				continue;
-			if (s == 0)
-				printf(" `%s", form->steps[0].name);
-			else
-				print_step(&form->steps[s]);
-		}
+		printf("- `");
+		print_form(form);
 		printf("`: %s\n", form->what);
 	}
 }
@@ -242,6 +248,88 @@ static int print_all(void)
 	printf(".\n");
 	print_refused();
 	return say_end(EXIT_SUCCESS);
+}
+
+/* Do the words of the form, without its values, begin with these? */
+static bool form_begins(const struct rule_form *form, int n, char *const *words)
+{
+	int at = 0;
+
+	for (unsigned s = 0; s < form->n_steps && at < n; s++) {
+		const struct rule_step *step = &form->steps[s];
+
+		if (step->step != RULE_STEP_WORD)
+			continue;
+		if (strcmp(step->name, words[at]) != 0 &&
+			(step->alias == NULL || strcmp(step->alias, words[at]) != 0))
+			return false;
+		at++;
+	}
+	return at == n;
+}
+
+/* The step of a form of this kind, or NULL. */
+static const struct rule_step *step_of(const struct rule_form *form, enum rule_step_kind kind)
+{
+	for (unsigned s = 0; s < form->n_steps; s++)
+		if (form->steps[s].step == kind)
+			return &form->steps[s];
+	return NULL;
+}
+
+static void print_names(const char *title, const struct rule_thing *things, unsigned n)
+{
+	int at = printf("\n%s", title);
+
+	for (unsigned i = 0; i < n; i++) {
+		const int length = (int)strlen(things[i].name);
+
+		if (things[i].refused)
+			continue;
+		if (at + 1 + length > HELP_COLUMNS)
+			at = printf("\n ") - 1;
+		at += printf(" %s", things[i].name);
+	}
+	putchar('\n');
+}
+
+static void print_form_help(const struct rule_form *form)
+{
+	const struct rule_step *options = step_of(form, RULE_STEP_OPTIONS);
+
+	print_form(form);
+	printf("\n    %s\n", form->what);
+	for (unsigned i = 0; options != NULL && i < options->n_options; i++) {
+		const struct rule_option *option = &options->options[i];
+
+		if (!option->refused && !option->alias)
+			printf("      %-20s %s\n", option->name, option->what);
+	}
+}
+
+bool rule_grammar_help(int n, char *const *words)
+{
+	bool has_items = false, has_actions = false, found = false;
+
+	for (unsigned i = 0; i < rule_n_forms; i++) {
+		const struct rule_form *form = &rule_forms[i];
+
+		if (form->refused || !form_begins(form, n, words))
+			continue;
+		print_form_help(form);
+		has_items |= step_of(form, RULE_STEP_ITEMS) != NULL;
+		has_actions |= step_of(form, RULE_STEP_ACTIONS) != NULL;
+		found = true;
+	}
+	if (has_items)
+		print_names("Pattern items:", rule_items, rule_n_items);
+	if (has_actions)
+		print_names("Actions:", rule_actions, rule_n_actions);
+	if (found)
+		puts("\nThe shell gives such a line to the running engine, as \"millrace rule "
+		     "add\" "
+		     "does.\nmillrace rule grammar prints every field.");
+	return found;
 }
 
 int rule_grammar_main(int argc, char **argv)

@@ -208,7 +208,14 @@ static void offer_of_verb(
 		else if (option->value != NULL)
 			i++;
 	}
-	if (verb->words != CLI_NO_WORDS && plain == 2)
+	if (verb->words == CLI_RULE) {
+		/* the rule is completed as one; what stands behind it is part of it */
+		if (plain > 0)
+			return;
+	} else if (verb->words == CLI_RULE_NUMBER) {
+		if (plain < 2 && begun->word[0] == '\0')
+			begun->offer(begun->context, NULL, plain == 0 ? "PORT" : "NUMBER");
+	} else if (verb->words != CLI_NO_WORDS && plain == 2)
 		offer_words(begun, cli_words_of("PROTO"));
 	else if (verb->words != CLI_NO_WORDS && plain < 2 && begun->word[0] == '\0')
 		begun->offer(begun->context, NULL, "ADDR:PORT");
@@ -238,6 +245,44 @@ static void offer_of_command(const struct begun *begun, char *const *words, int 
 	}
 }
 
+/* Where the rule begins in a line of `rule add`, behind options; NULL: the line is another one, or is not there yet. */
+static const char *rule_of_add(const char *line)
+{
+	char word[WORD_MAX];
+	const char *at = next_word(line, word);
+
+	if (strcmp(word, "rule") != 0)
+		return NULL;
+	at = next_word(at, word);
+	if (strcmp(word, "add") != 0 || *at == '\0')
+		return NULL;
+	for (;;) {
+		const struct cli_option *option;
+		const char *end = next_word(at, word);
+
+		if (strncmp(word, "--", 2) != 0)
+			break;
+		option = option_of(find_verb("rule", "add"), word);
+		if (option != NULL && option->value != NULL)
+			end = next_word(end, word);
+		/* the option itself is being typed, or its value */
+		if (*end == '\0')
+			return NULL;
+		at = end;
+	}
+	return at + strspn(at, " \t");
+}
+
+/* Commands of the rule language in a line of `help`, whose first two words alone have a help of their own; or NULL. */
+static const char *rule_of_help(const char *line, int n_words)
+{
+	char word[WORD_MAX];
+	const char *at = next_word(line, word);
+
+	return strcmp(word, "help") == 0 && *at != '\0' && n_words < 3 ? at + strspn(at, " \t")
+									: NULL;
+}
+
 void shell_complete(const char *line, size_t length, shell_offer_fn offer, void *context)
 {
 	struct shell_words words;
@@ -258,6 +303,12 @@ void shell_complete(const char *line, size_t length, shell_offer_fn offer, void 
 	/* of a line that has just begun both languages are offered */
 	if (words.n < 2 || !shell_is_rule(copy))
 		offer_of_command(&begun, words.word, words.n);
+	const char *rule = words.n == 0 ? NULL : rule_of_add(copy);
+
+	if (rule == NULL && words.n > 0)
+		rule = rule_of_help(copy, words.n);
+	if (rule != NULL)
+		rule_complete(rule, strlen(rule), offer, context);
 	if (words.n == 0 || (words.n == 1 && rule_has("", words.word[0])) || shell_is_rule(copy))
 		rule_complete(copy, length, offer, context);
 }

@@ -131,6 +131,45 @@ def test_completion_of_rules_and_of_both_languages(tmp_path):
         assert shown.count("\n  list ") == 1
 
 
+def test_completion_behind_rule_add(tmp_path):
+    with Typist(tmp_path) as typist:
+        typist.types("rule add fl\t")
+        typist.until("ow ")
+        typist.types("\x15rule add --socket /x flow create 0 ingress pattern eth / ipv4 s\t")
+        typist.until("rc ")
+        typist.types("\t")
+        assert "number of leading bits" in typist.until("prefix  ") + typist.until(PROMPT)
+        typist.types("\x15rule add --js\t")
+        typist.until("on ")
+        typist.types("\x15rule add \t")
+        shown = typist.until(PROMPT)
+        assert "--socket" in shown and "\n  flow " in shown and "ADDR:PORT" not in shown
+        typist.types("\x15help flow cre\t")
+        typist.until("ate ")
+
+
+@pytest.mark.parametrize("words, told", [
+    (["flow", "create"], ["flow create {port}", "make a rule", "priority", "Pattern items: end void",
+                          "Actions: end void", "rule grammar"]),
+    (["flow", "indirect_action", "create"], ["flow indirect_action {port} create", "make an action that rules share"]),
+    (["set", "vxlan"], ["set vxlan", "headers of vxlan_encap"]),
+    (["add", "port", "meter", "policy"], ["add port meter policy"]),
+    (["flow", "list"], ["Usage: millrace flow list "]),
+])
+def test_help_of_rules(words, told):
+    """Of a command that only the rule language has; what both have is the client's."""
+    text = run("help", *words).stdout.decode()
+    assert all(part in text for part in told), text
+    assert ("Pattern items" in text) == (words == ["flow", "create"])
+    assert lines("help " + " ".join(words)).stdout.decode() == text
+
+
+def test_help_of_no_command():
+    for words in (["flow", "creat"], ["flow", "create", "drop"], ["nothing"]):
+        result = run("help", *words)
+        assert result.code == 2 and not result.stdout
+
+
 def test_lines_are_remembered_for_their_user_alone(tmp_path):
     with Typist(tmp_path) as typist:
         typist.types("help rule\n")
