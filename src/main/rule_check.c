@@ -376,7 +376,8 @@ static int check_file(const char *file, bool json)
 		.visits = FORESEEN_VISITS,
 		.line_of = calloc(2 * COMPARED_RULES, sizeof(*checking.line_of)),
 	};
-	const struct rules_config config = {.max_rules = COMPARED_RULES, .n_workers = 1};
+	const struct rules_config config = {
+		.max_rules = COMPARED_RULES, .n_workers = 1, .any_set = true};
 	struct error error;
 	int code = EXIT_FAILURE;
 

@@ -52,6 +52,8 @@ static const char *kind_name(enum rule_kind kind)
 		return "IP address";
 	case RULE_PATH:
 		return "word";
+	case RULE_NAME:
+		return "name";
 	case RULE_INLINE:
 	case RULE_HEX:
 		return "hexadecimal digits";

@@ -228,6 +228,11 @@ static int create_plane(struct run *run, struct error *error)
 		.room = room_for_reports,
 	};
 
+	int ret = run_rules_count_sets(
+		&run->config.rules, &config.max_rule_sets, &config.max_rule_prefixes, error);
+
+	if (ret < 0)
+		return ret;
 	memcpy(config.port, run->ports, sizeof(config.port));
 	return plane_create(&run->plane, &config, error);
 }

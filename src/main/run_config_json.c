@@ -120,6 +120,10 @@ static json_t *rules(const struct run_config *config)
 	for (unsigned i = 0; i < from->n_list; i++)
 		json_array_append_new(list, text(from->list[i]));
 	json_object_set_new(object, "list", list);
+	list = json_array();
+	for (unsigned i = 0; i < from->n_sets; i++)
+		json_array_append_new(list, text(from->sets[i]));
+	json_object_set_new(object, "sets", list);
 	return object;
 }
 

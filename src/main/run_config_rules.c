@@ -17,6 +17,7 @@ const char *run_rules_key(enum run_rules_key key)
 		[RUN_RULES_FILE_KEY] = "file",
 		[RUN_RULES_MAX_KEY] = "max",
 		[RUN_RULES_LIST] = "list",
+		[RUN_RULES_SETS] = "sets",
 	};
 
 	return keys[key];
@@ -32,8 +33,10 @@ void run_rules_fini(struct run_rules *rules)
 	free(rules->file);
 	for (unsigned i = 0; i < rules->n_list; i++)
 		free(rules->list[i]);
+	for (unsigned i = 0; i < rules->n_sets; i++)
+		free(rules->sets[i]);
 	rules->file = NULL;
-	rules->n_list = 0;
+	rules->n_list = rules->n_sets = 0;
 }
 
 int run_rules_set(struct run_rules *rules, enum run_rules_key key, const char *where,
@@ -45,6 +48,7 @@ int run_rules_set(struct run_rules *rules, enum run_rules_key key, const char *w
 	case RUN_RULES_MAX_KEY:
 		return option_range(where, value, value, 0, RULES_MAX, &rules->max, error);
 	case RUN_RULES_LIST:
+	case RUN_RULES_SETS:
 	case RUN_RULES_N_KEYS:
 		break;
 	}
@@ -74,9 +78,67 @@ int run_rules_add(struct run_rules *rules, const char *where, const char *line, 
 	return 0;
 }
 
+int run_rules_add_set(
+	struct run_rules *rules, const char *where, const char *line, struct error *error)
+{
+	struct error said;
+	char *copy;
+
+	if (!option_is_line(line))
+		return option_bad_value(where, line, "a set is one line", error);
+	if (rules_set_check(line, &said) < 0)
+		return error_set(error, -EINVAL, "%s %s", where, said.text);
+	copy = rules->n_sets < RUN_RULES_LIST_MAX ? strdup(line) : NULL;
+	if (copy == NULL)
+		return error_set(error, -ENOMEM, "no memory for the configuration");
+	rules->sets[rules->n_sets++] = copy;
+	return 0;
+}
+
+/* Which of the sets' lines it is. */
+static int refuse_set_line(unsigned i, int code, const struct error *said, struct error *error)
+{
+	return error_set(error, code, "rules.sets[%u]: %s", i, said->text);
+}
+
+int run_rules_count_sets(
+	const struct run_rules *from, uint32_t *n_sets, uint32_t *n_prefixes, struct error *error)
+{
+	uint64_t all = 0;
+	struct error said;
+	uint32_t n;
+
+	for (unsigned i = 0; i < from->n_sets; i++) {
+		int ret = rules_set_count(from->sets[i], &n, &said);
+
+		if (ret < 0)
+			return refuse_set_line(i, ret, &said, error);
+		all += n;
+	}
+	if (all > CLASSIFIER_MAX_PREFIXES)
+		return error_set(error, -E2BIG, "rules.sets: there can be %u prefixes at most",
+			CLASSIFIER_MAX_PREFIXES);
+	*n_sets = from->n_sets;
+	*n_prefixes = (uint32_t)all;
+	return 0;
+}
+
+static int fill_sets(const struct run_rules *from, struct rules *rules, struct error *error)
+{
+	struct error said;
+
+	for (unsigned i = 0; i < from->n_sets; i++) {
+		int ret = rules_set_fill(rules, from->sets[i], &said);
+
+		if (ret < 0)
+			return refuse_set_line(i, ret, &said, error);
+	}
+	return 0;
+}
+
 int run_rules_complete(const struct run_rules *rules, const char *where, struct error *error)
 {
-	if (rules->max == 0 && (rules->file != NULL || rules->n_list > 0))
+	if (rules->max == 0 && (rules->file != NULL || rules->n_list > 0 || rules->n_sets > 0))
 		return error_set(error, -EINVAL,
 			"%s 0: there are rules, but no room for them; at least 1 is needed", where);
 	return 0;
@@ -110,7 +172,8 @@ int run_rules_load(const struct run_rules *from, struct rules *rules, rules_tell
 
 	if (rules == NULL)
 		return 0;
-	if (from->n_list > 0)
+	ret = fill_sets(from, rules, error);
+	if (ret == 0 && from->n_list > 0)
 		ret = load_list(from, rules, tell, context, error);
 	if (ret == 0 && from->file != NULL)
 		ret = rules_load_file(rules, from->file, &added, tell, context, error);
@@ -120,14 +183,15 @@ int run_rules_load(const struct run_rules *from, struct rules *rules, rules_tell
 int run_rules_check(const struct run_rules *from, const struct topology *topology, bool zone_vlan,
 	struct error *error)
 {
-	const struct rules_config config = {.max_rules = from->max,
+	struct rules_config config = {.max_rules = from->max,
 		.n_workers = 1,
 		.topology = topology,
 		.zone_vlan = zone_vlan};
 	struct lone_rules lone = {0};
-	int ret = 0;
+	int ret = run_rules_count_sets(from, &config.max_sets, &config.max_prefixes, error);
 
-	if (from->max != 0 && (from->n_list > 0 || from->file != NULL))
+	if (ret == 0 && from->max != 0 &&
+		(from->n_list > 0 || from->file != NULL || from->n_sets > 0))
 		ret = lone_rules_create(&lone, &config, error);
 	if (ret == 0)
 		ret = run_rules_load(from, lone.rules, NULL, NULL, error);

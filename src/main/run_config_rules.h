@@ -3,7 +3,7 @@
 
 /*
  * The section `rules` of a configuration: which rules (rule/rules.h) are in force from the start, and how many there may
- * be. Its keys but `list` are options of the command line too: --rules and --rules-max. `where` and errors are as in
+ * be. Its keys but `list` and `sets` are options of the command line too: --rules and --rules-max. `where` and errors are as in
  * main/options.h; all of it belongs to the thread that reads the command line.
  */
 
@@ -22,13 +22,16 @@ struct run_rules {
 	char *file;   /* of commands; NULL: none */
 	char *list[RUN_RULES_LIST_MAX];
 	unsigned n_list;
+	char *sets[RUN_RULES_LIST_MAX]; /* lines of rules_set_fill() */
+	unsigned n_sets;
 };
 
-/* The keys with one value, in the order of enum run_option; of the list `list` the items. */
+/* The keys with one value, in the order of enum run_option; of the lists `list` and `sets` the items. */
 enum run_rules_key {
 	RUN_RULES_FILE_KEY,
 	RUN_RULES_MAX_KEY,
 	RUN_RULES_LIST,
+	RUN_RULES_SETS,
 	RUN_RULES_N_KEYS,
 };
 
@@ -46,11 +49,21 @@ int run_rules_set(struct run_rules *rules, enum run_rules_key key, const char *w
 int run_rules_add(
 	struct run_rules *rules, const char *where, const char *line, struct error *error);
 
+/* One more line of a set of addresses, which is copied. */
+int run_rules_add_set(
+	struct run_rules *rules, const char *where, const char *line, struct error *error);
+
+/*
+ * How many sets there are, at most, and prefixes in them. Reads their files. 0 or a negative errno with a line.
+ */
+int run_rules_count_sets(
+	const struct run_rules *from, uint32_t *n_sets, uint32_t *n_prefixes, struct error *error);
+
 /* Is there room for the lines? */
 int run_rules_complete(const struct run_rules *rules, const char *where, struct error *error);
 
 /*
- * Puts the lines in force, and those of the file behind them. `tell` (or NULL) is told of rules that can match
+ * Fills the sets, puts the lines in force, and those of the file behind them. `tell` (or NULL) is told of rules that can match
  * nothing. 0 or a negative errno with a line.
  */
 int run_rules_load(const struct run_rules *from, struct rules *rules, rules_tell_fn tell,

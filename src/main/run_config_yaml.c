@@ -77,6 +77,9 @@ static const cyaml_schema_field_t list_field = CYAML_FIELD_SEQUENCE_COUNT("list"
 static const cyaml_schema_field_t rules_field = CYAML_FIELD_SEQUENCE_COUNT("list", MAY_BE_MISSING,
 	struct run_yaml_rules, list, n_list, &name_value, 0, RUN_RULES_LIST_MAX);
 
+static const cyaml_schema_field_t sets_field = CYAML_FIELD_SEQUENCE_COUNT("sets", MAY_BE_MISSING,
+	struct run_yaml_rules, sets, n_sets, &name_value, 0, RUN_RULES_LIST_MAX);
+
 struct run_yaml {
 	cyaml_schema_field_t timeouts[RUN_YAML_TIMEOUTS + 1];
 	cyaml_schema_field_t offload[RUN_OFFLOAD_N_KEYS + 1];
@@ -111,6 +114,7 @@ static void make_schema(struct run_yaml *yaml)
 		yaml->rules[i] = text_field(run_rules_key((enum run_rules_key)i),
 			offsetof(struct run_yaml_rules, values) + i * sizeof(char *));
 	yaml->rules[RUN_RULES_LIST] = rules_field;
+	yaml->rules[RUN_RULES_SETS] = sets_field;
 	memcpy(yaml->keys, groups, sizeof(groups));
 	yaml->keys[OFFLOAD].value.mapping.fields = yaml->offload;
 	yaml->keys[BLOCKS].value.mapping.fields = yaml->blocks;
@@ -225,6 +229,8 @@ static const char *wanted_at(const char *path, unsigned depth)
 	if (depth == 2 && strcmp(path, "rules.list") == 0)
 		return "a list of rules is needed, 256 at most; longer ones stand in a file "
 		       "(rules.file)";
+	if (depth == 2 && strcmp(path, "rules.sets") == 0)
+		return "a list of sets is needed, 256 at most: NAME PREFIX..., or NAME file PATH";
 	if (depth == 2 && strcmp(path, "blocks.list") == 0)
 		return "a list of blocks is needed, 256 at most; longer ones stand in a file "
 		       "(blocks.file)";

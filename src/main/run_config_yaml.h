@@ -46,6 +46,8 @@ struct run_yaml_rules {
 	char *values[RUN_RULES_LIST]; /* by enum run_rules_key; NULL: not said */
 	char **list;
 	unsigned n_list;
+	char **sets;
+	unsigned n_sets;
 };
 
 struct run_yaml_data {

@@ -91,6 +91,8 @@ struct plane_config {
 	struct policy_others policy;
 	/* rules (rule/rules.h), at most, which decide in place of `policy`; 0: there are none */
 	uint32_t max_rules;
+	/* sets of addresses that these may name, and prefixes in all of them */
+	uint32_t max_rule_sets, max_rule_prefixes;
 	/* entries of the list of blocks, and different reasons, at most; 0: there is no list */
 	uint32_t max_blocks, max_block_reasons;
 	struct plane_offload offload;

@@ -409,6 +409,8 @@ static int make_rules(struct plane *plane)
 {
 	const struct rules_config config = {
 		.max_rules = plane->config.max_rules,
+		.max_sets = plane->config.max_rule_sets,
+		.max_prefixes = plane->config.max_rule_prefixes,
 		.n_workers = plane->config.n_workers,
 		.topology = &plane->config.topology,
 		.zone_vlan = plane->config.zone_vlan,

@@ -149,6 +149,13 @@ struct classifier_prefix {
 
 /* The number of the set of this name, made if there is none. 0 or -EINVAL, -ENOSPC. */
 int classifier_set_open(struct classifier *classifier, const char *name, uint32_t *set);
+/* The number of the set of this name, or 0. */
+uint32_t classifier_set_find(const struct classifier *classifier, const char *name);
+/*
+ * From here on rules ask for the sets of another classifier, which is changed in their place and outlives them. Both have
+ * one writer. The classifier has no sets of its own.
+ */
+void classifier_share_sets(struct classifier *classifier, const struct classifier *other);
 /* Removes an empty set. 0, -ENOENT, or -EBUSY: it has prefixes, or a rule asks for it. */
 int classifier_set_close(struct classifier *classifier, uint32_t set);
 /* 0: added. 1: it was there. -ENOENT: no such set; -EINVAL; -ENOSPC; -EAGAIN as classifier_add(). */

@@ -226,6 +226,21 @@ int classifier_set_open(struct classifier *classifier, const char *name, uint32_
 	return 0;
 }
 
+uint32_t classifier_set_find(const struct classifier *classifier, const char *name)
+{
+	const struct sets *sets = &classifier->sets;
+
+	for (uint32_t i = 1; i <= sets->max_sets && name[0] != '\0'; i++)
+		if (strcmp(sets->sets[i].name, name) == 0)
+			return i;
+	return 0;
+}
+
+void classifier_share_sets(struct classifier *classifier, const struct classifier *other)
+{
+	classifier->sets = other->sets;
+}
+
 int classifier_set_close(struct classifier *classifier, uint32_t number)
 {
 	struct sets *sets = &classifier->sets;

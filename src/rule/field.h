@@ -40,6 +40,8 @@
 #define MAC(a_name, s, m, a_what) {FIELD(a_name, RULE_MAC, s, m, a_what)}
 #define IPV4(a_name, s, m, a_what) {FIELD(a_name, RULE_IPV4, s, m, a_what), .big_endian = true}
 #define IPV6(a_name, s, m, a_what) {FIELD(a_name, RULE_IPV6, s, m, a_what)}
+#define SET_NAME(a_name, s, m, a_what) \
+	{FIELD(a_name, RULE_NAME, s, m, a_what), .flags = RULE_IS_ONLY}
 #define WORD(a_name, s, m, a_words, a_what) \
 	{FIELD(a_name, RULE_WORD, s, m, a_what), .words = (a_words)}
 

@@ -26,6 +26,7 @@ enum rule_kind {
 	RULE_IPV6,    /* sixteen bytes */
 	RULE_ADDRESS, /* IPv4 or IPv6; only for arguments of commands */
 	RULE_PATH,    /* any word; only for arguments of commands */
+	RULE_NAME,    /* a name into an array of `width` bytes, with zeros behind it */
 	RULE_INLINE,  /* hexadecimal digits into an array of `width` bytes */
 	RULE_HEX,     /* hexadecimal digits behind a pointer */
 	RULE_STRING,  /* a word's own bytes behind a pointer; printed as RULE_HEX */
@@ -144,6 +145,19 @@ struct rule_raw_encap {
 struct rule_raw_decap {
 	struct rte_flow_action_raw_decap decap;
 	uint32_t index, given;
+};
+/* Likewise items: the names of sets of addresses, where their mask is ones. */
+#define RULE_NAME_MAX 32
+struct rule_sets {
+	char src[RULE_NAME_MAX], dst[RULE_NAME_MAX];
+};
+struct rule_ipv4 {
+	struct rte_flow_item_ipv4 item;
+	struct rule_sets sets;
+};
+struct rule_ipv6 {
+	struct rte_flow_item_ipv6 item;
+	struct rule_sets sets;
 };
 /* The configuration of `indirect`: who runs the rule puts the handle of this number in its place. */
 struct rule_indirect {

@@ -68,6 +68,8 @@ static const struct rule_field ipv4_fields[] = {
 	NET("proto", IP4, hdr.next_proto_id, "protocol that follows"),
 	IPV4("src", IP4, hdr.src_addr, "source address"),
 	IPV4("dst", IP4, hdr.dst_addr, "destination address"),
+	SET_NAME("from_set", struct rule_ipv4, sets.src, "set that the source address is in"),
+	SET_NAME("to_set", struct rule_ipv4, sets.dst, "set that the destination address is in"),
 };
 
 #define IP6 struct rte_flow_item_ipv6
@@ -81,6 +83,8 @@ static const struct rule_field ipv6_fields[] = {
 	IPV6("dst", IP6, hdr.dst_addr, "destination address"),
 	BITS("has_frag_ext", RULE_NUMBER, BITS_AFTER(IP6, hdr), 1, 2, 1,
 		"there is a fragment header"),
+	SET_NAME("from_set", struct rule_ipv6, sets.src, "set that the source address is in"),
+	SET_NAME("to_set", struct rule_ipv6, sets.dst, "set that the destination address is in"),
 };
 
 static const struct rule_field icmp_fields[] = {
@@ -509,8 +513,8 @@ const struct rule_thing rule_items[] = {
 	ITEM("raw", RAW, struct rte_flow_item_raw, raw_fields, 0, "bytes at an offset"),
 	ITEM("eth", ETH, struct rte_flow_item_eth, eth_fields, 14, "Ethernet header"),
 	ITEM("vlan", VLAN, struct rte_flow_item_vlan, vlan_fields, 4, "VLAN tag"),
-	ITEM("ipv4", IPV4, struct rte_flow_item_ipv4, ipv4_fields, 20, "IPv4 header"),
-	ITEM("ipv6", IPV6, struct rte_flow_item_ipv6, ipv6_fields, 40, "IPv6 header"),
+	ITEM("ipv4", IPV4, struct rule_ipv4, ipv4_fields, 20, "IPv4 header"),
+	ITEM("ipv6", IPV6, struct rule_ipv6, ipv6_fields, 40, "IPv6 header"),
 	ITEM("icmp", ICMP, struct rte_flow_item_icmp, icmp_fields, 8, "ICMP header"),
 	ITEM("udp", UDP, struct rte_flow_item_udp, udp_fields, 8, "UDP header"),
 	ITEM("tcp", TCP, struct rte_flow_item_tcp, tcp_fields, 20, "TCP header"),

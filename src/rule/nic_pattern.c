@@ -24,6 +24,7 @@ const char *rule_nic_words(enum rule_nic why)
 			"its pattern names no IP version, so that a NIC cannot leave out fragments",
 		[RULE_NIC_PROTOCOL] =
 			"a NIC may read another protocol in such packets than software does",
+		[RULE_NIC_SET] = "it asks for a set of addresses, which is not given to NICs",
 		[RULE_NIC_FIELD] = "it asks for a field that is not given to NICs",
 		[RULE_NIC_BEHIND] =
 			"a rule before it matches some of its packets, and does not drop them",
@@ -327,8 +328,10 @@ enum rule_nic rule_nic_pattern(const struct classifier_rule *rule, struct rule_n
 	enum rule_nic why;
 
 	memset(items, 0, sizeof(*items));
-	if (rule->mask.metadata != 0 || rule->src_set != 0 || rule->dst_set != 0)
+	if (rule->mask.metadata != 0)
 		return RULE_NIC_FIELD;
+	if (rule->src_set != 0 || rule->dst_set != 0)
+		return RULE_NIC_SET;
 	if (rule->mask.version == 0 || rule->value.version == 0)
 		return set_not_ip(items, rule);
 	if (is_read_otherwise(rule))

@@ -24,6 +24,7 @@ enum rule_nic {
 	RULE_NIC_GROUP,	   /* packets come to it by a jump */
 	RULE_NIC_VERSION,  /* its pattern says neither IPv4 nor IPv6 */
 	RULE_NIC_PROTOCOL, /* NICs may read another protocol in the header than software does */
+	RULE_NIC_SET,	   /* it asks for an address of a set */
 	RULE_NIC_FIELD,	   /* it asks for a field that is not given to NICs */
 	RULE_NIC_BEHIND,  /* a rule before it matches some of its packets, and does not drop them */
 	RULE_NIC_SHARED,  /* it counts with other rules together */

@@ -270,6 +270,20 @@ static void link_header(uint8_t *header, enum rte_flow_item_type type, enum rte_
 	}
 }
 
+/* A header has an address, not one of a set. */
+static bool names_set(const struct rte_flow_item *item)
+{
+	const struct rule_ipv4 *v4 = item->mask;
+	const struct rule_ipv6 *v6 = item->mask;
+
+	if (item->mask == NULL)
+		return false;
+	if (item->type == RTE_FLOW_ITEM_TYPE_IPV4)
+		return v4->sets.src[0] != 0 || v4->sets.dst[0] != 0;
+	return item->type == RTE_FLOW_ITEM_TYPE_IPV6 &&
+	       (v6->sets.src[0] != 0 || v6->sets.dst[0] != 0);
+}
+
 int rule_outer_bytes(const struct rte_flow_item *items, uint8_t *bytes, size_t size, unsigned *at)
 {
 	size_t length = 0;
@@ -280,7 +294,7 @@ int rule_outer_bytes(const struct rte_flow_item *items, uint8_t *bytes, size_t s
 
 		if (item->type == RTE_FLOW_ITEM_TYPE_VOID)
 			continue;
-		if (!row || !row->wire)
+		if (!row || !row->wire || names_set(item))
 			return -ENOTSUP;
 		if (length + row->wire > size)
 			return -E2BIG;

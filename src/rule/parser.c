@@ -12,7 +12,7 @@
 
 #define PRINTABLE_MAX 64
 /* More words than this are called by one name instead of being listed. */
-#define LISTED_MAX 10
+#define LISTED_MAX 12
 
 const char *rule_parser_word(const struct rule_parser *parser)
 {

@@ -14,7 +14,8 @@
 #define TYPE_ARP 0x0806
 
 /* Bytes of the largest item that is matched. */
-#define ITEM_MAX 64
+#define ITEM_MAX 128
+static_assert(sizeof(struct rule_ipv6) <= ITEM_MAX, "the largest");
 
 /* How far into a packet the items before this one have come. */
 enum layer {
@@ -77,6 +78,14 @@ static const void *default_mask(enum rte_flow_item_type type)
 	}
 }
 
+/* Bytes of rte_flow's own struct, for which it has a default mask. */
+static size_t default_size(const struct reading *reading, enum rte_flow_item_type type)
+{
+	return type == RTE_FLOW_ITEM_TYPE_IPV4	 ? sizeof(struct rte_flow_item_ipv4)
+	       : type == RTE_FLOW_ITEM_TYPE_IPV6 ? sizeof(struct rte_flow_item_ipv6)
+						 : reading->thing->size;
+}
+
 /* Copies what the item says; its fields are taken from the copies, so that those of the mask that are left tell more. */
 static int open_item(struct reading *reading, const struct rte_flow_item *item)
 {
@@ -96,7 +105,8 @@ static int open_item(struct reading *reading, const struct rte_flow_item *item)
 	if (item->last != NULL)
 		memcpy(reading->last, item->last, size);
 	if (mask != NULL)
-		memcpy(reading->mask, mask, size);
+		memcpy(reading->mask, mask,
+			item->mask != NULL ? size : default_size(reading, item->type));
 	return 0;
 }
 
@@ -228,6 +238,32 @@ static int take_address(struct reading *reading, size_t offset, size_t width, co
 		mask[i] = load_be32(taken.mask + 4 * i);
 	}
 	return ret;
+}
+
+static int take_set(struct reading *reading, size_t offset, const char *name, uint32_t *set)
+{
+	const struct rule_ground *ground = reading->ground;
+	const char *wanted = (const char *)reading->spec + offset;
+
+	if (reading->mask[offset] == 0)
+		return 0;
+	memset(reading->mask + offset, 0, RULE_NAME_MAX);
+	*set = ground->find_set != NULL ? ground->find_set(ground->find_set_context, wanted) : 0;
+	return *set != 0 ? 0
+			 : error_set(reading->error, -EINVAL,
+				   "field '%s' of item '%s': there is no set '%.*s' (rules.sets)",
+				   name, reading->thing->name, RULE_NAME_MAX, wanted);
+}
+
+/* The sets that both addresses are in, if the item asks for them. */
+static int take_sets(struct reading *reading, size_t offset)
+{
+	int ret = take_set(reading, offset + offsetof(struct rule_sets, src), "from_set",
+		&reading->rule->src_set);
+
+	return ret < 0 ? ret
+		       : take_set(reading, offset + offsetof(struct rule_sets, dst), "to_set",
+				 &reading->rule->dst_set);
 }
 
 /* The packet has this protocol, too; not if an item before says another one. */
@@ -377,6 +413,8 @@ static int read_ipv4_item(struct reading *reading)
 	if (ret == 0)
 		ret = take_address(reading, offsetof(struct rte_ipv4_hdr, dst_addr), 4, "dst",
 			value->dst, mask->dst);
+	if (ret == 0)
+		ret = take_sets(reading, offsetof(struct rule_ipv4, sets));
 	return ret;
 }
 
@@ -420,6 +458,8 @@ static int read_ipv6(struct reading *reading)
 	if (ret == 0)
 		ret = take_address(reading, offsetof(struct rte_ipv6_hdr, dst_addr), 16, "dst",
 			value->dst, mask->dst);
+	if (ret == 0)
+		ret = take_sets(reading, offsetof(struct rule_ipv6, sets));
 	return ret;
 }
 

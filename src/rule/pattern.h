@@ -34,6 +34,9 @@ struct rule_ground {
 	bool sends_nothing;		  /* it reads captures: no packet leaves by a port */
 	const struct rule_meters *meters; /* that rules may name, or NULL */
 	const struct rule_shared *shared; /* the same of lists of actions */
+	/* the number of the set of this name in the classifier, or 0; NULL: there are none */
+	uint32_t (*find_set)(void *context, const char *name);
+	void *find_set_context;
 };
 
 enum rule_part {

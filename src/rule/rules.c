@@ -48,16 +48,23 @@ static size_t lay_out_rules(struct rules *rules)
 
 static int create_classifiers(struct rules *rules, const struct rules_config *config)
 {
-	const struct classifier_config classifier = {
+	struct classifier_config classifier = {
 		.max_rules = config->max_rules,
 		.max_wide = config->max_rules,
 		.max_groups = RULE_MAX_GROUPS,
+		.max_sets = config->any_set ? CLASSIFIER_MAX_SETS : config->max_sets,
+		.max_prefixes = config->any_set ? 2 * CLASSIFIER_MAX_SETS : config->max_prefixes,
 		.secret = config->secret,
 		.qsbr = config->qsbr,
 	};
 	int ret = classifier_create(&rules->full, &classifier);
 
-	return ret == 0 ? classifier_create(&rules->of_flows, &classifier) : ret;
+	classifier.max_sets = classifier.max_prefixes = 0;
+	if (ret == 0)
+		ret = classifier_create(&rules->of_flows, &classifier);
+	if (ret == 0)
+		classifier_share_sets(rules->of_flows, rules->full);
+	return ret;
 }
 
 static int create_parts(struct rules *rules, const struct rules_config *config)
@@ -97,6 +104,9 @@ int rules_create(struct rules **rules, const struct rules_config *config)
 	created->ground.zone_vlan = config->zone_vlan;
 	created->wire_is_link = config->wire_is_link;
 	created->ground.sends_nothing = config->wire_is_link;
+	created->ground.find_set = rules_find_set;
+	created->ground.find_set_context = created;
+	created->any_set = config->any_set;
 	created->programs = config->programs;
 	created->qsbr = config->qsbr;
 	created->n_workers = config->n_workers;

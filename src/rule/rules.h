@@ -55,7 +55,9 @@ struct rules_config {
 	uint32_t max_rules;		 /* 1 to RULES_MAX */
 	unsigned n_workers;		 /* how many count */
 	const struct topology *topology; /* copied; NULL: rules may name any port */
-	bool zone_vlan;			 /* the key of a flow has the VLAN of its packets */
+	uint32_t max_sets, max_prefixes; /* sets of addresses, and prefixes in all of them */
+	bool any_set; /* sets have all addresses, and are there when a rule names them: rules that are only checked */
+	bool zone_vlan; /* the key of a flow has the VLAN of its packets */
 	/*
 	 * Packets are those of captures: links are as in extract_options, those that are no flow's match rules without
 	 * fields alone, and nothing is sent.
@@ -281,6 +283,18 @@ void rules_nic_add(struct rules *rules, uint32_t slot, uint64_t packets, uint64_
 /* What NICs that have the rule have counted of it so far; `counts`: all of them count. For query. */
 void rules_nic_tell(
 	struct rules *rules, uint32_t slot, uint64_t packets, uint64_t bytes, bool counts);
+
+/*
+ * Sets of addresses (rule/rules_sets.c), which patterns name. A line has the name of a set and prefixes, or the name, the word
+ * `file` and a path; each line of the file has prefixes, or a comment. Lines of one name add up.
+ */
+
+/* Is the line right, as far as it is known without a file? 0 or -EINVAL with a line. */
+int rules_set_check(const char *line, struct error *error);
+/* So many prefixes it has. 0, -EINVAL, or why a file cannot be read, with a line. */
+int rules_set_count(const char *line, uint32_t *n, struct error *error);
+/* The same, or -ENOSPC: they are in the set from here on, but for those behind the one that is wrong. Before any rule. */
+int rules_set_fill(struct rules *rules, const char *line, struct error *error);
 
 /* Files (rule/rules_file.c): */
 

@@ -55,6 +55,7 @@ struct rules {
 	struct rule_ground ground;
 	struct topology topology;
 	bool wire_is_link;
+	bool any_set;
 	uint32_t n_slots;
 
 	/* the writer's */
@@ -114,6 +115,9 @@ enum rule_nic rules_nic_look(const struct rules *rules, uint32_t slot, uint32_t 
 enum rule_nic rules_nic_foresee_made(const struct rules *rules, const struct rules_made *made,
 	uint32_t *visits, uint32_t *behind);
 void rules_nic_end(struct rules *rules);
+
+/* The set that a pattern names (rule/rules_sets.c); `rules` is a struct rules. 0: there is none. */
+uint32_t rules_find_set(void *rules, const char *name);
 
 /* What was counted of a slot. */
 struct rules_count rules_sum(const struct rules *rules, uint32_t slot);

@@ -28,7 +28,7 @@ bool rule_field_points(const struct rule_field *field)
 bool rule_field_is_number(const struct rule_field *field)
 {
 	return field->kind != RULE_MAC && field->kind != RULE_IPV6 && field->kind != RULE_INLINE &&
-	       !rule_field_points(field);
+	       field->kind != RULE_NAME && !rule_field_points(field);
 }
 
 /* A mask may have any bits of the field, whatever its values are limited to. */
@@ -59,6 +59,8 @@ const char *rule_value_what(const struct rule_field *field)
 		return "an IPv6 address";
 	case RULE_ADDRESS:
 		return "an IP address";
+	case RULE_NAME:
+		return "a name of letters, digits and . _ -";
 	case RULE_INLINE:
 	case RULE_HEX:
 		return "an even number of hexadecimal digits";
@@ -234,6 +236,33 @@ static int read_string(struct rule_value *value, const struct rule_field *field,
 	return 0;
 }
 
+int rule_name_check(const char *text, struct error *error)
+{
+	char printable[WORD_MAX];
+	const size_t length = strlen(text);
+
+	for (size_t i = 0; i < length; i++)
+		if (!isalnum((unsigned char)text[i]) && strchr("._-", text[i]) == NULL)
+			return error_set(error, -EINVAL,
+				"%s: a name of letters, digits and . _ - is needed",
+				text_printable(printable, sizeof(printable), text));
+	if (length == 0 || length >= RULE_NAME_MAX)
+		return error_set(error, -EINVAL, "%s: a name has 1 to %d characters",
+			text_printable(printable, sizeof(printable), text), RULE_NAME_MAX - 1);
+	return 0;
+}
+
+static int read_name(struct rule_value *value, const char *text, struct error *error)
+{
+	int ret = rule_name_check(text, error);
+
+	if (ret < 0)
+		return ret;
+	value->n_bytes = (unsigned)strlen(text);
+	memcpy(value->bytes, text, value->n_bytes);
+	return 0;
+}
+
 static int read_ipv4(struct rule_value *value, const struct rule_field *field, const char *text,
 	struct error *error)
 {
@@ -282,6 +311,8 @@ int rule_value_read(struct rule_value *value, const struct rule_field *field, bo
 				       inet_pton(AF_INET6, text, address) == 1
 			       ? 0
 			       : needed(field, text, error);
+	case RULE_NAME:
+		return read_name(value, text, error);
 	case RULE_INLINE:
 	case RULE_HEX:
 		return read_hex(value, field, text, error);
@@ -478,6 +509,10 @@ void rule_value_print(char text[RULE_VALUE_TEXT], const struct rule_field *field
 		break;
 	case RULE_IPV6:
 		inet_ntop(AF_INET6, value->bytes, text, RULE_VALUE_TEXT);
+		break;
+	case RULE_NAME:
+		snprintf(text, RULE_VALUE_TEXT, "%.*s", (int)value->n_bytes,
+			(const char *)value->bytes);
 		break;
 	case RULE_INLINE:
 	case RULE_HEX:

@@ -16,7 +16,8 @@
 
 struct rule_value {
 	uint64_t number;
-	unsigned n_bytes; /* of MAC and IPv6 addresses, RULE_INLINE, RULE_HEX and RULE_STRING */
+	unsigned
+		n_bytes; /* of MAC and IPv6 addresses, RULE_NAME, RULE_INLINE, RULE_HEX and RULE_STRING */
 	uint8_t bytes[RULE_VALUE_BYTES];
 	const char *refused; /* of a word that no rule can have */
 };
@@ -27,6 +28,9 @@ struct rule_value {
  */
 int rule_value_read(struct rule_value *value, const struct rule_field *field, bool mask,
 	const char *text, struct error *error);
+
+/* Is this a name that RULE_NAME takes? 0 or -EINVAL with a line. */
+int rule_name_check(const char *text, struct error *error);
 
 /* What a value of the field looks like, as in "an IPv4 address". */
 const char *rule_value_what(const struct rule_field *field);

@@ -48,8 +48,8 @@ static const struct {
 	{"flow create 0 pattern ipv5 / end actions end", -EINVAL, 23,
 		"ipv5: a pattern item is needed here; did you mean ipv4?"},
 	{"flow create 0 pattern ipv4 srce is 1.2.3.4 / end actions end", -EINVAL, 28,
-		"srce: version_ihl, tos, length, packet_id, fragment_offset, ttl, proto, src, dst "
-		"or / is needed here; did you mean src?"},
+		"srce: version_ihl, tos, length, packet_id, fragment_offset, ttl, proto, src, dst, "
+		"from_set, to_set or / is needed here; did you mean src?"},
 	{"flow create 0 pattern udp srce is 1 / end actions end", -EINVAL, 27,
 		"srce: src, dst or / is needed here; did you mean src?"},
 	{"flow create 0 pattern ipv4 src 1.2.3.4 / end actions end", -EINVAL, 32,
@@ -73,11 +73,11 @@ static const struct {
 	{"flow create 0 pattern eth ipv4 / end actions end", -EINVAL, 27,
 		"ipv4: dst, src, type, has_vlan or / is needed here"},
 	{"flow create 0 pattern eth / ipv4 end actions end", -EINVAL, 34,
-		"end: version_ihl, tos, length, packet_id, fragment_offset, ttl, proto, src, dst "
-		"or / is needed here"},
+		"end: version_ihl, tos, length, packet_id, fragment_offset, ttl, proto, src, dst, "
+		"from_set, to_set or / is needed here"},
 	{"flow create 0 pattern eth / ipv4", -EINVAL, 33,
 		"the line ends early: version_ihl, tos, length, packet_id, fragment_offset, ttl, "
-		"proto, src, dst or / is needed"},
+		"proto, src, dst, from_set, to_set or / is needed"},
 	{"flow create 0 pattern eth / end action", -EINVAL, 39,
 		"the line ends early: an action is needed"},
 	{"flow create 0 pattern eth / end drop / end", -EINVAL, 33,

@@ -290,6 +290,7 @@ static const char *value_of(const struct rule_field *field)
 		return "0a0b0c";
 	case RULE_STRING:
 	case RULE_PATH:
+	case RULE_NAME:
 		return "word";
 	case RULE_TYPES:
 		return "ipv4 l3-src-only end";
