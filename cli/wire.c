@@ -71,6 +71,10 @@ static void print_more(FILE *out, const json_t *line)
 	if (field_number(line, "mirrored") != 0)
 		fprintf(out, "       besides those received: %s copies, made by samples of rules\n",
 			field_grouped(line, "mirrored", text));
+	if (field_number(line, "captured") + field_number(line, "capture_lost") != 0)
+		fprintf(out, "       copies for capture files: %s, and %s lost\n",
+			field_grouped(line, "captured", text),
+			field_grouped(line, "capture_lost", more));
 	if (field_number(line, "one_sided") != 0)
 		fprintf(out, "       one-sided: %s packets that opened no flow\n",
 			field_grouped(line, "one_sided", text));

@@ -26,6 +26,8 @@ static json_t *wires_describe(
 	answer_number(line, "dropped", path_counters_dropped(counters));
 	answer_number(line, "held", counters->held);
 	answer_number(line, "mirrored", counters->mirrored);
+	answer_number(line, "captured", counters->captured);
+	answer_number(line, "capture_lost", counters->capture_lost);
 	answer_number(line, "nic_forwarded", counters->nic_forwarded);
 	answer_number(line, "nic_forwarded_bytes", counters->nic_forwarded_bytes);
 	answer_number(line, "nic_dropped", counters->nic_dropped);

@@ -19,14 +19,42 @@ enum drop_reason act_drop_reason(enum action_drop drop)
 	return (enum drop_reason)reasons[drop];
 }
 
+/*
+ * A copy goes to whoever writes capture files, with its time and the file's number in fields that nobody else needs. Where
+ * it finds no memory or no room, it is lost: the worker waits for no disk.
+ */
+static void copy_to_file(
+	struct lcore *lcore, unsigned domain, const struct rte_mbuf *packet, uint16_t number)
+{
+	struct path_counters *counters = &lcore->worker.counters[domain];
+	struct rte_mbuf *copy;
+
+	if (lcore->copies == NULL)
+		return;
+	copy = mailbox_room(lcore->copies) == 0
+		       ? NULL
+		       : rte_pktmbuf_copy(packet, packet->pool, 0, UINT32_MAX);
+	if (copy == NULL) {
+		counters->capture_lost++;
+		return;
+	}
+	copy->port = number;
+	copy->tx_offload = lcore->worker.shard->now_us;
+	/* there is room, as nobody else puts something in */
+	(void)mailbox_push(lcore->copies, &copy, 1);
+	counters->captured++;
+}
+
 /* A copy goes out by that port; without memory for it there is none. */
 static __rte_noinline void mirror(
 	struct lcore *lcore, unsigned domain, const struct rte_mbuf *packet, uint16_t port)
 {
 	struct rte_mbuf *copy;
 
-	if (port >= lcore->n_ports)
+	if (port >= lcore->n_ports) {
+		copy_to_file(lcore, domain, packet, (uint16_t)(port - lcore->n_ports));
 		return;
+	}
 	copy = rte_pktmbuf_copy(packet, packet->pool, 0, UINT32_MAX);
 	if (copy == NULL)
 		return;

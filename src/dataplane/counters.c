@@ -48,6 +48,8 @@ void path_counters_add(struct path_counters *sum, const struct path_counters *co
 	sum->handed_in += counters->handed_in;
 	sum->handed_out += counters->handed_out;
 	sum->mirrored += counters->mirrored;
+	sum->captured += counters->captured;
+	sum->capture_lost += counters->capture_lost;
 	sum->nic_forwarded += counters->nic_forwarded;
 	sum->nic_forwarded_bytes += counters->nic_forwarded_bytes;
 	sum->nic_dropped += counters->nic_dropped;

@@ -45,6 +45,8 @@ struct path_counters {
 	uint64_t handed_out;
 	/* copies that mirrors made: received + mirrored = out + delivered + dropped + held */
 	uint64_t mirrored;
+	/* copies for capture files, which leave by no port: handed over, and those that found no room */
+	uint64_t captured, capture_lost;
 	/*
 	 * Not among those received: what the NIC forwarded alone, as far as it was told; of these, packets that are in no
 	 * record. All packets of known flows = those of them that were received + nic_forwarded = of all records +

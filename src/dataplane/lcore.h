@@ -142,8 +142,9 @@ struct lcore {
 	flow_sink_fn sink;
 	unsigned (*room)(void *sink_context, unsigned worker); /* NULL: enough */
 	void *sink_context;
-	struct mailbox *events;	       /* struct path_event */
-	struct balance_board *board;   /* NULL: the lcore is no worker, or the only one */
+	struct mailbox *events;	     /* struct path_event */
+	struct mailbox *copies;	     /* the worker's, for capture files (plane_copies()); or NULL */
+	struct balance_board *board; /* NULL: the lcore is no worker, or the only one */
 	const _Atomic uint32_t *pause; /* a bit for each port that is to be left alone */
 	/* control's and the lcore's */
 	struct ask_slot ask;

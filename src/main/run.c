@@ -12,6 +12,7 @@
 
 #include "base/mapping.h"
 #include "base/privilege.h"
+#include "main/capture_files.h"
 #include "main/dpdk.h"
 #include "main/known_port.h"
 #include "main/run_parts.h"
@@ -220,6 +221,7 @@ static int create_plane(struct run *run, struct error *error)
 		.max_blocks = run->config.blocks.max,
 		.max_block_reasons = run->config.blocks.reasons,
 		.max_rules = run->config.rules.max,
+		.n_captures = run->config.rules.n_captures,
 		.offload = offload_of(run),
 		.mapping = MAPPING_HUGE | MAPPING_POPULATE,
 		.sink = take_reports,
@@ -312,10 +314,15 @@ static int create_all(struct run *run, struct error *error)
 		ret = run_open_ports(run, error);
 	if (ret == 0)
 		ret = run_create_exporter(run, error);
+	if (ret == 0 && run->config.rules.n_captures > 0)
+		ret = capture_files_open(&run->captures, run->config.rules.captures,
+			run->config.rules.n_captures, error);
 	if (ret == 0)
 		control_show_exports(run->control, run->exporter);
 	if (ret == 0)
 		ret = take_memory(run, error);
+	if (ret == 0 && run->captures != NULL)
+		ret = capture_files_start(run->captures, run->plane, run_say, run, error);
 	if (ret == 0)
 		drop_rights(run);
 	if (ret == 0)
@@ -332,6 +339,7 @@ static void destroy_all(struct run *run)
 {
 	if (run->plane != NULL)
 		plane_stop(run->plane);
+	capture_files_destroy(run->captures);
 	control_destroy(run->control);
 	for (unsigned i = 0; i < run_n_ports(run); i++)
 		port_close(run->ports[i]);

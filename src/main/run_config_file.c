@@ -149,6 +149,11 @@ static int set_rules(const struct loading *loading)
 		run_places_where(loading->places, path, where);
 		ret = run_rules_add_set(rules, where, said->sets[i], loading->error);
 	}
+	for (unsigned i = 0; said && ret == 0 && i < said->n_captures; i++) {
+		snprintf(path, sizeof(path), "rules.captures[%u]", i);
+		run_places_where(loading->places, path, where);
+		ret = run_rules_add_capture(rules, where, said->captures[i], loading->error);
+	}
 	return ret;
 }
 

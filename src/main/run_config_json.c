@@ -124,6 +124,10 @@ static json_t *rules(const struct run_config *config)
 	for (unsigned i = 0; i < from->n_sets; i++)
 		json_array_append_new(list, text(from->sets[i]));
 	json_object_set_new(object, "sets", list);
+	list = json_array();
+	for (unsigned i = 0; i < from->n_captures; i++)
+		json_array_append_new(list, text(from->captures[i]));
+	json_object_set_new(object, "captures", list);
 	return object;
 }
 

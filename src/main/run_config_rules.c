@@ -18,6 +18,7 @@ const char *run_rules_key(enum run_rules_key key)
 		[RUN_RULES_MAX_KEY] = "max",
 		[RUN_RULES_LIST] = "list",
 		[RUN_RULES_SETS] = "sets",
+		[RUN_RULES_CAPTURES] = "captures",
 	};
 
 	return keys[key];
@@ -35,8 +36,10 @@ void run_rules_fini(struct run_rules *rules)
 		free(rules->list[i]);
 	for (unsigned i = 0; i < rules->n_sets; i++)
 		free(rules->sets[i]);
+	for (unsigned i = 0; i < rules->n_captures; i++)
+		free(rules->captures[i]);
 	rules->file = NULL;
-	rules->n_list = rules->n_sets = 0;
+	rules->n_list = rules->n_sets = rules->n_captures = 0;
 }
 
 int run_rules_set(struct run_rules *rules, enum run_rules_key key, const char *where,
@@ -49,6 +52,7 @@ int run_rules_set(struct run_rules *rules, enum run_rules_key key, const char *w
 		return option_range(where, value, value, 0, RULES_MAX, &rules->max, error);
 	case RUN_RULES_LIST:
 	case RUN_RULES_SETS:
+	case RUN_RULES_CAPTURES:
 	case RUN_RULES_N_KEYS:
 		break;
 	}
@@ -93,6 +97,20 @@ int run_rules_add_set(
 		return error_set(error, -ENOMEM, "no memory for the configuration");
 	rules->sets[rules->n_sets++] = copy;
 	return 0;
+}
+
+int run_rules_add_capture(
+	struct run_rules *rules, const char *where, const char *path, struct error *error)
+{
+	if (rules->n_captures == PLANE_MAX_CAPTURES)
+		return error_set(error, -EINVAL, "%s there can be %u capture files at most", where,
+			PLANE_MAX_CAPTURES);
+	int ret = option_file(where, path, &rules->captures[rules->n_captures], error);
+
+	if (ret == 0 && rules->captures[rules->n_captures] == NULL)
+		return option_bad_value(where, path, "the path of a file is needed", error);
+	rules->n_captures += ret == 0;
+	return ret;
 }
 
 /* Which of the sets' lines it is. */
@@ -186,6 +204,7 @@ int run_rules_check(const struct run_rules *from, const struct topology *topolog
 	struct rules_config config = {.max_rules = from->max,
 		.n_workers = 1,
 		.topology = topology,
+		.n_captures = from->n_captures,
 		.zone_vlan = zone_vlan};
 	struct lone_rules lone = {0};
 	int ret = run_rules_count_sets(from, &config.max_sets, &config.max_prefixes, error);

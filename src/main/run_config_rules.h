@@ -3,7 +3,7 @@
 
 /*
  * The section `rules` of a configuration: which rules (rule/rules.h) are in force from the start, and how many there may
- * be. Its keys but `list` and `sets` are options of the command line too: --rules and --rules-max. `where` and errors are as in
+ * be. Its keys but `list`, `sets` and `captures` are options of the command line too: --rules and --rules-max. `where` and errors are as in
  * main/options.h; all of it belongs to the thread that reads the command line.
  */
 
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "plane/plane.h"
 #include "rule/rules.h"
 
 #define RUN_RULES_MAX 16384
@@ -24,14 +25,17 @@ struct run_rules {
 	unsigned n_list;
 	char *sets[RUN_RULES_LIST_MAX]; /* lines of rules_set_fill() */
 	unsigned n_sets;
+	char *captures[PLANE_MAX_CAPTURES]; /* paths of capture files */
+	unsigned n_captures;
 };
 
-/* The keys with one value, in the order of enum run_option; of the lists `list` and `sets` the items. */
+/* The keys with one value, in the order of enum run_option; of the lists `list`, `sets` and `captures` the items. */
 enum run_rules_key {
 	RUN_RULES_FILE_KEY,
 	RUN_RULES_MAX_KEY,
 	RUN_RULES_LIST,
 	RUN_RULES_SETS,
+	RUN_RULES_CAPTURES,
 	RUN_RULES_N_KEYS,
 };
 
@@ -52,6 +56,10 @@ int run_rules_add(
 /* One more line of a set of addresses, which is copied. */
 int run_rules_add_set(
 	struct run_rules *rules, const char *where, const char *line, struct error *error);
+
+/* One more capture file, whose path is copied. */
+int run_rules_add_capture(
+	struct run_rules *rules, const char *where, const char *path, struct error *error);
 
 /*
  * How many sets there are, at most, and prefixes in them. Reads their files. 0 or a negative errno with a line.

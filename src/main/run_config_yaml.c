@@ -80,6 +80,10 @@ static const cyaml_schema_field_t rules_field = CYAML_FIELD_SEQUENCE_COUNT("list
 static const cyaml_schema_field_t sets_field = CYAML_FIELD_SEQUENCE_COUNT("sets", MAY_BE_MISSING,
 	struct run_yaml_rules, sets, n_sets, &name_value, 0, RUN_RULES_LIST_MAX);
 
+static const cyaml_schema_field_t captures_field =
+	CYAML_FIELD_SEQUENCE_COUNT("captures", MAY_BE_MISSING, struct run_yaml_rules, captures,
+		n_captures, &name_value, 0, PLANE_MAX_CAPTURES);
+
 struct run_yaml {
 	cyaml_schema_field_t timeouts[RUN_YAML_TIMEOUTS + 1];
 	cyaml_schema_field_t offload[RUN_OFFLOAD_N_KEYS + 1];
@@ -115,6 +119,7 @@ static void make_schema(struct run_yaml *yaml)
 			offsetof(struct run_yaml_rules, values) + i * sizeof(char *));
 	yaml->rules[RUN_RULES_LIST] = rules_field;
 	yaml->rules[RUN_RULES_SETS] = sets_field;
+	yaml->rules[RUN_RULES_CAPTURES] = captures_field;
 	memcpy(yaml->keys, groups, sizeof(groups));
 	yaml->keys[OFFLOAD].value.mapping.fields = yaml->offload;
 	yaml->keys[BLOCKS].value.mapping.fields = yaml->blocks;
@@ -231,6 +236,8 @@ static const char *wanted_at(const char *path, unsigned depth)
 		       "(rules.file)";
 	if (depth == 2 && strcmp(path, "rules.sets") == 0)
 		return "a list of sets is needed, 256 at most: NAME PREFIX..., or NAME file PATH";
+	if (depth == 2 && strcmp(path, "rules.captures") == 0)
+		return "a list of paths of files is needed, 16 at most";
 	if (depth == 2 && strcmp(path, "blocks.list") == 0)
 		return "a list of blocks is needed, 256 at most; longer ones stand in a file "
 		       "(blocks.file)";

@@ -48,6 +48,8 @@ struct run_yaml_rules {
 	unsigned n_list;
 	char **sets;
 	unsigned n_sets;
+	char **captures;
+	unsigned n_captures;
 };
 
 struct run_yaml_data {

@@ -20,6 +20,7 @@ struct run {
 	struct exporter *exporter;
 	struct export_collector *collectors[EXPORTS_MAX]; /* the exporter's */
 	struct exports_news exports_news[EXPORTS_MAX];
+	struct capture_files *captures; /* NULL: there are none */
 	struct plane *plane;
 	struct control *control;
 	bool dpdk;   /* was started */

@@ -42,6 +42,10 @@ enum plane_sharding {
 	PLANE_SHARDING_SOFTWARE,
 };
 
+/* Capture files that rules may copy packets to. */
+#define PLANE_MAX_CAPTURES 16
+
+struct mailbox;		/* base/mailbox.h */
 struct known;		/* offload/known.h */
 struct next_hops;	/* action/next_hop.h */
 struct policer_options; /* action/policer.h */
@@ -93,6 +97,8 @@ struct plane_config {
 	uint32_t max_rules;
 	/* sets of addresses that these may name, and prefixes in all of them */
 	uint32_t max_rule_sets, max_rule_prefixes;
+	/* capture files that these may copy packets to, at most PLANE_MAX_CAPTURES */
+	unsigned n_captures;
 	/* entries of the list of blocks, and different reasons, at most; 0: there is no list */
 	uint32_t max_blocks, max_block_reasons;
 	struct plane_offload offload;
@@ -186,6 +192,13 @@ uint64_t plane_decided(const struct plane *plane);
  * plane_policy_decided() for rules_settled().
  */
 struct rules *plane_rules(const struct plane *plane);
+
+/*
+ * Copies of packets for capture files that a worker has made, as rte_mbufs: `port` is the number of the file, `tx_offload` the
+ * time by the clock of the run. Whoever writes the files takes them out and frees them, on a thread of its own, until after
+ * plane_stop(). NULL: the configuration has no such files.
+ */
+struct mailbox *plane_copies(const struct plane *plane, unsigned worker);
 
 /*
  * Rules that NICs do, too (docs/rules.md): control's. plane_nic_rules_tend() looks at what has changed, and asks NICs for

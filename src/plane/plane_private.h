@@ -20,6 +20,8 @@
 #define PLANE_PACE 64
 
 #define PLANE_EVENTS 4096
+/* Copies for capture files that may wait, of each worker. */
+#define PLANE_COPIES 1024
 
 /* Most pools: one for each NUMA node with a port. */
 #define PLANE_MAX_SOCKETS 8
@@ -48,7 +50,8 @@ struct plane {
 	struct rte_rcu_qsbr *qsbr; /* of the workers; NULL: nothing is read by it */
 	struct blocks *blocks;
 	struct rules *rules;
-	struct nic_rules *nic_rules; /* NULL: no rule is given to NICs */
+	struct mailbox *copies[PLANE_MAX_WORKERS]; /* for capture files; NULL: there are none */
+	struct nic_rules *nic_rules;		   /* NULL: no rule is given to NICs */
 	struct programs *programs;
 	struct next_hops *next_hops;
 	atomic_uint_fast64_t policy_generation;

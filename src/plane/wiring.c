@@ -273,6 +273,7 @@ static int make_policy(struct plane *plane, struct lcore *lcore)
 	lcore->act.programs = plane->programs;
 	lcore->act.context.next_hops = plane->next_hops;
 	lcore->act.context.random = lcore->number;
+	lcore->copies = plane->copies[lcore->number];
 	if (plane->rules != NULL) {
 		lcore->act.context.meters = rules_meters(plane->rules);
 		lcore->act.context.n_meters = RULES_MAX_METERS;
@@ -358,7 +359,8 @@ unsigned plane_buffers(const struct plane *plane)
 	unsigned lcore = LCORE_BURST * (plane_n_ports(plane) + 5) + 2 * RTE_MEMPOOL_CACHE_MAX_SIZE;
 
 	return n_rings * ring_size(plane) + n_lcores(plane) * lcore +
-	       (plane->config.tie_fragments ? PLANE_MAX_HELD : 0);
+	       (plane->config.tie_fragments ? PLANE_MAX_HELD : 0) +
+	       (plane->config.n_captures > 0 ? n_workers * PLANE_COPIES : 0);
 }
 
 /*
@@ -405,12 +407,29 @@ static int make_programs(struct plane *plane)
 	return plane->programs == NULL ? -ENOMEM : programs_make_drop(plane->programs);
 }
 
+static int make_copies(struct plane *plane)
+{
+	for (unsigned i = 0; plane->config.n_captures > 0 && i < plane->config.n_workers; i++) {
+		plane->copies[i] =
+			mailbox_create("copies", sizeof(struct rte_mbuf *), PLANE_COPIES);
+		if (plane->copies[i] == NULL)
+			return -errno;
+	}
+	return 0;
+}
+
+struct mailbox *plane_copies(const struct plane *plane, unsigned worker)
+{
+	return plane->copies[worker];
+}
+
 static int make_rules(struct plane *plane)
 {
 	const struct rules_config config = {
 		.max_rules = plane->config.max_rules,
 		.max_sets = plane->config.max_rule_sets,
 		.max_prefixes = plane->config.max_rule_prefixes,
+		.n_captures = plane->config.n_captures,
 		.n_workers = plane->config.n_workers,
 		.topology = &plane->config.topology,
 		.zone_vlan = plane->config.zone_vlan,
@@ -441,6 +460,8 @@ static int make_decisions(struct plane *plane)
 	if (plane->qsbr == NULL || rte_rcu_qsbr_init(plane->qsbr, n) != 0)
 		return -ENOMEM;
 	ret = make_programs(plane);
+	if (ret == 0)
+		ret = make_copies(plane);
 	if (ret == 0)
 		ret = make_rules(plane);
 	if (ret < 0 || config.max_entries == 0)
@@ -505,6 +526,8 @@ void plane_take_down(struct plane *plane)
 		mailbox_destroy(lcore->events);
 	}
 	blocks_destroy(plane->blocks);
+	for (unsigned i = 0; i < PLANE_MAX_WORKERS; i++)
+		mailbox_destroy(plane->copies[i]);
 	rules_destroy(plane->rules);
 	programs_destroy(plane->programs);
 	next_hops_destroy(plane->next_hops);

@@ -81,6 +81,13 @@ static int domain_of(const struct effecting *effecting)
 		       : -1;
 }
 
+/* Capture files have the numbers behind those of the ports. */
+static bool is_capture(const struct rule_ground *ground, uint32_t number)
+{
+	return ground->topology != NULL && number >= ground->topology->n_ports &&
+	       number - ground->topology->n_ports < ground->n_captures;
+}
+
 /* The port that an action of `type` names: the words differ, not what they mean here. */
 static int read_target(struct effecting *effecting, const struct rte_flow_action *action,
 	uint16_t *port, bool of_domain)
@@ -98,6 +105,10 @@ static int read_target(struct effecting *effecting, const struct rte_flow_action
 		number = id->original ? effecting->command->port : id->id;
 	} else if (action->conf != NULL) {
 		number = ((const struct rte_flow_action_ethdev *)action->conf)->port_id;
+	}
+	if (!of_domain && is_capture(effecting->ground, number)) {
+		*port = (uint16_t)number;
+		return 0;
 	}
 	if (rule_port_check(effecting->ground, number, &said) < 0)
 		return refuse_action(effecting, -EINVAL, said.text);

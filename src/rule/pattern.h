@@ -29,9 +29,10 @@ struct rule_shared; /* rule/shared.h */
 
 /* What is known of the engine that is to run a rule. */
 struct rule_ground {
-	const struct topology *topology;  /* NULL: any port may be there */
-	bool zone_vlan;			  /* the key of a flow has the VLAN of its packets */
-	bool sends_nothing;		  /* it reads captures: no packet leaves by a port */
+	const struct topology *topology; /* NULL: any port may be there */
+	bool zone_vlan;			 /* the key of a flow has the VLAN of its packets */
+	unsigned n_captures; /* capture files, which copies go to as to ports behind the last one */
+	bool sends_nothing;  /* it reads captures: no packet leaves by a port */
 	const struct rule_meters *meters; /* that rules may name, or NULL */
 	const struct rule_shared *shared; /* the same of lists of actions */
 	/* the number of the set of this name in the classifier, or 0; NULL: there are none */

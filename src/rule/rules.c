@@ -101,6 +101,7 @@ int rules_create(struct rules **rules, const struct rules_config *config)
 		created->topology = *config->topology;
 		created->ground.topology = &created->topology;
 	}
+	created->ground.n_captures = config->n_captures;
 	created->ground.zone_vlan = config->zone_vlan;
 	created->wire_is_link = config->wire_is_link;
 	created->ground.sends_nothing = config->wire_is_link;

@@ -57,6 +57,8 @@ struct rules_config {
 	const struct topology *topology; /* copied; NULL: rules may name any port */
 	uint32_t max_sets, max_prefixes; /* sets of addresses, and prefixes in all of them */
 	bool any_set; /* sets have all addresses, and are there when a rule names them: rules that are only checked */
+	unsigned
+		n_captures; /* capture files, whose numbers follow those of the ports; copies alone go there */
 	bool zone_vlan; /* the key of a flow has the VLAN of its packets */
 	/*
 	 * Packets are those of captures: links are as in extract_options, those that are no flow's match rules without

@@ -82,6 +82,8 @@ static void test_wires(void **state)
 		.nic_dropped_bytes = 9,
 		.nic_unaccounted = 1,
 		.mirrored = 2,
+		.captured = 11,
+		.capture_lost = 12,
 	};
 	scene->plane.snapshot.wire_flows[1] = 77;
 	json_t *lines = expect_lines(scene, "{\"ask\":\"wire show\"}", 2);
@@ -93,8 +95,8 @@ static void test_wires(void **state)
 		{"dropped", 70}, {"held", 20}, {"fragments_untied", 4}, {"icmp_untied", 5},
 		{"one_sided", 6}, {"flows", 77}, {"nic_forwarded", 6}, {"nic_forwarded_bytes", 7},
 		{"nic_dropped", 8}, {"nic_dropped_bytes", 9}, {"nic_unaccounted", 1},
-		{"mirrored", 2});
-	assert_int_equal(json_object_size(line), 20);
+		{"mirrored", 2}, {"captured", 11}, {"capture_lost", 12});
+	assert_int_equal(json_object_size(line), 22);
 	assert_string_equal(json_string_value(json_array_get(ports, 0)), "up");
 	assert_string_equal(json_string_value(json_array_get(ports, 1)), "down");
 	EXPECT_NUMBERS(json_array_get(lines, 0), {"wire", 0}, {"received", 0}, {"flows", 0});
