@@ -33,7 +33,7 @@ static json_t *export_describe(struct export_collector *collector)
 	answer_number(line, "records", counters.records);
 	answer_number(line, "written", counters.written);
 	answer_number(line, "lost", counters.lost);
-	answer_number(line, "waiting", counters.records - counters.written - counters.lost);
+	answer_number(line, "waiting", counters.waiting);
 	answer_number(line, "lost_packets", counters.lost_packets);
 	answer_number(line, "lost_octets", counters.lost_octets);
 	answer_number(line, "messages", counters.messages);

@@ -62,6 +62,7 @@ struct export_collector {
 	bool opening_owed; /* UDP: nobody listened to something that was sent since the last one */
 	unsigned session;  /* the stream's that the opening was for */
 	size_t begun;	   /* bytes of the first message that are gone: streams */
+	uint64_t queued;   /* records in the queue */
 	uint32_t sequence;
 	uint64_t session_messages, session_records;
 	uint64_t look_ms, retry_ms, opened_ms;
@@ -93,6 +94,9 @@ static void show(struct export_collector *collector)
 {
 	struct export_counters *counters = &collector->counters;
 
+	counters->waiting = collector->queued;
+	if (collector->message.bytes != NULL)
+		counters->waiting += collector->message.records;
 	counters->sessions = is_udp(collector) ? 1 : collector->stream.sessions;
 	counters->up =
 		is_udp(collector) ? !collector->refused : collector->stream.state == STREAM_UP;
@@ -168,7 +172,9 @@ static void make_opening(struct export_collector *collector)
 
 	opening->n = opening->sent = 0;
 	opening->at[0] = 0;
-	ipfix_begin(&message, opening->bytes, collector->size);
+	ipfix_begin(&message, opening->bytes,
+		collector->size < sizeof(opening->bytes) ? collector->size
+							 : sizeof(opening->bytes));
 	(void)ipfix_add_templates(&message, format);
 	while (room && !ipfix_add_statistics(&message, format, &statistics))
 		room = next_opening(collector, &message);
@@ -257,6 +263,7 @@ static void first_sent(struct export_collector *collector)
 		opening->sent++;
 		return;
 	}
+	collector->queued -= message->records;
 	sent(collector, message, true);
 	queue_drop(&collector->queue);
 }
@@ -390,6 +397,7 @@ static void close_message(struct export_collector *collector)
 	collector->filling.length = (uint32_t)collector->message.length;
 	collector->filling.records = collector->message.records;
 	queue_add(&collector->queue, &collector->filling);
+	collector->queued += collector->filling.records;
 	collector->message.bytes = NULL;
 }
 
@@ -407,10 +415,8 @@ static bool may_wait(struct export_collector *collector)
 {
 	const uint64_t now = now_ms();
 
-	if (!in_hurry(collector)) {
-		collector->hurry_ms = now;
+	if (!in_hurry(collector))
 		return collector->patient;
-	}
 	if (collector->hurry_ms == 0)
 		collector->hurry_ms = now;
 	const uint64_t since = collector->moved_ms > collector->hurry_ms ? collector->moved_ms
@@ -535,8 +541,10 @@ static void look(struct export_collector *collector, uint64_t now)
 
 	if (asked != collector->reopen_heeded) {
 		collector->reopen_heeded = asked;
-		if (!is_udp(collector))
+		if (collector->target.transport == EXPORT_FILE) {
 			stream_reopen(&collector->stream, now);
+			collector->begun = 0;
+		}
 	}
 	if (now < collector->look_ms)
 		return;
@@ -574,21 +582,25 @@ void export_collector_flush(struct export_collector *collector)
 	show(collector);
 }
 
+bool export_collector_ends(struct export_collector *collector)
+{
+	export_collector_hurry(collector);
+	close_message(collector);
+	push_messages(collector);
+	return !waits(collector) || !may_wait(collector);
+}
+
 void export_collector_end(struct export_collector *collector)
 {
 	const struct queued *message;
 	size_t cursor = 0;
 	uint8_t *bytes;
 
-	export_collector_hurry(collector);
-	close_message(collector);
-	push_messages(collector);
-	while (waits(collector) && may_wait(collector)) {
+	while (!export_collector_ends(collector))
 		wait_for_room(collector);
-		push_messages(collector);
-	}
 	while ((message = queue_next(&collector->queue, &cursor, &bytes)) != NULL)
 		lose_message(collector, message);
+	collector->queued = 0;
 	collector->ended = true;
 	show(collector);
 	if (is_udp(collector))

@@ -32,9 +32,10 @@ struct export_ports {
 struct export_counters {
 	uint64_t flows;	   /* reports that the filter took */
 	uint64_t filtered; /* and those it did not */
-	uint64_t records;  /* = written + lost + those that wait */
+	uint64_t records;  /* = written + lost + waiting */
 	uint64_t written;  /* given to the kernel */
 	uint64_t lost;
+	uint64_t waiting;
 	uint64_t lost_packets, lost_octets; /* of the flows in these */
 	uint64_t messages, bytes;	    /* written, those with templates among them */
 	uint64_t refused;		    /* UDP: so often nobody listened */
@@ -63,6 +64,9 @@ void export_collector_flush(struct export_collector *collector);
 
 /* For when many flows come: sees to it that none of them waits for longer than a quarter of a second. */
 void export_collector_tend(struct export_collector *collector);
+
+/* Sends what there is, as far as that goes without waiting. True: there is nothing left to wait for. */
+bool export_collector_ends(struct export_collector *collector);
 
 /* Sends what there is, for some time; what remains is lost. After that only counters can be asked for. */
 void export_collector_end(struct export_collector *collector);

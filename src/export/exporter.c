@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/idle.h"
 #include "base/mailbox.h"
@@ -152,10 +153,26 @@ static void pause_writing(struct exporter *exporter)
 		publish(exporter);
 }
 
-static void end_writing(struct exporter *exporter)
+/* All collectors are waited for at once. */
+static void end_collectors(struct exporter *exporter)
 {
+	const struct timespec pause = {.tv_nsec = 1000000};
+	bool over = exporter->n_collectors == 0;
+
+	while (!over) {
+		over = true;
+		for (unsigned i = 0; i < exporter->n_collectors; i++)
+			over &= export_collector_ends(exporter->collectors[i]);
+		if (!over)
+			(void)nanosleep(&pause, NULL);
+	}
 	for (unsigned i = 0; i < exporter->n_collectors; i++)
 		export_collector_end(exporter->collectors[i]);
+}
+
+static void end_writing(struct exporter *exporter)
+{
+	end_collectors(exporter);
 	if (exporter->output)
 		export_output_end(exporter->output);
 	publish(exporter);

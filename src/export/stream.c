@@ -225,9 +225,8 @@ bool stream_ended(struct stream *stream, uint64_t now_ms)
 
 void stream_reopen(struct stream *stream, uint64_t now_ms)
 {
-	if (stream->target->transport != EXPORT_FILE)
-		return;
-	end_session(stream, now_ms, 0, "it is opened anew");
+	end_session(stream, now_ms, 0, "");
+	stream->why.text[0] = '\0';
 	stream->retry_ms = now_ms;
 }
 

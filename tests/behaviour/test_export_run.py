@@ -2,11 +2,14 @@
 """IPFIX exports of an engine that runs: what collectors get, what becomes of them, and what is told of it."""
 import collections
 import json
+import signal
 import socket
+import time
 
 import pytest
 
 import engine
+import ipfix
 from exports import Collector, check, octets_of, octets_told
 from mixture import make_mixture
 
@@ -96,6 +99,45 @@ def test_a_collector_that_reads_nothing(started):
         running.stop(code=1, leaves=["records.json"])
         connection.close()
     check(other.stop(), records_of(running))
+
+
+def test_a_hundred_collectors(started):
+    """Each gets all of it; those that are not there cost the end no more than one that is not."""
+    there = Collector()
+    words = ["--export", f"ipfix://127.0.0.1:{there.port}"]
+    for number in range(50):
+        # nobody is there; and one that is told of nothing
+        words += ["--export", "ipfix+tcp://127.0.0.1:9", "--export", f"ipfix+file:{number}.ipfix?proto=254"]
+    running = started("flows=200,proto=mix,pace=20000", "--active", 1, *words)
+    running.until(lambda: len(there.decoder.flows) > 1000, "many reports")
+    shown = exports_of(running)
+    assert len(shown) == 101 and not any(export["lost"] for export in shown)
+    begun = time.monotonic()
+    running.stop(code=1, leaves=["records.json", *[f"{number}.ipfix" for number in range(50)]])
+    assert time.monotonic() - begun < 10 * engine.SLOWER
+    records = records_of(running)
+    there.stop()
+    assert sum(flow["packetDeltaCount"] for flow in there.decoder.flows) == sum(
+        record["packets"] + record["reverse_packets"] for record in records)
+
+
+def test_a_file_is_opened_anew(started):
+    """As logrotate does it: moved away, then SIGHUP; each part can be read by itself, and together they are all."""
+    running = started("flows=300,proto=mix,pace=20000", "--active", 1, "--export", "ipfix+file:flows.ipfix")
+    path, old = running.directory / "flows.ipfix", running.directory / "old.ipfix"
+    running.until(lambda: path.stat().st_size > 20000, "something is written")
+    path.rename(old)
+    running.send_signal(signal.SIGHUP)
+    running.until(lambda: path.exists() and path.stat().st_size > 20000, "and something more")
+    running.stop(leaves=["records.json", "flows.ipfix", "old.ipfix"])
+    flows = []
+    for part in (old, path):
+        decoder = ipfix.Decoder()
+        assert decoder.stream(part.read_bytes()) == b"" and decoder.first_sequence == 0 and decoder.missing == 0
+        flows += decoder.flows
+    both = ipfix.Decoder()
+    both.flows = flows
+    check(both, records_of(running))
 
 
 def test_the_client_shows_them(started):
