@@ -69,3 +69,15 @@ uint64_t histogram_at(const struct histogram *histogram, double share)
 	}
 	return max;
 }
+
+uint64_t histogram_below(const struct histogram *histogram, unsigned bits)
+{
+	unsigned end = bits < STEP_BITS ? 1u << bits : (bits - STEP_BITS + 1) * STEPS;
+	uint64_t below = 0;
+
+	if (end > HISTOGRAM_STEPS)
+		end = HISTOGRAM_STEPS;
+	for (unsigned step = 0; step < end; step++)
+		below += count_of(histogram, step);
+	return below;
+}

@@ -21,3 +21,5 @@ struct histogram {
 void histogram_add(struct histogram *histogram, uint64_t ns);
 /* The time that a `share` (0..1) of all did not exceed, in ns, to one step; 0 when there were none. */
 uint64_t histogram_at(const struct histogram *histogram, double share);
+/* How many were shorter than 2^bits ns; with 64 all. What is read later may be more, never less. */
+uint64_t histogram_below(const struct histogram *histogram, unsigned bits);

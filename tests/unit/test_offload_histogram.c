@@ -85,12 +85,38 @@ static void shares_are_those_of_the_sorted_times(void **state)
 	free(histogram);
 }
 
+/* At each power of two, by counting the times themselves. */
+static void those_below_a_power_of_two_are_counted_exactly(void **state)
+{
+	static uint64_t times[N_TIMES];
+	struct histogram *histogram = made();
+	struct draw draw = {.seed = 3};
+
+	(void)state;
+	for (unsigned i = 0; i < N_TIMES; i++) {
+		/* many of them at a power of two, or beside it */
+		times[i] = i % 3 == 0 ? draw_next(&draw) >> (24 + draw_next(&draw) % 40)
+				      : (UINT64_C(1) << draw_next(&draw) % 40) - i % 3 + 1;
+		histogram_add(histogram, times[i]);
+	}
+	for (unsigned bits = 0; bits <= 40; bits++) {
+		uint64_t below = 0;
+
+		for (unsigned i = 0; i < N_TIMES; i++)
+			below += times[i] < UINT64_C(1) << bits;
+		assert_int_equal(histogram_below(histogram, bits), below);
+	}
+	assert_int_equal(histogram_below(histogram, 64), N_TIMES);
+	free(histogram);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(of_none_there_is_no_time),
 		cmocka_unit_test(each_time_lies_in_its_step),
 		cmocka_unit_test(shares_are_those_of_the_sorted_times),
+		cmocka_unit_test(those_below_a_power_of_two_are_counted_exactly),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
