@@ -39,7 +39,8 @@ struct plane_lcore {
 	unsigned number; /* among its kind; of workers, the shard */
 	int cpu;	 /* -1: not pinned */
 	uint32_t flows, capacity;
-	struct path_counters sum; /* over all wires */
+	uint32_t phase_flows[FLOW_N_PHASES]; /* of `flows`, by enum flow_phase */
+	struct path_counters sum;	     /* over all wires */
 	struct plane_port_counters ports[PLANE_MAX_PORTS];
 	struct stage_times stages;
 	uint64_t bursts;     /* polls that brought something */

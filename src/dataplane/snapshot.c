@@ -25,6 +25,8 @@ static void copy_lcore(struct lcore *lcore, struct plane_lcore *copy)
 	if (shard != NULL) {
 		copy->flows = shard->table.count;
 		copy->capacity = shard->table.capacity;
+		for (unsigned i = 0; i < FLOW_N_PHASES; i++)
+			copy->phase_flows[i] = shard->wheel[i].count;
 		copy->flow = shard->counters;
 		copy->unmatched = lcore->policy.unmatched;
 	}
