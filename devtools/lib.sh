@@ -14,9 +14,10 @@ PYTHON=/usr/bin/python3
 declare -A PACKAGES=(
 	[build]="gcc libc6-dev meson ninja-build pkg-config xz-utils
 		libdpdk-dev libpcap-dev libjansson-dev libedit-dev libcyaml-dev libyaml-dev libmnl-dev
-		libssl-dev libncurses-dev libsystemd-dev python3-scapy"
+		libssl-dev libncurses-dev libmicrohttpd-dev libsystemd-dev python3-scapy"
 	[test]="libcmocka-dev openssl python3-pytest python3-pytest-xdist python3-scapy dpdk-dev
-		iproute2 procps tmux"
+		iproute2 procps tmux prometheus"
+	[page]="chromium"
 	[peers]="openvswitch-switch-dpdk"
 	[smoke]="iproute2 iputils-ping procps iperf3 curl ethtool nftables tcpdump nfdump pmacct tshark
 		python3-scapy"
@@ -88,8 +89,8 @@ need() {
 
 	say "to install: $missing"
 	line="apt-get update && apt-get install -y --no-install-recommends $missing"
-	# Open vSwitch's package starts it, unless the machine's policy says no; tests start their own
-	[[ $missing != *openvswitch* || -e $POLICY ]] || line="trap 'rm -f $POLICY' EXIT
+	# these packages start what they bring, unless the machine's policy says no; tests start their own
+	[[ $missing != *openvswitch* && $missing != *prometheus* || -e $POLICY ]] || line="trap 'rm -f $POLICY' EXIT
     printf '#!/bin/sh\\nexit 101\\n' >$POLICY && chmod 755 $POLICY && $line"
 	if ((EUID == 0)); then
 		install_packages "$line"

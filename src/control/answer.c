@@ -76,6 +76,7 @@ static int make_end(struct answer *answer, int ret, const char *error)
 		return -ENOMEM;
 	json_object_set_new(end, "end", json_true());
 	if (error) {
+		answer->misused = ret == -EINVAL;
 		json_object_set_new(end, "error", answer_string(error));
 		json_object_set_new(
 			end, "code", json_integer(ret == -EINVAL ? CODE_MISUSED : CODE_FAILED));

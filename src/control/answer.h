@@ -69,6 +69,7 @@ struct answer {
 	struct follower follower;
 	bool endless; /* goes on until the client goes: the engine's end is no error */
 	bool ended;   /* the last line is made */
+	bool misused; /* which says that the request is wrong */
 	/* lines that wait for room in the output */
 	char *text;
 	size_t text_length, text_sent;

@@ -99,6 +99,7 @@ struct control {
 	struct control_rates rates[PLANE_MAX_PORTS];
 	struct control_changes port_changes;
 	struct watch watches[CONTROL_MAX_WATCHES];
+	struct http *http; /* NULL: nobody asks by HTTP */
 	struct client clients[CONTROL_MAX_CLIENTS];
 	struct plane_snapshot snapshot; /* for whoever needs one just now */
 };

@@ -15,6 +15,7 @@
 #include "base/monotonic.h"
 #include "base/text.h"
 #include "control/flow_rate.h"
+#include "control/http.h"
 #include "control/parts.h"
 
 /* Handled in one step: every client, every watch, and the door. */
@@ -111,6 +112,12 @@ int control_serve(struct control *control, struct plane *plane, struct error *er
 void control_show_exports(struct control *control, struct exporter *exporter)
 {
 	control->exporter = exporter;
+}
+
+int control_http(
+	struct control *control, const struct control_http_config *config, struct error *error)
+{
+	return http_create(&control->http, control, config, error);
 }
 
 const char *control_path(const struct control *control)
@@ -285,6 +292,7 @@ static int time_to_wait(const struct control *control, int timeout_ms)
 	uint64_t wake_us = RTE_MIN(control->events_us, control->blocks_us);
 
 	wake_us = RTE_MIN(wake_us, control->rules_us);
+	wake_us = RTE_MIN(wake_us, http_wake_us(control->http));
 
 	for (unsigned i = 0; i < CONTROL_MAX_CLIENTS; i++) {
 		const struct client *client = &control->clients[i];
@@ -315,6 +323,7 @@ int control_step(struct control *control, int timeout_ms)
 	rules_tend(control);
 	for (int i = 0; i < n; i++)
 		dispatch(control, &ready[i]);
+	http_tend(control->http);
 	events_poll(control);
 	look_after_clients(control);
 	return 0;
@@ -344,6 +353,7 @@ void control_destroy(struct control *control)
 	if (!control)
 		return;
 	say_farewell(control);
+	http_destroy(control->http);
 	control_place_release(&control->place);
 	if (control->epoll >= 0)
 		close(control->epoll);

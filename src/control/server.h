@@ -77,6 +77,30 @@ int control_step(struct control *control, int timeout_ms);
 typedef void (*control_ready_fn)(void *context, int fd);
 int control_watch(struct control *control, int fd, control_ready_fn ready, void *context);
 
+/* What became of records, for the metrics. */
+struct control_records {
+	uint64_t made;	      /* reports of flows */
+	uint64_t written;     /* of these, in the output */
+	uint64_t overflowed;  /* and those that are nowhere: there was no room to wait, */
+	uint64_t lost_write;  /* writing failed, */
+	uint64_t lost_reader; /* or there was no reader, or a slow one */
+};
+typedef void (*control_records_fn)(void *context, struct control_records *records);
+
+struct control_http_config {
+	const char *listen; /* http_address_parse() reads it */
+	/* fills what is asked for while the engine runs; NULL: there are no records */
+	control_records_fn records;
+	void *records_context;
+};
+
+/*
+ * Answers by HTTP too, from the next step on: metrics, and a page. Once, before the first step. 0 or a negative errno with
+ * a line.
+ */
+int control_http(
+	struct control *control, const struct control_http_config *config, struct error *error);
+
 /* Events that main sees first. Followers get them; without followers nothing happens. */
 void control_event_link(struct control *control, const struct port *port);
 /* And about a port whose MTU, or that of its other end, is another one than before. */

@@ -255,6 +255,34 @@ static int create_control(struct run *run, struct error *error)
 	return ret;
 }
 
+static void count_records(void *context, struct control_records *records)
+{
+	const struct run *run = context;
+	struct exporter_totals totals;
+
+	exporter_live_totals(run->exporter, &totals);
+	*records = (struct control_records){
+		.made = exporter_made(&totals),
+		.written = totals.written,
+	};
+	if (run->config.output == NULL)
+		return;
+	records->overflowed = totals.overflowed;
+	records->lost_write = totals.lost_by[EXPORT_LOSS_WRITE];
+	records->lost_reader = totals.lost_by[EXPORT_LOSS_READER];
+}
+
+static int create_http(struct run *run, struct error *error)
+{
+	const struct control_http_config config = {
+		.listen = run->config.metrics.listen,
+		.records = count_records,
+		.records_context = run,
+	};
+
+	return config.listen == NULL ? 0 : control_http(run->control, &config, error);
+}
+
 /* Does a signal say that it shall end? */
 static bool is_to_stop(void *context)
 {
@@ -308,6 +336,8 @@ static int create_all(struct run *run, struct error *error)
 	/* first of all the socket: two engines on the same ports would carry every packet twice */
 	if (ret == 0)
 		ret = create_control(run, error);
+	if (ret == 0)
+		ret = create_http(run, error);
 	if (ret == 0)
 		ret = run_start_dpdk(run, error);
 	if (ret == 0)

@@ -37,6 +37,7 @@ const struct option run_options[] = {
 	{"blocks", required_argument, NULL, RUN_OPTION_BLOCKS},
 	{"blocks-max", required_argument, NULL, RUN_OPTION_BLOCKS_MAX},
 	{"blocks-reasons", required_argument, NULL, RUN_OPTION_BLOCKS_REASONS},
+	{"metrics", required_argument, NULL, RUN_OPTION_METRICS},
 	{"rules", required_argument, NULL, RUN_OPTION_RULES},
 	{"rules-max", required_argument, NULL, RUN_OPTION_RULES_MAX},
 	{"force", no_argument, NULL, RUN_OPTION_FORCE},
@@ -152,6 +153,8 @@ int run_config_set(struct run_config *config, int id, const char *where, const c
 		if (config->exports.from_file)
 			exports_fini(&config->exports);
 		return exports_add(&config->exports, where, value, error);
+	case RUN_OPTION_METRICS:
+		return run_metrics_set(&config->metrics, RUN_METRICS_LISTEN, where, value, error);
 	case RUN_OPTION_SOCKET:
 		return set_socket(config, where, value, error);
 	default:
@@ -244,6 +247,7 @@ void run_config_fini(struct run_config *config)
 	free(config->socket);
 	free(config->config_file);
 	run_blocks_fini(&config->blocks);
+	run_metrics_fini(&config->metrics);
 	run_rules_fini(&config->rules);
 	config->output = config->socket = config->config_file = NULL;
 }

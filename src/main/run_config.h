@@ -19,6 +19,7 @@
 #include "main/engine_options.h"
 #include "main/exports.h"
 #include "main/run_config_blocks.h"
+#include "main/run_config_metrics.h"
 #include "main/run_config_offload.h"
 #include "main/run_config_rules.h"
 #include "plane/plane.h"
@@ -51,6 +52,7 @@ struct run_config {
 	bool force;	/* go on where a wire would cut this machine off */
 	struct run_offload offload;
 	struct run_blocks blocks;
+	struct run_metrics metrics;
 	struct run_rules rules;
 	struct exports exports;
 	char *output;	   /* file for records; NULL: none are written; "-": standard output */

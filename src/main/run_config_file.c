@@ -123,6 +123,25 @@ static int set_blocks(const struct loading *loading)
 	return ret;
 }
 
+static int set_metrics(const struct loading *loading)
+{
+	const struct run_yaml_metrics *said = loading->data->metrics;
+	char path[RUN_PATH_MAX], where[RUN_WHERE_MAX];
+	int ret = 0;
+
+	for (unsigned i = 0; said && ret == 0 && i < RUN_METRICS_N_KEYS; i++) {
+		enum run_metrics_key key = (enum run_metrics_key)i;
+
+		if (!said->values[i])
+			continue;
+		snprintf(path, sizeof(path), "metrics.%s", run_metrics_key(key));
+		run_places_where(loading->places, path, where);
+		ret = run_metrics_set(
+			&loading->config->metrics, key, where, said->values[i], loading->error);
+	}
+	return ret;
+}
+
 static int set_rules(const struct loading *loading)
 {
 	const struct run_yaml_rules *said = loading->data->rules;
@@ -219,6 +238,8 @@ static int load(struct loading *loading, const char *bytes, size_t size)
 		ret = set_offload(loading);
 	if (loading->data && ret == 0)
 		ret = set_blocks(loading);
+	if (loading->data && ret == 0)
+		ret = set_metrics(loading);
 	if (loading->data && ret == 0)
 		ret = set_rules(loading);
 	if (loading->data && ret == 0)

@@ -110,6 +110,14 @@ static json_t *exports(const struct run_config *config)
 	return list;
 }
 
+static json_t *metrics(const struct run_config *config)
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "listen", text(config->metrics.listen));
+	return object;
+}
+
 static json_t *rules(const struct run_config *config)
 {
 	const struct run_rules *from = &config->rules;
@@ -158,6 +166,7 @@ char *run_config_json(const struct run_config *config)
 		{"timeouts", timeouts(config)},
 		{"offload", offload(config)},
 		{"blocks", blocks(config)},
+		{"metrics", metrics(config)},
 		{"rules", rules(config)},
 		{"output", text(config->output)},
 		{"exports", exports(config)},

@@ -38,6 +38,7 @@ enum run_option {
 	RUN_OPTION_BLOCKS,
 	RUN_OPTION_BLOCKS_MAX,
 	RUN_OPTION_BLOCKS_REASONS,
+	RUN_OPTION_METRICS,
 	/* in the order of enum run_rules_key */
 	RUN_OPTION_RULES,
 	RUN_OPTION_RULES_MAX,

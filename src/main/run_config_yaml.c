@@ -56,6 +56,7 @@ static const cyaml_schema_field_t groups[] = {
 		&wire_value, 0, FLOW_MAX_WIRES),
 	CYAML_FIELD_SEQUENCE_COUNT("exports", MAY_BE_MISSING, struct run_yaml_data, exports,
 		n_exports, &name_value, 0, EXPORTS_MAX),
+	CYAML_FIELD_MAPPING_PTR("metrics", MAY_BE_MISSING, struct run_yaml_data, metrics, NULL),
 	CYAML_FIELD_MAPPING_PTR("blocks", MAY_BE_MISSING, struct run_yaml_data, blocks, NULL),
 	CYAML_FIELD_MAPPING_PTR("offload", MAY_BE_MISSING, struct run_yaml_data, offload, NULL),
 	CYAML_FIELD_MAPPING_PTR("rules", MAY_BE_MISSING, struct run_yaml_data, rules, NULL),
@@ -67,6 +68,7 @@ static const cyaml_schema_field_t groups[] = {
 #define RULES (N_GROUPS - 2)
 #define OFFLOAD (N_GROUPS - 3)
 #define BLOCKS (N_GROUPS - 4)
+#define METRICS (N_GROUPS - 5)
 
 static const cyaml_schema_field_t except_field = CYAML_FIELD_SEQUENCE_COUNT("except",
 	MAY_BE_MISSING, struct run_yaml_offload, except, n_except, &name_value, 0, PLANE_MAX_PORTS);
@@ -89,6 +91,7 @@ struct run_yaml {
 	cyaml_schema_field_t offload[RUN_OFFLOAD_N_KEYS + 1];
 	cyaml_schema_field_t blocks[RUN_BLOCKS_N_KEYS + 1];
 	cyaml_schema_field_t rules[RUN_RULES_N_KEYS + 1];
+	cyaml_schema_field_t metrics[RUN_METRICS_N_KEYS + 1];
 	cyaml_schema_field_t keys[N_GROUPS + RUN_N_SETTINGS + 1];
 	cyaml_schema_value_t schema;
 	struct run_yaml_data *data;
@@ -120,9 +123,13 @@ static void make_schema(struct run_yaml *yaml)
 	yaml->rules[RUN_RULES_LIST] = rules_field;
 	yaml->rules[RUN_RULES_SETS] = sets_field;
 	yaml->rules[RUN_RULES_CAPTURES] = captures_field;
+	for (unsigned i = 0; i < RUN_METRICS_N_KEYS; i++)
+		yaml->metrics[i] = text_field(run_metrics_key((enum run_metrics_key)i),
+			offsetof(struct run_yaml_metrics, values) + i * sizeof(char *));
 	memcpy(yaml->keys, groups, sizeof(groups));
 	yaml->keys[OFFLOAD].value.mapping.fields = yaml->offload;
 	yaml->keys[BLOCKS].value.mapping.fields = yaml->blocks;
+	yaml->keys[METRICS].value.mapping.fields = yaml->metrics;
 	yaml->keys[RULES].value.mapping.fields = yaml->rules;
 	yaml->keys[TIMEOUTS].value.mapping.fields = yaml->timeouts;
 	for (unsigned i = 0; i < RUN_N_SETTINGS; i++)
@@ -205,6 +212,8 @@ static unsigned keys_at(const struct run_yaml *yaml, const char *path, const cha
 		field = yaml->blocks;
 	else if (strncmp(path, "rules", 5) == 0)
 		field = yaml->rules;
+	else if (strncmp(path, "metrics", 7) == 0)
+		field = yaml->metrics;
 	for (; field->key && n < MAX_KEYS; field++)
 		keys[n++] = field->key;
 	return n;
@@ -231,6 +240,8 @@ static const char *wanted_at(const char *path, unsigned depth)
 		return "lines of KEY: VALUE are needed, as in max: 65536";
 	if (depth == 1 && strcmp(path, "rules") == 0)
 		return "lines of KEY: VALUE are needed, as in max: 16384";
+	if (depth == 1 && strcmp(path, "metrics") == 0)
+		return "lines of KEY: VALUE are needed, as in listen: 127.0.0.1:9180";
 	if (depth == 2 && strcmp(path, "rules.list") == 0)
 		return "a list of rules is needed, 256 at most; longer ones stand in a file "
 		       "(rules.file)";

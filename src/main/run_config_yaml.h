@@ -42,6 +42,10 @@ struct run_yaml_blocks {
 	unsigned n_list;
 };
 
+struct run_yaml_metrics {
+	char *values[RUN_METRICS_N_KEYS]; /* by enum run_metrics_key; NULL: not said */
+};
+
 struct run_yaml_rules {
 	char *values[RUN_RULES_LIST]; /* by enum run_rules_key; NULL: not said */
 	char **list;
@@ -62,6 +66,7 @@ struct run_yaml_data {
 	struct run_yaml_timeouts *timeouts; /* NULL: none said */
 	struct run_yaml_offload *offload;   /* NULL: none said */
 	struct run_yaml_blocks *blocks;	    /* NULL: none said */
+	struct run_yaml_metrics *metrics;   /* NULL: none said */
 	struct run_yaml_rules *rules;	    /* NULL: none said */
 	char *settings[RUN_N_SETTINGS];	    /* in the order of run_settings; NULL: not said */
 };

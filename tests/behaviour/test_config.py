@@ -64,8 +64,8 @@ def test_every_key_is_told(check):
     for key in known:
         assert re.search(rf"^{key}:", example, re.MULTILINE), key
         assert f"| `{key}` |" in document, key
-    for key in [*known["offload"], *known["blocks"]]:
-        assert re.search(rf"^  {key}: ", example, re.MULTILINE), key
+    for key in [*known["offload"], *known["blocks"], *known["metrics"]]:
+        assert re.search(rf"^  {key}:", example, re.MULTILINE), key
         assert f"| `{key}` |" in document, key
     for name, seconds in known["timeouts"].items():
         assert re.search(rf"^  {name}: {seconds} ", example, re.MULTILINE), name
@@ -101,6 +101,7 @@ def test_json_round_trip(check, tmp_path):
                   counters: off, restart: true, rules-in-nic: off,
                   except: [5e:00.0, lan]}
         blocks: {max: 3, reasons: 1, file: "BLOCKS", list: ["10.0.0.1 reason a #b", "::/0 port 80"]}
+        metrics: {listen: "[::1]:9180"}
         output: "/srv/flöws \\"of\\" \U0001F600.json"
         socket: s
         """.replace("BLOCKS", str(blocks)))
@@ -114,6 +115,7 @@ def test_json_round_trip(check, tmp_path):
                                 "except": ["5e:00.0", "lan"]}
     assert first["blocks"] == {"max": 3, "reasons": 1, "file": str(blocks),
                                "list": ["10.0.0.1 reason a #b", "::/0 port 80"]}
+    assert first["metrics"] == {"listen": "[::1]:9180"}
     assert first["timeouts"]["tcp-open"] == 5 and first["timeouts"]["udp-open"] == 180
     assert effective(check, json.dumps(first, ensure_ascii=False)) == first
     assert effective(check, json.dumps(first, ensure_ascii=False, indent=4)) == first
@@ -123,6 +125,10 @@ def test_json_round_trip(check, tmp_path):
 @pytest.mark.parametrize("text, parts", [
     ("\nwokers: 2\n", ["f.yaml:2: wokers: ", "did you mean workers?"]),
     ("workers: 2\nflows: many\n", ["f.yaml:2: flows: many: "]),
+    ("metrics: {listen: localhost:9180}\n",
+     ["f.yaml:1: metrics.listen: localhost:9180: ", "ADDRESS:PORT is needed, as in 127.0.0.1:9180"]),
+    ("metrics: 9180\n", ["f.yaml:1: metrics: ", "lines of KEY: VALUE are needed, as in listen: 127.0.0.1:9180"]),
+    ("metrics:\n  lisen: 9180\n", ["f.yaml:2: metrics.lisen: ", "did you mean listen?"]),
     ("workers: 17\n", ["f.yaml:1: workers: 17: ", "1 to 16"]),
     ("offload: off\n", ["f.yaml:1: offload: ", "KEY: VALUE"]),
     ("offload:\n  thresh: 1\n", ["f.yaml:2: offload.thresh: ", "did you mean threshold?"]),

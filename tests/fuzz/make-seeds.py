@@ -93,6 +93,8 @@ def write_captures(place, packets):
 
 PAIRS = [
     "wires: [[a, b]]\nworkers: 4\noffload: {rules-per-second: 3, slots: 2, except: [a]}\n",
+    "wires: [[a, b]]\nmetrics: {listen: \"[::1]:9180\"}\n",
+    "wires: [[a, b]]\nmetrics: {listen: /run/m.sock}\n",
     "wires: [[a, b]]\nworkers: 4\noffload: {rules-per-second: 4, slots: 2, except: [c]}\n",
 ]
 

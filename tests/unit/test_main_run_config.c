@@ -72,6 +72,7 @@ static void test_defaults(void **state)
 	assert_true(config.pin);
 	assert_false(config.poll_always || config.force || config.telemetry || config.one_armed);
 	assert_null(config.output);
+	assert_null(config.metrics.listen);
 	assert_null(config.config_file);
 	run_config_fini(&config);
 	check_default_socket("/run/user/7", "/run/user/7/millrace.sock");
@@ -96,7 +97,7 @@ static void test_all(void **state)
 			"separate "
 			"--tcp strict --zone vlan --active 60 --timeout udp=7 --output - --socket "
 			"s "
-			"--force --telemetry --foreground --wire 5e:00.0,0000:5e:00.1",
+			"--force --telemetry --metrics 9180 --foreground --wire 5e:00.0,0000:5e:00.1",
 			&config, &error),
 		0);
 	assert_int_equal(config.n_ports, 4);
@@ -118,6 +119,7 @@ static void test_all(void **state)
 	assert_false(config.pin);
 	assert_string_equal(config.output, "-");
 	assert_string_equal(config.socket, "s");
+	assert_string_equal(config.metrics.listen, "9180");
 	run_config_fini(&config);
 	assert_int_equal(parse(&line, "--help --wire a", &config, &error), RUN_HELP);
 	run_config_fini(&config);
