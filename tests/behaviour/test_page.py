@@ -85,6 +85,21 @@ def test_explanation_on_a_click(quiet, browser):
     running.stop(leaves=["records.json"])
 
 
+def test_drops_of_cards(started, browser, tmp_path):
+    """What a card drops alone stands among the drops, as wire show has it."""
+    (tmp_path / "rules").write_text("flow create 0 ingress pattern ipv4 / end actions drop / end\n")
+    running = started("flows=20,passes=400,pace=5000,side=forward", "--metrics", "127.0.0.1:0", "--rules", tmp_path / "rules")
+    running.until(lambda: running.wire()["received"] + running.wire()["nic_dropped"] == 20 * 400, "all packets")
+    wire = running.idle()
+    assert wire["nic_dropped"] > 0
+    browser.open(Web(running).url)
+    browser.until(SHOWN.partition(" && ")[0])
+    expected = [["in NIC", wire["nic_dropped"]], *([["rule", wire["dropped"]]] if wire["dropped"] else [])]
+    assert sorted(browser.value(FIGURES % "drops")) == sorted(expected)
+    assert browser.complaints == []
+    running.stop(leaves=["records.json"])
+
+
 def test_names_are_no_markup(started, browser):
     """Names of the configuration and words of the operator are shown as they are, whatever they are."""
     running = started("source=none", "--metrics", "127.0.0.1:0", "--port", "<img>=net_flowsim2,flows=3,side=forward,pace=1000",
