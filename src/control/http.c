@@ -370,14 +370,24 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
 	return answer_request(context, connection, peer, url);
 }
 
-/* Is a list of flows being made? There is one at a time, so that clients of the control socket get theirs, too. */
-static bool is_listing(const struct http *http)
+/*
+ * So many have an answer at a time, made or on its way. And one list of flows is made at a time, so that clients of the
+ * control socket get theirs, too.
+ */
+static bool may_begin(const struct http *http, const struct http_query *query)
 {
+	unsigned begun = 0;
 	bool listing = false;
 
-	for (unsigned i = 0; i < HTTP_MAX_CONNECTIONS; i++)
-		listing |= http->peers[i].suspended && http_query_is_alone(http->peers[i].query);
-	return listing;
+	for (unsigned i = 0; i < HTTP_MAX_CONNECTIONS; i++) {
+		const struct http_query *other = http->peers[i].query;
+
+		if (!other)
+			continue;
+		begun += http_query_has_begun(other);
+		listing |= http_query_is_listing(other);
+	}
+	return begun < HTTP_MAX_ANSWERS && !(listing && http_query_is_list(query));
 }
 
 /* Each query goes a step on. True when one was done, and the library has to hear of it. */
@@ -388,7 +398,7 @@ static bool turn_queries(struct http *http)
 	for (unsigned i = 0; i < HTTP_MAX_CONNECTIONS; i++) {
 		struct http_peer *peer = &http->peers[i];
 
-		if (!peer->suspended || !http_query_turn(peer->query, !is_listing(http)))
+		if (!peer->suspended || !http_query_turn(peer->query, may_begin(http, peer->query)))
 			continue;
 		peer->suspended = false;
 		peer->since_us = http->control->now_us;
@@ -454,7 +464,6 @@ uint64_t http_wake_us(const struct http *http)
 {
 	if (!http)
 		return UINT64_MAX;
-	const bool alone = !is_listing(http);
 	const uint64_t patient_us = patience_us(http);
 	uint64_t wake_us = RTE_MIN(http->run_us, http->history_us);
 
@@ -462,7 +471,8 @@ uint64_t http_wake_us(const struct http *http)
 		const struct http_peer *peer = &http->peers[i];
 
 		if (peer->suspended)
-			wake_us = RTE_MIN(wake_us, http_query_wake_us(peer->query, alone));
+			wake_us = RTE_MIN(wake_us,
+				http_query_wake_us(peer->query, may_begin(http, peer->query)));
 		else if (peer->connection && !peer->shut)
 			wake_us = RTE_MIN(wake_us, peer->since_us + patient_us);
 	}

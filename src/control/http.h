@@ -22,8 +22,9 @@
 #define HTTP_PATIENCE_US UINT64_C(20000000)
 #define HTTP_CROWDED_US UINT64_C(1000000)
 #define HTTP_FRESH_US UINT64_C(100000)
-/* The longest answer below /api/. */
+/* The longest answer below /api/, and how many there are at a time. */
 #define HTTP_MAX_ANSWER ((size_t)1 << 20)
+#define HTTP_MAX_ANSWERS 8
 
 struct http;
 

@@ -131,19 +131,24 @@ void http_query_destroy(struct http_query *query)
 	free(query);
 }
 
-bool http_query_is_alone(const struct http_query *query)
+bool http_query_has_begun(const struct http_query *query)
 {
-	return query->begun && !query->done && query->verb == &flow_list;
+	return query->begun;
 }
 
-static bool has_its_turn(const struct http_query *query, bool alone)
+bool http_query_is_list(const struct http_query *query)
 {
-	return query->begun || alone || query->verb != &flow_list;
+	return query->verb == &flow_list;
 }
 
-uint64_t http_query_wake_us(const struct http_query *query, bool alone)
+bool http_query_is_listing(const struct http_query *query)
 {
-	if (query->done || !has_its_turn(query, alone))
+	return http_query_is_list(query) && query->begun && !query->done;
+}
+
+uint64_t http_query_wake_us(const struct http_query *query, bool may_begin)
+{
+	if (query->done || (!query->begun && !may_begin))
 		return UINT64_MAX;
 	return query->waiting ? query->answer.wake_us : 0;
 }
@@ -232,11 +237,11 @@ static void query_begin(struct http_query *query)
 		query->waiting = true;
 }
 
-bool http_query_turn(struct http_query *query, bool alone)
+bool http_query_turn(struct http_query *query, bool may_begin)
 {
 	if (query->done)
 		return true;
-	if (!has_its_turn(query, alone))
+	if (!query->begun && !may_begin)
 		return false;
 	if (query->waiting && query->answer.wake_us > query->control->now_us)
 		return false;

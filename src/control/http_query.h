@@ -30,14 +30,17 @@ struct http_query *http_query_create(
 void http_query_destroy(struct http_query *query);
 
 /*
- * A bounded piece of the answer, if its time has come. `alone`: no other question of its kind is being answered that may
- * be only once at a time. True when the answer is there.
+ * A bounded piece of the answer, if its time has come. `may_begin`: there is room for one more. True when the answer is
+ * there.
  */
-bool http_query_turn(struct http_query *query, bool alone);
-/* It has begun, and is of the kind that is answered one at a time: lists of flows. */
-bool http_query_is_alone(const struct http_query *query);
+bool http_query_turn(struct http_query *query, bool may_begin);
 /* When it has something to do; by control's clock. */
-uint64_t http_query_wake_us(const struct http_query *query, bool alone);
+uint64_t http_query_wake_us(const struct http_query *query, bool may_begin);
+/* It has begun, and so has memory for its answer. */
+bool http_query_has_begun(const struct http_query *query);
+/* It asks for flows, and is it being answered now? There is one such at a time. */
+bool http_query_is_list(const struct http_query *query);
+bool http_query_is_listing(const struct http_query *query);
 
 /* Of one that is done: the body, which belongs to the query, and HTTP's status. */
 const char *http_query_body(const struct http_query *query, size_t *length, unsigned *status);
