@@ -46,6 +46,7 @@ seeds_of() {
 	blocks) echo blocks ;;
 	export) echo exports ;;
 	config) echo configs ;;
+	http) echo http ;;
 	rules) echo rules ;;
 	control) echo requests ;;
 	*) echo frames ;;
