@@ -231,7 +231,7 @@ static void expect_lines_in(const char *text, const char *const *lines)
 /* clang-format off */
 static const char *const plain_lines[] = {
 	"# TYPE millrace_build_info gauge",
-	"# HELP millrace_wire_out_bytes_total Bytes of these",
+	"# HELP millrace_wire_out_bytes_total Bytes of the packets that went out",
 	"# TYPE millrace_wire_received_bytes_total counter",
 	"millrace_wire_received_bytes_total{wire=\"1\"} 18446744073709551615",
 	"millrace_wire_dropped_packets_total{wire=\"0\",reason=\"blocked\"} 3",
