@@ -97,7 +97,8 @@ static void test_all(void **state)
 			"separate "
 			"--tcp strict --zone vlan --active 60 --timeout udp=7 --output - --socket "
 			"s "
-			"--force --telemetry --metrics 9180 --foreground --wire 5e:00.0,0000:5e:00.1",
+			"--force --telemetry --metrics 9180 --foreground --wire "
+			"5e:00.0,0000:5e:00.1",
 			&config, &error),
 		0);
 	assert_int_equal(config.n_ports, 4);
