@@ -10,6 +10,7 @@
 #include <rte_version.h>
 
 #include "control/metrics.h"
+#include "export/exporter.h"
 #include "millrace_version.h"
 #include "offload/reason.h"
 #include "offload/state.h"
@@ -73,6 +74,38 @@ static void write_lost(const struct metric_writer *writer, const struct metrics_
 		const struct metric_label labels[] = {{"reason", rows[i].reason}, {NULL, NULL}};
 
 		metric_write_whole(writer, labels, rows[i].n);
+	}
+}
+
+/* Exports, by their URLs, which stand in the configuration. */
+static void of_exports(const struct metric_writer *writer, const struct metrics_source *source)
+{
+	const unsigned n = source->exporter == NULL ? 0 : exporter_n_collectors(source->exporter);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct export_collector *collector = exporter_collector(source->exporter, i);
+		const struct metric_label labels[] = {
+			{"export", export_collector_target(collector)->text}, {NULL, NULL}};
+		struct export_counters counters;
+
+		export_collector_counters(collector, &counters);
+		metric_write_at(writer, labels, &counters);
+	}
+}
+
+static void write_exports_up(
+	const struct metric_writer *writer, const struct metrics_source *source)
+{
+	const unsigned n = source->exporter == NULL ? 0 : exporter_n_collectors(source->exporter);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct export_collector *collector = exporter_collector(source->exporter, i);
+		const struct metric_label labels[] = {
+			{"export", export_collector_target(collector)->text}, {NULL, NULL}};
+		struct export_counters counters;
+
+		export_collector_counters(collector, &counters);
+		metric_write_whole(writer, labels, counters.up);
 	}
 }
 
@@ -591,6 +624,7 @@ static void write_calls(const struct metric_writer *writer, const struct metrics
 #define NIC(field) .labels = "port", .write = of_nics, .offset = offsetof(struct metrics_port, field)
 #define THREAD(field) .labels = "thread", .write = of_threads, .offset = offsetof(struct plane_lcore, field)
 #define WORKER(field) .labels = "worker", .write = of_workers, .offset = offsetof(struct plane_lcore, field)
+#define EXPORT(field) .labels = "export", .write = of_exports, .offset = offsetof(struct export_counters, field)
 #define OFFLOAD(field) .labels = "port", .write = of_offload, .offset = offsetof(struct metrics_offload, field)
 #define COUNTER(called, about) .name = (called), .type = METRIC_COUNTER, .help = (about)
 #define GAUGE(called, about) .name = (called), .type = METRIC_GAUGE, .help = (about)
@@ -683,6 +717,15 @@ const struct metric metric_table[] = {
 	{COUNTER("records_written", "Records that were written to the output"), .labels = "", ENGINE(records.written)},
 	{COUNTER("records_lost", "Records that are nowhere: no room to wait, writing failed, no reader or a slow one"),
 		.labels = "reason", .write = write_lost},
+
+	{GAUGE("export_up", "1 when there is a collector that takes records, as far as it is known"), .labels = "export",
+		.write = write_exports_up},
+	{COUNTER("export_records", "Records that were made for an export"), EXPORT(records)},
+	{COUNTER("export_written_records", "Of these, records that were sent"), EXPORT(written)},
+	{COUNTER("export_lost_records", "Of these, records that are lost: no room to wait, or not taken in the end"), EXPORT(lost)},
+	{GAUGE("export_waiting_records", "Of these, records that wait to be sent"), EXPORT(waiting)},
+	{COUNTER("export_refusals", "How often nobody listened to a datagram"), EXPORT(refused)},
+	{COUNTER("export_sent_bytes", "Bytes of messages that were sent"), .unit = "bytes", EXPORT(bytes)},
 
 	{GAUGE("offload_ready", "1 when the port was tried and takes what it takes, 0 while it is being tried"), OFFLOAD(ready)},
 	{GAUGE("offload_rules", "Rules in the network card"), OFFLOAD(rules)},

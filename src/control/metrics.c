@@ -246,7 +246,8 @@ static int take_card(struct metrics_offload *offload, struct plane *plane, unsig
 }
 
 int metrics_take(struct metrics_source *source, struct plane *plane,
-	struct plane_snapshot *snapshot, const struct control_records *records)
+	struct plane_snapshot *snapshot, const struct control_records *records,
+	const struct exporter *exporter)
 {
 	const struct plane_config *config = plane_config(plane);
 	int ret = plane_snapshot(plane, snapshot);
@@ -260,6 +261,7 @@ int metrics_take(struct metrics_source *source, struct plane *plane,
 	source->hz = (double)rte_get_tsc_hz();
 	take_engine(&source->engine, plane);
 	source->engine.records = *records;
+	source->exporter = exporter;
 	for (unsigned i = 0; i < config->topology.n_ports && ret == 0; i++) {
 		take_port(&source->port[i], snapshot, i, config->port[i]);
 		ret = take_card(&source->offload[i], plane, i);

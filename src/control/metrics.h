@@ -5,7 +5,8 @@
  * The engine's numbers as metrics for Prometheus and its like (docs/metrics.md). metric_table[] says what there is: one
  * row each, from which the answer and the page of the documentation are made.
  *
- * A label is a wire, a port, a thread, or a word of a fixed list, so that there is a limit to how many lines there are.
+ * A label is a wire, a port, a thread, an export of the configuration, or a word of a fixed list, so that there is a limit
+ * to how many lines there are.
  * Nothing here has a label with an address, a flow or a rule.
  *
  * All of it belongs to control's thread.
@@ -66,6 +67,7 @@ struct metrics_source {
 	struct metrics_engine engine;
 	struct metrics_port port[PLANE_MAX_PORTS];
 	struct metrics_offload offload[PLANE_MAX_PORTS];
+	const struct exporter *exporter; /* NULL: there are no exports */
 	bool has_slots;
 	struct plane_slots slots[FLOW_MAX_WIRES];
 };
@@ -112,11 +114,12 @@ void metric_write_histogram(const struct metric_writer *writer, const struct met
 const char *metric_type_name(enum metric_type type);
 
 /*
- * Takes the numbers of a plane by way of `snapshot`, which is filled. `records` is copied. 0; or -ETIMEDOUT where a thread
+ * Takes the numbers of a plane by way of `snapshot`, which is filled. `records` is copied; `exporter` may be NULL. 0; or -ETIMEDOUT where a thread
  * of the packet path does not answer.
  */
 int metrics_take(struct metrics_source *source, struct plane *plane,
-	struct plane_snapshot *snapshot, const struct control_records *records);
+	struct plane_snapshot *snapshot, const struct control_records *records,
+	const struct exporter *exporter);
 
 /* Writes all rows. The bytes, to be freed, or NULL without memory. */
 char *metrics_render(

@@ -253,8 +253,7 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     place = pathlib.Path(sys.argv[1])
-    for kind in ("frames", "captures", "configs", "requests", "blocks", "rules", "exports"):
-    for kind in ("frames", "captures", "configs", "http", "requests", "blocks", "rules"):
+    for kind in ("frames", "captures", "configs", "http", "requests", "blocks", "rules", "exports"):
         (place / kind).mkdir(parents=True, exist_ok=True)
     packets = generated()
     seeds = [bytes(packet) for packet in packets]

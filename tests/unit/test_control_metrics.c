@@ -11,9 +11,9 @@
 #include "unit/control_scene.h"
 
 /* All labels that there are. Each is one of few: no address, no port of a flow, no name that a client chooses. */
-static const char *const bounded[] = {"version", "dpdk", "simd", "wire", "port", "driver", "thread",
-	"state", "stage", "worker", "protocol", "reason", "of", "proven", "operation", "result",
-	"answer"};
+static const char *const bounded[] = {"export", "version", "dpdk", "simd", "wire", "port", "driver",
+	"thread", "state", "stage", "worker", "protocol", "reason", "of", "proven", "operation",
+	"result", "answer"};
 
 static void print_table(FILE *out)
 {
@@ -107,7 +107,7 @@ static char *render(struct scene *scene, enum metrics_format format)
 	const struct control_records records = {.made = 9, .written = 5, .overflowed = 4};
 	size_t length;
 
-	assert_int_equal(metrics_take(&source, &scene->plane, &snapshot, &records), 0);
+	assert_int_equal(metrics_take(&source, &scene->plane, &snapshot, &records, NULL), 0);
 	/* DPDK has not started here, and has not looked how fast the counter counts */
 	source.hz = 2e9;
 	char *text = metrics_render(&source, format, &length);

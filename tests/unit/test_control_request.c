@@ -18,8 +18,8 @@ static const struct {
 		"\"moon phase\": no such request; known are flow list, flow explain, flow kill, "
 		"flow block, flow unblock, block list, rule list, rule add, rule del, rule trace, "
 		"port "
-		"show, worker show, wire show, drop show, offload show, offload events, offload "
-		"check, event follow, config show"},
+		"show, worker show, wire show, drop show, export show, offload show, offload "
+		"events, offload check, event follow, config show"},
 	{"{\"ask\":\"drop show\",\"with\":{\"wire\":0}}",
 		"drop show: \"wire\": no such key; it takes none"},
 	{"{\"ask\":\"flow list\",\"with\":{\"prot\":\"tcp\"}}",
