@@ -8,6 +8,7 @@
 #include <ctype.h>
 
 #include "control/metrics.h"
+#include "export/exporter.h"
 #include "unit/control_scene.h"
 
 /* All labels that there are. Each is one of few: no address, no port of a flow, no name that a client chooses. */
@@ -100,17 +101,36 @@ static void test_labels_are_bounded(void **state)
 	}
 }
 
+/* With one export, to whom nobody listens. */
+static struct exporter *make_exporter(void)
+{
+	struct export_collector *collector;
+	struct export_target target;
+	struct exporter *exporter;
+	struct error error;
+	struct exporter_config config = {
+		.n_workers = 1, .collectors = &collector, .n_collectors = 1};
+
+	assert_int_equal(export_target_parse(&target, "ipfix://127.0.0.1:9", &error), 0);
+	assert_int_equal(export_collector_open(&collector, &target, NULL, false, &error), 0);
+	assert_int_equal(exporter_create(&exporter, &config, &error), 0);
+	return exporter;
+}
+
 static char *render(struct scene *scene, enum metrics_format format)
 {
 	static struct plane_snapshot snapshot;
 	static struct metrics_source source;
 	const struct control_records records = {.made = 9, .written = 5, .overflowed = 4};
+	struct exporter *exporter = make_exporter();
 	size_t length;
 
-	assert_int_equal(metrics_take(&source, &scene->plane, &snapshot, &records, NULL), 0);
+	assert_int_equal(metrics_take(&source, &scene->plane, &snapshot, &records, exporter), 0);
 	/* DPDK has not started here, and has not looked how fast the counter counts */
 	source.hz = 2e9;
 	char *text = metrics_render(&source, format, &length);
+
+	exporter_destroy(exporter);
 
 	assert_non_null(text);
 	assert_int_equal(strlen(text), length);
