@@ -176,8 +176,8 @@ static struct MHD_Response *metrics_response(struct http *http, enum metrics_for
 		return fresh->response;
 	if (http->records)
 		http->records(http->records_context, &records);
-	int ret = metrics_take(&http->source, control->plane, &control->snapshot, &records,
-		control->exporter);
+	int ret = metrics_take(
+		&http->source, control->plane, &control->snapshot, &records, control->exporter);
 
 	errno = -ret;
 	if (ret < 0)

@@ -280,7 +280,7 @@ static const char *rule_of_help(const char *line, int n_words)
 	const char *at = next_word(line, word);
 
 	return strcmp(word, "help") == 0 && *at != '\0' && n_words < 3 ? at + strspn(at, " \t")
-									: NULL;
+								       : NULL;
 }
 
 void shell_complete(const char *line, size_t length, shell_offer_fn offer, void *context)

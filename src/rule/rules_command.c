@@ -10,7 +10,6 @@
 
 #define LINE_MAX_TOLD 256
 
-
 struct doing {
 	struct rules *rules;
 	const struct rule_command *command;
@@ -192,7 +191,8 @@ static int do_list(struct doing *doing)
 /* Of a rule in a NIC that does not count it is not known. */
 static bool is_aged(const struct rules_view *view)
 {
-	return view->age_s != 0 && !view->nic_uncounted && view->idle_us >= view->age_s * (uint64_t)US_PER_S;
+	return view->age_s != 0 && !view->nic_uncounted &&
+	       view->idle_us >= view->age_s * (uint64_t)US_PER_S;
 }
 
 static int tell_age(struct doing *doing, const struct rules_view *view)
