@@ -89,8 +89,8 @@ def test_stages_are_told():
 
 
 @pytest.mark.parametrize("args, line", [
-    (["wier"], "no 'wier'; did you mean wire; there are admission, classify, flowsim, offload, table,"),
-    (["nosuch"], "bench: no 'nosuch'; there are admission, classify, flowsim, offload, table, list, wire"),
+    (["wier"], "no 'wier'; did you mean wire; there are admission, classify, export, flowsim, offload, table,"),
+    (["nosuch"], "bench: no 'nosuch'; there are admission, classify, export, flowsim, offload, table, list, wire"),
     (["wire", "--flows", "0"], "--flows 0: not sizes of 1 to 67108864"),
     (["wire", "--flows", "1,"], "--flows 1,: not sizes of 1 to 67108864"),
     (["--flows", "0", "table"], "bench table: --flows 0: not sizes of 64 to 67108864"),

@@ -182,10 +182,33 @@ def test_promtool(quiet):
     running.stop(leaves=["records.json"])
 
 
+def test_exports(started):
+    """Each by its URL, with the numbers of export show, once nothing comes any more."""
+    url = "ipfix+file:flows.ipfix?domain=7"
+    running = started("flows=100", "--metrics", "127.0.0.1:0", "--active", 1, "--export", url)
+    web = Web(running)
+
+    def still():
+        before, after = running.ask("export show"), running.ask("export show")
+        return before if before == after and before[0]["written"] > 0 else None
+
+    (export,) = running.until(still, "records, and then no more")
+    told = samples(web.metrics())
+    assert told["millrace_export_up", "export", url] == 1
+    assert told["millrace_export_written_records_total", "export", url] >= export["written"]
+    assert told["millrace_export_lost_records_total", "export", url] == 0
+    assert told["millrace_export_records_total", "export", url] == (
+        told["millrace_export_written_records_total", "export", url]
+        + told["millrace_export_waiting_records", "export", url])
+    running.stop(leaves=["records.json", "flows.ipfix"])
+
+
 def test_alerts_and_dashboard_name_what_there_is(quiet):
     """Each metric in them is told by the engine, and each label value that they pick."""
     running, web = quiet
-    told = {key[0] for key in samples(web.metrics())}
+    # of what there is none here, as of exports, the head is told
+    told = set(re.findall(r"^# TYPE (millrace_\w+)", web.metrics(), re.MULTILINE)) | {
+        key[0] for key in samples(web.metrics())}
     board = json.loads(DASHBOARD.read_text())
     used = set(re.findall(r"millrace_\w+", "\n".join(
         target["expr"] for panel in board["panels"] for target in panel["targets"])))

@@ -48,7 +48,7 @@ def flow_lines(lines):
 def test_a_picture(running, cols, rows):
     with top(running, cols=cols, rows=rows) as terminal:
         lines = terminal.until(
-            lambda lines: len(flow_lines(lines)) == 3 and "- bit/s" not in lines[1] and
+            lambda lines: len(flow_lines(lines)) == 3 and "- bit/s" not in lines[1] and " %" in lines[5] and
             "-" not in lines[8][:16], "flows and rates")
         assert re.match(r" millrace \S+  up \d+(\.\d)? s  3 flows \(0 new/s\) +every 0.2 s$", lines[0])
         assert re.match(r" [1-9][\d.]*k? pkt/s  [1-9][\d.]*[kM] bit/s  0 drops/s  ", lines[1])

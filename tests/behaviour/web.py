@@ -70,6 +70,7 @@ def quiet_engine(started, tmp_path):
                       "--pin", "no", "--rules", tmp_path / "rules", "--offload-rules-in-nic", "off")
     running.until(lambda: running.wire()["received"] == PASSES * FLOWS, "all packets")
     running.idle()
+    running.until(lambda: all(line.get("ready", True) for line in running.ask("offload show")), "cards were tried")
     running.until(lambda: running.ask("offload show")[0]["under_way"] == 0
                   and running.ask("offload show")[0]["flows"]["queued"] == 0, "the card is at rest")
     return running, Web(running)
