@@ -68,9 +68,11 @@ const struct queued *queue_next(struct queue *queue, size_t *cursor, uint8_t **b
 
 	if (queue->n == 0 || (*cursor != 0 && place == queue->next))
 		return NULL;
+	const void *message = queue->bytes + place;
+
 	*cursor = place + 1;
 	*bytes = queue->bytes + place + sizeof(struct queued);
-	return (const struct queued *)(const void *)(queue->bytes + place);
+	return message;
 }
 
 void queue_drop(struct queue *queue)

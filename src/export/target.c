@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,12 @@ static int refuse(const struct parsing *parsing, const char *word, const char *w
 
 	return error_set(
 		parsing->error, -EINVAL, "%s: %s", text_printable(shown, sizeof(shown), word), why);
+}
+
+/* What has been found to fit. */
+static void copy(char *to, size_t size, const char *from)
+{
+	snprintf(to, size, "%s", from);
 }
 
 static int take_number(const struct parsing *parsing, const char *value, uint32_t least,
@@ -63,7 +70,7 @@ static int take_path(const struct parsing *parsing, const char *value, char path
 {
 	if (*value == '\0' || strlen(value) >= EXPORT_PATH_MAX)
 		return refuse(parsing, value, "a file of at most 255 characters is needed");
-	strcpy(path, value);
+	copy(path, EXPORT_PATH_MAX, value);
 	return 0;
 }
 
@@ -74,7 +81,7 @@ static int take_protocol(const struct parsing *parsing, const char *value)
 		uint8_t number;
 	} names[] = {{"icmp", 1}, {"tcp", 6}, {"udp", 17}, {"icmpv6", 58}, {"sctp", 132}};
 	struct export_filter *filter = &parsing->target->filter;
-	uint32_t number;
+	uint32_t number = 0;
 
 	filter->by_protocol = true;
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -152,7 +159,7 @@ static const char *const option_names[N_OPTIONS] = {
 
 static int take_port(const struct parsing *parsing, const char *value)
 {
-	uint32_t port;
+	uint32_t port = 0;
 	int ret = take_number(parsing, value, 0, UINT16_MAX, &port);
 
 	if (ret < 0)
@@ -164,7 +171,7 @@ static int take_port(const struct parsing *parsing, const char *value)
 
 static int take_least(const struct parsing *parsing, const char *value)
 {
-	uint32_t packets;
+	uint32_t packets = 0;
 	int ret = take_number(parsing, value, 0, UINT32_MAX, &packets);
 
 	if (ret == 0)
@@ -176,7 +183,7 @@ static int take_name(const struct parsing *parsing, const char *value)
 {
 	if (*value == '\0' || strlen(value) >= EXPORT_HOST_MAX)
 		return refuse(parsing, value, "the name in the collector's certificate is needed");
-	strcpy(parsing->target->name, value);
+	copy(parsing->target->name, EXPORT_HOST_MAX, value);
 	return 0;
 }
 
@@ -275,7 +282,7 @@ static int take_option(const struct parsing *parsing, char *option)
 
 	if (take_value(parsing, (enum option)id, equals + 1) == 0)
 		return 0;
-	strcpy(said, parsing->error->text);
+	copy(said, sizeof(said), parsing->error->text);
 	return error_set(parsing->error, -EINVAL, "%s: %.400s", option_names[id], said);
 }
 
@@ -307,7 +314,7 @@ static int take_host(const struct parsing *parsing, char *place)
 	}
 	if (*host == '\0' || strlen(host) >= EXPORT_HOST_MAX || strchr(host, '/') != NULL)
 		return refuse(parsing, host, "a host is needed, as in ipfix://192.0.2.1:4739");
-	strcpy(target->host, host);
+	copy(target->host, sizeof(target->host), host);
 	target->port = (uint16_t)port;
 	return 0;
 }
@@ -357,18 +364,18 @@ int export_target_parse(struct export_target *target, const char *text, struct e
 	if (strlen(text) >= sizeof(words))
 		return error_set(
 			error, -EINVAL, "an export has at most %zu characters", sizeof(words) - 1);
-	strcpy(target->text, text);
+	copy(target->text, sizeof(target->text), text);
 	ret = take_scheme(&parsing, text, &length);
 	if (ret < 0)
 		return ret;
-	strcpy(words, text + length);
+	copy(words, sizeof(words), text + length);
 	options = strchr(words, '?');
 	if (options != NULL)
 		*options++ = '\0';
 	ret = target->transport == EXPORT_FILE ? take_path(&parsing, words, target->path)
 					       : take_host(&parsing, words);
 	if (ret == 0)
-		strcpy(target->name, target->host);
+		copy(target->name, sizeof(target->name), target->host);
 	if (options != NULL)
 		for (option = strtok_r(options, "&", &next); ret == 0 && option != NULL;
 			option = strtok_r(NULL, "&", &next))

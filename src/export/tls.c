@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +62,7 @@ int tls_create(struct tls **out, const struct export_target *target, struct erro
 	SSL_CTX_set_verify(tls->context, SSL_VERIFY_PEER, NULL);
 	SSL_CTX_set_mode(
 		tls->context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-	strcpy(tls->name, target->name);
+	snprintf(tls->name, sizeof(tls->name), "%s", target->name);
 	ret = load(tls, target, error);
 	if (ret < 0)
 		tls_destroy(tls);
