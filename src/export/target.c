@@ -35,7 +35,10 @@ static int refuse(const struct parsing *parsing, const char *word, const char *w
 /* What has been found to fit. */
 static void copy(char *to, size_t size, const char *from)
 {
-	snprintf(to, size, "%s", from);
+	const size_t length = strnlen(from, size - 1);
+
+	memcpy(to, from, length);
+	to[length] = '\0';
 }
 
 static int take_number(const struct parsing *parsing, const char *value, uint32_t least,

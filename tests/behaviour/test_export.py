@@ -159,7 +159,7 @@ def test_active_reports_add_up(tmp_path):
     ("ipfix://[::1", "has no ]"),
     ("ipfix://127.0.0.1:0", "from 1 to 65535"),
     ("ipfix://127.0.0.1:70000", "from 1 to 65535"),
-    ("ipfix://127.0.0.1?domian=7", "did you mean domain?"),
+    ("ipfix://127.0.0.1?domaim=7", "did you mean domain?"),
     ("ipfix://127.0.0.1?domain=-1", "a number is needed"),
     ("ipfix://127.0.0.1?domain", "OPTION=VALUE"),
     ("ipfix://127.0.0.1?biflow=true", "yes or no"),

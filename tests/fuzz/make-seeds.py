@@ -226,7 +226,7 @@ EXPORTS = [
     "ipfix://192.0.2.1", "ipfix+udp://[2001:db8::1]:2055?mtu=576&templates=5&template-messages=9",
     "ipfix+tcp://collector.example:4739?biflow=yes&pen=32473&domain=7&rate=1000&queue=131072",
     "ipfix+tls://h?ca=/a&cert=/b&key=/c&name=n", "ipfix+file:/var/log/flows.ipfix?proto=tcp&port=443&packets=3",
-    "ipfix://h?net=10.0.0.0/8&biflow=yes", "ipfix://h?net=2001:db8::/32&proto=255", "ipfix://h?domian=7", "ipfix://",
+    "ipfix://h?net=10.0.0.0/8&biflow=yes", "ipfix://h?net=2001:db8::/32&proto=255", "ipfix://h?domaim=7", "ipfix://",
 ]
 
 
