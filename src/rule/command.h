@@ -85,7 +85,8 @@ const struct rule_argument *rule_command_argument(
 
 /*
  * Which words may follow the beginning of a line? With a blank at its end, those after it; without, those
- * that its last word may become. A value has no word, only what it means. Nothing follows what is wrong.
+ * that its last word may become. A value has no word, only what it means. Nothing follows what is wrong. The texts hold
+ * until `offer` returns.
  */
 void rule_complete(const char *line, size_t length,
 	void (*offer)(void *context, const char *word, const char *what), void *context);

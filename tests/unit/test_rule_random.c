@@ -35,9 +35,9 @@ static unsigned below(unsigned n)
 
 /* One of the offered words; those that end something are likelier than the others. */
 struct choice {
-	const char *word, *what;
+	const char *word;
 	unsigned n;
-	char text[64];
+	char text[64], what[128];
 };
 
 static void choose(void *context, const char *word, const char *what)
@@ -51,7 +51,8 @@ static void choose(void *context, const char *word, const char *what)
 	if (below(choice->n) >= weight)
 		return;
 	choice->word = word ? strncpy(choice->text, word, sizeof(choice->text) - 1) : NULL;
-	choice->what = what;
+	/* it is the parser's, until this returns */
+	snprintf(choice->what, sizeof(choice->what), "%s", what != NULL ? what : "");
 }
 
 static void make_number(char text[64])
