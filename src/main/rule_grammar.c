@@ -11,6 +11,8 @@
 #include "main/say.h"
 #include "rule/grammar.h"
 
+#define LISTED_WORDS 12
+
 #define EXIT_MISUSED 2
 #define HELP_COLUMNS 79
 
@@ -100,9 +102,19 @@ static void print_range(const struct rule_field *field)
 			field->kind == RULE_HEX ? field->max : (unsigned)field->width);
 }
 
+/* Too many to be listed in a line. */
+static bool are_many(const struct rule_word *words)
+{
+	unsigned n = 0;
+
+	while (words[n].name && n <= LISTED_WORDS)
+		n++;
+	return n > LISTED_WORDS;
+}
+
 static void print_field(const struct rule_thing *thing, const struct rule_field *field)
 {
-	bool many = field->words && field->kind != RULE_TYPES && field->words[12].name;
+	bool many = field->words && field->kind != RULE_TYPES && are_many(field->words);
 
 	printf("| ");
 	if (field == &thing->fields[0])
