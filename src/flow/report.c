@@ -19,8 +19,8 @@ static void stamp_report(const struct flow_shard *shard, struct flow_report *rep
 	const struct flow_stamps *stamps = &shard->stamps[record - shard->table.records];
 
 	report->stamped = 1;
-	report->stamps.start_us = RTE_MIN(stamps->start_us, stamps->end_us);
-	report->stamps.end_us = RTE_MAX(stamps->start_us, stamps->end_us);
+	report->stamp_start_us = RTE_MIN(stamps->start_us, stamps->end_us);
+	report->stamp_end_us = RTE_MAX(stamps->start_us, stamps->end_us);
 }
 
 /* What was dropped of the flow since its last report, which counts from 0 on. */

@@ -35,20 +35,24 @@ struct flow_offload {
 
 struct flow_report {
 	struct flow_record record;
-	uint64_t origin_us;   /* Unix time in microseconds of the run's clock 0 */
+	/* Unix time in microseconds */
+	union {
+		uint64_t origin_us;	 /* of the run's clock 0 */
+		uint64_t stamp_start_us; /* stamped: of the first packet */
+	};
 	uint64_t end_us : 48; /* clock of the run: last packet, never before record.start_us */
 	uint64_t reason : 8;  /* enum flow_end */
 	uint64_t worker : 8;
 	uint32_t run;	  /* number of the run: in replay, of the capture */
-	uint32_t stamped; /* 1: `stamps` tell when packets came; 0: the record's own times do */
+	uint32_t stamped; /* 1: the stamps tell when packets came; 0: the record's own times do */
 	struct flow_offload offload;
-	struct flow_stamps stamps;
+	uint64_t stamp_end_us;	     /* stamped: Unix time of the last packet */
 	struct flow_dropped dropped; /* zeroed unless the record says that there is some */
 	struct flow_rules rules;     /* of a shard without rules there are none */
 	struct flow_excess excess;   /* zeroed unless the shard counts octets */
 } __attribute__((aligned(64)));
 
-static_assert(sizeof(struct flow_report) == 320, "five lines a report");
+static_assert(sizeof(struct flow_report) == 256, "four lines a report");
 
 /* Octets of the IP packets from an end, by their headers' own word; of a shard that counts them. */
 static inline uint64_t flow_report_octets(const struct flow_report *report, unsigned end)
@@ -59,12 +63,12 @@ static inline uint64_t flow_report_octets(const struct flow_report *report, unsi
 /* Unix time of the first packet. */
 static inline uint64_t flow_report_start_us(const struct flow_report *report)
 {
-	return report->stamped ? report->stamps.start_us
+	return report->stamped ? report->stamp_start_us
 			       : report->origin_us + report->record.start_us;
 }
 
 /* Of the last one: never before the first. */
 static inline uint64_t flow_report_end_us(const struct flow_report *report)
 {
-	return report->stamped ? report->stamps.end_us : report->origin_us + report->end_us;
+	return report->stamped ? report->stamp_end_us : report->origin_us + report->end_us;
 }
