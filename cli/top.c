@@ -238,7 +238,7 @@ static void take_list(struct top *top, int64_t now)
 	top_view_follow(&top->view, &top->picture);
 }
 
-/* What the view of the verb says of the line; to be freed, NULL without memory. */
+/* Returns the text that the view of a verb prints for a line. The caller frees it; NULL: no memory. */
 static char *text_of(const struct cli_view *view, const json_t *line)
 {
 	char *text = NULL;
@@ -402,7 +402,7 @@ static void take_filter(struct top *top)
 	top->view.frozen = false;
 }
 
-/* What is being measured is of another order or filter. */
+/* Asks for a new list, because the order or the filter has changed. */
 static void list_anew(struct top *top, int64_t now)
 {
 	top_ask_close(&top->list);
@@ -589,7 +589,7 @@ static int once(struct top *top)
 
 /* ------------------------------ begin and end */
 
-/* What the command line says that flow list is not asked for. */
+/* Takes an option out of the filter: it is meant for top, and flow list does not know it. */
 static unsigned take_number(json_t *with, const char *key, unsigned otherwise)
 {
 	const json_t *value = json_object_get(with, key);

@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * A screen in memory: cells with a character and a style each. All that a terminal is shown goes through it, so that
- * nothing but printable characters, one column wide, ever reaches one, whoever made up the text.
+ * A screen in memory: cells with a character and a style each. Everything that a terminal is shown goes through it. It
+ * replaces every character that is not printable, or not one column wide, wherever the text comes from.
  *
  * Life-cycle: top_canvas_init(), top_canvas_resize() as often as need be, top_canvas_fini().
  */

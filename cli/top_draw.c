@@ -21,7 +21,7 @@
 #define WORKER_COLS 40
 #define BAR_COLS 12
 #define TEXT_MAX 700
-/* Of a question about a flow, without the flow. */
+/* The length of the question about a block, without the name of the flow. */
 #define QUESTION_COLS 17
 
 /* How many rows each part has. */
@@ -135,7 +135,7 @@ static void __attribute__((format(printf, 5, 6))) put_next(struct top_canvas *ca
 	*col += top_put(canvas, row, *col, canvas->cols, style, text);
 }
 
-/* What is wrong with the picture, or special: at the right of the first row. */
+/* Writes at the right of the first row how often the picture changes, or why it does not. */
 static void draw_condition(struct top_canvas *canvas, const struct top_view *view,
 	const struct top_state *state, unsigned from)
 {
@@ -231,8 +231,8 @@ static void append_part(char text[TEXT_MAX], unsigned room, const char *part)
 }
 
 /*
- * What the NIC does for it, in the words of `offload show`, as far as there is room. Returns whether something is wrong
- * there.
+ * Writes what the NIC does for a port, in the words of `offload show`, cut to the room that there is. Returns true when the
+ * NIC has a fault.
  */
 static bool offload_text(char text[TEXT_MAX], unsigned room, const json_t *offload)
 {

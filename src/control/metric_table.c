@@ -93,22 +93,6 @@ static void of_exports(const struct metric_writer *writer, const struct metrics_
 	}
 }
 
-static void write_exports_up(
-	const struct metric_writer *writer, const struct metrics_source *source)
-{
-	const unsigned n = source->exporter == NULL ? 0 : exporter_n_collectors(source->exporter);
-
-	for (unsigned i = 0; i < n; i++) {
-		struct export_collector *collector = exporter_collector(source->exporter, i);
-		const struct metric_label labels[] = {
-			{"export", export_collector_target(collector)->text}, {NULL, NULL}};
-		struct export_counters counters;
-
-		export_collector_counters(collector, &counters);
-		metric_write_whole(writer, labels, counters.up);
-	}
-}
-
 /* Wires. */
 
 static void of_wires(const struct metric_writer *writer, const struct metrics_source *source)
@@ -718,8 +702,7 @@ const struct metric metric_table[] = {
 	{COUNTER("records_lost", "Records that are nowhere: no room to wait, writing failed, no reader or a slow one"),
 		.labels = "reason", .write = write_lost},
 
-	{GAUGE("export_up", "1 when there is a collector that takes records, as far as it is known"), .labels = "export",
-		.write = write_exports_up},
+	{GAUGE("export_up", "1 when there is a collector that takes records, as far as it is known"), EXPORT(up)},
 	{COUNTER("export_records", "Records that were made for an export"), EXPORT(records)},
 	{COUNTER("export_written_records", "Of these, records that were sent"), EXPORT(written)},
 	{COUNTER("export_lost_records", "Of these, records that are lost: no room to wait, or not taken in the end"), EXPORT(lost)},

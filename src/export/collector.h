@@ -40,7 +40,7 @@ struct export_counters {
 	uint64_t messages, bytes;	    /* written, those with templates among them */
 	uint64_t refused;		    /* UDP: so often nobody listened */
 	uint64_t sessions;		    /* connections made, or files opened */
-	bool up;	  /* there is a session; of UDP: nobody has refused lately */
+	uint64_t up;	  /* 1: there is a session; of UDP: nobody has refused lately; else 0 */
 	struct error why; /* why not */
 };
 
