@@ -54,7 +54,8 @@ def value_of(kind, data):
 class Decoder:
     """Messages of one session, in order: `flows`, `options` and what was counted."""
 
-    def __init__(self):
+    def __init__(self, late=False):
+        self.late = late  # it began to listen in the middle: what comes before templates cannot be read
         self.templates, self.elements = {}, {}
         self.flows, self.options = [], []
         self.sequence = self.first_sequence = None
@@ -77,6 +78,8 @@ class Decoder:
 
     def message(self, data):
         version, length, time_s, sequence, domain = struct.unpack_from("!HHIII", data)
+        if self.late and not self.templates and data[16:18] != b"\0\2":
+            return
         need(version == 10, f"version {version}")
         need(length == len(data), f"a message of {len(data)} bytes says {length}")
         self.messages += 1

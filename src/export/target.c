@@ -100,24 +100,14 @@ static int take_protocol(const struct parsing *parsing, const char *value)
 	return 0;
 }
 
-static int take_prefix(const struct parsing *parsing, char *value)
+static int take_prefix(const struct parsing *parsing, const char *value)
 {
 	struct export_filter *filter = &parsing->target->filter;
-	char *slash = strchr(value, '/');
-	uint32_t length = 0;
+	struct error said;
 
-	if (slash != NULL)
-		*slash = '\0';
-	filter->version = strchr(value, ':') != NULL ? 6 : 4;
-	if (inet_pton(filter->version == 6 ? AF_INET6 : AF_INET, value, filter->prefix) != 1)
-		return refuse(parsing, value,
-			"an address is needed, as in 192.0.2.0/24 or 2001:db8::/32");
-	const unsigned most = filter->version == 6 ? 128 : 32;
-
-	if (slash != NULL && take_number(parsing, slash + 1, 0, most, &length) < 0)
-		return -EINVAL;
-	filter->prefix_length = slash != NULL ? (uint8_t)length : (uint8_t)most;
 	filter->by_prefix = true;
+	if (block_parse_prefix(&filter->prefix, value, BLOCK_ANY, BLOCK_ANY, &said) < 0)
+		return error_set(parsing->error, -EINVAL, "%.300s", said.text);
 	return 0;
 }
 
@@ -386,15 +376,6 @@ int export_target_parse(struct export_target *target, const char *text, struct e
 	return ret < 0 ? ret : check(&parsing);
 }
 
-static bool is_in_prefix(const struct export_filter *filter, const uint8_t address[16])
-{
-	const unsigned whole = filter->prefix_length / 8, bits = filter->prefix_length % 8;
-
-	if (memcmp(address, filter->prefix, whole) != 0)
-		return false;
-	return bits == 0 || (address[whole] ^ filter->prefix[whole]) >> (8 - bits) == 0;
-}
-
 bool export_filter_takes(const struct export_filter *filter, const struct flow_report *report)
 {
 	const struct flow_record *record = &report->record;
@@ -405,9 +386,7 @@ bool export_filter_takes(const struct export_filter *filter, const struct flow_r
 		return false;
 	if (filter->by_port && key->port[0] != port && key->port[1] != port)
 		return false;
-	if (filter->by_prefix && (flow_key_version(key) != filter->version ||
-					 (!is_in_prefix(filter, key->addr[0]) &&
-						 !is_in_prefix(filter, key->addr[1]))))
+	if (filter->by_prefix && !block_match_fits(&filter->prefix, key))
 		return false;
 	return filter->least_packets == 0 ||
 	       flow_packets(record, 0) + flow_packets(record, 1) >= filter->least_packets;

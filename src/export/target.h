@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "flow/report.h"
+#include "rule/block.h"
 
 enum export_transport {
 	EXPORT_UDP,
@@ -35,11 +36,9 @@ enum export_transport {
 struct export_filter {
 	bool by_protocol, by_port, by_prefix;
 	uint8_t protocol;
-	uint16_t port;		/* of either end */
-	uint8_t version;	/* of the prefix: 4 or 6 */
-	uint8_t prefix[16];	/* of either end's address */
-	uint8_t prefix_length;	/* bits */
-	uint64_t least_packets; /* of both directions */
+	uint16_t port;		   /* of either end */
+	uint64_t least_packets;	   /* of both directions */
+	struct block_match prefix; /* one end's address is in it */
 };
 
 struct export_target {

@@ -17,14 +17,14 @@ REASONS = {"idle": 1, "active": 2, "fin": 3, "rst": 3, "killed": 4, "shutdown": 
 class Collector(threading.Thread):
     """Takes messages at a port of the loopback until stop(): datagrams, or a stream, which `context` makes TLS."""
 
-    def __init__(self, kind=socket.SOCK_DGRAM, family=socket.AF_INET, context=None, port=0):
+    def __init__(self, kind=socket.SOCK_DGRAM, family=socket.AF_INET, context=None, port=0, late=False):
         super().__init__(daemon=True)
         self.socket = socket.socket(family, kind)
         self.socket.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", port))
         self.port = self.socket.getsockname()[1]
         self.stream = kind == socket.SOCK_STREAM
         self.context = context
-        self.decoder = ipfix.Decoder()
+        self.decoder = ipfix.Decoder(late)
         self.fault = None
         if self.stream:
             self.socket.listen()

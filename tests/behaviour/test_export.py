@@ -164,7 +164,7 @@ def test_active_reports_add_up(tmp_path):
     ("ipfix://127.0.0.1?domain", "OPTION=VALUE"),
     ("ipfix://127.0.0.1?biflow=true", "yes or no"),
     ("ipfix+tcp://127.0.0.1?mtu=1500", "no use for it"),
-    ("ipfix://127.0.0.1?net=1.2.3/8", "an address is needed"),
+    ("ipfix://127.0.0.1?net=1.2.3/8", "no IP address or prefix"),
     ("ipfix+file:", "a file"),
     ("ipfix+tls://127.0.0.1?cert=/etc/hostname", "needed together"),
 ])

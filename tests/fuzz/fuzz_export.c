@@ -31,7 +31,8 @@ static void check_target(const struct export_target *target)
 	check(target->transport == EXPORT_FILE ? target->path[0] != '\0' : target->host[0] != '\0',
 		"a place");
 	check(target->mtu >= 576 && target->mtu <= 65535 && target->queue >= 131072, "limits");
-	check(target->filter.prefix_length <= (target->filter.version == 6 ? 128 : 32), "prefix");
+	check(!target->filter.by_prefix || block_match_check(&target->filter.prefix) == 0,
+		"prefix");
 }
 
 static unsigned read_16(const uint8_t *bytes)
