@@ -27,6 +27,29 @@
 #define LAST_BATCHES 64
 #define LINE_MAX_BYTES 2048
 
+/* "flow_new", ... */
+static const char *event_name(enum path_event_kind kind)
+{
+	static const char *const names[PATH_EVENT_N_KINDS] = {
+		[PATH_EVENT_FLOW_NEW] = "flow_new",
+		[PATH_EVENT_FLOW_OPEN] = "flow_open",
+		[PATH_EVENT_FLOW_CLOSING] = "flow_closing",
+		[PATH_EVENT_FLOW_BLOCKED] = "flow_blocked",
+		[PATH_EVENT_FLOW_UNBLOCKED] = "flow_unblocked",
+		[PATH_EVENT_FLOW_END] = "flow_end",
+		[PATH_EVENT_SHARDING_FALLBACK] = "sharding_fallback",
+		[PATH_EVENT_SHARDING_RETRY] = "sharding_retry",
+		[PATH_EVENT_CROWDED] = "worker_crowded",
+		[PATH_EVENT_CHECKSUM_OFFLOAD] = "checksum_offload",
+		[PATH_EVENT_FRAMES_CUT] = "frames_cut",
+		[PATH_EVENT_FRAMES_TOO_LONG] = "frames_too_long",
+		[PATH_EVENT_FRAMES_REFUSED] = "frames_refused",
+		[PATH_EVENT_OFFLOAD] = "offload",
+	};
+
+	return names[kind];
+}
+
 static const struct request_key keys[] = {
 	{.name = "flows", .type = REQUEST_FLAG},
 };
@@ -140,7 +163,7 @@ static size_t write_flow(
 		snprintf(ended, sizeof(ended), ",\"end_reason\":\"%s\"",
 			flow_end_name((enum flow_end)event->reason));
 	return write_line(line, control, event->time_us,
-		path_event_name((enum path_event_kind)event->kind),
+		event_name((enum path_event_kind)event->kind),
 		",\"proto\":%u,\"src\":\"%s\",\"sport\":%u,\"dst\":\"%s\",\"dport\":%u,"
 		"\"wire\":%u,\"zone\":%u,\"worker\":%u%s}\n",
 		key->proto, src, rte_be_to_cpu_16(key->port[from]), dst,
@@ -164,7 +187,7 @@ static size_t write_offload(
 		snprintf(proven, sizeof(proven), ",\"proven\":%s",
 			after == OFFLOAD_PROVEN ? "true" : "false");
 	return write_line(line, control, event->time_us,
-		path_event_name((enum path_event_kind)event->kind),
+		event_name((enum path_event_kind)event->kind),
 		",\"proto\":%u,\"src\":\"%s\",\"sport\":%u,\"dst\":\"%s\",\"dport\":%u,"
 		"\"wire\":%u,\"zone\":%u,\"worker\":%u,\"port\":\"%s\",\"before\":\"%s\","
 		"\"after\":\"%s\"%s,\"reason\":\"%s\"}\n",
@@ -180,7 +203,7 @@ static size_t write_port(
 	enum path_event_kind kind = (enum path_event_kind)event->kind;
 	char what[WHAT_MAX];
 
-	return write_line(line, control, event->time_us, path_event_name(kind),
+	return write_line(line, control, event->time_us, event_name(kind),
 		",\"port\":\"%s\",\"what\":\"%s\"}\n", port_name(control, event->port),
 		port_event_what(control, event, what));
 }
@@ -197,8 +220,8 @@ static size_t write_crowded(
 	char line[LINE_MAX_BYTES], const struct control *control, const struct path_event *event)
 {
 	return write_line(line, control, event->time_us,
-		path_event_name((enum path_event_kind)event->kind),
-		",\"worker\":%u,\"what\":\"%s\"}\n", event->worker, crowded_what(event));
+		event_name((enum path_event_kind)event->kind), ",\"worker\":%u,\"what\":\"%s\"}\n",
+		event->worker, crowded_what(event));
 }
 
 /* First of all says what is missing here. False as long as there is no room for that. */

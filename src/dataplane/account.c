@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dataplane/account.h"
 
-#include "dataplane/policy.h"
+#include "policy/policy.h"
 
 static enum flow_account account_told(struct flow_shard *shard, uint32_t position,
 	const struct packet_info *info, const struct flow_packet_decision *packet)
@@ -45,7 +45,7 @@ void account_dropped(struct lcore *lcore, struct burst *burst, unsigned i, uint3
 
 	const uint32_t cause = flow_shard_dropped(worker->shard, position).cause;
 
-	burst_drop(burst, i, policy_drop_reason(cause), outcome);
+	burst_drop(burst, i, account_drop_reason(cause), outcome);
 	policy_count_cause(worker->policy, cause, 1, info->bytes);
 	mark_verify_dropped(worker->agent, burst->from.port, burst->packet[i], position, info);
 }

@@ -33,6 +33,12 @@ void account_octets_counted(
 /* Packets without a flow: policy may drop each, or do something with it. */
 void account_others(struct lcore *lcore, struct burst *burst, struct outcome *outcome);
 
+/* Why a packet is dropped by a verdict of that cause. */
+static inline enum drop_reason account_drop_reason(uint32_t cause)
+{
+	return cause == FLOW_CAUSE_NONE ? DROP_RULE : DROP_BLOCKED;
+}
+
 /* A packet that its flow's verdict drops, or its own, is counted, beside the record. */
 void account_dropped(struct lcore *lcore, struct burst *burst, unsigned i, uint32_t position,
 	struct outcome *outcome);

@@ -5,7 +5,7 @@
  * The act stage: runs the action programs that flows have as their verdicts over their packets, which have been
  * accounted by then. A packet goes on to its peer's port, goes elsewhere, or ends here with a reason.
  *
- * The worker's own thread; programs and next hops are read under the RCU variable of dataplane/policy.h.
+ * The worker's own thread; programs and next hops are read under the RCU variable of policy/policy.h.
  */
 
 #include <stdint.h>

@@ -11,10 +11,10 @@
 #include <rte_mbuf.h>
 
 #include "dataplane/counters.h"
-#include "dataplane/packet.h"
 #include "flow/table.h"
 #include "flow/verdict.h"
 #include "packet/extract.h"
+#include "packet/meta.h"
 #include "port/port.h"
 
 #define LCORE_BURST PORT_BURST

@@ -40,6 +40,3 @@ struct path_event {
 };
 
 static_assert(sizeof(struct path_event) == 56, "small, since it is copied twice");
-
-/* "flow_new", ... */
-const char *path_event_name(enum path_event_kind kind);

@@ -26,15 +26,16 @@
 #include "dataplane/counters.h"
 #include "dataplane/event.h"
 #include "dataplane/parse.h"
-#include "dataplane/policy.h"
-#include "dataplane/reply.h"
 #include "dataplane/ring.h"
+#include "dataplane/snapshot.h"
 #include "dataplane/stages.h"
-#include "dataplane/steer.h"
+#include "policy/policy.h"
 #include "port/port.h"
+#include "port/steer.h"
 
 struct agent;
 struct agent_credit;
+struct ask_slot;
 struct pipeline;
 
 /*
@@ -147,7 +148,9 @@ struct lcore {
 	struct balance_board *board; /* NULL: the lcore is no worker, or the only one */
 	const _Atomic uint32_t *pause; /* a bit for each port that is to be left alone */
 	/* control's and the lcore's */
-	struct ask_slot ask;
+	struct ask_slot *ask; /* what control asks it: plane/ask.h */
+	/* answers it, between two bursts; true when there was something */
+	bool (*answer)(struct lcore *lcore);
 	atomic_uint_fast64_t events_lost;
 	uint64_t events_lost_told; /* control's */
 	struct snapshot snapshot;

@@ -3,7 +3,7 @@
 
 #include "dataplane/account.h"
 #include "dataplane/handoff.h"
-#include "dataplane/policy.h"
+#include "policy/policy.h"
 #include "port/rss.h"
 
 /* Unknown packets of a burst, by whether they are the first of their flow. */
@@ -14,6 +14,23 @@ struct missing {
 	uint8_t further[LCORE_BURST];	/* places in the burst */
 	uint8_t slots[2 * LCORE_BURST]; /* by hash: place in `first` + 1, or 0 */
 };
+
+/* A bit for each unknown packet of a burst, which are those that may begin flows. */
+struct unknown {
+	struct burst *burst;
+	uint64_t packets;
+};
+
+/* The packet that an info is of. */
+static const struct rte_mbuf *packet_of(const void *from, const struct packet_info *info)
+{
+	const struct unknown *unknown = from;
+	uint64_t left = unknown->packets;
+
+	while (burst_info(unknown->burst, (unsigned)__builtin_ctzll(left)) != info)
+		left &= left - 1;
+	return unknown->burst->packet[__builtin_ctzll(left)];
+}
 
 /* Whether the flow is among the first packets already; else it is now. */
 static bool is_further(struct missing *missing, const struct packet_info *info, unsigned i)
@@ -120,7 +137,8 @@ static void learn_first(struct lcore *lcore, struct burst *burst, const struct m
 			burst_act(burst, missing->place[i], learned[i].verdict, outcome);
 			continue;
 		}
-		burst_drop(burst, missing->place[i], policy_drop_reason(learned[i].cause), outcome);
+		burst_drop(
+			burst, missing->place[i], account_drop_reason(learned[i].cause), outcome);
 		if (worker->policy != NULL)
 			policy_count_cause(worker->policy, learned[i].cause, 1, info->bytes);
 	}
@@ -199,9 +217,12 @@ void learn_burst(struct lcore *lcore, struct burst *burst, struct outcome *outco
 		else if (is_further(&missing, burst_info(burst, i), i))
 			missing.further[missing.n_further++] = (uint8_t)i;
 	}
+	const struct unknown unknown = {.burst = burst, .packets = outcome->unknown};
+
 	if (lcore->worker.policy != NULL) {
-		lcore->worker.policy->burst = burst;
-		lcore->worker.policy->unknown = outcome->unknown;
+		lcore->worker.policy->packet_of = packet_of;
+		lcore->worker.policy->from = &unknown;
+		lcore->worker.policy->port = burst->from.port;
 	}
 	flow_shard_excess(lcore->worker.shard, 0);
 	if (missing.n_first != 0)
@@ -212,4 +233,6 @@ void learn_burst(struct lcore *lcore, struct burst *burst, struct outcome *outco
 		offer_learned(lcore, burst, &missing, outcome);
 	for (unsigned i = 0; i < missing.n_further; i++)
 		account_further(lcore, burst, missing.further[i], outcome);
+	if (lcore->worker.policy != NULL)
+		lcore->worker.policy->from = NULL;
 }

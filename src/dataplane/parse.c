@@ -7,7 +7,7 @@
 
 #include <netinet/in.h>
 
-#include "dataplane/held.h"
+#include "flow/held.h"
 #include "packet/datagram.h"
 #include "packet/headers.h"
 #include "packet/quote.h"

@@ -32,9 +32,9 @@
 #include <rte_mbuf.h>
 
 #include "dataplane/counters.h"
-#include "dataplane/packet.h"
-#include "dataplane/steer.h"
 #include "flow/fragments.h"
+#include "packet/meta.h"
+#include "port/steer.h"
 
 #define PARSER_BURST 64
 

@@ -6,7 +6,6 @@
 
 #include "base/idle.h"
 #include "base/privilege.h"
-#include "dataplane/ask.h"
 #include "dataplane/handoff.h"
 #include "dataplane/rx.h"
 #include "dataplane/snapshot.h"
@@ -104,7 +103,7 @@ bool lcore_poll(struct lcore *lcore, uint64_t now_us)
 	send_settle(lcore);
 	if (lcore->snapshot.markers_wait)
 		snapshot_push_markers(lcore);
-	busy |= ask_answer(lcore);
+	busy |= lcore->answer(lcore);
 	lcore->busy = busy;
 	return busy;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "dataplane/lcore.h"
 #include "dataplane/tx.h"
 
 static void copy_lcore(struct lcore *lcore, struct plane_lcore *copy)

@@ -9,11 +9,11 @@
 #include <rte_errno.h>
 
 #include "dataplane/parse.h"
-#include "dataplane/policy.h"
 #include "main/engine_blocks.h"
 #include "main/engine_rules.h"
 #include "main/inbox.h"
 #include "packet/hash.h"
+#include "policy/policy.h"
 #include "traffic/frame.h"
 
 /* What one thread's cache of a pool may keep from the others, at most. */

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "dataplane/policy.h"
 #include "main/lone_rules.h"
+#include "policy/policy.h"
 
 /* As large as the file has lines. 0 or a negative errno with a line; lone_rules_fini() follows in any case. */
 int engine_rules_load(struct lone_rules *rules, const char *file, unsigned n_workers,

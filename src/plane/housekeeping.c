@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "base/monotonic.h"
-#include "dataplane/ask.h"
+#include "plane/ask.h"
 #include "plane/plane.h"
 #include "plane/plane_private.h"
 

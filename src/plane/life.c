@@ -14,8 +14,8 @@
 
 #include "base/idle.h"
 #include "base/monotonic.h"
-#include "dataplane/ask.h"
 #include "dataplane/poll.h"
+#include "plane/ask.h"
 #include "plane/plane_private.h"
 
 /* Snapshots taken until nothing is under way any more; each waits for every lcore. */

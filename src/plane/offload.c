@@ -8,8 +8,8 @@
 #include <rte_random.h>
 
 #include "base/monotonic.h"
-#include "dataplane/ask.h"
 #include "offload/known.h"
+#include "plane/ask.h"
 #include "plane/plane_private.h"
 
 static bool is_offloaded(const struct plane *plane, unsigned port)
@@ -198,7 +198,7 @@ static int ask_worker(struct plane *plane, unsigned worker, enum ask_kind kind, 
 	(*asked)->from = number;
 	if (lcore->started)
 		return ask_lcore(lcore);
-	atomic_store_explicit(&lcore->ask.waiting, true, memory_order_release);
+	atomic_store_explicit(&lcore->ask->waiting, true, memory_order_release);
 	ask_answer(lcore);
 	return 0;
 }
@@ -287,7 +287,7 @@ int plane_flow(struct plane *plane, const struct flow_key *key, struct plane_flo
 		if (ask_lcore(lcore) < 0)
 			return -ETIMEDOUT;
 	} else {
-		atomic_store_explicit(&lcore->ask.waiting, true, memory_order_release);
+		atomic_store_explicit(&lcore->ask->waiting, true, memory_order_release);
 		ask_answer(lcore);
 	}
 	*flow = ask->flow;

@@ -21,11 +21,12 @@
 #include "base/error.h"
 #include "base/topology.h"
 #include "dataplane/event.h"
-#include "dataplane/policy.h"
-#include "dataplane/reply.h"
+#include "dataplane/snapshot.h"
 #include "flow/shard.h"
 #include "offload/agent.h"
 #include "packet/simd.h"
+#include "plane/reply.h"
+#include "policy/policy.h"
 #include "port/port.h"
 #include "rule/blocks.h"
 #include "rule/rules.h"
@@ -35,7 +36,7 @@ enum plane_threads {
 	PLANE_SPLIT,		 /* one thread receives, one sends, workers do the rest */
 };
 
-/* Who chooses a packet's worker: dataplane/steer.h. */
+/* Who chooses a packet's worker: port/steer.h. */
 enum plane_sharding {
 	PLANE_SHARDING_AUTO, /* RSS where a port can, else software */
 	PLANE_SHARDING_RSS,  /* RSS; it is an error where no port can */

@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include "dataplane/lcore.h"
+#include "plane/ask.h"
 #include "plane/plane.h"
 
 /*
@@ -40,6 +41,7 @@ struct plane {
 	struct balance_board board;
 	unsigned n_lcores;
 	struct lcore *lcores;
+	struct ask_slot *asks; /* of each lcore */
 	unsigned n_rings;
 	struct ring *rings;
 	unsigned n_pools;

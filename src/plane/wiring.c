@@ -7,10 +7,10 @@
 
 #include <rte_rcu_qsbr.h>
 
-#include "dataplane/ask.h"
 #include "dataplane/handoff.h"
 #include "dataplane/pipeline.h"
 #include "dataplane/poll.h"
+#include "plane/ask.h"
 #include "plane/plane_private.h"
 
 /* Packets in all rings that feed one lcore, and in one of them. */
@@ -64,7 +64,9 @@ static void make_lcores(struct plane *plane)
 
 		lcore->poll_always = plane->config.poll_always;
 		lcore->pause = &plane->paused;
-		lcore->ask.patience = &plane->patience;
+		lcore->ask = &plane->asks[i];
+		lcore->ask->patience = &plane->patience;
+		lcore->answer = ask_answer;
 		lcore->clock = &plane->clock;
 		lcore->secret = &plane->secret;
 		lcore->zone_vlan = plane->config.zone_vlan;
@@ -485,10 +487,13 @@ int plane_wire_up(struct plane *plane, struct error *error)
 			split(plane) ? " while one thread receives for all" : "");
 	plane->lcores =
 		aligned_alloc(_Alignof(struct lcore), n_lcores(plane) * sizeof(plane->lcores[0]));
-	if (plane->lcores == NULL)
+	plane->asks = malloc(n_lcores(plane) * sizeof(plane->asks[0]));
+	if (plane->lcores == NULL || plane->asks == NULL)
 		return error_set(error, -ENOMEM, "no memory for %u worker%s",
 			plane->config.n_workers, plane->config.n_workers == 1 ? "" : "s");
 	plane->n_lcores = n_lcores(plane);
+	/* every page is touched now: questions take no memory */
+	memset(plane->asks, 0, n_lcores(plane) * sizeof(plane->asks[0]));
 	ask_be_patient(&plane->patience);
 	make_lcores(plane);
 	choose_processors(plane);
@@ -535,5 +540,6 @@ void plane_take_down(struct plane *plane)
 	for (unsigned i = 0; i < plane->n_rings; i++)
 		mailbox_destroy(plane->rings[i].mailbox);
 	free(plane->rings);
+	free(plane->asks);
 	free(plane->lcores);
 }

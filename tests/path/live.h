@@ -12,9 +12,9 @@
 #include <rte_ring.h>
 
 #include "../unit/frames.h"
-#include "dataplane/ask.h"
 #include "dataplane/poll.h"
 #include "dataplane/snapshot.h"
+#include "plane/ask.h"
 #include "plane/plane_private.h"
 
 #define LIVE_MAX_QUEUES 4

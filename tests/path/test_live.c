@@ -67,9 +67,9 @@ static unsigned count_flows(struct live *live)
 			struct ask *ask = ask_prepare(lcore, ASK_PAGE);
 
 			ask->position = position;
-			atomic_store(&lcore->ask.waiting, true);
+			atomic_store(&lcore->ask->waiting, true);
 			live_turn(live, lcore->place);
-			page = lcore->ask.ask.page;
+			page = lcore->ask->ask.page;
 			for (unsigned i = 0; i < page.n; i++) {
 				for (unsigned j = 0; j < n; j++)
 					assert_false(flow_key_equal(&keys[j], &page.record[i].key));

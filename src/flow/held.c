@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dataplane/held.h"
+#include "flow/held.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/mapping.h"
-#include "dataplane/packet.h"
+#include "packet/meta.h"
 
 struct list {
 	struct rte_mbuf *last; /* whose next_held is the first: a ring */
@@ -130,7 +130,7 @@ uint32_t held_add(struct held *held, uint32_t list, struct rte_mbuf *packet)
 }
 
 /* Takes the first packet of a list, and the list with its last one. */
-static struct rte_mbuf *take(struct held *held, uint32_t number)
+static struct rte_mbuf *take_first(struct held *held, uint32_t number)
 {
 	struct list *list = &held->lists[number];
 	struct rte_mbuf *first = packet_meta(list->last)->next_held;
@@ -168,7 +168,7 @@ struct rte_mbuf *held_take_ready(
 	if (number == HELD_NONE)
 		return NULL;
 	struct list *list = &held->lists[number];
-	struct rte_mbuf *packet = take(held, number);
+	struct rte_mbuf *packet = take_first(held, number);
 
 	*fate = (enum held_fate)list->fate;
 	*ports = list->ports;
@@ -187,7 +187,7 @@ struct rte_mbuf *held_oldest(const struct held *held)
 struct rte_mbuf *held_take_oldest(struct held *held, bool *last)
 {
 	uint32_t number = packet_meta(held->oldest)->list;
-	struct rte_mbuf *packet = take(held, number);
+	struct rte_mbuf *packet = take_first(held, number);
 
 	*last = held->lists[number].n == 0;
 	if (*last)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dataplane/steer.h"
+#include "port/steer.h"
 
 /* Trust that has held for so many times the last back-off is as good as new. */
 #define HELD 10

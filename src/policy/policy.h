@@ -19,7 +19,6 @@
 #include <rte_mbuf.h>
 
 #include "base/topology.h"
-#include "dataplane/counters.h"
 #include "flow/shard.h"
 #include "rule/blocks.h"
 
@@ -67,7 +66,9 @@ struct policy_others {
 	const atomic_uint_fast64_t *generation;
 };
 
-struct burst;
+/* The packet of an info, one of those that may begin flows just now; `from` as the worker gave it. */
+typedef const struct rte_mbuf *(*policy_packet_fn)(
+	const void *from, const struct packet_info *info);
 
 struct policy {
 	/* set once */
@@ -85,9 +86,10 @@ struct policy {
 	uint64_t begin_tsc; /* of the iteration before */
 	uint64_t cycles;    /* that walks took */
 	int64_t credit; /* cycles of the walk's share that are not used yet; less than 0: used before they were due */
-	/* of which flows are learned, and a bit for each of its packets that may begin one */
-	struct burst *burst;
-	uint64_t unknown;
+	/* packets of which flows are learned, and the port that they came in by */
+	policy_packet_fn packet_of;
+	const void *from;
+	uint16_t port;
 	struct flow_rule_count unmatched; /* what no rule fits */
 	/* its own, read by control */
 	atomic_uint_fast64_t decided, decided_others; /* generations of the last round that ended */
@@ -132,12 +134,6 @@ static inline void policy_count(struct policy *policy, const struct flow_shard *
 	uint32_t position, uint64_t packets, uint64_t bytes)
 {
 	policy_count_cause(policy, flow_shard_dropped(shard, position).cause, packets, bytes);
-}
-
-/* Why a packet is dropped by a verdict of that cause. */
-static inline enum drop_reason policy_drop_reason(uint32_t cause)
-{
-	return cause == FLOW_CAUSE_NONE ? DROP_RULE : DROP_BLOCKED;
 }
 
 /*

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dataplane/policy.h"
+#include "policy/policy.h"
 
 #include <rte_branch_prediction.h>
 #include <rte_common.h>
 #include <rte_cycles.h>
 #include <rte_rcu_qsbr.h>
 
-#include "dataplane/burst.h"
 #include "flow/sides.h"
 
 /*
@@ -153,13 +152,9 @@ static void classify_first(
 	void *context, const struct packet_info *info, struct flow_packet_decision *decision)
 {
 	const struct policy *policy = context;
-	struct burst *burst = policy->burst;
-	uint64_t left = policy->unknown;
 
-	while (burst_info(burst, (unsigned)__builtin_ctzll(left)) != info)
-		left &= left - 1;
 	policy_classify(
-		policy, burst->packet[__builtin_ctzll(left)], info, burst->from.port, decision);
+		policy, policy->packet_of(policy->from, info), info, policy->port, decision);
 }
 
 void policy_init(struct policy *policy, struct blocks *blocks, const struct policy_others *others,

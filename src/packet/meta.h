@@ -52,7 +52,7 @@ struct packet_meta {
 		uint32_t out;  /* SEND: the port that it is to leave by */
 	};
 	uint64_t came_us;
-	/* while held back (dataplane/held.h) */
+	/* while held back (flow/held.h) */
 	struct rte_mbuf *next_held, *older, *newer;
 };
 
