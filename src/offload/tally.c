@@ -22,6 +22,8 @@
 #define RISES 2
 /* What may have come is so small a part of a counter's width that no other width fits it by chance. */
 #define SMALL_PART 64
+/* A time that is no longer than this part of the one before was too short to tell a rate. */
+#define SHORT_PART 8
 
 void tally_begin(struct tally *tally)
 {
@@ -298,6 +300,21 @@ static enum belief read_bytes(const struct tally *tally, struct tally_width *wid
 	return UNKNOWN;
 }
 
+/*
+ * Packets a second since they moved last. A number that came late makes that time too long, and the next one too short for
+ * what came in it: a time that is far shorter than the one before is looked at together with that.
+ */
+static uint64_t rate_of(const struct tally *tally, uint64_t packets)
+{
+	uint64_t us = RTE_MAX(tally->waited_us, UINT64_C(1));
+
+	if (us < tally->last_us / SHORT_PART) {
+		packets += tally->last_packets;
+		us += tally->last_us;
+	}
+	return packets * CLOCK_US_PER_S / us;
+}
+
 static void tally_count(
 	struct tally *tally, const struct reading *reading, uint64_t bytes, bool sure)
 {
@@ -306,7 +323,9 @@ static void tally_count(
 	if (reading->packets == 0)
 		return;
 	tally->before = tally->rate;
-	tally->rate = reading->packets * CLOCK_US_PER_S / RTE_MAX(tally->waited_us, UINT64_C(1));
+	tally->rate = rate_of(tally, reading->packets);
+	tally->last_us = tally->waited_us;
+	tally->last_packets = reading->packets;
 	tally->waited_us = 0;
 	if (!sure)
 		return;

@@ -48,6 +48,8 @@ struct tally {
 	uint64_t waited_us; /* since its packets moved */
 	uint64_t rate,
 		before; /* packets a second of the last two times that they did; 0: not known */
+	uint64_t last_us,
+		last_packets; /* how long the last of these times was, and what came then */
 	uint64_t sure_packets,
 		sure_bytes; /* of readings that were no guess: the size of a packet */
 };

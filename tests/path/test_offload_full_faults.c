@@ -516,7 +516,7 @@ static void counters_become_narrower(void **state)
 	}
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(rules_are_gone, offload_live_tidy),
@@ -531,5 +531,6 @@ int main(void)
 		cmocka_unit_test_teardown(counters_become_narrower, offload_live_tidy),
 	};
 
+	cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
 	return cmocka_run_group_tests(tests, offload_live_environment, NULL);
 }

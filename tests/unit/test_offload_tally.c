@@ -360,9 +360,34 @@ static void begun_anew(void **state)
 	assert_int_equal(rule.tally.packets.total, before + 50000);
 }
 
+/* A number that was told late, and the next one soon after, are no sign of a flow that became a thousand times faster. */
+static void a_late_answer_is_no_rate(void **state)
+{
+	struct tally_port port = {0};
+	struct rule rule;
+
+	(void)state;
+	begin(&rule, &port, 64, 64);
+	for (unsigned i = 0; i < 3; i++) {
+		come(&rule, 200000, 64);
+		assert_true(read_after(&rule, 200000));
+	}
+	/* it was read after 200 ms, and seen 30 ms later */
+	come(&rule, 200000, 64);
+	assert_true(read_after(&rule, 230000));
+	come(&rule, 30100, 64);
+	assert_true(read_after(&rule, 100));
+	for (unsigned i = 0; i < 3; i++) {
+		come(&rule, 200000, 64);
+		assert_true(read_after(&rule, 200000));
+	}
+	check(&rule);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_late_answer_is_no_rate),
 		cmocka_unit_test(totals_are_exact),
 		cmocka_unit_test(one_long_flow),
 		cmocka_unit_test(a_width_is_learned_once),
