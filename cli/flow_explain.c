@@ -299,6 +299,42 @@ static void print_rules(FILE *out, const json_t *line)
 			field_text(line, "reverse_rule_mark", packets));
 }
 
+static void print_measured_way(
+	FILE *out, const json_t *line, const char *reverse, const char *arrow)
+{
+	char key[FIELD_MAX], again[FIELD_MAX], order[FIELD_MAX], windows[FIELD_MAX];
+	char span[WHEN_MAX];
+
+	snprintf(key, sizeof(key), "%smax_gap_us", reverse);
+	fprintf(out, " longest silence %s %s", when_span(span, field_number(line, key)), arrow);
+	snprintf(key, sizeof(key), "%sretransmissions", reverse);
+	if (field_has(line, key)) {
+		field_grouped(line, key, again);
+		snprintf(key, sizeof(key), "%sout_of_order", reverse);
+		field_grouped(line, key, order);
+		snprintf(key, sizeof(key), "%szero_windows", reverse);
+		fprintf(out, "; %s segments sent again, %s out of order, %s with a closed window",
+			again, order, field_grouped(line, key, windows));
+	}
+	fputc('\n', out);
+}
+
+/* Of a flow that is measured: "round trip 25.0 ms: 5.0 ms ->, 20.0 ms <-", and each direction. */
+static void print_measured(FILE *out, const json_t *line)
+{
+	char rtt[WHEN_MAX], first[WHEN_MAX], reverse[WHEN_MAX];
+
+	if (!field_has(line, "max_gap_us"))
+		return;
+	if (field_has(line, "rtt_us"))
+		fprintf(out, " round trip %s: %s answered -> and %s <-\n",
+			when_span(rtt, field_number(line, "rtt_us")),
+			when_span(first, field_number(line, "answer_us")),
+			when_span(reverse, field_number(line, "reverse_answer_us")));
+	print_measured_way(out, line, "", "->");
+	print_measured_way(out, line, "reverse_", "<-");
+}
+
 /* " before: 12 s ago  -> in NIC to software: its rate fell", newest first */
 static void print_changes(FILE *out, const json_t *line)
 {
@@ -347,6 +383,7 @@ static void explain_line(struct cli_show *show, const json_t *line)
 	print_place(show->out, line);
 	print_age(show->out, line);
 	print_counters(show->out, line);
+	print_measured(show->out, line);
 	print_blocked(show->out, line);
 	print_rules(show->out, line);
 	print_tcp(show->out, line);

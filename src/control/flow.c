@@ -33,6 +33,8 @@ static int add_record(struct answer *answer, const struct plane_flow *flow, cons
 	};
 	char line[EXPORT_JSON_MAX];
 	char *members = more ? json_dumps(more, ANSWER_JSON) : NULL;
+	flow_report_set_measured(&report, flow->measure);
+
 	int ret = more && !members ? -ENOMEM
 				   : answer_add_text(answer, line, export_json_live(line, &report));
 

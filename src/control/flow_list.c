@@ -238,6 +238,7 @@ static struct flow_top_entry entry_of(const struct flow_walk *walk, unsigned at)
 		.offload = walk->page.offload[at],
 		.dropped = walk->page.dropped[at],
 		.rules = walk->page.rules[at],
+		.measure = {walk->page.measure[at][0], walk->page.measure[at][1]},
 		.worker = walk->worker,
 	};
 }
@@ -258,6 +259,7 @@ static bool flows_write_line(
 
 	if (!line)
 		return false;
+	flow_report_set_measured(&report, flow->measure);
 	size_t length = export_json_live(line, &report);
 
 	if (rate)

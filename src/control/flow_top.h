@@ -12,6 +12,7 @@ struct flow_top_entry {
 	struct flow_offload offload;
 	struct flow_dropped dropped;
 	struct flow_rules rules;
+	struct flow_measured measure[2];
 	uint64_t value;	  /* by which they rank */
 	uint64_t packets; /* and among equals, by this */
 	unsigned worker;

@@ -229,7 +229,7 @@ static char *write_icmp(char *out, const struct flow_record *record)
 static char *write_blocked(char *out, const struct flow_report *report)
 {
 	const struct flow_record *record = &report->record;
-	const struct flow_dropped *dropped = &report->dropped;
+	const struct flow_dropped sum = flow_report_dropped(report), *dropped = &sum;
 	const bool blocked = flow_is_blocked(record);
 
 	/* rules may have dropped all that was dropped */
@@ -249,7 +249,7 @@ static char *write_blocked(char *out, const struct flow_report *report)
 static char *write_rules(char *out, const struct flow_report *report)
 {
 	const struct flow_record *record = &report->record;
-	const struct flow_dropped *dropped = &report->dropped;
+	const struct flow_dropped sum = flow_report_dropped(report), *dropped = &sum;
 	const struct flow_rules *rules = &report->rules;
 	const unsigned from = record->initiator;
 
@@ -265,6 +265,35 @@ static char *write_rules(char *out, const struct flow_report *report)
 	if (rules->marked >> !from & 1)
 		out = write_number(TEXT(out, ",\"reverse_rule_mark\":"), rules->mark[!from]);
 	return out;
+}
+
+/* Only of a flow that is measured. A time that is not known is left out. */
+static char *write_measured(char *out, const struct flow_report *report)
+{
+	const struct flow_record *record = &report->record;
+	const struct flow_measured first = flow_report_measure(report, record->initiator),
+				   reverse = flow_report_measure(report, !record->initiator);
+
+	if (!report->measured)
+		return out;
+	if (record->key.proto == TCP) {
+		if (first.answer_us != 0 && reverse.answer_us != 0)
+			out = write_number(TEXT(out, ",\"rtt_us\":"),
+				(uint64_t)first.answer_us + reverse.answer_us);
+		if (first.answer_us != 0)
+			out = write_number(TEXT(out, ",\"answer_us\":"), first.answer_us);
+		if (reverse.answer_us != 0)
+			out = write_number(TEXT(out, ",\"reverse_answer_us\":"), reverse.answer_us);
+		out = write_number(TEXT(out, ",\"retransmissions\":"), first.retransmissions);
+		out = write_number(
+			TEXT(out, ",\"reverse_retransmissions\":"), reverse.retransmissions);
+		out = write_number(TEXT(out, ",\"out_of_order\":"), first.out_of_order);
+		out = write_number(TEXT(out, ",\"reverse_out_of_order\":"), reverse.out_of_order);
+		out = write_number(TEXT(out, ",\"zero_windows\":"), first.zero_windows);
+		out = write_number(TEXT(out, ",\"reverse_zero_windows\":"), reverse.zero_windows);
+	}
+	out = write_number(TEXT(out, ",\"max_gap_us\":"), first.max_gap_us);
+	return write_number(TEXT(out, ",\"reverse_max_gap_us\":"), reverse.max_gap_us);
 }
 
 /* All members from version on. */
@@ -284,6 +313,7 @@ static char *write_members(
 	out = write_number(TEXT(out, ",\"icmp_errors\":"), record->icmp_errors);
 	out = write_icmp(out, record);
 	out = write_offload(out, report);
+	out = write_measured(out, report);
 	out = write_blocked(out, report);
 	return write_rules(out, report);
 }

@@ -5,7 +5,7 @@
  * A flow record as one JSON object on one line, compact, keys in a fixed order (docs/records.md):
  * version proto src sport dst dport wire zone packets bytes reverse_packets reverse_bytes start
  * end state end_reason tcp_flags reverse_tcp_flags icmp_errors, of ICMP icmp_type icmp_code reverse_icmp_type reverse_icmp_code, then offload, "file" first where there
- * is more than one capture; last blocked blocked_packets blocked_bytes, of flows that were blocked. src is the initiator. tcp_flags are 0 for other protocols. Times are
+ * is more than one capture; last, of flows that are measured, rtt_us and what belongs to it, then blocked blocked_packets blocked_bytes, of flows that were blocked. src is the initiator. tcp_flags are 0 for other protocols. Times are
  * UTC with microseconds.
  */
 
@@ -15,7 +15,7 @@
 #include "flow/report.h"
 
 /* Longest line: every number at its longest, and the file's name on top. */
-#define EXPORT_JSON_MAX 1024
+#define EXPORT_JSON_MAX 1536
 
 /*
  * Writes the line of `report`, newline included, into `buffer` and returns its length. `file` is

@@ -73,11 +73,12 @@ static inline __attribute__((always_inline)) bool account_plain(
 	return account_counted(record, info, now_us, ACCOUNT_OF_PLAIN);
 }
 
-/* Of one whose verdict does something with the packet, does not drop it, and is for this packet. */
+/* Of one whose verdict does something with the packet, does not drop it, and is for this packet; which is not measured. */
 static inline __attribute__((always_inline)) bool account_acting(
 	struct flow_record *record, const struct packet_info *info, uint64_t now_us)
 {
-	return record->not_plain && record->verdict[info->from] != FLOW_VERDICT_DROP &&
+	return record->not_plain && !record->measured &&
+	       record->verdict[info->from] != FLOW_VERDICT_DROP &&
 	       !flow_is_by_packet(record, info) &&
 	       account_counted(record, info, now_us, ACCOUNT_OF_ANY);
 }

@@ -221,7 +221,7 @@ static bool write_decision(
 	record->by_port = decision->by_port;
 	record->by_rule = decision->cause == FLOW_CAUSE_NONE;
 	record->not_plain = (decision->verdict[0] | decision->verdict[1]) != FLOW_VERDICT_FORWARD ||
-			    decision->by_port;
+			    decision->by_port || record->measured;
 	if (drops && !record->was_dropped) {
 		record->was_dropped = 1;
 		shard->verdict_dropped[position] = (struct flow_dropped){0};

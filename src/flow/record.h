@@ -101,8 +101,9 @@ struct flow_record {
 	union {
 		struct {
 			uint64_t last_seen_us : 48;
-			uint64_t state : 4;	   /* enum flow_state */
-			uint64_t not_plain : 1;	   /* a verdict is other than 0, or by_port */
+			uint64_t state : 4; /* enum flow_state */
+			uint64_t
+				not_plain : 1; /* a verdict is other than 0, or by_port, or measured */
 			uint64_t window_known : 2; /* bit n: the window of end n is being tracked */
 			uint64_t initiator : 1;	   /* the key's end that sent the first packet */
 			uint64_t
@@ -133,9 +134,10 @@ struct flow_record {
 	uint8_t was_dropped : 1;  /* packets were dropped by verdicts: flow/verdict.h */
 	uint8_t by_port : 1; /* packets that cross (flow_sides_cross()) are decided by themselves */
 	uint8_t by_rule : 1; /* what drops its packets is a rule, not a block */
-	uint8_t spare : 4;   /* 0 */
-	uint8_t back_off;    /* of offload retries, a nibble a direction (offload/state.h) */
-	uint8_t reason[2];   /* per direction: why the offload state is what it is */
+	uint8_t measured : 1; /* there is a row for it: flow/measure.h */
+	uint8_t spare : 3;    /* 0 */
+	uint8_t back_off;     /* of offload retries, a nibble a direction (offload/state.h) */
+	uint8_t reason[2];    /* per direction: why the offload state is what it is */
 	uint32_t
 		slot; /* number by which NICs name the flow, or a time and ports (offload/state.h) */
 	uint32_t wheel_next; /* neighbours on the ageing wheel (flow/wheel.h) */

@@ -34,6 +34,13 @@ static struct flow_dropped flow_dropped_taken(struct flow_shard *shard, uint32_t
 	return taken;
 }
 
+static void report_measured(struct flow_shard *shard, struct flow_report *report, uint32_t position)
+{
+	report->measured = 1;
+	flow_shard_measured(shard, position, report->measure);
+	flow_measure_restart(&shard->measure[position]);
+}
+
 void flow_report(struct flow_shard *shard, const struct flow_record *record, enum flow_end reason)
 {
 	struct flow_report *next = &shard->reports[shard->n_reports++];
@@ -60,6 +67,8 @@ void flow_report(struct flow_shard *shard, const struct flow_record *record, enu
 		stamp_report(shard, next, record);
 	if (record->was_dropped)
 		next->dropped = flow_dropped_taken(shard, position);
+	else if (record->measured)
+		report_measured(shard, next, position);
 	next->rules = flow_shard_rules(shard, position);
 	if (shard->excess != NULL) {
 		next->excess = shard->excess[position];

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "flow/measure.h"
 #include "flow/octets.h"
 #include "flow/verdict.h"
 
@@ -44,12 +45,18 @@ struct flow_report {
 	uint64_t reason : 8;  /* enum flow_end */
 	uint64_t worker : 8;
 	uint32_t run;	  /* number of the run: in replay, of the capture */
-	uint32_t stamped; /* 1: the stamps tell when packets came; 0: the record's own times do */
+	uint16_t stamped; /* 1: the stamps tell when packets came; 0: the record's own times do */
+	uint16_t
+		measured; /* 1: the flow was measured, and none of its packets were dropped by verdicts */
 	struct flow_offload offload;
-	uint64_t stamp_end_us;	     /* stamped: Unix time of the last packet */
-	struct flow_dropped dropped; /* zeroed unless the record says that there is some */
-	struct flow_rules rules;     /* of a shard without rules there are none */
-	struct flow_excess excess;   /* zeroed unless the shard counts octets */
+	uint64_t stamp_end_us; /* stamped: Unix time of the last packet */
+	union {
+		struct flow_measured measure[2]; /* where it was measured; by the key's end */
+		struct flow_dropped
+			dropped; /* else; zeroed unless the record says that there is some */
+	};
+	struct flow_rules rules;   /* of a shard without rules there are none */
+	struct flow_excess excess; /* zeroed unless the shard counts octets */
 } __attribute__((aligned(64)));
 
 static_assert(sizeof(struct flow_report) == 256, "four lines a report");
@@ -58,6 +65,30 @@ static_assert(sizeof(struct flow_report) == 256, "four lines a report");
 static inline uint64_t flow_report_octets(const struct flow_report *report, unsigned end)
 {
 	return flow_octets(&report->record, end, &report->excess);
+}
+
+/* What verdicts dropped of the flow; without a cause where they never did. */
+static inline struct flow_dropped flow_report_dropped(const struct flow_report *report)
+{
+	return report->measured ? (struct flow_dropped){.cause = FLOW_CAUSE_NONE} : report->dropped;
+}
+
+/* What was measured of the packets from an end; zeros where nothing was. */
+static inline struct flow_measured flow_report_measure(
+	const struct flow_report *report, unsigned end)
+{
+	return report->measured ? report->measure[end] : (struct flow_measured){0};
+}
+
+/* Of a report about a flow that lives: what was measured of it so far. */
+static inline void flow_report_set_measured(
+	struct flow_report *report, const struct flow_measured measured[2])
+{
+	if (!report->record.measured || report->record.was_dropped)
+		return;
+	report->measured = 1;
+	report->measure[0] = measured[0];
+	report->measure[1] = measured[1];
 }
 
 /* Unix time of the first packet. */

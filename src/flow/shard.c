@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <netinet/in.h>
 
@@ -40,6 +41,11 @@ static size_t excess_size(const struct flow_shard *shard)
 	return flow_table_positions(&shard->table) * sizeof(*shard->excess);
 }
 
+static size_t measure_size(const struct flow_shard *shard)
+{
+	return flow_table_positions(&shard->table) * sizeof(*shard->measure);
+}
+
 static int create_rows(struct flow_shard *shard)
 {
 	const struct flow_shard_config *config = &shard->config;
@@ -52,6 +58,11 @@ static int create_rows(struct flow_shard *shard)
 	if (config->octets) {
 		shard->excess = mapping_create(excess_size(shard), config->mapping);
 		if (shard->excess == NULL)
+			return -ENOMEM;
+	}
+	if (config->measure) {
+		shard->measure = mapping_create(measure_size(shard), config->mapping);
+		if (shard->measure == NULL)
 			return -ENOMEM;
 	}
 	return flow_decide_init(shard);
@@ -93,6 +104,8 @@ void flow_shard_destroy(struct flow_shard *shard)
 		mapping_destroy(shard->stamps, stamps_size(shard));
 	if (shard->excess != NULL)
 		mapping_destroy(shard->excess, excess_size(shard));
+	if (shard->measure != NULL)
+		mapping_destroy(shard->measure, measure_size(shard));
 	flow_decide_fini(shard);
 	flow_table_fini(&shard->table);
 	fragments_destroy(shard->dropped);
@@ -105,7 +118,8 @@ size_t flow_shard_memory(const struct flow_shard *shard)
 	       tcp_memory_bytes(shard->config.capacity) +
 	       (shard->dropped == NULL ? 0 : fragments_memory(shard->dropped)) +
 	       (shard->stamps == NULL ? 0 : stamps_size(shard)) +
-	       (shard->excess == NULL ? 0 : excess_size(shard)) + flow_decide_memory(shard);
+	       (shard->excess == NULL ? 0 : excess_size(shard)) +
+	       (shard->measure == NULL ? 0 : measure_size(shard)) + flow_decide_memory(shard);
 }
 
 void flow_shard_begin(struct flow_shard *shard, uint64_t origin_us, uint32_t run)
@@ -176,6 +190,37 @@ static void set_excess(struct flow_shard *shard, uint32_t position, unsigned fro
 		shard->excess[position].from[from] = excess;
 }
 
+/* A further packet of a flow: what is to be measured of it is. */
+static void measure(
+	struct flow_shard *shard, const struct flow_record *record, const struct packet_info *info)
+{
+	if (record->measured)
+		flow_measure_packet(&shard->measure[flow_table_position_of(&shard->table, record)],
+			info, came_us(shard));
+}
+
+/* A flow begins: it is measured from here on, if that is wanted of it. */
+static void measure_first(
+	struct flow_shard *shard, struct flow_record *record, const struct packet_info *info)
+{
+	const struct flow_shard_config *config = &shard->config;
+
+	if (config->measures != NULL && !config->measures(config->measures_context, &record->key))
+		return;
+	record->measured = record->not_plain = 1;
+	flow_measure_first(&shard->measure[flow_table_position_of(&shard->table, record)], info,
+		came_us(shard));
+}
+
+void flow_shard_measured(
+	const struct flow_shard *shard, uint32_t position, struct flow_measured measured[2])
+{
+	if (flow_table_record(&shard->table, position)->measured)
+		memcpy(measured, shard->measure[position].told, 2 * sizeof(measured[0]));
+	else
+		memset(measured, 0, 2 * sizeof(measured[0]));
+}
+
 static void count(
 	struct flow_shard *shard, struct flow_record *record, const struct packet_info *info)
 {
@@ -187,6 +232,7 @@ static void count(
 	}
 	flow_count_packet(record, from, info->bytes);
 	count_excess(shard, record, from);
+	measure(shard, record, info);
 	see(shard, record);
 	if (info->flags & PACKET_TCP)
 		record->end[from].tcp_flags |= info->tcp.flags;
@@ -277,6 +323,8 @@ static void start(struct flow_shard *shard, uint32_t position, const struct pack
 	stamp_first(shard, record);
 	set_excess(shard, position, 0, 0);
 	set_excess(shard, position, 1, 0);
+	if (shard->measure != NULL)
+		measure_first(shard, record, info);
 	if (is_icmp(info))
 		record->end[info->from].tcp_window = info->tcp.window;
 	if (info->flags & PACKET_TCP) {
@@ -500,6 +548,9 @@ static void begin_anew(struct flow_shard *shard, uint32_t position, const struct
 	if (here)
 		record->start_us = begin->first_us & CLOCK_MAX_US;
 	record->last_seen_us = begin->last_us & CLOCK_MAX_US;
+	if (record->measured)
+		flow_measure_began(
+			&shard->measure[position], begin->first_us, begin->last_us, begin->packets);
 	if (shard->stamps != NULL) {
 		stamps_of(shard, record)->start_us -= came_us(shard) - record->start_us;
 		stamps_of(shard, record)->end_us -= came_us(shard) - begin->last_us;
@@ -548,6 +599,7 @@ static enum flow_account account_carried(
 	if (shard->waited_us == 0 && account_counted(record, info, shard->now_us, ACCOUNT_OF_ANY)) {
 		flow_shard_counted(shard, 1, info->bytes);
 		count_excess(shard, record, info->from);
+		measure(shard, record, info);
 		if (shard->stamps != NULL)
 			stamps_of(shard, record)->end_us = shard->stamp_us;
 		return FLOW_ACCOUNT_GO;

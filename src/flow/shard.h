@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "flow/fragments.h"
+#include "flow/measure.h"
 #include "flow/record.h"
 #include "flow/report.h"
 #include "flow/table.h"
@@ -49,7 +50,11 @@ struct flow_shard_config {
 	uint16_t two_sided;
 	bool stamped; /* packets have time stamps of their own, which records tell: see came */
 	bool octets;  /* octets of IP packets are counted: flow_shard_excess() */
-	bool paced;   /* ends that come together are spread over calls: see advance */
+	bool measure; /* flows are measured (flow/measure.h) that `measures` says yes of, or all */
+	/* asked once a flow, by its key; NULL: all */
+	bool (*measures)(const void *context, const struct flow_key *key);
+	const void *measures_context;
+	bool paced; /* ends that come together are spread over calls: see advance */
 	uint8_t worker;
 	unsigned mapping; /* pages of the table: enum mapping_flag */
 	flow_sink_fn sink;
@@ -87,9 +92,10 @@ struct flow_shard {
 	bool behind;	    /* the last one was not finished */
 	uint64_t origin_us; /* Unix time of clock 0 */
 	uint64_t stamp_us;  /* theirs, where packets have time stamps: see flow_shard_came() */
-	struct flow_stamps *stamps; /* of records, by position; NULL: packets have none */
-	struct flow_excess *excess; /* of records, by position; NULL: octets are not counted */
-	int32_t packet_excess;	    /* of the packet that is accounted: flow_shard_excess() */
+	struct flow_stamps *stamps;   /* of records, by position; NULL: packets have none */
+	struct flow_excess *excess;   /* of records, by position; NULL: octets are not counted */
+	struct flow_measure *measure; /* of records, by position; NULL: nothing is measured */
+	int32_t packet_excess;	      /* of the packet that is accounted: flow_shard_excess() */
 	/* what verdicts dropped, of records by position; NULL: nobody decides */
 	struct flow_dropped *verdict_dropped;
 	/* what rules made of flows, by position (flow/decide.h); NULL: there are none */
@@ -236,6 +242,10 @@ uint32_t flow_shard_decide_burst(struct flow_shard *shard, const uint32_t *posit
 
 /* What rules made of a live flow. */
 struct flow_rules flow_shard_rules(const struct flow_shard *shard, uint32_t position);
+
+/* What was measured of a live flow, of either end; zeros where nothing is. */
+void flow_shard_measured(
+	const struct flow_shard *shard, uint32_t position, struct flow_measured measured[2]);
 
 /* What verdicts dropped of a live flow, and why; zeroed, without a cause, where they never did. */
 static inline struct flow_dropped flow_shard_dropped(

@@ -32,7 +32,9 @@ struct engine_config {
 	bool tie_fragments;
 	bool zone_vlan;
 	bool tcp_strict;
-	bool octets; /* reports have octets of IP packets: flow/octets.h */
+	bool octets;  /* reports have octets of IP packets: flow/octets.h */
+	bool measure; /* flows are measured (flow/measure.h): those that fit, or with NULL all */
+	const struct block_match *measure_what; /* outlives it */
 	uint32_t active_s;
 	struct flow_timeouts timeouts;
 	const char *blocks;	   /* file of what is dropped (rule/blocks.h), or NULL */

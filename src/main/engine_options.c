@@ -91,6 +91,39 @@ static int take_active(struct engine_options *options, const char *where, const 
 		both_ways ? ", or " ENGINE_ACTIVE_DEFAULT : "");
 }
 
+/* no, yes, or what a block fits: a prefix, maybe with a port and a protocol, or a flow. */
+static int take_measure(
+	struct engine_options *options, const char *where, const char *value, struct error *error)
+{
+	char line[BLOCK_LINE_MAX];
+	struct block block;
+	struct error why;
+	unsigned column;
+
+	if (strlen(value) >= sizeof(line))
+		return option_bad_value(where, value, "that is too long", error);
+	memcpy(line, value, strlen(value) + 1);
+	options->measure = strcmp(value, ENGINE_MEASURE_DEFAULT) != 0;
+	options->measure_all = strcmp(value, "yes") == 0;
+	memcpy(options->measure_text, options->measure ? value : "",
+		options->measure ? strlen(value) + 1 : 1);
+	if (!options->measure || options->measure_all)
+		return 0;
+	if (block_parse_line(&block, line, &column, &why) < 0)
+		return error_set(error, -EINVAL,
+			"%s: column %u: %s; yes, no, or a prefix or flow as \"flow block\" has it "
+			"is needed",
+			where, column, why.text);
+	if (block.for_s != 0 || block.reason != NULL)
+		return error_set(error, -EINVAL,
+			"%s: flows are measured for good and without a reason: \"for\" and "
+			"\"reason\" "
+			"belong to blocks",
+			where);
+	options->measure_what = block.match;
+	return 0;
+}
+
 int engine_options_take(struct engine_options *options, int id, const char *where,
 	const char *value, bool both_ways, struct error *error)
 {
@@ -109,6 +142,8 @@ int engine_options_take(struct engine_options *options, int id, const char *wher
 	case ENGINE_OPTION_ACTIVE:
 		options->active_said = true;
 		return take_active(options, where, value, both_ways, error);
+	case ENGINE_OPTION_MEASURE:
+		return take_measure(options, where, value, error);
 	case ENGINE_OPTION_TIMEOUT:
 		return take_timeout(options, where, value, error);
 	case ENGINE_OPTION_FRAGMENTS:
@@ -182,7 +217,12 @@ void engine_options_help(FILE *stream)
 	      "  --zone vlan          the outermost VLAN number is part of a flow's key\n"
 	      "                       (default: it is not)\n"
 	      "  --active SECONDS     report a long flow this often while it lives (default: "
-	      "off)\n",
+	      "off)\n"
+	      "  --measure WHAT       tell round-trip times, retransmissions and gaps of flows, "
+	      "too: "
+	      "yes,\n"
+	      "                       of all; or PREFIX [port N] [proto P], of those (default: "
+	      "no)\n",
 		stream);
 	timeouts_help(stream);
 }

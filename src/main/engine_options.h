@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "flow/timeouts.h"
+#include "rule/block.h"
 
 #define ENGINE_FLOWS_MAX 67108864
 #define ENGINE_FLOWS_DEFAULT 1048576
@@ -27,8 +28,12 @@ struct engine_options {
 	bool tcp_strict;       /* segments outside the window are dropped */
 	bool zone_vlan;	       /* the outermost VLAN number is the zone */
 	struct flow_timeouts timeouts;
-	uint32_t active_s; /* 0 = no active reports */
-	bool active_said;  /* the user has said so */
+	uint32_t active_s;		   /* 0 = no active reports */
+	bool active_said;		   /* the user has said so */
+	bool measure;			   /* flows are measured (flow/measure.h): */
+	bool measure_all;		   /* all of them, or */
+	struct block_match measure_what;   /* those that fit */
+	char measure_text[BLOCK_LINE_MAX]; /* as the user wrote it; empty: nothing is measured */
 };
 
 /* Above every character: what getopt says of an option then tells which one it was. */
@@ -40,6 +45,7 @@ enum engine_option {
 	ENGINE_OPTION_ZONE,
 	ENGINE_OPTION_TIMEOUT,
 	ENGINE_OPTION_ACTIVE,
+	ENGINE_OPTION_MEASURE,
 	ENGINE_OPTIONS_END, /* the numbers of other options begin here */
 };
 
@@ -52,7 +58,8 @@ enum engine_option {
 	{"tcp", required_argument, NULL, ENGINE_OPTION_TCP},             \
 	{"zone", required_argument, NULL, ENGINE_OPTION_ZONE},           \
 	{"timeout", required_argument, NULL, ENGINE_OPTION_TIMEOUT},     \
-	{"active", required_argument, NULL, ENGINE_OPTION_ACTIVE}
+	{"active", required_argument, NULL, ENGINE_OPTION_ACTIVE},       \
+	{"measure", required_argument, NULL, ENGINE_OPTION_MEASURE}
 /* clang-format on */
 
 /*
@@ -62,6 +69,7 @@ enum engine_option {
 #define ENGINE_TCP_DEFAULT "count"
 #define ENGINE_ZONE_DEFAULT "none"
 #define ENGINE_ACTIVE_DEFAULT "off"
+#define ENGINE_MEASURE_DEFAULT "no"
 
 void engine_options_init(struct engine_options *options);
 

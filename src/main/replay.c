@@ -310,6 +310,8 @@ static int create_engine(struct replay *replay, struct error *error)
 		.zone_vlan = options->zone_vlan,
 		.tcp_strict = options->tcp_strict,
 		.octets = replay->options.exports.n > 0,
+		.measure = options->measure,
+		.measure_what = options->measure_all ? NULL : &options->measure_what,
 		.active_s = options->active_s,
 		.timeouts = options->timeouts,
 		.blocks = replay->options.blocks,

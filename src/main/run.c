@@ -215,6 +215,8 @@ static int create_plane(struct run *run, struct error *error)
 		.zone_vlan = engine->zone_vlan,
 		.tcp_strict = engine->tcp_strict,
 		.octets = run->config.exports.n > 0,
+		.measure = engine->measure,
+		.measure_what = engine->measure_all ? NULL : &engine->measure_what,
 		.one_armed = run->config.one_armed,
 		.active_s = engine->active_s,
 		.timeouts = engine->timeouts,

@@ -63,6 +63,7 @@ const int run_settings[RUN_N_SETTINGS] = {
 	ENGINE_OPTION_TCP,
 	ENGINE_OPTION_ZONE,
 	ENGINE_OPTION_ACTIVE,
+	ENGINE_OPTION_MEASURE,
 };
 
 static int no_memory(struct error *error)

@@ -163,6 +163,7 @@ char *run_config_json(const struct run_config *config)
 		{"zone", text(engine->zone_vlan ? "vlan" : ENGINE_ZONE_DEFAULT)},
 		{"active", engine->active_s > 0 ? number(engine->active_s)
 						: text(ENGINE_ACTIVE_DEFAULT)},
+		{"measure", text(engine->measure ? engine->measure_text : ENGINE_MEASURE_DEFAULT)},
 		{"timeouts", timeouts(config)},
 		{"offload", offload(config)},
 		{"blocks", blocks(config)},

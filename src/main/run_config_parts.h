@@ -53,7 +53,7 @@ enum run_option {
 extern const struct option run_options[];
 
 /* Those with one value that a file may set too, under the option's own name; in the order of the help. */
-#define RUN_N_SETTINGS 15
+#define RUN_N_SETTINGS 16
 extern const int run_settings[RUN_N_SETTINGS];
 
 int run_config_set(struct run_config *config, int id, const char *where, const char *value,

@@ -304,7 +304,7 @@ static enum belief read_bytes(const struct tally *tally, struct tally_width *wid
  * Packets a second since they moved last. A number that came late makes that time too long, and the next one too short for
  * what came in it: a time that is far shorter than the one before is looked at together with that.
  */
-static uint64_t rate_of(const struct tally *tally, uint64_t packets)
+static uint64_t tally_rate(const struct tally *tally, uint64_t packets)
 {
 	uint64_t us = RTE_MAX(tally->waited_us, UINT64_C(1));
 
@@ -323,7 +323,7 @@ static void tally_count(
 	if (reading->packets == 0)
 		return;
 	tally->before = tally->rate;
-	tally->rate = rate_of(tally, reading->packets);
+	tally->rate = tally_rate(tally, reading->packets);
 	tally->last_us = tally->waited_us;
 	tally->last_packets = reading->packets;
 	tally->waited_us = 0;

@@ -104,6 +104,7 @@ static void answer_flow(const struct lcore *lcore, struct ask *ask)
 	answer_view(lcore, &flow->record, &flow->offload);
 	flow->dropped = flow_shard_dropped(lcore->worker.shard, position);
 	flow->rules = flow_shard_rules(lcore->worker.shard, position);
+	flow_shard_measured(lcore->worker.shard, position, flow->measure);
 	if (agent == NULL)
 		return;
 	slot(agent, flow);
@@ -135,6 +136,7 @@ static void page(struct lcore *lcore, struct ask *ask)
 			answer_view(lcore, record, &page->offload[page->n]);
 			page->dropped[page->n] = flow_shard_dropped(lcore->worker.shard, position);
 			page->rules[page->n] = flow_shard_rules(lcore->worker.shard, position);
+			flow_shard_measured(lcore->worker.shard, position, page->measure[page->n]);
 			page->record[page->n++] = *record;
 		}
 		position = flow_table_touched(table, position + 1);

@@ -81,7 +81,9 @@ struct plane_config {
 	bool tie_fragments;
 	bool zone_vlan;
 	bool tcp_strict;
-	bool octets; /* reports have octets of IP packets: flow/octets.h */
+	bool octets;  /* reports have octets of IP packets: flow/octets.h */
+	bool measure; /* flows are measured (flow/measure.h): those that fit, or with NULL all */
+	const struct block_match *measure_what; /* outlives it */
 	bool one_armed; /* both ends of a flow may be on one side of a wire: flow/sides.h does not apply */
 	uint32_t active_s;
 	struct flow_timeouts timeouts;

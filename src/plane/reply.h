@@ -21,6 +21,7 @@ struct plane_page {
 	struct flow_record record[PLANE_PAGE];
 	struct flow_offload offload[PLANE_PAGE];
 	struct flow_rules rules[PLANE_PAGE];
+	struct flow_measured measure[PLANE_PAGE][2]; /* zeros of one that is not measured */
 	struct flow_dropped
 		dropped[PLANE_PAGE]; /* as in struct flow_report; `cause`: of the list of blocks */
 };
@@ -34,7 +35,8 @@ struct plane_flow {
 	struct flow_offload offload;
 	struct flow_dropped dropped; /* as in struct flow_report; `cause`: of the list of blocks */
 	struct flow_rules rules;
-	uint32_t mark; /* that its rules in the NIC give; 0: it has no slot */
+	struct flow_measured measure[2]; /* zeros unless it is measured */
+	uint32_t mark;			 /* that its rules in the NIC give; 0: it has no slot */
 	/* of each direction, by the key's end: */
 	uint8_t port[2]; /* whose state it is, or where it arrives as far as that is known */
 	uint64_t nic[2]; /* the NIC's own counter of its rule; 0: none is read, or there is none */

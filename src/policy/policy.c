@@ -190,6 +190,11 @@ struct flow_policy policy_of_flows(struct policy *policy)
 	};
 }
 
+bool policy_measures(const void *match, const struct flow_key *key)
+{
+	return block_match_fits(match, key);
+}
+
 /* The policy has changed: from here on new flows are decided by it, and the others in one more round. */
 static void begin_round(
 	struct policy *policy, struct flow_shard *shard, uint64_t blocks, uint64_t others)

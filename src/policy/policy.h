@@ -107,6 +107,9 @@ void policy_init(struct policy *policy, struct blocks *blocks, const struct poli
 /* What the shard's configuration needs: its `decide` is NULL where nobody decides. */
 struct flow_policy policy_of_flows(struct policy *policy);
 
+/* For struct flow_shard_config: does `match`, a struct block_match, fit the flow? */
+bool policy_measures(const void *match, const struct flow_key *key);
+
 /* Before the first iteration: from the first packet on flows are decided by what the list has already. */
 void policy_begin(struct policy *policy, struct flow_shard *shard);
 
