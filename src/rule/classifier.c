@@ -207,7 +207,7 @@ static classifier_walk_fn walk_of(const struct classifier *classifier)
 static uint32_t follow(
 	const struct classifier *classifier, uint32_t found, const struct classifier_header *header)
 {
-	while (found != NO_LINK && classifier->jumps[found] != 0)
+	while (found != NO_LINK && classifier->records[found].jumps)
 		walk_of(classifier)(classifier, classifier->jumps[found], &header, &found, 1);
 	return found == NO_LINK ? CLASSIFIER_NONE : classifier->records[found].id;
 }

@@ -618,6 +618,7 @@ static void fill_record(
 	record->order = (uint64_t)rule->priority << AGE_BITS | classifier->next_age++;
 	record->id = rule->id;
 	record->group = (uint16_t)rule->group;
+	record->jumps = rule->jump != 0;
 	classifier->jumps[position] = (uint16_t)rule->jump;
 	if (record->wide == NO_LINK)
 		return;

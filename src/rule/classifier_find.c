@@ -6,7 +6,7 @@
  */
 #include <rte_prefetch.h>
 
-#include "rule/classifier_private.h"
+#include "rule/classifier_walk.h"
 
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX2
 #include <immintrin.h>
@@ -17,27 +17,6 @@
 struct rows {
 	uint32_t addr[2 * (CLASSES_V6 - 1)] __attribute__((aligned(32)));
 	uint32_t port[2];
-};
-
-struct search {
-	struct bits left; /* tuples that may have a better rule */
-	uint64_t order;	  /* of what was found, or UINT64_MAX */
-	uint64_t hash;
-	uint32_t found;
-	uint32_t link, shared; /* of chains that are to be searched */
-};
-
-/* A part of a burst, in one space. */
-struct part {
-	const struct classifier *classifier;
-	const struct space *space;
-	uint32_t group;
-	uint32_t salt;
-	enum space_kind kind;
-	const struct classifier_header *const *headers;
-	struct search *searches; /* as `headers` */
-	unsigned n;
-	uint8_t which[CLASSIFIER_BURST]; /* of the headers */
 };
 
 static inline void find_rows_v4(
@@ -96,9 +75,6 @@ static inline void find_rows(
 	rte_prefetch0(&classifier->port_rows[rows->port[1]]);
 }
 
-/* Both words of bits. Torn ones would do: each word stands for tuples of its own. */
-typedef uint64_t both __attribute__((vector_size(16)));
-
 static inline both both_of(const struct bits *bits)
 {
 #ifdef __SANITIZE_THREAD__
@@ -108,28 +84,6 @@ static inline both both_of(const struct bits *bits)
 #else
 	return *(const both *)bits;
 #endif
-}
-
-/* What a space knows of its tuples, loaded once for a burst. */
-struct known {
-	both src[CLASSES_V6], dst[CLASSES_V6], no_src_port, no_dst_port;
-};
-
-static inline both known_of(const struct bits *bits)
-{
-	struct bits loaded = bits_load(bits);
-
-	return (both){loaded.word[0], loaded.word[1]};
-}
-
-static inline void know(struct known *known, const struct space *space)
-{
-	for (unsigned class = 0; class < CLASSES_V6; class ++) {
-		known->src[class] = known_of(&space->src[class]);
-		known->dst[class] = known_of(&space->dst[class]);
-	}
-	known->no_src_port = ~known_of(&space->src_port);
-	known->no_dst_port = ~known_of(&space->dst_port);
 }
 
 /* Tuples that have the address's prefixes, as far as rows know. */
@@ -155,35 +109,7 @@ static inline void filter(const struct part *part, const struct known *known,
 	memcpy(&search->left, &left, sizeof(left));
 }
 
-/*
- * Takes the tuple with the best rule out of those left, and all that cannot win. NO_LINK: none is left. There
- * are no branches but those of the loops, since they would go either way.
- */
-static inline uint32_t take_best(const struct space *space, struct search *search)
-{
-	uint64_t limit = search->order, best = limit;
-	uint32_t taken = NO_LINK;
-
-	for (unsigned i = 0; i < 2; i++) {
-		uint64_t rest = 0;
-
-		for (uint64_t word = search->left.word[i]; word != 0; word &= word - 1) {
-			uint32_t tuple = i * 64 + (uint32_t)__builtin_ctzll(word);
-			uint64_t order = __atomic_load_n(&space->best[tuple], __ATOMIC_RELAXED);
-			uint64_t better = 0 - (uint64_t)(order < best);
-
-			rest |= word & -word & (0 - (uint64_t)(order < limit));
-			best ^= (best ^ order) & better;
-			taken ^= (taken ^ tuple) & (uint32_t)better;
-		}
-		search->left.word[i] = rest;
-	}
-	if (taken != NO_LINK)
-		search->left.word[taken / 64] &= ~(UINT64_C(1) << taken % 64);
-	return taken;
-}
-
-/* The same where those left are sorted by their best rule: the first one is it. */
+/* As take_best(), where those left are sorted by their best rule: the first one is it. */
 static inline uint32_t take_first(const struct space *space, struct search *search)
 {
 	for (;;) {
@@ -290,9 +216,10 @@ static inline unsigned fetch_first(
 }
 
 /* Compares one rule, of this group or another one; returns the next one to compare, or NO_LINK. */
-static inline uint32_t compare(
-	const struct part *part, const struct classifier_header *header, struct search *search)
+static inline uint32_t compare(const struct part *part, unsigned at)
 {
+	const struct classifier_header *header = part->headers[at];
+	struct search *search = &part->searches[at];
 	const struct record *record = &part->classifier->records[search->link];
 
 	if (record->order >= search->order)
@@ -300,7 +227,7 @@ static inline uint32_t compare(
 	if (record->group == part->group &&
 		record_matches(part->classifier, record, word_of_addresses(header),
 			word_of_fields(header), header)) {
-		search->found = search->link;
+		part->found[at] = search->link;
 		search->order = record->order;
 		return NO_LINK;
 	}
@@ -316,7 +243,7 @@ static inline unsigned walk_on(const struct part *part, uint8_t *walking, unsign
 		unsigned at = walking[i];
 		struct search *search = &part->searches[at];
 
-		search->link = compare(part, part->headers[at], search);
+		search->link = compare(part, at);
 		if (unlikely(search->link == NO_LINK && search->shared != NO_LINK)) {
 			search->link = search->shared;
 			search->shared = NO_LINK;
@@ -352,6 +279,15 @@ static inline __attribute__((always_inline)) void search_part(
 	}
 }
 
+static inline void search_v4(const struct part *part)
+{
+#ifdef CLASSIFIER_HAS_LANES
+	SIMD_SYMBOL(classifier_search_lanes)(part);
+#else
+	search_part(part, CLASSES_V4);
+#endif
+}
+
 static void search_space(struct part *part, enum space_kind kind)
 {
 	uint32_t number = part->group * N_SPACES + kind;
@@ -364,7 +300,7 @@ static void search_space(struct part *part, enum space_kind kind)
 	if (part->n == 0 || (in_use.word[0] | in_use.word[1]) == 0)
 		return;
 	if (kind == SPACE_V4)
-		search_part(part, CLASSES_V4);
+		search_v4(part);
 	else if (kind == SPACE_V6)
 		search_part(part, CLASSES_V6);
 	else
@@ -374,22 +310,30 @@ static void search_space(struct part *part, enum space_kind kind)
 void SIMD_SYMBOL(classifier_walk)(const struct classifier *classifier, uint32_t group,
 	const struct classifier_header *const *headers, uint32_t *found, unsigned n)
 {
-	static const uint8_t versions[N_SPACES] = {[SPACE_V4] = 4, [SPACE_V6] = 6, [SPACE_ANY] = 0};
 	struct search searches[CLASSIFIER_BURST];
-	struct part part = {
-		.classifier = classifier, .group = group, .headers = headers, .searches = searches};
+	struct part v4 = {.classifier = classifier,
+		.group = group,
+		.headers = headers,
+		.searches = searches,
+		.found = found};
+	struct part v6 = v4;
+	unsigned n_v4 = 0, n_v6 = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		searches[i].found = NO_LINK;
+		uint8_t version = headers[i]->version;
+
+		found[i] = NO_LINK;
 		searches[i].order = UINT64_MAX;
+		v4.which[n_v4] = v6.which[n_v6] = (uint8_t)i;
+		n_v4 += version == 4;
+		n_v6 += version == 6;
 	}
-	for (enum space_kind kind = SPACE_V4; kind < N_SPACES; kind++) {
-		part.n = 0;
-		for (unsigned i = 0; i < n; i++)
-			if (kind == SPACE_ANY || headers[i]->version == versions[kind])
-				part.which[part.n++] = (uint8_t)i;
-		search_space(&part, kind);
-	}
+	v4.n = n_v4;
+	v6.n = n_v6;
+	search_space(&v4, SPACE_V4);
+	search_space(&v6, SPACE_V6);
+	v4.n = n;
 	for (unsigned i = 0; i < n; i++)
-		found[i] = searches[i].found;
+		v4.which[i] = (uint8_t)i;
+	search_space(&v4, SPACE_ANY);
 }

@@ -52,7 +52,7 @@ struct record {
 	uint32_t wide; /* index, or NO_LINK */
 	uint16_t group;
 	uint8_t tuple;
-	uint8_t spare;
+	uint8_t jumps; /* 1: to the group that the array of jumps has */
 };
 
 static_assert(sizeof(struct record) == 64, "a line");
@@ -165,7 +165,7 @@ enum row_kind { ROW_SRC, ROW_DST, ROW_SRC_PORT, ROW_DST_PORT, N_ROW_KINDS };
 struct classifier {
 	/* what readers read */
 	struct record *records;
-	uint16_t *jumps; /* by record; 0: none */
+	uint16_t *jumps; /* by record; 0: none. Read for few rules, whose records say so */
 	struct wide *wides;
 	struct bucket *buckets;
 	struct space *spaces;

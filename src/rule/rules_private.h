@@ -41,15 +41,21 @@ struct rules_own {
 };
 
 struct rules {
-	/* what workers read */
-	struct classifier *full; /* rules with all that they ask for */
+	/*
+	 * Workers look at the generation after each burst. Nothing else that changes when a rule comes is on its line, or
+	 * each rule would take it from them several times.
+	 */
+	atomic_uint_fast64_t generation __attribute__((aligned(RTE_CACHE_LINE_SIZE)));
+
+	/* what workers read when they decide */
+	struct classifier *full /* rules with all that they ask for */
+		__attribute__((aligned(RTE_CACHE_LINE_SIZE)));
 	struct classifier *
 		of_flows; /* what is left of them for flows; used while there are rules by packet */
 	struct rules_slot *slots;
 	struct rules_count *counts;
 	uint64_t *
 		seen; /* by worker and slot, as `counts`: when flows of rules that age had their last packet */
-	atomic_uint_fast64_t generation;
 	_Atomic uint32_t n_in_force, n_by_packet, n_with_port;
 	_Atomic uint32_t port_rules[TOPOLOGY_MAX_PORTS]; /* rules that ask for the port */
 	struct rule_ground ground;
