@@ -112,7 +112,7 @@ static double send_flows(struct exporting *exporting)
 		return 0;
 	begin = now_s();
 	for (unsigned i = 0; i < exporting->n; i++) {
-		export_collector_add(collector, &exporting->reports[i]);
+		export_collector_add(collector, &exporting->reports[i], NULL);
 		/* as the exporter's thread does after each batch of reports */
 		if (i % 64 == 63)
 			export_collector_tend(collector);
