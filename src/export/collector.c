@@ -23,8 +23,8 @@
 struct export_collector {
 	/* set once */
 	struct export_target target;
-	bool patient;
-	struct topology topology; /* no ports: there are no interfaces */
+	export_patience *patience; /* NULL: it is live */
+	struct topology topology;  /* no ports: there are no interfaces */
 	/* anyone writes */
 	atomic_bool hurry;
 	atomic_uint reopen_asked;
@@ -80,7 +80,8 @@ static uint64_t octets_of(const struct flow_report *report)
 /* Is it over, at once or in a while? */
 static bool in_hurry(const struct export_collector *collector)
 {
-	return atomic_load_explicit(&collector->hurry, memory_order_relaxed);
+	return atomic_load_explicit(&collector->hurry, memory_order_relaxed) ||
+	       (collector->patience != NULL && !collector->patience());
 }
 
 /*
@@ -92,7 +93,7 @@ static bool may_wait(struct export_collector *collector)
 	const uint64_t now = now_ms(), moved = collector->carrier->moved_ms;
 
 	if (!in_hurry(collector))
-		return collector->patient;
+		return collector->patience != NULL;
 	if (collector->hurry_ms == 0)
 		collector->hurry_ms = now;
 	const uint64_t since = moved > collector->hurry_ms ? moved : collector->hurry_ms;
@@ -106,7 +107,7 @@ static void keep_pace(struct export_collector *collector, unsigned records)
 	const struct timespec pause = {.tv_nsec = 1000000};
 	const uint32_t rate = collector->target.rate;
 
-	if (rate == 0 || !collector->patient)
+	if (rate == 0 || collector->patience == NULL)
 		return;
 	collector->paced += records;
 	for (;;) {
@@ -128,7 +129,7 @@ static bool is_over_rate(struct export_collector *collector, unsigned records)
 {
 	const uint64_t now = now_ms();
 
-	if (collector->target.rate == 0 || collector->patient)
+	if (collector->target.rate == 0 || collector->patience != NULL)
 		return false;
 	if (now - collector->paced_ms >= 1000) {
 		collector->paced_ms = now;
@@ -269,7 +270,7 @@ static int create_sender(
 		.interfaces = interfaces,
 		.way = way_of,
 		.context = collector,
-		.truncate = collector->patient,
+		.truncate = collector->patience != NULL,
 	};
 
 	if (ports != NULL)
@@ -283,7 +284,7 @@ static int create_sender(
 }
 
 int export_collector_open(struct export_collector **out, const struct export_target *target,
-	const struct export_ports *ports, bool patient, struct error *error)
+	const struct export_ports *ports, export_patience *patience, struct error *error)
 {
 	struct export_collector *collector = calloc(1, sizeof(*collector));
 	int ret;
@@ -291,7 +292,7 @@ int export_collector_open(struct export_collector **out, const struct export_tar
 	if (collector == NULL)
 		return error_set(error, -ENOMEM, "no memory for exports");
 	collector->target = *target;
-	collector->patient = patient;
+	collector->patience = patience;
 	pthread_mutex_init(&collector->lock, NULL);
 	if (target->transport == EXPORT_KAFKA)
 		ret = producer_create(&collector->carrier, &collector->target, error);

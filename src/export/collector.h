@@ -8,7 +8,8 @@
  *
  * Live, it never waits: flows for which the queue has no room are lost and counted, and so are visible to the collector
  * by the sequence number (RFC 7011 section 3.1). A patient one (replay) waits for a collector that is slow, or not there.
- * From export_collector_hurry() on both wait for one that takes something now and then, for some time.
+ * From export_collector_hurry() on, or when its patience is at an end, both wait for one that takes something now and
+ * then, for some time.
  *
  * Life-cycle: open, add, flush and tend now and then, end, close. Used by one thread, but for what says otherwise.
  */
@@ -28,9 +29,15 @@ struct export_ports {
 	const char *const *names; /* by port */
 };
 
-/* `ports` may be NULL: there are none. `text` is for errors. Returns 0 or a negative errno with a line. */
+/* Is a collector still to be waited for? Called by the user's thread while it waits. */
+typedef bool export_patience(void);
+
+/*
+ * `ports` may be NULL: there are none. `patience` makes a patient one; NULL: it is live. Returns 0 or a negative errno
+ * with a line.
+ */
 int export_collector_open(struct export_collector **collector, const struct export_target *target,
-	const struct export_ports *ports, bool patient, struct error *error);
+	const struct export_ports *ports, export_patience *patience, struct error *error);
 
 /* From any thread. */
 const struct export_target *export_collector_target(const struct export_collector *collector);

@@ -243,7 +243,7 @@ static void recover(struct producer *producer)
  * The key of the message, by which a topic's partition is chosen: the same for both directions and every report of a
  * conversation.
  */
-static size_t write_key(char text[KEY_MAX], const struct flow_key *key)
+static size_t write_flow_key(char text[KEY_MAX], const struct flow_key *key)
 {
 	const unsigned version = flow_key_version(key);
 	char ends[2][EXPORT_ADDRESS_MAX];
@@ -278,7 +278,7 @@ static bool produce(struct carrier *carrier, const struct export_flow *flow)
 	pending = make_pending(flow);
 	if (pending == NULL)
 		return false;
-	length = write_key(key, &flow->report->record.key);
+	length = write_flow_key(key, &flow->report->record.key);
 	add_pending(producer, pending);
 	/* a message is the line without its newline; it stays where it is until its delivery is told */
 	if (rd_kafka_produce(producer->topic, RD_KAFKA_PARTITION_UA, 0, pending->line,
