@@ -186,6 +186,7 @@ static void answer_flow(const struct lcore *lcore, struct ask *ask)
 	answer_view(lcore, &flow->record, &flow->offload);
 	flow->dropped = flow_shard_dropped(lcore->worker.shard, position);
 	flow->rules = flow_shard_rules(lcore->worker.shard, position);
+	flow->age_s = flow_shard_age_s(lcore->worker.shard, position);
 	if (agent == NULL)
 		return;
 	slot(agent, flow);

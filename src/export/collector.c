@@ -141,17 +141,26 @@ static bool is_over_rate(struct export_collector *collector, unsigned records)
 	return false;
 }
 
-static struct ipfix_way way_of(const void *context, const struct flow_record *record)
+/* Packets leave by the port that a rule names, or by the peer of the one that they came in by. */
+static struct ipfix_way way_of(const void *context, const struct flow_report *report)
 {
 	const struct export_collector *collector = context;
 	const struct topology *topology = &collector->topology;
-	const unsigned domain = flow_key_wire(&record->key);
+	const struct flow_record *record = &report->record;
+	struct ipfix_way way = {0};
 
 	if (topology->n_ports == 0)
-		return (struct ipfix_way){0};
-	const unsigned port = topology_port(topology, domain, record->side);
+		return way;
+	const unsigned port = topology_port(topology, flow_key_wire(&record->key), record->side);
 
-	return (struct ipfix_way){.ingress = port + 1, .egress = topology->peer[port] + 1u};
+	for (unsigned from = 0; from < 2; from++) {
+		const unsigned in = from == record->initiator ? port : topology->peer[port];
+		const unsigned named = report->rules.to_port[from];
+
+		way.ingress[from] = in + 1;
+		way.egress[from] = named != 0 ? named : topology->peer[in] + 1u;
+	}
+	return way;
 }
 
 /* Hands a flow to the carrier, and waits for room where that is worth it. */

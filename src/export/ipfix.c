@@ -100,6 +100,7 @@ static const struct field our_fields[] = {
 	{7, 4, OWNER_OURS},
 	{8, 1, OWNER_OURS},
 	{9, 1, OWNER_OURS},
+	{10, 4, OWNER_OURS},
 };
 
 /* RFC 5610 section 3.1: informationElementDataType and informationElementSemantics. */
@@ -129,6 +130,7 @@ static const struct {
 	{"millraceRuleMark", TYPE_UNSIGNED32, SEMANTICS_IDENTIFIER},
 	{"millraceIcmpErrorDeltaCount", TYPE_UNSIGNED8, SEMANTICS_DELTA},
 	{"millraceWorker", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER},
+	{"millraceRule", TYPE_UNSIGNED32, SEMANTICS_IDENTIFIER},
 };
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
@@ -458,8 +460,8 @@ static uint8_t *write_common(uint8_t *out, const struct side *side, unsigned fro
 	out = put_8(out, tcp_flags(record, from));
 	out = put_8(out, side->reason);
 	out = put_16(out, key->zone);
-	out = put_32(out, initiator ? side->way->ingress : side->way->egress);
-	out = put_32(out, initiator ? side->way->egress : side->way->ingress);
+	out = put_32(out, side->way->ingress[from]);
+	out = put_32(out, side->way->egress[from]);
 	out = put_64(out, flow_packets(record, from));
 	out = put_64(out, side->octets[from]);
 	out = put_64(out, flow_bytes(record, from));
@@ -498,7 +500,8 @@ static uint8_t *write_ours(uint8_t *out, const struct side *side, unsigned from)
 	out = put_64(out, initiator ? dropped->rule_packets : 0);
 	out = put_32(out, report->rules.marked >> from & 1 ? report->rules.mark[from] : 0);
 	out = put_8(out, initiator ? (uint8_t)report->record.icmp_errors : 0);
-	return put_8(out, (uint8_t)report->worker);
+	out = put_8(out, (uint8_t)report->worker);
+	return put_32(out, report->rules.number[from]);
 }
 
 static size_t fields_length(const struct field *fields, size_t n)

@@ -32,9 +32,9 @@ struct ipfix_interface {
 	char name[IPFIX_NAME + 1];
 };
 
-/* How a record's directions lie in the engine: numbers of the interfaces, 0 where there is none. */
+/* By which interfaces packets come in and leave, by the key's end that they come from; 0 where there is none. */
 struct ipfix_way {
-	uint32_t ingress, egress; /* of the initiator's direction; the other one's are swapped */
+	uint32_t ingress[2], egress[2];
 };
 
 struct ipfix_format {

@@ -42,7 +42,7 @@ struct sender {
 	struct ipfix_format format;
 	unsigned n_interfaces;
 	struct ipfix_interface interfaces[TOPOLOGY_MAX_PORTS];
-	struct ipfix_way (*way)(const void *context, const struct flow_record *record);
+	struct ipfix_way (*way)(const void *context, const struct flow_report *report);
 	const void *context;
 	/* the user's own */
 	struct datagram datagram;
@@ -467,7 +467,7 @@ static bool put_flow(struct carrier *carrier, const struct export_flow *flow)
 	if (sender->lines)
 		return put_line(sender, flow);
 
-	const struct ipfix_way way = sender->way(sender->context, &report->record);
+	const struct ipfix_way way = sender->way(sender->context, report);
 
 	if (message->bytes == NULL || !ipfix_add_flow(message, &sender->format, report, &way)) {
 		close_message(sender);

@@ -20,7 +20,7 @@ struct sender_config {
 	const struct ipfix_interface *interfaces;
 	unsigned n_interfaces;
 	/* where the directions of a record lie; called in put(), with `context` */
-	struct ipfix_way (*way)(const void *context, const struct flow_record *record);
+	struct ipfix_way (*way)(const void *context, const struct flow_report *report);
 	const void *context;
 	bool truncate; /* a file is emptied when it is opened first */
 };

@@ -41,14 +41,14 @@ struct flow_report {
 		uint64_t stamp_start_us; /* stamped: of the first packet */
 	};
 	uint64_t end_us : 48; /* clock of the run: last packet, never before record.start_us */
-	uint64_t reason : 8;  /* enum flow_end */
+	uint64_t reason : 7;  /* enum flow_end */
 	uint64_t worker : 8;
-	uint32_t run;	  /* number of the run: in replay, of the capture */
-	uint32_t stamped; /* 1: the stamps tell when packets came; 0: the record's own times do */
+	uint64_t stamped : 1; /* the stamps say when packets came, not the record's own times */
 	struct flow_offload offload;
 	uint64_t stamp_end_us;	     /* stamped: Unix time of the last packet */
 	struct flow_dropped dropped; /* zeroed unless the record says that there is some */
 	struct flow_rules rules;     /* of a shard without rules there are none */
+	uint32_t run;		     /* number of the run: in replay, of the capture */
 	struct flow_excess excess;   /* zeroed unless the shard counts octets */
 } __attribute__((aligned(64)));
 

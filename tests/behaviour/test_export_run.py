@@ -9,6 +9,7 @@ import time
 import pytest
 
 import engine
+import frames
 import ipfix
 from exports import Collector, check, octets_of, octets_told
 from mixture import make_mixture
@@ -141,6 +142,25 @@ def test_a_file_is_opened_anew(started):
     both = ipfix.Decoder()
     both.flows = flows
     check(both, records_of(running))
+
+
+def test_rules_are_told(started, tmp_path):
+    """Which rule decided a direction, and the port that it sends packets to in place of the peer."""
+    path = tmp_path / "round.pcap"
+    frames.write(path, [frames.udp(0, "10.0.0.1", 1000 + port, "10.0.0.2", port) for port in (53, 80, 443)])
+    rules = tmp_path / "rules"
+    rules.write_text("flow create 0 ingress pattern udp dst is 80 / end actions port_id id 0 / end\n"
+                     "flow create 0 ingress pattern udp dst is 53 / end actions mark id 5 / end\n", encoding="utf-8")
+    collector = Collector()
+    running = started(f"capture={path},passes=40", "--rules", rules, "--timeout", "udp=1",
+                      "--export", f"ipfix://127.0.0.1:{collector.port}?pen=32473")
+    running.until(lambda: len(collector.decoder.flows) == 3, "all flows have ended")
+    running.stop(leaves=["records.json"])
+    told = {flow["destinationTransportPort"]: (flow["ingressInterface"], flow["egressInterface"],
+                                               flow["millraceRule"], flow["millraceRuleMark"])
+            for flow in collector.stop().flows}
+    none = 0xffffffff
+    assert told == {80: (1, 1, 0, 0), 53: (1, 2, 1, 5), 443: (1, 2, none, 0)}
 
 
 def test_the_client_shows_them(started):

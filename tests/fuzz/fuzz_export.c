@@ -59,7 +59,7 @@ static void encode(const struct export_target *target, const struct flow_report 
 {
 	const struct ipfix_format format = {
 		.domain = target->domain, .pen = target->pen, .biflow = target->biflow};
-	const struct ipfix_way way = {.ingress = 1, .egress = 2};
+	const struct ipfix_way way = {.ingress = {1, 2}, .egress = {2, 1}};
 	uint8_t bytes[IPFIX_LEAST + 1];
 	struct ipfix_message message;
 	unsigned n = 0;
