@@ -323,21 +323,29 @@ static bool add_options_template(struct ipfix_message *message, const struct ipf
 	return true;
 }
 
-bool ipfix_add_templates(struct ipfix_message *message, const struct ipfix_format *format)
+unsigned ipfix_n_templates(const struct ipfix_format *format)
 {
-	const struct ipfix_message before = *message;
+	return format->pen == 0 ? 4 : 5;
+}
 
-	if (add_template(message, format, TEMPLATE_IPV4) &&
-		add_template(message, format, TEMPLATE_IPV6) &&
-		add_options_template(message, format, TEMPLATE_INTERFACE, interface_fields,
-			N(interface_fields), 1) &&
-		add_options_template(message, format, TEMPLATE_STATISTICS, statistics_fields,
-			N(statistics_fields), 1) &&
-		(format->pen == 0 || add_options_template(message, format, TEMPLATE_ELEMENT,
-					     element_fields, N(element_fields), 2)))
-		return true;
-	*message = before;
-	return false;
+bool ipfix_add_template(
+	struct ipfix_message *message, const struct ipfix_format *format, unsigned number)
+{
+	switch (number + TEMPLATE_IPV4) {
+	case TEMPLATE_IPV4:
+		return add_template(message, format, TEMPLATE_IPV4);
+	case TEMPLATE_IPV6:
+		return add_template(message, format, TEMPLATE_IPV6);
+	case TEMPLATE_INTERFACE:
+		return add_options_template(message, format, TEMPLATE_INTERFACE, interface_fields,
+			N(interface_fields), 1);
+	case TEMPLATE_STATISTICS:
+		return add_options_template(message, format, TEMPLATE_STATISTICS, statistics_fields,
+			N(statistics_fields), 1);
+	default:
+		return add_options_template(
+			message, format, TEMPLATE_ELEMENT, element_fields, N(element_fields), 2);
+	}
 }
 
 bool ipfix_add_interface(struct ipfix_message *message, const struct ipfix_interface *interface)

@@ -18,7 +18,7 @@
 
 #include "flow/report.h"
 
-/* A message has at least so much room: what ipfix_add_templates() writes at once fits. */
+/* A message has at least so much room. */
 #define IPFIX_LEAST 508
 #define IPFIX_MOST 65507
 #define IPFIX_HEADER 16
@@ -59,8 +59,13 @@ struct ipfix_message {
 
 void ipfix_begin(struct ipfix_message *message, uint8_t *bytes, size_t size);
 
-/* All templates and options templates. Returns false where there is no room: then the message is as it was. */
-bool ipfix_add_templates(struct ipfix_message *message, const struct ipfix_format *format);
+/*
+ * The template or options template with that number, from 0 on, of ipfix_n_templates(). Returns false where there is no
+ * room: then the message is as it was. Two of them fit the shortest message.
+ */
+bool ipfix_add_template(
+	struct ipfix_message *message, const struct ipfix_format *format, unsigned number);
+unsigned ipfix_n_templates(const struct ipfix_format *format);
 
 /* A record of an options template. False where there is no room. */
 bool ipfix_add_interface(struct ipfix_message *message, const struct ipfix_interface *interface);

@@ -154,7 +154,9 @@ static void make_opening(struct sender *sender)
 		return;
 	ipfix_begin(&message, opening->bytes,
 		sender->size < sizeof(opening->bytes) ? sender->size : sizeof(opening->bytes));
-	(void)ipfix_add_templates(&message, format);
+	for (unsigned i = 0; room && i < ipfix_n_templates(format); i++)
+		while (room && !ipfix_add_template(&message, format, i))
+			room = next_opening(sender, &message);
 	while (room && !ipfix_add_statistics(&message, format, &statistics))
 		room = next_opening(sender, &message);
 	for (unsigned i = 0; room && i < sender->n_interfaces; i++)
