@@ -284,7 +284,7 @@ static int create_sender(
 
 	if (ports != NULL)
 		collector->topology = ports->topology;
-	for (unsigned i = 0; i < collector->topology.n_ports; i++) {
+	for (unsigned i = 0; ports != NULL && i < ports->topology.n_ports; i++) {
 		interfaces[i].number = i + 1;
 		strncpy(interfaces[i].name, ports->names[i], IPFIX_NAME);
 		config.n_interfaces++;

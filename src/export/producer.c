@@ -355,6 +355,7 @@ static void end_producer(struct carrier *carrier)
 static void destroy_producer(struct carrier *carrier)
 {
 	struct producer *producer = producer_of(carrier);
+	struct pending *pending = producer->pending.next, *next;
 
 	if (producer->renewing)
 		(void)end_renewal(producer);
@@ -362,8 +363,10 @@ static void destroy_producer(struct carrier *carrier)
 		rd_kafka_topic_destroy(producer->topic);
 	if (producer->client != NULL)
 		rd_kafka_destroy(producer->client);
-	while (producer->pending.next != &producer->pending)
-		free_pending(producer, producer->pending.next);
+	for (; pending != &producer->pending; pending = next) {
+		next = pending->next;
+		free(pending);
+	}
 	rd_kafka_conf_destroy(producer->conf);
 	free(producer);
 }

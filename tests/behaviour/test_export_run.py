@@ -144,6 +144,35 @@ def test_a_file_is_opened_anew(started):
     check(both, records_of(running))
 
 
+class Timed(ipfix.Decoder):
+    """Notes when the records of each message came, in microseconds of Unix time."""
+
+    def __init__(self):
+        super().__init__()
+        self.came = []
+
+    def message(self, data):
+        super().message(data)
+        self.came += (len(self.flows) - len(self.came)) * [time.time_ns() // 1000]
+
+
+def test_records_come_a_second_after_the_timeout(started, tmp_path):
+    """Never before it, and at most a second later, but for what the machine itself makes late."""
+    path = tmp_path / "many.pcap"
+    frames.write(path, [frames.udp(number / 1000, "10.0.0.1", 1000 + number, "10.0.0.2", 53) for number in range(2000)])
+    collector = Collector()
+    collector.decoder = Timed()
+    running = started(f"capture={path},passes=1,pace=1000", "--timeout", "udp=2",
+                      "--export", f"ipfix://127.0.0.1:{collector.port}")
+    running.until(lambda: len(collector.decoder.flows) == 2000, "all flows have ended")
+    running.stop(leaves=["records.json"])
+    got = collector.stop()
+    late = sorted(came - flow["flowEndMicroseconds"] - 2_000_000 for came, flow in zip(got.came, got.flows))
+    assert late[0] >= 0
+    assert late[len(late) * 9 // 10] <= 1_100_000 * engine.SLOWER, f"nine of ten are late by {late[1800]} us at most"
+    assert late[-1] <= 3_000_000 * engine.SLOWER
+
+
 def test_rules_are_told(started, tmp_path):
     """Which rule decided a direction, and the port that it sends packets to in place of the peer."""
     path = tmp_path / "round.pcap"
