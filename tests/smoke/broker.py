@@ -40,21 +40,24 @@ def jars():
 
 
 class Broker:
-    """Its data outlast stop() and start(); `options` are further lines of its configuration."""
+    """Its data outlast stop() and start(). With `tls`, a file with a key and its certificate, it takes TLS, too."""
 
-    def __init__(self, directory, partitions=3, options=""):
+    def __init__(self, directory, partitions=3, tls=None):
         self.jars, self.directory, self.process = jars(), directory, None
         self.port = free_port()
-        controller = free_port()
+        controller, self.tls_port = free_port(), free_port()
+        plain = f"PLAINTEXT://127.0.0.1:{self.port}"
+        secure = f",SSL://localhost:{self.tls_port}" if tls else ""
+        options = f"ssl.keystore.type=PEM\nssl.keystore.location={tls}" if tls else ""
         self.config = directory / "server.properties"
         self.config.write_text(f"""
 process.roles=broker,controller
 node.id=1
 controller.quorum.voters=1@127.0.0.1:{controller}
-listeners=PLAINTEXT://127.0.0.1:{self.port},CONTROLLER://127.0.0.1:{controller}
-advertised.listeners=PLAINTEXT://127.0.0.1:{self.port}
+listeners={plain}{secure},CONTROLLER://127.0.0.1:{controller}
+advertised.listeners={plain}{secure}
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL
 log.dirs={directory}/data
 offsets.topic.replication.factor=1
 transaction.state.log.replication.factor=1

@@ -120,6 +120,33 @@ def test_a_broker_that_starts_anew(broker, capture, tmp_path, how):
     check(broker, output)
 
 
+def test_tls(capture, tmp_path):
+    """A broker with a certificate of the authority gets all; one whose certificate is not known gets nothing."""
+    directory, output = tmp_path / "broker", tmp_path / "flows.json"
+    directory.mkdir()
+    certificate, key, both = (tmp_path / name for name in ("cert.pem", "key.pem", "both.pem"))
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
+                   check=True, capture_output=True)
+    both.write_bytes(key.read_bytes() + certificate.read_bytes())
+    broker = Broker(directory, tls=both)
+    with contextlib.ExitStack() as stack:
+        stack.callback(lambda: broker.stop(signal.SIGKILL))
+        broker.start()
+        address = f"kafka+tls://localhost:{broker.tls_port}"
+        with replaying(capture, output, "--export", f"{address}/flows?ca={certificate}") as process:
+            said = process.communicate(timeout=120 * SLOWER)[1]
+        assert process.returncode == 0, said
+        check(broker, output)
+        output.unlink()
+        with replaying(capture, output, "--export", f"{address}/others?queue=1048576") as process:
+            until_written(output, process)
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=120 * SLOWER)[1]
+        assert process.returncode == 1 and "0 records sent" in said and "certificate verify failed" in said, said
+        assert not broker.messages("others")
+
+
 def test_no_broker(capture, tmp_path):
     """Without a broker a replay waits for one until it is told to end; then all is told as lost."""
     output = tmp_path / "flows.json"
