@@ -96,6 +96,11 @@ static void make_reports(struct exporting *exporting)
 	}
 }
 
+static bool goes_on(void)
+{
+	return true;
+}
+
 /* Records a second, or 0 when it did not come about. */
 static double send_flows(struct exporting *exporting)
 {
@@ -108,11 +113,11 @@ static double send_flows(struct exporting *exporting)
 
 	snprintf(url, sizeof(url), "ipfix://127.0.0.1:%u", exporting->port);
 	if (export_target_parse(&target, url, &error) < 0 ||
-		export_collector_open(&collector, &target, NULL, true, &error) < 0)
+		export_collector_open(&collector, &target, NULL, goes_on, &error) < 0)
 		return 0;
 	begin = now_s();
 	for (unsigned i = 0; i < exporting->n; i++) {
-		export_collector_add(collector, &exporting->reports[i]);
+		export_collector_add(collector, &exporting->reports[i], NULL);
 		/* as the exporter's thread does after each batch of reports */
 		if (i % 64 == 63)
 			export_collector_tend(collector);

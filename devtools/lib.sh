@@ -14,13 +14,13 @@ PYTHON=/usr/bin/python3
 declare -A PACKAGES=(
 	[build]="gcc libc6-dev meson ninja-build pkg-config xz-utils
 		libdpdk-dev libpcap-dev libjansson-dev libedit-dev libcyaml-dev libyaml-dev libmnl-dev
-		libssl-dev libncurses-dev libmicrohttpd-dev libsystemd-dev python3-scapy"
+		libssl-dev librdkafka-dev libncurses-dev libmicrohttpd-dev libsystemd-dev python3-scapy"
 	[test]="libcmocka-dev openssl python3-pytest python3-pytest-xdist python3-scapy dpdk-dev
 		iproute2 procps tmux prometheus"
 	[page]="chromium"
 	[peers]="openvswitch-switch-dpdk"
 	[smoke]="iproute2 iputils-ping procps iperf3 curl ethtool nftables tcpdump nfdump pmacct tshark
-		python3-scapy"
+		python3-scapy default-jre-headless maven kcat"
 	[lint]="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev codespell shellcheck"
 	[bare]="debootstrap"
 	[cover]="gcovr"

@@ -13,6 +13,7 @@ static const char *transport_name(enum export_transport transport)
 		[EXPORT_TCP] = "tcp",
 		[EXPORT_TLS] = "tls",
 		[EXPORT_FILE] = "file",
+		[EXPORT_KAFKA] = "kafka",
 	};
 
 	return names[transport];
@@ -26,6 +27,8 @@ static json_t *export_describe(struct export_collector *collector)
 
 	export_collector_counters(collector, &counters);
 	json_object_set_new(line, "to", answer_string(target->text));
+	json_object_set_new(
+		line, "format", json_string(target->format == EXPORT_JSON ? "json" : "ipfix"));
 	json_object_set_new(line, "transport", json_string(transport_name(target->transport)));
 	json_object_set_new(line, "up", json_boolean(counters.up));
 	answer_number(line, "flows", counters.flows);

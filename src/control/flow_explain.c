@@ -68,7 +68,7 @@ static void describe_timeout(
 	const uint64_t now_us = flow->now_us;
 	enum flow_timeout timeout = flow_timeout_of(state, record->key.proto);
 	const uint32_t own = config->timeouts.seconds[timeout];
-	const uint64_t seconds = flow_timeout_by_rule(own, flow->rules.age_s, state);
+	const uint64_t seconds = flow_timeout_by_rule(own, flow->age_s, state);
 	/* the whole second at which ageing will look at it */
 	uint64_t end_us =
 		clock_tick_from(record->last_seen_us + seconds * CLOCK_US_PER_S) * CLOCK_US_PER_S;

@@ -2,12 +2,14 @@
 #pragma once
 
 /*
- * An export: IPFIX messages of flows for one collector, or into one file, with a queue and counters of its own. Whatever
- * happens to it costs no other one anything.
+ * An export: records of flows for one collector, one file or one topic of Kafka, as IPFIX or lines of JSON, with a queue and
+ * counters of its own. It decides which flows go there, and how long it waits; a carrier (export/carrier.h) takes them
+ * there. Whatever happens to it costs no other one anything.
  *
  * Live, it never waits: flows for which the queue has no room are lost and counted, and so are visible to the collector
  * by the sequence number (RFC 7011 section 3.1). A patient one (replay) waits for a collector that is slow, or not there.
- * From export_collector_hurry() on both wait for one that takes something now and then, for some time.
+ * From export_collector_hurry() on, or when its patience is at an end, both wait for one that takes something now and
+ * then, for some time.
  *
  * Life-cycle: open, add, flush and tend now and then, end, close. Used by one thread, but for what says otherwise.
  */
@@ -17,8 +19,7 @@
 
 #include "base/error.h"
 #include "base/topology.h"
-#include "export/target.h"
-#include "flow/report.h"
+#include "export/carrier.h"
 
 struct export_collector;
 
@@ -28,25 +29,15 @@ struct export_ports {
 	const char *const *names; /* by port */
 };
 
-/* As of one moment. Records are IPFIX data records of flows. */
-struct export_counters {
-	uint64_t flows;	   /* reports that the filter took */
-	uint64_t filtered; /* and those it did not */
-	uint64_t records;  /* = written + lost + waiting */
-	uint64_t written;  /* given to the kernel */
-	uint64_t lost;
-	uint64_t waiting;
-	uint64_t lost_packets, lost_octets; /* of the flows in these */
-	uint64_t messages, bytes;	    /* written, those with templates among them */
-	uint64_t refused;		    /* UDP: so often nobody listened */
-	uint64_t sessions;		    /* connections made, or files opened */
-	uint64_t up;	  /* 1: there is a session; of UDP: nobody has refused lately; else 0 */
-	struct error why; /* why not */
-};
+/* Is a collector still to be waited for? Called by the user's thread while it waits. */
+typedef bool export_patience(void);
 
-/* `ports` may be NULL: there are none. `text` is for errors. Returns 0 or a negative errno with a line. */
+/*
+ * `ports` may be NULL: there are none. `patience` makes a patient one; NULL: it is live. Returns 0 or a negative errno
+ * with a line.
+ */
 int export_collector_open(struct export_collector **collector, const struct export_target *target,
-	const struct export_ports *ports, bool patient, struct error *error);
+	const struct export_ports *ports, export_patience *patience, struct error *error);
 
 /* From any thread. */
 const struct export_target *export_collector_target(const struct export_collector *collector);
@@ -57,7 +48,12 @@ void export_collector_reopen(struct export_collector *collector);
 /* The end is near: nobody is waited for without limit. */
 void export_collector_hurry(struct export_collector *collector);
 
-void export_collector_add(struct export_collector *collector, const struct flow_report *report);
+/* Does it take lines of JSON? From any thread. */
+bool export_collector_takes_lines(const struct export_collector *collector);
+
+/* `line` is the record of the report; it may be NULL where the format is IPFIX. Both are copied. */
+void export_collector_add(struct export_collector *collector, const struct flow_report *report,
+	const struct export_line *line);
 
 /* Sends what there is, as far as that goes without waiting. */
 void export_collector_flush(struct export_collector *collector);

@@ -30,6 +30,7 @@ struct exporter {
 	char **files; /* names of the runs as JSON strings */
 	unsigned n_files;
 	bool wire_is_link;
+	bool takes_lines; /* the output, or a collector */
 	pthread_t thread;
 	bool running;
 	/* anyone writes, the threads read */
@@ -78,23 +79,27 @@ enum exporter_protocol exporter_protocol_of(uint8_t proto)
 	}
 }
 
-static void write_line(struct exporter *exporter, const struct flow_report *report)
+/* The report's line is made once, whoever takes it. */
+static struct export_line make_line(struct exporter *exporter, const struct flow_report *report)
 {
 	const char *file = report->run < exporter->n_files ? exporter->files[report->run] : NULL;
-	size_t length = export_json_line(exporter->line, report, file, exporter->wire_is_link);
 
-	export_output_write(exporter->output, exporter->line, length);
+	return (struct export_line){.bytes = exporter->line,
+		.length = export_json_line(exporter->line, report, file, exporter->wire_is_link)};
 }
 
 static void export_one(struct exporter *exporter, const struct flow_report *report)
 {
 	const struct flow_record *record = &report->record;
 	struct exporter_totals *totals = &exporter->totals;
+	struct export_line line = {0};
 
+	if (exporter->takes_lines)
+		line = make_line(exporter, report);
 	if (exporter->output)
-		write_line(exporter, report);
+		export_output_write(exporter->output, line.bytes, line.length);
 	for (unsigned i = 0; i < exporter->n_collectors; i++)
-		export_collector_add(exporter->collectors[i], report);
+		export_collector_add(exporter->collectors[i], report, &line);
 	if (exporter->top)
 		top_add(exporter->top, report);
 	totals->records++;
@@ -327,6 +332,10 @@ int exporter_create(
 		exporter->wire_is_link = config->wire_is_link;
 		ret = create_parts(exporter, config);
 		exporter->n_collectors = ret == 0 ? config->n_collectors : 0;
+		exporter->takes_lines = exporter->output != NULL;
+		for (unsigned i = 0; i < exporter->n_collectors; i++)
+			exporter->takes_lines |=
+				export_collector_takes_lines(exporter->collectors[i]);
 		if (ret == 0)
 			ret = start_thread(exporter, config);
 	}

@@ -2,9 +2,10 @@
 #pragma once
 
 /*
- * The exporter: a thread of its own that turns reports of flows into JSON lines for its output, and into messages for
+ * The exporter: a thread of its own that turns reports of flows into JSON lines for its output, and into records for
  * each of its collectors, so that no worker ever formats, writes or waits for a disk or a network. Without any of these it
- * only counts them.
+ * only counts them. In a live engine none of them ever waits: what its own queue has no room for is lost there, and costs
+ * the others nothing.
  *
  * Each worker has a mailbox to the exporter and pushes from its own thread. When the mailbox is full
  * a worker that may wait does so (replay: nothing is lost), any other goes on, and what did not fit

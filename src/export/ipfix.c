@@ -100,6 +100,7 @@ static const struct field our_fields[] = {
 	{7, 4, OWNER_OURS},
 	{8, 1, OWNER_OURS},
 	{9, 1, OWNER_OURS},
+	{10, 4, OWNER_OURS},
 };
 
 /* RFC 5610 section 3.1: informationElementDataType and informationElementSemantics. */
@@ -129,6 +130,7 @@ static const struct {
 	{"millraceRuleMark", TYPE_UNSIGNED32, SEMANTICS_IDENTIFIER},
 	{"millraceIcmpErrorDeltaCount", TYPE_UNSIGNED8, SEMANTICS_DELTA},
 	{"millraceWorker", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER},
+	{"millraceRule", TYPE_UNSIGNED32, SEMANTICS_IDENTIFIER},
 };
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
@@ -321,21 +323,29 @@ static bool add_options_template(struct ipfix_message *message, const struct ipf
 	return true;
 }
 
-bool ipfix_add_templates(struct ipfix_message *message, const struct ipfix_format *format)
+unsigned ipfix_n_templates(const struct ipfix_format *format)
 {
-	const struct ipfix_message before = *message;
+	return format->pen == 0 ? 4 : 5;
+}
 
-	if (add_template(message, format, TEMPLATE_IPV4) &&
-		add_template(message, format, TEMPLATE_IPV6) &&
-		add_options_template(message, format, TEMPLATE_INTERFACE, interface_fields,
-			N(interface_fields), 1) &&
-		add_options_template(message, format, TEMPLATE_STATISTICS, statistics_fields,
-			N(statistics_fields), 1) &&
-		(format->pen == 0 || add_options_template(message, format, TEMPLATE_ELEMENT,
-					     element_fields, N(element_fields), 2)))
-		return true;
-	*message = before;
-	return false;
+bool ipfix_add_template(
+	struct ipfix_message *message, const struct ipfix_format *format, unsigned number)
+{
+	switch (number + TEMPLATE_IPV4) {
+	case TEMPLATE_IPV4:
+		return add_template(message, format, TEMPLATE_IPV4);
+	case TEMPLATE_IPV6:
+		return add_template(message, format, TEMPLATE_IPV6);
+	case TEMPLATE_INTERFACE:
+		return add_options_template(message, format, TEMPLATE_INTERFACE, interface_fields,
+			N(interface_fields), 1);
+	case TEMPLATE_STATISTICS:
+		return add_options_template(message, format, TEMPLATE_STATISTICS, statistics_fields,
+			N(statistics_fields), 1);
+	default:
+		return add_options_template(
+			message, format, TEMPLATE_ELEMENT, element_fields, N(element_fields), 2);
+	}
 }
 
 bool ipfix_add_interface(struct ipfix_message *message, const struct ipfix_interface *interface)
@@ -458,8 +468,8 @@ static uint8_t *write_common(uint8_t *out, const struct side *side, unsigned fro
 	out = put_8(out, tcp_flags(record, from));
 	out = put_8(out, side->reason);
 	out = put_16(out, key->zone);
-	out = put_32(out, initiator ? side->way->ingress : side->way->egress);
-	out = put_32(out, initiator ? side->way->egress : side->way->ingress);
+	out = put_32(out, side->way->ingress[from]);
+	out = put_32(out, side->way->egress[from]);
 	out = put_64(out, flow_packets(record, from));
 	out = put_64(out, side->octets[from]);
 	out = put_64(out, flow_bytes(record, from));
@@ -498,7 +508,8 @@ static uint8_t *write_ours(uint8_t *out, const struct side *side, unsigned from)
 	out = put_64(out, initiator ? dropped->rule_packets : 0);
 	out = put_32(out, report->rules.marked >> from & 1 ? report->rules.mark[from] : 0);
 	out = put_8(out, initiator ? (uint8_t)report->record.icmp_errors : 0);
-	return put_8(out, (uint8_t)report->worker);
+	out = put_8(out, (uint8_t)report->worker);
+	return put_32(out, report->rules.number[from]);
 }
 
 static size_t fields_length(const struct field *fields, size_t n)

@@ -18,7 +18,7 @@
 
 #include "flow/report.h"
 
-/* A message has at least so much room: what ipfix_add_templates() writes at once fits. */
+/* A message has at least so much room. */
 #define IPFIX_LEAST 508
 #define IPFIX_MOST 65507
 #define IPFIX_HEADER 16
@@ -32,9 +32,9 @@ struct ipfix_interface {
 	char name[IPFIX_NAME + 1];
 };
 
-/* How a record's directions lie in the engine: numbers of the interfaces, 0 where there is none. */
+/* By which interfaces packets come in and leave, by the key's end that they come from; 0 where there is none. */
 struct ipfix_way {
-	uint32_t ingress, egress; /* of the initiator's direction; the other one's are swapped */
+	uint32_t ingress[2], egress[2];
 };
 
 struct ipfix_format {
@@ -59,8 +59,13 @@ struct ipfix_message {
 
 void ipfix_begin(struct ipfix_message *message, uint8_t *bytes, size_t size);
 
-/* All templates and options templates. Returns false where there is no room: then the message is as it was. */
-bool ipfix_add_templates(struct ipfix_message *message, const struct ipfix_format *format);
+/*
+ * The template or options template with that number, from 0 on, of ipfix_n_templates(). Returns false where there is no
+ * room: then the message is as it was. Two of them fit the shortest message.
+ */
+bool ipfix_add_template(
+	struct ipfix_message *message, const struct ipfix_format *format, unsigned number);
+unsigned ipfix_n_templates(const struct ipfix_format *format);
 
 /* A record of an options template. False where there is no room. */
 bool ipfix_add_interface(struct ipfix_message *message, const struct ipfix_interface *interface);

@@ -5,12 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is taken makes room only from here on: else slow takers make us move memory for nothing. */
-#define WORTH_MOVING (LINES_SIZE / 4)
-
-int lines_init(struct lines *lines)
+int lines_init(struct lines *lines, size_t size)
 {
-	*lines = (struct lines){.buffer = malloc(LINES_SIZE)};
+	*lines = (struct lines){.buffer = malloc(size), .size = size};
 	return lines->buffer ? 0 : -ENOMEM;
 }
 
@@ -21,11 +18,13 @@ void lines_fini(struct lines *lines)
 
 bool lines_fit(struct lines *lines, size_t length)
 {
+	/* what is taken makes room only from here on: else slow takers make us move memory for nothing */
+	const size_t worth_moving = lines->size / 4;
 	size_t gone = lines->line;
 
-	if (LINES_SIZE - lines->length >= length)
+	if (lines->size - lines->length >= length)
 		return true;
-	if (gone < WORTH_MOVING || LINES_SIZE - lines->length + gone < length)
+	if (gone < worth_moving || lines->size - lines->length + gone < length)
 		return false;
 	memmove(lines->buffer, lines->buffer + gone, lines->length - gone);
 	lines->line = 0;

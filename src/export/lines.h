@@ -11,18 +11,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define LINES_SIZE ((size_t)256 * 1024)
-
 struct lines {
 	char *buffer;
+	size_t size;
 	size_t line;   /* where the first line begins */
 	size_t start;  /* what is not taken: at the begin of the first line, or within it */
 	size_t length; /* end of the bytes */
 	size_t n;      /* lines not taken to their end */
 };
 
-/* Returns 0 or -ENOMEM. */
-int lines_init(struct lines *lines);
+/* A buffer of `size` bytes. Returns 0 or -ENOMEM. */
+int lines_init(struct lines *lines, size_t size);
 void lines_fini(struct lines *lines);
 
 /* Is there room for `length` bytes? May move what is there. */

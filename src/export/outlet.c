@@ -122,7 +122,8 @@ ssize_t outlet_put(struct outlet *outlet, const char *bytes, size_t length)
 {
 	ssize_t n;
 
-	if (!outlet->begun && outlet->impatient && outlet->file && outlet->ours) {
+	if (!outlet->begun && !outlet->binary && outlet->impatient && outlet->file &&
+		outlet->ours) {
 		int ret = end_cut_line(outlet);
 
 		if (ret < 0)

@@ -31,6 +31,7 @@ struct outlet {
 	bool socket;
 	bool terminal; /* somebody watches */
 	bool pieces;   /* blocks unless written to in pieces */
+	bool binary;   /* no lines: none is ended that is cut. Set by the user, once it is open */
 	bool begun;    /* something was written */
 };
 

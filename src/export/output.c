@@ -17,6 +17,10 @@
 #define RETRY_MS 100
 #define STALL_MS 2000
 #define HURRY_MS 60000
+/* What a replay gathers before it writes, and a live output, which writes no later than that. */
+#define GATHER ((size_t)256 * 1024)
+/* What a live output holds while its reader is slow: as many records as a worker's mailbox holds reports. */
+#define BUFFER ((size_t)32 << 20)
 /* After so long a reader that takes nothing is worth a message. */
 #define STALL_TOLD_MS 1000
 /* Between two tries at a slow reader when there is no need to wait for it. */
@@ -216,9 +220,20 @@ static bool out_of_time(struct export_output *output)
 	return now - since >= output->limits.stall_ms;
 }
 
+/* A live output's reader is not waited for, until the end is near. */
+static bool make_room_at_once(struct export_output *output, size_t length)
+{
+	if (!output->ended && !lines_fit(&output->lines, length) &&
+		monotonic_us() / 1000 >= output->next_ms)
+		(void)push(output);
+	return !output->ended && lines_fit(&output->lines, length);
+}
+
 /* A slow reader is waited for here, and nowhere else. */
 static bool make_room(struct export_output *output, size_t length)
 {
+	if (output->live && !atomic_load_explicit(&output->hurry, memory_order_relaxed))
+		return make_room_at_once(output, length);
 	while (!output->ended && !lines_fit(&output->lines, length)) {
 		if (output->broken && (monotonic_us() / 1000) < output->next_ms)
 			return false;
@@ -245,12 +260,17 @@ static bool make_room(struct export_output *output, size_t length)
 
 void export_output_write(struct export_output *output, const char *bytes, size_t length)
 {
+	size_t waiting;
+
 	if (length > EXPORT_OUTPUT_MAX || !make_room(output, length)) {
-		lose(output, 1, output->failure);
+		/* what neither failed nor was given up was not taken fast enough */
+		lose(output, 1, output->broken || output->ended ? output->failure : -ETIMEDOUT);
 		return;
 	}
 	lines_add(&output->lines, bytes, length);
-	if (output->outlet.terminal)
+	if (output->outlet.terminal ||
+		(output->live && lines_bytes(&output->lines, &waiting) != NULL &&
+			waiting >= GATHER))
 		export_output_flush(output);
 }
 
@@ -382,7 +402,7 @@ static bool is_fifo(const char *path)
 static int open_outlet(struct export_output *output, const char *path, struct error *error)
 {
 	bool standard = !path || strcmp(path, "-") == 0;
-	int ret = lines_init(&output->lines);
+	int ret = lines_init(&output->lines, output->live ? output->limits.buffer : GATHER);
 
 	if (ret == 0 && !standard && !(output->path = strdup(path)))
 		ret = -ENOMEM;
@@ -446,6 +466,8 @@ int export_output_open_live(struct export_output **output, const char *path,
 		all.stall_ms = STALL_MS;
 	if (all.hurry_ms == 0)
 		all.hurry_ms = HURRY_MS;
+	if (all.buffer == 0)
+		all.buffer = BUFFER;
 	return create(output, path, &all, error);
 }
 

@@ -14,7 +14,8 @@
  * at most, for as long as the failure lasts, a cut one at its end. A FIFO without a reader is such a
  * failure; each new reader of a FIFO begins with a whole line. (What a pipe has taken counts as
  * written: what a reader leaves in it when it goes is gone.) A reader that takes nothing, or not
- * enough, holds up export_output_write(), until export_output_hurry() limits its time.
+ * enough, is not waited for: what the buffer has no room for is lost and counted, so that it costs
+ * nobody else anything. Only from export_output_hurry() on is it waited for, and for a limited time.
  *
  * Life-cycle: open, write, close. Used by one thread, the exporter, but for the functions that say
  * otherwise. SIGPIPE must be ignored by the process, or blocked in that thread, and SIGXFSZ too where
@@ -39,11 +40,12 @@ enum export_loss {
 	EXPORT_N_LOSSES,
 };
 
-/* How long a live output waits; where 0, a good time. */
+/* How long a live output waits, and what it has room for; where 0, a good number. */
 struct export_output_limits {
 	unsigned retry_ms; /* between two tries after a failure: 100 */
 	unsigned stall_ms; /* in a hurry, for a reader that takes nothing: 2,000 */
 	unsigned hurry_ms; /* in a hurry, in all: 60,000 */
+	size_t buffer;	   /* bytes, at least EXPORT_OUTPUT_MAX: 32 MiB */
 };
 
 /* How it stands with an output, as of one moment. */

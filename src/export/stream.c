@@ -2,7 +2,6 @@
 #include "export/stream.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -18,33 +17,54 @@
 #define RETRY_MS 1000
 #define SET_UP_MS 10000
 
+static void close_session(struct stream *stream)
+{
+	if (stream->fd >= 0)
+		close(stream->fd);
+	stream->fd = -1;
+	(void)outlet_close(&stream->outlet);
+	stream->state = STREAM_DOWN;
+}
+
 static int end_session(struct stream *stream, uint64_t now_ms, int code, const char *what)
 {
 	if (stream->tls != NULL)
 		tls_end(stream->tls);
-	if (stream->fd >= 0)
-		close(stream->fd);
-	stream->fd = -1;
-	stream->state = STREAM_DOWN;
+	close_session(stream);
 	stream->retry_ms = now_ms + RETRY_MS;
 	return error_set(&stream->why, code, "%.200s: %s", stream->target->text, what);
 }
 
+static bool is_file(const struct stream *stream)
+{
+	return stream->target->transport == EXPORT_FILE;
+}
+
+/* Lines go to standard output where the path is "-". */
+static const char *path_of(const struct export_target *target)
+{
+	return target->format == EXPORT_JSON && strcmp(target->path, "-") == 0 ? NULL
+									       : target->path;
+}
+
+/* Messages of IPFIX go into regular files alone; lines of JSON go everywhere. */
 static int open_file(struct stream *stream)
 {
-	const int flags =
-		O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (stream->truncate ? O_TRUNC : 0);
-	struct stat status;
+	struct outlet *outlet = &stream->outlet;
+	const bool lines = stream->target->format == EXPORT_JSON;
+	int ret = outlet_open(outlet, path_of(stream->target), true);
 
-	stream->fd = open(stream->target->path, flags, 0666);
-	if (stream->fd < 0)
-		return -errno;
-	if (fstat(stream->fd, &status) < 0 || !S_ISREG(status.st_mode)) {
-		close(stream->fd);
-		stream->fd = -1;
-		return -EINVAL;
+	if (ret < 0)
+		return ret;
+	outlet->binary = !lines;
+	if (!outlet->file && !lines)
+		ret = -EINVAL;
+	else if (stream->truncate && outlet->file && outlet->ours && ftruncate(outlet->fd, 0) < 0)
+		ret = -errno;
+	if (ret < 0) {
+		(void)outlet_close(outlet);
+		return ret;
 	}
-	stream->whole = (uint64_t)status.st_size;
 	stream->state = STREAM_UP;
 	stream->sessions++;
 	return 0;
@@ -52,7 +72,18 @@ static int open_file(struct stream *stream)
 
 static const char *why_no_file(int code)
 {
+	if (code == -ENXIO)
+		return "nobody reads it";
 	return code == -EINVAL ? "no regular file" : strerror(-code);
+}
+
+/* A FIFO whose reader is to come opens like a socket that nobody can open. */
+static bool is_unread_fifo(const struct export_target *target, int code)
+{
+	struct stat status;
+
+	return code == -ENXIO && target->format == EXPORT_JSON &&
+	       stat(target->path, &status) == 0 && S_ISFIFO(status.st_mode);
 }
 
 int stream_open(struct stream *stream, const struct export_target *target, bool truncate,
@@ -60,9 +91,14 @@ int stream_open(struct stream *stream, const struct export_target *target, bool 
 {
 	int ret;
 
-	*stream = (struct stream){.target = target, .fd = -1, .truncate = truncate};
-	if (target->transport == EXPORT_FILE) {
+	*stream = (struct stream){
+		.target = target, .fd = -1, .outlet = {.fd = -1}, .truncate = truncate};
+	if (is_file(stream)) {
 		ret = open_file(stream);
+		if (is_unread_fifo(target, ret)) {
+			error_set(&stream->why, ret, "%.200s: %s", target->text, why_no_file(ret));
+			return 0;
+		}
 		return ret < 0 ? error_set(error, ret, "%.200s: cannot write: %s", target->path,
 					 why_no_file(ret))
 			       : 0;
@@ -79,10 +115,7 @@ void stream_close(struct stream *stream)
 		tls_end(stream->tls);
 	tls_destroy(stream->tls);
 	stream->tls = NULL;
-	if (stream->fd >= 0)
-		close(stream->fd);
-	stream->fd = -1;
-	stream->state = STREAM_DOWN;
+	close_session(stream);
 }
 
 static void begin_connection(struct stream *stream, uint64_t now_ms)
@@ -151,7 +184,7 @@ bool stream_ready(struct stream *stream, uint64_t now_ms)
 		return true;
 	if (stream->state == STREAM_DOWN && now_ms < stream->retry_ms)
 		return false;
-	if (stream->target->transport == EXPORT_FILE) {
+	if (is_file(stream)) {
 		stream->truncate = false;
 		const int ret = open_file(stream);
 
@@ -171,41 +204,33 @@ bool stream_ready(struct stream *stream, uint64_t now_ms)
 	return stream->state == STREAM_UP;
 }
 
-/* A file has whole messages: what is behind them is taken back. */
-static void take_back(const struct stream *stream)
+void stream_take_back(struct stream *stream, size_t begun)
 {
-	if (ftruncate(stream->fd, (off_t)stream->whole) < 0)
-		return; /* a reader finds a cut message at the end; the next ones begin anew behind it */
+	/* where that fails a reader finds a cut message at the end; the next ones begin anew behind it */
+	if (is_file(stream) && begun > 0 && stream->outlet.fd >= 0)
+		(void)outlet_take_back(&stream->outlet, begun);
 }
 
-ssize_t stream_put(struct stream *stream, const void *bytes, size_t length, uint64_t now_ms)
+ssize_t stream_put(
+	struct stream *stream, const void *bytes, size_t length, size_t begun, uint64_t now_ms)
 {
 	ssize_t n;
 
 	do {
 		if (stream->tls != NULL)
 			n = tls_put(stream->tls, bytes, length);
-		else if (stream->target->transport == EXPORT_FILE)
-			n = write(stream->fd, bytes, length);
+		else if (is_file(stream))
+			n = outlet_put(&stream->outlet, bytes, length);
 		else
 			n = send(stream->fd, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);
-		if (stream->tls == NULL && n < 0)
+		if (stream->tls == NULL && !is_file(stream) && n < 0)
 			n = -errno;
 	} while (n == -EINTR);
 	if (n == -EAGAIN || n > 0)
 		return n;
-	if (stream->target->transport == EXPORT_FILE)
-		take_back(stream);
+	stream_take_back(stream, begun);
 	return end_session(
 		stream, now_ms, n == 0 ? -EIO : (int)n, strerror(n == 0 ? EIO : (int)-n));
-}
-
-void stream_whole(struct stream *stream)
-{
-	struct stat status;
-
-	if (stream->target->transport == EXPORT_FILE && fstat(stream->fd, &status) == 0)
-		stream->whole = (uint64_t)status.st_size;
 }
 
 bool stream_ended(struct stream *stream, uint64_t now_ms)
@@ -213,8 +238,14 @@ bool stream_ended(struct stream *stream, uint64_t now_ms)
 	char byte;
 	ssize_t n;
 
-	if (stream->state != STREAM_UP || stream->target->transport == EXPORT_FILE)
+	if (stream->state != STREAM_UP)
 		return false;
+	if (is_file(stream)) {
+		if (!outlet_deserted(&stream->outlet))
+			return false;
+		end_session(stream, now_ms, -EPIPE, "the reader has gone");
+		return true;
+	}
 	n = recv(stream->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return false;
@@ -223,8 +254,11 @@ bool stream_ended(struct stream *stream, uint64_t now_ms)
 	return true;
 }
 
-void stream_reopen(struct stream *stream, uint64_t now_ms)
+void stream_reopen(struct stream *stream, size_t begun, uint64_t now_ms)
 {
+	if (stream->state == STREAM_UP && !outlet_reopens(&stream->outlet))
+		return;
+	stream_take_back(stream, begun);
 	end_session(stream, now_ms, 0, "");
 	stream->why.text[0] = '\0';
 	stream->retry_ms = now_ms;
@@ -235,7 +269,9 @@ void stream_wait(const struct stream *stream, int ms)
 	struct pollfd ready = {.fd = stream->fd, .events = POLLOUT};
 	const struct timespec pause = {.tv_nsec = ms * 1000000L};
 
-	if (stream->fd >= 0 && stream->state == STREAM_UP)
+	if (stream->state == STREAM_UP && is_file(stream))
+		outlet_wait(&stream->outlet, ms);
+	else if (stream->fd >= 0 && stream->state == STREAM_UP)
 		(void)poll(&ready, 1, ms);
 	else
 		(void)nanosleep(&pause, NULL);

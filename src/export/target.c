@@ -12,6 +12,11 @@
 
 #define PORT 4739
 #define PORT_TLS 4740
+#define PORT_KAFKA 9092
+
+#define QUEUE (4u << 20)
+/* A broker confirms what it has taken, which keeps its room until then. */
+#define QUEUE_KAFKA (64u << 20)
 
 #define WORD_MAX 96
 
@@ -223,22 +228,25 @@ static int take_value(const struct parsing *parsing, enum option option, char *v
 	return -EINVAL;
 }
 
-/* Has an option a meaning for this transport? */
-static bool is_for(enum option option, enum export_transport transport)
+/* Has an option a meaning for this format and transport? */
+static bool is_for(enum option option, const struct export_target *target)
 {
 	switch (option) {
-	case OPTION_TEMPLATES:
-	case OPTION_TEMPLATE_MESSAGES:
-	case OPTION_MTU:
-		return transport == EXPORT_UDP;
-	case OPTION_CA:
-	case OPTION_CERT:
-	case OPTION_KEY:
-	case OPTION_NAME:
-		return transport == EXPORT_TLS;
 	case OPTION_DOMAIN:
 	case OPTION_BIFLOW:
 	case OPTION_PEN:
+		return target->format == EXPORT_IPFIX;
+	case OPTION_TEMPLATES:
+	case OPTION_TEMPLATE_MESSAGES:
+	case OPTION_MTU:
+		return target->format == EXPORT_IPFIX && target->transport == EXPORT_UDP;
+	case OPTION_CA:
+	case OPTION_CERT:
+	case OPTION_KEY:
+		return target->tls;
+	case OPTION_NAME:
+		/* a broker's certificate is for the name that the broker itself tells */
+		return target->transport == EXPORT_TLS;
 	case OPTION_RATE:
 	case OPTION_QUEUE:
 	case OPTION_PROTO:
@@ -269,8 +277,8 @@ static int take_option(const struct parsing *parsing, char *option)
 		return error_set(parsing->error, -EINVAL, "%s: no such option of an export%s",
 			text_printable(shown, sizeof(shown), option), hint);
 	}
-	if (!is_for((enum option)id, parsing->target->transport))
-		return refuse(parsing, option, "this transport has no use for it");
+	if (!is_for((enum option)id, parsing->target))
+		return refuse(parsing, option, "this format or transport has no use for it");
 	char said[sizeof(parsing->error->text)];
 
 	if (take_value(parsing, (enum option)id, equals + 1) == 0)
@@ -279,12 +287,22 @@ static int take_option(const struct parsing *parsing, char *option)
 	return error_set(parsing->error, -EINVAL, "%s: %.400s", option_names[id], said);
 }
 
+/* 0: there is none, and one has to be said. */
+static uint32_t default_port(const struct export_target *target)
+{
+	if (target->transport == EXPORT_KAFKA)
+		return PORT_KAFKA;
+	if (target->format == EXPORT_JSON)
+		return 0;
+	return target->transport == EXPORT_TLS ? PORT_TLS : PORT;
+}
+
 /* HOST, HOST:PORT, or either with an IPv6 address in brackets. */
 static int take_host(const struct parsing *parsing, char *place)
 {
 	struct export_target *target = parsing->target;
 	char *host = place, *rest;
-	uint32_t port = target->transport == EXPORT_TLS ? PORT_TLS : PORT;
+	uint32_t port = default_port(target);
 
 	if (*place == '[') {
 		host = place + 1;
@@ -307,33 +325,102 @@ static int take_host(const struct parsing *parsing, char *place)
 	}
 	if (*host == '\0' || strlen(host) >= EXPORT_HOST_MAX || strchr(host, '/') != NULL)
 		return refuse(parsing, host, "a host is needed, as in ipfix://192.0.2.1:4739");
+	if (port == 0)
+		return refuse(parsing, host, "a port is needed, as in json+tcp://192.0.2.1:5170");
 	copy(target->host, sizeof(target->host), host);
 	target->port = (uint16_t)port;
 	return 0;
+}
+
+static bool is_topic(const char *topic)
+{
+	static const char fit[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	const size_t length = strspn(topic, fit);
+
+	return length > 0 && length < EXPORT_TOPIC_MAX && topic[length] == '\0' &&
+	       strcmp(topic, ".") != 0 && strcmp(topic, "..") != 0;
+}
+
+/* BROKER[:PORT][,BROKER...]/TOPIC */
+static int take_brokers(const struct parsing *parsing, char *place)
+{
+	struct export_target *target = parsing->target;
+	char *topic = strchr(place, '/'), *broker, *next = NULL;
+
+	if (topic == NULL)
+		return refuse(parsing, place, "a topic is needed, as in kafka://192.0.2.1/flows");
+	*topic++ = '\0';
+	if (!is_topic(topic))
+		return refuse(parsing, topic,
+			"a topic has at most 249 letters, digits, dots, underscores and hyphens");
+	copy(target->topic, sizeof(target->topic), topic);
+	copy(target->brokers, sizeof(target->brokers), place);
+	if (*place == '\0' || *place == ',' || place[strlen(place) - 1] == ',' ||
+		strstr(place, ",,") != NULL)
+		return refuse(parsing, place, "a broker is needed, as in kafka://192.0.2.1/flows");
+	/* each of them is looked at; the library takes the list as it is */
+	for (broker = strtok_r(place, ",", &next); broker != NULL;
+		broker = strtok_r(NULL, ",", &next)) {
+		int ret = take_host(parsing, broker);
+
+		if (ret < 0)
+			return ret;
+	}
+	return 0;
+}
+
+static int take_place(const struct parsing *parsing, char *place)
+{
+	struct export_target *target = parsing->target;
+
+	if (target->transport == EXPORT_KAFKA)
+		return take_brokers(parsing, place);
+	if (target->transport == EXPORT_FILE)
+		return take_path(parsing, place, target->path);
+
+	const int ret = take_host(parsing, place);
+
+	if (ret == 0)
+		copy(target->name, sizeof(target->name), target->host);
+	return ret;
 }
 
 static int take_scheme(const struct parsing *parsing, const char *text, size_t *length)
 {
 	static const struct {
 		const char *scheme;
+		enum export_format format;
 		enum export_transport transport;
+		bool tls;
 	} schemes[] = {
-		{"ipfix://", EXPORT_UDP},
-		{"ipfix+udp://", EXPORT_UDP},
-		{"ipfix+tcp://", EXPORT_TCP},
-		{"ipfix+tls://", EXPORT_TLS},
-		{"ipfix+file:", EXPORT_FILE},
+		{"ipfix://", EXPORT_IPFIX, EXPORT_UDP, false},
+		{"ipfix+udp://", EXPORT_IPFIX, EXPORT_UDP, false},
+		{"ipfix+tcp://", EXPORT_IPFIX, EXPORT_TCP, false},
+		{"ipfix+tls://", EXPORT_IPFIX, EXPORT_TLS, true},
+		{"ipfix+file:", EXPORT_IPFIX, EXPORT_FILE, false},
+		{"json+udp://", EXPORT_JSON, EXPORT_UDP, false},
+		{"json+tcp://", EXPORT_JSON, EXPORT_TCP, false},
+		{"json+tls://", EXPORT_JSON, EXPORT_TLS, true},
+		{"json+file:", EXPORT_JSON, EXPORT_FILE, false},
+		{"kafka://", EXPORT_JSON, EXPORT_KAFKA, false},
+		{"kafka+tls://", EXPORT_JSON, EXPORT_KAFKA, true},
 	};
+	struct export_target *target = parsing->target;
 
 	for (unsigned i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
 		*length = strlen(schemes[i].scheme);
 		if (strncmp(text, schemes[i].scheme, *length) == 0) {
-			parsing->target->transport = schemes[i].transport;
+			target->format = schemes[i].format;
+			target->transport = schemes[i].transport;
+			target->tls = schemes[i].tls;
 			return 0;
 		}
 	}
 	return refuse(parsing, text,
-		"an export begins with ipfix://, ipfix+tcp://, ipfix+tls:// or ipfix+file:");
+		"an export begins with ipfix://, ipfix+tcp://, ipfix+tls://, ipfix+file:, "
+		"json+udp://, "
+		"json+tcp://, json+tls://, json+file:, kafka:// or kafka+tls://");
 }
 
 static int check(const struct parsing *parsing)
@@ -353,7 +440,7 @@ int export_target_parse(struct export_target *target, const char *text, struct e
 	int ret;
 
 	*target = (struct export_target){
-		.templates_s = 30, .templates_messages = 4096, .mtu = 1500, .queue = 4u << 20};
+		.templates_s = 30, .templates_messages = 4096, .mtu = 1500, .queue = QUEUE};
 	if (strlen(text) >= sizeof(words))
 		return error_set(
 			error, -EINVAL, "an export has at most %zu characters", sizeof(words) - 1);
@@ -365,10 +452,9 @@ int export_target_parse(struct export_target *target, const char *text, struct e
 	options = strchr(words, '?');
 	if (options != NULL)
 		*options++ = '\0';
-	ret = target->transport == EXPORT_FILE ? take_path(&parsing, words, target->path)
-					       : take_host(&parsing, words);
-	if (ret == 0)
-		copy(target->name, sizeof(target->name), target->host);
+	if (target->transport == EXPORT_KAFKA)
+		target->queue = QUEUE_KAFKA;
+	ret = take_place(&parsing, words);
 	if (options != NULL)
 		for (option = strtok_r(options, "&", &next); ret == 0 && option != NULL;
 			option = strtok_r(NULL, "&", &next))

@@ -256,14 +256,14 @@ static void file_again(struct flow_shard *shard, uint32_t position, uint32_t age
 	flow_age_file(shard, position);
 }
 
-static uint32_t age_of(const struct flow_shard *shard, uint32_t position)
+uint32_t flow_shard_age_s(const struct flow_shard *shard, uint32_t position)
 {
 	return shard->rows == NULL ? 0 : shard->rows[position].age_s;
 }
 
 bool flow_shard_decide(struct flow_shard *shard, uint32_t position)
 {
-	const uint32_t age_s = age_of(shard, position);
+	const uint32_t age_s = flow_shard_age_s(shard, position);
 
 	flow_decide_fold(shard, position);
 	const bool changes = decide(shard, position);
@@ -289,7 +289,7 @@ uint32_t flow_shard_decide_burst(struct flow_shard *shard, const uint32_t *posit
 	}
 	policy->decide_burst(policy->context, records, decisions, n);
 	for (unsigned i = 0; i < n; i++) {
-		const uint32_t age_s = age_of(shard, positions[i]);
+		const uint32_t age_s = flow_shard_age_s(shard, positions[i]);
 
 		flow_decide_fold(shard, positions[i]);
 		changed |= (uint32_t)write_decision(shard, positions[i], &decisions[i]) << i;
@@ -348,7 +348,9 @@ void flow_decide_carried(struct flow_shard *shard, uint32_t position,
 
 struct flow_rules flow_shard_rules(const struct flow_shard *shard, uint32_t position)
 {
-	struct flow_rules rules = {.rule = {FLOW_RULE_NONE, FLOW_RULE_NONE}};
+	const struct flow_policy *policy = &shard->config.policy;
+	struct flow_rules rules = {.rule = {FLOW_RULE_NONE, FLOW_RULE_NONE},
+		.number = {FLOW_RULE_NONE, FLOW_RULE_NONE}};
 
 	if (shard->rows == NULL)
 		return rules;
@@ -357,8 +359,13 @@ struct flow_rules flow_shard_rules(const struct flow_shard *shard, uint32_t posi
 	for (unsigned from = 0; from < 2; from++) {
 		rules.rule[from] = row->end[from].rule;
 		rules.mark[from] = row->end[from].mark;
+		if (policy->tell == NULL || rules.rule[from] == FLOW_RULE_NONE)
+			continue;
+		const struct flow_rule_told told = policy->tell(policy->context, rules.rule[from]);
+
+		rules.number[from] = told.number;
+		rules.to_port[from] = told.to_port;
 	}
 	rules.marked = row->marked;
-	rules.age_s = row->age_s;
 	return rules;
 }

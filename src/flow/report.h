@@ -42,12 +42,10 @@ struct flow_report {
 		uint64_t stamp_start_us; /* stamped: of the first packet */
 	};
 	uint64_t end_us : 48; /* clock of the run: last packet, never before record.start_us */
-	uint64_t reason : 8;  /* enum flow_end */
+	uint64_t reason : 6;  /* enum flow_end */
 	uint64_t worker : 8;
-	uint32_t run;	  /* number of the run: in replay, of the capture */
-	uint16_t stamped; /* 1: the stamps tell when packets came; 0: the record's own times do */
-	uint16_t
-		measured; /* 1: the flow was measured, and none of its packets were dropped by verdicts */
+	uint64_t stamped : 1;  /* the stamps say when packets came, not the record's own times */
+	uint64_t measured : 1; /* and none of its packets were dropped by verdicts */
 	struct flow_offload offload;
 	uint64_t stamp_end_us; /* stamped: Unix time of the last packet */
 	union {
@@ -56,6 +54,7 @@ struct flow_report {
 			dropped; /* else; zeroed unless the record says that there is some */
 	};
 	struct flow_rules rules;   /* of a shard without rules there are none */
+	uint32_t run;		   /* number of the run: in replay, of the capture */
 	struct flow_excess excess; /* zeroed unless the shard counts octets */
 } __attribute__((aligned(64)));
 

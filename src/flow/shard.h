@@ -242,6 +242,8 @@ uint32_t flow_shard_decide_burst(struct flow_shard *shard, const uint32_t *posit
 
 /* What rules made of a live flow. */
 struct flow_rules flow_shard_rules(const struct flow_shard *shard, uint32_t position);
+/* Seconds of silence after which its rules end it, in place of its protocol's; 0: those. */
+uint32_t flow_shard_age_s(const struct flow_shard *shard, uint32_t position);
 
 /* What was measured of a live flow, of either end; zeros where nothing is. */
 void flow_shard_measured(

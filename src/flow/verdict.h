@@ -52,6 +52,12 @@ struct flow_packet_decision {
 /* Flows that are decided side by side. */
 #define FLOW_DECIDE_BURST 16
 
+/* What a report tells of a rule, which may be gone by the time that somebody reads it. */
+struct flow_rule_told {
+	uint32_t number; /* by which its user knows it */
+	uint8_t to_port; /* that it sends packets to: the engine's number of it, and 1 more; 0: it names none */
+};
+
 /* Who decides. Called by the shard's worker, from within learn, flow_shard_decide() and _decide_burst(). */
 struct flow_policy {
 	void *context;
@@ -72,6 +78,8 @@ struct flow_policy {
 		void *context, uint32_t rule, uint64_t flows, uint64_t packets, uint64_t bytes);
 	/* a flow whose decision has an `age_s` had its last packet then; NULL: nobody wants to know */
 	void (*seen)(void *context, uint32_t rule, uint64_t last_us);
+	/* what is told of a rule; never of FLOW_RULE_NONE. NULL: rules have no numbers and name no ports */
+	struct flow_rule_told (*tell)(void *context, uint32_t rule);
 };
 
 /* What a rule has had, or all of them, or none of them. */
@@ -84,8 +92,10 @@ struct flow_rules {
 	uint32_t rule[2]; /* FLOW_RULE_NONE: no rule fits */
 	uint32_t mark
 		[2]; /* where `marked` has a bit; of a flow by packet, that of the last one which had one */
+	uint32_t
+		number[2]; /* of the rule, as in struct flow_rule_told; of no rule FLOW_RULE_NONE */
+	uint8_t to_port[2];
 	uint8_t marked;
-	uint32_t age_s; /* as in struct flow_decision */
 };
 
 /* What was dropped of a flow by verdicts, since its last report. */

@@ -47,5 +47,6 @@ struct policy_others engine_rules_policy(const struct lone_rules *rules)
 		.decide = decide_captured,
 		.classify = classify_captured,
 		.count = rules_count_packets,
+		.tell = rules_tell_flow,
 	};
 }

@@ -49,8 +49,8 @@ int exports_add(struct exports *exports, const char *where, const char *value, s
 	return 0;
 }
 
-int exports_open(const struct exports *exports, const struct export_ports *ports, bool patient,
-	struct export_collector **collectors, struct error *error)
+int exports_open(const struct exports *exports, const struct export_ports *ports,
+	export_patience *patience, struct export_collector **collectors, struct error *error)
 {
 	unsigned n = 0;
 	int ret = 0;
@@ -58,9 +58,9 @@ int exports_open(const struct exports *exports, const struct export_ports *ports
 	for (; ret == 0 && n < exports->n; n++) {
 		struct export_target target = exports->targets[n];
 
-		if (patient && target.rate == 0 && target.transport == EXPORT_UDP)
+		if (patience != NULL && target.rate == 0 && target.transport == EXPORT_UDP)
 			target.rate = EXPORTS_REPLAY_RATE;
-		ret = export_collector_open(&collectors[n], &target, ports, patient, error);
+		ret = export_collector_open(&collectors[n], &target, ports, patience, error);
 	}
 	if (ret < 0)
 		for (unsigned i = 0; i + 1 < n; i++)

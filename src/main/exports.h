@@ -29,8 +29,8 @@ int exports_add(struct exports *exports, const char *where, const char *value, s
 void exports_fini(struct exports *exports);
 
 /* Opens all; `collectors` has room for EXPORTS_MAX. After an error none is left open. */
-int exports_open(const struct exports *exports, const struct export_ports *ports, bool patient,
-	struct export_collector **collectors, struct error *error);
+int exports_open(const struct exports *exports, const struct export_ports *ports,
+	export_patience *patience, struct export_collector **collectors, struct error *error);
 
 /* What was told of an export while it runs: zero at first, owned by whoever looks. */
 struct exports_news {

@@ -268,6 +268,12 @@ static void replay_all(struct replay *replay)
 	summary_top(stderr, top, n_top);
 }
 
+/* Collectors are waited for until somebody wants the end. */
+static bool goes_on(void)
+{
+	return !say_interrupted();
+}
+
 static int replay_create_exporter(struct replay *replay, struct error *error)
 {
 	const struct replay_options *options = &replay->options;
@@ -281,7 +287,7 @@ static int replay_create_exporter(struct replay *replay, struct error *error)
 		.collectors = replay->collectors,
 		.n_collectors = options->exports.n,
 	};
-	int ret = exports_open(&options->exports, NULL, true, replay->collectors, error);
+	int ret = exports_open(&options->exports, NULL, goes_on, replay->collectors, error);
 
 	if (ret < 0)
 		return ret;

@@ -149,7 +149,7 @@ static int open_collectors(struct run *run, struct error *error)
 
 	for (unsigned i = 0; i < run_n_ports(run); i++)
 		names[i] = port_of(run, i)->name;
-	return exports_open(&run->config.exports, &ports, false, run->collectors, error);
+	return exports_open(&run->config.exports, &ports, NULL, run->collectors, error);
 }
 
 static int run_create_exporter(struct run *run, struct error *error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* What subcommands say to whoever runs them, and the signals by which they are told to stop. Control's thread. */
+/* What subcommands say to whoever runs them, and the signals by which they are told to stop. Control's thread, but for say_interrupted(): from any. */
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -36,6 +36,7 @@ struct plane_flow {
 	struct flow_dropped dropped; /* as in struct flow_report; `cause`: of the list of blocks */
 	struct flow_rules rules;
 	struct flow_measured measure[2]; /* zeros unless it is measured */
+	uint32_t age_s;			 /* of its rules: see struct flow_decision */
 	uint32_t mark;			 /* that its rules in the NIC give; 0: it has no slot */
 	/* of each direction, by the key's end: */
 	uint8_t port[2]; /* whose state it is, or where it arrives as far as that is known */

@@ -264,6 +264,7 @@ static int make_policy(struct plane *plane, struct lcore *lcore)
 			.classify = rules_classify,
 			.count = rules_count_packets,
 			.seen = rules_see,
+			.tell = rules_tell_flow,
 			.generation = rules_generation(plane->rules),
 		};
 	if (others.generation == NULL)

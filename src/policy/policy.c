@@ -147,6 +147,13 @@ static void see_rule(void *context, uint32_t rule, uint64_t last_us)
 	policy->others.seen(policy->others.context, policy->thread, rule, last_us);
 }
 
+static struct flow_rule_told told_of_rule(void *context, uint32_t rule)
+{
+	const struct policy *policy = context;
+
+	return policy->others.tell(policy->others.context, rule);
+}
+
 /* A packet that begins a flow, which is known by its info. */
 static void classify_first(
 	void *context, const struct packet_info *info, struct flow_packet_decision *decision)
@@ -187,6 +194,7 @@ struct flow_policy policy_of_flows(struct policy *policy)
 		.classify = policy->others.classify == NULL ? NULL : classify_first,
 		.count = has_rules ? count_rule : NULL,
 		.seen = policy->others.seen == NULL ? NULL : see_rule,
+		.tell = policy->others.tell == NULL ? NULL : told_of_rule,
 	};
 }
 

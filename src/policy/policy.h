@@ -59,6 +59,8 @@ struct policy_others {
 		uint64_t packets, uint64_t bytes);
 	/* a flow of a rule that ages flows had its last packet then (clock of the run); NULL: nobody wants to know */
 	void (*seen)(void *context, unsigned worker, uint32_t rule, uint64_t last_us);
+	/* what reports tell of a rule (flow/verdict.h); NULL: nothing */
+	struct flow_rule_told (*tell)(void *context, uint32_t rule);
 	/*
 	 * Raised by whoever changes what is decided, after the change: then all flows are decided again. NULL: nothing
 	 * changes. The plane has its own (plane_policy_changed())

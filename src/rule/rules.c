@@ -506,6 +506,14 @@ static void link_rule(struct rules *rules, uint32_t slot)
 	rules->next_number[own->port] = own->number + 1;
 }
 
+/* The numbers of ports fit a byte; what the program names beyond them are no ports that packets leave by. */
+static uint8_t to_port_of(const struct rules *rules, uint16_t verdict)
+{
+	const uint16_t port = programs_get(rules->programs, verdict)->port;
+
+	return port < TOPOLOGY_MAX_PORTS ? (uint8_t)(port + 1) : 0;
+}
+
 int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, struct error *error)
 {
 	struct classifier_rule of_flows;
@@ -534,7 +542,9 @@ int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, stru
 	rules->slots[*slot] = (struct rules_slot){
 		.mark = made->mark,
 		.age_s = made->age_s,
+		.number = own->number,
 		.verdict = made->verdict,
+		.to_port = to_port_of(rules, made->verdict),
 		.marked = made->marked,
 		.by_packet = rule_pattern_of_flows(&made->rule, &rules->ground, &of_flows) &&
 			     !made->passes,

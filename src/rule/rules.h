@@ -113,6 +113,9 @@ void rules_count_packets(void *rules, unsigned worker, uint32_t slot, uint64_t f
 /* A flow of a slot had its last packet then (clock of the run). `rules` is a struct rules. */
 void rules_see(void *rules, unsigned worker, uint32_t slot, uint64_t last_us);
 
+/* What is told of the rule of a slot, which a flow has. `rules` is a struct rules. */
+struct flow_rule_told rules_tell_flow(void *rules, uint32_t slot);
+
 /* The meters that programs name (action/meter.h): a table of RULES_MAX_METERS. */
 #define RULES_MAX_METERS 4096
 struct action_meter *rules_meters(const struct rules *rules);

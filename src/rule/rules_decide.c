@@ -273,6 +273,14 @@ void rules_count_packets(void *context, unsigned worker, uint32_t slot, uint64_t
 	__atomic_store_n(&count->bytes, count->bytes + bytes, __ATOMIC_RELAXED);
 }
 
+struct flow_rule_told rules_tell_flow(void *context, uint32_t slot)
+{
+	const struct rules *rules = context;
+	const struct rules_slot *rule = &rules->slots[slot];
+
+	return (struct flow_rule_told){.number = rule->number, .to_port = rule->to_port};
+}
+
 void rules_see(void *context, unsigned worker, uint32_t slot, uint64_t last_us)
 {
 	const struct rules *rules = context;

@@ -13,7 +13,9 @@
 /* What workers read of a rule. It is written before the classifiers have the rule, and never changed. */
 struct rules_slot {
 	uint32_t mark, age_s;
+	uint32_t number; /* of its port */
 	uint16_t verdict;
+	uint8_t to_port; /* as in struct flow_rule_told */
 	bool marked, by_packet;
 };
 

@@ -17,14 +17,14 @@ REASONS = {"idle": 1, "active": 2, "fin": 3, "rst": 3, "killed": 4, "shutdown": 
 class Collector(threading.Thread):
     """Takes messages at a port of the loopback until stop(): datagrams, or a stream, which `context` makes TLS."""
 
-    def __init__(self, kind=socket.SOCK_DGRAM, family=socket.AF_INET, context=None, port=0, late=False):
+    def __init__(self, kind=socket.SOCK_DGRAM, family=socket.AF_INET, context=None, port=0, late=False, lines=False):
         super().__init__(daemon=True)
         self.socket = socket.socket(family, kind)
         self.socket.bind(("::1" if family == socket.AF_INET6 else "127.0.0.1", port))
         self.port = self.socket.getsockname()[1]
         self.stream = kind == socket.SOCK_STREAM
         self.context = context
-        self.decoder = ipfix.Decoder(late)
+        self.decoder = Lines() if lines else ipfix.Decoder(late)
         self.fault = None
         if self.stream:
             self.socket.listen()
@@ -65,6 +65,27 @@ class Collector(threading.Thread):
         self.join(30)
         assert not self.is_alive() and self.fault is None, self.fault
         return self.decoder
+
+
+class Lines:
+    """In place of a collector's decoder: bytes as they came, and how many in each datagram."""
+
+    def __init__(self):
+        self.bytes, self.count, self.lengths = bytearray(), 0, []
+
+    def message(self, data):
+        self.lengths.append(len(data))
+        self.stream(data)
+
+    def stream(self, data):
+        """All but a line that is cut."""
+        whole = data.rfind(b"\n") + 1
+        self.bytes += data[:whole]
+        self.count += data.count(b"\n")
+        return data[whole:]
+
+    def lines(self):
+        return bytes(self.bytes).splitlines(keepends=True)
 
 
 def unix_us(text):

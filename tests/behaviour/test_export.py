@@ -84,6 +84,19 @@ def test_udp_takes_them_in_datagrams_of_the_mtu(captures, tmp_path):
         assert max(decoder.lengths) <= mtu - headers and max(decoder.lengths) > mtu - headers - 200
 
 
+def test_all_of_it_in_the_shortest_datagrams(captures, tmp_path):
+    """Templates of records that have everything need more than one datagram."""
+    output = tmp_path / "flows.json"
+    collector = Collector()
+    done = run("replay", "--export", f"ipfix://127.0.0.1:{collector.port}?mtu=576&biflow=yes&pen=32473",
+               "--output", output, captures / "zeek-echo-connections.pcap")
+    decoder = collector.stop()
+    assert done.code == 0 and max(decoder.lengths) <= 576 - 28
+    check(decoder, [json.loads(line) for line in output.read_text().splitlines()])
+    assert {element["informationElementId"] for element in decoder.options
+            if "informationElementId" in element} == set(range(1, 11))
+
+
 def test_tcp_is_a_stream(mixture, tmp_path):
     collector = Collector(socket.SOCK_STREAM)
     output = tmp_path / "flows.json"

@@ -9,6 +9,7 @@ import time
 import pytest
 
 import engine
+import frames
 import ipfix
 from exports import Collector, check, octets_of, octets_told
 from mixture import make_mixture
@@ -141,6 +142,54 @@ def test_a_file_is_opened_anew(started):
     both = ipfix.Decoder()
     both.flows = flows
     check(both, records_of(running))
+
+
+class Timed(ipfix.Decoder):
+    """Notes when the records of each message came, in microseconds of Unix time."""
+
+    def __init__(self):
+        super().__init__()
+        self.came = []
+
+    def message(self, data):
+        super().message(data)
+        self.came += (len(self.flows) - len(self.came)) * [time.time_ns() // 1000]
+
+
+def test_records_come_a_second_after_the_timeout(started, tmp_path):
+    """Never before it, and at most a second later, but for what the machine itself makes late."""
+    path = tmp_path / "many.pcap"
+    frames.write(path, [frames.udp(number / 1000, "10.0.0.1", 1000 + number, "10.0.0.2", 53) for number in range(2000)])
+    collector = Collector()
+    collector.decoder = Timed()
+    running = started(f"capture={path},passes=1,pace=1000", "--timeout", "udp=2",
+                      "--export", f"ipfix://127.0.0.1:{collector.port}")
+    running.until(lambda: len(collector.decoder.flows) == 2000, "all flows have ended")
+    running.stop(leaves=["records.json"])
+    got = collector.stop()
+    late = sorted(came - flow["flowEndMicroseconds"] - 2_000_000 for came, flow in zip(got.came, got.flows))
+    assert late[0] >= 0
+    assert late[len(late) * 9 // 10] <= 1_100_000 * engine.SLOWER, f"nine of ten are late by {late[1800]} us at most"
+    assert late[-1] <= 3_000_000 * engine.SLOWER
+
+
+def test_rules_are_told(started, tmp_path):
+    """Which rule decided a direction, and the port that it sends packets to in place of the peer."""
+    path = tmp_path / "round.pcap"
+    frames.write(path, [frames.udp(0, "10.0.0.1", 1000 + port, "10.0.0.2", port) for port in (53, 80, 443)])
+    rules = tmp_path / "rules"
+    rules.write_text("flow create 0 ingress pattern udp dst is 80 / end actions port_id id 0 / end\n"
+                     "flow create 0 ingress pattern udp dst is 53 / end actions mark id 5 / end\n", encoding="utf-8")
+    collector = Collector()
+    running = started(f"capture={path},passes=40", "--rules", rules, "--timeout", "udp=1",
+                      "--export", f"ipfix://127.0.0.1:{collector.port}?pen=32473")
+    running.until(lambda: len(collector.decoder.flows) == 3, "all flows have ended")
+    running.stop(leaves=["records.json"])
+    told = {flow["destinationTransportPort"]: (flow["ingressInterface"], flow["egressInterface"],
+                                               flow["millraceRule"], flow["millraceRuleMark"])
+            for flow in collector.stop().flows}
+    none = 0xffffffff
+    assert told == {80: (1, 1, 0, 0), 53: (1, 2, 1, 5), 443: (1, 2, none, 0)}
 
 
 def test_the_client_shows_them(started):

@@ -227,6 +227,8 @@ EXPORTS = [
     "ipfix+tcp://collector.example:4739?biflow=yes&pen=32473&domain=7&rate=1000&queue=131072",
     "ipfix+tls://h?ca=/a&cert=/b&key=/c&name=n", "ipfix+file:/var/log/flows.ipfix?proto=tcp&port=443&packets=3",
     "ipfix://h?net=10.0.0.0/8&biflow=yes", "ipfix://h?net=2001:db8::/32&proto=255", "ipfix://h?domaim=7", "ipfix://",
+    "json+udp://192.0.2.1:5170", "json+tcp://[::1]:5170?proto=17&rate=9", "json+tls://h:1?ca=/a", "json+file:-",
+    "kafka://192.0.2.1,[2001:db8::1]:9093,b:9/flows.all?queue=131072", "kafka+tls://b/t?ca=/a&cert=/b&key=/c",
 ]
 
 

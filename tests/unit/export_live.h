@@ -26,7 +26,11 @@
 /* How long a test waits for what must come, in ms. */
 #define LONG 20000
 
-static const struct export_output_limits quick = {.retry_ms = 1, .stall_ms = 50, .hurry_ms = 10000};
+/* What an output holds, so that tests can fill it. */
+#define HOLDS ((size_t)256 * 1024)
+
+static const struct export_output_limits quick = {
+	.retry_ms = 1, .stall_ms = 50, .hurry_ms = 10000, .buffer = HOLDS};
 
 static char directory[] = "/tmp/millrace-test-XXXXXX";
 static char path[64], moved[64];

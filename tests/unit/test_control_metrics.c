@@ -112,7 +112,7 @@ static struct exporter *make_exporter(void)
 		.n_workers = 1, .collectors = &collector, .n_collectors = 1};
 
 	assert_int_equal(export_target_parse(&target, "ipfix://127.0.0.1:9", &error), 0);
-	assert_int_equal(export_collector_open(&collector, &target, NULL, false, &error), 0);
+	assert_int_equal(export_collector_open(&collector, &target, NULL, NULL, &error), 0);
 	assert_int_equal(exporter_create(&exporter, &config, &error), 0);
 	return exporter;
 }

@@ -31,7 +31,7 @@ static struct flow_report flow(unsigned worker, uint32_t number)
 	report.record.key.zone = (uint16_t)worker;
 	report.record.count[0].packets_low = 2;
 	report.record.count[1].bytes_low = 100 + number;
-	report.reason = (uint8_t)(number % FLOW_N_ENDS);
+	report.reason = number % FLOW_N_ENDS & 0x3f;
 	report.worker = (uint8_t)worker;
 	report.run = worker;
 	return report;

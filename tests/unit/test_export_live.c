@@ -140,7 +140,7 @@ static uint64_t writes_so_far(void)
 /* A failing write is not tried again for every record. */
 static void test_rests(void **state)
 {
-	const struct export_output_limits slow = {.retry_ms = 3600 * 1000};
+	const struct export_output_limits slow = {.retry_ms = 3600 * 1000, .buffer = HOLDS};
 	struct export_output *output = open_live("/dev/full", &slow);
 	struct error error = {""};
 	uint64_t before = writes_so_far();

@@ -163,6 +163,40 @@ static void test_stalled_socket(void **state)
 	close(ends[1]);
 }
 
+/* A reader that rests holds up nobody: what there is no room for is lost, and it gets whole lines when it goes on. */
+static void test_resting_reader(void **state)
+{
+	static char bytes[100000 * LINE_LENGTH];
+	size_t length = 0;
+
+	(void)state;
+	assert_int_equal(mkfifo(path, 0600), 0);
+	int reader = open(path, O_RDONLY | O_NONBLOCK);
+	struct export_output *output = open_live(path, &quick);
+	uint64_t began = now_ms();
+
+	write_lines(output, 0, 100000);
+	assert_true(now_ms() - began < LONG / 2);
+	uint64_t lost = export_output_lost_by(output, EXPORT_LOSS_READER);
+
+	assert_true(lost > 100000 - (HOLDS + 2 * 65536) / LINE_LENGTH);
+	assert_int_equal(export_output_lost(output), lost);
+	/* what is kept are the first ones */
+	while (length < (100000 - lost) * LINE_LENGTH) {
+		assert_true(now_ms() - began < LONG);
+		export_output_flush(output);
+		const ssize_t n = read(reader, bytes + length, sizeof(bytes) - length);
+
+		length += n > 0 ? (size_t)n : 0;
+	}
+	for (unsigned i = 0; i < 100000 - lost; i++)
+		assert_int_equal(strtoul(bytes + (size_t)i * LINE_LENGTH, NULL, 10), i);
+	assert_int_equal(export_output_written(output), 100000 - lost);
+	assert_int_equal(state_of(output).failure, 0);
+	close(reader);
+	close_well(output);
+}
+
 /* Somebody has pressed Ctrl-S. */
 static void test_stopped_terminal(void **state)
 {
@@ -201,7 +235,8 @@ static void *sip(void *arg)
 /* A reader that takes a byte now and then does not hold up the end for ever. */
 static void test_sipping_reader(void **state)
 {
-	const struct export_output_limits limits = {.stall_ms = 3600 * 1000, .hurry_ms = 100};
+	const struct export_output_limits limits = {
+		.stall_ms = 3600 * 1000, .hurry_ms = 100, .buffer = HOLDS};
 	struct error error = {""};
 	struct sipper sipper;
 	pthread_t thread;
@@ -231,6 +266,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_fifo, remove_files),
 		cmocka_unit_test_teardown(test_fifo_alone, remove_files),
+		cmocka_unit_test_teardown(test_resting_reader, remove_files),
 		cmocka_unit_test(test_stalled_pipe),
 		cmocka_unit_test(test_stalled_socket),
 		cmocka_unit_test(test_stopped_terminal),

@@ -205,7 +205,7 @@ static void test_rotates(void **state)
 /* A reader that reads nothing holds up neither the workers, nor reopening, nor the end. */
 static void test_stuck(void **state)
 {
-	const struct export_output_limits limits = {.retry_ms = 1, .stall_ms = 50};
+	const struct export_output_limits limits = {.retry_ms = 1, .stall_ms = 50, .buffer = HOLDS};
 	struct pusher pushers[N_WORKERS];
 	struct exporter_totals totals;
 	struct export_news news = {0};
@@ -217,7 +217,7 @@ static void test_stuck(void **state)
 	struct exporter *exporter = start(path, &limits, 64);
 
 	start_pushers(pushers, exporter, false);
-	WAIT_FOR(totals_of(exporter).overflowed > 1000);
+	WAIT_FOR(totals_of(exporter).lost_by[EXPORT_LOSS_READER] > 1000);
 	export_news_look(&news, exporter, 1);
 	assert_true(news.lost > 1000);
 	assert_int_equal(news.n_lines, 1);
@@ -237,9 +237,9 @@ static void test_stuck(void **state)
 	assert_int_equal(rename(moved, path), 0);
 	exporter_reopen(exporter);
 	WAIT_FOR(output_state(exporter).n_reopened == 2);
-	uint64_t before = totals_of(exporter).overflowed;
+	uint64_t before = totals_of(exporter).lost_by[EXPORT_LOSS_READER];
 
-	WAIT_FOR(totals_of(exporter).overflowed > before + 1000);
+	WAIT_FOR(totals_of(exporter).lost_by[EXPORT_LOSS_READER] > before + 1000);
 	uint64_t began = now_ms();
 
 	/* from here on the workers wait, but not for ever */
