@@ -116,6 +116,8 @@ def test_a_file_that_takes_nothing(tmp_path):
     os.close(reader)
     assert len(read(b"".join(got))) == wire["captured"]
     assert written(running, fifo) == (wire["captured"], 0)
+    lost = f"millrace: {wire['capture_lost']:,} copies for capture files are lost: they came faster than they were written"
+    assert lost in running.stderr.splitlines()
 
 
 @pytest.mark.parametrize("captures, rules, said", [
@@ -140,3 +142,10 @@ def test_configuration(tmp_path, captures, rules, said):
 def test_a_file_that_cannot_be(tmp_path, name, said):
     code, line = engine.refused(tmp_path, "--config", configuration(tmp_path, [name], []))
     assert code == 1 and said in line
+
+
+def test_one_file_by_two_names(tmp_path):
+    (tmp_path / "one.pcap").symlink_to(tmp_path / "two.pcap")
+    names = [tmp_path / "one.pcap", tmp_path / "two.pcap"]
+    code, line = engine.refused(tmp_path, "--config", configuration(tmp_path, names, []))
+    assert code == 1 and f"{names[1]}: two capture files are this one" in line
