@@ -171,11 +171,12 @@ setup_build() {
 	printf '%s\n' "$*" >"$dir/dev-options"
 }
 
-# The build that everybody uses: with the tests where what they need is there.
+# The build that everybody uses: with the tests where what they need is there. The benches are named, since the demo
+# may have set the build up without them.
 build_default() {
 	local tests=false
 	! pkg-config --exists cmocka || tests=true
-	build_in build "-Dtests=$tests"
+	build_in build "-Dtests=$tests" -Dbench=true
 }
 
 # What the demo shows, and nothing else. A build that is there already keeps its options.

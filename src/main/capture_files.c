@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <rte_mbuf.h>
@@ -24,8 +25,8 @@
 struct capture_file {
 	const char *path; /* the configuration's */
 	struct capture_writer *writer;
-	uint64_t written, lost;
-	bool said; /* that it cannot be written */
+	uint64_t copies; /* that came for it */
+	bool said;	 /* that it cannot be written */
 };
 
 struct capture_files {
@@ -40,6 +41,22 @@ struct capture_files {
 	atomic_bool stop;
 };
 
+/* Two writers of one file would write over each other. */
+static int check_apart(const struct capture_files *files, const char *path, struct error *error)
+{
+	struct stat status, other;
+	char name[NAME_MAX_SHOWN];
+
+	if (stat(path, &status) < 0 || !S_ISREG(status.st_mode))
+		return 0;
+	for (unsigned i = 0; i < files->n; i++)
+		if (stat(files->file[i].path, &other) == 0 && other.st_dev == status.st_dev &&
+			other.st_ino == status.st_ino)
+			return error_set(error, -EINVAL, "%s: two capture files are this one",
+				text_printable(name, sizeof(name), path));
+	return 0;
+}
+
 int capture_files_open(
 	struct capture_files **files, char *const *paths, unsigned n, struct error *error)
 {
@@ -52,7 +69,9 @@ int capture_files_open(
 		struct capture_file *file = &opened->file[opened->n];
 
 		file->path = paths[opened->n];
-		ret = capture_writer_open(&file->writer, file->path, error);
+		ret = check_apart(opened, file->path, error);
+		if (ret == 0)
+			ret = capture_writer_open(&file->writer, file->path, error);
 	}
 	if (ret < 0) {
 		for (unsigned i = 0; i < opened->n; i++)
@@ -86,10 +105,7 @@ static void write_copy(struct capture_files *files, struct rte_mbuf *copy)
 	for (const struct rte_mbuf *part = copy; ret == 0 && part != NULL; part = part->next)
 		ret = capture_writer_add(
 			file->writer, rte_pktmbuf_mtod(part, const void *), part->data_len);
-	if (ret == 0)
-		file->written++;
-	else
-		file->lost++;
+	file->copies++;
 	if (ret < 0)
 		say_failed(files, file, ret);
 	rte_pktmbuf_free(copy);
@@ -165,10 +181,11 @@ static void tell_file(const struct capture_files *files, struct capture_file *fi
 {
 	char line[NAME_MAX_SHOWN + 128], name[NAME_MAX_SHOWN];
 	char written[TEXT_NUMBER_MAX], lost[TEXT_NUMBER_MAX];
+	const uint64_t frames = capture_writer_frames(file->writer);
 
 	snprintf(line, sizeof(line), "capture %s: %s packets written, %s lost",
-		text_printable(name, sizeof(name), file->path),
-		text_grouped(written, file->written), text_grouped(lost, file->lost));
+		text_printable(name, sizeof(name), file->path), text_grouped(written, frames),
+		text_grouped(lost, file->copies - frames));
 	files->say(files->say_context, line);
 }
 
@@ -180,10 +197,12 @@ void capture_files_destroy(struct capture_files *files)
 		atomic_store_explicit(&files->stop, true, memory_order_release);
 		pthread_join(files->thread, NULL);
 	}
+	if (files->runs)
+		flush_files(files);
 	for (unsigned i = 0; i < files->n; i++) {
-		capture_writer_close(files->file[i].writer);
 		if (files->runs)
 			tell_file(files, &files->file[i]);
+		capture_writer_close(files->file[i].writer);
 	}
 	free(files);
 }

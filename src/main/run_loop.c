@@ -299,6 +299,11 @@ static void tell_totals(struct run *run, const struct exporter_totals *records)
 		fprintf(stderr, "; besides, %s packets sent on by NICs alone",
 			text_grouped(out, sum.nic_forwarded));
 	fprintf(stderr, "\n");
+	if (sum.capture_lost != 0)
+		fprintf(stderr,
+			"millrace: %s copies for capture files are lost: they came faster than "
+			"they were written\n",
+			text_grouped(out, sum.capture_lost));
 }
 
 /* Rules that did not go: of a NIC that keeps them, packets of the next run may come with their marks. */

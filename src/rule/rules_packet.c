@@ -31,6 +31,8 @@ static int fill_header(const struct classifier_rule *rule, uint16_t port,
 	uint8_t *bytes = (uint8_t *)header;
 	int ret;
 
+	if (rule->src_set != 0 || rule->dst_set != 0)
+		return error_set(error, -EINVAL, "a packet has one address, not a set of them");
 	*header = rule->value;
 	for (size_t i = 0; i < sizeof(*header); i++)
 		bytes[i] &= mask[i];

@@ -13,6 +13,8 @@
 #include "rule/value.h"
 
 #define NAME_MAX_SHOWN 160
+/* Of a file. What has no line ends is no list, and would be read into memory whole. */
+#define SET_LINE_MAX 65536
 #define BLANKS " \t\r,"
 
 /* One word of a line, and where it stands. */
@@ -116,30 +118,61 @@ static int refuse_set_file(struct error *error, int code, const char *path, cons
 	return error_set(error, code, "%s: %s", text_printable(name, sizeof(name), path), what);
 }
 
+/* The next line, without its end: SET_LINE_MAX bytes at most. 1, 0 at the end of the file, or a negative errno. */
+static int next_line(FILE *file, char *line, struct error *error)
+{
+	struct word word = {.column = 1};
+	unsigned length = 0;
+	int c;
+
+	while ((c = getc_unlocked(file)) != EOF && c != '\n') {
+		word.column = length + 1;
+		if (c == '\0')
+			return refuse_set(error, -EINVAL, &word, "a zero byte; this is no text");
+		if (length == SET_LINE_MAX)
+			return refuse_set(
+				error, -E2BIG, &word, "the line is longer than 65,536 bytes");
+		line[length++] = (char)c;
+	}
+	line[length] = '\0';
+	return c == '\n' || length > 0;
+}
+
 /* Each line has prefixes, or a comment. */
+static int fill_from_lines(
+	struct filling *filling, FILE *file, const char *path, char *line, struct error *error)
+{
+	unsigned number = 0, n_words;
+	struct error said;
+	char what[sizeof(said.text) + 32];
+	int ret = 0, more = 1;
+
+	errno = 0;
+	while (ret == 0 && (more = next_line(file, line, &said)) != 0) {
+		number++;
+		ret = more < 0 ? more : fill_from(filling, line, 0, &n_words, &said);
+	}
+	if (ret < 0) {
+		snprintf(what, sizeof(what), "line %u, %s", number, said.text);
+		return refuse_set_file(error, ret, path, what);
+	}
+	if (ferror(file))
+		return refuse_set_file(error, errno != 0 ? -errno : -EIO, path,
+			strerror(errno != 0 ? errno : EIO));
+	return 0;
+}
+
 static int fill_from_file(struct filling *filling, const char *path, struct error *error)
 {
 	FILE *file = fopen(path, "re");
-	unsigned number = 0, n_words;
-	struct error said;
-	char *line = NULL, what[sizeof(said.text) + 32];
-	size_t room = 0;
-	int ret = 0;
+	char *line;
+	int ret;
 
 	if (file == NULL)
 		return refuse_set_file(error, -errno, path, strerror(errno));
-	errno = 0;
-	while (ret == 0 && getline(&line, &room, file) >= 0) {
-		number++;
-		ret = fill_from(filling, line, 0, &n_words, &said);
-		if (ret < 0) {
-			snprintf(what, sizeof(what), "line %u, %s", number, said.text);
-			refuse_set_file(error, ret, path, what);
-		}
-	}
-	if (ret == 0 && !feof(file))
-		ret = refuse_set_file(error, errno != 0 ? -errno : -EIO, path,
-			strerror(errno != 0 ? errno : EIO));
+	line = malloc(SET_LINE_MAX + 1);
+	ret = line != NULL ? fill_from_lines(filling, file, path, line, error)
+			   : refuse_set_file(error, -ENOMEM, path, "no memory to read it");
 	free(line);
 	fclose(file);
 	return ret;

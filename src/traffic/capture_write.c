@@ -2,14 +2,16 @@
 #include "traffic/capture_write.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/text.h"
 
 #define NAME_MAX_SHOWN 160
-#define GATHERED_BYTES 262144
 #define US_PER_SECOND UINT64_C(1000000)
 
 /* The format: draft-ietf-opsawg-pcap, in the byte order of the machine. */
@@ -18,6 +20,9 @@
 #define VERSION_MINOR 4
 #define LONGEST 262144
 #define LINK_TYPE_ETHERNET 1
+#define GATHERED_BYTES (2 * LONGEST)
+/* Packets are not everybody's to read. */
+#define NEW_FILE_MODE 0640
 
 struct file_header {
 	uint32_t magic;
@@ -31,18 +36,14 @@ struct frame_header {
 };
 
 struct capture_writer {
-	FILE *file;
-	int failed; /* a negative errno; 0: nothing has */
+	int fd;
+	int failed;	 /* a negative errno; 0: nothing has */
+	bool file;	 /* and no pipe: what is cut off can be taken back */
+	uint64_t size;	 /* of the file; it ends with a whole frame */
+	uint64_t frames; /* in the file */
+	size_t n;	 /* bytes that are gathered */
 	char gathered[GATHERED_BYTES];
 };
-
-static int write_bytes(struct capture_writer *writer, const void *bytes, size_t n)
-{
-	errno = 0;
-	if (writer->failed == 0 && fwrite(bytes, 1, n, writer->file) != n)
-		writer->failed = errno != 0 ? -errno : -EIO;
-	return writer->failed;
-}
 
 static int refuse_capture(struct error *error, int code, const char *path)
 {
@@ -50,6 +51,68 @@ static int refuse_capture(struct error *error, int code, const char *path)
 
 	return error_set(
 		error, code, "%s: %s", text_printable(name, sizeof(name), path), strerror(-code));
+}
+
+static void gather(struct capture_writer *writer, const void *bytes, size_t n)
+{
+	memcpy(writer->gathered + writer->n, bytes, n);
+	writer->n += n;
+}
+
+/* Of the frames that were gathered, `n` bytes are in the file: how many bytes the whole ones have. Counts them. */
+static size_t count_whole(struct capture_writer *writer, size_t n)
+{
+	struct frame_header header;
+	size_t at = 0;
+
+	while (at + sizeof(header) <= n) {
+		memcpy(&header, writer->gathered + at, sizeof(header));
+		if (at + sizeof(header) + header.captured > n)
+			break;
+		at += sizeof(header) + header.captured;
+		writer->frames++;
+	}
+	return at;
+}
+
+/* How many of the bytes that were gathered are written. What stops it is noted. */
+static size_t write_gathered(struct capture_writer *writer)
+{
+	size_t done = 0;
+
+	while (done < writer->n && writer->failed == 0) {
+		const ssize_t n = write(writer->fd, writer->gathered + done, writer->n - done);
+
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno != EINTR)
+			writer->failed = -errno;
+	}
+	return done;
+}
+
+int capture_writer_flush(struct capture_writer *writer)
+{
+	if (writer->failed != 0)
+		return writer->failed;
+	const size_t done = write_gathered(writer);
+
+	writer->size += writer->size == 0 ? done : count_whole(writer, done);
+	writer->n = 0;
+	if (writer->failed != 0 && writer->file)
+		(void)ftruncate(writer->fd, (off_t)writer->size);
+	return writer->failed;
+}
+
+/* A file that is there is not made: where everybody may write, O_CREAT refuses another user's pipe. */
+static int open_capture(const char *path)
+{
+	const int flags = O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY;
+	int fd = open(path, flags);
+
+	if (fd < 0 && errno == ENOENT)
+		fd = open(path, flags | O_CREAT, NEW_FILE_MODE);
+	return fd < 0 ? -errno : fd;
 }
 
 int capture_writer_open(struct capture_writer **writer, const char *path, struct error *error)
@@ -61,23 +124,22 @@ int capture_writer_open(struct capture_writer **writer, const char *path, struct
 		.longest = LONGEST,
 		.link_type = LINK_TYPE_ETHERNET,
 	};
-	struct capture_writer *opened = malloc(sizeof(*opened));
+	struct capture_writer *opened = calloc(1, sizeof(*opened));
+	struct stat status;
 
 	if (opened == NULL)
 		return refuse_capture(error, -ENOMEM, path);
-	opened->failed = 0;
-	opened->file = fopen(path, "we");
-	if (opened->file == NULL) {
-		int ret = refuse_capture(error, -errno, path);
+	opened->fd = open_capture(path);
+	if (opened->fd < 0) {
+		int ret = refuse_capture(error, opened->fd, path);
 
 		free(opened);
 		return ret;
 	}
-	setvbuf(opened->file, opened->gathered, _IOFBF, sizeof(opened->gathered));
-	int ret = write_bytes(opened, &header, sizeof(header));
+	opened->file = fstat(opened->fd, &status) == 0 && S_ISREG(status.st_mode);
+	gather(opened, &header, sizeof(header));
+	int ret = capture_writer_flush(opened);
 
-	if (ret == 0)
-		ret = capture_writer_flush(opened);
 	if (ret < 0) {
 		capture_writer_close(opened);
 		return refuse_capture(error, ret, path);
@@ -94,21 +156,27 @@ int capture_writer_begin(struct capture_writer *writer, uint64_t time_us, uint32
 		.captured = length,
 		.length = length,
 	};
+	int ret = writer->failed;
 
-	return write_bytes(writer, &header, sizeof(header));
+	if (length > LONGEST)
+		return -EMSGSIZE;
+	if (ret == 0 && writer->n + sizeof(header) + length > sizeof(writer->gathered))
+		ret = capture_writer_flush(writer);
+	if (ret == 0)
+		gather(writer, &header, sizeof(header));
+	return ret;
 }
 
 int capture_writer_add(struct capture_writer *writer, const void *bytes, uint32_t n)
 {
-	return write_bytes(writer, bytes, n);
+	if (writer->failed == 0)
+		gather(writer, bytes, n);
+	return writer->failed;
 }
 
-int capture_writer_flush(struct capture_writer *writer)
+uint64_t capture_writer_frames(const struct capture_writer *writer)
 {
-	errno = 0;
-	if (writer->failed == 0 && fflush(writer->file) != 0)
-		writer->failed = errno != 0 ? -errno : -EIO;
-	return writer->failed;
+	return writer->frames;
 }
 
 int capture_writer_close(struct capture_writer *writer)
@@ -118,7 +186,7 @@ int capture_writer_close(struct capture_writer *writer)
 	if (writer == NULL)
 		return 0;
 	ret = capture_writer_flush(writer);
-	fclose(writer->file);
+	close(writer->fd);
 	free(writer);
 	return ret;
 }

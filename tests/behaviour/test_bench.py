@@ -124,3 +124,10 @@ def test_misused(args, line):
     assert done.code == 2
     assert line in done.stderr
     assert len(done.lines) == 1
+
+
+def test_export_rows():
+    found = rows("export", "--flows", "2000")
+    assert [(row["against"], row["flows"]) for row in found] == [
+        ("goal", 2000), ("kernel_alone", 2000), ("json_lines", 2000)]
+    assert all(row["ours"] > 0 and row["theirs"] > 0 for row in found)

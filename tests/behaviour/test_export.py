@@ -193,11 +193,3 @@ def test_nobody_listens(mixture):
         port = free.getsockname()[1]
     done = run("replay", "--export", f"ipfix://127.0.0.1:{port}?mtu=576", mixture[0])
     assert done.code == 0 and "nobody listened" in done.stderr
-
-
-def test_bench():
-    done = run("bench", "export", "--flows", 2000, "--json")
-    rows = [json.loads(line) for line in done.stdout.decode().splitlines()]
-    assert done.code == 0 and [(row["against"], row["flows"]) for row in rows] == [
-        ("goal", 2000), ("kernel_alone", 2000), ("json_lines", 2000)]
-    assert all(row["ours"] > 0 and row["theirs"] > 0 for row in rows)

@@ -44,6 +44,8 @@ def test_rules_with_sets(tmp_path, in_nic):
     assert running.ask("config show")[0]["rules"]["sets"][1] == "bad 10.1.0.1"
     steps = running.ask("rule trace", packet="0 eth / ipv4 src is 10.3.0.1 dst is 10.9.0.1 / end")
     assert [step["field"] for step in steps if step.get("number") == 0] == ["src_set"]
+    with pytest.raises(AssertionError, match="a packet has one address, not a set of them"):
+        running.ask("rule trace", packet="0 eth / ipv4 from_set is bad / end")
     running.stop()
 
 

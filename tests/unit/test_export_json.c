@@ -245,7 +245,7 @@ static void test_states(void **state)
 
 	(void)state;
 	for (unsigned reason = 0; reason < FLOW_N_ENDS; reason++) {
-		report.reason = reason & 0x7f;
+		report.reason = reason & 0x3f;
 		json_t *object = parse(&report);
 
 		assert_string_equal(

@@ -3,14 +3,22 @@
 #include "provider_scene.h"
 
 #define N 500
+#define OPEN_TRIES 5
 
+/* A busy machine may keep the NIC's thread waiting for longer than its completions are awaited: then it is opened anew. */
 static void open_async(struct provider_scene *scene, const char *more)
 {
 	char args[200];
 
 	snprintf(args, sizeof(args), "profile=cx6-hws,load=order%s", more);
-	scene_open(scene, args, true);
-	assert_string_equal(provider_abilities(scene->provider)->back_end, "rte_flow async");
+	for (unsigned i = 0; i < OPEN_TRIES; i++) {
+		scene_open(scene, args, true);
+		if (strcmp(provider_abilities(scene->provider)->back_end, "rte_flow async") == 0)
+			return;
+		print_message("%s\n", provider_abilities(scene->provider)->unable);
+		scene_close(scene);
+	}
+	fail_msg("it takes no rules by templates");
 }
 
 static void ask_insert(struct provider_scene *scene, uint32_t place)

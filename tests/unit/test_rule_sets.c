@@ -165,6 +165,15 @@ static void test_files(void **state)
 	dprintf(fd, "10.0.0.300\n");
 	assert_int_equal(rules_set_fill(scene.rules, line, &error), -EINVAL);
 	assert_non_null(strstr(error.text, ": line 5, column 1: 10.0.0.300"));
+	/* what is no text is not read as one up to where it ends */
+	assert_int_equal(ftruncate(fd, 0), 0);
+	assert_int_equal(pwrite(fd, "10.0.0.1\0x\n", 11, 0), 11);
+	assert_int_equal(rules_set_fill(scene.rules, line, &error), -EINVAL);
+	assert_non_null(strstr(error.text, ": line 1, column 9: a zero byte"));
+	for (unsigned i = 0; i < 10000; i++)
+		assert_int_equal(pwrite(fd, "10.0.0.1 ", 9, 9 * i), 9);
+	assert_int_equal(rules_set_fill(scene.rules, line, &error), -E2BIG);
+	assert_non_null(strstr(error.text, ": line 1, column 65537: the line is longer"));
 	close(fd);
 	unlink(path);
 }
