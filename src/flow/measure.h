@@ -9,7 +9,7 @@
  * A segment counts as sent again when it brings no byte beyond those that its end has sent before, or some of these once
  * more. One that fills a gap counts as out of order when it does so within the time of the handshake, or within
  * FLOW_MEASURE_ORDER_US where that is not known; later it must be another copy of one that was lost before it
- * came here. Keep-alives (RFC 9293 section 3.8.4) are neither. Of several gaps at once the first and the last byte are
+ * came here. A keep-alive (RFC 9293 section 3.8.4) is neither. Of several gaps at once the first and the last byte are
  * known, so that what lies between them counts as a part of one.
  *
  * Pure; used by the shard's worker.
