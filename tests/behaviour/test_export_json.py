@@ -168,8 +168,9 @@ def test_readers_of_a_fifo_come_and_go(started, tmp_path):
     assert not running.ask("export show")[0]["up"]
     for _ in range(3):
         with open(fifo, "rb", buffering=0) as reader:
-            while (data := reader.read(100000)) is not None and data.count(b"\n") < 50:
-                pass
+            data = b""
+            while data.count(b"\n") < 50:
+                data += reader.read(100000)
             got.append(data)
         running.until(lambda: not running.ask("export show")[0]["up"], "it has gone")
     running.stop(code=1, leaves=["records.json"])
