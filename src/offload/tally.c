@@ -333,6 +333,20 @@ static void tally_count(
 	tally->sure_bytes += bytes;
 }
 
+/*
+ * In what time all that is new can have come. A number that stands still may be an old one, which says nothing yet, or the
+ * flow is silent: then a whole round can only have come since the last reading, as each of those before told the same. One
+ * that moved may have been told late, and no later than that.
+ */
+static uint64_t time_to_come_us(
+	const struct tally *tally, const struct provider_count *told, const struct tally_look *look)
+{
+	if (told->packets == tally->packets.last &&
+		(!told->has_bytes || told->bytes == tally->bytes.last))
+		return look->passed_us;
+	return RTE_MIN(tally->waited_us, look->passed_us + CACHED_US);
+}
+
 bool tally_read(struct tally *tally, struct tally_port *port, const struct provider_count *told,
 	const struct tally_look *look)
 {
@@ -344,7 +358,7 @@ bool tally_read(struct tally *tally, struct tally_port *port, const struct provi
 		reading.size = RTE_MAX(tally->sure_bytes / tally->sure_packets, UINT64_C(1));
 	reading.most_packets = most_packets(look, tally->waited_us);
 	reading.rate = RTE_MAX(tally->rate, tally->before);
-	reading.to_come = reading.rate * tally->waited_us / CLOCK_US_PER_S;
+	reading.to_come = reading.rate * time_to_come_us(tally, told, look) / CLOCK_US_PER_S;
 
 	enum belief packets_are = read_packets(tally, port, &reading), bytes_are = UNKNOWN;
 

@@ -360,6 +360,27 @@ static void begun_anew(void **state)
 	assert_int_equal(rule.tally.packets.total, before + 50000);
 }
 
+/* However fast it was, a flow that has fallen silent leaves nothing to guess, as long as its counter is read in time. */
+static void a_silent_flow_is_no_guess(void **state)
+{
+	struct tally_port port = {0};
+	struct rule rule;
+
+	(void)state;
+	begin(&rule, &port, 64, 64);
+	for (unsigned i = 0; i < 3; i++) {
+		come(&rule, 800000, 64);
+		assert_true(read_after(&rule, 200000));
+	}
+	for (unsigned i = 0; i < 100; i++)
+		assert_true(read_after(&rule, 225000));
+	come(&rule, 100, 64);
+	(void)read_after(&rule, 225000);
+	check(&rule);
+	/* not read for so long it may have come round */
+	assert_false(read_after(&rule, 60000000));
+}
+
 /* A number that was told late, and the next one soon after, are no sign of a flow that became a thousand times faster. */
 static void a_late_answer_is_no_rate(void **state)
 {
@@ -387,6 +408,7 @@ static void a_late_answer_is_no_rate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_silent_flow_is_no_guess),
 		cmocka_unit_test(a_late_answer_is_no_rate),
 		cmocka_unit_test(totals_are_exact),
 		cmocka_unit_test(one_long_flow),
