@@ -472,9 +472,15 @@ static void test_trace(void **state)
 	assert_string_equal(classifier_field_name(told.field), "dst_port");
 	assert_int_equal(told.id, CLASSIFIER_NONE);
 
-	told = (struct told){.n = {0}};
-	header.src[0] = 0x0b000001;
-	assert_int_equal(classifier_trace(classifier, 0, &header, tell, &told), CLASSIFIER_NONE);
+	/* the filter lets an address through by chance now and then */
+	for (unsigned i = 0; i < 64; i++) {
+		told = (struct told){.n = {0}};
+		header.src[0] = 0x0b000001 + (i << 16);
+		assert_int_equal(
+			classifier_trace(classifier, 0, &header, tell, &told), CLASSIFIER_NONE);
+		if (told.n[CLASSIFIER_STEP_FILTERED] == 1)
+			break;
+	}
 	assert_int_equal(told.n[CLASSIFIER_STEP_FILTERED], 1);
 	assert_int_equal(told.n[CLASSIFIER_STEP_NOT_TRIED], 1);
 	assert_int_equal(told.field, CLASSIFIER_FIELD_SRC);
