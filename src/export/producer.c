@@ -34,7 +34,7 @@ struct pending {
 	struct pending *next, *previous;
 	uint64_t packets, octets;
 	size_t length;
-	char line[];
+	char *line; /* after this */
 };
 
 struct producer {
@@ -261,7 +261,8 @@ static struct pending *make_pending(const struct export_flow *flow)
 	if (pending == NULL)
 		return NULL;
 	*pending = (struct pending){
-		.packets = flow->packets, .octets = flow->octets, .length = flow->line->length};
+		.packets = flow->packets, .octets = flow->octets, .length = flow->line->length,
+		.line = (char *)(pending + 1)};
 	memcpy(pending->line, flow->line->bytes, flow->line->length);
 	return pending;
 }

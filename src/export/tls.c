@@ -81,7 +81,7 @@ void tls_destroy(struct tls *tls)
 }
 
 /* The certificate has to be for the name, or for the address where that is one. */
-static bool expect(SSL *session, const char *name)
+static bool expect(SSL *session, char *name)
 {
 	struct in6_addr address;
 

@@ -242,8 +242,8 @@ static void print_refused(void)
 		printf("| `");
 		for (unsigned s = 0; s < form->n_steps && form->steps[s].step != RULE_STEP_ACTIONS;
 			s++)
-			printf(s == 0 ? "%s" : (form->steps[s].step == RULE_STEP_WORD ? " %s" : ""),
-				form->steps[s].name);
+			if (s == 0 || form->steps[s].step == RULE_STEP_WORD)
+				printf("%s%s", s == 0 ? "" : " ", form->steps[s].name);
 		printf("` | %s | %s |\n", form->what, form->refused);
 	}
 }

@@ -100,7 +100,7 @@ int static_make(uint16_t port_id, const struct classifier_rule *rule, struct sta
 	struct rule_nic_items items;
 	int ret = -EOPNOTSUPP;
 
-	*made = (struct static_made){NULL};
+	*made = (struct static_made){0};
 	if (rule_nic_pattern(rule, &items) != RULE_NIC_FITS) {
 		answer_words(why, ENOTSUP, "there is no such pattern");
 		return ret;
@@ -108,7 +108,7 @@ int static_make(uint16_t port_id, const struct classifier_rule *rule, struct sta
 	for (unsigned i = 0; i < N_COUNTERS && ret == -EOPNOTSUPP; i++)
 		ret = make_with(port_id, items.list, (enum counter)i, made, why);
 	if (ret < 0)
-		*made = (struct static_made){NULL};
+		*made = (struct static_made){0};
 	return ret;
 }
 
@@ -134,7 +134,7 @@ bool static_let_go(uint16_t port_id, struct static_made *made, struct provider_c
 	for (unsigned i = 0; i < TRIES && !counted && made->handle != NULL; i++)
 		counted = static_count(port_id, made, count) == 0;
 	destroy_handle(port_id, &made->handle);
-	*made = (struct static_made){NULL};
+	*made = (struct static_made){0};
 	return counted;
 }
 
