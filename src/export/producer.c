@@ -260,8 +260,9 @@ static struct pending *make_pending(const struct export_flow *flow)
 
 	if (pending == NULL)
 		return NULL;
-	*pending = (struct pending){
-		.packets = flow->packets, .octets = flow->octets, .length = flow->line->length,
+	*pending = (struct pending){.packets = flow->packets,
+		.octets = flow->octets,
+		.length = flow->line->length,
 		.line = (char *)(pending + 1)};
 	memcpy(pending->line, flow->line->bytes, flow->line->length);
 	return pending;
