@@ -108,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		memcpy(&report, data + length + 1, rest < sizeof(report) ? rest : sizeof(report));
 	}
-	report.reason = (uint8_t)(report.reason % FLOW_N_ENDS) & 0x3f;
+	report.reason = ((unsigned)report.reason % FLOW_N_ENDS) & 0x3fu;
 	report.stamped &= 1;
 	report.offload.told = size & 1;
 	report.offload.full[0] = report.offload.full[1] = report.offload.estimated = false;
