@@ -19,6 +19,9 @@ enum template_id {
 	TEMPLATE_INTERFACE = 258,
 	TEMPLATE_STATISTICS = 259,
 	TEMPLATE_ELEMENT = 260,
+	/* with elements of our own: what was measured stands behind */
+	TEMPLATE_IPV4_MEASURED = 261,
+	TEMPLATE_IPV6_MEASURED = 262,
 };
 
 /* Whose the element is. */
@@ -103,6 +106,24 @@ static const struct field our_fields[] = {
 	{10, 4, OWNER_OURS},
 };
 
+/* Of flows that are measured. The order is that of write_measured(). */
+static const struct field measured_fields[] = {
+	{11, 4, OWNER_OURS},
+	{12, 4, OWNER_OURS},
+	{13, 4, OWNER_OURS},
+	{14, 4, OWNER_OURS},
+	{15, 4, OWNER_OURS},
+};
+
+/* And of the other direction, in a record for both. */
+static const struct field reverse_measured_fields[] = {
+	{16, 4, OWNER_OURS},
+	{17, 4, OWNER_OURS},
+	{18, 4, OWNER_OURS},
+	{19, 4, OWNER_OURS},
+	{20, 4, OWNER_OURS},
+};
+
 /* RFC 5610 section 3.1: informationElementDataType and informationElementSemantics. */
 enum data_type {
 	TYPE_UNSIGNED8 = 1,
@@ -111,11 +132,12 @@ enum data_type {
 };
 
 enum semantics {
+	SEMANTICS_QUANTITY = 1,
 	SEMANTICS_DELTA = 3,
 	SEMANTICS_IDENTIFIER = 4,
 };
 
-/* What is told of them, in the same order. */
+/* What is told of them, by their numbers from 1 on. */
 static const struct {
 	const char *name;
 	enum data_type type;
@@ -131,15 +153,26 @@ static const struct {
 	{"millraceIcmpErrorDeltaCount", TYPE_UNSIGNED8, SEMANTICS_DELTA},
 	{"millraceWorker", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER},
 	{"millraceRule", TYPE_UNSIGNED32, SEMANTICS_IDENTIFIER},
+	{"millraceAnswerMicroseconds", TYPE_UNSIGNED32, SEMANTICS_QUANTITY},
+	{"millraceRetransmissionDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA},
+	{"millraceOutOfOrderDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA},
+	{"millraceZeroWindowDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA},
+	{"millraceMaximumGapMicroseconds", TYPE_UNSIGNED32, SEMANTICS_QUANTITY},
+	{"reverseMillraceAnswerMicroseconds", TYPE_UNSIGNED32, SEMANTICS_QUANTITY},
+	{"reverseMillraceRetransmissionDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA},
+	{"reverseMillraceOutOfOrderDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA},
+	{"reverseMillraceZeroWindowDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA},
+	{"reverseMillraceMaximumGapMicroseconds", TYPE_UNSIGNED32, SEMANTICS_QUANTITY},
 };
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
-static_assert(N(our_fields) == N(our_elements), "what is told of each element");
+static_assert(N(our_fields) + N(measured_fields) + N(reverse_measured_fields) == N(our_elements),
+	"what is told of each element");
 
 unsigned ipfix_n_elements(void)
 {
-	return N(our_fields);
+	return N(our_elements);
 }
 
 static uint8_t *put_8(uint8_t *out, uint8_t number)
@@ -210,7 +243,7 @@ struct template
 	struct {
 		const struct field *fields;
 		unsigned n;
-	} part[6];
+	} part[8];
 	unsigned n_parts;
 };
 
@@ -223,7 +256,8 @@ static void add_part(struct template *template, const struct field *fields, size
 static struct template template_of(const struct ipfix_format *format, uint16_t id)
 {
 	struct template template = {.id = id};
-	const bool ipv4 = id == TEMPLATE_IPV4;
+	const bool ipv4 = id == TEMPLATE_IPV4 || id == TEMPLATE_IPV4_MEASURED;
+	const bool measured = id == TEMPLATE_IPV4_MEASURED || id == TEMPLATE_IPV6_MEASURED;
 
 	if (ipv4)
 		add_part(&template, ipv4_fields, N(ipv4_fields));
@@ -242,7 +276,18 @@ static struct template template_of(const struct ipfix_format *format, uint16_t i
 		add_part(&template, reverse_icmp_ipv6_fields, N(reverse_icmp_ipv6_fields));
 	if (format->pen != 0)
 		add_part(&template, our_fields, N(our_fields));
+	if (measured)
+		add_part(&template, measured_fields, N(measured_fields));
+	if (measured && format->biflow)
+		add_part(&template, reverse_measured_fields, N(reverse_measured_fields));
 	return template;
+}
+
+static uint16_t template_id(bool ipv4, bool measured)
+{
+	if (measured)
+		return ipv4 ? TEMPLATE_IPV4_MEASURED : TEMPLATE_IPV6_MEASURED;
+	return ipv4 ? TEMPLATE_IPV4 : TEMPLATE_IPV6;
 }
 
 static uint32_t enterprise(const struct ipfix_format *format, enum owner owner)
@@ -325,7 +370,7 @@ static bool add_options_template(struct ipfix_message *message, const struct ipf
 
 unsigned ipfix_n_templates(const struct ipfix_format *format)
 {
-	return format->pen == 0 ? 4 : 5;
+	return format->pen == 0 ? 4 : 7;
 }
 
 bool ipfix_add_template(
@@ -333,9 +378,10 @@ bool ipfix_add_template(
 {
 	switch (number + TEMPLATE_IPV4) {
 	case TEMPLATE_IPV4:
-		return add_template(message, format, TEMPLATE_IPV4);
 	case TEMPLATE_IPV6:
-		return add_template(message, format, TEMPLATE_IPV6);
+	case TEMPLATE_IPV4_MEASURED:
+	case TEMPLATE_IPV6_MEASURED:
+		return add_template(message, format, (uint16_t)(number + TEMPLATE_IPV4));
 	case TEMPLATE_INTERFACE:
 		return add_options_template(message, format, TEMPLATE_INTERFACE, interface_fields,
 			N(interface_fields), 1);
@@ -388,7 +434,7 @@ bool ipfix_add_element(
 	if (out == NULL)
 		return false;
 	out = put_32(out, format->pen);
-	out = put_16(out, our_fields[number].element);
+	out = put_16(out, (uint16_t)(number + 1));
 	out = put_8(out, (uint8_t)our_elements[number].type);
 	out = put_8(out, (uint8_t)our_elements[number].semantics);
 	out = put_8(out, (uint8_t)length);
@@ -404,6 +450,7 @@ struct side {
 	uint64_t start_us, end_us; /* Unix time */
 	uint64_t octets[2];	   /* of IP packets, by the key's end */
 	bool ipv4;
+	bool measured; /* and elements of our own tell of it */
 	uint8_t reason;
 };
 
@@ -495,7 +542,7 @@ static uint8_t *write_ours(uint8_t *out, const struct side *side, unsigned from)
 {
 	const struct flow_report *report = side->report;
 	const struct flow_offload *offload = &report->offload;
-	const struct flow_dropped *dropped = &report->dropped;
+	const struct flow_dropped dropped = flow_report_dropped(report);
 	const bool initiator = from == report->record.initiator;
 	const bool counted = initiator && offload->told && offload->packets != FLOW_OFFLOAD_LOST;
 
@@ -504,12 +551,23 @@ static uint8_t *write_ours(uint8_t *out, const struct side *side, unsigned from)
 	out = put_8(out, offload->told ? offload->state[from] : 0);
 	out = put_8(out, offload->told ? offload->reason[from] : 0);
 	out = put_64(out, counted ? offload->packets : 0);
-	out = put_64(out, initiator ? dropped->packets - dropped->rule_packets : 0);
-	out = put_64(out, initiator ? dropped->rule_packets : 0);
+	out = put_64(out, initiator ? dropped.packets - dropped.rule_packets : 0);
+	out = put_64(out, initiator ? dropped.rule_packets : 0);
 	out = put_32(out, report->rules.marked >> from & 1 ? report->rules.mark[from] : 0);
 	out = put_8(out, initiator ? (uint8_t)report->record.icmp_errors : 0);
 	out = put_8(out, (uint8_t)report->worker);
 	return put_32(out, report->rules.number[from]);
+}
+
+static uint8_t *write_measured(uint8_t *out, const struct flow_report *report, unsigned from)
+{
+	const struct flow_measured measured = flow_report_measure(report, from);
+
+	out = put_32(out, measured.answer_us);
+	out = put_32(out, measured.retransmissions);
+	out = put_32(out, measured.out_of_order);
+	out = put_32(out, measured.zero_windows);
+	return put_32(out, measured.max_gap_us);
 }
 
 static size_t fields_length(const struct field *fields, size_t n)
@@ -522,7 +580,7 @@ static size_t fields_length(const struct field *fields, size_t n)
 }
 
 /* Of a flow's record. */
-static size_t record_length(const struct ipfix_format *format, bool ipv4)
+static size_t record_length(const struct ipfix_format *format, bool ipv4, bool measured)
 {
 	size_t length = ipv4 ? fields_length(ipv4_fields, N(ipv4_fields))
 			     : fields_length(ipv6_fields, N(ipv6_fields));
@@ -534,6 +592,9 @@ static size_t record_length(const struct ipfix_format *format, bool ipv4)
 			  fields_length(reverse_icmp_ipv4_fields, N(reverse_icmp_ipv4_fields));
 	if (format->pen != 0)
 		length += fields_length(our_fields, N(our_fields));
+	if (measured)
+		length += fields_length(measured_fields, N(measured_fields)) *
+			  (format->biflow ? 2 : 1);
 	return length;
 }
 
@@ -545,7 +606,13 @@ static uint8_t *write_record(
 	out = put_16(out, flow_icmp_type_code(&side->report->record, from));
 	if (format->biflow)
 		out = write_reverse(out, side, !from);
-	return format->pen != 0 ? write_ours(out, side, from) : out;
+	if (format->pen != 0)
+		out = write_ours(out, side, from);
+	if (side->measured)
+		out = write_measured(out, side->report, from);
+	if (side->measured && format->biflow)
+		out = write_measured(out, side->report, !from);
+	return out;
 }
 
 /* Directions with packets, as bits by the key's end; of a flow that has none, the initiator's. */
@@ -575,10 +642,11 @@ bool ipfix_add_flow(struct ipfix_message *message, const struct ipfix_format *fo
 		.end_us = flow_report_end_us(report),
 		.octets = {flow_report_octets(report, 0), flow_report_octets(report, 1)},
 		.ipv4 = flow_key_version(&record->key) == 4,
+		.measured = report->measured && format->pen != 0,
 		.reason = end_reason((enum flow_end)report->reason),
 	};
-	const size_t length = record_length(format, side.ipv4);
-	uint8_t *out = room(message, side.ipv4 ? TEMPLATE_IPV4 : TEMPLATE_IPV6, n * length);
+	const size_t length = record_length(format, side.ipv4, side.measured);
+	uint8_t *out = room(message, template_id(side.ipv4, side.measured), n * length);
 
 	if (out == NULL)
 		return false;

@@ -94,7 +94,7 @@ def test_all_of_it_in_the_shortest_datagrams(captures, tmp_path):
     assert done.code == 0 and max(decoder.lengths) <= 576 - 28
     check(decoder, [json.loads(line) for line in output.read_text().splitlines()])
     assert {element["informationElementId"] for element in decoder.options
-            if "informationElementId" in element} == set(range(1, 11))
+            if "informationElementId" in element} == set(range(1, 21))
 
 
 def test_tcp_is_a_stream(mixture, tmp_path):
