@@ -61,10 +61,11 @@ static const struct field common_fields[] = {
 	{2, 8, OWNER_IANA},   /* packetDeltaCount */
 	{1, 8, OWNER_IANA},   /* octetDeltaCount: of IP packets */
 	{352, 8, OWNER_IANA}, /* layer2OctetDeltaCount: of frames */
-	{152, 8, OWNER_IANA}, /* flowStartMilliseconds */
-	{153, 8, OWNER_IANA}, /* flowEndMilliseconds */
 	{154, 8, OWNER_IANA}, /* flowStartMicroseconds */
 	{155, 8, OWNER_IANA}, /* flowEndMicroseconds */
+	/* behind them: goflow2 keeps the last time it reads, and takes those for plain microseconds */
+	{152, 8, OWNER_IANA}, /* flowStartMilliseconds */
+	{153, 8, OWNER_IANA}, /* flowEndMilliseconds */
 	{239, 1, OWNER_IANA}, /* biflowDirection */
 };
 
@@ -137,32 +138,44 @@ enum semantics {
 	SEMANTICS_IDENTIFIER = 4,
 };
 
+/* RFC 5610 section 3.4 and IANA's registry of units: informationElementUnits. */
+enum units {
+	UNITS_NONE = 0,
+	UNITS_PACKETS = 3,
+	UNITS_MICROSECONDS = 7,
+	UNITS_MESSAGES = 10,
+};
+
 /* What is told of them, by their numbers from 1 on. */
 static const struct {
 	const char *name;
 	enum data_type type;
 	enum semantics semantics;
+	enum units units;
 } our_elements[] = {
-	{"millraceFlowEndCause", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER},
-	{"millraceOffloadState", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER},
-	{"millraceOffloadReason", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER},
-	{"millraceOffloadPacketDeltaCount", TYPE_UNSIGNED64, SEMANTICS_DELTA},
-	{"millraceBlockedPacketDeltaCount", TYPE_UNSIGNED64, SEMANTICS_DELTA},
-	{"millraceRuleDroppedPacketDeltaCount", TYPE_UNSIGNED64, SEMANTICS_DELTA},
-	{"millraceRuleMark", TYPE_UNSIGNED32, SEMANTICS_IDENTIFIER},
-	{"millraceIcmpErrorDeltaCount", TYPE_UNSIGNED8, SEMANTICS_DELTA},
-	{"millraceWorker", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER},
-	{"millraceRule", TYPE_UNSIGNED32, SEMANTICS_IDENTIFIER},
-	{"millraceAnswerMicroseconds", TYPE_UNSIGNED32, SEMANTICS_QUANTITY},
-	{"millraceRetransmissionDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA},
-	{"millraceOutOfOrderDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA},
-	{"millraceZeroWindowDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA},
-	{"millraceMaximumGapMicroseconds", TYPE_UNSIGNED32, SEMANTICS_QUANTITY},
-	{"reverseMillraceAnswerMicroseconds", TYPE_UNSIGNED32, SEMANTICS_QUANTITY},
-	{"reverseMillraceRetransmissionDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA},
-	{"reverseMillraceOutOfOrderDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA},
-	{"reverseMillraceZeroWindowDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA},
-	{"reverseMillraceMaximumGapMicroseconds", TYPE_UNSIGNED32, SEMANTICS_QUANTITY},
+	{"millraceFlowEndCause", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER, UNITS_NONE},
+	{"millraceOffloadState", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER, UNITS_NONE},
+	{"millraceOffloadReason", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER, UNITS_NONE},
+	{"millraceOffloadPacketDeltaCount", TYPE_UNSIGNED64, SEMANTICS_DELTA, UNITS_PACKETS},
+	{"millraceBlockedPacketDeltaCount", TYPE_UNSIGNED64, SEMANTICS_DELTA, UNITS_PACKETS},
+	{"millraceRuleDroppedPacketDeltaCount", TYPE_UNSIGNED64, SEMANTICS_DELTA, UNITS_PACKETS},
+	{"millraceRuleMark", TYPE_UNSIGNED32, SEMANTICS_IDENTIFIER, UNITS_NONE},
+	{"millraceIcmpErrorDeltaCount", TYPE_UNSIGNED8, SEMANTICS_DELTA, UNITS_MESSAGES},
+	{"millraceWorker", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER, UNITS_NONE},
+	{"millraceRule", TYPE_UNSIGNED32, SEMANTICS_IDENTIFIER, UNITS_NONE},
+	{"millraceAnswerMicroseconds", TYPE_UNSIGNED32, SEMANTICS_QUANTITY, UNITS_MICROSECONDS},
+	{"millraceRetransmissionDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA, UNITS_PACKETS},
+	{"millraceOutOfOrderDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA, UNITS_PACKETS},
+	{"millraceZeroWindowDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA, UNITS_PACKETS},
+	{"millraceMaximumGapMicroseconds", TYPE_UNSIGNED32, SEMANTICS_QUANTITY, UNITS_MICROSECONDS},
+	{"reverseMillraceAnswerMicroseconds", TYPE_UNSIGNED32, SEMANTICS_QUANTITY,
+		UNITS_MICROSECONDS},
+	{"reverseMillraceRetransmissionDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA,
+		UNITS_PACKETS},
+	{"reverseMillraceOutOfOrderDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA, UNITS_PACKETS},
+	{"reverseMillraceZeroWindowDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA, UNITS_PACKETS},
+	{"reverseMillraceMaximumGapMicroseconds", TYPE_UNSIGNED32, SEMANTICS_QUANTITY,
+		UNITS_MICROSECONDS},
 };
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
@@ -345,12 +358,18 @@ static const struct field statistics_fields[] = {
 	{168, 8, OWNER_IANA}, /* notSentOctetTotalCount */
 };
 
+/* libfixbuf takes no element that lacks one of these. */
 static const struct field element_fields[] = {
 	{346, 4, OWNER_IANA},	     /* privateEnterpriseNumber */
 	{303, 2, OWNER_IANA},	     /* informationElementId */
 	{339, 1, OWNER_IANA},	     /* informationElementDataType */
 	{344, 1, OWNER_IANA},	     /* informationElementSemantics */
+	{345, 2, OWNER_IANA},	     /* informationElementUnits */
+	{342, 8, OWNER_IANA},	     /* informationElementRangeBegin: 0, and */
+	{343, 8, OWNER_IANA},	     /* informationElementRangeEnd: 0, which is any value */
 	{341, VARIABLE, OWNER_IANA}, /* informationElementName */
+	{340, VARIABLE,
+		OWNER_IANA}, /* informationElementDescription: none, as docs/export.md has it */
 };
 
 static bool add_options_template(struct ipfix_message *message, const struct ipfix_format *format,
@@ -368,29 +387,40 @@ static bool add_options_template(struct ipfix_message *message, const struct ipf
 	return true;
 }
 
+/* What tells of our elements comes first, since libfixbuf names them in those templates alone that it reads later. */
+static const uint16_t template_ids[] = {
+	TEMPLATE_ELEMENT,
+	TEMPLATE_IPV4,
+	TEMPLATE_IPV6,
+	TEMPLATE_INTERFACE,
+	TEMPLATE_STATISTICS,
+	TEMPLATE_IPV4_MEASURED,
+	TEMPLATE_IPV6_MEASURED,
+};
+
 unsigned ipfix_n_templates(const struct ipfix_format *format)
 {
-	return format->pen == 0 ? 4 : 7;
+	/* the first and the last two are of our elements */
+	return N(template_ids) - (format->pen == 0 ? 3 : 0);
 }
 
 bool ipfix_add_template(
 	struct ipfix_message *message, const struct ipfix_format *format, unsigned number)
 {
-	switch (number + TEMPLATE_IPV4) {
-	case TEMPLATE_IPV4:
-	case TEMPLATE_IPV6:
-	case TEMPLATE_IPV4_MEASURED:
-	case TEMPLATE_IPV6_MEASURED:
-		return add_template(message, format, (uint16_t)(number + TEMPLATE_IPV4));
+	const uint16_t id = template_ids[number + (format->pen == 0 ? 1 : 0)];
+
+	switch (id) {
 	case TEMPLATE_INTERFACE:
-		return add_options_template(message, format, TEMPLATE_INTERFACE, interface_fields,
-			N(interface_fields), 1);
-	case TEMPLATE_STATISTICS:
-		return add_options_template(message, format, TEMPLATE_STATISTICS, statistics_fields,
-			N(statistics_fields), 1);
-	default:
 		return add_options_template(
-			message, format, TEMPLATE_ELEMENT, element_fields, N(element_fields), 2);
+			message, format, id, interface_fields, N(interface_fields), 1);
+	case TEMPLATE_STATISTICS:
+		return add_options_template(
+			message, format, id, statistics_fields, N(statistics_fields), 1);
+	case TEMPLATE_ELEMENT:
+		return add_options_template(
+			message, format, id, element_fields, N(element_fields), 2);
+	default:
+		return add_template(message, format, id);
 	}
 }
 
@@ -429,7 +459,7 @@ bool ipfix_add_element(
 {
 	const char *name = our_elements[number].name;
 	const size_t length = strlen(name);
-	uint8_t *out = room(message, TEMPLATE_ELEMENT, 4 + 2 + 1 + 1 + 1 + length);
+	uint8_t *out = room(message, TEMPLATE_ELEMENT, 4 + 2 + 1 + 1 + 2 + 8 + 8 + 1 + length + 1);
 
 	if (out == NULL)
 		return false;
@@ -437,8 +467,11 @@ bool ipfix_add_element(
 	out = put_16(out, (uint16_t)(number + 1));
 	out = put_8(out, (uint8_t)our_elements[number].type);
 	out = put_8(out, (uint8_t)our_elements[number].semantics);
+	out = put_16(out, (uint16_t)our_elements[number].units);
+	out = put_64(put_64(out, 0), 0);
 	out = put_8(out, (uint8_t)length);
 	memcpy(out, name, length);
+	put_8(out + length, 0);
 	message->records++;
 	return true;
 }
@@ -520,10 +553,10 @@ static uint8_t *write_common(uint8_t *out, const struct side *side, unsigned fro
 	out = put_64(out, flow_packets(record, from));
 	out = put_64(out, side->octets[from]);
 	out = put_64(out, flow_bytes(record, from));
-	out = put_64(out, side->start_us / 1000);
-	out = put_64(out, side->end_us / 1000);
 	out = put_64(out, ntp_time(side->start_us));
 	out = put_64(out, ntp_time(side->end_us));
+	out = put_64(out, side->start_us / 1000);
+	out = put_64(out, side->end_us / 1000);
 	return put_8(out, initiator ? 1 : 2);
 }
 
