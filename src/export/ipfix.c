@@ -107,7 +107,7 @@ static const struct field our_fields[] = {
 	{10, 4, OWNER_OURS},
 };
 
-/* Of flows that are measured. The order is that of write_measured(). */
+/* Of flows that are measured. The order is that of put_measured(). */
 static const struct field measured_fields[] = {
 	{11, 4, OWNER_OURS},
 	{12, 4, OWNER_OURS},
@@ -592,7 +592,7 @@ static uint8_t *write_ours(uint8_t *out, const struct side *side, unsigned from)
 	return put_32(out, report->rules.number[from]);
 }
 
-static uint8_t *write_measured(uint8_t *out, const struct flow_report *report, unsigned from)
+static uint8_t *put_measured(uint8_t *out, const struct flow_report *report, unsigned from)
 {
 	const struct flow_measured measured = flow_report_measure(report, from);
 
@@ -642,9 +642,9 @@ static uint8_t *write_record(
 	if (format->pen != 0)
 		out = write_ours(out, side, from);
 	if (side->measured)
-		out = write_measured(out, side->report, from);
+		out = put_measured(out, side->report, from);
 	if (side->measured && format->biflow)
-		out = write_measured(out, side->report, !from);
+		out = put_measured(out, side->report, !from);
 	return out;
 }
 
