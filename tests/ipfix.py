@@ -18,9 +18,10 @@ ELEMENTS = {
     153: ("flowEndMilliseconds", "u"), 154: ("flowStartMicroseconds", "ntp"), 155: ("flowEndMicroseconds", "ntp"),
     166: ("notSentFlowTotalCount", "u"), 167: ("notSentPacketTotalCount", "u"),
     168: ("notSentOctetTotalCount", "u"), 239: ("biflowDirection", "u"), 303: ("informationElementId", "u"),
-    339: ("informationElementDataType", "u"), 341: ("informationElementName", "s"),
-    344: ("informationElementSemantics", "u"), 346: ("privateEnterpriseNumber", "u"),
-    352: ("layer2OctetDeltaCount", "u"),
+    339: ("informationElementDataType", "u"), 340: ("informationElementDescription", "s"),
+    341: ("informationElementName", "s"), 342: ("informationElementRangeBegin", "u"),
+    343: ("informationElementRangeEnd", "u"), 344: ("informationElementSemantics", "u"),
+    345: ("informationElementUnits", "u"), 346: ("privateEnterpriseNumber", "u"), 352: ("layer2OctetDeltaCount", "u"),
 }
 REVERSE = 29305
 NTP_EPOCH = 2208988800

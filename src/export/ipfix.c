@@ -19,6 +19,9 @@ enum template_id {
 	TEMPLATE_INTERFACE = 258,
 	TEMPLATE_STATISTICS = 259,
 	TEMPLATE_ELEMENT = 260,
+	/* with elements of our own: what was measured stands behind */
+	TEMPLATE_IPV4_MEASURED = 261,
+	TEMPLATE_IPV6_MEASURED = 262,
 };
 
 /* Whose the element is. */
@@ -58,10 +61,11 @@ static const struct field common_fields[] = {
 	{2, 8, OWNER_IANA},   /* packetDeltaCount */
 	{1, 8, OWNER_IANA},   /* octetDeltaCount: of IP packets */
 	{352, 8, OWNER_IANA}, /* layer2OctetDeltaCount: of frames */
-	{152, 8, OWNER_IANA}, /* flowStartMilliseconds */
-	{153, 8, OWNER_IANA}, /* flowEndMilliseconds */
 	{154, 8, OWNER_IANA}, /* flowStartMicroseconds */
 	{155, 8, OWNER_IANA}, /* flowEndMicroseconds */
+	/* behind them: goflow2 keeps the last time it reads, and takes those for plain microseconds */
+	{152, 8, OWNER_IANA}, /* flowStartMilliseconds */
+	{153, 8, OWNER_IANA}, /* flowEndMilliseconds */
 	{239, 1, OWNER_IANA}, /* biflowDirection */
 };
 
@@ -103,6 +107,24 @@ static const struct field our_fields[] = {
 	{10, 4, OWNER_OURS},
 };
 
+/* Of flows that are measured. The order is that of put_measured(). */
+static const struct field measured_fields[] = {
+	{11, 4, OWNER_OURS},
+	{12, 4, OWNER_OURS},
+	{13, 4, OWNER_OURS},
+	{14, 4, OWNER_OURS},
+	{15, 4, OWNER_OURS},
+};
+
+/* And of the other direction, in a record for both. */
+static const struct field reverse_measured_fields[] = {
+	{16, 4, OWNER_OURS},
+	{17, 4, OWNER_OURS},
+	{18, 4, OWNER_OURS},
+	{19, 4, OWNER_OURS},
+	{20, 4, OWNER_OURS},
+};
+
 /* RFC 5610 section 3.1: informationElementDataType and informationElementSemantics. */
 enum data_type {
 	TYPE_UNSIGNED8 = 1,
@@ -111,35 +133,59 @@ enum data_type {
 };
 
 enum semantics {
+	SEMANTICS_QUANTITY = 1,
 	SEMANTICS_DELTA = 3,
 	SEMANTICS_IDENTIFIER = 4,
 };
 
-/* What is told of them, in the same order. */
+/* RFC 5610 section 3.4 and IANA's registry of units: informationElementUnits. */
+enum units {
+	UNITS_NONE = 0,
+	UNITS_PACKETS = 3,
+	UNITS_MICROSECONDS = 7,
+	UNITS_MESSAGES = 10,
+};
+
+/* What is told of them, by their numbers from 1 on. */
 static const struct {
 	const char *name;
 	enum data_type type;
 	enum semantics semantics;
+	enum units units;
 } our_elements[] = {
-	{"millraceFlowEndCause", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER},
-	{"millraceOffloadState", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER},
-	{"millraceOffloadReason", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER},
-	{"millraceOffloadPacketDeltaCount", TYPE_UNSIGNED64, SEMANTICS_DELTA},
-	{"millraceBlockedPacketDeltaCount", TYPE_UNSIGNED64, SEMANTICS_DELTA},
-	{"millraceRuleDroppedPacketDeltaCount", TYPE_UNSIGNED64, SEMANTICS_DELTA},
-	{"millraceRuleMark", TYPE_UNSIGNED32, SEMANTICS_IDENTIFIER},
-	{"millraceIcmpErrorDeltaCount", TYPE_UNSIGNED8, SEMANTICS_DELTA},
-	{"millraceWorker", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER},
-	{"millraceRule", TYPE_UNSIGNED32, SEMANTICS_IDENTIFIER},
+	{"millraceFlowEndCause", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER, UNITS_NONE},
+	{"millraceOffloadState", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER, UNITS_NONE},
+	{"millraceOffloadReason", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER, UNITS_NONE},
+	{"millraceOffloadPacketDeltaCount", TYPE_UNSIGNED64, SEMANTICS_DELTA, UNITS_PACKETS},
+	{"millraceBlockedPacketDeltaCount", TYPE_UNSIGNED64, SEMANTICS_DELTA, UNITS_PACKETS},
+	{"millraceRuleDroppedPacketDeltaCount", TYPE_UNSIGNED64, SEMANTICS_DELTA, UNITS_PACKETS},
+	{"millraceRuleMark", TYPE_UNSIGNED32, SEMANTICS_IDENTIFIER, UNITS_NONE},
+	{"millraceIcmpErrorDeltaCount", TYPE_UNSIGNED8, SEMANTICS_DELTA, UNITS_MESSAGES},
+	{"millraceWorker", TYPE_UNSIGNED8, SEMANTICS_IDENTIFIER, UNITS_NONE},
+	{"millraceRule", TYPE_UNSIGNED32, SEMANTICS_IDENTIFIER, UNITS_NONE},
+	{"millraceAnswerMicroseconds", TYPE_UNSIGNED32, SEMANTICS_QUANTITY, UNITS_MICROSECONDS},
+	{"millraceRetransmissionDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA, UNITS_PACKETS},
+	{"millraceOutOfOrderDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA, UNITS_PACKETS},
+	{"millraceZeroWindowDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA, UNITS_PACKETS},
+	{"millraceMaximumGapMicroseconds", TYPE_UNSIGNED32, SEMANTICS_QUANTITY, UNITS_MICROSECONDS},
+	{"reverseMillraceAnswerMicroseconds", TYPE_UNSIGNED32, SEMANTICS_QUANTITY,
+		UNITS_MICROSECONDS},
+	{"reverseMillraceRetransmissionDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA,
+		UNITS_PACKETS},
+	{"reverseMillraceOutOfOrderDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA, UNITS_PACKETS},
+	{"reverseMillraceZeroWindowDeltaCount", TYPE_UNSIGNED32, SEMANTICS_DELTA, UNITS_PACKETS},
+	{"reverseMillraceMaximumGapMicroseconds", TYPE_UNSIGNED32, SEMANTICS_QUANTITY,
+		UNITS_MICROSECONDS},
 };
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
-static_assert(N(our_fields) == N(our_elements), "what is told of each element");
+static_assert(N(our_fields) + N(measured_fields) + N(reverse_measured_fields) == N(our_elements),
+	"what is told of each element");
 
 unsigned ipfix_n_elements(void)
 {
-	return N(our_fields);
+	return N(our_elements);
 }
 
 static uint8_t *put_8(uint8_t *out, uint8_t number)
@@ -210,7 +256,7 @@ struct template
 	struct {
 		const struct field *fields;
 		unsigned n;
-	} part[6];
+	} part[8];
 	unsigned n_parts;
 };
 
@@ -223,7 +269,8 @@ static void add_part(struct template *template, const struct field *fields, size
 static struct template template_of(const struct ipfix_format *format, uint16_t id)
 {
 	struct template template = {.id = id};
-	const bool ipv4 = id == TEMPLATE_IPV4;
+	const bool ipv4 = id == TEMPLATE_IPV4 || id == TEMPLATE_IPV4_MEASURED;
+	const bool measured = id == TEMPLATE_IPV4_MEASURED || id == TEMPLATE_IPV6_MEASURED;
 
 	if (ipv4)
 		add_part(&template, ipv4_fields, N(ipv4_fields));
@@ -242,7 +289,18 @@ static struct template template_of(const struct ipfix_format *format, uint16_t i
 		add_part(&template, reverse_icmp_ipv6_fields, N(reverse_icmp_ipv6_fields));
 	if (format->pen != 0)
 		add_part(&template, our_fields, N(our_fields));
+	if (measured)
+		add_part(&template, measured_fields, N(measured_fields));
+	if (measured && format->biflow)
+		add_part(&template, reverse_measured_fields, N(reverse_measured_fields));
 	return template;
+}
+
+static uint16_t template_id(bool ipv4, bool measured)
+{
+	if (measured)
+		return ipv4 ? TEMPLATE_IPV4_MEASURED : TEMPLATE_IPV6_MEASURED;
+	return ipv4 ? TEMPLATE_IPV4 : TEMPLATE_IPV6;
 }
 
 static uint32_t enterprise(const struct ipfix_format *format, enum owner owner)
@@ -300,12 +358,18 @@ static const struct field statistics_fields[] = {
 	{168, 8, OWNER_IANA}, /* notSentOctetTotalCount */
 };
 
+/* libfixbuf takes no element that lacks one of these. */
 static const struct field element_fields[] = {
 	{346, 4, OWNER_IANA},	     /* privateEnterpriseNumber */
 	{303, 2, OWNER_IANA},	     /* informationElementId */
 	{339, 1, OWNER_IANA},	     /* informationElementDataType */
 	{344, 1, OWNER_IANA},	     /* informationElementSemantics */
+	{345, 2, OWNER_IANA},	     /* informationElementUnits */
+	{342, 8, OWNER_IANA},	     /* informationElementRangeBegin: 0, and */
+	{343, 8, OWNER_IANA},	     /* informationElementRangeEnd: 0, which is any value */
 	{341, VARIABLE, OWNER_IANA}, /* informationElementName */
+	{340, VARIABLE,
+		OWNER_IANA}, /* informationElementDescription: none, as docs/export.md has it */
 };
 
 static bool add_options_template(struct ipfix_message *message, const struct ipfix_format *format,
@@ -323,28 +387,40 @@ static bool add_options_template(struct ipfix_message *message, const struct ipf
 	return true;
 }
 
+/* What tells of our elements comes first, since libfixbuf names them in those templates alone that it reads later. */
+static const uint16_t template_ids[] = {
+	TEMPLATE_ELEMENT,
+	TEMPLATE_IPV4,
+	TEMPLATE_IPV6,
+	TEMPLATE_INTERFACE,
+	TEMPLATE_STATISTICS,
+	TEMPLATE_IPV4_MEASURED,
+	TEMPLATE_IPV6_MEASURED,
+};
+
 unsigned ipfix_n_templates(const struct ipfix_format *format)
 {
-	return format->pen == 0 ? 4 : 5;
+	/* the first and the last two are of our elements */
+	return N(template_ids) - (format->pen == 0 ? 3 : 0);
 }
 
 bool ipfix_add_template(
 	struct ipfix_message *message, const struct ipfix_format *format, unsigned number)
 {
-	switch (number + TEMPLATE_IPV4) {
-	case TEMPLATE_IPV4:
-		return add_template(message, format, TEMPLATE_IPV4);
-	case TEMPLATE_IPV6:
-		return add_template(message, format, TEMPLATE_IPV6);
+	const uint16_t id = template_ids[number + (format->pen == 0 ? 1 : 0)];
+
+	switch (id) {
 	case TEMPLATE_INTERFACE:
-		return add_options_template(message, format, TEMPLATE_INTERFACE, interface_fields,
-			N(interface_fields), 1);
-	case TEMPLATE_STATISTICS:
-		return add_options_template(message, format, TEMPLATE_STATISTICS, statistics_fields,
-			N(statistics_fields), 1);
-	default:
 		return add_options_template(
-			message, format, TEMPLATE_ELEMENT, element_fields, N(element_fields), 2);
+			message, format, id, interface_fields, N(interface_fields), 1);
+	case TEMPLATE_STATISTICS:
+		return add_options_template(
+			message, format, id, statistics_fields, N(statistics_fields), 1);
+	case TEMPLATE_ELEMENT:
+		return add_options_template(
+			message, format, id, element_fields, N(element_fields), 2);
+	default:
+		return add_template(message, format, id);
 	}
 }
 
@@ -383,16 +459,19 @@ bool ipfix_add_element(
 {
 	const char *name = our_elements[number].name;
 	const size_t length = strlen(name);
-	uint8_t *out = room(message, TEMPLATE_ELEMENT, 4 + 2 + 1 + 1 + 1 + length);
+	uint8_t *out = room(message, TEMPLATE_ELEMENT, 4 + 2 + 1 + 1 + 2 + 8 + 8 + 1 + length + 1);
 
 	if (out == NULL)
 		return false;
 	out = put_32(out, format->pen);
-	out = put_16(out, our_fields[number].element);
+	out = put_16(out, (uint16_t)(number + 1));
 	out = put_8(out, (uint8_t)our_elements[number].type);
 	out = put_8(out, (uint8_t)our_elements[number].semantics);
+	out = put_16(out, (uint16_t)our_elements[number].units);
+	out = put_64(put_64(out, 0), 0);
 	out = put_8(out, (uint8_t)length);
 	memcpy(out, name, length);
+	put_8(out + length, 0);
 	message->records++;
 	return true;
 }
@@ -404,6 +483,7 @@ struct side {
 	uint64_t start_us, end_us; /* Unix time */
 	uint64_t octets[2];	   /* of IP packets, by the key's end */
 	bool ipv4;
+	bool measured; /* and elements of our own tell of it */
 	uint8_t reason;
 };
 
@@ -473,10 +553,10 @@ static uint8_t *write_common(uint8_t *out, const struct side *side, unsigned fro
 	out = put_64(out, flow_packets(record, from));
 	out = put_64(out, side->octets[from]);
 	out = put_64(out, flow_bytes(record, from));
-	out = put_64(out, side->start_us / 1000);
-	out = put_64(out, side->end_us / 1000);
 	out = put_64(out, ntp_time(side->start_us));
 	out = put_64(out, ntp_time(side->end_us));
+	out = put_64(out, side->start_us / 1000);
+	out = put_64(out, side->end_us / 1000);
 	return put_8(out, initiator ? 1 : 2);
 }
 
@@ -495,7 +575,7 @@ static uint8_t *write_ours(uint8_t *out, const struct side *side, unsigned from)
 {
 	const struct flow_report *report = side->report;
 	const struct flow_offload *offload = &report->offload;
-	const struct flow_dropped *dropped = &report->dropped;
+	const struct flow_dropped dropped = flow_report_dropped(report);
 	const bool initiator = from == report->record.initiator;
 	const bool counted = initiator && offload->told && offload->packets != FLOW_OFFLOAD_LOST;
 
@@ -504,12 +584,23 @@ static uint8_t *write_ours(uint8_t *out, const struct side *side, unsigned from)
 	out = put_8(out, offload->told ? offload->state[from] : 0);
 	out = put_8(out, offload->told ? offload->reason[from] : 0);
 	out = put_64(out, counted ? offload->packets : 0);
-	out = put_64(out, initiator ? dropped->packets - dropped->rule_packets : 0);
-	out = put_64(out, initiator ? dropped->rule_packets : 0);
+	out = put_64(out, initiator ? dropped.packets - dropped.rule_packets : 0);
+	out = put_64(out, initiator ? dropped.rule_packets : 0);
 	out = put_32(out, report->rules.marked >> from & 1 ? report->rules.mark[from] : 0);
 	out = put_8(out, initiator ? (uint8_t)report->record.icmp_errors : 0);
 	out = put_8(out, (uint8_t)report->worker);
 	return put_32(out, report->rules.number[from]);
+}
+
+static uint8_t *put_measured(uint8_t *out, const struct flow_report *report, unsigned from)
+{
+	const struct flow_measured measured = flow_report_measure(report, from);
+
+	out = put_32(out, measured.answer_us);
+	out = put_32(out, measured.retransmissions);
+	out = put_32(out, measured.out_of_order);
+	out = put_32(out, measured.zero_windows);
+	return put_32(out, measured.max_gap_us);
 }
 
 static size_t fields_length(const struct field *fields, size_t n)
@@ -522,7 +613,7 @@ static size_t fields_length(const struct field *fields, size_t n)
 }
 
 /* Of a flow's record. */
-static size_t record_length(const struct ipfix_format *format, bool ipv4)
+static size_t record_length(const struct ipfix_format *format, bool ipv4, bool measured)
 {
 	size_t length = ipv4 ? fields_length(ipv4_fields, N(ipv4_fields))
 			     : fields_length(ipv6_fields, N(ipv6_fields));
@@ -534,6 +625,9 @@ static size_t record_length(const struct ipfix_format *format, bool ipv4)
 			  fields_length(reverse_icmp_ipv4_fields, N(reverse_icmp_ipv4_fields));
 	if (format->pen != 0)
 		length += fields_length(our_fields, N(our_fields));
+	if (measured)
+		length += fields_length(measured_fields, N(measured_fields)) *
+			  (format->biflow ? 2 : 1);
 	return length;
 }
 
@@ -545,7 +639,13 @@ static uint8_t *write_record(
 	out = put_16(out, flow_icmp_type_code(&side->report->record, from));
 	if (format->biflow)
 		out = write_reverse(out, side, !from);
-	return format->pen != 0 ? write_ours(out, side, from) : out;
+	if (format->pen != 0)
+		out = write_ours(out, side, from);
+	if (side->measured)
+		out = put_measured(out, side->report, from);
+	if (side->measured && format->biflow)
+		out = put_measured(out, side->report, !from);
+	return out;
 }
 
 /* Directions with packets, as bits by the key's end; of a flow that has none, the initiator's. */
@@ -575,10 +675,11 @@ bool ipfix_add_flow(struct ipfix_message *message, const struct ipfix_format *fo
 		.end_us = flow_report_end_us(report),
 		.octets = {flow_report_octets(report, 0), flow_report_octets(report, 1)},
 		.ipv4 = flow_key_version(&record->key) == 4,
+		.measured = report->measured && format->pen != 0,
 		.reason = end_reason((enum flow_end)report->reason),
 	};
-	const size_t length = record_length(format, side.ipv4);
-	uint8_t *out = room(message, side.ipv4 ? TEMPLATE_IPV4 : TEMPLATE_IPV6, n * length);
+	const size_t length = record_length(format, side.ipv4, side.measured);
+	uint8_t *out = room(message, template_id(side.ipv4, side.measured), n * length);
 
 	if (out == NULL)
 		return false;

@@ -61,7 +61,8 @@ void ipfix_begin(struct ipfix_message *message, uint8_t *bytes, size_t size);
 
 /*
  * The template or options template with that number, from 0 on, of ipfix_n_templates(). Returns false where there is no
- * room: then the message is as it was. Two of them fit the shortest message.
+ * room: then the message is as it was. Each of them fits the shortest message. With elements of our own the first one is
+ * that of ipfix_add_element(), whose records are to stand before the other templates.
  */
 bool ipfix_add_template(
 	struct ipfix_message *message, const struct ipfix_format *format, unsigned number);

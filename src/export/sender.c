@@ -154,16 +154,19 @@ static void make_opening(struct sender *sender)
 		return;
 	ipfix_begin(&message, opening->bytes,
 		sender->size < sizeof(opening->bytes) ? sender->size : sizeof(opening->bytes));
-	for (unsigned i = 0; room && i < ipfix_n_templates(format); i++)
+	for (unsigned i = 0; room && i < ipfix_n_templates(format); i++) {
 		while (room && !ipfix_add_template(&message, format, i))
 			room = next_opening(sender, &message);
+		/* the first one is theirs */
+		for (unsigned j = 0; i == 0 && room && format->pen != 0 && j < ipfix_n_elements();
+			j++)
+			while (room && !ipfix_add_element(&message, format, j))
+				room = next_opening(sender, &message);
+	}
 	while (room && !ipfix_add_statistics(&message, format, &statistics))
 		room = next_opening(sender, &message);
 	for (unsigned i = 0; room && i < sender->n_interfaces; i++)
 		while (room && !ipfix_add_interface(&message, &sender->interfaces[i]))
-			room = next_opening(sender, &message);
-	for (unsigned i = 0; room && format->pen != 0 && i < ipfix_n_elements(); i++)
-		while (room && !ipfix_add_element(&message, format, i))
 			room = next_opening(sender, &message);
 	if (room)
 		(void)next_opening(sender, &message);

@@ -3,13 +3,16 @@
 import collections
 import csv
 import json
+import random
 import socket
 import ssl
+import struct
 import subprocess
 
 import pytest
 from scapy.all import IP, UDP, Ether, Raw, wrpcap
 
+import ipfix
 from conftest import run
 from exports import Collector, check, exported, octets_of, octets_told
 from mixture import make_mixture
@@ -94,7 +97,52 @@ def test_all_of_it_in_the_shortest_datagrams(captures, tmp_path):
     assert done.code == 0 and max(decoder.lengths) <= 576 - 28
     check(decoder, [json.loads(line) for line in output.read_text().splitlines()])
     assert {element["informationElementId"] for element in decoder.options
-            if "informationElementId" in element} == set(range(1, 11))
+            if "informationElementId" in element} == set(range(1, 21))
+
+
+class Kept(Collector):
+    """Datagrams as they came."""
+
+    def __init__(self):
+        self.datagrams = []
+        super().__init__()
+
+    def take_datagrams(self):
+        while (data := self.socket.recv(65536)) != b"stop":
+            self.datagrams.append(data)
+
+
+def sequence_of(datagram):
+    return struct.unpack_from("!I", datagram, 8)[0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_collector_knows_what_the_network_lost(captures, tmp_path, seed):
+    """A fifth of the datagrams is lost and the rest comes in any order: the holes have what was lost, to the record."""
+    collector, output = Kept(), tmp_path / "flows.json"
+    done = run("replay", "--export", f"ipfix://127.0.0.1:{collector.port}?mtu=576", "--output", output,
+               captures / "zeek-echo-connections.pcap")
+    collector.stop()
+    assert done.code == 0 and len(collector.datagrams) > 20
+    chance = random.Random(seed)
+    lost = set(chance.sample(range(1, len(collector.datagrams) - 1), len(collector.datagrams) // 5))
+    arrived = [one for number, one in enumerate(collector.datagrams) if number not in lost]
+    chance.shuffle(arrived)
+    # all of the templates first, as one has them who listened before
+    decoder, whole, n_records = ipfix.Decoder(), ipfix.Decoder(), {}
+    for datagram in collector.datagrams:
+        before = len(whole.flows) + len(whole.options)
+        whole.message(datagram)
+        n_records[datagram] = len(whole.flows) + len(whole.options) - before
+    decoder.templates = dict(whole.templates)
+    reached = sequence_of(arrived[0])
+    for datagram in sorted(arrived, key=sequence_of):
+        decoder.message(datagram)
+        reached = sequence_of(datagram) + n_records[datagram]
+    assert decoder.missing == sum(n_records[collector.datagrams[number]] for number in lost)
+    assert reached == len(whole.flows) + len(whole.options)
+    assert len(whole.flows) - len(decoder.flows) == decoder.missing
+    check(whole, [json.loads(line) for line in output.read_text().splitlines()])
 
 
 def test_tcp_is_a_stream(mixture, tmp_path):

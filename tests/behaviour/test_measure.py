@@ -7,6 +7,7 @@ from scapy.all import IP, TCP, UDP, Ether, IPv6, Raw, wrpcap
 
 import engine
 from conftest import run
+from exports import exported, unix_us
 from mixture import make_mixture
 
 CLIENT, SERVER = "10.0.0.1", "10.0.1.1"
@@ -141,6 +142,64 @@ def test_what_the_nic_has_is_measured_too(started, tmp_path, how):
         [frame for frame in frames if frame.haslayer(IP) or frame.haslayer(IPv6)])
     assert all(record["retransmissions"] + record["reverse_retransmissions"] > 0
                for record in records if record["proto"] == 6 and record["packets"] > 60)
+
+
+ELEMENTS = {"answer_us": "AnswerMicroseconds", "retransmissions": "RetransmissionDeltaCount",
+            "out_of_order": "OutOfOrderDeltaCount", "zero_windows": "ZeroWindowDeltaCount",
+            "max_gap_us": "MaximumGapMicroseconds"}
+
+
+def told_by_json(records):
+    """By the ends of a way and when the flow began: what was measured of it."""
+    return {(record[source], record[target], record[port], unix_us(record["start"])): {
+                element: record.get(before + key, 0) for key, element in ELEMENTS.items()}
+            for record in records for before, source, target, port in (
+                ("", "src", "dst", "sport"), ("reverse_", "dst", "src", "dport"))
+            if record[before + "packets"] and "sport" in record}
+
+
+def told_by_ipfix(flows):
+    told = {}
+    for flow in flows:
+        version = "IPv6" if "sourceIPv6Address" in flow else "IPv4"
+        ends = [flow[f"source{version}Address"], flow[f"destination{version}Address"]]
+        begun = flow["flowStartMicroseconds"]
+        told[(*ends, flow["sourceTransportPort"], begun)] = {
+            element: flow["millrace" + element] for element in ELEMENTS.values()}
+        if flow.get("reverse packetDeltaCount"):
+            told[(*ends[::-1], flow["destinationTransportPort"], begun)] = {
+                element: flow["reverseMillrace" + element] for element in ELEMENTS.values()}
+    return told
+
+
+@pytest.mark.parametrize("options", ["?pen=32473", "?biflow=yes&pen=32473"])
+@pytest.mark.parametrize("what, n_talks", [("yes", 2), ("10.0.0.0/8 port 1000 proto tcp", 1)])
+def test_ipfix_tells_the_same(tmp_path, options, what, n_talks):
+    """In records of those flows alone; what was dropped, which a report keeps in the same place, is nothing."""
+    talk, other = Talk(), Talk(2000)
+    for one in (talk, other):
+        one.shake_hands()
+        one.say(30000, CLIENT, "PA", 101, 501, b"x" * 100)
+        one.say(30100, CLIENT, "PA", 301, 501, b"x" * 100)
+        one.say(30200, CLIENT, "PA", 201, 501, b"x" * 100)
+        one.say(90000, CLIENT, "PA", 301, 501, b"x" * 100)
+        one.say(91000, SERVER, "A", 501, 401, window=0)
+    ask = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / IPv6(src="2001:db8::1", dst="2001:db8::2") / UDP(
+        sport=1000, dport=443) / Raw(b"?")
+    for at in (0, 0.25):
+        again = ask.copy()
+        again.time = 1700000000 + at
+        talk.packets.append(again)
+    path = tmp_path / "talk.pcap"
+    wrpcap(str(path), sorted(talk.packets + other.packets, key=lambda packet: packet.time))
+    decoder, records = exported(tmp_path, path, options, "--measure", what)
+    measured_ones = [flow for flow in decoder.flows if "millraceAnswerMicroseconds" in flow]
+    assert told_by_ipfix(measured_ones) == told_by_json([one for one in records if "max_gap_us" in one])
+    assert sum(flow["millraceRetransmissionDeltaCount"] for flow in measured_ones) == n_talks
+    assert sum(flow["millraceOutOfOrderDeltaCount"] for flow in measured_ones) == n_talks
+    assert (len(measured_ones) == len(decoder.flows)) == (what == "yes")
+    assert all(flow["millraceBlockedPacketDeltaCount"] == flow["millraceRuleDroppedPacketDeltaCount"] == 0
+               for flow in decoder.flows)
 
 
 @pytest.mark.parametrize("what, why", [

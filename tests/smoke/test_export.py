@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What people's own collectors make of our exports: each is started from its package, and agrees with the JSON records."""
 import collections
+import datetime
 import json
+import os
 import pathlib
+import re
 import shutil
 import signal
 import socket
@@ -20,8 +23,8 @@ CAPTURES = ROOT.parent / "shared" / "captures"
 FLAGS = "CEUAPRSF"
 
 
-def free_port():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+def free_port(kind=socket.SOCK_DGRAM):
+    with socket.socket(socket.AF_INET, kind) as one:
         one.bind(("127.0.0.1", 0))
         return one.getsockname()[1]
 
@@ -72,6 +75,16 @@ def ways(records):
         if record["reverse_packets"]:
             told[(record["proto"], *back, record["reverse_packets"], record["reverse_tcp_flags"])] += 1
     return told
+
+
+def directions(record):
+    """Those that a data record is made of: 1 of who began, 2 of the other end."""
+    return [1] * (record["packets"] > 0 or not record["reverse_packets"]) + [2] * (record["reverse_packets"] > 0)
+
+
+def moment(unix_ms):
+    begun = datetime.datetime(1970, 1, 1) + datetime.timedelta(milliseconds=unix_ms)
+    return begun.isoformat(timespec="milliseconds")
 
 
 def milliseconds(record, key):
@@ -159,6 +172,69 @@ plugin_pipe_size: 10240000
     for key, times in wanted.items():
         without_protocol[key[1:]] += times
     assert found == without_protocol
+
+
+@pytest.fixture(name="goflow2", scope="session")
+def a_goflow2():
+    """Built once for a checkout, of the very version that its file of modules names."""
+    needs("go")
+    place = ROOT / "build" / "goflow2"
+    if not (place / "goflow2").exists():
+        environment = {**os.environ, "GOPATH": str(place / "modules"), "GOCACHE": str(place / "cache"),
+                       "GOFLAGS": "-mod=readonly -modcacherw"}
+        done = subprocess.run(["go", "build", "-o", place / "goflow2", "github.com/netsampler/goflow2/cmd/goflow2"],
+                              cwd=pathlib.Path(__file__).parent / "goflow2", env=environment, text=True,
+                              capture_output=True, check=False, timeout=600 * SLOWER)
+        if done.returncode != 0:
+            pytest.skip(f"goflow2 is not to be had: {done.stderr.strip()[-300:]}")
+    return place / "goflow2"
+
+
+def test_goflow2(capture, tmp_path, goflow2):
+    """
+    It tells the same flows: times, ICMP and directions, too. With one worker, since another one may get to records
+    before it has read their templates; and slowly, since it has the kernel's usual buffer.
+    """
+    port, told, log = free_port(), tmp_path / "told.json", tmp_path / "goflow2.log"
+    with log.open("wb") as out:
+        collector = subprocess.Popen([goflow2, "-listen", f"netflow://127.0.0.1:{port}", "-workers", "1", "-format", "json",
+                                      "-transport", "file", "-transport.file", told,
+                                      "-metrics.addr", f"127.0.0.1:{free_port(socket.SOCK_STREAM)}"],
+                                     stdout=out, stderr=out)
+    try:
+        until(lambda: queue_of(port) is not None, "goflow2 is there")
+        records = replay(capture, tmp_path, f"ipfix://127.0.0.1:{port}?rate=20000")
+        wanted = ways(records)
+        until(lambda: told.exists() and told.read_text().count("\n") >= sum(wanted.values()), "all was written")
+    finally:
+        collector.send_signal(signal.SIGTERM)
+        collector.wait(30 * SLOWER)
+    flows = [json.loads(line) for line in told.read_text().splitlines()]
+    assert collections.Counter((flow["Proto"], flow["SrcAddr"], flow["DstAddr"], flow["SrcPort"], flow["DstPort"],
+                                flow["Packets"], flow["TcpFlags"]) for flow in flows) == wanted
+    assert collections.Counter((flow["BiFlowDirection"], moment(flow["TimeFlowStartMs"]), moment(flow["TimeFlowEndMs"]))
+                               for flow in flows) == collections.Counter(
+        (way, milliseconds(record, "start"), milliseconds(record, "end"))
+        for record in records for way in directions(record))
+    assert collections.Counter((flow["IcmpType"], flow["IcmpCode"]) for flow in flows if flow["Proto"] in (1, 58)) == \
+        collections.Counter((record["reverse_" * (way - 1) + "icmp_type"], record["reverse_" * (way - 1) + "icmp_code"])
+                            for record in records if record["proto"] in (1, 58) for way in directions(record))
+
+
+def test_ipfixdump(capture, tmp_path):
+    """A strict reader of files (RFC 5655), which learns our elements from the file itself (RFC 5610)."""
+    needs("ipfixDump")
+    path = tmp_path / "flows.ipfix"
+    records = replay(capture, tmp_path, f"ipfix+file:{path}?pen=32473")
+    done = subprocess.run(["ipfixDump", "--rfc5610", "-d", "-i", path], text=True, capture_output=True, check=True)
+    dumped = [dict(re.findall(r"^\s*\([0-9/]+\) *(?:\(S\) *)?(\w+) : (.*?) *$", text, re.M))
+              for text in done.stdout.split("--- data record")[1:]]
+    flows = [one for one in dumped if "packetDeltaCount" in one]
+    assert collections.Counter((int(flow["packetDeltaCount"]), int(flow["biflowDirection"])) for flow in flows) == \
+        collections.Counter((record["reverse_" * (way - 1) + "packets"], way)
+                            for record in records for way in directions(record))
+    assert all("millraceFlowEndCause" in flow and "millraceRule" in flow for flow in flows)
+    assert not done.stderr
 
 
 def test_tshark(capture, tmp_path):

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A real Prometheus takes the engine's metrics while hosts talk, with our alerts, and has the engine's own numbers."""
+"""
+A real Prometheus takes the engine's metrics while hosts talk, with our alerts, and has the engine's own numbers.
+
+MILLRACE_SCRAPE_S says for how many seconds (2 when it is not set).
+"""
 import contextlib
 import json
+import os
 import re
 import subprocess
 
@@ -11,9 +16,10 @@ import traffic
 from conftest import ROOT
 from network import AF_PACKET
 
+SCRAPE_S, A_SECOND = int(os.environ.get("MILLRACE_SCRAPE_S", "2")), 2
 RULES = ROOT / "packaging" / "prometheus" / "millrace.rules.yml"
 CONFIG = """
-global: {{scrape_interval: 200ms, scrape_timeout: 200ms, evaluation_interval: 200ms}}
+global: {{scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms}}
 rule_files: ["{rules}"]
 scrape_configs: [{{job_name: millrace, static_configs: [{{targets: ["{target}"]}}]}}]
 """
@@ -56,8 +62,16 @@ def test_prometheus(tmp_path, network, millrace):
                      "it has the last packet")
         assert list(value("sum(millrace_wire_out_packets_total)").values()) == [wire["out"]]
         assert list(value("sum(millrace_flows)").values()) == [wire["flows"]]
+        scrapes = SCRAPE_S * A_SECOND
+        engine.until(lambda: traffic.ping(net.left, net.right.address) or
+                     max(value("count_over_time(up[1h])").values()) >= scrapes, "it has scraped so often",
+                     30 + 2 * SCRAPE_S)
+        wire = engine.idle()
+        engine.until(lambda: list(value("sum(millrace_wire_received_packets_total)").values()) == [wire["received"]],
+                     "it has the last packet of these")
+        assert set(value("resets(millrace_wire_received_packets_total[1h])").values()) == {0.0}
         # by what it says itself: no sample was refused, and the rules are in force
-        assert set(value("min_over_time(up[1m])").values()) == {1.0}
+        assert set(value("min_over_time(up[1h])").values()) == {1.0}
         (scraped,) = ask("targets")["activeTargets"]
         assert (scraped["health"], scraped["lastError"]) == ("up", "")
         rules = [rule for group in ask("rules")["groups"] for rule in group["rules"]]

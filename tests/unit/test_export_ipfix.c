@@ -11,7 +11,7 @@
 #include "export/ipfix.h"
 #include "export/queue.h"
 
-/* The shortest message has room for two templates, whatever the format. */
+/* The shortest message has room for each template, whatever the format. */
 static void templates_fit(void **state)
 {
 	uint8_t bytes[IPFIX_LEAST];
@@ -21,10 +21,9 @@ static void templates_fit(void **state)
 		const struct ipfix_format format = {.pen = i & 1 ? 32473 : 0, .biflow = i & 2};
 		struct ipfix_message message;
 
-		for (unsigned number = 0; number + 1 < ipfix_n_templates(&format); number++) {
+		for (unsigned number = 0; number < ipfix_n_templates(&format); number++) {
 			ipfix_begin(&message, bytes, sizeof(bytes));
 			assert_true(ipfix_add_template(&message, &format, number));
-			assert_true(ipfix_add_template(&message, &format, number + 1));
 			ipfix_end(&message, &format);
 			assert_int_equal(message.records, 0);
 		}
