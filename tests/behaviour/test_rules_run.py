@@ -385,6 +385,7 @@ def test_explain_names_the_rule(started, rounds):
     line = rule("ipv4 src is 10.0.0.1 / udp dst is 80", "mark id 7")
     add(running, line)
     flow = {"src": "10.0.0.1", "sport": 1001, "dst": "10.0.0.2", "dport": 80, "proto": "udp"}
+    running.until(lambda: any(one["sport"] == 1001 for one in running.flows()), "the flow is there")
     running.until(lambda: "decided_by" in running.ask("flow explain", **flow)[0], "it is decided")
     (told,) = running.ask("flow explain", **flow)
     assert told["decided_by"] == {"port": 0, "number": 0, "rule": line} and "reverse_decided_by" not in told
