@@ -93,8 +93,8 @@ static void run_program(const char *const *arguments)
 
 	for (unsigned i = 0; arguments[i] != NULL; i++)
 		copies[i] = strdup(arguments[i]);
-	dup2(nowhere, STDOUT_FILENO);
-	dup2(nowhere, STDERR_FILENO);
+	if (nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0 || dup2(nowhere, STDERR_FILENO) < 0)
+		_exit(127);
 	/* it does not hang for ever */
 	alarm(LONGEST_S);
 	execvp(copies[0], copies);
