@@ -5,8 +5,11 @@
  * for comparison: the kernel sends as many datagrams that were made before, and the same flows become lines of JSON in
  * /dev/null.
  *
- * Time is the sending thread's own. What the reader loses is no matter here: the sender has done its work.
+ * Time is the sending thread's own. What the reader loses is no matter here: the sender has done its work. Then whole
+ * programs do the same work (export_rivals.c).
  */
+#include "bench/export.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
@@ -26,6 +29,7 @@
 #include "main/dpdk.h"
 
 #define RECORDS_GOAL 3e6
+#define DEFAULT_FLOWS 100000
 
 struct exporting {
 	const struct bench_options *options;
@@ -219,6 +223,8 @@ static int measure(struct exporting *exporting)
 int bench_export(const struct bench_options *options)
 {
 	struct exporting exporting = {.options = options, .reader = -1};
+	const unsigned n = options->n_flows > 0 ? options->n_flows : 1;
+	static const uint32_t programs_flows[] = {100000, 1000000};
 	struct error error;
 	int ret = dpdk_start(64, &error);
 
@@ -228,19 +234,22 @@ int bench_export(const struct bench_options *options)
 	}
 	ret = start_reader(&exporting);
 	bench_pin();
-	for (unsigned i = 0; ret == 0 && i < (options->n_flows > 0 ? options->n_flows : 1); i++) {
-		exporting.n = options->n_flows > 0 ? options->flows[i] : 100000;
+	bench_print_head(options->json);
+	for (unsigned i = 0; ret == 0 && i < n && bench_asked(options->measures, "export"); i++) {
+		exporting.n = options->n_flows > 0 ? options->flows[i] : DEFAULT_FLOWS;
 		exporting.reports = aligned_alloc(64, exporting.n * sizeof(*exporting.reports));
 		if (exporting.reports == NULL) {
 			ret = -ENOMEM;
 			break;
 		}
 		make_reports(&exporting);
-		if (i == 0)
-			bench_print_head(options->json);
 		ret = measure(&exporting);
 		free(exporting.reports);
 	}
+	if (ret == 0 && bench_asked(options->measures, "programs"))
+		ret = export_rivals(options->n_flows > 0 ? options->flows : programs_flows,
+			options->n_flows > 0 ? options->n_flows : RTE_DIM(programs_flows),
+			exporting.port, options->against, options->json);
 	if (exporting.port != 0) {
 		atomic_store(&exporting.leave, true);
 		pthread_join(exporting.thread, NULL);

@@ -27,6 +27,7 @@ static const char *const ablate_measures[] = {"one_by_one", "carried", "burst_8"
 static const char *const table_against[] = {
 	"rte_hash", "rte_hash_naive", "rte_hash_lf", "rte_table_hash_ext", "limit", NULL};
 static const char *const classify_against[] = {"rte_acl", "tuple_space", NULL};
+static const char *const export_against[] = {"softflowd", "nfprobe", NULL};
 static const char *const table_loads[] = {"uniform", "zipf", NULL};
 static const char *const wire_measures[] = {"wire", "wire_total", "wire_unlisted", "floor", "mark",
 	"mark_total", "installer", "installer_spin", "tcp_window", "tcp_window_share",
@@ -35,6 +36,8 @@ static const char *const wire_measures[] = {"wire", "wire_total", "wire_unlisted
 
 static const char *const classify_measures[] = {
 	"find", "bytes_per_rule", "update", "explosion", NULL};
+
+static const char *const export_measures[] = {"export", "programs", NULL};
 
 static const char *const admission_measures[] = {"share", "rules", "cost", NULL};
 
@@ -93,9 +96,9 @@ static const struct {
 	{"classify", bench_classify, 64, 16, TAKES(MEASURE) | TAKES(AGAINST) | TAKES(LOAD),
 		"the classifier of rules against rte_acl at its best and tuple space search",
 		classify_measures, classify_sets, classify_against},
-	{"export", bench_export, 64, 16, 0,
-		"records that one processor sends to a collector, against the kernel's part of it",
-		NULL, NULL, NULL},
+	{"export", bench_export, 64, 16, TAKES(MEASURE) | TAKES(AGAINST),
+		"records that one processor sends to a collector, and what other exporters cost",
+		export_measures, NULL, export_against},
 	{"flowsim", bench_flowsim, 64, 16, 0,
 		"what marks of the simulated NIC cost, and how many rules it takes a second", NULL,
 		NULL, NULL},
@@ -140,7 +143,7 @@ static void print_help(FILE *stream)
 	      "               16384,1000000; list, which takes one, 1000000; classify, of\n"
 	      "               rules, 1000,10000,100000)\n"
 	      "  --json       one JSON object a line\n"
-	      "  --measure NAME,NAME  admission, classify, table, wire: only these\n"
+	      "  --measure NAME,NAME  admission, classify, export, table, wire: only these\n"
 	      "  --mark       wire: only what marks of the NIC are worth\n"
 	      "  --act        wire: only what is done with packets: routed, translated, blocked\n"
 	      "  --rules N    wire: only what so many rules cost flows that are known\n"
@@ -157,6 +160,10 @@ static void print_help(FILE *stream)
 	      "Of classify only:\n"
 	      "  --against NAME,NAME  rte_acl, tuple_space\n"
 	      "  --load NAME,NAME     acl1 to acl5, fw1 to fw5, ipc1, ipc2, l20, l50\n"
+	      "\n"
+	      "Of export only:\n"
+	      "  --against NAME,NAME  softflowd, nfprobe (of pmacct): which programs `programs`\n"
+	      "                       starts\n"
 	      "\n"
 	      "Of offload only:\n"
 	      "  --load NAME          imix, tcp64, zipf\n"

@@ -18,7 +18,7 @@ declare -A PACKAGES=(
 	[test]="libcmocka-dev openssl python3-pytest python3-pytest-xdist python3-scapy dpdk-dev
 		iproute2 procps tmux prometheus"
 	[page]="chromium"
-	[peers]="openvswitch-switch-dpdk"
+	[peers]="openvswitch-switch-dpdk softflowd pmacct"
 	[smoke]="iproute2 iputils-ping procps iperf3 curl ethtool nftables tcpdump nfdump pmacct tshark
 		python3-scapy default-jre-headless maven kcat golang-go libfixbuf-tools"
 	[lint]="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev codespell shellcheck"
