@@ -100,9 +100,9 @@ def test_stages_are_told():
     (["wire", "--ablate"], "bench wire: --ablate is for table only"),
     (["wire", "--load", "zipf"], "bench wire: --load is for admission, classify, offload and table only"),
     (["list", "--measure", "list"],
-     "bench list: --measure is for admission, classify, table and wire only"),
+     "bench list: --measure is for admission, classify, export, table and wire only"),
     (["flowsim", "--measure", "marking"],
-     "bench flowsim: --measure is for admission, classify, table and wire only"),
+     "bench flowsim: --measure is for admission, classify, export, table and wire only"),
     (["flowsim", "--stages"], "bench flowsim: --stages is for offload and wire only"),
     (["table", "--stages"], "bench table: --stages is for offload and wire only"),
     (["table", "--mark"], "bench table: --mark is for wire only"),
@@ -126,8 +126,19 @@ def test_misused(args, line):
     assert len(done.lines) == 1
 
 
+def test_other_exporters():
+    """Those that are installed have a row each; of others it is said which package has them."""
+    done = run("bench", "export", "--flows", "1000", "--measure", "programs", "--json")
+    assert done.code == 0, done.stderr
+    there = {row["against"]: row for row in map(json.loads, done.stdout.splitlines())}
+    missing = {rival for rival, package in (("softflowd", "softflowd"), ("nfprobe", "pmacct"))
+               if f"is not installed (Debian: {package})" in done.stderr}
+    assert set(there) | missing == {"softflowd", "nfprobe"} and not set(there) & missing
+    assert all(row["ours"] > 0 and row["theirs"] > 0 for row in there.values())
+
+
 def test_export_rows():
-    found = rows("export", "--flows", "2000")
+    found = rows("export", "--flows", "2000", "--measure", "export")
     assert [(row["against"], row["flows"]) for row in found] == [
         ("goal", 2000), ("kernel_alone", 2000), ("json_lines", 2000)]
     assert all(row["ours"] > 0 and row["theirs"] > 0 for row in found)
