@@ -11,5 +11,4 @@
  * nfprobe) that is installed; of others a line on stderr says so. They send to that port of the loopback. 0 or a negative
  * errno. The calling process waits for children that it did not start from then on, so that it should have no others.
  */
-int export_rivals(
-	const uint32_t *flows, unsigned n, uint16_t port, const char *against, bool json);
+int export_rivals(const uint32_t *flows, unsigned n, uint16_t port, const char *against, bool json);
