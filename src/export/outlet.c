@@ -7,6 +7,7 @@
 #include <linux/magic.h>
 #include <poll.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -100,6 +101,18 @@ static int end_cut_line(const struct outlet *outlet)
 	return ret;
 }
 
+/*
+ * What a pipe takes at once (POSIX: PIPE_BUF bytes, all or nothing), without the line that would be cut. So one reader of a
+ * FIFO may go and the next one come before that is seen: what is in the pipe ends with a line.
+ */
+static size_t whole_lines(const char *bytes, size_t length)
+{
+	const size_t most = length < PIPE_BUF ? length : PIPE_BUF;
+	const char *end = memrchr(bytes, '\n', most);
+
+	return end != NULL ? (size_t)(end - bytes) + 1 : most;
+}
+
 static ssize_t put_once(const struct outlet *outlet, const char *bytes, size_t length)
 {
 	struct pollfd room = {.fd = outlet->fd, .events = POLLOUT};
@@ -115,6 +128,8 @@ static ssize_t put_once(const struct outlet *outlet, const char *bytes, size_t l
 		if (length > PIPE_BUF)
 			length = PIPE_BUF;
 	}
+	if (outlet->fifo && !outlet->binary)
+		length = whole_lines(bytes, length);
 	return write(outlet->fd, bytes, length);
 }
 

@@ -182,6 +182,20 @@ def test_readers_of_a_fifo_come_and_go(started, tmp_path):
 
 
 @pytest.mark.usefixtures("simulated_nic")
+def test_a_reader_of_a_fifo_takes_over_at_once(started, tmp_path):
+    """Before it is seen that the one before has gone: what waits in the pipe begins with a whole line as well."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    running = started("flows=300,proto=mix,pace=20000", "--active", 1, "--export", f"json+file:{fifo}?queue=1048576")
+    for _ in range(30):
+        with open(fifo, "rb", buffering=0) as reader:
+            data = reader.read(100000)
+        assert data.startswith(b"{"), data[:100]
+        assert data.endswith(b"}\n"), data[-100:]
+    running.stop(code=1, leaves=["records.json"])
+
+
+@pytest.mark.usefixtures("simulated_nic")
 def test_a_file_is_opened_anew(started):
     running = started("flows=300,proto=mix,pace=20000", "--active", 1, "--export", "json+file:more.json")
     path, old = running.directory / "more.json", running.directory / "old.json"
