@@ -347,6 +347,10 @@ static uint32_t free_slots(const struct rules *rules)
 
 int rules_room(struct rules *rules, uint32_t n, struct error *error)
 {
+	if (n > 1 && n > rules->max_rules - rules->n_rules)
+		return error_set(error, -ENOSPC,
+			"no room for %u: there are %u of %u rules (rules.max)", n, rules->n_rules,
+			rules->max_rules);
 	if (n > rules->max_rules - rules->n_rules)
 		return error_set(error, -ENOSPC, "no room: there are %u of %u rules (rules.max)",
 			rules->n_rules, rules->max_rules);

@@ -492,7 +492,7 @@ def test_a_long_list(started, tmp_path):
     (rule("eth / ipv4", "meter mtr_id 1"), [], "rules:1:56: action 'meter': there is no meter 1 of port 0"),
     (rule("eth", port=2), [], "rules:1:13: port 2: the engine has ports 0 to 1"),
     ("flow flush 0\n", [], "rules:1:1: a list of rules has only lines of flow create, of set, and "),
-    (f"{rule('eth')}\n{rule('ipv4')}\n", ["--rules-max", "1"], "no room: there are 0 of 1 rules"),
+    (f"{rule('eth')}\n{rule('ipv4')}\n", ["--rules-max", "1"], "no room for 2: there are 0 of 1 rules"),
     (None, [], "rules: No such file or directory"),
     ("", ["--rules-max", "0"], "rules max 0: there are rules, but no room for them"),
     ("", ["--rules-max", "1048577"], "--rules-max 1048577: "),
@@ -513,7 +513,7 @@ def test_a_list_that_is_wrong(tmp_path, text, options, said):
     ([f"list: ['{rule('eth')}']"], None),
     ([f"list: ['{rule('eth / ipv5')}']"], "rules.list[0]: column 37: ipv5: a pattern item"),
     ([f"list: ['{rule('eth', port=3)}']"], "rules.list:1:13: port 3: the engine has ports 0 to 1"),
-    ([f"list: ['{rule('eth')}', '{rule('ipv4')}']", "max: 1"], "no room: there are 0 of 1 rules"),
+    ([f"list: ['{rule('eth')}', '{rule('ipv4')}']", "max: 1"], "no room for 2: there are 0 of 1 rules"),
     (["mox: 1"], "no such key; did you mean max?"),
     (["file: nowhere"], "nowhere: No such file or directory"),
 ])
