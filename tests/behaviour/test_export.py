@@ -3,11 +3,13 @@
 import collections
 import csv
 import json
+import pathlib
 import random
 import socket
 import ssl
 import struct
 import subprocess
+import xml.etree.ElementTree
 
 import pytest
 from scapy.all import IP, UDP, Ether, Raw, wrpcap
@@ -16,6 +18,9 @@ import ipfix
 from conftest import run
 from exports import Collector, check, exported, octets_of, octets_told
 from mixture import make_mixture
+
+
+PACKAGING = pathlib.Path(__file__).parents[2] / "packaging" / "ipfix"
 
 
 @pytest.fixture(name="mixture")
@@ -143,6 +148,27 @@ def test_a_collector_knows_what_the_network_lost(captures, tmp_path, seed):
     assert reached == len(whole.flows) + len(whole.options)
     assert len(whole.flows) - len(decoder.flows) == decoder.missing
     check(whole, [json.loads(line) for line in output.read_text().splitlines()])
+
+
+def test_files_of_elements_say_what_the_options_say(mixture, tmp_path):
+    """Those for pmacct and libfixbuf have each element by its name, number, type and meaning, and no other."""
+    decoder, _ = exported(tmp_path, mixture[0], "?pen=32473")
+    told = {element["informationElementId"]: element for element in decoder.options
+            if "informationElementId" in element}
+    lengths, meanings = {1: 1, 2: 2, 3: 4, 4: 8}, {1: "quantity", 3: "deltaCounter", 4: "identifier"}
+    lines = (PACKAGING / "millrace.primitives").read_text().splitlines()
+    assert [line for line in lines if not line.startswith("!")] == [
+        f"name={told[number]['informationElementName']} field_type=32473:{number} "
+        f"len={lengths[told[number]['informationElementDataType']]} semantics=u_int" for number in sorted(told)]
+    space, cert = "{http://www.iana.org/assignments}", "{http://www.cert.org/ipfix}"
+    found = [[record.findtext(space + "name"), record.findtext(space + "dataType"),
+              record.findtext(space + "dataTypeSemantics"), int(record.findtext(space + "elementId")),
+              record.findtext(cert + "enterpriseId")]
+             for record in xml.etree.ElementTree.parse(PACKAGING / "millrace.xml").iter(space + "record")]
+    assert found == [[told[number]["informationElementName"],
+                      f"unsigned{8 * lengths[told[number]['informationElementDataType']]}",
+                      meanings[told[number]["informationElementSemantics"]], number, "32473"]
+                     for number in sorted(told)]
 
 
 def test_tcp_is_a_stream(mixture, tmp_path):

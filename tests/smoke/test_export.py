@@ -21,6 +21,7 @@ sys.path.append(str(ROOT / "tests"))
 
 CAPTURES = ROOT.parent / "shared" / "captures"
 FLAGS = "CEUAPRSF"
+CAUSES = ["fin", "rst", "idle", "active", "evicted", "killed", "shutdown"]
 
 
 def free_port(kind=socket.SOCK_DGRAM):
@@ -135,7 +136,7 @@ def queue_of(port):
 
 
 def test_pmacct(capture, tmp_path):
-    """nfacctd tells the same flows, packets and flags."""
+    """nfacctd tells the same flows, packets and flags, and an element of ours by its name."""
     needs("nfacctd")
     port, told, log = free_port(), tmp_path / "told.json", tmp_path / "nfacctd.log"
     config = tmp_path / "nfacctd.conf"
@@ -145,7 +146,8 @@ nfacctd_port: {port}
 nfacctd_pipe_size: 4000000
 nfacctd_time_new: true
 plugins: print[all]
-aggregate[all]: src_host,dst_host,src_port,dst_port,proto,tcpflags,timestamp_start,timestamp_end
+aggregate_primitives: {ROOT}/packaging/ipfix/millrace.primitives
+aggregate[all]: src_host,dst_host,src_port,dst_port,proto,tcpflags,timestamp_start,timestamp_end,millraceFlowEndCause
 timestamps_since_epoch: true
 print_output[all]: json
 print_output_file[all]: {told}
@@ -158,7 +160,8 @@ plugin_pipe_size: 10240000
         collector = subprocess.Popen(["/usr/sbin/nfacctd", "-f", config], stdout=out, stderr=out)
     try:
         until(lambda: queue_of(port) is not None, "nfacctd is there")
-        wanted = ways(replay(capture, tmp_path, f"ipfix://127.0.0.1:{port}"))
+        records = replay(capture, tmp_path, f"ipfix://127.0.0.1:{port}?pen=32473")
+        wanted = ways(records)
         # the last ones stay in its buffer until it ends
         until(lambda: queue_of(port) == 0, "all was read")
     finally:
@@ -172,6 +175,8 @@ plugin_pipe_size: 10240000
     for key, times in wanted.items():
         without_protocol[key[1:]] += times
     assert found == without_protocol
+    assert collections.Counter(int(flow["millraceflowendcause"]) for flow in flows) == collections.Counter(
+        CAUSES.index(record["end_reason"]) for record in records for _ in directions(record))
 
 
 @pytest.fixture(name="goflow2", scope="session")
@@ -221,12 +226,14 @@ def test_goflow2(capture, tmp_path, goflow2):
                             for record in records if record["proto"] in (1, 58) for way in directions(record))
 
 
-def test_ipfixdump(capture, tmp_path):
-    """A strict reader of files (RFC 5655), which learns our elements from the file itself (RFC 5610)."""
+@pytest.mark.parametrize("names", [["--rfc5610"], ["-e", ROOT / "packaging" / "ipfix" / "millrace.xml"]],
+                         ids=["options", "elements"])
+def test_ipfixdump(capture, tmp_path, names):
+    """A strict reader of files (RFC 5655), which learns our elements from the file itself (RFC 5610), or from one of ours."""
     needs("ipfixDump")
     path = tmp_path / "flows.ipfix"
     records = replay(capture, tmp_path, f"ipfix+file:{path}?pen=32473")
-    done = subprocess.run(["ipfixDump", "--rfc5610", "-d", "-i", path], text=True, capture_output=True, check=True)
+    done = subprocess.run(["ipfixDump", *names, "-d", "-i", path], text=True, capture_output=True, check=True)
     dumped = [dict(re.findall(r"^\s*\([0-9/]+\) *(?:\(S\) *)?(\w+) : (.*?) *$", text, re.M))
               for text in done.stdout.split("--- data record")[1:]]
     flows = [one for one in dumped if "packetDeltaCount" in one]
