@@ -46,7 +46,7 @@ static void test_fifo(void **state)
 	assert_int_equal(read_number(reader), 0);
 	assert_int_equal(read_number(reader), 1);
 
-	/* it goes with a line half read */
+	/* it goes with a line half read; but what the pipe took ends with a line, and none is lost for the next one */
 	assert_true(fcntl(reader, F_SETPIPE_SZ, 4096) == 4096);
 	write_lines(output, 2, 1000);
 	uint64_t written = 2 + 4096 / LINE_LENGTH;
@@ -55,11 +55,11 @@ static void test_fifo(void **state)
 	assert_int_equal(read(reader, bytes, sizeof(bytes)), sizeof(bytes));
 	close(reader);
 	flush_until_failure(output, -EPIPE);
-	assert_int_equal(export_output_lost(output), 1);
+	assert_int_equal(export_output_lost(output), 0);
 
 	reader = open(path, O_RDONLY | O_NONBLOCK);
-	flush_until(output, 999);
-	for (unsigned i = (unsigned)written + 1; i < 1000; i++)
+	flush_until(output, 1000);
+	for (unsigned i = (unsigned)written; i < 1000; i++)
 		assert_int_equal(read_number(reader), i);
 
 	/* gone and come again with nothing to write: seen all the same */
@@ -69,8 +69,8 @@ static void test_fifo(void **state)
 	reader = open(path, O_RDONLY | O_NONBLOCK);
 	flush_until_failure(output, 0);
 	close(reader);
-	/* nothing is left to be read: that nobody does is no failure but for the line above */
-	assert_int_equal(export_output_lost(output), 1);
+	/* nothing is left to be read: that nobody does is no failure */
+	assert_int_equal(export_output_lost(output), 0);
 	close_well(output);
 }
 
