@@ -28,6 +28,14 @@
 #define FLOWS_A_SECOND 100000
 #define ARGUMENTS 20
 #define LONGEST_S 120
+#define TRIES 5
+
+/* Another exporter: where its program lies, and how much more processor time than ours it should take. */
+struct rival {
+	const char *name, *program, *package;
+	double goal;
+	char path[64]; /* empty: it is not installed, or not asked for */
+};
 
 /* The directory of a run, and the files in it. */
 struct place {
@@ -95,13 +103,13 @@ static void run_program(const char *const *arguments)
 		copies[i] = strdup(arguments[i]);
 	if (nowhere < 0 || dup2(nowhere, STDOUT_FILENO) < 0 || dup2(nowhere, STDERR_FILENO) < 0)
 		_exit(127);
-	/* it does not hang for ever */
+	/* ends a program that hangs */
 	alarm(LONGEST_S);
-	execvp(copies[0], copies);
+	execv(copies[0], copies);
 	_exit(127);
 }
 
-/* Seconds of processor time, or 0 when it did not end well. What it leaves behind ends with it, and counts. */
+/* Seconds of processor time of a program and the children that it leaves, or 0 when its exit code is not 0. */
 static double time_program(const char *const *arguments)
 {
 	struct rusage usage;
@@ -123,17 +131,18 @@ static double time_program(const char *const *arguments)
 	return well ? seconds : 0;
 }
 
-static bool installed(const char *program)
+/* An ordinary user's PATH may lack the directories of these programs. */
+static bool find_program(struct rival *rival)
 {
 	static const char *const places[] = {
 		"/usr/sbin", "/usr/bin", "/usr/local/sbin", "/usr/local/bin"};
-	char path[64];
 
 	for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", places[i], program);
-		if (access(path, X_OK) == 0)
+		snprintf(rival->path, sizeof(rival->path), "%s/%s", places[i], rival->program);
+		if (access(rival->path, X_OK) == 0)
 			return true;
 	}
+	rival->path[0] = '\0';
 	return false;
 }
 
@@ -152,13 +161,23 @@ static void remove_files(const struct place *place)
 	rmdir(place->directory);
 }
 
+/* On a busy machine pmacctd sometimes exits with 1, since its plugin ended first: it is started once more. */
+static double time_in_tries(const char *const *arguments)
+{
+	double seconds = 0;
+
+	for (unsigned i = 0; i < TRIES && seconds == 0; i++)
+		seconds = time_program(arguments);
+	return seconds;
+}
+
 /* One row: ours and theirs in turns. */
 static int measure(
 	struct bench_row *row, const char *const *ours, const char *const *theirs, bool json)
 {
 	for (unsigned i = 0; i < ROUNDS; i++) {
-		row->ours[i] = time_program(ours) * 1e9 / row->flows;
-		row->theirs[i] = time_program(theirs) * 1e9 / row->flows;
+		row->ours[i] = time_in_tries(ours) * 1e9 / row->flows;
+		row->theirs[i] = time_in_tries(theirs) * 1e9 / row->flows;
 		if (row->ours[i] == 0 || row->theirs[i] == 0) {
 			fprintf(stderr, "millrace: bench export: %s did not end well\n",
 				row->ours[i] == 0 ? "millrace replay" : row->against);
@@ -169,17 +188,16 @@ static int measure(
 	return 0;
 }
 
-static int measure_at(
-	const struct place *place, unsigned n_flows, uint16_t port, const char *against, bool json)
+static int measure_at(const struct place *place, const struct rival *softflowd,
+	const struct rival *pmacctd, unsigned n_flows, uint16_t port, bool json)
 {
 	char myself[PATH_MAX] = {0}, url[64], collector[32];
-	const struct bench_row row = {.bench = "export",
+	struct bench_row row = {.bench = "export",
 		.measure = "programs",
 		.load = "one-packet flows",
 		.flows = n_flows,
 		.unit = "ns/flow",
 		.rounds = ROUNDS};
-	struct bench_row softflowd = row, nfprobe = row;
 	int ret = 0;
 
 	if (readlink("/proc/self/exe", myself, sizeof(myself) - 1) < 0)
@@ -187,58 +205,67 @@ static int measure_at(
 	/* as fast as it can, as the others do */
 	snprintf(url, sizeof(url), "ipfix://127.0.0.1:%u?rate=100000000", port);
 	snprintf(collector, sizeof(collector), "127.0.0.1:%u", port);
-	softflowd.against = "softflowd";
-	softflowd.goal = 4;
-	nfprobe.against = "nfprobe";
-	nfprobe.goal = 10;
 	const char *const ours[] = {myself, "replay", "--export", url, place->capture, NULL};
-	const char *const theirs[] = {"softflowd", "-d", "-v", "10", "-m", "100000000", "-r",
-		place->capture, "-n", collector, "-p", place->pid, "-c", "none", NULL};
-	const char *const pmacct[] = {"pmacctd", "-f", place->config, NULL};
+	const char *const by_softflowd[] = {softflowd->path, "-d", "-v", "10", "-m", "100000000",
+		"-r", place->capture, "-n", collector, "-p", place->pid, "-c", "none", NULL};
+	const char *const by_pmacctd[] = {pmacctd->path, "-f", place->config, NULL};
 
-	if (bench_asked(against, softflowd.against))
-		ret = measure(&softflowd, ours, theirs, json);
-	if (ret == 0 && bench_asked(against, nfprobe.against))
-		ret = measure(&nfprobe, ours, pmacct, json);
+	if (softflowd->path[0] != '\0') {
+		row.against = softflowd->name;
+		row.goal = softflowd->goal;
+		ret = measure(&row, ours, by_softflowd, json);
+	}
+	if (ret == 0 && pmacctd->path[0] != '\0') {
+		row.against = pmacctd->name;
+		row.goal = pmacctd->goal;
+		ret = measure(&row, ours, by_pmacctd, json);
+	}
 	return ret;
 }
 
-/* Rivals that are to be measured and that this machine has; the others are named. */
-static bool is_there(
-	const char *against, const char *rival, const char *program, const char *package)
+/* False, and a line about it, where a rival that is asked for is not installed. */
+static bool is_there(struct rival *rival, const char *against)
 {
-	if (!bench_asked(against, rival))
+	if (!bench_asked(against, rival->name))
 		return false;
-	if (installed(program))
+	if (find_program(rival))
 		return true;
-	fprintf(stderr, "millrace: bench export: %s is not installed (Debian: %s)\n", program,
-		package);
+	fprintf(stderr, "millrace: bench export: %s is not installed (Debian: %s)\n",
+		rival->program, rival->package);
 	return false;
+}
+
+static int fail(int ret, const char *what)
+{
+	fprintf(stderr, "millrace: bench export: %s: %s\n", what, strerror(-ret));
+	return ret;
 }
 
 int export_rivals(const uint32_t *flows, unsigned n, uint16_t port, const char *against, bool json)
 {
+	struct rival softflowd = {"softflowd", "softflowd", "softflowd", 4, ""};
+	struct rival pmacctd = {"nfprobe", "pmacctd", "pmacct", 10, ""};
 	struct place place = {.directory = "/tmp/millrace-bench-XXXXXX"};
-	const bool softflowd = is_there(against, "softflowd", "softflowd", "softflowd"),
-		   nfprobe = is_there(against, "nfprobe", "pmacctd", "pmacct");
+	const bool first = is_there(&softflowd, against), second = is_there(&pmacctd, against);
 	struct error error;
 	int ret = 0;
 
-	if (!softflowd && !nfprobe)
+	if (!first && !second)
 		return 0;
 	if (mkdtemp(place.directory) == NULL)
-		return -errno;
+		return fail(-errno, place.directory);
 	make_names(&place);
-	/* what a program leaves behind is ours to wait for */
+	/* children that a program leaves become ours, so that they can be waited for */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	for (unsigned i = 0; ret == 0 && i < n; i++) {
+		error = (struct error){""};
 		ret = write_capture(place.capture, flows[i], &error);
-		if (ret == 0)
-			ret = write_config(&place, port);
-		if (ret == 0)
-			ret = measure_at(&place, flows[i], port,
-				softflowd && nfprobe ? NULL : (softflowd ? "softflowd" : "nfprobe"),
-				json);
+		if (ret < 0)
+			fail(ret, error.text[0] != '\0' ? error.text : place.capture);
+		else if ((ret = write_config(&place, port)) < 0)
+			fail(ret, place.config);
+		else
+			ret = measure_at(&place, &softflowd, &pmacctd, flows[i], port, json);
 	}
 	remove_files(&place);
 	return ret;

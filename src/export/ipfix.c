@@ -19,7 +19,7 @@ enum template_id {
 	TEMPLATE_INTERFACE = 258,
 	TEMPLATE_STATISTICS = 259,
 	TEMPLATE_ELEMENT = 260,
-	/* with elements of our own: what was measured stands behind */
+	/* flows that are measured, where elements of our own are sent */
 	TEMPLATE_IPV4_MEASURED = 261,
 	TEMPLATE_IPV6_MEASURED = 262,
 };
@@ -63,7 +63,7 @@ static const struct field common_fields[] = {
 	{352, 8, OWNER_IANA}, /* layer2OctetDeltaCount: of frames */
 	{154, 8, OWNER_IANA}, /* flowStartMicroseconds */
 	{155, 8, OWNER_IANA}, /* flowEndMicroseconds */
-	/* behind them: goflow2 keeps the last time it reads, and takes those for plain microseconds */
+	/* goflow2 takes the two before for plain microseconds, but keeps the times that it reads last: these */
 	{152, 8, OWNER_IANA}, /* flowStartMilliseconds */
 	{153, 8, OWNER_IANA}, /* flowEndMilliseconds */
 	{239, 1, OWNER_IANA}, /* biflowDirection */
@@ -107,7 +107,7 @@ static const struct field our_fields[] = {
 	{10, 4, OWNER_OURS},
 };
 
-/* Of flows that are measured. The order is that of put_measured(). */
+/* The elements that only records of measured flows have, in the order in which put_measured() writes them. */
 static const struct field measured_fields[] = {
 	{11, 4, OWNER_OURS},
 	{12, 4, OWNER_OURS},
@@ -116,7 +116,7 @@ static const struct field measured_fields[] = {
 	{15, 4, OWNER_OURS},
 };
 
-/* And of the other direction, in a record for both. */
+/* The same elements of the other direction; a record for both directions has them as well. */
 static const struct field reverse_measured_fields[] = {
 	{16, 4, OWNER_OURS},
 	{17, 4, OWNER_OURS},
@@ -146,7 +146,7 @@ enum units {
 	UNITS_MESSAGES = 10,
 };
 
-/* What is told of them, by their numbers from 1 on. */
+/* Names and types of our elements for RFC 5610 options. The first entry is element 1. */
 static const struct {
 	const char *name;
 	enum data_type type;
@@ -358,7 +358,7 @@ static const struct field statistics_fields[] = {
 	{168, 8, OWNER_IANA}, /* notSentOctetTotalCount */
 };
 
-/* libfixbuf takes no element that lacks one of these. */
+/* libfixbuf needs all of these fields; without one it ignores the description. */
 static const struct field element_fields[] = {
 	{346, 4, OWNER_IANA},	     /* privateEnterpriseNumber */
 	{303, 2, OWNER_IANA},	     /* informationElementId */
@@ -387,7 +387,10 @@ static bool add_options_template(struct ipfix_message *message, const struct ipf
 	return true;
 }
 
-/* What tells of our elements comes first, since libfixbuf names them in those templates alone that it reads later. */
+/*
+ * The order in which templates are sent. The one that describes our elements is first: libfixbuf knows an element only in
+ * templates that it reads after its description.
+ */
 static const uint16_t template_ids[] = {
 	TEMPLATE_ELEMENT,
 	TEMPLATE_IPV4,

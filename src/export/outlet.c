@@ -102,8 +102,9 @@ static int end_cut_line(const struct outlet *outlet)
 }
 
 /*
- * What a pipe takes at once (POSIX: PIPE_BUF bytes, all or nothing), without the line that would be cut. So one reader of a
- * FIFO may go and the next one come before that is seen: what is in the pipe ends with a line.
+ * How many bytes to write into a FIFO: as many whole lines as fit into PIPE_BUF bytes, which a pipe takes all or not at all
+ * (POSIX, write()). The bytes in the pipe then end with a whole line. When a reader leaves and another one opens the FIFO
+ * before this side notices, the new reader begins with a whole line, too.
  */
 static size_t whole_lines(const char *bytes, size_t length)
 {
@@ -128,7 +129,7 @@ static ssize_t put_once(const struct outlet *outlet, const char *bytes, size_t l
 		if (length > PIPE_BUF)
 			length = PIPE_BUF;
 	}
-	if (outlet->fifo && !outlet->binary)
+	if (outlet->fifo && outlet->impatient && !outlet->binary)
 		length = whole_lines(bytes, length);
 	return write(outlet->fd, bytes, length);
 }

@@ -66,7 +66,7 @@ void flow_shard_credit_dropped(
 void flow_shard_credit_report_dropped(
 	struct flow_shard *shard, struct flow_report *report, const struct flow_credit *credit)
 {
-	/* what was measured gives way to what was dropped */
+	/* a report has room for one of the two: measures are given up for what was dropped */
 	report->dropped = flow_report_dropped(report);
 	report->measured = 0;
 	flow_decide_dropped(shard, &report->dropped, report->rules.rule[credit->from],

@@ -128,11 +128,11 @@ def test_misused(args, line):
 
 def test_other_exporters():
     """Those that are installed have a row each; of others it is said which package has them."""
-    done = run("bench", "export", "--flows", "1000", "--measure", "programs", "--json")
+    done = run("bench", "export", "--flows", "1000", "--measure", "programs", "--json", timeout=180)
     there = {row["against"]: row for row in map(json.loads, done.stdout.splitlines())}
     missing = {rival for rival, package in (("softflowd", "softflowd"), ("nfprobe", "pmacct"))
                if f"is not installed (Debian: {package})" in done.stderr}
-    assert set(there) | missing == {"softflowd", "nfprobe"} and not set(there) & missing
+    assert set(there) | missing == {"softflowd", "nfprobe"} and not set(there) & missing, done.stderr
     # without any of them nothing was measured
     assert done.code == (0 if there else 1), done.stderr
     assert all(row["ours"] > 0 and row["theirs"] > 0 for row in there.values())

@@ -316,7 +316,7 @@ int main(void)
 	};
 
 #ifdef __SANITIZE_THREAD__
-	/* the library's threads come from thrd_create(), of which gcc's thread sanitizer knows nothing */
+	/* librdkafka starts its threads by thrd_create(), which gcc's thread sanitizer does not follow */
 	return 77; /* skipped */
 #endif
 	signal(SIGPIPE, SIG_IGN);
