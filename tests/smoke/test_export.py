@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What people's own collectors make of our exports: each is started from its package, and agrees with the JSON records."""
+"""
+What people's own collectors make of our exports: each is started from its package, and agrees with the JSON records. Of
+replays, and of an engine that they all listen to at once: for a few seconds, or for MILLRACE_LIVE_S.
+"""
 import collections
+import contextlib
 import datetime
 import json
 import os
@@ -21,6 +25,8 @@ sys.path.append(str(ROOT / "tests"))
 
 CAPTURES = ROOT.parent / "shared" / "captures"
 FLAGS = "CEUAPRSF"
+LIVE_S = int(os.environ.get("MILLRACE_LIVE_S", "5"))
+SCTP = 132
 CAUSES = ["fin", "rst", "idle", "active", "evicted", "killed", "shutdown"]
 
 
@@ -96,25 +102,41 @@ def nfdump_flags(text):
     return sum(1 << bit for bit, letter in enumerate(reversed(FLAGS)) if letter in text)
 
 
-def test_nfdump(capture, tmp_path):
-    """nfcapd takes them, nfdump prints them: flows, packets, flags, times, IPv6; and no sequence is wrong."""
-    needs("nfcapd")
-    port, place, log = free_port(), tmp_path / "nfcapd", tmp_path / "nfcapd.log"
-    place.mkdir()
+@contextlib.contextmanager
+def started(words, log, end=signal.SIGTERM):
+    """A collector, until it was told to end and did."""
     with log.open("wb") as out:
-        collector = subprocess.Popen(["nfcapd", "-p", str(port), "-b", "127.0.0.1", "-w", place, "-B", "4000000"],
-                                     stdout=out, stderr=out)
+        collector = subprocess.Popen(words, stdout=out, stderr=out)
     try:
-        until(lambda: "Startup" in log.read_text() or collector.poll() is not None, "nfcapd is there")
-        records = replay(capture, tmp_path, f"ipfix://127.0.0.1:{port}")
-        until(lambda: queue_of(port) == 0, "all was read")
+        yield collector
     finally:
-        collector.send_signal(signal.SIGTERM)
+        collector.send_signal(end)
         collector.wait(30 * SLOWER)
-    wanted = ways(records)
-    assert f"Flows: {sum(wanted.values())}," in log.read_text()
-    assert "Sequence Errors: 0, Bad Packets: 0" in log.read_text()
-    printed = subprocess.run(["nfdump", "-q", "-R", place, "-o", "json"], text=True, capture_output=True, check=True)
+
+
+@contextlib.contextmanager
+def nfcapd(directory):
+    """Its port, while it listens."""
+    needs("nfcapd")
+    port, place, log = free_port(), directory / "nfcapd", directory / "nfcapd.log"
+    place.mkdir()
+    with started(["nfcapd", "-p", str(port), "-b", "127.0.0.1", "-w", place, "-B", "4000000"], log) as collector:
+        until(lambda: "Startup" in log.read_text() or collector.poll() is not None, "nfcapd is there")
+        yield port
+        until(lambda: queue_of(port) == 0, "all was read")
+
+
+def check_nfdump(directory, records):
+    """Flows, packets, flags, times; and no sequence is wrong."""
+    wanted = collections.Counter()
+    for key, times in ways(records).items():
+        # of SCTP it shows the type of ICMP in place of that port
+        wanted[(*key[:4], 0, *key[5:]) if key[0] == SCTP else key] += times
+    log = (directory / "nfcapd.log").read_text()
+    assert sum(map(int, re.findall(r"Flows: (\d+),", log))) == sum(wanted.values())
+    assert set(re.findall(r"Sequence Errors: .*", log)) == {"Sequence Errors: 0, Bad Packets: 0"}
+    printed = subprocess.run(["nfdump", "-q", "-R", directory / "nfcapd", "-o", "json"], text=True, capture_output=True,
+                             check=True)
     flows = json.loads("[" + printed.stdout.strip().strip("[]").rstrip(",\n") + "]")
     told = collections.Counter((flow["proto"], flow.get("src4_addr", flow.get("src6_addr")),
                                 flow.get("dst4_addr", flow.get("dst6_addr")),
@@ -123,7 +145,14 @@ def test_nfdump(capture, tmp_path):
                                 flow["in_packets"], nfdump_flags(flow.get("tcp_flags", ""))) for flow in flows)
     assert told == wanted
     assert collections.Counter(flow["first"] for flow in flows) == collections.Counter(
-        milliseconds(record, "start") for record in records for _ in range(len(ways([record]))))
+        milliseconds(record, "start") for record in records for _ in directions(record))
+
+
+def test_nfdump(capture, tmp_path):
+    """nfcapd takes them, nfdump prints them."""
+    with nfcapd(tmp_path) as port:
+        records = replay(capture, tmp_path, f"ipfix://127.0.0.1:{port}")
+    check_nfdump(tmp_path, records)
 
 
 def queue_of(port):
@@ -135,11 +164,11 @@ def queue_of(port):
     return None
 
 
-def test_pmacct(capture, tmp_path):
-    """nfacctd tells the same flows, packets and flags, and an element of ours by its name."""
+@contextlib.contextmanager
+def nfacctd(directory):
+    """Its port, while it listens."""
     needs("nfacctd")
-    port, told, log = free_port(), tmp_path / "told.json", tmp_path / "nfacctd.log"
-    config = tmp_path / "nfacctd.conf"
+    port, told, config = free_port(), directory / "nfacctd.json", directory / "nfacctd.conf"
     config.write_text(f"""
 nfacctd_ip: 127.0.0.1
 nfacctd_port: {port}
@@ -156,27 +185,32 @@ print_refresh_time[all]: 1
 plugin_buffer_size: 102400
 plugin_pipe_size: 10240000
 """, encoding="utf-8")
-    with log.open("wb") as out:
-        collector = subprocess.Popen(["/usr/sbin/nfacctd", "-f", config], stdout=out, stderr=out)
-    try:
+    with started(["/usr/sbin/nfacctd", "-f", config], directory / "nfacctd.log", signal.SIGINT):
         until(lambda: queue_of(port) is not None, "nfacctd is there")
-        records = replay(capture, tmp_path, f"ipfix://127.0.0.1:{port}?pen=32473")
-        wanted = ways(records)
+        yield port
         # the last ones stay in its buffer until it ends
         until(lambda: queue_of(port) == 0, "all was read")
-    finally:
-        collector.send_signal(signal.SIGINT)
-        collector.wait(30 * SLOWER)
-    flows = [json.loads(line) for line in told.read_text().splitlines()]
-    assert sum(flow["packets"] for flow in flows) == sum(key[5] * times for key, times in wanted.items())
-    found = collections.Counter((flow["ip_src"], flow["ip_dst"], flow["port_src"], flow["port_dst"], flow["packets"],
-                                 int(flow["tcp_flags"])) for flow in flows)
-    without_protocol = collections.Counter()
-    for key, times in wanted.items():
-        without_protocol[key[1:]] += times
-    assert found == without_protocol
+
+
+def check_pmacct(directory, records):
+    """The same flows, packets and flags, and an element of ours by its name."""
+    wanted = collections.Counter()
+    for key, times in ways(records).items():
+        wanted[key[1:]] += times  # without the protocol
+    flows = [json.loads(line) for line in (directory / "nfacctd.json").read_text().splitlines()]
+    assert sum(flow["packets"] for flow in flows) == sum(key[4] * times for key, times in wanted.items())
+    assert wanted == collections.Counter(
+        (flow["ip_src"], flow["ip_dst"], flow["port_src"], flow["port_dst"], flow["packets"], int(flow["tcp_flags"]))
+        for flow in flows)
     assert collections.Counter(int(flow["millraceflowendcause"]) for flow in flows) == collections.Counter(
         CAUSES.index(record["end_reason"]) for record in records for _ in directions(record))
+
+
+def test_pmacct(capture, tmp_path):
+    """nfacctd of pmacct."""
+    with nfacctd(tmp_path) as port:
+        records = replay(capture, tmp_path, f"ipfix://127.0.0.1:{port}?pen=32473")
+    check_pmacct(tmp_path, records)
 
 
 @pytest.fixture(name="goflow2", scope="session")
@@ -195,28 +229,27 @@ def a_goflow2():
     return place / "goflow2"
 
 
-def test_goflow2(capture, tmp_path, goflow2):
-    """
-    It tells the same flows: times, ICMP and directions, too. With one worker, since another one may get to records
-    before it has read their templates; and slowly, since it has the kernel's usual buffer.
-    """
-    port, told, log = free_port(), tmp_path / "told.json", tmp_path / "goflow2.log"
-    with log.open("wb") as out:
-        collector = subprocess.Popen([goflow2, "-listen", f"netflow://127.0.0.1:{port}", "-workers", "1", "-format", "json",
-                                      "-transport", "file", "-transport.file", told,
-                                      "-metrics.addr", f"127.0.0.1:{free_port(socket.SOCK_STREAM)}"],
-                                     stdout=out, stderr=out)
-    try:
+@contextlib.contextmanager
+def listening_goflow2(program, directory):
+    """Its port. With one worker, since another one may get to records before it has read their templates."""
+    port = free_port()
+    with started([program, "-listen", f"netflow://127.0.0.1:{port}", "-workers", "1", "-format", "json", "-transport", "file",
+                  "-transport.file", directory / "goflow2.json",
+                  "-metrics.addr", f"127.0.0.1:{free_port(socket.SOCK_STREAM)}"], directory / "goflow2.log"):
         until(lambda: queue_of(port) is not None, "goflow2 is there")
-        records = replay(capture, tmp_path, f"ipfix://127.0.0.1:{port}?rate=20000")
-        wanted = ways(records)
-        until(lambda: told.exists() and told.read_text().count("\n") >= sum(wanted.values()), "all was written")
-    finally:
-        collector.send_signal(signal.SIGTERM)
-        collector.wait(30 * SLOWER)
-    flows = [json.loads(line) for line in told.read_text().splitlines()]
+        yield port
+
+
+def count_lines(path):
+    with path.open("rb") as file:
+        return sum(1 for _ in file)
+
+
+def check_goflow2(directory, records):
+    """The same flows: times, ICMP and directions, too."""
+    flows = [json.loads(line) for line in (directory / "goflow2.json").read_text().splitlines()]
     assert collections.Counter((flow["Proto"], flow["SrcAddr"], flow["DstAddr"], flow["SrcPort"], flow["DstPort"],
-                                flow["Packets"], flow["TcpFlags"]) for flow in flows) == wanted
+                                flow["Packets"], flow["TcpFlags"]) for flow in flows) == ways(records)
     assert collections.Counter((flow["BiFlowDirection"], moment(flow["TimeFlowStartMs"]), moment(flow["TimeFlowEndMs"]))
                                for flow in flows) == collections.Counter(
         (way, milliseconds(record, "start"), milliseconds(record, "end"))
@@ -224,6 +257,15 @@ def test_goflow2(capture, tmp_path, goflow2):
     assert collections.Counter((flow["IcmpType"], flow["IcmpCode"]) for flow in flows if flow["Proto"] in (1, 58)) == \
         collections.Counter((record["reverse_" * (way - 1) + "icmp_type"], record["reverse_" * (way - 1) + "icmp_code"])
                             for record in records if record["proto"] in (1, 58) for way in directions(record))
+
+
+def test_goflow2(capture, tmp_path, goflow2):
+    """Slowly, since it has the kernel's usual buffer."""
+    with listening_goflow2(goflow2, tmp_path) as port:
+        records = replay(capture, tmp_path, f"ipfix://127.0.0.1:{port}?rate=20000")
+        until(lambda: (tmp_path / "goflow2.json").exists() and
+              count_lines(tmp_path / "goflow2.json") >= sum(ways(records).values()), "all was written")
+    check_goflow2(tmp_path, records)
 
 
 @pytest.mark.parametrize("names", [["--rfc5610"], ["-e", ROOT / "packaging" / "ipfix" / "millrace.xml"]],
@@ -244,11 +286,8 @@ def test_ipfixdump(capture, tmp_path, names):
     assert not done.stderr
 
 
-def test_tshark(capture, tmp_path):
-    """tshark reads the file (RFC 5655), and finds nothing malformed in it."""
-    needs("tshark")
-    path = tmp_path / "flows.ipfix"
-    records = replay(capture, tmp_path, f"ipfix+file:{path}")
+def check_tshark(path, records):
+    """Nothing is malformed."""
     done = subprocess.run(["tshark", "-r", path, "-T", "fields", "-e", "cflow.packets", "-e", "_ws.malformed",
                            "-e", "_ws.expert.message"], text=True, capture_output=True, check=True)
     rows = [line.split("\t") for line in done.stdout.splitlines()]
@@ -256,3 +295,39 @@ def test_tshark(capture, tmp_path):
     assert not any(row[1] for row in rows)
     assert collections.Counter(packets) == collections.Counter(
         key[5] for key, times in ways(records).items() for _ in range(times))
+
+
+def test_tshark(capture, tmp_path):
+    """tshark reads the file (RFC 5655)."""
+    needs("tshark")
+    path = tmp_path / "flows.ipfix"
+    records = replay(capture, tmp_path, f"ipfix+file:{path}")
+    check_tshark(path, records)
+
+
+def test_live(millrace, tmp_path, goflow2):
+    """
+    All of them at once, of an engine whose conversations begin and end all the time, those that are left at its own end.
+    Each stream of the generator pauses for longer than the time-outs now and then, and is another conversation afterwards.
+    """
+    needs("tshark")
+    kinds = "flows=2000,proto=mix,ipv6=30,vlan=20,size=imix,load=zipf,pace=400"
+    path = tmp_path / "flows.ipfix"
+    with nfcapd(tmp_path) as first, nfacctd(tmp_path) as second, listening_goflow2(goflow2, tmp_path) as third:
+        exports = [f"ipfix://127.0.0.1:{port}?pen=32473&rate=20000" for port in (first, second, third)]
+        engine = millrace("--port", f"a=net_flowsim0,{kinds},side=forward", "--port", f"b=net_flowsim1,{kinds},side=reverse",
+                          "--wire", "a,b", "--active", "15",
+                          *(word for proto in ("tcp", "udp", "sctp", "icmp") for word in ("--timeout", f"{proto}=2")),
+                          *(word for url in [*exports, f"ipfix+file:{path}"] for word in ("--export", url)),
+                          "--output", "flows.json")
+        end = time.monotonic() + LIVE_S
+        engine.until(lambda: time.monotonic() > end and engine.wire()["out"] > 0, "some traffic", LIVE_S + 30)
+        engine.stop(leaves=["flows.json"], idle=False)
+        records = [json.loads(line) for line in (engine.directory / "flows.json").read_text().splitlines()]
+        until(lambda: count_lines(tmp_path / "goflow2.json") >= sum(ways(records).values()), "all was written", 120)
+    print(f"{len(records)} records of {sum(record['packets'] + record['reverse_packets'] for record in records)} packets")
+    assert {record["end_reason"] for record in records} >= {"idle", "shutdown"}
+    check_nfdump(tmp_path, records)
+    check_pmacct(tmp_path, records)
+    check_goflow2(tmp_path, records)
+    check_tshark(path, records)
