@@ -445,6 +445,13 @@ static int run_size(const struct bench_options *options, uint32_t rules)
 	return ret;
 }
 
+/* Is anything wanted that needs the sets? */
+static bool wants_sets(const struct bench_options *options)
+{
+	return wanted(options, "find") || wanted(options, "bytes_per_rule") ||
+	       wanted(options, "update");
+}
+
 static int start(void)
 {
 	struct error error;
@@ -475,7 +482,7 @@ int bench_classify(const struct bench_options *options)
 	CPU_ZERO(&before);
 	sched_getaffinity(0, sizeof(before), &before);
 	bench_print_head(options->json);
-	for (unsigned i = 0; ret == 0 && i < n; i++)
+	for (unsigned i = 0; ret == 0 && wants_sets(options) && i < n; i++)
 		ret = run_size(options, sizes[i]);
 	if (ret == 0 && wanted(options, "explosion"))
 		ret = explosion(options);
