@@ -15,7 +15,7 @@
 #define SPARE(max_rules) ((max_rules) / 16 + 64)
 
 const uint8_t classifier_lengths[N_SPACES][CLASSES_V6] = {
-	[SPACE_V4] = {0, 8, 16, 24, 30, UINT8_MAX},
+	[SPACE_V4] = {0, 6, 16, 24, 30, UINT8_MAX},
 	[SPACE_V6] = {0, 28, 48, 64, 96, 124},
 	[SPACE_ANY] = {0, UINT8_MAX, UINT8_MAX, UINT8_MAX, UINT8_MAX, UINT8_MAX},
 };
