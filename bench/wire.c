@@ -276,6 +276,7 @@ static const struct {
 	{"tcp_window", "tcp_window_share", {65536}, wire_tcp},
 	{"two_workers", "two_workers_half", {65536, 1000000}, wire_workers},
 	{"learn_rate", "json_rate", {1000000}, wire_learn},
+	{"learn_export", NULL, {1000000}, wire_learn_export},
 	{"act", NULL, {65536, 1000000}, wire_act},
 	{"rules", NULL, {65536, 1000000}, wire_rules},
 	{"rule_adds", NULL, {65536, 1000000}, wire_rule_adds},

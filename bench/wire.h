@@ -100,7 +100,7 @@ int wire_other_cpu(const struct wire_bench *bench);
 
 /*
  * The measures, at one size each; they print their rows. Return 0, or a negative errno after a line.
- * mark and mark_total; installer; tcp_window; two_workers; learn_rate and json_rate; attack; act; rules;
+ * mark and mark_total; installer; tcp_window; two_workers; learn_rate and json_rate; learn_export; attack; act; rules;
  * rule_adds.
  */
 int wire_mark(const struct wire_bench *bench, uint32_t flows);
@@ -108,6 +108,7 @@ int wire_installer(const struct wire_bench *bench, uint32_t flows);
 int wire_tcp(const struct wire_bench *bench, uint32_t flows);
 int wire_workers(const struct wire_bench *bench, uint32_t flows);
 int wire_learn(const struct wire_bench *bench, uint32_t flows);
+int wire_learn_export(const struct wire_bench *bench, uint32_t flows);
 int wire_act(const struct wire_bench *bench, uint32_t flows);
 int wire_rules(const struct wire_bench *bench, uint32_t flows);
 int wire_rule_adds(const struct wire_bench *bench, uint32_t flows);

@@ -13,12 +13,18 @@
  * exporter has had must be equal, and no flow may have been evicted.
  *
  * Frames are made by the source as they are received: their cost is in the rate.
+ *
+ * And what the worker pays for exports: the same churn with one that sends IPFIX records to the loopback, where nobody
+ * reads them, against the same without. There the worker does not pay for waiting, as in a live engine it never waits.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <rte_ethdev.h>
 #include <rte_pause.h>
@@ -33,6 +39,8 @@
 #include "traffic/stream_write.h"
 
 #define GOAL_LEARNED 4e6
+/* Of the same churn without export. */
+#define GOAL_EXPORT (1 / 1.03)
 
 /* Of flows that have had one packet: some seconds, of which the last is not whole. */
 #define IDLE_S 10
@@ -57,10 +65,13 @@ struct learning {
 	uint64_t burst_us; /* of the clock, for each BENCH_BURST packets */
 	uint64_t now_us;
 	uint64_t step_us; /* by how much the last turn has led it on */
+	uint64_t cycles;  /* of all turns */
 	struct port *port[2];
 	struct plane *plane;
 	struct exporter *exporter;
-	int cpu; /* the exporter's; -1: this one */
+	int collector_socket; /* of whom IPFIX records are sent to; -1: they are not */
+	struct export_collector *collector; /* the exporter's, or NULL */
+	int cpu;			    /* the exporter's; -1: this one */
 	bool ending;
 	struct flow_report *reports; /* some, for JSON */
 	unsigned n_reports;
@@ -131,11 +142,32 @@ static unsigned room(void *context, unsigned worker)
 	return exporter_room(learning->exporter, worker);
 }
 
+static int open_collector(struct learning *learning, struct error *error)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	socklen_t length = sizeof(address);
+	struct export_target target;
+	char url[64];
+	int ret;
+
+	if (getsockname(learning->collector_socket, (struct sockaddr *)&address, &length) < 0)
+		return error_set(error, -errno, "no address of the loopback");
+	snprintf(url, sizeof(url), "ipfix://127.0.0.1:%u", ntohs(address.sin_port));
+	ret = export_target_parse(&target, url, error);
+	return ret < 0 ? ret
+		       : export_collector_open(&learning->collector, &target, NULL, NULL, error);
+}
+
 static int create_exporter(struct learning *learning, struct error *error)
 {
 	struct exporter_config config = {.n_workers = 1, .mailbox = MAILBOX};
 	cpu_set_t cpus;
+	int ret = learning->collector_socket < 0 ? 0 : open_collector(learning, error);
 
+	if (ret < 0)
+		return ret;
+	config.collectors = &learning->collector;
+	config.n_collectors = learning->collector != NULL;
 	CPU_ZERO(&cpus);
 	if (learning->cpu >= 0) {
 		CPU_SET(learning->cpu, &cpus);
@@ -217,7 +249,11 @@ static void turn_until(struct learning *learning, uint64_t until_us)
 
 	while (learning->now_us < until_us) {
 		await_room(learning);
+
+		const uint64_t begin = rte_rdtsc();
+
 		lcore_poll(lcore, learning->now_us);
+		learning->cycles += rte_rdtsc() - begin;
 		/* by what has come: how many bursts a turn takes is the engine's business */
 		uint64_t now_us = lcore->ports[0].rx_packets * learning->burst_us / BENCH_BURST;
 
@@ -337,16 +373,99 @@ static void print_rows(const struct learning *learning, const double *learned, c
 		bench_print(&row, options->json);
 }
 
+static struct learning learning_of(const struct wire_bench *bench, uint32_t flows)
+{
+	const uint32_t idle_s = flows < MANY ? IDLE_S_FEW : IDLE_S;
+
+	return (struct learning){.bench = bench,
+		.flows = flows,
+		.idle_s = idle_s,
+		/* a flow lives for its timeout and then to the next whole second: half of one on average */
+		.burst_us = BENCH_BURST * (idle_s * SECOND_US + HALF_US) / flows,
+		.cpu = wire_other_cpu(bench),
+		.step_us = MAILBOX,
+		.collector_socket = -1};
+}
+
+/* Nearly all became records that were sent, where they were to. */
+static bool has_sent(const struct learning *learning)
+{
+	const struct flow_counters *flows = &learning->plane->lcores[0].worker.shard->counters;
+	struct export_counters counters;
+	char line[128];
+
+	if (learning->collector == NULL)
+		return true;
+	export_collector_counters(learning->collector, &counters);
+	if (counters.written >= flows->learned - flows->learned / 100)
+		return true;
+	snprintf(line, sizeof(line), "learn_export: of %" PRIu64 " flows %" PRIu64 " were sent",
+		flows->learned, counters.written);
+	wire_say(line);
+	return false;
+}
+
+/* An engine of its own: cycles a flow that its worker takes, or 0 when that did not come about. */
+static double cycles_a_flow(const struct wire_bench *bench, uint32_t flows, int collector_socket)
+{
+	struct learning learning = learning_of(bench, flows);
+	struct error error;
+	double cycles = 0;
+
+	learning.collector_socket = collector_socket;
+	if (create(&learning, &error) != 0) {
+		wire_say(error.text);
+	} else {
+		const struct flow_counters *counters =
+			&learning.plane->lcores[0].worker.shard->counters;
+
+		turn_until(&learning, (learning.idle_s + 2) * SECOND_US + HALF_US);
+		const uint64_t begin = learning.cycles, learned = counters->learned;
+
+		(void)measure(&learning);
+		cycles = (double)(learning.cycles - begin) / (double)(counters->learned - learned);
+		if (settle(&learning) != 0 || !has_sent(&learning))
+			cycles = 0;
+	}
+	destroy(&learning);
+	return cycles;
+}
+
+int wire_learn_export(const struct wire_bench *bench, uint32_t flows)
+{
+	const struct sockaddr_in loopback = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct bench_row row = {.bench = "wire",
+		.measure = "learn_export",
+		.load = "uniform",
+		.flows = flows,
+		.unit = "cycles",
+		.against = "no_export",
+		.goal = GOAL_EXPORT,
+		.rounds = BENCH_ROUNDS};
+	const int unread = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int ret = 0;
+
+	if (unread < 0 || bind(unread, (const struct sockaddr *)&loopback, sizeof(loopback)) < 0)
+		ret = -errno;
+	for (unsigned i = 0; ret == 0 && i < BENCH_ROUNDS; i++) {
+		row.ours[i] = cycles_a_flow(bench, flows, unread);
+		row.theirs[i] = cycles_a_flow(bench, flows, -1);
+		if (row.ours[i] == 0 || row.theirs[i] == 0)
+			ret = -EIO;
+	}
+	if (ret == 0)
+		bench_print(&row, bench->options.json);
+	if (unread >= 0)
+		close(unread);
+	return ret;
+}
+
 int wire_learn(const struct wire_bench *bench, uint32_t flows)
 {
-	struct learning learning = {
-		.bench = bench, .flows = flows, .cpu = wire_other_cpu(bench), .step_us = MAILBOX};
+	struct learning learning = learning_of(bench, flows);
 	double learned[BENCH_ROUNDS], json[BENCH_ROUNDS];
 	struct error error;
-
-	learning.idle_s = flows < MANY ? IDLE_S_FEW : IDLE_S;
-	/* a flow lives for its timeout and then to the next whole second: half of one on average */
-	learning.burst_us = BENCH_BURST * (learning.idle_s * SECOND_US + HALF_US) / flows;
 	int ret = create(&learning, &error);
 
 	if (ret != 0) {

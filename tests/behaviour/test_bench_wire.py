@@ -78,6 +78,12 @@ def test_learn_rate(flows):
     assert learned["ratio"] == pytest.approx(learned["ours"] / 4e6, abs=0.01)
 
 
+def test_learn_export():
+    (row,) = rows("learn_export", 5000)
+    assert (row["measure"], row["unit"], row["against"], row["goal"]) == ("learn_export", "cycles", "no_export", 0.97)
+    assert row["ours"] > 0 and row["theirs"] > 0
+
+
 def test_json_rate_alone():
     assert [row["measure"] for row in rows("json_rate", 1000)] == ["json_rate"]
 
