@@ -21,7 +21,6 @@
 #include "base/topology.h"
 #include "base/tsc.h"
 #include "dataplane/act.h"
-#include "dataplane/balance.h"
 #include "dataplane/burst.h"
 #include "dataplane/counters.h"
 #include "dataplane/event.h"
@@ -30,6 +29,7 @@
 #include "dataplane/snapshot.h"
 #include "dataplane/stages.h"
 #include "policy/policy.h"
+#include "port/balance.h"
 #include "port/port.h"
 #include "port/steer.h"
 

@@ -19,10 +19,10 @@
 #include <stdint.h>
 
 #include "base/topology.h"
-#include "dataplane/balance.h"
 #include "dataplane/counters.h"
 #include "dataplane/stages.h"
 #include "flow/shard.h"
+#include "port/balance.h"
 
 struct lcore;
 

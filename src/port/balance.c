@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "dataplane/balance.h"
+#include "port/balance.h"
 
 /* Of what all workers had since the last look the worker had far more than its share. */
 static bool has_most(struct balance *balance, struct balance_board *board, enum balance_of of,
