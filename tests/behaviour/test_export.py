@@ -225,7 +225,7 @@ def test_active_reports_add_up(tmp_path):
     """A flow of five minutes is told each minute, and the reports add up to it."""
     frames = []
     for second in range(300):
-        frame = Ether() / IP(src="192.0.2.1", dst="192.0.2.2") / UDP(sport=1, dport=2) / Raw(b"x" * 100)
+        frame = Ether(dst="02:00:00:00:00:02") / IP(src="192.0.2.1", dst="192.0.2.2") / UDP(sport=1, dport=2) / Raw(b"x" * 100)
         frame.time = 1700000000 + second
         frames.append(frame)
     path = tmp_path / "long.pcap"

@@ -99,7 +99,7 @@ def test_only_those_that_are_asked_for(replay, tmp_path):
     talk, other = Talk(), Talk(2000)
     talk.shake_hands()
     other.shake_hands()
-    datagram = Ether() / IP(src=CLIENT, dst=SERVER) / UDP(sport=5, dport=53) / Raw(b"x")
+    datagram = Ether(dst="02:00:00:00:00:02") / IP(src=CLIENT, dst=SERVER) / UDP(sport=5, dport=53) / Raw(b"x")
     datagram.time = 1700000000
     packets = talk.packets + other.packets + [datagram]
     told = measured(replay, tmp_path, packets, what="10.0.0.0/24 port 2000 proto tcp")

@@ -117,8 +117,8 @@ def test_counters_that_nobody_reads(started, read):
 
 def test_what_strict_tcp_drops_was_not_unmarked(tmp_path, started):
     """Resets that miss the window come without a mark, and go nowhere: marked packets are as many as the card marked."""
-    there = Ether() / IP(src="192.0.2.1", dst="198.51.100.1", ttl=64)
-    back = Ether() / IP(src="198.51.100.1", dst="192.0.2.1", ttl=64)
+    there = Ether(dst="02:00:00:00:00:02") / IP(src="192.0.2.1", dst="198.51.100.1", ttl=64)
+    back = Ether(dst="02:00:00:00:00:02") / IP(src="198.51.100.1", dst="192.0.2.1", ttl=64)
     data = [there / TCP(sport=4000, dport=80, seq=1000, ack=5000, flags="A", window=1000)]
     forged = [there / TCP(sport=4000, dport=80, seq=3_000_000_000, ack=5000, flags="RA")] * 12
     answer = [back / TCP(sport=80, dport=4000, seq=5000, ack=1000, flags="A", window=1000)]

@@ -427,9 +427,9 @@ def test_a_flow_keeps_its_tunnel_port(tmp_path):
     """Packets of one flow have one outer source port, those of others mostly other ones."""
     if not TOOL.exists():
         pytest.skip("the tests of this build are not built")
-    headers = bytes(Ether() / IP(src="192.0.2.1", dst="192.0.2.2") / UDP(sport=0, dport=4789, chksum=0) /
+    headers = bytes(Ether(dst="02:00:00:00:00:02") / IP(src="192.0.2.1", dst="192.0.2.2") / UDP(sport=0, dport=4789, chksum=0) /
                     VXLAN(vni=7, flags="Instance")).hex()
-    before = [bytes(Ether() / IP(src="10.0.0.1", dst="10.0.0.2", id=i) /
+    before = [bytes(Ether(dst="02:00:00:00:00:02") / IP(src="10.0.0.1", dst="10.0.0.2", id=i) /
                     UDP(sport=1000 + i % 50, dport=53) / Raw(b"x" * i)) for i in range(100)]
     _, passed = run_lists(tmp_path, before, [f"encap {headers}"] * len(before))
     ports = [frame[34:36] for frame in passed]

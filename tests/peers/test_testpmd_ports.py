@@ -100,8 +100,8 @@ def test_a_port_of_the_same_nic_is_sent_to_without_a_cpu(testpmd):
 
 def test_packets_of_a_capture_port_are_matched_as_they_come(testpmd, directory):
     from scapy.all import IP, UDP as Udp, TCP, Ether, wrpcap  # pylint: disable=import-outside-toplevel
-    packets = [Ether() / IP(src="10.0.0.1", dst="10.0.0.2", ttl=9) / Udp(sport=1, dport=2),
-               Ether() / IP(src="10.0.0.1", dst="10.0.0.2") / TCP(sport=1, dport=2, flags="S")] * 50
+    packets = [Ether(dst="02:00:00:00:00:02") / IP(src="10.0.0.1", dst="10.0.0.2", ttl=9) / Udp(sport=1, dport=2),
+               Ether(dst="02:00:00:00:00:02") / IP(src="10.0.0.1", dst="10.0.0.2") / TCP(sport=1, dport=2, flags="S")] * 50
     wrpcap(str(directory / "in.pcap"), packets)
     program = testpmd(f"net_pcap0,rx_pcap={directory}/in.pcap,tx_pcap={directory}/out.pcap",
                       "net_flowsim0,port=net_pcap0,hostile=0")
