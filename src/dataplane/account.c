@@ -127,7 +127,7 @@ static __rte_noinline void octets_before(
 	if (burst->marked == 0)
 		account_octets(lcore, burst,
 			before & ~(outcome->unknown | outcome->dropped | outcome->gone |
-					 burst->others));
+					 outcome->waiting | burst->others));
 	flow_shard_excess(lcore->worker.shard, excess_of(lcore, burst, i));
 }
 
@@ -175,6 +175,18 @@ void account_slow(struct lcore *lcore, struct burst *burst, unsigned i, struct f
 		mark_verify(worker->agent, burst->from.port, burst->packet[i], position, info);
 }
 
+/* Another packet of the same flow in this burst waits, too, so that they keep their order. */
+static void wait_for_row(struct lcore *lcore, struct burst *burst, unsigned i,
+	const struct flow_record *record, struct outcome *outcome)
+{
+	const struct flow_shard *shard = lcore->worker.shard;
+	const uint32_t position = flow_table_position_of(&shard->table, record);
+
+	flow_shard_fetch_dropped(shard, position);
+	burst->position[i] = position;
+	outcome->waiting |= UINT64_C(1) << i;
+}
+
 void account_rest(struct lcore *lcore, struct burst *burst, unsigned i, struct flow_record *record,
 	struct outcome *outcome)
 {
@@ -182,8 +194,25 @@ void account_rest(struct lcore *lcore, struct burst *burst, unsigned i, struct f
 	outcome->bytes += burst_info(burst, i)->bytes;
 	if (record == NULL)
 		outcome->unknown |= UINT64_C(1) << i;
+	else if (flow_is_shut(record))
+		wait_for_row(lcore, burst, i, record, outcome);
 	else
 		account_slow(lcore, burst, i, record, outcome);
+}
+
+void account_waiting(struct lcore *lcore, struct burst *burst, struct outcome *outcome)
+{
+	const struct flow_table *table = &lcore->worker.shard->table;
+	uint64_t left = outcome->waiting;
+
+	/* from here on each is as the others are */
+	outcome->waiting = 0;
+	for (; left != 0; left &= left - 1) {
+		const unsigned i = (unsigned)__builtin_ctzll(left);
+
+		account_slow(
+			lcore, burst, i, flow_table_record(table, burst->position[i]), outcome);
+	}
 }
 
 void account_sample(struct lcore *lcore, struct burst *burst)

@@ -30,6 +30,12 @@ void account_octets(struct lcore *lcore, struct burst *burst, uint64_t packets);
 void account_octets_counted(
 	struct lcore *lcore, struct burst *burst, const struct outcome *outcome);
 
+/*
+ * Packets that wait for the row of what was dropped of their flow, which account_rest() has asked for: few flows have
+ * one, so nobody can ask earlier.
+ */
+void account_waiting(struct lcore *lcore, struct burst *burst, struct outcome *outcome);
+
 /* Packets without a flow: policy may drop each, or do something with it. */
 void account_others(struct lcore *lcore, struct burst *burst, struct outcome *outcome);
 

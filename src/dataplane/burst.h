@@ -29,8 +29,9 @@ struct burst {
 	struct flow_look_up up;
 	struct packet_info info[LCORE_BURST]; /* first those that are looked up */
 	struct rte_mbuf *packet[LCORE_BURST];
-	uint16_t verdict[LCORE_BURST]; /* of packets in outcome.acts */
-	uint8_t drop[LCORE_BURST];     /* enum drop_reason of packets in outcome.dropped */
+	uint16_t verdict[LCORE_BURST];	/* of packets in outcome.acts */
+	uint8_t drop[LCORE_BURST];	/* enum drop_reason of packets in outcome.dropped */
+	uint32_t position[LCORE_BURST]; /* of the record, of packets in outcome.waiting */
 	/* where octets are counted: what each packet has beside its IP packet, and a bit for each that is done */
 	int32_t excess[LCORE_BURST];
 	uint64_t excess_done;
@@ -57,6 +58,8 @@ struct outcome {
 	uint64_t dropped; /* burst.drop says why */
 	uint64_t acts;	  /* the flow's verdict is an action program: burst.verdict */
 	uint64_t gone;	  /* handed off to the worker of the flow */
+	uint64_t
+		waiting; /* of flows that verdicts drop: accounted after the others (account_waiting()) */
 	/* packets that are unknown or were accounted by the shard, and their bytes */
 	unsigned n;
 	uint64_t bytes;

@@ -89,6 +89,8 @@ void pipeline_end(struct lcore *lcore, struct burst *burst, struct outcome *outc
 	struct stage_times *stages = &lcore->worker.stages;
 	unsigned n = burst->n;
 
+	if (unlikely(outcome->waiting != 0))
+		account_waiting(lcore, burst, outcome);
 	if (unlikely(burst->others != 0))
 		account_others(lcore, burst, outcome);
 	if (unlikely(lcore->worker.shard->excess != NULL))

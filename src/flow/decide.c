@@ -22,8 +22,12 @@ int flow_decide_init(struct flow_shard *shard)
 
 	if (policy->decide == NULL)
 		return 0;
-	/* of the few flows that verdicts drop: pages come as they are touched */
-	shard->verdict_dropped = mapping_create(dropped_size(shard), 0);
+	/*
+	 * Of the few flows that verdicts drop: pages come as they are touched, large ones if the table has them. A million
+	 * rows in small ones cost a dropped packet a walk of page tables, beside the row itself.
+	 */
+	shard->verdict_dropped =
+		mapping_create(dropped_size(shard), shard->config.mapping & ~MAPPING_POPULATE);
 	if (shard->verdict_dropped == NULL)
 		return -ENOMEM;
 	if (policy->count != NULL) {
