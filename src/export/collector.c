@@ -36,6 +36,7 @@ struct export_collector {
 	bool ended;
 	uint64_t paced_ms; /* rate: since when `paced` records went */
 	uint64_t paced;
+	uint64_t allowed; /* of these at the last look at the clock; of a patient one */
 	/* the user writes, anyone reads, under the lock */
 	pthread_mutex_t lock;
 	struct export_counters shown;
@@ -110,14 +111,15 @@ static void keep_pace(struct export_collector *collector, unsigned records)
 	if (rate == 0 || collector->patience == NULL)
 		return;
 	collector->paced += records;
-	for (;;) {
+	while (collector->paced > collector->allowed) {
 		const uint64_t now = now_ms();
 
 		if (now - collector->paced_ms >= 1000) {
 			collector->paced_ms = now;
 			collector->paced = records;
 		}
-		if (collector->paced * 1000 <= rate * (now - collector->paced_ms + 1))
+		collector->allowed = rate * (now - collector->paced_ms + 1) / 1000;
+		if (collector->paced <= collector->allowed)
 			return;
 		collector->carrier->kind->push(collector->carrier);
 		(void)nanosleep(&pause, NULL);
