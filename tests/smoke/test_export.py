@@ -314,7 +314,9 @@ def test_live(millrace, tmp_path, goflow2):
     kinds = "flows=2000,proto=mix,ipv6=30,vlan=20,size=imix,load=zipf,pace=400"
     path = tmp_path / "flows.ipfix"
     with nfcapd(tmp_path) as first, nfacctd(tmp_path) as second, listening_goflow2(goflow2, tmp_path) as third:
-        exports = [f"ipfix://127.0.0.1:{port}?pen=32473&rate=20000" for port in (first, second, third)]
+        # nfcapd takes the records of options, which come with templates, for lost ones
+        exports = [f"ipfix://127.0.0.1:{port}?pen=32473&rate=20000&templates=86400&template-messages=4000000000"
+                   for port in (first, second, third)]
         engine = millrace("--port", f"a=net_flowsim0,{kinds},side=forward", "--port", f"b=net_flowsim1,{kinds},side=reverse",
                           "--wire", "a,b", "--active", "15",
                           *(word for proto in ("tcp", "udp", "sctp", "icmp") for word in ("--timeout", f"{proto}=2")),
