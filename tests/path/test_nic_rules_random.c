@@ -3,7 +3,7 @@
  * Random rules and packets against a plain reference, the first rule that matches: by software alone, by NICs that hold
  * what they can, and by such as are small or take few patterns. A packet comes through or it does not, exactly as the
  * reference says, and every packet is counted once. NIC_RULES_PAIRS is how many pairs of a packet and a set of rules there
- * are for each: 40,000 unless it is given; NIC_RULES_SEED where they begin.
+ * are for each: 40,000 unless it is given; NIC_RULES_SEED where they begin; NIC_RULES_TEST the name of one test alone.
  */
 #include "nic_rules_line.h"
 
@@ -572,5 +572,7 @@ int main(void)
 		cmocka_unit_test(by_a_nic_with_little_room),
 	};
 
+	if (getenv("NIC_RULES_TEST") != NULL)
+		cmocka_set_test_filter(getenv("NIC_RULES_TEST"));
 	return cmocka_run_group_tests(tests, nic_line_environment, NULL);
 }
