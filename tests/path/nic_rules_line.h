@@ -29,6 +29,8 @@
 #include "plane/plane_private.h"
 
 #define NIC_LINE_WAIT_US UINT64_C(20000000)
+/* Below the second that the engine waits for counters of its NICs. */
+#define NIC_LINE_TOLD_US UINT64_C(900000)
 #define NIC_LINE_MAX 64 /* frames between two looks at what came out */
 
 struct nic_line {
@@ -218,14 +220,21 @@ static inline void nic_line_settle(struct nic_line *line)
 				     nic_line_all_placed(line));
 }
 
-/* Counts of rules are those of this moment. */
+/*
+ * Counts of rules are those of this moment. The engine waits a second for its NICs: where that is over, it may be this
+ * machine that was busy, and they are asked once more.
+ */
 static inline void nic_line_count(struct nic_line *line)
 {
-	uint64_t generation = rules_touch(plane_rules(line->plane));
+	const uint64_t generation = rules_touch(plane_rules(line->plane));
+	uint64_t begin_us;
 
-	plane_nic_rules_ask(line->plane);
-	NIC_LINE_UNTIL(
-		line, nic_line_decided(line, generation) && plane_nic_rules_told(line->plane));
+	NIC_LINE_UNTIL(line, nic_line_decided(line, generation));
+	do {
+		begin_us = monotonic_us();
+		plane_nic_rules_ask(line->plane);
+		NIC_LINE_UNTIL(line, plane_nic_rules_told(line->plane));
+	} while (monotonic_us() - begin_us > NIC_LINE_TOLD_US);
 }
 
 /* The frame arrives at that side. Returns its number. */
