@@ -183,6 +183,13 @@ static void add_count(
 	pthread_mutex_unlock(&rules->lock);
 }
 
+/* The NIC is to be asked again then. */
+static void try_again(struct static_rules *rules, struct place *place, uint64_t due_us)
+{
+	place->due_us = due_us;
+	rules->next_us = RTE_MIN(rules->next_us, due_us);
+}
+
 static void empty_place(struct static_rules *rules, struct place *place)
 {
 	rules->there--;
@@ -209,7 +216,7 @@ static void remove_one(struct static_rules *rules, struct place *place, uint64_t
 		return;
 	}
 	pthread_mutex_lock(&rules->lock);
-	place->due_us = now_us + AGAIN_US;
+	try_again(rules, place, now_us + AGAIN_US);
 	place->view.why = why;
 	pthread_mutex_unlock(&rules->lock);
 }
@@ -223,7 +230,7 @@ static void take_refusal(struct static_rules *rules, struct place *place, uint64
 
 	rules->wants_room = answer_insert(why->error, false) == -ENOSPC;
 	pthread_mutex_lock(&rules->lock);
-	place->due_us = now_us + (rules->wants_room ? AGAIN_US : wait_us);
+	try_again(rules, place, now_us + (rules->wants_room ? AGAIN_US : wait_us));
 	place->failures++;
 	place->view.why = *why;
 	place->view.state = place->wanted ? STATIC_REFUSED : STATIC_FREE;

@@ -222,6 +222,45 @@ static void without_room_it_waits(void **state)
 	nic_line_end(&line);
 }
 
+/* Has that fault struck, since it was set? */
+static bool has_failed(const struct nic_line *line, unsigned side)
+{
+	struct sim_port *sim = rte_eth_devices[line->port[side]->id].data->dev_private;
+
+	pthread_mutex_lock(&sim->lock);
+	const bool failed = sim->faults.fault[SIM_FAULT_FAIL].strikes > 0;
+
+	pthread_mutex_unlock(&sim->lock);
+	return failed;
+}
+
+/* What the NIC refused it is asked for again, and what it did not remove it is told again to. */
+static void a_refusal_is_not_the_last_word(void **state)
+{
+	struct nic_line line;
+	struct rules_view view;
+
+	(void)state;
+	nic_line_begin(&line, "", true, 1000000000);
+	nic_line_fault(&line, 0, "fail:op=create:errno=EIO");
+	const uint32_t dns = nic_line_rule(&line, DNS);
+
+	nic_line_settle(&line);
+	assert_non_null(strstr(where_is(&line, dns, &view).why, "refuses"));
+	assert_int_equal(send_some(&line, "10.0.0.1", 53, 10), 0);
+	nic_line_fault(&line, 0, "fail:off");
+	NIC_LINE_UNTIL(&line, where_is(&line, dns, &view).where == PLANE_RULE_NIC);
+	assert_int_equal(send_some(&line, "10.0.0.1", 53, 10), 0);
+	expect_counts(&line, dns, 10, 10);
+	nic_line_fault(&line, 0, "fail:op=destroy:errno=EIO");
+	nic_line_rule(&line, "flow destroy 0 rule 0");
+	NIC_LINE_UNTIL(&line, has_failed(&line, 0));
+	nic_line_fault(&line, 0, "fail:off");
+	nic_line_settle(&line);
+	assert_int_equal(send_some(&line, "10.0.0.1", 53, 10), 10);
+	nic_line_end(&line);
+}
+
 /* What a NIC does not count is not 0. */
 static void a_nic_without_counters(void **state)
 {
@@ -301,6 +340,7 @@ int main(void)
 		cmocka_unit_test(a_forgotten_rule_drops_in_software),
 		cmocka_unit_test(after_a_reset_software_drops),
 		cmocka_unit_test(without_room_it_waits),
+		cmocka_unit_test(a_refusal_is_not_the_last_word),
 		cmocka_unit_test(a_nic_without_counters),
 		cmocka_unit_test(a_rule_of_all_ports),
 		cmocka_unit_test(not_asked_for),
