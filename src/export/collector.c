@@ -102,28 +102,38 @@ static bool may_wait(struct export_collector *collector)
 	return now - since < STALL_MS && now - collector->hurry_ms < HURRY_MS;
 }
 
-/* Holds up a patient one that is too fast: the records of a second are spread over its milliseconds. */
+/* A second of the rate begins. What went beyond the last one, at most a record of a flow's two, is taken off this one. */
+static void begin_second(struct export_collector *collector, uint64_t now)
+{
+	const uint32_t rate = collector->target.rate;
+
+	collector->paced_ms = now;
+	collector->paced = collector->paced > rate ? collector->paced - rate : 0;
+}
+
+/*
+ * Holds up a patient one that is too fast, until somebody wants it to end: the records of a second are spread over its
+ * milliseconds.
+ */
 static void keep_pace(struct export_collector *collector, unsigned records)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
-	const uint32_t rate = collector->target.rate;
+	const uint64_t rate = collector->target.rate;
 
 	if (rate == 0 || collector->patience == NULL)
 		return;
-	collector->paced += records;
-	while (collector->paced > collector->allowed) {
+	while (collector->paced >= collector->allowed && collector->patience()) {
 		const uint64_t now = now_ms();
 
-		if (now - collector->paced_ms >= 1000) {
-			collector->paced_ms = now;
-			collector->paced = records;
-		}
+		if (now - collector->paced_ms >= 1000)
+			begin_second(collector, now);
 		collector->allowed = rate * (now - collector->paced_ms + 1) / 1000;
-		if (collector->paced <= collector->allowed)
-			return;
+		if (collector->paced < collector->allowed)
+			break;
 		collector->carrier->kind->push(collector->carrier);
 		(void)nanosleep(&pause, NULL);
 	}
+	collector->paced += records;
 }
 
 /* Has a live one had its share of this second? */
@@ -133,11 +143,9 @@ static bool is_over_rate(struct export_collector *collector, unsigned records)
 
 	if (collector->target.rate == 0 || collector->patience != NULL)
 		return false;
-	if (now - collector->paced_ms >= 1000) {
-		collector->paced_ms = now;
-		collector->paced = 0;
-	}
-	if (collector->paced + records > collector->target.rate)
+	if (now - collector->paced_ms >= 1000)
+		begin_second(collector, now);
+	if (collector->paced >= collector->target.rate)
 		return true;
 	collector->paced += records;
 	return false;

@@ -267,3 +267,13 @@ def test_nobody_listens(mixture):
         port = free.getsockname()[1]
     done = run("replay", "--export", f"ipfix://127.0.0.1:{port}?mtu=576", mixture[0])
     assert done.code == 0 and "nobody listened" in done.stderr
+
+
+def test_a_rate_below_the_records_of_a_flow(tmp_path):
+    """A flow of two directions is two records: at one a second they come all the same."""
+    there = Ether(dst="02:00:00:00:00:02") / IP(src="192.0.2.1", dst="192.0.2.2") / UDP(sport=1, dport=2) / Raw(b"x" * 20)
+    back = Ether(dst="02:00:00:00:00:01") / IP(src="192.0.2.2", dst="192.0.2.1") / UDP(sport=2, dport=1) / Raw(b"x" * 20)
+    wrpcap(str(tmp_path / "two.pcap"), [there, back])
+    decoder, records = exported(tmp_path, tmp_path / "two.pcap", "?rate=1")
+    check(decoder, records)
+    assert len(decoder.flows) == 2
