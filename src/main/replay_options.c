@@ -81,6 +81,22 @@ static bool same_file(const char *a, const char *b)
 	       a_stat.st_dev == b_stat.st_dev && a_stat.st_ino == b_stat.st_ino;
 }
 
+/* The same of exports to files. */
+static int check_exports(const struct exports *exports, const char *path, struct error *error)
+{
+	char word[OPTION_WORD_MAX];
+
+	for (unsigned i = 0; i < exports->n; i++) {
+		const struct export_target *target = &exports->targets[i];
+
+		if (target->path[0] != '\0' && same_file(target->path, path))
+			return error_set(error, -EINVAL,
+				"--export %s: this is one of the captures to read",
+				text_printable(word, sizeof(word), target->text));
+	}
+	return 0;
+}
+
 static int check_paths(const struct replay_options *options, struct error *error)
 {
 	bool to_file = options->output && strcmp(options->output, "-") != 0;
@@ -101,6 +117,12 @@ static int check_paths(const struct replay_options *options, struct error *error
 			return error_set(error, -EINVAL,
 				"--output %s: this is one of the captures to read",
 				text_printable(word, sizeof(word), options->output));
+
+		const int ret = check_exports(
+			&options->exports, standard ? "/dev/stdin" : options->paths[i], error);
+
+		if (ret < 0)
+			return ret;
 	}
 	return 0;
 }

@@ -277,3 +277,13 @@ def test_a_rate_below_the_records_of_a_flow(tmp_path):
     decoder, records = exported(tmp_path, tmp_path / "two.pcap", "?rate=1")
     check(decoder, records)
     assert len(decoder.flows) == 2
+
+
+@pytest.mark.parametrize("kind", ["ipfix+file", "json+file"])
+def test_a_capture_is_no_place_for_an_export(mixture, tmp_path, kind):
+    """It would be emptied before it is read."""
+    own = tmp_path / "own.pcap"
+    own.write_bytes(mixture[0].read_bytes())
+    done = run("replay", "--export", f"{kind}:{own}", own)
+    assert done.code == 2 and "this is one of the captures to read" in done.stderr
+    assert own.read_bytes() == mixture[0].read_bytes()
