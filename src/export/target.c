@@ -66,6 +66,18 @@ static int take_number(const struct parsing *parsing, const char *value, uint32_
 	return 0;
 }
 
+/* By that number RFC 5103 has the reverse of IANA's elements: ours would be taken for these. */
+#define REVERSE_PEN 29305
+
+static int take_pen(const struct parsing *parsing, const char *value, uint32_t *pen)
+{
+	const int ret = take_number(parsing, value, 1, UINT32_MAX, pen);
+
+	if (ret == 0 && *pen == REVERSE_PEN)
+		return refuse(parsing, value, "that number is of reverse elements (RFC 5103)");
+	return ret;
+}
+
 static int take_bool(const struct parsing *parsing, const char *value, bool *said)
 {
 	if (strcmp(value, "yes") != 0 && strcmp(value, "no") != 0)
@@ -195,7 +207,7 @@ static int take_value(const struct parsing *parsing, enum option option, char *v
 	case OPTION_BIFLOW:
 		return take_bool(parsing, value, &target->biflow);
 	case OPTION_PEN:
-		return take_number(parsing, value, 1, UINT32_MAX, &target->pen);
+		return take_pen(parsing, value, &target->pen);
 	case OPTION_TEMPLATES:
 		return take_number(parsing, value, 1, 86400, &target->templates_s);
 	case OPTION_TEMPLATE_MESSAGES:

@@ -250,6 +250,7 @@ def test_active_reports_add_up(tmp_path):
     ("ipfix://127.0.0.1?domain=-1", "a number is needed"),
     ("ipfix://127.0.0.1?domain", "OPTION=VALUE"),
     ("ipfix://127.0.0.1?biflow=true", "yes or no"),
+    ("ipfix://127.0.0.1?pen=29305", "RFC 5103"),
     ("ipfix+tcp://127.0.0.1?mtu=1500", "no use for it"),
     ("ipfix://127.0.0.1?net=1.2.3/8", "no IP address or prefix"),
     ("ipfix+file:", "a file"),
