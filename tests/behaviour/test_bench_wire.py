@@ -9,7 +9,7 @@ import os
 import pytest
 
 from bench_rows import KEYS, built, simulated  # noqa: F401
-from conftest import run
+from conftest import SLOWER, run
 
 pytestmark = pytest.mark.unsanitized
 
@@ -78,6 +78,7 @@ def test_learn_rate(flows):
     assert learned["ratio"] == pytest.approx(learned["ours"] / 4e6, abs=0.01)
 
 
+@pytest.mark.skipif(SLOWER > 1, reason="a sanitized exporter is slower than its worker, and loses records")
 def test_learn_export():
     (row,) = rows("learn_export", 5000)
     assert (row["measure"], row["unit"], row["against"], row["goal"]) == ("learn_export", "cycles", "no_export", 0.97)
