@@ -445,7 +445,7 @@ static int run_size(const struct bench_options *options, uint32_t rules)
 	return ret;
 }
 
-/* Is anything wanted that needs the sets? */
+/* Whether a measure that needs the rule sets is asked for. */
 static bool wants_sets(const struct bench_options *options)
 {
 	return wanted(options, "find") || wanted(options, "bytes_per_rule") ||

@@ -175,7 +175,7 @@ void account_slow(struct lcore *lcore, struct burst *burst, unsigned i, struct f
 		mark_verify(worker->agent, burst->from.port, burst->packet[i], position, info);
 }
 
-/* Another packet of the same flow in this burst waits, too, so that they keep their order. */
+/* Puts a packet off to account_waiting(). All packets of the flow in this burst are put off, so they keep their order. */
 static void wait_for_row(struct lcore *lcore, struct burst *burst, unsigned i,
 	const struct flow_record *record, struct outcome *outcome)
 {
@@ -205,7 +205,7 @@ void account_waiting(struct lcore *lcore, struct burst *burst, struct outcome *o
 	const struct flow_table *table = &lcore->worker.shard->table;
 	uint64_t left = outcome->waiting;
 
-	/* from here on each is as the others are */
+	/* a packet no longer counts as waiting while account_slow() handles it */
 	outcome->waiting = 0;
 	for (; left != 0; left &= left - 1) {
 		const unsigned i = (unsigned)__builtin_ctzll(left);

@@ -31,8 +31,8 @@ void account_octets_counted(
 	struct lcore *lcore, struct burst *burst, const struct outcome *outcome);
 
 /*
- * Packets that wait for the row of what was dropped of their flow, which account_rest() has asked for: few flows have
- * one, so nobody can ask earlier.
+ * Accounts the packets of flows that verdicts drop, after the others of the burst. account_rest() has prefetched the row
+ * that counts what was dropped; nothing earlier knows that a flow has one.
  */
 void account_waiting(struct lcore *lcore, struct burst *burst, struct outcome *outcome);
 

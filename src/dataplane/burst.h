@@ -31,7 +31,7 @@ struct burst {
 	struct rte_mbuf *packet[LCORE_BURST];
 	uint16_t verdict[LCORE_BURST];	/* of packets in outcome.acts */
 	uint8_t drop[LCORE_BURST];	/* enum drop_reason of packets in outcome.dropped */
-	uint32_t position[LCORE_BURST]; /* of the record, of packets in outcome.waiting */
+	uint32_t position[LCORE_BURST]; /* of the records of packets in outcome.waiting */
 	/* where octets are counted: what each packet has beside its IP packet, and a bit for each that is done */
 	int32_t excess[LCORE_BURST];
 	uint64_t excess_done;

@@ -102,7 +102,7 @@ static bool may_wait(struct export_collector *collector)
 	return now - since < STALL_MS && now - collector->hurry_ms < HURRY_MS;
 }
 
-/* A second of the rate begins. What went beyond the last one, at most a record of a flow's two, is taken off this one. */
+/* Begins a second of the rate. A flow may have put the last one a record over it; the new second has that much less. */
 static void begin_second(struct export_collector *collector, uint64_t now)
 {
 	const uint32_t rate = collector->target.rate;
@@ -112,8 +112,8 @@ static void begin_second(struct export_collector *collector, uint64_t now)
 }
 
 /*
- * Holds up a patient one that is too fast, until somebody wants it to end: the records of a second are spread over its
- * milliseconds.
+ * Waits while a patient collector is ahead of its rate, or until the user interrupts. The records of a second are spread over
+ * its milliseconds.
  */
 static void keep_pace(struct export_collector *collector, unsigned records)
 {

@@ -11,8 +11,6 @@
 #define SET_OPTIONS 3
 #define SET_HEADER 4
 
-#define REVERSE_PEN 29305 /* RFC 5103 section 6.1 */
-
 enum template_id {
 	TEMPLATE_IPV4 = 256,
 	TEMPLATE_IPV6 = 257,
@@ -305,7 +303,7 @@ static uint16_t template_id(bool ipv4, bool measured)
 
 static uint32_t enterprise(const struct ipfix_format *format, enum owner owner)
 {
-	return owner == OWNER_REVERSE ? REVERSE_PEN : format->pen;
+	return owner == OWNER_REVERSE ? IPFIX_REVERSE_PEN : format->pen;
 }
 
 static uint8_t *put_field(

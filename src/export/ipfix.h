@@ -18,6 +18,9 @@
 
 #include "flow/report.h"
 
+/* The enterprise number under which the elements of IANA are those of the other direction (RFC 5103 section 6.1). */
+#define IPFIX_REVERSE_PEN 29305
+
 /* A message has at least so much room. */
 #define IPFIX_LEAST 508
 #define IPFIX_MOST 65507

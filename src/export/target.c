@@ -9,6 +9,7 @@
 
 #include "base/suggest.h"
 #include "base/text.h"
+#include "export/ipfix.h"
 
 #define PORT 4739
 #define PORT_TLS 4740
@@ -66,14 +67,12 @@ static int take_number(const struct parsing *parsing, const char *value, uint32_
 	return 0;
 }
 
-/* By that number RFC 5103 has the reverse of IANA's elements: ours would be taken for these. */
-#define REVERSE_PEN 29305
-
+/* Elements of our own under IPFIX_REVERSE_PEN would read as reverse elements of IANA. */
 static int take_pen(const struct parsing *parsing, const char *value, uint32_t *pen)
 {
 	const int ret = take_number(parsing, value, 1, UINT32_MAX, pen);
 
-	if (ret == 0 && *pen == REVERSE_PEN)
+	if (ret == 0 && *pen == IPFIX_REVERSE_PEN)
 		return refuse(parsing, value, "that number is of reverse elements (RFC 5103)");
 	return ret;
 }

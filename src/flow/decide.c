@@ -23,8 +23,8 @@ int flow_decide_init(struct flow_shard *shard)
 	if (policy->decide == NULL)
 		return 0;
 	/*
-	 * Of the few flows that verdicts drop: pages come as they are touched, large ones if the table has them. A million
-	 * rows in small ones cost a dropped packet a walk of page tables, beside the row itself.
+	 * Few flows are dropped by verdicts, so the kernel gives pages as rows are first written. The rows lie in large pages
+	 * where the flow table does: with small pages and a million rows each dropped packet waited for page table walks.
 	 */
 	shard->verdict_dropped =
 		mapping_create(dropped_size(shard), shard->config.mapping & ~MAPPING_POPULATE);

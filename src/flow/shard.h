@@ -258,7 +258,7 @@ static inline struct flow_dropped flow_shard_dropped(
 	return shard->verdict_dropped[position];
 }
 
-/* Asks for what flow_shard_dropped() reads; the row may lie in two lines. */
+/* Prefetches the row that flow_shard_dropped() reads; it may span two cache lines. */
 static inline void flow_shard_fetch_dropped(const struct flow_shard *shard, uint32_t position)
 {
 	const struct flow_dropped *dropped = &shard->verdict_dropped[position];

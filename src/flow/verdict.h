@@ -131,7 +131,7 @@ static inline bool flow_is_dropped(const struct flow_record *record, unsigned fr
 	return record->not_plain && record->verdict[from] == FLOW_VERDICT_DROP;
 }
 
-/* Is every packet of it dropped by its verdict, whichever way it goes? */
+/* Whether the verdicts drop every packet of the flow, in both directions. */
 static inline bool flow_is_shut(const struct flow_record *record)
 {
 	return !record->by_port && flow_is_dropped(record, 0) && flow_is_dropped(record, 1);

@@ -81,7 +81,7 @@ static bool same_file(const char *a, const char *b)
 	       a_stat.st_dev == b_stat.st_dev && a_stat.st_ino == b_stat.st_ino;
 }
 
-/* The same of exports to files. */
+/* Refuses an export to a file that is a capture to read, for the same reason. */
 static int check_exports(const struct exports *exports, const char *path, struct error *error)
 {
 	char word[OPTION_WORD_MAX];

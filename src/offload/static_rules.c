@@ -183,7 +183,7 @@ static void add_count(
 	pthread_mutex_unlock(&rules->lock);
 }
 
-/* The NIC is to be asked again then. */
+/* Retries the place at `due_us`: the installer thread wakes up for it. */
 static void try_again(struct static_rules *rules, struct place *place, uint64_t due_us)
 {
 	place->due_us = due_us;

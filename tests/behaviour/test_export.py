@@ -5,17 +5,19 @@ import csv
 import json
 import pathlib
 import random
+import signal
 import socket
 import ssl
 import struct
 import subprocess
+import time
 import xml.etree.ElementTree
 
 import pytest
 from scapy.all import IP, UDP, Ether, Raw, wrpcap
 
 import ipfix
-from conftest import run
+from conftest import MILLRACE, SLOWER, run
 from exports import Collector, check, exported, octets_of, octets_told
 from mixture import make_mixture
 
@@ -288,3 +290,16 @@ def test_a_capture_is_no_place_for_an_export(mixture, tmp_path, kind):
     done = run("replay", "--export", f"{kind}:{own}", own)
     assert done.code == 2 and "this is one of the captures to read" in done.stderr
     assert own.read_bytes() == mixture[0].read_bytes()
+
+
+def test_a_signal_ends_a_replay_that_keeps_to_a_rate(mixture, tmp_path):
+    """At one record a second it would go on for minutes."""
+    path = tmp_path / "flows.json"
+    with subprocess.Popen([MILLRACE, "replay", "--export", f"json+file:{path}?rate=1", mixture[0]],
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 30 * SLOWER
+        while not path.exists() or not path.stat().st_size:
+            assert time.monotonic() < deadline and process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        process.wait(20 * SLOWER)

@@ -29,7 +29,7 @@
 #include "plane/plane_private.h"
 
 #define NIC_LINE_WAIT_US UINT64_C(20000000)
-/* Below the second that the engine waits for counters of its NICs. */
+/* Shorter than the second that the engine waits for the counters of its NICs. */
 #define NIC_LINE_TOLD_US UINT64_C(900000)
 #define NIC_LINE_MAX 64 /* frames between two looks at what came out */
 
@@ -221,8 +221,8 @@ static inline void nic_line_settle(struct nic_line *line)
 }
 
 /*
- * Counts of rules are those of this moment. The engine waits a second for its NICs: where that is over, it may be this
- * machine that was busy, and they are asked once more.
+ * Brings the counts of rules up to date. The engine waits a second for its NICs and then reports the last known counts; on a
+ * busy machine that second may pass, so this asks once more.
  */
 static inline void nic_line_count(struct nic_line *line)
 {

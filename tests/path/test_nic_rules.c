@@ -222,7 +222,7 @@ static void without_room_it_waits(void **state)
 	nic_line_end(&line);
 }
 
-/* Has that fault struck, since it was set? */
+/* Whether a call has failed since the fault was set. */
 static bool has_failed(const struct nic_line *line, unsigned side)
 {
 	struct sim_port *sim = rte_eth_devices[line->port[side]->id].data->dev_private;
@@ -234,7 +234,7 @@ static bool has_failed(const struct nic_line *line, unsigned side)
 	return failed;
 }
 
-/* What the NIC refused it is asked for again, and what it did not remove it is told again to. */
+/* The engine tries again after the NIC has refused to insert a rule, and after it has failed to remove one. */
 static void a_refusal_is_not_the_last_word(void **state)
 {
 	struct nic_line line;
