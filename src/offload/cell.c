@@ -10,9 +10,9 @@
 #include <rte_cycles.h>
 
 #include "base/monotonic.h"
-#include "offload/answer.h"
 #include "offload/cell_parts.h"
-#include "offload/trial.h"
+#include "rteflow/answer.h"
+#include "rteflow/trial.h"
 
 /* Marks of rules, in turn: numbers that any card has room for which marks at all. */
 #define MARK_FIRST 0x21

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "offload/form.h"
-#include "offload/provider.h"
+#include "rteflow/provider.h"
 
 enum level {
 	LEVEL_NO,

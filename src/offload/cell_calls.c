@@ -11,7 +11,7 @@
 #include <rte_pause.h>
 
 #include "base/monotonic.h"
-#include "offload/answer.h"
+#include "rteflow/answer.h"
 
 #define QUEUE 0
 #define AWAIT_US 1000000

@@ -12,8 +12,8 @@
 #include <rte_errno.h>
 
 #include "base/monotonic.h"
-#include "offload/answer.h"
 #include "offload/cell_parts.h"
+#include "rteflow/answer.h"
 
 #define PACKETS 16
 /* Nowhere near a multiple of what counters wrap at. */

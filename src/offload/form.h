@@ -3,7 +3,7 @@
 
 /*
  * Forms of rules: every pattern that `millrace probe` asks a NIC about, and every set of actions. A form is one of
- * each. The first patterns are those that the engine's own rules have (offload/shape.h); behind them stand a few that
+ * each. The first patterns are those that the engine's own rules have (rteflow/shape.h); behind them stand a few that
  * other programs ask for.
  *
  * Pure. What is built points into the struct it was built in.
@@ -15,10 +15,10 @@
 #include <rte_ether.h>
 #include <rte_flow.h>
 
-#include "offload/shape.h"
+#include "rteflow/shape.h"
 
 enum form_special {
-	FORM_SHAPE,	/* one of the engine's: offload/shape.h */
+	FORM_SHAPE,	/* one of the engine's: rteflow/shape.h */
 	FORM_ADDRESSES, /* "eth / ipv4": nothing is said of layer 4 */
 	FORM_PREFIX,	/* 24 bits of the source's address */
 	FORM_TO_PORT,	/* the destination's port alone */

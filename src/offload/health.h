@@ -25,8 +25,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "offload/provider.h"
 #include "offload/reason.h"
+#include "rteflow/provider.h"
 
 #define HEALTH_MAX_WORKERS 16
 #define HEALTH_CANARIES 2

@@ -53,10 +53,10 @@
 #include "offload/change.h"
 #include "offload/health.h"
 #include "offload/histogram.h"
-#include "offload/provider.h"
 #include "offload/refusal.h"
 #include "offload/share.h"
 #include "offload/static_rules.h"
+#include "rteflow/provider.h"
 
 #define INSTALLER_MAX_WORKERS SHARE_MAX_WORKERS
 #define INSTALLER_UNDER_WAY 1024

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "offload/answer.h"
 #include "offload/installer_parts.h"
+#include "rteflow/answer.h"
 
 #define POLL_EACH 64
 /* A call that finds the NIC's queue full is made again for so long, while answers are awaited. */

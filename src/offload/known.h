@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "offload/provider.h"
+#include "rteflow/provider.h"
 
 struct known_key {
 	char driver[64];

@@ -12,8 +12,8 @@
 #include <rte_pause.h>
 
 #include "base/monotonic.h"
-#include "offload/answer.h"
 #include "offload/cell_parts.h"
+#include "rteflow/answer.h"
 
 /* Rules that are made and destroyed one at a time, and for how long at most. */
 #define SINGLES 1000

@@ -3,7 +3,7 @@
 
 /*
  * How many rules a NIC has room for, and how long it takes for one: measured with the engine's own rules, by the
- * provider that an engine would have (offload/provider.h), until the NIC says that there is no room, or the cap or
+ * provider that an engine would have (rteflow/provider.h), until the NIC says that there is no room, or the cap or
  * the time is reached. Rules are for addresses of RFC 2544 at both ends, which no packet should have.
  *
  * The first rules and the first deletes go one at a time: their times are latencies. The others go as many at once as
@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "offload/cell.h"
-#include "offload/provider.h"
+#include "rteflow/provider.h"
 
 /* Rules whose addresses and ports differ. */
 #define LIMITS_MAX_RULES 16777216

@@ -7,8 +7,8 @@
 
 #include <rte_errno.h>
 
-#include "offload/answer.h"
 #include "offload/static_calls.h"
+#include "rteflow/answer.h"
 #include "rule/nic_pattern.h"
 
 /* How often a counter is asked for what it had at last, and its handle to go. */

@@ -8,7 +8,7 @@
 
 #include <rte_flow.h>
 
-#include "offload/provider.h"
+#include "rteflow/provider.h"
 #include "rule/classifier.h"
 
 /* A rule in the NIC. */

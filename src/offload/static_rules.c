@@ -10,8 +10,8 @@
 #include <rte_common.h>
 
 #include "base/monotonic.h"
-#include "offload/answer.h"
 #include "offload/static_calls.h"
+#include "rteflow/answer.h"
 
 /* Calls of one turn that make or remove rules, and that read counters. */
 #define CALLS_EACH 16

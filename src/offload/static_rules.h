@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "offload/provider.h"
+#include "rteflow/provider.h"
 #include "rule/classifier.h"
 
 #define STATIC_RULES_MAX 16384u

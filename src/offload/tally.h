@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 #include "offload/counter.h"
-#include "offload/provider.h"
+#include "rteflow/provider.h"
 
 /* Of a port: how wide its counters are. Zeroed at the start. */
 struct tally_width {

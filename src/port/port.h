@@ -65,7 +65,7 @@ struct port_config {
 	unsigned n_queues;    /* wanted, of rx and of tx: one for each lcore that would use one */
 	bool force;	      /* what stands on the interface, or is joined to it, is meant to */
 	uint16_t rss_pattern; /* of port/rss.h; 0: packets are not to be spread by it */
-	/* rules that may be asked for (offload/provider.h); 0: none ever, the port is set up as without */
+	/* rules that may be asked for (rteflow/provider.h); 0: none ever, the port is set up as without */
 	uint32_t offload_places;
 };
 

@@ -6,11 +6,11 @@
 
 #include <rte_mbuf.h>
 
-#include "offload/provider.h"
 #include "port/device.h"
 #include "port/parts.h"
 #include "port/probe.h"
 #include "port/xdp.h"
+#include "rteflow/provider.h"
 
 static int set_up_queues(struct port *port, struct rte_mempool *pool)
 {

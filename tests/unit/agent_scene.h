@@ -23,7 +23,7 @@
 #include "dataplane/mark_verify.h"
 #include "installer_wait.h"
 #include "offload/agent.h"
-#include "offload/provider_ops.h"
+#include "rteflow/back_end.h"
 
 #define AGENT_PLACES 64
 #define AGENT_WAIT_US 20000000

@@ -15,7 +15,7 @@
 
 #include "base/monotonic.h"
 #include "base/tsc.h"
-#include "offload/provider_ops.h"
+#include "rteflow/back_end.h"
 #include "traffic/draw.h"
 
 #define FAKE_PLACES 4096

@@ -15,8 +15,8 @@
 
 #include "base/monotonic.h"
 #include "drivers/flowsim/sim.h"
-#include "offload/provider.h"
 #include "packet/extract.h"
+#include "rteflow/provider.h"
 
 #define SCENE_PLACES 1024
 #define SCENE_DEVICE "net_flowsim_provider"

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "offload/form.h"
-#include "offload/trial.h"
+#include "rteflow/trial.h"
 
 static const struct form_aim *aim_of(const struct form *form)
 {

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "offload/answer.h"
 #include "offload/refusal.h"
+#include "rteflow/answer.h"
 
 static void answers_to_inserts(void **state)
 {

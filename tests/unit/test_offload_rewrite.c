@@ -7,9 +7,9 @@
 
 #include <rte_ip.h>
 
-#include "offload/provider.h"
-#include "offload/rewrite.h"
 #include "packet/extract.h"
+#include "rteflow/provider.h"
+#include "rteflow/rewrite.h"
 
 #define PLACES 64
 #define IPV6_BYTES (14 + 40 + 8)

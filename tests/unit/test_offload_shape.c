@@ -2,9 +2,9 @@
 /* Shapes in line, the queues that marked packets come to, counters, and ports as the engine starts them. */
 #include "provider_scene.h"
 
-#include "offload/shape.h"
 #include "port/port.h"
 #include "port/rss.h"
+#include "rteflow/shape.h"
 
 static unsigned marked_of(struct provider_scene *scene, struct seen_set *set, unsigned i)
 {

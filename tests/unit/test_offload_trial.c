@@ -4,7 +4,7 @@
 
 #include <limits.h>
 
-#include "offload/trial.h"
+#include "rteflow/trial.h"
 
 /* The clock runs so fast: a second of it is 20 ms. */
 #define FAST 50

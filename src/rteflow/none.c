@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "offload/answer.h"
-#include "offload/provider_ops.h"
+#include "rteflow/answer.h"
+#include "rteflow/back_end.h"
 
 static int none_refuse(const struct provider *provider, struct provider_why *why)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "offload/answer.h"
+#include "rteflow/answer.h"
 
 #include <errno.h>
 #include <string.h>

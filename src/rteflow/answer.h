@@ -13,7 +13,7 @@
 
 #include <rte_flow.h>
 
-#include "offload/provider.h"
+#include "rteflow/provider.h"
 
 /* Of a rule that was not taken; `taken`: others of its shape were. */
 int answer_insert(int error, bool taken);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "offload/rewrite.h"
+#include "rteflow/rewrite.h"
 
 #include <assert.h>
 #include <string.h>

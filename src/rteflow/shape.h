@@ -22,8 +22,8 @@
 
 #include <rte_flow.h>
 
-#include "offload/provider.h"
-#include "offload/rewrite.h"
+#include "rteflow/provider.h"
+#include "rteflow/rewrite.h"
 
 /* What becomes of a marked packet: it has to come where it came before. */
 enum shape_fate {

@@ -3,7 +3,7 @@
 
 /* The inside of a provider: what each back end is made of. For the back ends and for tests only. */
 
-#include "offload/provider.h"
+#include "rteflow/provider.h"
 
 /* The calls of provider.h; a back end's own struct begins with struct provider. */
 struct provider_ops {

@@ -32,7 +32,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "offload/shape.h"
+#include "rteflow/shape.h"
 
 /* So often a trial ends at an answer that may be another the next time; then one goes on to the end. */
 #define TRIAL_PATIENCE 4
@@ -111,5 +111,3 @@ bool trial_next(struct trial *trial, enum provider_kind kind);
 
 /* What of it users are told. */
 void trial_tell(const struct trial *trial, struct provider_abilities *abilities);
-/* trial_full.c: the part of trial_tell() about full offload. */
-void trial_tell_full(const struct trial *trial, struct provider_abilities *abilities);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "offload/shape.h"
+#include "rteflow/shape.h"
 
 #include <netinet/in.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "offload/trial_parts.h"
+#include "rteflow/trial.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -12,7 +12,7 @@
 
 #include "base/monotonic.h"
 
-#define TAGGED TRIAL_TAGGED
+#define TAGGED 1
 #define AGAIN 4
 /* A port that fails slowly is not asked again and again in one trial. */
 #define FAIL_US 500000
@@ -22,6 +22,16 @@ const uint32_t trial_marks[TRIAL_N_MARKS] = {0xffffffef, 0xffffef, 0xffef};
 
 static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_ICMP,
 	IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_ICMPV6};
+
+/* A trial that is under way. */
+struct trier {
+	struct trial *trial;
+	const struct trial_calls *calls;
+	bool patient; /* ends at an answer that may be another the next time */
+	bool passing; /* there was such an answer, of the kind that is tried */
+	uint64_t begin_us;
+	struct provider_why last; /* what that answer was */
+};
 
 static void note_passing(struct trier *trier, int answer, const struct provider_why *why)
 {
@@ -44,7 +54,7 @@ static bool is_stopped(struct trier *trier)
 }
 
 /* No more is asked for now. */
-bool trial_is_over(struct trier *trier)
+static bool is_over(struct trier *trier)
 {
 	if (is_stopped(trier))
 		return true;
@@ -80,7 +90,7 @@ static bool make(struct trier *trier, unsigned hand, enum provider_kind kind,
 	int ret = -EAGAIN;
 
 	/* `why` is what ended it */
-	if (trial_is_over(trier))
+	if (is_over(trier))
 		return false;
 	trial_rule(&rule, kind, shape->vlan, mark);
 	for (unsigned i = 0; i < AGAIN && (ret == -EAGAIN || ret == -EIO); i++) {
@@ -102,12 +112,6 @@ static bool try_it(struct trier *trier, enum provider_kind kind, const struct sh
 	return true;
 }
 
-bool trial_try(struct trier *trier, enum provider_kind kind, const struct shape *shape,
-	struct provider_why *why)
-{
-	return try_it(trier, kind, shape, MARK, why);
-}
-
 /* With a counter, if anybody reads it, and without; all fates. */
 static bool find_actions(
 	struct trier *trier, enum provider_kind kind, struct shape *shape, struct provider_why *why)
@@ -117,7 +121,7 @@ static bool find_actions(
 		shape->fate = trier->trial->order[i % SHAPE_N_FATES];
 		if (try_it(trier, kind, shape, MARK, why))
 			return true;
-		if (trial_is_over(trier))
+		if (is_over(trier))
 			break;
 	}
 	return false;
@@ -141,7 +145,7 @@ static bool trial_find(struct trier *trier, enum provider_kind kind, struct shap
 			shape->eth = eth != 0;
 			if (find_actions(trier, kind, shape, why))
 				return true;
-			if (trial_is_over(trier))
+			if (is_over(trier))
 				return false;
 		}
 	}
@@ -204,7 +208,7 @@ static bool find_shapes(struct trier *trier, enum provider_kind kind)
 	if (trier->trial->zone_vlan) {
 		result->tagged = trial_find(
 			trier, kind, tagged, &result->shapes[TAGGED], &result->why[TAGGED]);
-		if (trial_is_over(trier))
+		if (is_over(trier))
 			result->why[0] = result->why[TAGGED];
 		else
 			result->plain = find_untagged(trier, kind, result);
@@ -243,6 +247,64 @@ static void try_counter(struct trier *trier, enum provider_kind kind)
 	trier->calls->unmake(trier->calls->context, 0);
 }
 
+/* ICMP has errors in it, which software has to see; they look like all others to a rule. */
+static bool may_be_full(enum provider_kind kind)
+{
+	return kind != PROVIDER_IPV4_ICMP && kind != PROVIDER_IPV6_ICMP;
+}
+
+/* Counters that outlive their rule come first, and ports by their newer name. */
+static bool find_names(
+	struct trier *trier, enum provider_kind kind, struct shape *shape, struct provider_why *why)
+{
+	for (unsigned direct = 0; direct < 2; direct++) {
+		for (unsigned port_id = 0; port_id < 2; port_id++) {
+			shape->indirect = direct == 0;
+			shape->port_id = port_id != 0;
+			if (try_it(trier, kind, shape, MARK, why))
+				return true;
+			if (is_over(trier))
+				return false;
+		}
+	}
+	return false;
+}
+
+/* Of the shape that packets of the kind are marked by: its headers are known to be taken. */
+static void find_deed(struct trier *trier, enum provider_kind kind, unsigned tagged,
+	enum provider_deed deed, struct provider_why *why)
+{
+	struct trial_kind *result = &trier->trial->kinds[kind];
+	struct shape shape = result->shapes[tagged];
+
+	shape.fate = SHAPE_ALONE;
+	shape.deed = (uint8_t)deed;
+	shape.count = true;
+	/* else a connection would begin or end unseen */
+	shape.no_flags = trial_is_tcp(kind);
+	if (!find_names(trier, kind, &shape, why))
+		return;
+	result->full[deed][tagged] = shape;
+	result->does[deed][tagged] = true;
+}
+
+static void try_full(struct trier *trier, enum provider_kind kind)
+{
+	struct trial_kind *result = &trier->trial->kinds[kind];
+	const bool taken[2] = {result->plain, result->tagged};
+
+	if (!trier->trial->full || !may_be_full(kind))
+		return;
+	for (unsigned tagged = 0; tagged < RTE_DIM(taken); tagged++) {
+		struct provider_why why = {0};
+
+		if (!taken[tagged])
+			continue;
+		find_deed(trier, kind, tagged, PROVIDER_FORWARDS, &result->full_why);
+		find_deed(trier, kind, tagged, PROVIDER_DROPS, &why);
+	}
+}
+
 /* All that is to be known of a kind. */
 static void try_all_of(struct trier *trier, enum provider_kind kind)
 {
@@ -260,7 +322,7 @@ static void try_all_of(struct trier *trier, enum provider_kind kind)
 
 	result->fate = result->first = shape.fate;
 	result->fates = find_fates(trier, kind, shape);
-	trial_try_full(trier, kind);
+	try_full(trier, kind);
 }
 
 static bool is_taken(const struct trial *trial, const struct trial_kind *kind)
@@ -314,7 +376,7 @@ static bool try_kind(struct trier *trier, enum provider_kind kind)
 	/* less than what it can, or nothing */
 	if (trier->passing && (trier->patient || !is_taken(trial, result)))
 		put_off(result, &trier->last);
-	return !trial_is_over(trier);
+	return !is_over(trier);
 }
 
 bool trial_again(struct trial *trial, unsigned number, const struct trial_calls *calls)
@@ -369,6 +431,21 @@ const struct shape *trial_shape(
 	return &result->shapes[tagged];
 }
 
+const struct shape *trial_full_shape(
+	const struct trial *trial, const struct offload_rule *rule, struct provider_why *why)
+{
+	enum provider_kind number = provider_kind(&rule->key);
+	unsigned tagged = trial->zone_vlan && rule->key.zone != 0;
+	const struct trial_kind *kind = &trial->kinds[number];
+
+	if (number == PROVIDER_N_KINDS || rule->deed >= PROVIDER_N_DEEDS ||
+		!kind->does[rule->deed][tagged]) {
+		*why = number == PROVIDER_N_KINDS ? (struct provider_why){0} : kind->full_why;
+		return NULL;
+	}
+	return &kind->full[rule->deed][tagged];
+}
+
 bool trial_next(struct trial *trial, enum provider_kind kind)
 {
 	struct trial_kind *result = &trial->kinds[kind];
@@ -394,6 +471,27 @@ static void tell_unable(const struct provider_why *why, struct provider_abilitie
 
 	snprintf(abilities->unable, sizeof(abilities->unable),
 		"%.40s takes no rules that mark packets: %.80s", abilities->nic, words);
+}
+
+static void tell_full(const struct trial *trial, struct provider_abilities *abilities)
+{
+	abilities->exact = trial->full;
+	for (unsigned i = 0; i < PROVIDER_N_KINDS; i++) {
+		const struct trial_kind *kind = &trial->kinds[i];
+		unsigned tagged = kind->does[PROVIDER_FORWARDS][TAGGED];
+
+		for (unsigned deed = PROVIDER_FORWARDS; deed < PROVIDER_N_DEEDS; deed++)
+			abilities->full[deed][i] =
+				abilities->kind[i] && (kind->does[deed][0] || kind->does[deed][1]);
+		abilities->full_shape[i][0] = '\0';
+		abilities->full_refused[i] = kind->full_why;
+		if (!abilities->full[PROVIDER_FORWARDS][i])
+			continue;
+		abilities->full_refused[i] = (struct provider_why){0};
+		abilities->exact &= kind->full[PROVIDER_FORWARDS][tagged].indirect;
+		shape_text(abilities->full_shape[i], sizeof(abilities->full_shape[i]),
+			&kind->full[PROVIDER_FORWARDS][tagged], i);
+	}
 }
 
 void trial_tell(const struct trial *trial, struct provider_abilities *abilities)
@@ -424,7 +522,7 @@ void trial_tell(const struct trial *trial, struct provider_abilities *abilities)
 		abilities->dead &= kind->later &&
 				   (kind->why[0].error == EIO || kind->why[0].error == ETIMEDOUT);
 	}
-	trial_tell_full(trial, abilities);
+	tell_full(trial, abilities);
 	if (any)
 		return;
 	/* what was found out before it ended is found out again */

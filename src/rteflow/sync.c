@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The back end that creates and destroys rules by calls that wait for the NIC. */
+/*
+ * The back end that creates and destroys rules by calls that wait for the NIC. Rules of full offload are transfer
+ * rules, whose counters are to tell the last packet, too.
+ */
+/* indirect actions are experimental still */
+#define ALLOW_EXPERIMENTAL_API
+
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <rte_errno.h>
+#include <rte_flow.h>
 
 #include "base/monotonic.h"
-#include "offload/answer.h"
-#include "offload/sync_parts.h"
+#include "rteflow/answer.h"
+#include "rteflow/back_end.h"
+#include "rteflow/trial.h"
 
 /* After so many that did not go, one after the other, the NIC is past asking. */
 #define REMOVE_FAILURES 16
@@ -19,8 +27,123 @@
 #define CLOSE_US 5000000
 /* Where it is, and there is no hurry. */
 #define FLUSH_US 1000000
+/* Rules of the trial that did not go; what is more is lost. */
+#define SYNC_LEFT 64
+/* How often a rule or handle that ought to go is asked to. */
+#define SYNC_TRIES 8
+
+/* A rule, and its counter where that outlives it. */
+struct sync_rule {
+	struct rte_flow *flow;
+	struct rte_flow_action_handle *handle; /* NULL: it has none of its own */
+	bool counts;
+	bool full;
+};
+
+struct sync_place {
+	struct sync_rule rule;
+	bool has_last;
+	struct provider_count last; /* of the rule that was removed */
+};
+
+struct sync {
+	struct provider base;
+	struct shape_port port;
+	struct trial trial;
+	struct sync_rule hands[TRIAL_HANDS];
+	struct sync_rule left[SYNC_LEFT];
+	unsigned n_left;
+	unsigned
+		rewrites; /* a bit for each kind of which a rule was taken that rewrites something */
+	uint32_t n_places;
+	struct sync_place places[];
+};
 
 static const struct rte_flow_attr ingress = {.ingress = 1};
+static const struct rte_flow_attr transfer = {.transfer = 1};
+
+static void sync_full_let_go(const struct sync *sync, struct sync_rule *rule)
+{
+	struct rte_flow_error said = {0};
+	int ret = -EIO;
+
+	/* what does not go goes with the port */
+	for (unsigned i = 0; i < SYNC_TRIES && ret != 0 && rule->handle != NULL; i++)
+		ret = rte_flow_action_handle_destroy(sync->port.id, rule->handle, &said);
+	rule->handle = NULL;
+}
+
+static struct rte_flow_action_handle *make_counter(
+	const struct sync *sync, struct provider_why *why)
+{
+	static const struct rte_flow_indir_action_conf conf = {.transfer = 1};
+	static const struct rte_flow_action_count count;
+	const struct rte_flow_action action = {.type = RTE_FLOW_ACTION_TYPE_COUNT, .conf = &count};
+	struct rte_flow_error said = {0};
+
+	rte_errno = 0;
+	struct rte_flow_action_handle *handle =
+		rte_flow_action_handle_create(sync->port.id, &conf, &action, &said);
+
+	if (handle == NULL)
+		answer_why(why, rte_errno, &said);
+	return handle;
+}
+
+static int sync_full_create(const struct sync *sync, struct sync_rule *made,
+	enum provider_kind kind, const struct shape *shape, const struct offload_rule *rule,
+	struct provider_why *why)
+{
+	struct rte_flow_error said = {0};
+	struct shape_items items;
+	struct shape_actions actions;
+
+	*made = (struct sync_rule){.counts = true, .full = true};
+	if (shape->indirect)
+		made->handle = make_counter(sync, why);
+	if (shape->indirect && made->handle == NULL)
+		return why->error;
+	shape_items(&items, shape, kind, &sync->port, rule);
+	shape_full_actions(&actions, shape, &sync->port, rule, made->handle);
+	rte_errno = 0;
+	made->flow = rte_flow_create(sync->port.id, &transfer, items.list, actions.list, &said);
+	if (made->flow != NULL)
+		return 0;
+	answer_why(why, rte_errno, &said);
+	sync_full_let_go(sync, made);
+	return why->error;
+}
+
+static int count_by_handle(const struct sync *sync, const struct rte_flow_action_handle *handle,
+	struct provider_count *count, struct provider_why *why)
+{
+	struct rte_flow_query_count told = {0};
+	struct rte_flow_error said = {0};
+	int ret = rte_flow_action_handle_query(sync->port.id, handle, &told, &said);
+
+	return answer_told(ret, &told, &said, count, why);
+}
+
+static int sync_full_count(const struct sync *sync, const struct sync_rule *rule,
+	struct provider_count *count, struct provider_why *why)
+{
+	return rule->handle != NULL ? count_by_handle(sync, rule->handle, count, why)
+				    : answer_count(sync->port.id, rule->flow, count, why);
+}
+
+static void sync_full_end(const struct sync *sync, struct sync_place *place)
+{
+	struct provider_why why;
+	int ret = -EIO;
+
+	if (place->rule.handle == NULL)
+		return; /* what it told before it went is all there is */
+	for (unsigned i = 0; i < SYNC_TRIES && (ret == -EAGAIN || ret == -EIO); i++)
+		ret = count_by_handle(sync, place->rule.handle, &place->last, &why);
+	place->has_last = ret == 0;
+	place->last.final = place->has_last;
+	sync_full_let_go(sync, &place->rule);
+}
 
 static struct sync *sync_of(struct provider *provider)
 {

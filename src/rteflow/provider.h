@@ -3,7 +3,7 @@
 
 /*
  * The provider: what talks to the flow hardware of one port. Back ends: rte_flow with blocking calls
- * (offload/rte_flow_sync.c), rte_flow with templates and queues (rte_flow_async.c), none (none.c).
+ * (rteflow/sync.c), rte_flow with templates and queues (async.c), none (none.c).
  *
  * Rules go by places, small numbers that the caller gives (its slots): at most one rule has a place, from
  * an accepted insert to the confirmed end of its remove. Of what is asked for one place the caller awaits
@@ -36,8 +36,9 @@
 
 #include "base/error.h"
 #include "packet/key.h"
+#include "rteflow/kind.h"
 
-struct offload_rewrite; /* offload/rewrite.h */
+struct offload_rewrite; /* rteflow/rewrite.h */
 struct provider;
 
 /* What a rule does with its packets. All but the first is full offload: the CPU sees none of them. */
@@ -85,24 +86,6 @@ struct provider_done {
 	int result; /* 0 or one of the answers */
 	struct provider_why why;
 };
-
-/* Kinds of flows, which need patterns of their own. */
-enum provider_kind {
-	PROVIDER_IPV4_TCP,
-	PROVIDER_IPV4_UDP,
-	PROVIDER_IPV4_SCTP,
-	PROVIDER_IPV4_ICMP,
-	PROVIDER_IPV6_TCP,
-	PROVIDER_IPV6_UDP,
-	PROVIDER_IPV6_SCTP,
-	PROVIDER_IPV6_ICMP,
-	PROVIDER_N_KINDS, /* others (ESP, GRE, ...) stay in software */
-};
-
-/* The kind of a flow; PROVIDER_N_KINDS: none. */
-enum provider_kind provider_kind(const struct flow_key *key);
-/* "ipv4/tcp", ... */
-const char *provider_kind_name(enum provider_kind kind);
 
 /* What a port does with rules, by trial. */
 struct provider_abilities {
