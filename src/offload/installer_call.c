@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The installer's calls of the provider, and how they end. */
+/*
+ * The installer's calls of the provider. From top to bottom: what is noted of the port, what the NIC has not answered
+ * yet (a list by age, found by place), how calls end, what was never answered, and the calls.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -14,6 +17,9 @@
 #define CLEAR_US 5000000
 /* So many go by one call for all rules of the port. */
 #define FLUSH_FROM 8
+/* Places that one look for orphans goes through, and between two rounds of all of them. */
+#define ORPHANS_LOOK 4096
+#define ORPHANS_US 500000
 
 uint64_t installer_now_us(const struct installer *installer)
 {
@@ -58,6 +64,78 @@ void installer_note_kind(
 	struct installer *installer, enum change_kind change, enum provider_kind kind)
 {
 	note(installer, change, OFFLOAD_MARKLESS, kind);
+}
+
+void await_init(struct installer *installer, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		installer->awaited[i].after = i + 1 < n ? i + 1 : AWAIT_NONE;
+	installer->free = 0;
+	installer->oldest = installer->newest = installer->in_time = AWAIT_NONE;
+}
+
+static void await_add(struct installer *installer, const struct call *call)
+{
+	uint32_t i = installer->free;
+	struct awaited *awaited = &installer->awaited[i];
+
+	installer->free = awaited->after;
+	*awaited =
+		(struct awaited){.call = *call, .before = installer->newest, .after = AWAIT_NONE};
+	if (installer->newest != AWAIT_NONE)
+		installer->awaited[installer->newest].after = i;
+	else
+		installer->oldest = i;
+	installer->newest = i;
+	if (installer->in_time == AWAIT_NONE)
+		installer->in_time = i;
+	installer->places[call->place].awaited = i;
+	installer->n_awaited++;
+	installer->n_inserts += call->op == INSTALLER_INSERT;
+	installer->n_own += call->own;
+}
+
+static void take(struct installer *installer, uint32_t i, struct call *call)
+{
+	struct awaited *awaited = &installer->awaited[i];
+
+	*call = awaited->call;
+	if (awaited->before != AWAIT_NONE)
+		installer->awaited[awaited->before].after = awaited->after;
+	else
+		installer->oldest = awaited->after;
+	if (awaited->after != AWAIT_NONE)
+		installer->awaited[awaited->after].before = awaited->before;
+	else
+		installer->newest = awaited->before;
+	if (installer->in_time == i)
+		installer->in_time = awaited->after;
+	installer->places[call->place].awaited = AWAIT_NONE;
+	installer->n_awaited--;
+	installer->n_inserts -= call->op == INSTALLER_INSERT;
+	installer->n_late -= call->late;
+	installer->n_own -= call->own;
+	awaited->after = installer->free;
+	installer->free = i;
+}
+
+static bool await_take(struct installer *installer, uint32_t place, unsigned op, struct call *call)
+{
+	uint32_t i = place < installer->config.provider.n_places ? installer->places[place].awaited
+								 : AWAIT_NONE;
+
+	if (i == AWAIT_NONE || installer->awaited[i].call.op != op)
+		return false;
+	take(installer, i, call);
+	return true;
+}
+
+bool await_take_oldest(struct installer *installer, struct call *call)
+{
+	if (installer->oldest == AWAIT_NONE)
+		return false;
+	take(installer, installer->oldest, call);
+	return true;
 }
 
 static uint64_t ns_between(const struct installer *installer, uint64_t from, uint64_t to)
@@ -130,7 +208,7 @@ static void set_rule(struct installer *installer, uint32_t place, bool rule)
 	state->orphan = state->stays = false;
 }
 
-void installer_failed(struct installer *installer, const struct call *call, uint8_t reason)
+static void installer_failed(struct installer *installer, const struct call *call, uint8_t reason)
 {
 	struct place_state *place = &installer->places[call->place];
 
@@ -139,6 +217,18 @@ void installer_failed(struct installer *installer, const struct call *call, uint
 	else
 		health_delete_failed(&installer->health, reason, place->stays);
 	place->stays |= call->op == INSTALLER_REMOVE;
+}
+
+static void await_stalled(struct installer *installer, const struct call *call)
+{
+	_Atomic uint64_t *times = &installer->counters.by_answer[ANSWER_TIMED_OUT];
+
+	atomic_store_explicit(
+		times, atomic_load_explicit(times, memory_order_relaxed) + 1, memory_order_relaxed);
+	installer_failed(installer, call, OFFLOAD_STALLED);
+	if (!installer->stalled)
+		installer_note(installer, CHANGE_STALLED, OFFLOAD_STALLED);
+	installer->stalled = true;
 }
 
 /* The health of the port, by this end: whoever says no, and why, is alive. */
@@ -206,6 +296,111 @@ void installer_end(struct installer *installer, const struct call *call, int res
 		answer.final = count->final;
 	}
 	hand_over(installer, call->worker, call->asked_tsc, &answer);
+}
+
+/*
+ * Nothing is known of an insert that was never answered. Its rule, if there is one, is to go before the place
+ * gets another.
+ */
+static void take_back(struct installer *installer, uint32_t place, uint64_t now_us)
+{
+	struct provider_why why = {0};
+	struct call call = {
+		.tsc = rte_rdtsc(),
+		.us = now_us,
+		.place = place,
+		.op = INSTALLER_REMOVE,
+		.own = true,
+	};
+	int ret;
+
+	/* else when the place is asked for again, or it is the next time for all of them */
+	if (installer->n_own == INSTALLER_OWN)
+		return;
+	ret = provider_remove(installer->provider, place, &why);
+	if (ret == -EINPROGRESS)
+		await_add(installer, &call);
+	else
+		installer_end(installer, &call, ret, &why, NULL);
+}
+
+static void give_up(struct installer *installer, uint64_t now_us)
+{
+	const struct provider_why why = {.error = ETIMEDOUT, .words = "no answer"};
+	struct call call;
+
+	if (!await_take_oldest(installer, &call))
+		return;
+	call.gave_up = true;
+	if (!call.own)
+		installer_end(installer, &call, -EIO, &why, NULL);
+	if (call.op != INSTALLER_INSERT)
+		return;
+	installer->n_orphans += !installer->places[call.place].orphan;
+	installer->places[call.place].orphan = true;
+	take_back(installer, call.place, now_us);
+}
+
+/* Those whose rules could not be taken back at once: nobody else may ever ask for their places again. */
+void await_orphans(struct installer *installer, uint64_t now_us)
+{
+	const uint32_t n = installer->config.provider.n_places;
+
+	if (installer->n_orphans == 0 || now_us < installer->orphans_us ||
+		health_state(&installer->health) == HEALTH_OPEN)
+		return;
+	for (unsigned i = 0; i < ORPHANS_LOOK && i < n; i++) {
+		const uint32_t place = installer->orphan;
+		const struct place_state *state = &installer->places[place];
+
+		installer->orphan = place + 1 < n ? place + 1 : 0;
+		if (state->orphan && state->awaited == AWAIT_NONE)
+			take_back(installer, place, now_us);
+		if (installer->orphan == 0) {
+			installer->orphans_us = now_us + ORPHANS_US;
+			return;
+		}
+	}
+}
+
+static bool await_place_is_free(
+	struct installer *installer, const struct installer_request *request)
+{
+	struct place_state *place = &installer->places[request->place];
+
+	if (request->op == INSTALLER_COUNT)
+		return true;
+	if (request->op == INSTALLER_INSERT && place->orphan && place->awaited == AWAIT_NONE)
+		take_back(installer, request->place, installer_now_us(installer));
+	return place->awaited == AWAIT_NONE && !(request->op == INSTALLER_INSERT && place->orphan);
+}
+
+void await_judge(struct installer *installer, uint64_t now_us)
+{
+	while (installer->in_time != AWAIT_NONE) {
+		struct awaited *awaited = &installer->awaited[installer->in_time];
+
+		if (now_us - awaited->call.us < INSTALLER_STALL_US)
+			break;
+		awaited->call.late = true;
+		installer->n_late++;
+		installer->in_time = awaited->after;
+		await_stalled(installer, &awaited->call);
+	}
+	while (installer->oldest != AWAIT_NONE &&
+		now_us - installer->awaited[installer->oldest].call.us >= INSTALLER_GIVE_UP_US)
+		give_up(installer, now_us);
+}
+
+void await_gauge(struct installer *installer, uint64_t begins_us)
+{
+	uint64_t oldest_us = begins_us;
+
+	if (installer->oldest != AWAIT_NONE)
+		oldest_us = installer->awaited[installer->oldest].call.us;
+	atomic_store_explicit(&installer->counters.under_way,
+		installer->n_awaited + (begins_us != 0), memory_order_relaxed);
+	atomic_store_explicit(&installer->counters.oldest_us, oldest_us, memory_order_relaxed);
 }
 
 static int make_call(struct installer *installer, unsigned worker,
@@ -325,7 +520,7 @@ static void installer_forget_all(
 	installer->stalled = false;
 }
 
-void installer_reset(struct installer *installer)
+static void installer_reset(struct installer *installer)
 {
 	const struct provider_why why = {.error = EIO, .words = "the port was restarted"};
 	struct static_rules *static_rules = installer->static_rules;
@@ -338,6 +533,23 @@ void installer_reset(struct installer *installer)
 		static_rules_forget(static_rules);
 	installer_forget_all(installer, -EIO, &why);
 	installer_note(installer, CHANGE_RESET, 0);
+}
+
+int installer_restart(struct installer *installer)
+{
+	int ret = installer->config.restart(installer->config.restart_context);
+	uint64_t now_us = installer_now_us(installer);
+
+	installer->down = ret != 0;
+	if (ret == 0) {
+		installer_reset(installer);
+		return 0;
+	}
+	health_call(&installer->health, false,
+		refusal_note(&installer->refusals, -ret, "the port does not start again"));
+	if (health_state(&installer->health) != HEALTH_CLOSED)
+		health_reopen(&installer->health, now_us);
+	return ret;
 }
 
 int installer_flush(struct installer *installer)

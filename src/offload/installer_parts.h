@@ -3,8 +3,8 @@
 
 /*
  * Inside of the installer: installer.c is what others call, installer_thread.c the thread's turns,
- * installer_call.c the provider's calls and their ends, installer_await.c what the NIC has not answered yet,
- * installer_kinds.c the actions of kinds of flows, installer_trial.c what the port does at all.
+ * installer_trial.c what the port does at all and with which actions, installer_call.c the provider's calls and their
+ * ends. Each uses those that stand behind it here.
  * Nobody else includes this.
  */
 
@@ -126,12 +126,10 @@ void installer_answer(struct installer *installer, unsigned worker,
 /* A call has ended. `count`: what came with that; NULL: nothing did. */
 void installer_end(struct installer *installer, const struct call *call, int result,
 	const struct provider_why *why, const struct provider_count *count);
-/* The port's health is told of a call that failed, or is late. */
-void installer_failed(struct installer *installer, const struct call *call, uint8_t reason);
 /* Takes what the NIC has to say; true when it was something. */
 bool installer_poll(struct installer *installer);
-/* The port was stopped and started. */
-void installer_reset(struct installer *installer);
+/* Stops and starts the port. 0, or it did not come up again. */
+int installer_restart(struct installer *installer);
 /*
  * All rules go by one call, when the port is being tried: some work on that are to be gone. 0, or it failed, and the
  * breaker is open again.
@@ -145,31 +143,16 @@ void installer_note_kind(
 void installer_note_detail(struct installer *installer, enum change_kind change, uint32_t detail);
 uint64_t installer_now_us(const struct installer *installer);
 
-/* installer_await.c */
-
+/* What is under way: `n` may be. */
 void await_init(struct installer *installer, uint32_t n);
-/* There is room: no more is taken from workers than that. */
-void await_add(struct installer *installer, const struct call *call);
-/* The end of what is under way at a place; false: that is not awaited. */
-bool await_take(struct installer *installer, uint32_t place, unsigned op, struct call *call);
 /* The oldest one of all; false: there is none. */
 bool await_take_oldest(struct installer *installer, struct call *call);
-/*
- * Whether the place can have what is asked for: nothing is under way there, and an insert that was given up
- * has been taken back.
- */
-bool await_place_is_free(struct installer *installer, const struct installer_request *request);
 /* Counts those that are late, and gives up what is hopeless. */
 void await_judge(struct installer *installer, uint64_t now_us);
 /* Rules of inserts that were given up, and that could not be taken back: they are to go. Now and then. */
 void await_orphans(struct installer *installer, uint64_t now_us);
-/* A call took too long, or is under way for too long. */
-void await_stalled(struct installer *installer, const struct call *call);
 /* What any thread may read: `begins_us` of a call that is being made; 0: none is. */
 void await_gauge(struct installer *installer, uint64_t begins_us);
-
-/* installer_thread.c: stops and starts the port. 0, or it did not come up again. */
-int installer_restart(struct installer *installer);
 
 /* installer_trial.c */
 
@@ -177,9 +160,6 @@ int installer_restart(struct installer *installer);
 void installer_open(struct installer *installer);
 /* Now and then: the next one, when it is due. */
 void installer_look_at_trial(struct installer *installer, uint64_t now_us);
-
-/* installer_kinds.c */
-
 /* The breaker tries again: other actions for kinds that never were marked; whose actions were all tried is out. */
 void kinds_change_actions(struct installer *installer);
 /* A kind that is out: is it marked now, or to be tried anew? */

@@ -21,23 +21,6 @@
 #define MOST_SLEEP_NS 640000
 #define MOST_SLEEP_AWAITING_NS 160000
 
-int installer_restart(struct installer *installer)
-{
-	int ret = installer->config.restart(installer->config.restart_context);
-	uint64_t now_us = installer_now_us(installer);
-
-	installer->down = ret != 0;
-	if (ret == 0) {
-		installer_reset(installer);
-		return 0;
-	}
-	health_call(&installer->health, false,
-		refusal_note(&installer->refusals, -ret, "the port does not start again"));
-	if (health_state(&installer->health) != HEALTH_CLOSED)
-		health_reopen(&installer->health, now_us);
-	return ret;
-}
-
 /* What has to be done first. 0, or it failed: the breaker is open again. */
 static int prepare_try(struct installer *installer)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the port does with rules: tried by the installer's thread, and told to all. */
+/*
+ * What the port does with rules: tried by the installer's thread, and told to all. Kinds of flows whose rules are
+ * accepted and mark nothing come first: they get other actions, and are out when none is left.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +18,94 @@
 #define MOST_HOLD_US ((uint64_t)INSTALLER_STALL_US)
 /* When that was in vain, so many times as long all goes on as ever. */
 #define HOLD_EACH 10
+
+const struct provider_abilities *installer_abilities(const struct installer *installer)
+{
+	static const struct provider_abilities none;
+	const struct provider_abilities *told =
+		atomic_load_explicit(&installer->abilities, memory_order_acquire);
+
+	return told != NULL ? told : &none;
+}
+
+/* What became of a kind's flows, of all workers. */
+static void sum_kind(
+	const struct installer *installer, unsigned kind, uint32_t *proven, uint32_t *unseen)
+{
+	*proven = *unseen = 0;
+	for (unsigned i = 0; i < installer->config.n_workers; i++) {
+		const struct health_worker *worker = &installer->health.worker[i];
+
+		*proven += atomic_load_explicit(&worker->proven_of[kind], memory_order_relaxed);
+		*unseen += atomic_load_explicit(&worker->unseen_of[kind], memory_order_relaxed);
+	}
+}
+
+/* The number of the try; it ends when as much time has passed again. */
+static void set_out(struct installer *installer, enum provider_kind kind, uint32_t number)
+{
+	atomic_store_explicit(&installer->health.out[kind], number, memory_order_relaxed);
+	installer->tried_us[kind] = installer_now_us(installer);
+}
+
+/*
+ * A kind's rules are accepted and mark nothing, with these actions: with others they may. What the rules of
+ * other kinds do is no matter. False: nothing is known against these, or there are no others.
+ */
+static bool change_actions_of(struct installer *installer, enum provider_kind kind)
+{
+	uint32_t number = health_kind_out(&installer->health, kind), proven, unseen;
+
+	sum_kind(installer, kind, &proven, &unseen);
+	if (proven != 0 || unseen == installer->unseen_then[kind])
+		return false;
+	installer->unseen_then[kind] = unseen;
+	if (provider_next_shape(installer->provider, kind))
+		return true;
+	/* with all of them: the first are in line again, for those that try */
+	if (number == 0) {
+		set_out(installer, kind, 1);
+		installer_note_kind(installer, CHANGE_KIND_OUT, kind);
+	}
+	return false;
+}
+
+void kinds_change_actions(struct installer *installer)
+{
+	bool others = false;
+
+	for (unsigned kind = 0; kind < PROVIDER_N_KINDS; kind++)
+		if (installer_abilities(installer)->kind[kind])
+			others |= change_actions_of(installer, (enum provider_kind)kind);
+	if (others)
+		installer_note(installer, CHANGE_SHAPE, OFFLOAD_UNSEEN);
+}
+
+static void look_at_one_out(
+	struct installer *installer, enum provider_kind kind, uint32_t number, uint64_t now_us)
+{
+	uint32_t proven, unseen;
+
+	sum_kind(installer, kind, &proven, &unseen);
+	if (proven != 0) {
+		set_out(installer, kind, 0);
+		installer_note_kind(installer, CHANGE_KIND_IN, kind);
+	} else if (now_us - installer->tried_us[kind] >= INSTALLER_TRY_KIND_US) {
+		change_actions_of(installer, kind);
+		/* 0 is no number of a try */
+		set_out(installer, kind, number == UINT32_MAX ? 1 : number + 1);
+	}
+}
+
+void kinds_look(struct installer *installer, uint64_t now_us)
+{
+	for (unsigned kind = 0; kind < PROVIDER_N_KINDS; kind++) {
+		uint32_t number = health_kind_out(&installer->health, (enum provider_kind)kind);
+
+		if (number != 0)
+			look_at_one_out(installer, (enum provider_kind)kind, number, now_us);
+	}
+}
 
 /* The kinds that are granted in the one and not in the other, bit by bit. */
 static uint32_t granted(const struct provider_abilities *then, const struct provider_abilities *now)
@@ -202,13 +293,4 @@ uint32_t installer_agree_on_marks(struct installer *installer, uint32_t most)
 uint64_t installer_trial_us(const struct installer *installer)
 {
 	return atomic_load_explicit(&installer->trial_us, memory_order_relaxed);
-}
-
-const struct provider_abilities *installer_abilities(const struct installer *installer)
-{
-	static const struct provider_abilities none;
-	const struct provider_abilities *told =
-		atomic_load_explicit(&installer->abilities, memory_order_acquire);
-
-	return told != NULL ? told : &none;
 }
