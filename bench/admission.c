@@ -10,12 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/dpdk.h"
 #include "base/monotonic.h"
 #include "bench/admission_engine.h"
 #include "bench/admission_load.h"
 #include "bench/admission_parts.h"
 #include "bench/admission_rivals.h"
-#include "main/dpdk.h"
 
 #define MOST_TABLES 16
 #define RULE_US 22

@@ -18,9 +18,9 @@
 #include <rte_common.h>
 #include <rte_cycles.h>
 
+#include "base/dpdk.h"
 #include "base/monotonic.h"
 #include "bench/memory.h"
-#include "main/dpdk.h"
 
 #define HEADERS CLASSIFY_MAX_HEADERS
 #define WARM 1024

@@ -21,12 +21,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/dpdk.h"
 #include "bench/bench.h"
 #include "export/collector.h"
 #include "export/datagram.h"
 #include "export/json.h"
 #include "export/output.h"
-#include "main/dpdk.h"
 
 #define RECORDS_GOAL 3e6
 #define DEFAULT_FLOWS 100000

@@ -13,10 +13,10 @@
 #include <rte_ethdev.h>
 #include <rte_flow.h>
 
+#include "base/dpdk.h"
 #include "bench/bench.h"
 #include "bench/flowsim_rules.h"
 #include "bench/source.h"
-#include "main/dpdk.h"
 #include "traffic/stream_write.h"
 
 #define ROUND_PACKETS (1u << 20)

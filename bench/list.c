@@ -21,12 +21,12 @@
 #include <rte_ip.h>
 #include <rte_udp.h>
 
+#include "base/dpdk.h"
 #include "base/mapping.h"
 #include "base/monotonic.h"
 #include "bench/bench.h"
 #include "bench/source.h"
 #include "control/server.h"
-#include "main/dpdk.h"
 #include "plane/plane.h"
 
 #define FRAME_BYTES 60

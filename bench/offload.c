@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/dpdk.h"
 #include "bench/bars.h"
 #include "bench/offload.h"
-#include "main/dpdk.h"
 
 #define MEGABYTES 2048
 #define BUSY_US 300000

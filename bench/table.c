@@ -14,11 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/dpdk.h"
 #include "base/text.h"
 #include "bench/bench.h"
 #include "bench/plot.h"
 #include "bench/table.h"
-#include "main/dpdk.h"
 
 static const uint32_t sizes[] = {1024, 16384, 65536, 1000000, 8000000, 32000000};
 

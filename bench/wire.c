@@ -21,11 +21,11 @@
 
 #include <rte_ethdev.h>
 
+#include "base/dpdk.h"
 #include "bench/founding.h"
 #include "bench/memory.h"
 #include "bench/stateless.h"
 #include "bench/wire.h"
-#include "main/dpdk.h"
 
 /* Places that the rounds of both ports have at most with Zipf's load: traffic/sequence.h. */
 #define ROUND_MAX (1u << 23)

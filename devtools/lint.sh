@@ -4,7 +4,7 @@
 set -euo pipefail
 . devtools/lib.sh
 
-all=(layers topology names size commands headers words commits format tidy spelling shell)
+all=(layers circles topology names size commands headers words commits format tidy spelling shell)
 [[ $# -gt 0 ]] || set -- "${all[@]}"
 
 mapfile -t c_files < <(find src cli bench drivers tests examples -name '*.[ch]' 2>/dev/null | sort)
@@ -14,6 +14,9 @@ in_git() {
 
 check_layers() {
 	devtools/check-layers --self-test && devtools/check-layers
+}
+check_circles() {
+	devtools/check-circles --self-test && devtools/check-circles
 }
 check_topology() {
 	devtools/check-topology --self-test && devtools/check-topology

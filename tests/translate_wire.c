@@ -26,7 +26,7 @@
 
 #include "action/program.h"
 #include "action/programs.h"
-#include "main/dpdk.h"
+#include "base/dpdk.h"
 #include "plane/plane.h"
 #include "port/port.h"
 #include "port/rss.h"

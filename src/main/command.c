@@ -12,16 +12,16 @@
 #ifdef MILLRACE_BENCH
 #include "bench/bench.h"
 #endif
+#include "base/say.h"
 #include "cli/top.h"
 #include "main/config_check.h"
-#include "main/probe.h"
 #include "main/replay.h"
 #include "main/rule_check.h"
 #include "main/rule_grammar.h"
 #include "main/run.h"
-#include "main/say.h"
 #include "main/shell.h"
 #include "packet/simd.h"
+#include "probe/command.h"
 
 #define EXIT_MISUSED 2
 

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
+#include "base/say.h"
 #include "base/text.h"
-#include "main/options.h"
 #include "main/run_config.h"
-#include "main/say.h"
 
 #define EXIT_MISUSED 2
 

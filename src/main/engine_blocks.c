@@ -7,7 +7,7 @@
 #include <rte_common.h>
 #include <rte_rcu_qsbr.h>
 
-#include "main/options.h"
+#include "base/options.h"
 
 int engine_blocks_load(struct engine_blocks *blocks, const char *file, unsigned n_workers,
 	const struct hash_secret *secret, struct error *error)

@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/suggest.h"
 #include "base/text.h"
 #include "main/engine.h"
-#include "main/options.h"
 
 void engine_options_init(struct engine_options *options)
 {

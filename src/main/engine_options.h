@@ -74,7 +74,7 @@ enum engine_option {
 void engine_options_init(struct engine_options *options);
 
 /*
- * Reads the value of option `id`, an enum engine_option; `where` and errors as in main/options.h.
+ * Reads the value of option `id`, an enum engine_option; `where` and errors as in base/options.h.
  * `both_ways`: the words above are known.
  */
 int engine_options_take(struct engine_options *options, int id, const char *where,

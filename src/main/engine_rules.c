@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "main/engine_rules.h"
 
-#include "main/options.h"
+#include "base/options.h"
 
 int engine_rules_load(struct lone_rules *rules, const char *file, unsigned n_workers,
 	bool zone_vlan, const struct hash_secret *secret, struct error *error)

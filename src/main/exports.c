@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/text.h"
-#include "main/options.h"
 
 /* After so long without any the trouble is over. */
 #define CALM_US UINT64_C(2000000)

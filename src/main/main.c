@@ -9,8 +9,8 @@
 
 #include <rte_version.h>
 
+#include "base/say.h"
 #include "main/command.h"
-#include "main/say.h"
 #include "millrace_version.h"
 
 #define EXIT_MISUSED 2

@@ -8,14 +8,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/dpdk.h"
 #include "base/idle.h"
 #include "base/monotonic.h"
-#include "main/dpdk.h"
+#include "base/say.h"
 #include "main/engine.h"
 #include "main/progress.h"
 #include "main/replay_options.h"
 #include "main/replay_total.h"
-#include "main/say.h"
 #include "traffic/capture.h"
 #include "traffic/frame.h"
 #include "traffic/timeline.h"

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/options.h"
 #include "base/text.h"
-#include "main/options.h"
 
 enum replay_option {
 	OPTION_OUTPUT = ENGINE_OPTIONS_END,

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
+#include "base/say.h"
 #include "base/text.h"
 #include "export/json.h"
 #include "main/lone_rules.h"
-#include "main/options.h"
-#include "main/say.h"
 #include "rule/setup.h"
 
 #define EXIT_MISUSED 2

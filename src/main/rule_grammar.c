@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "main/options.h"
-#include "main/say.h"
+#include "base/options.h"
+#include "base/say.h"
 #include "rule/grammar.h"
 
 #define LISTED_WORDS 12

@@ -10,13 +10,13 @@
 
 #include <rte_eal.h>
 
+#include "base/dpdk.h"
 #include "base/mapping.h"
 #include "base/privilege.h"
 #include "main/capture_files.h"
-#include "main/dpdk.h"
-#include "main/known_port.h"
 #include "main/run_parts.h"
 #include "packet/hash.h"
+#include "port/known_port.h"
 #include "port/rss.h"
 
 #define EXIT_MISUSED 2

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "base/options.h"
 #include "base/suggest.h"
 #include "base/text.h"
-#include "main/options.h"
 #include "main/run_config_parts.h"
 
 const struct option run_options[] = {

@@ -8,8 +8,8 @@
 
 #include <rte_rcu_qsbr.h>
 
+#include "base/options.h"
 #include "base/text.h"
-#include "main/options.h"
 #include "packet/hash.h"
 
 const char *run_blocks_key(enum run_blocks_key key)

@@ -4,7 +4,7 @@
 /*
  * The section `blocks` of a configuration: what is blocked from the start, and how much may be. Its keys but `list` are
  * options of the command line too, by the name blocks-KEY, but for `file`, which is --blocks. `where` and errors are
- * as in main/options.h; all of it belongs to the thread that reads the command line.
+ * as in base/options.h; all of it belongs to the thread that reads the command line.
  */
 
 #include <stdint.h>

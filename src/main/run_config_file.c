@@ -11,8 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/options.h"
 #include "base/text.h"
-#include "main/options.h"
 #include "main/run_config_parts.h"
 #include "main/run_config_yaml.h"
 

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/text.h"
-#include "main/options.h"
 #include "main/run_config_parts.h"
 
 static_assert(PLANE_MAX_PORTS == 32 && FLOW_MAX_WIRES == 16, "as the complaints here say");

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "control/http_address.h"
-#include "main/options.h"
 
 const char *run_metrics_key(enum run_metrics_key key)
 {

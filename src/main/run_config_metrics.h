@@ -3,7 +3,7 @@
 
 /*
  * The section `metrics` of a configuration: where the engine answers by HTTP (docs/metrics.md). Its one key is the option
- * --metrics of the command line. `where` and errors are as in main/options.h; all of it belongs to the thread that reads
+ * --metrics of the command line. `where` and errors are as in base/options.h; all of it belongs to the thread that reads
  * the command line.
  */
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "main/options.h"
+#include "base/options.h"
 
 /* More than any wire carries. */
 #define THRESHOLD_MAX 1000000000

@@ -4,7 +4,7 @@
 /*
  * The section `offload` of a configuration: what NICs are given, and how far they are believed. Its keys
  * are options of the command line too, by the name offload-KEY, but for `enabled`, which is --offload.
- * `where` and errors are as in main/options.h; all of it belongs to the thread that reads the command line.
+ * `where` and errors are as in base/options.h; all of it belongs to the thread that reads the command line.
  */
 
 #include <stdbool.h>

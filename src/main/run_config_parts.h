@@ -3,7 +3,7 @@
 
 /*
  * What the pieces of run_config share: the settings that command line and file have in common, and
- * the ports and wires as the user wrote them. `where` and errors are as in main/options.h.
+ * the ports and wires as the user wrote them. `where` and errors are as in base/options.h.
  */
 
 #include <getopt.h>

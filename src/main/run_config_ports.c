@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/suggest.h"
-#include "main/options.h"
 
 #define NO_WIRE UINT32_MAX
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/text.h"
 #include "main/lone_rules.h"
-#include "main/options.h"
 #include "rule/command.h"
 
 const char *run_rules_key(enum run_rules_key key)

@@ -4,7 +4,7 @@
 /*
  * The section `rules` of a configuration: which rules (rule/rules.h) are in force from the start, and how many there may
  * be. Its keys but `list`, `sets` and `captures` are options of the command line too: --rules and --rules-max. `where` and errors are as in
- * main/options.h; all of it belongs to the thread that reads the command line.
+ * base/options.h; all of it belongs to the thread that reads the command line.
  */
 
 #include <stdbool.h>

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/suggest.h"
 #include "base/text.h"
-#include "main/options.h"
 
 /* Not said, or said without a value: both leave the default. */
 #define MAY_BE_MISSING (CYAML_FLAG_OPTIONAL | CYAML_FLAG_POINTER_NULL_STR)

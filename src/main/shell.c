@@ -17,10 +17,10 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "base/options.h"
+#include "base/say.h"
 #include "cli/words.h"
 #include "main/command.h"
-#include "main/options.h"
-#include "main/say.h"
 #include "main/shell_line.h"
 
 #define EXIT_MISUSED 2

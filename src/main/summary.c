@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/say.h"
 #include "base/text.h"
-#include "main/say.h"
 
 /* A name longer than this loses its beginning: what tells files apart is mostly at the end. */
 #define NAME_COLUMNS 48

@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/dpdk.h"
 #include "dataplane/parse.h"
 #include "dataplane/pipeline.h"
-#include "main/dpdk.h"
 #include "traffic/capture.h"
 #include "traffic/frame.h"
 

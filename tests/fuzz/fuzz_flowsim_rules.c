@@ -16,8 +16,8 @@
 #include <rte_ethdev.h>
 #include <rte_flow.h>
 
+#include "base/dpdk.h"
 #include "flowsim_input.h"
-#include "main/dpdk.h"
 
 #define MAX_HANDLES 16
 #define MAX_ACTIONS 8

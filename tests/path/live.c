@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include <rte_eth_ring.h>
 
+#include "base/dpdk.h"
 #include "lcore_sums.h"
-#include "main/dpdk.h"
 #include "port/port.h"
 
 int live_environment(void **state)

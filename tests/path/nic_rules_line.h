@@ -21,10 +21,10 @@
 #include <rte_ring.h>
 
 #include "../unit/frames.h"
+#include "base/dpdk.h"
 #include "base/monotonic.h"
 #include "dataplane/poll.h"
 #include "drivers/flowsim/sim.h"
-#include "main/dpdk.h"
 #include "plane/plane.h"
 #include "plane/plane_private.h"
 

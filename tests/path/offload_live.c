@@ -12,10 +12,10 @@
 #include <cmocka.h>
 #include <ethdev_driver.h>
 
+#include "base/dpdk.h"
 #include "base/monotonic.h"
 #include "dataplane/poll.h"
 #include "lcore_sums.h"
-#include "main/dpdk.h"
 #include "port/rss.h"
 
 /* Records of one worker when the table is to be large. */

@@ -10,9 +10,9 @@
 #include <netinet/in.h>
 #include <rte_rcu_qsbr.h>
 
+#include "base/dpdk.h"
 #include "dataplane/pipeline.h"
 #include "dataplane/tx.h"
-#include "main/dpdk.h"
 #include "traffic/frame.h"
 
 int scene_environment(void **state)

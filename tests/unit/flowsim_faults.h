@@ -21,8 +21,8 @@
 #include <rte_ethdev.h>
 #include <rte_flow.h>
 
+#include "base/dpdk.h"
 #include "drivers/flowsim/sim.h"
-#include "main/dpdk.h"
 
 #define DEVICE "net_flowsim0"
 #define STREAMS 64

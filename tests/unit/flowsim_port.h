@@ -20,7 +20,7 @@
 #include <rte_mbuf.h>
 #include <rte_udp.h>
 
-#include "main/dpdk.h"
+#include "base/dpdk.h"
 
 #define NIC_QUEUES 2
 #define NIC_POOL 1023

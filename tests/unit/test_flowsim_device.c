@@ -16,10 +16,10 @@
 #include <rte_eal.h>
 #include <rte_ethdev.h>
 
+#include "base/dpdk.h"
 #include "drivers/flowsim/packets/forward.h"
 #include "drivers/flowsim/port/nic.h"
 #include "drivers/flowsim/sim.h"
-#include "main/dpdk.h"
 
 #define POOL 2047
 #define BURST 64

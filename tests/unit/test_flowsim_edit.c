@@ -17,8 +17,8 @@
 #include <rte_errno.h>
 #include <rte_mbuf.h>
 
+#include "base/dpdk.h"
 #include "drivers/flowsim/packets/edit.h"
-#include "main/dpdk.h"
 
 #define ROUNDS 20000
 #define MAX_FRAME 512

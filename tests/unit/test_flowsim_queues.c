@@ -13,8 +13,8 @@
 #include <rte_mbuf_dyn.h>
 #include <rte_pause.h>
 
+#include "base/dpdk.h"
 #include "base/monotonic.h"
-#include "main/dpdk.h"
 
 #define POOL 1023
 #define BURST 32

@@ -6,9 +6,9 @@
 
 #include "provider_scene.h"
 
-#include "main/probe_packets.h"
-#include "offload/cell_more.h"
-#include "offload/limits.h"
+#include "probe/findings.h"
+#include "probe/limits.h"
+#include "probe/packets.h"
 
 /* A port whose packets are looked at as the program looks. */
 struct cells {

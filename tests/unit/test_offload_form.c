@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "offload/form.h"
+#include "probe/form.h"
 #include "rteflow/trial.h"
 
 static const struct form_aim *aim_of(const struct form *form)

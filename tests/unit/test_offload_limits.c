@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "offload/limits.h"
+#include "probe/limits.h"
 
 #define RULES 200000
 

@@ -14,7 +14,7 @@
 
 #include <rte_mbuf.h>
 
-#include "main/dpdk.h"
+#include "base/dpdk.h"
 #include "port/port.h"
 #include "port/rss.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "offload/form.h"
+#include "probe/form.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* Inside of the child of `millrace probe`: probe_child.c has its life, probe_trials.c what it tries. */
+/* Inside of the child of `millrace probe`: child.c has its life, trials.c what it tries. */
 
 #include <stdatomic.h>
 #include <stdio.h>
 
-#include "main/probe_packets.h"
-#include "main/probe_parts.h"
+#include "probe/packets.h"
+#include "probe/report.h"
 
 struct child {
 	const struct probe_options *options;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "main/options.h"
+#include "base/options.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -9,15 +9,15 @@
 
 #include <rte_log.h>
 
+#include "base/dpdk.h"
 #include "base/monotonic.h"
 #include "control/answer.h"
-#include "main/dpdk.h"
-#include "main/known_port.h"
-#include "main/probe_child.h"
 #include "packet/hash.h"
 #include "port/device.h"
+#include "port/known_port.h"
 #include "port/probe.h"
 #include "port/rss.h"
+#include "probe/child.h"
 
 #define MEGABYTES 384
 /* Queues to send packets to: two pairs. */

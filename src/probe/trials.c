@@ -5,8 +5,8 @@
 #include "base/monotonic.h"
 #include "control/answer.h"
 #include "control/offload_words.h"
-#include "main/probe_child.h"
-#include "offload/cell_more.h"
+#include "probe/child.h"
+#include "probe/findings.h"
 
 /* Rules that did not go: with so many, no more is tried. */
 #define LEFT_MAX 8

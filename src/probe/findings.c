@@ -2,7 +2,7 @@
 /* Handles of actions and flow queues are experimental still. */
 #define ALLOW_EXPERIMENTAL_API
 
-#include "offload/cell_more.h"
+#include "probe/findings.h"
 
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include <rte_errno.h>
 
 #include "base/monotonic.h"
-#include "offload/cell_parts.h"
+#include "probe/cell_calls.h"
 #include "rteflow/answer.h"
 
 #define PACKETS 16

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The parent: starts the process that touches the device, listens to it, and ends it when it is silent too long. */
-#include "main/probe.h"
+#include "probe/command.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 #include "base/monotonic.h"
+#include "base/say.h"
 #include "base/text.h"
 #include "control/answer.h"
-#include "main/probe_parts.h"
-#include "main/say.h"
 #include "offload/known.h"
+#include "probe/report.h"
 
 #define EXIT_MISUSED 2
 /* Children that are started again after one that did not survive a cell. */

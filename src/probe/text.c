@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "main/probe_parts.h"
+#include "probe/report.h"
 
 #define SPAN_MAX 32
 #define MAX_REASONS 64

@@ -4,7 +4,7 @@
 
 #include "control/answer.h"
 #include "control/offload_words.h"
-#include "main/probe_parts.h"
+#include "probe/report.h"
 
 static json_t *begin_cell(const struct form *form, enum level level)
 {

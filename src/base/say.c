@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "main/say.h"
+#include "base/say.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "offload/limits.h"
+#include "probe/limits.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -12,7 +12,7 @@
 #include <rte_pause.h>
 
 #include "base/monotonic.h"
-#include "offload/cell_parts.h"
+#include "probe/cell_calls.h"
 #include "rteflow/answer.h"
 
 /* Rules that are made and destroyed one at a time, and for how long at most. */

@@ -2,7 +2,7 @@
 /* Templates and flow queues are experimental still. */
 #define ALLOW_EXPERIMENTAL_API
 
-#include "offload/cell_parts.h"
+#include "probe/cell_calls.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "offload/cell.h"
+#include "probe/cell.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include <rte_cycles.h>
 
 #include "base/monotonic.h"
-#include "offload/cell_parts.h"
+#include "probe/cell_calls.h"
 #include "rteflow/answer.h"
 #include "rteflow/trial.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "main/dpdk.h"
+#include "base/dpdk.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * Inside of cells: cell.c has their levels, cell_more.c what else rules of a form can tell, cell_calls.c one rule, made
+ * Inside of cells: cell.c has their levels, findings.c what else rules of a form can tell, cell_calls.c one rule, made
  * and destroyed by whatever calls the port has. Nobody else includes this.
  */
 
-#include "offload/cell.h"
+#include "probe/cell.h"
 
 struct cell_rule {
 	struct rte_flow *flow;

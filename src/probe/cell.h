@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * A cell of the table that `millrace probe` fills: what a NIC makes of one form of rule (offload/form.h). The rule
+ * A cell of the table that `millrace probe` fills: what a NIC makes of one form of rule (probe/form.h). The rule
  * is validated, made, looked at by the packets that it is for, and destroyed, and these are looked at again.
  *
  * Packets are somebody else's matter: `struct eyes` finds flows of which packets come, and counts them. It knows no
@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "offload/form.h"
+#include "probe/form.h"
 #include "rteflow/provider.h"
 
 enum level {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "main/probe_options.h"
+#include "probe/options.h"
 
 #include <errno.h>
 #include <string.h>
 
-#include "main/options.h"
-#include "offload/limits.h"
+#include "base/options.h"
+#include "probe/limits.h"
 
 #define MAX_RULES 100000
 #define TIMEOUT_S 300

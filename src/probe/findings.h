@@ -3,10 +3,10 @@
 
 /*
  * What else rules can tell of a NIC: how wide its marks and counters are, whether actions can be shared by handles,
- * and what its flow queues hold. Each is found out by a form that works. As in offload/cell.h, one thread.
+ * and what its flow queues hold. Each is found out by a form that works. As in probe/cell.h, one thread.
  */
 
-#include "offload/cell.h"
+#include "probe/cell.h"
 
 struct cell_marks {
 	unsigned accepted_bits; /* 6 to 32; 0: not even so many */

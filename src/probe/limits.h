@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "offload/cell.h"
+#include "probe/cell.h"
 #include "rteflow/provider.h"
 
 /* Rules whose addresses and ports differ. */

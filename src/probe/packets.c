@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "main/probe_packets.h"
+#include "probe/packets.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -417,7 +417,7 @@ static void send_each(struct probe_packets *packets)
 	}
 }
 
-static void watch(void *context, const struct eyes_watch *watch, struct eyes_seen *seen)
+static void watch_flows(void *context, const struct eyes_watch *watch, struct eyes_seen *seen)
 {
 	struct probe_packets *packets = context;
 	const struct seen_flow *flow = flow_of(packets, watch->flow);
@@ -528,7 +528,7 @@ void probe_packets_eyes(struct probe_packets *packets, struct eyes *eyes)
 {
 	*eyes = (struct eyes){.find = find,
 		.settle = settle,
-		.watch = watch,
+		.watch = watch_flows,
 		.forwarded = forwarded,
 		.context = packets};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "main/known_port.h"
+#include "port/known_port.h"
 
 #include <errno.h>
 #include <limits.h>

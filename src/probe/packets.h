@@ -2,14 +2,14 @@
 #pragma once
 
 /*
- * The eyes of `millrace probe` (struct eyes of offload/cell.h): packets that arrive at the port by themselves, or
+ * The eyes of `millrace probe` (struct eyes of probe/cell.h): packets that arrive at the port by themselves, or
  * that are sent to it, by a peer at the other end of its wire or by itself.
  *
  * One thread. Where packets are sent, flows are those of traffic/stream.h.
  */
 
-#include "offload/cell.h"
 #include "port/port.h"
+#include "probe/cell.h"
 
 struct probe_packets;
 
