@@ -179,7 +179,7 @@ static int create_exporter(struct learning *learning, struct error *error)
 
 static int create_plane(struct learning *learning, struct error *error)
 {
-	/* as elsewhere; of short lives many more may be there just before a whole second */
+	/* as elsewhere; of short lives many more may be there just before a tick */
 	uint32_t flows = learning->idle_s == IDLE_S ? (uint32_t)(learning->flows / 0.875)
 						    : 2 * learning->flows;
 	struct plane_config config = {
@@ -381,8 +381,8 @@ static struct learning learning_of(const struct wire_bench *bench, uint32_t flow
 	return (struct learning){.bench = bench,
 		.flows = flows,
 		.idle_s = idle_s,
-		/* a flow lives for its timeout and then to the next whole second: half of one on average */
-		.burst_us = BENCH_BURST * (idle_s * SECOND_US + HALF_US) / flows,
+		/* a flow lives for its timeout and then to the next tick: a quarter of a second on average */
+		.burst_us = BENCH_BURST * (idle_s * SECOND_US + HALF_US / 2) / flows,
 		.cpu = wire_other_cpu(bench),
 		.step_us = MAILBOX,
 		.collector_socket = -1};

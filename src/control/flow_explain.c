@@ -69,9 +69,9 @@ static void describe_timeout(
 	enum flow_timeout timeout = flow_timeout_of(state, record->key.proto);
 	const uint32_t own = config->timeouts.seconds[timeout];
 	const uint64_t seconds = flow_timeout_by_rule(own, flow->age_s, state);
-	/* the whole second at which ageing will look at it */
+	/* the tick at which ageing will look at it */
 	uint64_t end_us =
-		clock_tick_from(record->last_seen_us + seconds * CLOCK_US_PER_S) * CLOCK_US_PER_S;
+		clock_tick_from(record->last_seen_us + seconds * CLOCK_US_PER_S) * CLOCK_TICK_US;
 	const char *name = seconds == own ? flow_timeout_name(timeout) : "age of its rule";
 	char sentence[SENTENCE_MAX];
 

@@ -78,7 +78,7 @@ void flow_age_unfile(struct flow_shard *shard, uint32_t position, enum flow_phas
 /* Nothing came since then, or since the report before: the record tells of no packet, and begins and ends now. */
 static void begin_now(struct flow_shard *shard, struct flow_record *record, uint64_t since_us)
 {
-	const uint64_t now_us = shard->tick * CLOCK_US_PER_S;
+	const uint64_t now_us = shard->tick * CLOCK_TICK_US;
 
 	if (shard->stamps != NULL) {
 		struct flow_stamps *stamps = &shard->stamps[record - shard->table.records];
@@ -154,7 +154,8 @@ static unsigned pace(const struct flow_shard *shard, uint64_t passed_us, uint64_
 	if (!shard->config.paced)
 		return UINT32_MAX;
 	budget = FLOW_SHARD_PACE + (unsigned)RTE_MIN(passed_us, UINT64_C(4096));
-	if (shard->config.room == NULL || until - shard->tick > FLOW_SHARD_PATIENCE_S)
+	if (shard->config.room == NULL ||
+		until - shard->tick > FLOW_SHARD_PATIENCE_S * CLOCK_TICKS_PER_S)
 		return budget;
 	room = shard->config.room(shard->config.sink_context);
 	/* what waits in the shard goes first */

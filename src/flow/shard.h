@@ -11,8 +11,8 @@
  *
  * Three wheels, one per phase (new, open, closing): a record changes wheel when its phase changes,
  * so that eviction always knows an embryonic record from a closing one. A record that has been idle
- * for its timeout ends at the next whole second of the run, however its packets were spread over
- * bursts and shards.
+ * for its timeout ends at the next tick of half a second (base/clock.h), however its packets were
+ * spread over bursts and shards.
  *
  * Pure: no I/O, no thread, no clock of its own. Used by one worker only. The sink is called from
  * within learn, account, advance, flush and end_all, and must not call back.
@@ -88,7 +88,7 @@ struct flow_shard {
 	uint64_t now_us; /* clock of the run */
 	uint64_t
 		waited_us; /* so long ago the packets that are handed in came; 0 but for those held back */
-	uint64_t tick;	    /* whole seconds of it that were worked off, or begun */
+	uint64_t tick;	    /* ticks of it that were worked off, or begun */
 	bool behind;	    /* the last one was not finished */
 	uint64_t origin_us; /* Unix time of clock 0 */
 	uint64_t stamp_us;  /* theirs, where packets have time stamps: see flow_shard_came() */
@@ -152,10 +152,10 @@ void flow_shard_begin(struct flow_shard *shard, uint64_t origin_us, uint32_t run
 
 /*
  * Lets the clock of the run go to `now_us`; it never goes back, and stops at 2^48 - 1. Ends every
- * flow whose time has come by whole seconds, and makes the active reports.
+ * flow whose time has come by whole ticks, and makes the active reports.
  *
  * A paced shard looks at no more than FLOW_SHARD_PACE records a call, and one for each microsecond that
- * has passed, so that a million flows that end in the same second hold up no packet for long. For
+ * has passed, so that a million flows that end in the same tick hold up no packet for long. For
  * FLOW_SHARD_PATIENCE_S seconds it also looks at no more than the reports that find room; after that
  * it goes on without asking, since flows have to end whoever reads of it. False when some are left that
  * the next call may do at once; a flow that gets a packet before its turn lives on.

@@ -13,9 +13,9 @@ static const struct level {
 	unsigned n_slots;
 	unsigned shift; /* log2 of the ticks in a slot */
 } levels[N_LEVELS] = {
-	{0, 256, 0},
-	{256, 256, 8},
-	{512, 64, 16},
+	{0, 512, 0},
+	{512, 256, 9},
+	{768, 64, 17},
 };
 
 static unsigned slot_of(const struct level *level, uint64_t tick)

@@ -2,15 +2,15 @@
 #pragma once
 
 /*
- * An ageing wheel: records filed by the second at which to look at them again.
+ * An ageing wheel: records filed by the tick at which to look at them again.
  *
- * Three levels of slots (256 of 1 s, 256 of 256 s, 64 of 65,536 s) hold doubly linked lists of record
+ * Three levels of slots (512 of half a second, 256 of 256 s, 64 of 65,536 s) hold doubly linked lists of record
  * positions; links lie in the records. Packets never touch a wheel: a record is filed at the time it
  * would end if nothing more came, and when that time comes the owner either ends it or files it
  * anew by the packets it has had since. Hashed hierarchical wheels: G. Varghese and T. Lauck,
  * "Hashed and Hierarchical Timing Wheels", 1987, scheme 7.
  *
- * Time is in ticks, whole seconds of the run. A record due further away than 48 days is looked at
+ * Time is in ticks of the run (base/clock.h). A record due further away than 48 days is looked at
  * in between. Owned by one shard.
  */
 
@@ -19,7 +19,7 @@
 
 #include "flow/record.h"
 
-#define WHEEL_SLOTS (256 + 256 + 64)
+#define WHEEL_SLOTS (512 + 256 + 64)
 #define WHEEL_WORDS ((WHEEL_SLOTS + 63) / 64)
 
 struct wheel {

@@ -298,7 +298,7 @@ static void set_expiry(struct blocks *blocks, uint32_t position, uint32_t for_s,
 	if (for_s == 0)
 		return;
 	entry->own[EXPIRES_US] = now_us + for_s * CLOCK_US_PER_S;
-	expiry_add(&blocks->expiry, position, (uint32_t)clock_tick_from(entry->own[EXPIRES_US]));
+	expiry_add(&blocks->expiry, position, (uint32_t)clock_second_from(entry->own[EXPIRES_US]));
 }
 
 /* The same match again. */
@@ -601,7 +601,7 @@ uint32_t blocks_expire(
 {
 	struct expiring expiring = {.blocks = blocks, .expired = expired, .context = context};
 
-	expiry_advance(&blocks->expiry, clock_tick(now_us), expire_one, &expiring);
+	expiry_advance(&blocks->expiry, clock_second(now_us), expire_one, &expiring);
 	if (expiring.n > 0)
 		raise_generation(blocks);
 	blocks->stats.expired += expiring.n;

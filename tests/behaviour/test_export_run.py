@@ -156,8 +156,8 @@ class Timed(ipfix.Decoder):
         self.came += (len(self.flows) - len(self.came)) * [time.time_ns() // 1000]
 
 
-def test_records_come_a_second_after_the_timeout(started, tmp_path):
-    """Never before it, and at most a second later, but for what the machine itself makes late."""
+def test_records_come_within_a_second_of_the_timeout(started, tmp_path):
+    """Never before it, and at most a second later: half of one until the next tick, and the way to the collector."""
     path = tmp_path / "many.pcap"
     frames.write(path, [frames.udp(number / 1000, "10.0.0.1", 1000 + number, "10.0.0.2", 53) for number in range(2000)])
     collector = Collector()
@@ -169,8 +169,8 @@ def test_records_come_a_second_after_the_timeout(started, tmp_path):
     got = collector.stop()
     late = sorted(came - flow["flowEndMicroseconds"] - 2_000_000 for came, flow in zip(got.came, got.flows))
     assert late[0] >= 0
-    assert late[len(late) * 9 // 10] <= 1_100_000 * engine.SLOWER, f"nine of ten are late by {late[1800]} us at most"
-    assert late[-1] <= 3_000_000 * engine.SLOWER
+    assert late[len(late) * 9 // 10] <= 600_000 * engine.SLOWER, f"nine of ten are late by {late[1800]} us at most"
+    assert late[-1] <= 1_000_000 * engine.SLOWER, f"one is late by {late[-1]} us"
 
 
 def test_rules_are_told(started, tmp_path):

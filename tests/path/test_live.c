@@ -878,8 +878,8 @@ static void ends_that_come_together_are_paced(void **state)
 		live_send(live, 0, 0, &frame);
 	}
 	live_settle(live);
-	/* udp-new: 30 s after their only packet, at the next whole second */
-	live->now_us = 31 * CLOCK_US_PER_S - 10;
+	/* udp-new: 30 s after their only packet, at the next tick */
+	live->now_us = 30 * CLOCK_US_PER_S + CLOCK_TICK_US - 10;
 	live_turn(live, 0);
 	assert_int_equal(live->n_reports, 0);
 	live->now_us += 10;

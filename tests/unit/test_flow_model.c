@@ -215,9 +215,9 @@ static void pass_time(struct model *model)
 		random() % 1000 == 0 ? (uint64_t)random() % 200000000 : (uint64_t)random() % 20000;
 	uint64_t until = model->now_us + step;
 
-	/* second by second, so that reports come at the tick that they belong to */
+	/* tick by tick, so that reports come at the tick that they belong to */
 	while (clock_tick(model->now_us) < clock_tick(until)) {
-		model->now_us = (clock_tick(model->now_us) + 1) * CLOCK_US_PER_S;
+		model->now_us = (clock_tick(model->now_us) + 1) * CLOCK_TICK_US;
 		flow_shard_advance(model->shard, model->now_us);
 		flow_shard_flush(model->shard);
 		for (unsigned i = 0; i < FLOWS; i++)

@@ -5,9 +5,12 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "flow/wheel.h"
 
 enum { RECORDS = 3000 };
+
+#define A_YEAR (31536000 * CLOCK_TICKS_PER_S)
 
 /* The real due time of each record; a wheel asks about it when it may have come. */
 struct clockwork {
@@ -71,8 +74,8 @@ static void add(struct clockwork *clockwork, uint32_t position, uint64_t in)
 
 static void every_distance(unsigned budget)
 {
-	static const uint64_t distances[] = {1, 2, 254, 255, 256, 257, 511, 512, 65279, 65280,
-		65535, 65536, 65537, 131071, 131072, 4194303, 4194304, 4194305, 31536000};
+	static const uint64_t distances[] = {1, 2, 510, 511, 512, 513, 1023, 1024, 130559, 130560,
+		131071, 131072, 131073, 262143, 262144, 8388607, 8388608, 8388609, A_YEAR};
 
 	for (uint64_t start = 0; start < 600; start += 37) {
 		struct clockwork *clockwork = make();
@@ -82,7 +85,7 @@ static void every_distance(unsigned budget)
 		run_to(clockwork, start * 1000 + start);
 		for (uint32_t i = 0; i < n; i++)
 			add(clockwork, i, distances[i]);
-		run_to(clockwork, clockwork->tick + 31536000);
+		run_to(clockwork, clockwork->tick + A_YEAR);
 		assert_int_equal(clockwork->ended, n);
 		assert_int_equal(clockwork->wheel.count, 0);
 		/* once at each level on the way down; from 0 on some begin where a slot does */
@@ -121,7 +124,7 @@ static void random_life(void **state)
 		if (random() % 3 == 0)
 			run_to(clockwork, clockwork->tick + (uint64_t)random() % 50);
 	}
-	run_to(clockwork, clockwork->tick + (1 << 22));
+	run_to(clockwork, clockwork->tick + (1 << 23));
 	assert_int_equal(clockwork->wheel.count, 0);
 	for (unsigned i = 0; i < WHEEL_WORDS; i++)
 		assert_int_equal(clockwork->wheel.occupied[i], 0);
@@ -162,26 +165,26 @@ static void a_tick_in_pieces_keeps_its_order(void **state)
 	uint32_t found[2];
 	unsigned budget = 3;
 
-	run_to(clockwork, 255);
+	run_to(clockwork, 511);
 	for (uint32_t i = 0; i < 5; i++)
 		add(clockwork, i, 1);
 	add(clockwork, 9, 2);
 	clockwork->tick = wheel_next_tick(&clockwork->wheel, 1000);
-	assert_int_equal(clockwork->tick, 256);
-	assert_false(wheel_turn(&clockwork->wheel, 256, ask, clockwork, &budget));
+	assert_int_equal(clockwork->tick, 512);
+	assert_false(wheel_turn(&clockwork->wheel, 512, ask, clockwork, &budget));
 	assert_int_equal(budget, 0);
 	assert_int_equal(clockwork->ended, 3);
 	assert_int_equal(wheel_oldest(&clockwork->wheel, found, 2), 2);
 	assert_int_equal(found[0], 3);
 	assert_int_equal(found[1], 4);
 	wheel_remove(&clockwork->wheel, 3);
-	add(clockwork, 3, 256); /* the same slot's next round is not now */
+	add(clockwork, 3, 512); /* the same slot's next round is not now */
 	budget = 3;
-	assert_true(wheel_turn(&clockwork->wheel, 256, ask, clockwork, &budget));
+	assert_true(wheel_turn(&clockwork->wheel, 512, ask, clockwork, &budget));
 	assert_int_equal(clockwork->ended, 4);
 	assert_int_equal(wheel_oldest(&clockwork->wheel, found, 2), 2);
 	assert_int_equal(found[0], 9);
-	run_to(clockwork, 600);
+	run_to(clockwork, 1200);
 	assert_int_equal(clockwork->ended, 6);
 	destroy(clockwork);
 }
