@@ -245,6 +245,25 @@ static void what_the_nic_keeps_is_not_missed(void **state)
 	assert_true(missed(id) - before <= (rte_rdtsc() - last) * PACE / rte_get_tsc_hz());
 }
 
+/* After the rounds that were asked for nothing comes any more, whether somebody asks or not. */
+static void nothing_is_missed_after_the_last_round(void **state)
+{
+	enum { FLOWS = 16, PASSES = 100 };
+
+	(void)state;
+	uint16_t id = open_port("flows=16,pace=1000000,passes=100", 1, 0);
+
+	take(id, FLOWS * PASSES);
+
+	const uint64_t before = missed(id), end = rte_rdtsc() + rte_get_tsc_hz() / 50;
+	struct rte_mbuf *packets[BURST];
+
+	do {
+		assert_int_equal(rte_eth_rx_burst(id, 0, packets, BURST), 0);
+	} while (rte_rdtsc() < end);
+	assert_int_equal(missed(id), before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -252,6 +271,7 @@ int main(void)
 		cmocka_unit_test(a_hash_is_told_where_one_is_asked_for),
 		cmocka_unit_test_teardown(packets_come_at_their_pace, close_port),
 		cmocka_unit_test_teardown(what_the_nic_keeps_is_not_missed, close_port),
+		cmocka_unit_test_teardown(nothing_is_missed_after_the_last_round, close_port),
 	};
 
 	return cmocka_run_group_tests(tests, begin, NULL);

@@ -29,10 +29,14 @@ static double waiting_at(const struct sim_rx_queue *queue, uint64_t tsc)
 {
 	const struct sim_pace *pace = &queue->pace;
 
+	double waiting = pace->waiting, left;
+
 	/* another thread may have read its counter a moment later */
-	if (pace->tsc == 0 || (int64_t)(tsc - pace->tsc) < 0)
-		return pace->waiting;
-	return pace->waiting + (double)(tsc - pace->tsc) * pace->a_cycle * share_of(&queue->round);
+	if (pace->tsc != 0 && (int64_t)(tsc - pace->tsc) >= 0)
+		waiting += (double)(tsc - pace->tsc) * pace->a_cycle * share_of(&queue->round);
+	/* after the last round nothing comes that could be missed */
+	left = (double)sim_round_left(&queue->round, queue->port->args.passes);
+	return waiting < left ? waiting : left;
 }
 
 double sim_pace_waiting(const struct sim_rx_queue *queue)

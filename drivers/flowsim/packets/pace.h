@@ -4,7 +4,7 @@
 /*
  * Packets of a known source that come at a pace (pace=N, packets a second of the port) in place of whenever somebody
  * asks. What nobody takes in time waits as in a queue of so many descriptors; more is missed. What the NIC keeps
- * passes at its share of the same pace.
+ * passes at its share of the same pace. After the last round (passes=N) nothing comes, and nothing is missed.
  *
  * Each packet tells when it came, in TSC cycles, where the application has registered DPDK's field for that
  * (rte_mbuf_dyn_rx_timestamp_register()).

@@ -370,15 +370,15 @@ static uint16_t slow_burst(struct sim_rx_queue *queue, struct rte_mbuf **packets
 static uint16_t served_now(const struct sim_rx_queue *queue, uint16_t n)
 {
 	const struct sim_round *round = &queue->round;
-	uint64_t passes = queue->port->args.passes, left;
+	const uint64_t passes = queue->port->args.passes;
 
 	if (round->n == 0)
 		return 0;
 	if (likely(passes == 0))
 		return n;
-	if (round->rounds >= passes)
-		return 0;
-	left = (passes - round->rounds) * round->n - round->at;
+
+	const uint64_t left = sim_round_left(round, passes);
+
 	return left < n ? (uint16_t)left : n;
 }
 

@@ -80,6 +80,20 @@ static inline void sim_round_end(struct sim_round *round)
 	__atomic_store_n(&round->rounds, round->rounds + 1, __ATOMIC_RELAXED);
 }
 
+/* How many places are still to be served until `passes` rounds are over; without end with 0 of them. */
+static inline uint64_t sim_round_left(const struct sim_round *round, uint64_t passes)
+{
+	uint64_t left;
+
+	if (passes == 0)
+		return UINT64_MAX;
+	if (round->rounds >= passes)
+		return 0;
+	if (__builtin_mul_overflow(passes - round->rounds, (uint64_t)round->n, &left))
+		return UINT64_MAX;
+	return left - round->at;
+}
+
 /*
  * Takes out the place at `position`; *moved tells which ids stand elsewhere now (at most two, with their
  * positions). Returns whether it had been served. sim_round_close() must follow when all are out.
