@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <librdkafka/rdkafka.h>
 
@@ -404,6 +405,18 @@ static int set_all(
 	return 0;
 }
 
+/* The library tells neither which file it cannot read nor why. */
+static int check_files(const struct export_target *target, struct error *error)
+{
+	const char *const files[] = {target->authority, target->certificate, target->key};
+
+	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (files[i][0] != '\0' && access(files[i], R_OK) < 0)
+			return error_set(error, -EINVAL, "%.200s: not to be used for TLS: %s",
+				files[i], strerror(errno));
+	return 0;
+}
+
 static int configure(struct producer *producer, struct error *error)
 {
 	const struct export_target *target = producer->carrier.target;
@@ -443,6 +456,11 @@ int producer_create(struct carrier **out, const struct export_target *target, st
 
 	if (producer == NULL)
 		return error_set(error, -ENOMEM, "no memory for exports");
+	ret = check_files(target, error);
+	if (ret < 0) {
+		free(producer);
+		return ret;
+	}
 	producer->carrier = (struct carrier){.kind = &producer_kind, .target = target};
 	producer->conf = rd_kafka_conf_new();
 	producer->pending.next = producer->pending.previous = &producer->pending;

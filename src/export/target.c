@@ -28,6 +28,7 @@
 struct parsing {
 	struct export_target *target;
 	struct error *error;
+	uint32_t given; /* a bit for each option that was read */
 };
 
 static int refuse(const struct parsing *parsing, const char *word, const char *why)
@@ -270,7 +271,7 @@ static bool is_for(enum option option, const struct export_target *target)
 	return true;
 }
 
-static int take_option(const struct parsing *parsing, char *option)
+static int take_option(struct parsing *parsing, char *option)
 {
 	char *equals = strchr(option, '='), shown[WORD_MAX], hint[WORD_MAX] = "";
 	unsigned id = 0;
@@ -290,6 +291,10 @@ static int take_option(const struct parsing *parsing, char *option)
 	}
 	if (!is_for((enum option)id, parsing->target))
 		return refuse(parsing, option, "this format or transport has no use for it");
+	if ((parsing->given >> id & 1) != 0)
+		return refuse(parsing, option, "this option is given twice");
+	parsing->given |= UINT32_C(1) << id;
+
 	char said[sizeof(parsing->error->text)];
 
 	if (take_value(parsing, (enum option)id, equals + 1) == 0)
@@ -387,6 +392,13 @@ static int take_place(const struct parsing *parsing, char *place)
 
 	if (target->transport == EXPORT_KAFKA)
 		return take_brokers(parsing, place);
+	/* what a pipe's reader has not taken could not be sent again */
+	if (target->transport == EXPORT_FILE && target->format == EXPORT_IPFIX &&
+		strcmp(place, "-") == 0)
+		return refuse(parsing, place,
+			"IPFIX is written to a file alone, not to standard output; ./- is a file "
+			"of "
+			"that name");
 	if (target->transport == EXPORT_FILE)
 		return take_path(parsing, place, target->path);
 
@@ -445,7 +457,7 @@ static int check(const struct parsing *parsing)
 
 int export_target_parse(struct export_target *target, const char *text, struct error *error)
 {
-	const struct parsing parsing = {.target = target, .error = error};
+	struct parsing parsing = {.target = target, .error = error};
 	char words[EXPORT_TARGET_MAX], *options, *option, *next = NULL;
 	size_t length;
 	int ret;

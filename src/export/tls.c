@@ -16,9 +16,12 @@ struct tls {
 	char name[EXPORT_HOST_MAX];
 };
 
+/* Errors of the system, as of a file that is not there, are those of errno. */
 static const char *reason(void)
 {
-	const char *text = ERR_reason_error_string(ERR_get_error());
+	const unsigned long code = ERR_get_error();
+	const char *text = ERR_SYSTEM_ERROR(code) ? strerror(ERR_GET_REASON(code))
+						  : ERR_reason_error_string(code);
 
 	return text != NULL ? text : "no reason is given";
 }
@@ -28,6 +31,7 @@ static int load(struct tls *tls, const struct export_target *target, struct erro
 	const char *file = target->authority;
 	bool loaded;
 
+	ERR_clear_error();
 	if (*file != '\0')
 		loaded = SSL_CTX_load_verify_file(tls->context, file) == 1;
 	else
