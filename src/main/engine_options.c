@@ -75,20 +75,20 @@ static int take_timeout(
 	return 0;
 }
 
-static int take_active(struct engine_options *options, const char *where, const char *value,
-	bool both_ways, struct error *error)
+/* Also on the command line of a replay: its exports alone ask for reports. */
+static int take_active(
+	struct engine_options *options, const char *where, const char *value, struct error *error)
 {
 	struct error number;
 
-	if (both_ways && strcmp(value, ENGINE_ACTIVE_DEFAULT) == 0) {
+	if (strcmp(value, ENGINE_ACTIVE_DEFAULT) == 0) {
 		options->active_s = 0;
 		return 0;
 	}
 	if (option_number(where, value, value, FLOW_TIMEOUT_MAX_S, &options->active_s, &number) ==
 		0)
 		return 0;
-	return error_set(error, -EINVAL, "%s%s", number.text,
-		both_ways ? ", or " ENGINE_ACTIVE_DEFAULT : "");
+	return error_set(error, -EINVAL, "%s, or " ENGINE_ACTIVE_DEFAULT, number.text);
 }
 
 /* no, yes, or what a block fits: a prefix, maybe with a port and a protocol, or a flow. */
@@ -141,7 +141,7 @@ int engine_options_take(struct engine_options *options, int id, const char *wher
 		return option_number(where, value, value, ENGINE_FLOWS_MAX, &options->flows, error);
 	case ENGINE_OPTION_ACTIVE:
 		options->active_said = true;
-		return take_active(options, where, value, both_ways, error);
+		return take_active(options, where, value, error);
 	case ENGINE_OPTION_MEASURE:
 		return take_measure(options, where, value, error);
 	case ENGINE_OPTION_TIMEOUT:
@@ -216,8 +216,9 @@ void engine_options_help(FILE *stream)
 	      "  --tcp strict         drop segments outside the window (default: count them)\n"
 	      "  --zone vlan          the outermost VLAN number is part of a flow's key\n"
 	      "                       (default: it is not)\n"
-	      "  --active SECONDS     report a long flow this often while it lives (default: "
-	      "off)\n"
+	      "  --active SECONDS     report a long flow this often while it lives; off: at its "
+	      "end\n"
+	      "                       alone (default: off; 60 with exports)\n"
 	      "  --measure WHAT       tell round-trip times, retransmissions and gaps of flows, "
 	      "too: "
 	      "yes,\n"

@@ -142,7 +142,7 @@ static void test_misused(void **state)
 		{"--flows 67108865 a",
 			"--flows 67108865: a whole number from 1 to 67,108,864 is needed"},
 		{"--active 31536001 a",
-			"--active 31536001: a whole number from 1 to 31,536,000 is needed"},
+			"--active 31536001: a whole number from 1 to 31,536,000 is needed, or off"},
 		{"--fragments maybe a", "--fragments maybe: \"follow\" or \"separate\" is needed"},
 		{"--tcp lax a", "--tcp lax: only \"strict\" is known"},
 		{"--zone VLAN a", "--zone VLAN: only \"vlan\" is known"},
