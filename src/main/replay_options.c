@@ -8,6 +8,7 @@
 
 #include "base/options.h"
 #include "base/text.h"
+#include "main/file_uses.h"
 
 enum replay_option {
 	OPTION_OUTPUT = ENGINE_OPTIONS_END,
@@ -127,6 +128,18 @@ static int check_paths(const struct replay_options *options, struct error *error
 	return 0;
 }
 
+/* Outputs must not get into each other's way, nor into that of the files to read. Captures are looked at above. */
+static int check_outputs(const struct replay_options *options, struct error *error)
+{
+	struct file_uses uses = {.n = 0};
+
+	file_uses_write(&uses, "--output", options->output);
+	file_uses_export(&uses, "--export", &options->exports);
+	file_uses_read(&uses, "--rules", options->rules);
+	file_uses_read(&uses, "--blocks", options->blocks);
+	return file_uses_check(&uses, error);
+}
+
 int replay_options_parse(struct replay_options *options, int argc, char **argv, struct error *error)
 {
 	int id, ret;
@@ -145,5 +158,6 @@ int replay_options_parse(struct replay_options *options, int argc, char **argv, 
 		options->engine.active_s = EXPORTS_ACTIVE_S;
 	options->paths = argv + optind;
 	options->n_paths = (unsigned)(argc - optind);
-	return check_paths(options, error);
+	ret = check_paths(options, error);
+	return ret < 0 ? ret : check_outputs(options, error);
 }

@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "base/suggest.h"
 #include "base/text.h"
+#include "main/file_uses.h"
 #include "main/run_config_parts.h"
 
 const struct option run_options[] = {
@@ -208,6 +209,20 @@ int run_config_check_except(const struct run_config *config, run_where_fn where,
 			near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 	}
 	return 0;
+}
+
+int run_config_check_files(const struct run_config *config, struct error *error)
+{
+	struct file_uses uses = {.n = 0};
+
+	file_uses_write(&uses, "output", config->output);
+	file_uses_export(&uses, "export", &config->exports);
+	for (unsigned i = 0; i < config->rules.n_captures; i++)
+		file_uses_write(&uses, "capture", config->rules.captures[i]);
+	file_uses_read(&uses, "rules", config->rules.file);
+	file_uses_read(&uses, "blocks", config->blocks.file);
+	file_uses_read(&uses, "configuration", config->config_file);
+	return file_uses_check(&uses, error);
 }
 
 int run_config_complete(struct run_config *config, const char *where_slots, const char *where_rate,

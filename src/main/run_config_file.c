@@ -324,6 +324,7 @@ static int failed(const char *file, int code, const char *what, struct error *er
 int run_config_read(struct run_config *config, const char *file, struct error *error)
 {
 	char *bytes = malloc(MAX_BYTES + 1);
+	struct error said;
 	ssize_t size;
 
 	run_config_init(config);
@@ -347,5 +348,7 @@ int run_config_read(struct run_config *config, const char *file, struct error *e
 	free(bytes);
 	if (ret == 0)
 		ret = run_config_name(config, file, error);
+	if (ret == 0 && run_config_check_files(config, &said) < 0)
+		ret = failed(file, -EBADMSG, said.text, error);
 	return ret;
 }

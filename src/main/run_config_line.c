@@ -208,6 +208,8 @@ int run_config_parse(struct run_config *config, int argc, char **argv, struct er
 	if (ret == 0)
 		ret = run_config_complete(config, "offload slots", "offload rules-per-second",
 			"blocks max", "rules max", error);
+	if (ret == 0)
+		ret = run_config_check_files(config, error);
 	free(line);
 	return ret;
 }

@@ -89,6 +89,9 @@ int run_config_check_except(const struct run_config *config, run_where_fn where,
 
 void run_config_init(struct run_config *config);
 
+/* No output may write to the file of another one, or to one that is read. 0, or -EINVAL with a line. */
+int run_config_check_files(const struct run_config *config, struct error *error);
+
 /*
  * What is left to itself: the default socket; and what depends on more than one value. `where_slots`, `where_rate`,
  * `where_blocks` and `where_rules` are those of the slots, of the limit of rules a second, of the most blocks and of the
