@@ -16,6 +16,7 @@ import xml.etree.ElementTree
 import pytest
 from scapy.all import IP, UDP, Ether, Raw, wrpcap
 
+import frames
 import ipfix
 from conftest import MILLRACE, SLOWER, run
 from exports import Collector, check, exported, octets_of, octets_told
@@ -256,11 +257,93 @@ def test_active_reports_add_up(tmp_path):
     ("ipfix+tcp://127.0.0.1?mtu=1500", "no use for it"),
     ("ipfix://127.0.0.1?net=1.2.3/8", "no IP address or prefix"),
     ("ipfix+file:", "a file"),
+    ("ipfix+file:-", "-: IPFIX is written to a file alone"),
+    ("ipfix://127.0.0.1?domain=7&rate=5&domain=8", "domain: this option is given twice"),
+    ("json+file:flows.json?net=10.0.0.0/8&net=11.0.0.0/8", "net: this option is given twice"),
+    ("ipfix+tls://127.0.0.1?ca=/nowhere/ca.pem", "/nowhere/ca.pem: not to be used for TLS: No such file or directory"),
+    ("kafka+tls://127.0.0.1/flows?ca=/nowhere/ca.pem", "/nowhere/ca.pem: not to be used for TLS: No such file"),
+    ("json+tls://127.0.0.1:1?cert=/nowhere/cert.pem&key=/nowhere/key.pem",
+     "/nowhere/cert.pem: not to be used for TLS: No such file or directory"),
     ("ipfix+tls://127.0.0.1?cert=/etc/hostname", "needed together"),
 ])
 def test_a_wrong_url_is_told(mixture, url, why):
     done = run("replay", "--export", url, mixture[0])
-    assert done.code == 2 and why in done.stderr, done.stderr
+    assert done.code == (1 if "not to be used" in why else 2) and why in done.stderr, done.stderr
+    assert not pathlib.Path("-").exists()
+
+
+def test_a_key_that_is_missing_is_told(mixture, authority, tmp_path):
+    gone = tmp_path / "gone.pem"
+    done = run("replay", "--export", f"ipfix+tls://127.0.0.1?cert={authority[0]}&key={gone}", mixture[0])
+    assert done.code == 1 and f"{gone}: not to be used for TLS: No such file or directory" in done.stderr
+
+
+def both(first, second):
+    return f"{first} and {second} write to the same place: records would be mixed"
+
+
+def test_outputs_do_not_share_a_file(mixture, tmp_path):
+    """Whether it is there or not, and by whatever name; the command line names both."""
+    path, link, other = tmp_path / "flows", tmp_path / "link", tmp_path / "other"
+    link.symlink_to("flows")
+
+    def refused(*words):
+        done = run("replay", *words, mixture[0])
+        assert done.code == 2, done.stderr
+        return done.stderr
+
+    for _ in range(2):
+        assert both(f"--output {path}", f"--export json+file:{path}") in refused(
+            "--output", path, "--export", f"json+file:{path}")
+        assert both(f"--export ipfix+file:{path}", f"--export json+file:{link}?rate=7") in refused(
+            "--export", f"ipfix+file:{path}", "--export", f"json+file:{other}", "--export", f"json+file:{link}?rate=7")
+        assert both(f"--export json+file:{path}", f"--export json+file:{tmp_path}/./flows") in refused(
+            "--export", f"json+file:{path}", "--export", f"json+file:{tmp_path}/./flows")
+        path.write_text("a file of its own\n")
+    other.hardlink_to(path)
+    assert both(f"--output {path}", f"--export json+file:{other}") in refused(
+        "--output", path, "--export", f"json+file:{other}")
+    assert both("--output -", "--export json+file:-") in refused("--output", "-", "--export", "json+file:-")
+    assert path.read_text() == "a file of its own\n"
+    done = run("replay", "--output", "/dev/null", "--export", "json+file:/dev/null", mixture[0])
+    assert done.code == 0, done.stderr
+
+
+@pytest.mark.parametrize("option", ["--rules", "--blocks"])
+def test_what_is_read_is_no_place_for_an_output(mixture, tmp_path, option):
+    path = tmp_path / "read"
+    path.write_text("# nothing\n")
+    for words in (["--output", str(path)], ["--export", f"json+file:{path}"], ["--export", f"ipfix+file:{path}"]):
+        done = run("replay", option, path, *words, mixture[0])
+        assert done.code == 2 and f"{' '.join(words)}: this is the file that {option} {path} reads" in done.stderr
+    assert path.read_text() == "# nothing\n"
+
+
+def test_a_flow_that_falls_silent_ends_with_a_record(tmp_path):
+    """Of a flow without a packet since its active report the end is told, with its reason, and 0 packets; no report before."""
+    frames.write(tmp_path / "silent.pcap", [frames.udp(0, "10.0.0.1", 1000, "10.0.0.2", 53)] + [
+        frames.udp(second, "10.0.0.3", 1001, "10.0.0.4", 53) for second in range(0, 400, 10)])
+    decoder, records = exported(tmp_path, tmp_path / "silent.pcap", "", "--timeout", "udp=200")
+    silent = [(flow["packetDeltaCount"], flow["flowEndReason"]) for flow in decoder.flows
+              if flow["sourceTransportPort"] == 1000]
+    assert silent == [(1, 2), (0, 1)]
+    assert [(record["packets"], record["end_reason"]) for record in records if record["sport"] == 1000] == [
+        (1, "active"), (0, "idle")]
+    check(decoder, records)
+
+
+def test_active_reports_are_of_exports(tmp_path):
+    """Every 60 s with an export, never with off, and never without an export: as --help says."""
+    frames.write(tmp_path / "long.pcap", [
+        frames.udp(second, "10.0.0.3", 1001, "10.0.0.4", 53) for second in range(0, 185, 5)])
+    reasons = [record["end_reason"] for record in exported(tmp_path, tmp_path / "long.pcap")[1]]
+    assert reasons == ["active", "active", "active", "shutdown"]
+    for words in ([], ["--active", "off"]):
+        assert [record["end_reason"] for record in exported(tmp_path, tmp_path / "long.pcap", "", "--active", "off")[1]
+                ] == ["shutdown"]
+        assert len(run("replay", *words, tmp_path / "long.pcap").stdout.splitlines()) == 1
+    assert "off: at its end\n                       alone (default: off; 60 with exports)" in run(
+        "replay", "--help").stdout.decode()
 
 
 def test_nobody_listens(mixture):
