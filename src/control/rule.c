@@ -33,6 +33,17 @@ struct rules *rules_of(const struct answer *answer, struct error *error)
 	return rules;
 }
 
+int rule_port_known(const struct answer *answer, const char *key, const struct request_value *value,
+	struct error *error)
+{
+	const unsigned n = plane_config(answer->plane)->topology.n_ports;
+
+	if (!value->given || value->number < n)
+		return 0;
+	return error_set(error, -EINVAL, "%s: %s %" PRIu32 ": the engine has ports 0 to %u",
+		answer->verb->ask, key, value->number, n - 1);
+}
+
 /*
  * Adds the sums over software and NICs. A count that nobody keeps is left out rather than told as 0: NICs do not know
  * flows, some have no counters, and a rule per packet does not decide flows.
@@ -312,10 +323,7 @@ const struct answer_verb rule_add = {
 enum del_key { DEL_PORT, DEL_NUMBER, DEL_N_KEYS };
 
 static const struct request_key del_keys[DEL_N_KEYS] = {
-	[DEL_PORT] = {.name = "port",
-		.type = REQUEST_NUMBER,
-		.needed = true,
-		.max = TOPOLOGY_MAX_PORTS - 1},
+	[DEL_PORT] = {.name = "port", .type = REQUEST_NUMBER, .needed = true, .max = UINT32_MAX},
 	[DEL_NUMBER] = {.name = "number",
 		.type = REQUEST_NUMBER,
 		.needed = true,
@@ -356,6 +364,8 @@ static int del_rule(struct answer *answer, const struct request_value *values, s
 
 	if (rules == NULL)
 		return -ENOTSUP;
+	if (rule_port_known(answer, "port", &values[DEL_PORT], error) < 0)
+		return -EINVAL;
 	deletion = calloc(1, sizeof(*deletion));
 	if (deletion == NULL)
 		return control_silent(error, -ENOMEM, answer->verb->ask);
@@ -445,7 +455,7 @@ const struct answer_verb rule_del = {
 enum list_key { LIST_AT, LIST_LIMIT, LIST_CURSOR, LIST_N_KEYS };
 
 static const struct request_key list_keys[LIST_N_KEYS] = {
-	[LIST_AT] = {.name = "at", .type = REQUEST_NUMBER, .max = TOPOLOGY_MAX_PORTS - 1},
+	[LIST_AT] = {.name = "at", .type = REQUEST_NUMBER, .max = UINT32_MAX},
 	[LIST_LIMIT] = {.name = "limit", .type = REQUEST_NUMBER, .min = 1, .max = UINT32_MAX},
 	[LIST_CURSOR] = {.name = "cursor", .type = REQUEST_TEXT},
 };
@@ -482,6 +492,8 @@ static int begin_list(
 
 	if (rules == NULL)
 		return -ENOTSUP;
+	if (rule_port_known(answer, "at", &values[LIST_AT], error) < 0)
+		return -EINVAL;
 	listing = calloc(1, sizeof(*listing));
 	if (listing == NULL)
 		return control_silent(error, -ENOMEM, answer->verb->ask);

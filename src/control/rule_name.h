@@ -15,5 +15,9 @@ struct rule_counting {
 /* The rules of the engine; NULL with a line: it keeps none. */
 struct rules *rules_of(const struct answer *answer, struct error *error);
 
+/* Refuses the number of a port that the engine does not have. 0 or -EINVAL with a line. */
+int rule_port_known(const struct answer *answer, const char *key, const struct request_value *value,
+	struct error *error);
+
 /* A rule as an object of its own, with what NICs do of it. */
 json_t *rule_object(struct plane *plane, const struct rules_view *view);

@@ -22,7 +22,7 @@ enum trace_key {
 
 static const struct request_key trace_keys[TRACE_N_KEYS] = {
 	FLOW_NAME_ROWS(false),
-	[TRACE_AT] = {.name = "at", .type = REQUEST_NUMBER, .max = TOPOLOGY_MAX_PORTS - 1},
+	[TRACE_AT] = {.name = "at", .type = REQUEST_NUMBER, .max = UINT32_MAX},
 	[TRACE_PACKET] = {.name = "packet", .type = REQUEST_TEXT},
 };
 
@@ -128,8 +128,7 @@ static int find_port(struct answer *answer, const struct request_value *values,
 
 	if (values[TRACE_AT].given) {
 		*port = (uint16_t)values[TRACE_AT].number;
-		return flow_filter_check(
-			answer->verb->ask, "at", &values[TRACE_AT], topology->n_ports, error);
+		return rule_port_known(answer, "at", &values[TRACE_AT], error);
 	}
 	int ret = plane_flow(answer->plane, key, &flow);
 

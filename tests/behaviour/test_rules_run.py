@@ -337,6 +337,11 @@ def test_requests(started):
     assert refused(running, "rule del", port=0, number=0) == (
         "rule del: there is no rule #0 of port 0", 1)
     assert refused(running, "rule list", cursor="x")[1] == 2
+    for port in (2, 7, 99, 65535):
+        for request, key, more in (("rule list", "at", {}), ("rule del", "port", {"number": 0}),
+                                   ("rule trace", "at", {"src": "10.0.0.1", "dst": "10.0.0.2", "proto": "icmp"})):
+            assert refused(running, request, **{key: port}, **more) == (
+                f"{request}: {key} {port}: the engine has ports 0 to 1", 2)
     running.stop(leaves=["records.json"])
 
 
