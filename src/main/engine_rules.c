@@ -2,6 +2,7 @@
 #include "main/engine_rules.h"
 
 #include "base/options.h"
+#include "packet/meta.h"
 
 int engine_rules_load(struct lone_rules *rules, const char *file, unsigned n_workers,
 	bool zone_vlan, const struct hash_secret *secret, struct error *error)
@@ -11,7 +12,7 @@ int engine_rules_load(struct lone_rules *rules, const char *file, unsigned n_wor
 		.n_workers = n_workers,
 		.topology = &one_port,
 		.zone_vlan = zone_vlan,
-		.wire_is_link = true,
+		.sends_nothing = true,
 		.secret = secret,
 	};
 	uint32_t added;
@@ -34,8 +35,10 @@ static void decide_captured(void *rules, const struct flow_key *key, const uint1
 static void classify_captured(void *rules, const struct rte_mbuf *packet,
 	const struct packet_info *info, uint16_t port, struct flow_packet_decision *decision)
 {
+	const unsigned link = info != NULL ? flow_key_wire(&info->key) : packet_meta(packet)->wire;
+
 	(void)port;
-	rules_classify(rules, packet, info, 0, decision);
+	rules_classify_captured(rules, packet, info, (enum link_type)link, decision);
 }
 
 struct policy_others engine_rules_policy(const struct lone_rules *rules)

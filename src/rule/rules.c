@@ -103,8 +103,7 @@ int rules_create(struct rules **rules, const struct rules_config *config)
 	}
 	created->ground.n_captures = config->n_captures;
 	created->ground.zone_vlan = config->zone_vlan;
-	created->wire_is_link = config->wire_is_link;
-	created->ground.sends_nothing = config->wire_is_link;
+	created->ground.sends_nothing = config->sends_nothing;
 	created->ground.find_set = rules_find_set;
 	created->ground.find_set_context = created;
 	created->any_set = config->any_set;

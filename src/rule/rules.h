@@ -35,6 +35,7 @@
 #include "base/topology.h"
 #include "flow/verdict.h"
 #include "packet/hash.h"
+#include "packet/link.h"
 #include "rule/classifier.h"
 #include "rule/nic_pattern.h"
 
@@ -59,12 +60,8 @@ struct rules_config {
 	bool any_set; /* sets have all addresses, and are there when a rule names them: rules that are only checked */
 	unsigned
 		n_captures; /* capture files, whose numbers follow those of the ports; copies alone go there */
-	bool zone_vlan; /* the key of a flow has the VLAN of its packets */
-	/*
-	 * Packets are those of captures: links are as in extract_options, those that are no flow's match rules without
-	 * fields alone, and nothing is sent.
-	 */
-	bool wire_is_link;
+	bool zone_vlan;	    /* the key of a flow has the VLAN of its packets */
+	bool sends_nothing; /* packets are those of captures */
 	struct programs
 		*programs; /* the caller's, with the one that drops as number FLOW_VERDICT_DROP */
 	const struct hash_secret *secret; /* copied */
@@ -102,6 +99,13 @@ void rules_decide_burst(void *rules, const struct flow_key *const *keys, const u
  */
 void rules_classify(void *rules, const struct rte_mbuf *packet, const struct packet_info *info,
 	uint16_t port, struct flow_packet_decision *decision);
+
+/*
+ * The same of a packet of a capture that was taken on such a link. One that is no flow's has an Ethernet header, or
+ * nothing that a rule may ask for.
+ */
+void rules_classify_captured(void *rules, const struct rte_mbuf *packet,
+	const struct packet_info *info, enum link_type link, struct flow_packet_decision *decision);
 
 /* Raised after each change that may alter a decision. Starts at 1. */
 const atomic_uint_fast64_t *rules_generation(const struct rules *rules);

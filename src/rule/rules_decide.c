@@ -228,10 +228,10 @@ static void read_tunnel(
 		header->metadata = RULE_METADATA_VXLAN | load_be32(bytes + 4) >> 8;
 }
 
-void rules_classify(void *context, const struct rte_mbuf *packet, const struct packet_info *info,
-	uint16_t port, struct flow_packet_decision *decision)
+static void classify(const struct rules *rules, const struct rte_mbuf *packet,
+	const struct packet_info *info, uint16_t port, enum link_type type,
+	struct flow_packet_decision *decision)
 {
-	const struct rules *rules = context;
 	struct reader reader = reader_of(packet);
 	struct classifier_header header;
 	struct link_header link;
@@ -244,13 +244,7 @@ void rules_classify(void *context, const struct rte_mbuf *packet, const struct p
 		rules_header_of_flow(rules, &info->key, info->from, port, &header);
 	else
 		header = (struct classifier_header){.in_port = port};
-	const enum link_type type = info != NULL && rules->wire_is_link
-					    ? (enum link_type)flow_key_wire(&info->key)
-					    : LINK_ETHERNET;
-
-	if (info == NULL && rules->wire_is_link)
-		at = SIZE_MAX;
-	else if (type == LINK_ETHERNET)
+	if (type == LINK_ETHERNET)
 		at = read_link(&reader, &header);
 	else
 		at = link_walk(&reader, type, &link) ? link.end : SIZE_MAX;
@@ -259,6 +253,18 @@ void rules_classify(void *context, const struct rte_mbuf *packet, const struct p
 		read_tunnel(&reader, info, &header);
 	}
 	take_answer(rules, classifier_find(rules->full, 0, &header), decision);
+}
+
+void rules_classify(void *rules, const struct rte_mbuf *packet, const struct packet_info *info,
+	uint16_t port, struct flow_packet_decision *decision)
+{
+	classify(rules, packet, info, port, LINK_ETHERNET, decision);
+}
+
+void rules_classify_captured(void *rules, const struct rte_mbuf *packet,
+	const struct packet_info *info, enum link_type link, struct flow_packet_decision *decision)
+{
+	classify(rules, packet, info, 0, link, decision);
 }
 
 void rules_count_packets(void *context, unsigned worker, uint32_t slot, uint64_t flows,

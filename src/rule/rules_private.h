@@ -62,7 +62,6 @@ struct rules {
 	_Atomic uint32_t port_rules[TOPOLOGY_MAX_PORTS]; /* rules that ask for the port */
 	struct rule_ground ground;
 	struct topology topology;
-	bool wire_is_link;
 	bool any_set;
 	uint32_t n_slots;
 

@@ -8,6 +8,8 @@ import subprocess
 import time
 
 import pytest
+from scapy.layers.l2 import ARP, CookedLinux
+from scapy.utils import PcapWriter
 
 import frames
 from conftest import MILLRACE, ROOT, SLOWER, run
@@ -562,12 +564,29 @@ def test_replay(replay, rounds, tmp_path, workers):
     result = replay("--workers", workers, "--rules", path, rounds)
     assert result.code == 0, result.stderr
     assert {why: n for why, n in result.summary["dropped"].items() if n} == {"rule": 4}
+    # what belongs to no flow is decided by its Ethernet header, as in an engine that runs
+    path.write_text("\n".join([rule("eth type is 0x0806"), rule("eth")]))
+    result = replay("--workers", workers, "--rules", path, rounds)
+    assert {why: n for why, n in result.summary["dropped"].items() if n} == {"rule": len(ROUND)}
+    path.write_text(rule("eth type is 0x0806"))
+    result = replay("--workers", workers, "--rules", path, rounds)
+    assert {why: n for why, n in result.summary["dropped"].items() if n} == {"rule": 1}
     for text, said in ((rule("eth", port=1), "rules:1:13: port 1: the engine has ports 0 to 0"),
                        (rule("eth", "port_id id 0"), "rules:1:49: action 'port_id': packets of a "
                         "capture are not sent by a port")):
         path.write_text(text)
         result = run("replay", "--rules", path, rounds)
         assert result.code == 1 and said in result.stderr
+
+
+@pytest.mark.parametrize("pattern, dropped", [("eth type is 0x0806", 0), ("eth", 1)])
+def test_replay_of_another_link(replay, tmp_path, pattern, dropped):
+    """Where there is no Ethernet header, a packet that is no flow's has nothing that a rule may ask for."""
+    capture, rules = tmp_path / "cooked.pcap", tmp_path / "rules"
+    with PcapWriter(str(capture), linktype=113) as writer:
+        writer.write(CookedLinux(proto=0x0806) / ARP(psrc="10.6.0.1", pdst="10.6.0.2"))
+    rules.write_text(rule(pattern))
+    assert replay("--rules", rules, capture).summary["dropped"]["rule"] == dropped
 
 
 @pytest.mark.skipif(not EXAMPLES.exists(), reason=f"no {EXAMPLES}")
