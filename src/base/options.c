@@ -164,12 +164,24 @@ bool option_is_line(const char *text)
 	return !strstr(text, "\xc2\x85") && !strstr(text, "\u2028") && !strstr(text, "\u2029");
 }
 
+int option_file_name(const char *where, const char *value, struct error *error)
+{
+	if (*value == '\0')
+		return option_bad_value(where, value, "a file is needed", error);
+	if (strcmp(value, "-") == 0)
+		return option_bad_value(where, value,
+			"a file is needed: standard input and output are not taken; ./- is a file "
+			"of this name",
+			error);
+	return 0;
+}
+
 int option_file(const char *where, const char *value, char **name, struct error *error)
 {
 	char *copy = NULL;
 
-	if (*value == '\0')
-		return option_bad_value(where, value, "a file is needed", error);
+	if (option_file_name(where, value, error) < 0)
+		return -EINVAL;
 	if (!option_is_line(value))
 		return option_bad_value(
 			where, value, "control characters are not taken in its name", error);

@@ -50,6 +50,9 @@ bool option_is_line(const char *text);
 /* The name of the option with this number, or NULL. */
 const char *option_name(const struct option *table, int id);
 
+/* Refuses "" and "-" as the name of a file: the file may be read more than once, which standard input cannot. */
+int option_file_name(const char *where, const char *value, struct error *error);
+
 /*
  * The name of a file, copied to `*name`, which is freed before; "none" is no file, and makes it NULL. -ENOMEM beside
  * -EINVAL.

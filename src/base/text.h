@@ -26,3 +26,12 @@ const char *text_rate(char buffer[TEXT_NUMBER_MAX], double rate);
  * characters become '?', what does not fit is cut.
  */
 const char *text_printable(char *buffer, size_t size, const char *name);
+
+/*
+ * The same of a word that is wrong, which may be so by a character that no screen shows: a no-break space from a web page
+ * becomes "<U+00A0>".
+ */
+const char *text_visible(char *buffer, size_t size, const char *word);
+
+/* Length of the byte order mark that a text in UTF-8 begins with; 0: it has none. */
+size_t text_byte_order_mark(const char *text, size_t size);

@@ -47,10 +47,10 @@ static int replay_take_option(
 		return *value ? 0 : option_bad_value("--output", value, "a file is needed", error);
 	case OPTION_BLOCKS:
 		options->blocks = value;
-		return *value ? 0 : option_bad_value("--blocks", value, "a file is needed", error);
+		return option_file_name("--blocks", value, error);
 	case OPTION_RULES:
 		options->rules = value;
-		return *value ? 0 : option_bad_value("--rules", value, "a file is needed", error);
+		return option_file_name("--rules", value, error);
 	case OPTION_SUMMARY:
 		options->summary = true;
 		return 0;

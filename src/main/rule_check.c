@@ -341,15 +341,17 @@ static void find_jump(struct checking *checking, const char *line, size_t length
 static int check_lines(struct checking *checking)
 {
 	char text[FILE_NAME_MAX + 64];
-	size_t at = 0, length;
+	size_t at, length;
 	const char *line;
 	int ret = read_text(checking);
 
 	if (ret != EXIT_SUCCESS)
 		return ret;
-	while (next_line(checking, &at, &line, &length))
+	const size_t mark = text_byte_order_mark(checking->text, checking->size);
+
+	for (at = mark; next_line(checking, &at, &line, &length);)
 		find_jump(checking, line, length);
-	at = 0;
+	at = mark;
 	while (ret == 0 && next_line(checking, &at, &line, &length)) {
 		checking->line++;
 		ret = check_line(checking, line, length);

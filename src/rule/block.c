@@ -31,7 +31,7 @@ static int refuse(struct error *error, const char *word, const char *what)
 	char printable[WORD_MAX];
 
 	return error_set(error, -EINVAL, "%s: %s",
-		*word ? text_printable(printable, sizeof(printable), word) : "\"\"", what);
+		*word ? text_visible(printable, sizeof(printable), word) : "\"\"", what);
 }
 
 static int width_of(unsigned version)

@@ -117,7 +117,8 @@ static int explain(const struct loading *loading, const struct blocks *blocks, i
 static int load(struct blocks *blocks, struct loading *loading, char *text, size_t size,
 	uint64_t now_us, struct blocks_added *added)
 {
-	int ret = read_lines(loading, text, size);
+	const size_t mark = text_byte_order_mark(text, size);
+	int ret = read_lines(loading, text + mark, size - mark);
 
 	if (ret == 0) {
 		ret = blocks_add_all(blocks, loading->list, loading->n, now_us, added);

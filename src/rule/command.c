@@ -468,7 +468,7 @@ static int finish(struct rule_parser *parser)
 			strncmp(parser->refused, "it came", 7) == 0
 				? "%s: %s; rules here are those of DPDK 22.11"
 				: "%s: %s",
-			text_printable(printable, sizeof(printable), parser->refused_word),
+			text_visible(printable, sizeof(printable), parser->refused_word),
 			parser->refused);
 		*parser->column = parser->refused_column;
 	}

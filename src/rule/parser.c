@@ -114,7 +114,7 @@ int rule_parser_unexpected(struct rule_parser *parser, struct rule_expected *exp
 	for (unsigned i = 0; i < parser->n_options && n < RULE_MAX_EXPECTED; i++)
 		known[n++] = parser->options[i].name;
 	near = suggest(word, known, n);
-	text_printable(printable, sizeof(printable), word);
+	text_visible(printable, sizeof(printable), word);
 	if (expected->n == 0 && !expected->value)
 		return rule_parser_fail(parser, parser->at, -EINVAL,
 			"%s: the line is complete before this word", printable);

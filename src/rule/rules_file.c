@@ -240,7 +240,9 @@ int rules_load_bytes(struct rules *rules, const char *name, const char *bytes, s
 	const uint64_t meters = rule_meters_mark(rules->meters);
 	const uint64_t shared = rule_shared_mark(rules->shared);
 
-	ret = read_rule_lines(&loading, bytes, size);
+	const size_t mark = text_byte_order_mark(bytes, size);
+
+	ret = read_rule_lines(&loading, bytes + mark, size - mark);
 	if (ret == 0)
 		ret = apply_rules(&loading);
 	if (ret == 0) {

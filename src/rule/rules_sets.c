@@ -150,7 +150,9 @@ static int fill_from_lines(
 	errno = 0;
 	while (ret == 0 && (more = next_line(file, line, &said)) != 0) {
 		number++;
-		ret = more < 0 ? more : fill_from(filling, line, 0, &n_words, &said);
+		const size_t at = number == 1 ? text_byte_order_mark(line, strlen(line)) : 0;
+
+		ret = more < 0 ? more : fill_from(filling, line, at, &n_words, &said);
 	}
 	if (ret < 0) {
 		snprintf(what, sizeof(what), "line %u, %s", number, said.text);
@@ -186,6 +188,9 @@ static int fill_set(struct filling *filling, const char *line, size_t at, struct
 
 	if (path != NULL && *path == '\0')
 		return refuse_set(error, -EINVAL, &end, "the path of a file is needed");
+	if (path != NULL && strcmp(path, "-") == 0)
+		return refuse_set_file(error, -EINVAL, path,
+			"standard input is not taken; ./- is a file of this name");
 	if (path != NULL)
 		return fill_from_file(filling, path, error);
 	int ret = fill_from(filling, line, at, &n_words, error);

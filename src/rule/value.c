@@ -104,7 +104,7 @@ static int read_word(struct rule_value *value, const struct rule_word *words, co
 			known[i]);
 	}
 	return error_set(error, -EINVAL, "%s: %s is needed here%s%s%s",
-		text_printable(printable, sizeof(printable), text), n <= 10 ? list : "a known word",
+		text_visible(printable, sizeof(printable), text), n <= 10 ? list : "a known word",
 		near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
@@ -113,7 +113,7 @@ static int needed(const struct rule_field *field, const char *text, struct error
 	char printable[WORD_MAX];
 
 	return error_set(error, -EINVAL, "%s: %s is needed%s%s",
-		text_printable(printable, sizeof(printable), text), rule_value_what(field),
+		text_visible(printable, sizeof(printable), text), rule_value_what(field),
 		field->name && field->name[0] ? " for " : "", field->name ? field->name : "");
 }
 
@@ -143,7 +143,7 @@ static int read_number(struct rule_value *value, const struct rule_field *field,
 	if (value->number <= most)
 		return 0;
 	return error_set(error, -EINVAL, "%s: a number up to %s is needed for %s",
-		text_printable(printable, sizeof(printable), text), text_grouped(number, most),
+		text_visible(printable, sizeof(printable), text), text_grouped(number, most),
 		field->name);
 }
 
@@ -214,7 +214,7 @@ static int read_hex(struct rule_value *value, const struct rule_field *field, co
 		most = RULE_VALUE_BYTES;
 	if (digits / 2 > most)
 		return error_set(error, -EINVAL, "%s: at most %zu bytes are possible for %s",
-			text_printable(printable, sizeof(printable), text), most, field->name);
+			text_visible(printable, sizeof(printable), text), most, field->name);
 	value->n_bytes = (unsigned)(digits / 2);
 	for (unsigned i = 0; i < value->n_bytes; i++)
 		value->bytes[i] = (uint8_t)(digit(from[2 * i]) << 4 | digit(from[2 * i + 1]));
@@ -229,8 +229,7 @@ static int read_string(struct rule_value *value, const struct rule_field *field,
 
 	if (length > field->max)
 		return error_set(error, -EINVAL, "%s: at most %u bytes are possible for %s",
-			text_printable(printable, sizeof(printable), text), field->max,
-			field->name);
+			text_visible(printable, sizeof(printable), text), field->max, field->name);
 	value->n_bytes = (unsigned)length;
 	memcpy(value->bytes, text, length);
 	return 0;
@@ -245,10 +244,10 @@ int rule_name_check(const char *text, struct error *error)
 		if (!isalnum((unsigned char)text[i]) && strchr("._-", text[i]) == NULL)
 			return error_set(error, -EINVAL,
 				"%s: a name of letters, digits and . _ - is needed",
-				text_printable(printable, sizeof(printable), text));
+				text_visible(printable, sizeof(printable), text));
 	if (length == 0 || length >= RULE_NAME_MAX)
 		return error_set(error, -EINVAL, "%s: a name has 1 to %d characters",
-			text_printable(printable, sizeof(printable), text), RULE_NAME_MAX - 1);
+			text_visible(printable, sizeof(printable), text), RULE_NAME_MAX - 1);
 	return 0;
 }
 

@@ -142,6 +142,22 @@ def test_bytes_of_all_kinds():
     assert [json.loads(line)["ok"] for line in objects] == [line.startswith("ok") for line in lines]
 
 
+def test_what_no_screen_shows(tmp_path):
+    """A byte order mark in front of a file is skipped; elsewhere such a character is named."""
+    mark = "\N{ZERO WIDTH NO-BREAK SPACE}"
+    path = tmp_path / "rules"
+    path.write_text(f"{mark}{BAD}\n{GOOD}\n{mark}{GOOD}\n{GOOD.replace(' ipv4', chr(0xa0) + 'ipv4')}\n"
+                    f"{GOOD.replace('192', chr(0x200b) + '192')}\n", encoding="utf-8")
+    for args in ({"stdin": path.read_bytes()}, {}):
+        lines = run("rule", "check", *([] if args else [path]), **args).stdout.decode().splitlines()
+        assert [line.partition(": ")[2] if "error" in line else line for line in lines] == [
+            "error: ipv5: a pattern item is needed here; did you mean ipv4?", "ok, for NICs that take it",
+            "error: <U+FEFF>flow: flow, set, add, create, del, enable or disable is needed here",
+            "error: /<U+00A0>ipv4: dst, src, type, has_vlan or / is needed here",
+            "error: <U+200B>192.0.2.1: an IPv4 address is needed for src"]
+        assert lines[0].split(":")[1:3] == ["1", "29"]
+
+
 @pytest.mark.parametrize("args, words", [
     (["/nowhere/rules"], "/nowhere/rules: No such file or directory"),
     (["/"], "/: Is a directory")])

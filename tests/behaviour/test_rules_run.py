@@ -516,6 +516,34 @@ def test_a_list_that_is_wrong(tmp_path, text, options, said):
     assert not (tmp_path / "socket").exists()
 
 
+def test_standard_input_is_refused(rounds, tmp_path):
+    """A list may be read more than once; where there is a file of that name, it is not what was meant."""
+    (tmp_path / "-").write_text(rule("eth") + "\n")
+    said = "-: a file is needed: standard input and output are not taken; ./- is a file of this name"
+    for command in (["run", *ports("source=none"), "--socket", "socket"], ["replay", rounds]):
+        for option in ("--rules", "--blocks"):
+            done = subprocess.run([MILLRACE, *command, option, "-"], cwd=tmp_path, stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=30 * SLOWER, check=False)
+            assert (done.returncode, done.stderr.splitlines()[0]) == (2, f"millrace: {option} {said}")
+    done = subprocess.run([MILLRACE, "replay", rounds, "--json", "--rules", "./-"], cwd=tmp_path, capture_output=True,
+                          stdin=subprocess.DEVNULL, text=True, timeout=30 * SLOWER, check=True)
+    assert json.loads(done.stderr)["dropped"]["rule"] == len(ROUND)
+
+
+def test_a_byte_order_mark(started, rounds, tmp_path):
+    """It is skipped at the beginning of each file of a list."""
+    mark = "\N{ZERO WIDTH NO-BREAK SPACE}"
+    texts = {"rules": rule("ipv4 from_set is some"), "set": "10.0.0.1\n", "blocks": "10.5.0.1\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(mark + text, encoding="utf-8")
+    (tmp_path / "yaml").write_text(f"{mark}rules: {{sets: [some file {tmp_path}/set]}}\n", encoding="utf-8")
+    running = started(f"capture={rounds},passes={PASSES}", "--rules", tmp_path / "rules", "--config", tmp_path / "yaml",
+                      "--blocks", tmp_path / "blocks")
+    running.until(lambda: sent(running) == PASSES * len(ROUND), "all packets")
+    assert running.drops() == {"rule": 3 * PASSES, "blocked": PASSES}
+    running.stop(leaves=["records.json"])
+
+
 @pytest.mark.parametrize("lines, said", [
     ([f"list: ['{rule('eth')}']"], None),
     ([f"list: ['{rule('eth / ipv5')}']"], "rules.list[0]: column 37: ipv5: a pattern item"),
@@ -523,6 +551,8 @@ def test_a_list_that_is_wrong(tmp_path, text, options, said):
     ([f"list: ['{rule('eth')}', '{rule('ipv4')}']", "max: 1"], "no room for 2: there are 0 of 1 rules"),
     (["mox: 1"], "no such key; did you mean max?"),
     (["file: nowhere"], "nowhere: No such file or directory"),
+    (["file: '-'"], "rules.file: -: a file is needed: standard input and output are not taken"),
+    (["sets: [x file -]"], "rules.sets[0]: -: standard input is not taken; ./- is a file of this name"),
 ])
 def test_configuration(tmp_path, lines, said):
     path = tmp_path / "millrace.yaml"

@@ -60,12 +60,37 @@ static void test_printable(void **state)
 	assert_string_equal(text_printable(buffer, 1, "0123456789"), "");
 }
 
+static void test_visible(void **state)
+{
+	char buffer[32];
+
+	(void)state;
+	assert_string_equal(text_visible(buffer, 32,
+				    "\xef\xbb\xbf"
+				    "flow"),
+		"<U+FEFF>flow");
+	assert_string_equal(text_visible(buffer, 32,
+				    "a\xc2\xa0\xe2\x80\x8b"
+				    "b\n"),
+		"a<U+00A0><U+200B>b?");
+	/* what is shown, or is no UTF-8 */
+	assert_string_equal(
+		text_visible(buffer, 32, "gr\xc3\xbc \xe2\x82\xac"), "gr\xc3\xbc \xe2\x82\xac");
+	assert_string_equal(text_visible(buffer, 32, "\xc2"), "\xc2");
+	assert_string_equal(text_visible(buffer, 32, "\xef\xbb"), "\xef\xbb");
+	assert_string_equal(text_visible(buffer, 6, "ab\xc2\xa0z"), "ab<U+");
+	assert_int_equal(text_byte_order_mark("\xef\xbb\xbf", 3), 3);
+	assert_int_equal(text_byte_order_mark("\xef\xbb\xbf", 2), 0);
+	assert_int_equal(text_byte_order_mark("flow", 4), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_grouped),
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_printable),
+		cmocka_unit_test(test_visible),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
