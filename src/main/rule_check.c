@@ -120,12 +120,23 @@ static unsigned line_of_rule(const struct checking *checking, const char *words)
 	return checking->line_of[view.slot];
 }
 
+/* Behind those before it. */
+static void add_warning(struct opinion *opinion, const char *what)
+{
+	char *text = opinion->warning.text;
+	const size_t length = strlen(text);
+
+	snprintf(text + length, sizeof(opinion->warning.text) - length, "%s%s",
+		length > 0 ? "; " : "", what);
+}
+
 /* An engine names rules by their numbers; here they are lines of the file. */
 static void take_said(void *context, const char *line)
 {
 	static const char note[] = "note: ", warning[] = "warning: ";
 	struct opinion *opinion = context;
 	const unsigned other = line_of_rule(opinion->checking, line);
+	char shadow[80];
 	struct rules_view view;
 	uint32_t number;
 
@@ -137,8 +148,9 @@ static void take_said(void *context, const char *line)
 		return;
 	}
 	if (other != 0) {
-		error_set(&opinion->warning, 0,
+		snprintf(shadow, sizeof(shadow),
 			"line %u matches all that this rule matches before it", other);
+		add_warning(opinion, shadow);
 		return;
 	}
 	if (sscanf(line, "warning: " RULES_NO_JUMP "%" SCNu32, &number) == 1 &&
@@ -147,7 +159,7 @@ static void take_said(void *context, const char *line)
 	if (strncmp(line, note, strlen(note)) == 0)
 		error_set(&opinion->note, 0, "%s", line + strlen(note));
 	else if (strncmp(line, warning, strlen(warning)) == 0)
-		error_set(&opinion->warning, 0, "%s", line + strlen(warning));
+		add_warning(opinion, line + strlen(warning));
 }
 
 /* Where the rule may run, as far as that depends on no port's abilities. */

@@ -32,6 +32,7 @@ struct item {
 	uint8_t *spec, *last, *mask;
 	bool has_spec, has_last, has_mask;
 	uint16_t variant;
+	uint64_t named; /* struct rule_command_parts */
 };
 
 static int take_item_memory(struct rule_parser *parser, struct item *item)
@@ -266,8 +267,11 @@ static int parse_item_field(struct rule_parser *parser, struct item *item)
 		rule_parser_refuse(parser, field->refused, &parser->words[parser->at]);
 		parser->at++;
 	}
+	const size_t number = (size_t)(field - item->thing->fields);
 	int ret = take_item_memory(parser, item);
 
+	if (number < 64)
+		item->named |= UINT64_C(1) << number;
 	if (ret < 0 || field->kind == RULE_EMPTY)
 		return ret;
 	if (field->kind == RULE_VARIANT)
@@ -275,8 +279,8 @@ static int parse_item_field(struct rule_parser *parser, struct item *item)
 	return parse_param(parser, item, field);
 }
 
-static int parse_item(
-	struct rule_parser *parser, const struct rule_thing *thing, struct rte_flow_item *made)
+static int parse_item(struct rule_parser *parser, const struct rule_thing *thing,
+	struct rte_flow_item *made, uint64_t *named)
 {
 	struct item item = {.thing = thing};
 	int ret;
@@ -292,6 +296,7 @@ static int parse_item(
 		.last = item.has_last ? item.last : NULL,
 		.mask = item.has_mask ? item.mask : NULL,
 	};
+	*named = item.named;
 	const char *word = rule_parser_word(parser);
 
 	if (word && strcmp(word, "/") == 0) {
@@ -344,6 +349,7 @@ int rule_parse_items(struct rule_parser *parser, const char *end)
 {
 	struct rte_flow_item items[RULE_LIST_MAX];
 	const struct rule_thing *things[RULE_LIST_MAX];
+	uint64_t named[RULE_LIST_MAX];
 	unsigned n = 0;
 
 	do {
@@ -357,9 +363,10 @@ int rule_parse_items(struct rule_parser *parser, const char *end)
 		rule_parser_refuse(parser, thing->refused, &parser->words[parser->at]);
 		parser->at++;
 		things[n] = thing;
+		named[n] = 0;
 		items[n] = (struct rte_flow_item){.type = RTE_FLOW_ITEM_TYPE_END};
 		if (thing->type != RTE_FLOW_ITEM_TYPE_END) {
-			int ret = parse_item(parser, thing, &items[n]);
+			int ret = parse_item(parser, thing, &items[n], &named[n]);
 
 			if (ret < 0)
 				return ret;
@@ -367,7 +374,10 @@ int rule_parse_items(struct rule_parser *parser, const char *end)
 	} while (things[n++]->type != RTE_FLOW_ITEM_TYPE_END);
 	parser->command->pattern = keep(parser, items, n * sizeof(items[0]));
 	parser->command->parts->items = keep(parser, things, n * sizeof(things[0]));
-	return parser->command->parts->items ? 0 : rule_parser_no_memory(parser);
+	parser->command->parts->named = keep(parser, named, n * sizeof(named[0]));
+	return parser->command->parts->items && parser->command->parts->named
+		       ? 0
+		       : rule_parser_no_memory(parser);
 }
 
 static int parse_types(struct rule_parser *parser, const struct rule_field *field, void *conf)

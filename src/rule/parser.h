@@ -16,7 +16,9 @@ struct rule_command_parts {
 	/* The rows of the lists, for printing: what several rows make alike is told apart by them. */
 	const struct rule_thing *const *items;
 	const struct rule_thing *const *actions[RULE_MAX_LISTS];
-	void *conf; /* of RULE_STEP_FIELDS */
+	const uint64_t *
+		named; /* of each item, a bit for each of the first 64 fields that the line names */
+	void *conf;    /* of RULE_STEP_FIELDS */
 	/* Commands of `set` lines whose arrays this one points to. */
 	struct rule_command *children;
 	struct rule_command *sibling;

@@ -7,6 +7,7 @@
 #include <rte_byteorder.h>
 
 #include "packet/headers.h"
+#include "rule/default_mask.h"
 
 #define PROTO_SCTP 132
 #define PROTO_GRE 47
@@ -47,50 +48,12 @@ static int refuse_field(struct reading *reading, const char *field, const char *
 		reading->thing->name, why);
 }
 
-/* The mask that rte_flow has for an item without one; NULL: none of its fields counts. */
-static const void *default_mask(enum rte_flow_item_type type)
-{
-	switch ((int)type) {
-	case RTE_FLOW_ITEM_TYPE_ETH:
-		return &rte_flow_item_eth_mask;
-	case RTE_FLOW_ITEM_TYPE_VLAN:
-		return &rte_flow_item_vlan_mask;
-	case RTE_FLOW_ITEM_TYPE_IPV4:
-		return &rte_flow_item_ipv4_mask;
-	case RTE_FLOW_ITEM_TYPE_IPV6:
-		return &rte_flow_item_ipv6_mask;
-	case RTE_FLOW_ITEM_TYPE_ICMP:
-		return &rte_flow_item_icmp_mask;
-	case RTE_FLOW_ITEM_TYPE_ICMP6:
-		return &rte_flow_item_icmp6_mask;
-	case RTE_FLOW_ITEM_TYPE_TCP:
-		return &rte_flow_item_tcp_mask;
-	case RTE_FLOW_ITEM_TYPE_UDP:
-		return &rte_flow_item_udp_mask;
-	case RTE_FLOW_ITEM_TYPE_SCTP:
-		return &rte_flow_item_sctp_mask;
-	case RTE_FLOW_ITEM_TYPE_PORT_ID:
-		return &rte_flow_item_port_id_mask;
-	case RTE_FLOW_ITEM_TYPE_REPRESENTED_PORT:
-		return &rte_flow_item_ethdev_mask;
-	default:
-		return NULL;
-	}
-}
-
-/* Bytes of rte_flow's own struct, for which it has a default mask. */
-static size_t default_size(const struct reading *reading, enum rte_flow_item_type type)
-{
-	return type == RTE_FLOW_ITEM_TYPE_IPV4	 ? sizeof(struct rte_flow_item_ipv4)
-	       : type == RTE_FLOW_ITEM_TYPE_IPV6 ? sizeof(struct rte_flow_item_ipv6)
-						 : reading->thing->size;
-}
-
 /* Copies what the item says; its fields are taken from the copies, so that those of the mask that are left tell more. */
 static int open_item(struct reading *reading, const struct rte_flow_item *item)
 {
-	const void *mask = item->mask != NULL ? item->mask : default_mask(item->type);
 	const size_t size = reading->thing->size;
+	size_t mask_size;
+	const void *mask = rule_default_mask(item->type, &mask_size);
 
 	reading->any = item->spec == NULL;
 	if (item->spec == NULL && (item->mask != NULL || item->last != NULL))
@@ -104,9 +67,10 @@ static int open_item(struct reading *reading, const struct rte_flow_item *item)
 	memcpy(reading->spec, item->spec, size);
 	if (item->last != NULL)
 		memcpy(reading->last, item->last, size);
-	if (mask != NULL)
-		memcpy(reading->mask, mask,
-			item->mask != NULL ? size : default_size(reading, item->type));
+	if (item->mask != NULL)
+		memcpy(reading->mask, item->mask, size);
+	else if (mask != NULL)
+		memcpy(reading->mask, mask, mask_size);
 	return 0;
 }
 

@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rule/default_mask.h"
 #include "rule/rules_private.h"
 
-#define LINE_MAX_TOLD 256
+#define LINE_MAX_TOLD 768
 
 struct doing {
 	struct rules *rules;
@@ -43,6 +44,7 @@ static void tell_of_rule(struct doing *doing, const struct rules_made *made, uin
 {
 	if (made->remark != NULL)
 		tell_line(doing, "note: %s", made->remark);
+	rule_default_mask_warn(doing->command, tell_warning, doing);
 	if (made->passes)
 		tell_line(doing, "note: passthru leaves the packets to later rules");
 	else

@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "rule/default_mask.h"
 #include "rule/rules_private.h"
 
 #define NAME_MAX_SHOWN 256
 /* What went wrong, at most: the name and the place come before it. */
 #define WHAT_MAX 200
+#define WARNING_MAX 500
 
 struct loading {
 	struct rules *rules;
@@ -66,22 +68,24 @@ struct warned {
 static void tell_warned(void *context, const char *what)
 {
 	const struct warned *warned = context;
-	char name[NAME_MAX_SHOWN], line[NAME_MAX_SHOWN + WHAT_MAX + 32];
+	char name[NAME_MAX_SHOWN], line[NAME_MAX_SHOWN + WARNING_MAX + 32];
 
 	snprintf(line, sizeof(line), "%s:%u: warning: %.*s",
-		text_printable(name, sizeof(name), warned->loading->name), warned->line, WHAT_MAX,
-		what);
+		text_printable(name, sizeof(name), warned->loading->name), warned->line,
+		WARNING_MAX, what);
 	warned->loading->tell(warned->loading->context, line);
 }
 
-static void warn_of_rule(
-	const struct loading *loading, const struct rules_made *made, unsigned number)
+static void warn_of_rule(const struct loading *loading, const struct rule_command *command,
+	const struct rules_made *made, unsigned number)
 {
 	struct warned warned = {.loading = loading, .line = number};
 	struct error error;
 
-	if (loading->tell != NULL &&
-		classifier_contradiction(loading->rules->full, &made->rule, &error) < 0)
+	if (loading->tell == NULL)
+		return;
+	rule_default_mask_warn(command, tell_warned, &warned);
+	if (classifier_contradiction(loading->rules->full, &made->rule, &error) < 0)
 		tell_warned(&warned, error.text);
 }
 
@@ -155,7 +159,7 @@ static int take_command(struct loading *loading, const struct rule_command *comm
 	if (ret < 0)
 		return refuse_rule(
 			loading, number, rule_refusal_column(line, length, &refusal), said.text);
-	warn_of_rule(loading, made, number);
+	warn_of_rule(loading, command, made, number);
 	made->line = number;
 	loading->n++;
 	return 0;

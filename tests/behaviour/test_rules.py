@@ -112,6 +112,34 @@ def test_contradictions():
     assert told.code == 0
 
 
+@pytest.mark.parametrize("items, item, said", [
+    ("ipv4 / tcp dst spec 1 dst last 1023", "tcp", "also asks for 'src is 0'; masks, as in 'dst mask ...', "),
+    ("udp dst spec 53", "udp", "also asks for 'src is 0'; masks, as in 'dst mask ...', "),
+    ("ipv4 src spec 10.0.0.1", "ipv4", "also asks for 'dst is 0.0.0.0'; masks, as in 'src mask ...', "),
+    ("ipv6 dst spec ::1", "ipv6", "also asks for 'src is ::'; masks, as in 'dst mask ...', "),
+    ("eth src spec 02:00:00:00:00:01", "eth", "also asks for 'dst is 00:00:00:00:00:00'; masks, as in 'src mask ...', "),
+    ("ipv4 ttl spec 3", "ipv4", "also asks for 'src is 0.0.0.0, dst is 0.0.0.0', and does not look at ttl; "),
+    ("ipv4 src spec 10.0.0.1 dst spec 10.0.0.2 tos spec 4", "ipv4", "does not look at tos; "),
+    ("vlan pcp spec 3", "vlan", "also asks for 'vid is 0', and does not look at pcp; "),
+    ("ipv4 / icmp type spec 8", "icmp", "also asks for 'code is 0'; "),
+    ("vlan tci spec 5", "vlan", "does not look at pcp, dei; "),
+    ("ipv4 / udp src spec 0 dst spec 53", None, None), ("ipv4 / udp dst is 53", None, None),
+    ("ipv4 / tcp dst spec 1 dst last 1023 dst mask 0xffff", None, None), ("ipv4 src spec 10.0.0.0 src prefix 8", None, None),
+    ("ipv4 / udp / vxlan vni spec 5", None, None), ("eth / ipv4 / tcp", None, None)])
+def test_default_masks(items, item, said):
+    """It is told where an item without a mask asks for more than it names, or for less."""
+    line = f"flow create 0 ingress pattern {items} / end actions drop / end"
+    (told,) = [json.loads(text) for text in check(line, "--json").stdout.splitlines()]
+    assert told["software"]
+    if said is None:
+        assert "warning" not in told
+    else:
+        assert told["warning"].startswith(f"item '{item}' has no mask, and its default mask {said}"), told["warning"]
+    # no warning hides another one
+    again = [json.loads(text) for text in check(f"{line}\n{line}", "--json").stdout.splitlines()][1]["warning"]
+    assert again.endswith("line 1 matches all that this rule matches before it") and (item is None or item in again)
+
+
 @pytest.mark.parametrize("text", [" ", "\n\n", "# nothing", f"{GOOD}\n", f"testpmd> {GOOD}\r\n"])
 def test_right(text):
     result = check(text, "-")

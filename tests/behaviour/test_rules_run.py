@@ -306,6 +306,22 @@ def test_groups_without_a_jump(started, tmp_path):
     assert len(warned) == 1 and f"{path}:1: warning: no rule jumps to group 2" in warned[0]
 
 
+def test_default_masks(started, tmp_path):
+    """What a default mask asks for besides is told when a rule is made, and of those in a file."""
+    told = "warning: item 'tcp' has no mask, and its default mask also asks for 'src is 0'; "
+    line = rule("ipv4 / tcp dst spec 1 dst last 1023", "queue index 1")
+    path = tmp_path / "masks"
+    path.write_text(f"{line}\n{rule('ipv4 / udp / vxlan vni spec 5')}\n")
+    running = started("source=none", "--rules", path)
+    assert any(text.startswith(told) for text in add(running, line))
+    # as the mask of rte_flow says, a number alone is that of one network
+    for network, number in (5, 1), (6, None):
+        steps = running.ask("rule trace", packet=f"0 ipv4 / udp dst is 4789 / vxlan vni is {network} / end")
+        assert steps[-1].get("number") == number
+    running.stop(leaves=["records.json"])
+    assert sum(f"{path}:1: {told}" in text for text in running.stderr.splitlines()) == 1
+
+
 def test_requests(started):
     """Each command of the language, what it says, and what is refused."""
     running = started("source=none", "--rules-max", 3)
