@@ -48,13 +48,14 @@ static const char help[] =
 	"software, or warns: it contradicts itself, no rule of the file jumps to its group,\n"
 	"or it matches nothing that another rule of the file does not match before it. Else\n"
 	"it says where the rule runs: in software, with the reason, or in NICs that take it,\n"
-	"too. A running engine knows more of that: flow validate.\n"
+	"too. Behind some ten thousands of rules that is not known where it would have to be\n"
+	"compared with all of them. A running engine knows more of that: flow validate.\n"
 	"\n"
 	"  --json               one JSON object a line: file, line, ok; and the rule as it is\n"
 	"                       printed, or column, error, and whether the line was parsed and a\n"
 	"                       word in it is refused (parsed); of a rule that is right, software\n"
-	"                       (true or false), why not, where (software or nic) and why,\n"
-	"                       notes and warnings\n"
+	"                       (true or false), why not, where (software, nic or unknown)\n"
+	"                       and why, notes and warnings\n"
 	"\n"
 	"Exit status: 0 when all are right, 1 when one is not or FILE cannot be read, 2 for a\n"
 	"wrong command line.\n";
@@ -82,7 +83,8 @@ struct opinion {
 	struct error why;	    /* not */
 	struct error note, warning; /* empty: none */
 	uint32_t slot;		    /* of the rule that was made, or RULES_NONE */
-	bool known;		    /* where it may run: */
+	bool foreseen;		    /* it is told where it may run: */
+	bool known;		    /* or why that is not known, in `alone` */
 	bool for_nics;		    /* NICs may have it, if they take it; else software alone, */
 	struct error alone;	    /* and why */
 };
@@ -162,9 +164,9 @@ static void take_said(void *context, const char *line)
 		add_warning(opinion, line + strlen(warning));
 }
 
-/* Where the rule may run, as far as that depends on no port's abilities. */
+/* Where the rule may run, as far as that depends on no port's abilities. `room`: there is some for one more rule. */
 static void foresee(struct checking *checking, const struct rule_command *command, const char *line,
-	size_t length, struct opinion *opinion)
+	size_t length, bool room, struct opinion *opinion)
 {
 	const char *action = NULL;
 	struct rules_view view;
@@ -177,9 +179,15 @@ static void foresee(struct checking *checking, const struct rule_command *comman
 			   &action) < 0) {
 		return;
 	}
-	opinion->known = view.nic != RULE_NIC_PENDING;
+	opinion->foreseen = true;
 	opinion->for_nics = view.nic == RULE_NIC_FITS;
-	if (view.nic == RULE_NIC_ACTIONS && action != NULL)
+	/* one that was not made comes behind others that were not made, either */
+	opinion->known = view.nic != RULE_NIC_PENDING &&
+			 (view.nic != RULE_NIC_FITS || opinion->slot != RULES_NONE || room);
+	if (!opinion->known)
+		error_set(&opinion->alone, 0,
+			"it was not compared with all rules before it, as they are too many");
+	else if (view.nic == RULE_NIC_ACTIONS && action != NULL)
 		error_set(&opinion->alone, 0, "action '%s' is not given to NICs", action);
 	else if (view.nic == RULE_NIC_BEHIND)
 		error_set(&opinion->alone, 0,
@@ -213,7 +221,7 @@ static void ask_rules(struct checking *checking, const struct rule_command *comm
 	/* without room it was understood */
 	opinion->software = ret == 0 || ret == -ENOSPC || ret == -EAGAIN;
 	if (opinion->software && (verb == RULE_CREATE || verb == RULE_VALIDATE))
-		foresee(checking, command, line, length, opinion);
+		foresee(checking, command, line, length, ret == 0, opinion);
 	rules_settled(checking->lone.rules,
 		atomic_load_explicit(rules_generation(checking->lone.rules), memory_order_relaxed));
 }
@@ -230,10 +238,12 @@ static void tell_right(const struct checking *checking, const struct rule_comman
 		else if (opinion->warning.text[0] != '\0')
 			printf("%s:%u: ok, with a warning: %s\n", checking->name, checking->line,
 				opinion->warning.text);
-		else if (opinion->known && !opinion->for_nics)
+		else if (opinion->foreseen && !opinion->known)
+			printf("ok, where is not known: %s\n", opinion->alone.text);
+		else if (opinion->foreseen && !opinion->for_nics)
 			printf("ok, in software: %s\n", opinion->alone.text);
 		else
-			puts(opinion->known ? "ok, for NICs that take it" : "ok");
+			puts(opinion->foreseen ? "ok, for NICs that take it" : "ok");
 		return;
 	}
 	rule_command_print(command, rule, sizeof(rule));
@@ -243,9 +253,11 @@ static void tell_right(const struct checking *checking, const struct rule_comman
 		printf(",\"software\":%s", opinion->software ? "true" : "false");
 		if (!opinion->software)
 			print_text("why", opinion->why.text);
-		if (opinion->known)
-			print_text("where", opinion->for_nics ? "nic" : "software");
-		if (opinion->known && !opinion->for_nics)
+		if (opinion->foreseen)
+			print_text("where", !opinion->known	? "unknown"
+					    : opinion->for_nics ? "nic"
+								: "software");
+		if (opinion->foreseen && (!opinion->known || !opinion->for_nics))
 			print_text("why", opinion->alone.text);
 		if (opinion->note.text[0] != '\0')
 			print_text("note", opinion->note.text);

@@ -232,6 +232,26 @@ def test_many_rules():
     assert told[77777].startswith("-:77778:29: error: ipv5: ")
 
 
+def test_where_of_many_rules():
+    """What would have to be compared with too many others is said to be; what a rule says by itself is known of all."""
+    count = 33000
+    line = "flow create 0 ingress pattern eth / ipv4 src is 10.{}.{}.{} / end actions {} / end"
+    lines = [line.format(n >> 16, n >> 8 & 255, n & 255, "drop" if n % 4 == 0 else "queue index 1") for n in range(count)]
+    told = check("\n".join(lines)).stdout.decode().splitlines()
+    assert len(told) == count
+    assert told[0] == told[400] == "ok, for NICs that take it"
+    unknown = "ok, where is not known: it was not compared with all rules before it, as they are too many"
+    assert told[32996] == unknown and unknown in told[:32768]
+    assert set(told) == {told[0], unknown, "ok, in software: action 'queue' is not given to NICs"}
+    # one that is compared with few of them is known as far as they were kept
+    few = check("\n".join([line.format(99, 0, 0, "mark id 1")] * 32768 + [line.format(99, 0, 0, "drop")] +
+                          [line.format(99, 0, 1, "drop")] + [line.format(99, 0, 1, "drop").replace("create", "validate")]),
+                "--json")
+    last = [json.loads(text) for text in few.stdout.splitlines()[-3:]]
+    assert [text["where"] for text in last] == ["software", "unknown", "unknown"]
+    assert last[0]["why"].startswith("line 1 comes before it") and last[1]["why"] in unknown
+
+
 def test_page_is_that_of_the_program():
     """
     docs/rules.md ends with what `rule grammar` prints. The page is that of DPDK 22.11: one field went with 23.03, and some
