@@ -138,7 +138,7 @@ static void print_result(FILE *out, const json_t *line)
 		field_text(line, "port", port));
 	if (field_has(line, "jump"))
 		fprintf(out, ", which goes on in group %s", field_text(line, "jump", text));
-	else if (per != NULL && strcmp(per, "packet") == 0 && !field_has(line, "packet"))
+	if (per != NULL && strcmp(per, "packet") == 0 && !field_has(line, "packet"))
 		fputs(", if a packet has what it asks for; each packet of the flow is classified",
 			out);
 	putc('\n', out);
@@ -153,6 +153,10 @@ static void print_group(FILE *out, const json_t *line)
 		fprintf(out, ", for packets that rule #%s of port %s does not match",
 			field_text(line, "behind_number", number),
 			field_text(line, "behind_port", port));
+	if (field_has(line, "jump_number"))
+		fprintf(out, ", for packets that rule #%s of port %s matches",
+			field_text(line, "jump_number", number),
+			field_text(line, "jump_port", port));
 	putc('\n', out);
 }
 

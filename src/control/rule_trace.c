@@ -88,8 +88,9 @@ static void tell_traced(void *context, const struct rules_step *told)
 		step->kind == CLASSIFIER_STEP_PROBED)
 		add_tuple(line, step);
 	if (step->kind == CLASSIFIER_STEP_GROUP && told->has_rule) {
-		answer_number(line, "behind_port", told->rule.port);
-		answer_number(line, "behind_number", told->rule.number);
+		answer_number(line, told->jumped ? "jump_port" : "behind_port", told->rule.port);
+		answer_number(
+			line, told->jumped ? "jump_number" : "behind_number", told->rule.number);
 	} else if (told->has_rule) {
 		add_rule_of(line, &told->rule);
 	}

@@ -220,6 +220,7 @@ void rules_stats(const struct rules *rules, struct rules_stats *stats);
 /* A step of a search, and the rule that it is about, if it is about one. */
 struct rules_step {
 	struct classifier_step step;
+	bool jumped; /* of a group: it is searched for packets that the rule matches, and not for those that it does not */
 	bool has_rule;
 	struct rules_view rule;
 };
@@ -237,8 +238,8 @@ int rules_header_of_packet(const struct rules *rules, const char *text,
 	struct classifier_header *header, unsigned *column, struct error *error);
 /*
  * Tells step by step how a header is decided; `packet`: with all its fields, else as a flow. Returns the slot
- * or RULES_NONE. Of a flow, the search goes on behind a rule per packet, for packets that it does not match, and so on
- * for so many such rules.
+ * or RULES_NONE. Of a flow, the search goes on behind a rule per packet: in the group that it jumps to, for packets that it
+ * matches, and then for packets that it does not match; and so on for so many such rules.
  */
 #define RULES_TRACED_BY_PACKET 16
 uint32_t rules_trace(const struct rules *rules, const struct classifier_header *header, bool packet,

@@ -300,32 +300,71 @@ void rules_see(void *context, unsigned worker, uint32_t slot, uint64_t last_us)
 
 struct tracing {
 	const struct rules *rules;
+	const struct classifier *classifier;
+	const struct classifier_header *header;
 	rules_step_fn told;
 	void *context;
+	uint32_t
+		jumped; /* the rule per packet whose jump leads to the group that comes next, or RULES_NONE */
+	unsigned left; /* rules per packet behind which the search may go on */
 };
+
+/* What a rule per packet does is left out of what flows are decided by: it is told here. */
+static bool is_per_packet(const struct tracing *tracing, uint32_t slot)
+{
+	return tracing->classifier == tracing->rules->of_flows && slot != RULES_NONE &&
+	       tracing->rules->slots[slot].by_packet;
+}
 
 static void tell_step(void *context, const struct classifier_step *step)
 {
-	const struct tracing *tracing = context;
+	struct tracing *tracing = context;
+	const struct rules *rules = tracing->rules;
 	struct rules_step told = {.step = *step};
 
-	told.has_rule = step->kind != CLASSIFIER_STEP_CUT && step->id != CLASSIFIER_NONE &&
-			rules_get_slot(tracing->rules, step->id, &told.rule) == 0;
+	if (step->kind == CLASSIFIER_STEP_GROUP && tracing->jumped != RULES_NONE) {
+		told.step.id = tracing->jumped;
+		told.jumped = true;
+		tracing->jumped = RULES_NONE;
+	}
+	told.has_rule = step->kind != CLASSIFIER_STEP_CUT && told.step.id != CLASSIFIER_NONE &&
+			rules_get_slot(rules, told.step.id, &told.rule) == 0;
+	if (step->kind == CLASSIFIER_STEP_FOUND && is_per_packet(tracing, step->id))
+		told.step.jump = rules->own[step->id].jump;
 	tracing->told(tracing->context, &told);
+}
+
+/* Goes on behind a rule per packet: for the packets that it matches where it jumps, then for those that it does not. */
+static void trace_on(struct tracing *tracing, uint32_t slot)
+{
+	while (is_per_packet(tracing, slot) && tracing->left > 0) {
+		const struct rules_own *own = &tracing->rules->own[slot];
+
+		tracing->left--;
+		if (own->jump != 0) {
+			tracing->jumped = slot;
+			trace_on(tracing, classifier_trace(tracing->classifier, own->jump,
+						  tracing->header, tell_step, tracing));
+		}
+		slot = classifier_trace_behind(
+			tracing->classifier, own->of_flows, tracing->header, tell_step, tracing);
+	}
 }
 
 uint32_t rules_trace(const struct rules *rules, const struct classifier_header *header, bool packet,
 	rules_step_fn told, void *context)
 {
-	struct tracing tracing = {.rules = rules, .told = told, .context = context};
-	const struct classifier *classifier = packet ? rules->full : flows_classifier(rules);
-	const uint32_t first = classifier_trace(classifier, 0, header, tell_step, &tracing);
-	uint32_t slot = first;
+	struct tracing tracing = {
+		.rules = rules,
+		.classifier = packet ? rules->full : flows_classifier(rules),
+		.header = header,
+		.told = told,
+		.context = context,
+		.jumped = RULES_NONE,
+		.left = RULES_TRACED_BY_PACKET,
+	};
+	const uint32_t first = classifier_trace(tracing.classifier, 0, header, tell_step, &tracing);
 
-	for (unsigned i = 0; i < RULES_TRACED_BY_PACKET && classifier == rules->of_flows &&
-			     slot != RULES_NONE && rules->slots[slot].by_packet;
-		i++)
-		slot = classifier_trace_behind(
-			classifier, rules->own[slot].of_flows, header, tell_step, &tracing);
+	trace_on(&tracing, first);
 	return first;
 }

@@ -403,6 +403,39 @@ def test_trace_goes_on(started):
     running.stop(leaves=["records.json"])
 
 
+def test_trace_follows_jumps_of_packets(started):
+    """A rule per packet that jumps: what its packets meet, one of them per packet again, and what the others meet."""
+    running = started("source=none")
+    for line in (rule("ipv4 ttl is 3 / udp", "jump group 1"), rule("ipv4 / udp", "mark id 7"),
+                 rule("ipv4 tos is 4 / udp", "jump group 2", attributes="group 1 ingress"),
+                 rule("ipv4 / udp", attributes="group 1 ingress"),
+                 rule("ipv4 / udp", "mark id 9", attributes="group 2 ingress")):
+        add(running, line)
+    flow = {"src": "10.0.0.1", "dst": "10.0.0.2", "proto": "udp", "sport": 1000, "dport": 53, "at": 0}
+    steps = running.ask("rule trace", **flow)
+    groups = [(step["group"], step.get("jump_number"), step.get("behind_number")) for step in steps
+              if step["step"] == "group"]
+    assert groups == [(0, None, None), (1, 0, None), (2, 2, None), (1, None, 2), (0, None, 0)]
+    results = [(step["number"], step["per"], step.get("jump")) for step in steps if step["step"] == "result"]
+    assert results == [(0, "packet", 1), (2, "packet", 2), (4, "flow", None), (3, "flow", None), (1, "flow", None)]
+    told = running.client("rule", "trace", "10.0.0.1:1000", "10.0.0.2:53", "udp", "--at", "0").splitlines()
+    assert [line for line in told if line.startswith(("group", " matched", " decided"))] == [
+        "group 0",
+        " matched: rule #0 of port 0, which goes on in group 1, if a packet has what it asks for; each packet of the flow "
+        "is classified",
+        "group 1, for packets that rule #0 of port 0 matches",
+        " matched: rule #2 of port 0, which goes on in group 2, if a packet has what it asks for; each packet of the flow "
+        "is classified",
+        "group 2, for packets that rule #2 of port 0 matches", " decided by rule #4 of port 0",
+        "group 1, for packets that rule #2 of port 0 does not match", " decided by rule #3 of port 0",
+        "group 0, for packets that rule #0 of port 0 does not match", " decided by rule #1 of port 0"]
+    # packets of each kind are decided as it was told
+    for fields, number in (("ttl is 3 tos is 4", 4), ("ttl is 3", 3), ("ttl is 9 tos is 4", 1)):
+        packet = running.ask("rule trace", packet=f"0 ipv4 src is 10.0.0.1 {fields} / udp dst is 53 / end")
+        assert packet[-1]["number"] == number
+    running.stop(leaves=["records.json"])
+
+
 def test_explain_names_the_rule(started, rounds):
     running = started(f"capture={rounds},pace=20000")
     line = rule("ipv4 src is 10.0.0.1 / udp dst is 80", "mark id 7")
