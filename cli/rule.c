@@ -56,7 +56,7 @@ static void list_line(struct cli_show *show, const json_t *line)
 
 static void list_end(struct cli_show *show, const json_t *end)
 {
-	char shown[TEXT_NUMBER_MAX], text[FIELD_MAX];
+	char shown[TEXT_NUMBER_MAX], text[FIELD_MAX], bytes[FIELD_MAX];
 
 	fprintf(show->out, " %s of %s rules", text_grouped(shown, show->lines),
 		field_grouped(end, "rules", text));
@@ -64,6 +64,13 @@ static void list_end(struct cli_show *show, const json_t *end)
 	if (field_has(end, "cursor"))
 		fprintf(show->out, "; more with --cursor %s", field_text(end, "cursor", text));
 	putc('\n', show->out);
+	if (field_number(end, "gone_packets") > 0)
+		fprintf(show->out, " removed rules matched %s packets, %s\n",
+			field_grouped(end, "gone_packets", text),
+			field_bytes(end, "gone_bytes", bytes));
+	if (field_number(end, "leaving") > 0)
+		fprintf(show->out, " NICs have still to let %s rules go\n",
+			field_grouped(end, "leaving", text));
 }
 
 const struct cli_view cli_rule_list = {list_line, list_end};
@@ -85,6 +92,11 @@ static void del_line(struct cli_show *show, const json_t *line)
 	if (field_has(line, "packets"))
 		fprintf(show->out, "; it matched %s packets, %s",
 			field_grouped(line, "packets", text), field_bytes(line, "bytes", bytes));
+	if (json_is_false(json_object_get(line, "final")))
+		fputs(" so far: its flows are still to be decided again; what they count until "
+		      "then "
+		      "is among that of removed rules in rule list",
+			show->out);
 	putc('\n', show->out);
 }
 

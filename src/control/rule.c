@@ -115,7 +115,7 @@ static void ask_for_counts(
 	struct rules_stats stats;
 
 	rules_stats(rules, &stats);
-	if (stats.rules == 0)
+	if (stats.rules == 0 && stats.unsettled == 0)
 		return;
 	plane_nic_rules_ask(answer->plane);
 	*counting = (struct rule_counting){.generation = rules_touch(rules)};
@@ -140,26 +140,36 @@ static int wait_for_counts(
 	return ANSWER_WAIT;
 }
 
+/* NICs are waited for as long as they go on. */
+struct nic_wait {
+	uint64_t since_us; /* the last one let a rule go; 0: none is waited for yet */
+	uint32_t left;	   /* rules that they are to let go */
+};
+
 /*
  * A change is in force when NICs have let go what they no longer do. ANSWER_END then; ANSWER_WAIT; or -EBUSY with a
  * line: the rules have changed all the same.
  */
-static int wait_for_nics(struct answer *answer, uint64_t *since_us, struct error *error)
+static int wait_for_nics(struct answer *answer, struct nic_wait *wait, struct error *error)
 {
 	const uint64_t now_us = answer->control->now_us;
+	char why[200];
 
 	plane_nic_rules_tend(answer->plane);
 	if (!plane_nic_rules_leave(answer->plane)) {
 		answer->wake_us = UINT64_MAX;
 		return ANSWER_END;
 	}
-	if (*since_us == 0)
-		*since_us = now_us;
-	if (now_us - *since_us > ANSWER_PATIENCE_US)
+	const uint32_t left = plane_nic_rules_leaving(answer->plane, why, sizeof(why));
+
+	if (wait->since_us == 0 || left < wait->left)
+		wait->since_us = now_us;
+	wait->left = left;
+	if (now_us - wait->since_us > ANSWER_PATIENCE_US)
 		return error_set(error, -EBUSY,
-			"%s: it is done in software, but a NIC still drops by a rule that is to "
-			"leave it; rule list says why",
-			answer->verb->ask);
+			"%s: it is done in software, but NICs may still drop by %" PRIu32
+			" rule%s that are to leave them: %s; rule list tells how many are left",
+			answer->verb->ask, left, left == 1 ? "" : "s", why);
 	answer->wake_us = now_us + COUNTED_US;
 	return ANSWER_WAIT;
 }
@@ -176,7 +186,7 @@ struct adding {
 	struct answer *answer;
 	struct rules *rules;
 	struct rule_counting counting;
-	uint64_t leaving_us; /* since when NICs are waited for; 0: they are not */
+	struct nic_wait nics;
 	bool failed;
 	enum rule_verb verb; /* RULE_LATER: the line is no command */
 	char line[];	     /* of a query, until it can be answered */
@@ -295,7 +305,7 @@ static int add_turn(struct answer *answer, struct error *error)
 	int ret;
 
 	if (adding->line[0] == '\0')
-		return wait_for_nics(answer, &adding->leaving_us, error);
+		return wait_for_nics(answer, &adding->nics, error);
 	ret = wait_for_counts(answer, &adding->counting, error);
 	if (ret != ANSWER_GO)
 		return ret;
@@ -334,11 +344,14 @@ struct deletion {
 	struct rules *rules;
 	struct rules_view view; /* the texts are gone with the rule */
 	struct plane_rule_where where;
-	json_t *line;		     /* of a rule that a NIC has, until its last count is there */
-	bool watched;		     /* the counts are waited for */
+	json_t *line;		     /* until its last count is there */
+	bool watched;		     /* the counts are waited for, */
+	bool in_nic;		     /* NICs' ones, too */
+	bool final;		     /* they have come */
 	struct plane_rule_last last; /* of NICs, */
 	struct rules_gone gone;	     /* and of software */
-	uint64_t since_us;	     /* of the wait */
+	struct nic_wait nics;
+	uint64_t since_us; /* that workers are waited for */
 };
 
 static int tell_deleted(struct answer *answer, struct error *error)
@@ -348,8 +361,10 @@ static int tell_deleted(struct answer *answer, struct error *error)
 	int ret;
 
 	deletion->line = NULL;
-	if (!deletion->view.hands_on)
+	if (!deletion->view.hands_on) {
 		add_counts(line, &deletion->view, &deletion->where);
+		json_object_set_new(line, "final", json_boolean(deletion->final));
+	}
 	ret = answer_add(answer, line);
 	return ret < 0 ? control_silent(error, ret, answer->verb->ask) : 0;
 }
@@ -377,11 +392,11 @@ static int del_rule(struct answer *answer, const struct request_value *values, s
 	deletion->view = view;
 	plane_rule_where(answer->plane, &view, &deletion->where);
 	deletion->line = describe_rule(&view, &deletion->where);
-	deletion->watched = plane_nic_rules_watch(answer->plane, &view, &deletion->last);
-	if (deletion->watched)
-		rules_watch(rules, view.slot, &deletion->gone);
+	deletion->in_nic = plane_nic_rules_watch(answer->plane, &view, &deletion->last);
+	deletion->watched = true;
+	rules_watch(rules, view.slot, &deletion->gone);
 	rules_remove(rules, port, number, NULL);
-	return deletion->watched ? 0 : tell_deleted(answer, error);
+	return 0;
 }
 
 /* The request has ended: its count is not written any more. */
@@ -392,7 +407,7 @@ static void stop_watching(struct answer *answer)
 	if (!deletion->watched)
 		return;
 	deletion->watched = false;
-	if (!deletion->last.done)
+	if (deletion->in_nic && !deletion->last.done)
 		plane_nic_rules_unwatch(answer->plane, &deletion->view, &deletion->last);
 	if (!deletion->gone.done)
 		rules_unwatch(deletion->rules, deletion->view.slot, &deletion->gone);
@@ -405,7 +420,7 @@ static void stop_watching(struct answer *answer)
 static int del_turn(struct answer *answer, struct error *error)
 {
 	struct deletion *deletion = answer->state;
-	int ret = wait_for_nics(answer, &deletion->since_us, error);
+	int ret = wait_for_nics(answer, &deletion->nics, error);
 
 	if (deletion->line == NULL || ret == ANSWER_WAIT)
 		return ret;
@@ -423,8 +438,8 @@ static int del_turn(struct answer *answer, struct error *error)
 		deletion->where.bytes = deletion->view.nic_bytes + deletion->last.bytes;
 		deletion->where.uncounted_bytes |= deletion->last.uncounted_bytes;
 	}
-	if (deletion->gone.done)
-		deletion->view.count = deletion->gone.count;
+	deletion->view.count = deletion->gone.count;
+	deletion->final = deletion->gone.done && (!deletion->in_nic || deletion->last.done);
 	const int told = tell_deleted(answer, error);
 
 	return told < 0 ? told : ret;
@@ -535,6 +550,21 @@ static int list_turn(struct answer *answer, struct error *error)
 	return listing->next == RULES_NONE ? ANSWER_END : ANSWER_GO;
 }
 
+/* What was counted of rules that are not listed any more. */
+static void add_removed(const struct answer *answer, json_t *end)
+{
+	struct rules_removed removed;
+	char why[200];
+
+	plane_rules_removed(answer->plane, &removed);
+	answer_number(end, "leaving", plane_nic_rules_leaving(answer->plane, why, sizeof(why)));
+	answer_number(end, "gone_flows", removed.count.flows);
+	answer_number(end, "gone_packets", removed.count.packets + removed.nic_packets);
+	answer_number(end, "gone_bytes", removed.count.bytes + removed.nic_bytes);
+	answer_number(end, "gone_nic_packets", removed.nic_packets);
+	answer_number(end, "gone_nic_bytes", removed.nic_bytes);
+}
+
 static void end_list(struct answer *answer, json_t *end)
 {
 	const struct listing *listing = answer->state;
@@ -547,6 +577,7 @@ static void end_list(struct answer *answer, json_t *end)
 	answer_number(end, "per_packet", stats.by_packet);
 	answer_number(end, "programs", stats.programs);
 	answer_number(end, "unsettled", stats.unsettled);
+	add_removed(answer, end);
 	answer_number(end, "matched", listing->matched);
 	snprintf(cursor, sizeof(cursor), "%" PRIu32, listing->next);
 	json_object_set_new(end, "cursor", listing->more ? json_string(cursor) : json_null());

@@ -181,8 +181,10 @@ static void settle_place(struct plane *plane, uint32_t number, const struct plac
 			.packets = sum->packets,
 			.bytes = sum->bytes,
 			.uncounted_bytes = sum->no_bytes};
-	if (!still_has(plane, place, &view))
+	if (!still_has(plane, place, &view)) {
+		rules_removed_add(plane->rules, sum->packets, sum->bytes);
 		return;
+	}
 	rules_nic_add(plane->rules, place->slot, sum->packets, sum->bytes);
 	rules_nic_tell(plane->rules, place->slot, 0, 0, true);
 	rules_nic_set(plane->rules, place->slot, RULES_NONE);
@@ -341,6 +343,46 @@ bool plane_nic_rules_busy(const struct plane *plane)
 bool plane_nic_rules_leave(struct plane *plane)
 {
 	return plane->nic_rules != NULL && plane->nic_rules->n_leaving > 0;
+}
+
+uint32_t plane_nic_rules_leaving(const struct plane *plane, char *why, size_t size)
+{
+	const struct nic_rules *nic = plane->nic_rules;
+
+	snprintf(why, size, "it was not asked yet");
+	if (nic == NULL || nic->n_leaving == 0)
+		return 0;
+	for (unsigned i = 0; i < plane_n_ports(plane); i++) {
+		const uint32_t number = nic->leaving[0];
+		struct static_view view;
+
+		if (!(nic->place[number].ports >> i & 1))
+			continue;
+		static_rules_get(static_of(plane, i), number, &view);
+		if (view.state != STATIC_FREE) {
+			snprintf(why, size, "port %u: %s", i,
+				view.why.words[0] != '\0' ? view.why.words
+							  : "its NIC has not answered yet");
+			break;
+		}
+	}
+	return nic->n_leaving;
+}
+
+void plane_rules_removed(const struct plane *plane, struct rules_removed *removed)
+{
+	const struct nic_rules *nic = plane->nic_rules;
+	struct rules_view view;
+
+	rules_removed(plane->rules, removed);
+	for (uint32_t i = 0; nic != NULL && i < nic->n_leaving; i++) {
+		const struct place_sum sum = sum_place(plane, nic->leaving[i]);
+
+		if (still_has(plane, &nic->place[nic->leaving[i]], &view))
+			continue;
+		removed->nic_packets += sum.packets;
+		removed->nic_bytes += sum.bytes;
+	}
 }
 
 bool plane_nic_rules_watch(

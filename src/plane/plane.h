@@ -210,6 +210,10 @@ struct mailbox *plane_copies(const struct plane *plane, unsigned worker);
 void plane_nic_rules_tend(struct plane *plane);
 /* NICs still have rules that are to go: what was changed since may not be in force yet where they drop. */
 bool plane_nic_rules_leave(struct plane *plane);
+/* How many these are, and of one of them the port and why it is there yet. */
+uint32_t plane_nic_rules_leaving(const struct plane *plane, char *why, size_t size);
+/* What removed rules have counted in software, and what NICs have that are to let them go. The plane has rules. */
+void plane_rules_removed(const struct plane *plane, struct rules_removed *removed);
 /* Something was put off: plane_nic_rules_tend() is to be called again in a millisecond. */
 bool plane_nic_rules_busy(const struct plane *plane);
 /* What NICs dropped by a rule in the place that it leaves, when `done`: all have let it go, and read its counter. */

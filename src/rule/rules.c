@@ -295,6 +295,26 @@ struct rules_count rules_sum(const struct rules *rules, uint32_t slot)
 	return total;
 }
 
+static void add_count(struct rules_count *sum, struct rules_count count)
+{
+	sum->flows += count.flows;
+	sum->packets += count.packets;
+	sum->bytes += count.bytes;
+}
+
+void rules_removed(const struct rules *rules, struct rules_removed *removed)
+{
+	*removed = rules->removed;
+	for (uint32_t slot = rules->first_gone; slot != RULES_NONE; slot = rules->own[slot].next)
+		add_count(&removed->count, rules_sum(rules, slot));
+}
+
+void rules_removed_add(struct rules *rules, uint64_t nic_packets, uint64_t nic_bytes)
+{
+	rules->removed.nic_packets += nic_packets;
+	rules->removed.nic_bytes += nic_bytes;
+}
+
 /* Frees the slots of those that were removed, as far as no reader and no flow has them. */
 static void reclaim_rules(struct rules *rules)
 {
@@ -307,6 +327,7 @@ static void reclaim_rules(struct rules *rules)
 			return;
 		const struct rules_count count = rules_sum(rules, slot);
 
+		add_count(&rules->removed.count, count);
 		for (unsigned i = 0; i < rules->n_workers; i++) {
 			rules->counts[(size_t)i * rules->n_slots + slot] = (struct rules_count){0};
 			rules->seen[(size_t)i * rules->n_slots + slot] = 0;
@@ -588,6 +609,7 @@ void rules_drop(struct rules *rules, uint32_t slot)
 	if (own->of_flows != CLASSIFIER_NONE)
 		classifier_remove(rules->of_flows, own->of_flows);
 	count_rule(rules, slot, UINT32_MAX);
+	rules_removed_add(rules, own->nic_packets, own->nic_bytes);
 	free(own->text);
 	own->text = NULL;
 	rules->n_rules--;
@@ -614,10 +636,12 @@ void rules_watch(struct rules *rules, uint32_t slot, struct rules_gone *gone)
 	rules->own[slot].gone = gone;
 }
 
-void rules_unwatch(struct rules *rules, uint32_t slot, const struct rules_gone *gone)
+void rules_unwatch(struct rules *rules, uint32_t slot, struct rules_gone *gone)
 {
-	if (rules->own[slot].gone == gone)
-		rules->own[slot].gone = NULL;
+	if (rules->own[slot].gone != gone)
+		return;
+	gone->count = rules_sum(rules, slot);
+	rules->own[slot].gone = NULL;
 }
 
 uint32_t rules_flush(struct rules *rules, uint16_t port)

@@ -178,6 +178,16 @@ int rules_command(struct rules *rules, const char *line, size_t length, unsigned
 int rules_do(struct rules *rules, const struct rule_command *command, const char *line,
 	size_t length, unsigned *column, rules_tell_fn tell, void *context, struct error *error);
 
+/* What rules that were removed have counted: packets and bytes in software, and those that NICs dropped. */
+struct rules_removed {
+	struct rules_count count;
+	uint64_t nic_packets, nic_bytes;
+};
+/* All of them, with those whose flows are still to be decided again. */
+void rules_removed(const struct rules *rules, struct rules_removed *removed);
+/* A NIC has let a removed rule go, and had counted so much more of it. */
+void rules_removed_add(struct rules *rules, uint64_t nic_packets, uint64_t nic_bytes);
+
 /* Removes a rule. 0 or -ENOENT. `count` (or NULL) becomes what it had counted. */
 int rules_remove(struct rules *rules, uint16_t port, uint32_t number, struct rules_count *count);
 /* What a removed rule had counted in software, when `done`: no worker counts for it any more. */
@@ -185,9 +195,12 @@ struct rules_gone {
 	bool done;
 	struct rules_count count;
 };
-/* Before a rule is removed: `gone` will be filled by rules_settled(). Until then it is there, or is unwatched. */
+/*
+ * Before a rule is removed: `gone` will be filled by rules_settled(). Until then it is there, or is unwatched, and then has
+ * what was counted so far.
+ */
 void rules_watch(struct rules *rules, uint32_t slot, struct rules_gone *gone);
-void rules_unwatch(struct rules *rules, uint32_t slot, const struct rules_gone *gone);
+void rules_unwatch(struct rules *rules, uint32_t slot, struct rules_gone *gone);
 /* Removes those of a port, or all (RULES_NO_PORT). Returns how many. */
 uint32_t rules_flush(struct rules *rules, uint16_t port);
 

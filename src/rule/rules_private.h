@@ -80,9 +80,10 @@ struct rules {
 	uint32_t max_rules, n_rules, n_begun, n_unsettled;
 	uint32_t free, first_gone, last_gone;
 	uint64_t settled, last_age;
-	uint64_t now_us;       /* rules_tell_time() */
-	bool filled;	       /* of_flows has the rules */
-	struct rules_nic *nic; /* NULL: no NIC takes rules */
+	struct rules_removed removed; /* those whose slots are free again; of NICs all */
+	uint64_t now_us;	      /* rules_tell_time() */
+	bool filled;		      /* of_flows has the rules */
+	struct rules_nic *nic;	      /* NULL: no NIC takes rules */
 	void *memory;
 	size_t size;
 };

@@ -177,6 +177,38 @@ def test_while_the_nic_drops(started, rounds):
     running.stop(leaves=["records.json"], idle=False)
 
 
+@pytest.mark.parametrize("in_nic", ["off", "drop"])
+@pytest.mark.parametrize("command", ["flow flush 0", "flow destroy 0 rule 0", None])
+def test_removed_rules_are_counted(started, rounds, command, in_nic):
+    """Every packet that a rule drops is in a count: of a rule, or of those that are removed, to the last one."""
+    passes = 8000
+    running = started(f"capture={rounds},passes={passes},pace=20000", "--offload-rules-in-nic", in_nic)
+    finals = 0
+    for _ in range(3):
+        before = running.drops().get("rule", 0)
+        add(running, rule("ipv4 / udp dst is 53"))
+        running.until(lambda before=before: running.drops().get("rule", 0) + running.wire()["nic_dropped"] > before + 500,
+                      "packets are dropped")
+        if command:
+            add(running, command)
+            continue
+        (told,) = running.ask("rule del", port=0, number=0)
+        assert told["final"] and (in_nic == "drop" or told["flows"] == 2)
+        finals += told["packets"]
+        # nothing comes behind what is final
+        wire = running.wire()
+        assert finals == running.drops()["rule"] + wire["nic_dropped"]
+    running.until(lambda: sent(running) == passes * len(ROUND), "all packets")
+    by_nic, by_software = running.idle()["nic_dropped"], running.drops()["rule"]
+    lines, end = running.connection.ask("rule list")
+    assert lines == [] and end["leaving"] == end["unsettled"] == 0
+    assert end["gone_packets"] == by_nic + by_software and end["gone_nic_packets"] == by_nic
+    assert command or finals == end["gone_packets"]
+    assert end["gone_bytes"] > 60 * end["gone_packets"] and (in_nic == "drop" or end["gone_flows"] == 6)
+    assert f" removed rules matched {end['gone_packets']:,} packets, " in running.client("rule", "list")
+    running.stop(leaves=["records.json"])
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_deleted_rule_has_counted_all(started, rounds, workers):
     """What the answer to `rule del` says is all that was dropped, by the NIC to the moment when it let the rule go."""
@@ -228,6 +260,22 @@ def test_many_rules_in_the_nic(started, tmp_path):
     told = running.ask("rule list")
     assert sum(line["where"] == "nic" for line in told) == drop - 1
     assert told[1]["why"].startswith(f"rule #{count} of port 0 comes before it")
+    running.stop(leaves=["records.json"])
+
+
+def test_flush_of_many_rules_in_the_nic(started, tmp_path):
+    """Rules that a NIC is slow to let go are waited for, as long as it goes on; and nothing drops when it is told."""
+    count = 16384
+    with (tmp_path / "rules").open("w") as lines:
+        for i in range(count):
+            lines.write(rule(f"ipv4 src is 100.{i >> 16}.{i >> 8 & 255}.{i & 255}") + "\n")
+    running = started("source=none,latency=500", "--rules", tmp_path / "rules", "--rules-max", count)
+    running.until(lambda: sum(told["where"] == "nic" for told in running.ask("rule list")) == count, "they are there")
+    begun = time.monotonic()
+    assert add(running, "flow flush 0") == [f"{count} flow rules of port 0 destroyed"]
+    print(f"{time.monotonic() - begun:.2f} s")
+    lines, end = running.connection.ask("rule list")
+    assert lines == [] and end["leaving"] == 0
     running.stop(leaves=["records.json"])
 
 

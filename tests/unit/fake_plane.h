@@ -154,6 +154,20 @@ bool plane_nic_rules_leave(struct plane *plane)
 	return false;
 }
 
+uint32_t plane_nic_rules_leaving(const struct plane *plane, char *why, size_t size)
+{
+	(void)plane;
+	(void)size;
+	why[0] = '\0';
+	return 0;
+}
+
+void plane_rules_removed(const struct plane *plane, struct rules_removed *removed)
+{
+	(void)plane;
+	*removed = (struct rules_removed){0};
+}
+
 bool plane_nic_rules_busy(const struct plane *plane)
 {
 	(void)plane;
