@@ -87,16 +87,17 @@ static size_t lay_out_classifier(struct classifier *classifier)
 
 static void set_sizes(struct classifier *classifier, const struct classifier_config *config)
 {
-	uint32_t max = config->max_rules;
+	const uint32_t max = config->max_rules, most = max + config->max_beside;
 	struct sets *sets = &classifier->sets;
 
-	classifier->max_rules = max;
+	classifier->max_rules = most;
 	classifier->max_groups = config->max_groups;
-	classifier->n_positions = max + SPARE(max);
+	classifier->n_positions = most + SPARE(max);
 	/* a wide rule keeps its part as long as its position */
 	classifier->max_wide = config->max_wide == 0
 				       ? 0
-				       : RTE_MIN(config->max_wide + SPARE(config->max_wide),
+				       : RTE_MIN(config->max_wide + config->max_beside +
+							 SPARE(config->max_wide),
 						 classifier->n_positions);
 	/* full, a bucket has three to four keys, and few have more than eight */
 	classifier->n_buckets = max / 7 * 2 + 16;
@@ -105,7 +106,7 @@ static void set_sizes(struct classifier *classifier, const struct classifier_con
 	classifier->row_shift = 32 - rte_log2_u32(classifier->n_rows);
 	classifier->port_shift = 32 - rte_log2_u32(classifier->n_port_rows);
 	/* up to four a rule, and some more so that searches end soon */
-	classifier->n_counts = max * N_ROW_KINDS + max / 2 + 64;
+	classifier->n_counts = most * N_ROW_KINDS + most / 2 + 64;
 	sets->max_sets = config->max_sets;
 	sets->max_prefixes = config->max_prefixes;
 	sets->n_positions =
@@ -148,6 +149,7 @@ int classifier_create(struct classifier **classifier, const struct classifier_co
 
 	if (config->max_rules < 1 || config->max_rules > CLASSIFIER_MAX_RULES ||
 		config->max_wide > config->max_rules || config->max_groups < 1 ||
+		config->max_beside > config->max_rules ||
 		config->max_groups > CLASSIFIER_MAX_GROUPS ||
 		config->max_sets > CLASSIFIER_MAX_SETS ||
 		config->max_prefixes > CLASSIFIER_MAX_PREFIXES || !config->secret || !config->qsbr)
@@ -203,16 +205,21 @@ static classifier_walk_fn walk_of(const struct classifier *classifier)
 	return walks[classifier->simd];
 }
 
-/* The record's id, or that of the rule which applies in the group that it jumps to. */
-static uint32_t follow(
-	const struct classifier *classifier, uint32_t found, const struct classifier_header *header)
+static bool record_jumps(const struct record *record)
 {
-	while (found != NO_LINK && classifier->records[found].jumps)
-		walk_of(classifier)(classifier, classifier->jumps[found], &header, &found, 1);
+	return __atomic_load_n(&record->flags, __ATOMIC_RELAXED) & RECORD_JUMPS;
+}
+
+/* The record's id, or that of the rule which applies in the group that it jumps to. */
+static uint32_t follow(const struct classifier *classifier, unsigned list, uint32_t found,
+	const struct classifier_header *header)
+{
+	while (found != NO_LINK && record_jumps(&classifier->records[found]))
+		walk_of(classifier)(classifier, list, classifier->jumps[found], &header, &found, 1);
 	return found == NO_LINK ? CLASSIFIER_NONE : classifier->records[found].id;
 }
 
-void classifier_find_burst(const struct classifier *classifier, uint32_t group,
+void classifier_find_in_list(const struct classifier *classifier, unsigned list, uint32_t group,
 	const struct classifier_header *const *headers, uint32_t *ids, unsigned n)
 {
 	classifier_walk_fn walk = walk_of(classifier);
@@ -224,19 +231,10 @@ void classifier_find_burst(const struct classifier *classifier, uint32_t group,
 	for (unsigned at = 0; at < n; at += CLASSIFIER_BURST) {
 		unsigned size = RTE_MIN(n - at, CLASSIFIER_BURST);
 
-		walk(classifier, group, headers + at, ids + at, size);
+		walk(classifier, list, group, headers + at, ids + at, size);
 		for (unsigned i = at; i < at + size; i++)
-			ids[i] = follow(classifier, ids[i], headers[i]);
+			ids[i] = follow(classifier, list, ids[i], headers[i]);
 	}
-}
-
-uint32_t classifier_find(
-	const struct classifier *classifier, uint32_t group, const struct classifier_header *header)
-{
-	uint32_t id;
-
-	classifier_find_burst(classifier, group, &header, &id, 1);
-	return id;
 }
 
 static bool wide_equal(const struct wide *wide, const uint32_t word[WIDE_WORDS])
@@ -310,19 +308,34 @@ static int check_limits(const struct classifier *classifier, const struct classi
 	if (!sets_have(&classifier->sets, rule->src_set) ||
 		!sets_have(&classifier->sets, rule->dst_set))
 		return -ENOENT;
-	return classifier->n_rules >= classifier->max_rules || classifier->next_age >> AGE_BITS != 0
-		       ? -ENOSPC
-		       : 0;
+	return classifier->n_rules >= classifier->max_rules ? -ENOSPC : 0;
 }
 
 int classifier_add(
 	struct classifier *classifier, const struct classifier_rule *rule, uint32_t *handle)
 {
+	static const struct classifier_position last = {.lists = CLASSIFIER_BOTH_LISTS};
+
+	return classifier_add_at(classifier, rule, &last, handle);
+}
+
+void classifier_show_list(struct classifier *classifier, unsigned list)
+{
+	classifier->shown = list;
+}
+
+int classifier_add_at(struct classifier *classifier, const struct classifier_rule *rule,
+	const struct classifier_position *at, uint32_t *handle)
+{
 	uint32_t position;
 	int ret = check_limits(classifier, rule);
 
+	if (ret == 0 && at->rank >= CLASSIFIER_MAX_RANK)
+		ret = -EINVAL;
+	if (ret == 0 && at->rank == 0 && classifier->next_age >= CLASSIFIER_MAX_RANK)
+		ret = -ENOSPC;
 	if (ret == 0)
-		ret = change_add(classifier, rule, &position);
+		ret = change_add(classifier, rule, at, &position);
 	if (ret == 0 && handle)
 		*handle = position;
 	return ret;

@@ -13,8 +13,11 @@
  * Threads: one writer, the control thread, adds, removes, checks, traces and reads statistics. Any number of
  * readers call classifier_find() and classifier_find_burst(), and never wait. They are readers of the RCU
  * variable that the creator was given, and report their quiescent states there. A reader sees each change
- * entirely or not at all, but a look-up that runs beside two changes may see the later one alone: to
- * replace a rule, add the new one, wait for the readers (rte_rcu_qsbr_synchronize()), remove the old one.
+ * entirely or not at all, but a look-up that runs beside two changes may see the later one alone.
+ *
+ * Many changes at once: each rule is in list 0, in list 1, or in both, and a look-up asks for one of them. So a whole
+ * other list is built while readers use the present one, rules that stand in both are not touched, and readers go over
+ * to the new list by one store of the caller's: to the variable that has the number which they pass.
  *
  * Memory: all of it is taken at creation (classifier_memory()), less than 200 bytes a rule from 10,000
  * rules on. Wide rules, which ask for more than the first 32 bits of an address, a set, metadata or
@@ -39,6 +42,11 @@
 #define CLASSIFIER_MAX_PREFIXES 16777216u
 #define CLASSIFIER_SET_NAME 32
 #define CLASSIFIER_BURST 64
+/* Bits of the lists that a rule is in. */
+#define CLASSIFIER_LIST(list) (1u << (list))
+#define CLASSIFIER_BOTH_LISTS 3u
+/* Ranks of rules are below this. */
+#define CLASSIFIER_MAX_RANK (UINT64_C(1) << 40)
 
 /* In classifier_header.vlan: the packet has a tag. It takes the place of the bit for drop eligible. */
 #define CLASSIFIER_TAGGED 0x1000u
@@ -91,6 +99,8 @@ struct classifier;
 
 struct classifier_config {
 	uint32_t max_rules;		  /* 1 to CLASSIFIER_MAX_RULES */
+	/* so many more have room, so that one list can be built beside another; it is slower while they are there */
+	uint32_t max_beside;
 	uint32_t max_wide;		  /* of these, wide ones */
 	uint32_t max_groups;		  /* 1 to CLASSIFIER_MAX_GROUPS: 0 to max_groups - 1 */
 	uint32_t max_sets;		  /* up to CLASSIFIER_MAX_SETS */
@@ -107,13 +117,28 @@ size_t classifier_memory(const struct classifier *classifier);
 
 /* Readers: */
 
-/* The id of the rule that applies to a header in a group, or CLASSIFIER_NONE. */
-uint32_t classifier_find(const struct classifier *classifier, uint32_t group,
-	const struct classifier_header *header);
-
-/* The same for any number of headers, whose memory is fetched side by side. */
-void classifier_find_burst(const struct classifier *classifier, uint32_t group,
+/*
+ * The ids of the rules of a list that apply to headers in a group, or CLASSIFIER_NONE. The memory of all headers is fetched
+ * side by side.
+ */
+void classifier_find_in_list(const struct classifier *classifier, unsigned list, uint32_t group,
 	const struct classifier_header *const *headers, uint32_t *ids, unsigned n);
+
+/* The same of list 0, which has all rules unless it is said otherwise. */
+static inline void classifier_find_burst(const struct classifier *classifier, uint32_t group,
+	const struct classifier_header *const *headers, uint32_t *ids, unsigned n)
+{
+	classifier_find_in_list(classifier, 0, group, headers, ids, n);
+}
+
+static inline uint32_t classifier_find(const struct classifier *classifier, uint32_t group,
+	const struct classifier_header *header)
+{
+	uint32_t id;
+
+	classifier_find_in_list(classifier, 0, group, &header, &id, 1);
+	return id;
+}
 
 /* The writer: */
 
@@ -125,6 +150,18 @@ void classifier_find_burst(const struct classifier *classifier, uint32_t group,
  */
 int classifier_add(
 	struct classifier *classifier, const struct classifier_rule *rule, uint32_t *handle);
+
+/* Where a rule comes among those of its priority: in which lists, and in order of its rank, from 1. */
+struct classifier_position {
+	uint64_t rank; /* below CLASSIFIER_MAX_RANK; no other rule of a list and priority has it. 0: after all others */
+	unsigned lists; /* bits: CLASSIFIER_LIST() */
+};
+int classifier_add_at(struct classifier *classifier, const struct classifier_rule *rule,
+	const struct classifier_position *at, uint32_t *handle);
+/* Moves a rule to these lists, where no reader asks for one that it enters or leaves. */
+void classifier_set_lists(struct classifier *classifier, uint32_t handle, unsigned lists);
+/* The list that traces and shadows are looked for in; at first 0. */
+void classifier_show_list(struct classifier *classifier, unsigned list);
 /* 0 or -ENOENT. */
 int classifier_remove(struct classifier *classifier, uint32_t handle);
 /* The rule as it was added, but for the value's bits outside of its mask. 0 or -ENOENT. */

@@ -602,8 +602,33 @@ struct classifier_rule change_normal(const struct classifier_rule *rule)
 	return normal;
 }
 
-static void fill_record(
-	struct classifier *classifier, uint32_t position, const struct classifier_rule *rule)
+/* Ranks that are not given go on behind all others. */
+static uint64_t take_rank(struct classifier *classifier, uint64_t given)
+{
+	const uint64_t rank = given != 0 ? given : classifier->next_age;
+
+	classifier->next_age = RTE_MAX(classifier->next_age, rank + 1);
+	return rank;
+}
+
+static uint8_t flags_of_lists(unsigned lists)
+{
+	return (uint8_t)(~lists & CLASSIFIER_BOTH_LISTS);
+}
+
+static_assert(RECORD_HIDDEN(1) == CLASSIFIER_LIST(1), "one bit for both");
+
+void classifier_set_lists(struct classifier *classifier, uint32_t handle, unsigned lists)
+{
+	struct record *record = &classifier->records[handle];
+
+	__atomic_store_n(&record->flags,
+		(uint8_t)((record->flags & RECORD_JUMPS) | flags_of_lists(lists)),
+		__ATOMIC_RELAXED);
+}
+
+static void fill_record(struct classifier *classifier, uint32_t position,
+	const struct classifier_rule *rule, const struct classifier_position *at)
 {
 	struct record *record = &classifier->records[position];
 
@@ -615,10 +640,10 @@ static void fill_record(
 	record->src_span = (uint16_t)(rule->src_port.last - rule->src_port.first);
 	record->dst_first = rule->dst_port.first;
 	record->dst_span = (uint16_t)(rule->dst_port.last - rule->dst_port.first);
-	record->order = (uint64_t)rule->priority << AGE_BITS | classifier->next_age++;
+	record->order = (uint64_t)rule->priority << AGE_BITS | take_rank(classifier, at->rank);
 	record->id = rule->id;
 	record->group = (uint16_t)rule->group;
-	record->jumps = rule->jump != 0;
+	record->flags = (uint8_t)(flags_of_lists(at->lists) | (rule->jump != 0 ? RECORD_JUMPS : 0));
 	classifier->jumps[position] = (uint16_t)rule->jump;
 	if (record->wide == NO_LINK)
 		return;
@@ -638,8 +663,8 @@ static void count_sets(struct classifier *classifier, const struct classifier_ru
 		classifier->sets.sets[rule->dst_set].n_rules += (uint32_t)n;
 }
 
-int change_add(
-	struct classifier *classifier, const struct classifier_rule *given, uint32_t *position)
+int change_add(struct classifier *classifier, const struct classifier_rule *given,
+	const struct classifier_position *at, uint32_t *position)
 {
 	struct classifier_rule rule = change_normal(given);
 	uint32_t number = change_space_of(&rule);
@@ -660,7 +685,7 @@ int change_add(
 	struct record *record = &classifier->records[*position];
 	uint64_t hash = key_hash_of(classifier, number, tuple, &rule);
 
-	fill_record(classifier, *position, &rule);
+	fill_record(classifier, *position, &rule, at);
 	record->tuple = (uint8_t)tuple;
 	space->n_rules[tuple]++;
 	heap_insert(classifier, space, tuple, *position);

@@ -224,7 +224,7 @@ static inline uint32_t compare(const struct part *part, unsigned at)
 
 	if (record->order >= search->order)
 		return NO_LINK;
-	if (record->group == part->group &&
+	if (record_belongs(record, part->belongs, part->belongs_mask) &&
 		record_matches(part->classifier, record, word_of_addresses(header),
 			word_of_fields(header), header)) {
 		part->found[at] = search->link;
@@ -307,12 +307,14 @@ static void search_space(struct part *part, enum space_kind kind)
 		search_part(part, 1);
 }
 
-void SIMD_SYMBOL(classifier_walk)(const struct classifier *classifier, uint32_t group,
-	const struct classifier_header *const *headers, uint32_t *found, unsigned n)
+void SIMD_SYMBOL(classifier_walk)(const struct classifier *classifier, unsigned list,
+	uint32_t group, const struct classifier_header *const *headers, uint32_t *found, unsigned n)
 {
 	struct search searches[CLASSIFIER_BURST];
 	struct part v4 = {.classifier = classifier,
 		.group = group,
+		.belongs = belongs_to(group),
+		.belongs_mask = belonging_of(list),
 		.headers = headers,
 		.searches = searches,
 		.found = found};

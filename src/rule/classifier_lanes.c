@@ -374,7 +374,7 @@ static_assert(offsetof(struct record, src_first) == 8 * PORTS &&
 static inline __mmask8 matching_lanes(
 	const struct part *part, const struct lanes *lanes, unsigned at, const struct turned *rule)
 {
-	const __m512i group = all_lanes((uint64_t)part->group << 32);
+	const __m512i group = all_lanes((uint64_t)part->belongs << 32);
 	const __m512i *word = rule->field;
 	__m512i addresses = _mm512_load_si512(lanes->addresses + at);
 	__m512i fields = _mm512_load_si512(lanes->fields + at);
@@ -387,7 +387,7 @@ static inline __mmask8 matching_lanes(
 	fields = _mm512_xor_si512(_mm512_and_si512(fields, word[MASK_1]), word[VALUE_1]);
 	over = _mm512_and_si512(over, all_pairs(UINT16_MAX, UINT16_MAX));
 	__m512i other = _mm512_and_si512(
-		_mm512_xor_si512(word[WIDE_GROUP], group), all_pairs(0, UINT16_MAX));
+		_mm512_xor_si512(word[WIDE_GROUP], group), all_pairs(0, part->belongs_mask));
 	__m512i differs =
 		_mm512_or_si512(_mm512_or_si512(addresses, fields), _mm512_or_si512(over, other));
 
@@ -502,7 +502,7 @@ static inline void walk_lane(const struct part *part, struct lanes *lanes, unsig
 		uint32_t next = NO_LINK;
 
 		if (record->order < lanes->order[at]) {
-			if (record->group == part->group &&
+			if (record_belongs(record, part->belongs, part->belongs_mask) &&
 				record_matches(classifier, record, lanes->addresses[at],
 					lanes->fields[at], header)) {
 				lanes->found[place] = link;

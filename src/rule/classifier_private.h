@@ -39,8 +39,14 @@ extern const uint64_t classifier_masks_v6[CLASSES_V6][2];
 #define TUPLE_IN_PORT 16u
 #define TUPLE_METADATA 32u
 
-/* An order is a priority above the number of the rule since the start. */
+/* An order is a priority above a rank, by default the number of the rule since the start. */
 #define AGE_BITS 40
+
+static_assert(CLASSIFIER_MAX_RANK == UINT64_C(1) << AGE_BITS, "ranks");
+
+/* Flags of a record: of those that readers of a list skip, and of those that jump to the group in the array of jumps. */
+#define RECORD_HIDDEN(list) (uint8_t)(1u << (list))
+#define RECORD_JUMPS 4u
 
 /* A rule, as readers compare it. The version is in the mask of rules in SPACE_ANY only if they ask for it. */
 struct record {
@@ -50,12 +56,47 @@ struct record {
 	uint32_t id;
 	uint32_t next; /* in its chain, by order */
 	uint32_t wide; /* index, or NO_LINK */
-	uint16_t group;
-	uint8_t tuple;
-	uint8_t jumps; /* 1: to the group that the array of jumps has */
+	union {
+		struct {
+			uint16_t group;
+			uint8_t tuple;
+			uint8_t flags;
+		};
+		uint32_t belongs; /* all of these: what readers compare under a mask, see belonging_of() */
+	};
 };
 
 static_assert(sizeof(struct record) == 64, "a line");
+
+/* Of `belongs`: a rule of the group and list has 0 where it differs from the group under this mask. */
+static inline uint32_t belonging_of(unsigned list)
+{
+	const union {
+		struct {
+			uint16_t group;
+			uint8_t tuple, flags;
+		};
+		uint32_t mask;
+	} whole = {{.group = UINT16_MAX, .flags = RECORD_HIDDEN(list)}};
+
+	return whole.mask;
+}
+
+/* The group, as `belongs` has it. */
+static inline uint32_t belongs_to(uint32_t group)
+{
+	const union {
+		uint16_t group;
+		uint32_t belongs;
+	} whole = {.group = (uint16_t)group};
+
+	return whole.belongs;
+}
+
+static inline bool record_belongs(const struct record *record, uint32_t group, uint32_t mask)
+{
+	return ((__atomic_load_n(&record->belongs, __ATOMIC_RELAXED) ^ group) & mask) == 0;
+}
 
 /*
  * Chains of rules by the hash of their key. A slot is a tag above the link of the first rule; rules with the
@@ -191,6 +232,7 @@ struct classifier {
 	struct row_count *counts;
 	uint32_t n_counts;
 	uint32_t max_rules, max_wide, n_positions;
+	unsigned shown; /* list */
 	uint32_t n_rules, n_wide, n_begun, n_wide_begun, n_gone;
 	uint32_t free, first_gone, last_gone, free_wide;
 	uint64_t next_age;
@@ -353,16 +395,17 @@ static inline bool record_matches(const struct classifier *classifier, const str
 }
 
 /* The walk of a burst through one group, for one SIMD level: `found` becomes records, or NO_LINK. */
-typedef void (*classifier_walk_fn)(const struct classifier *classifier, uint32_t group,
-	const struct classifier_header *const *headers, uint32_t *found, unsigned n);
+typedef void (*classifier_walk_fn)(const struct classifier *classifier, unsigned list,
+	uint32_t group, const struct classifier_header *const *headers, uint32_t *found,
+	unsigned n);
 
-void classifier_walk_portable(const struct classifier *classifier, uint32_t group,
+void classifier_walk_portable(const struct classifier *classifier, unsigned list, uint32_t group,
 	const struct classifier_header *const *headers, uint32_t *found, unsigned n);
-void classifier_walk_sse42(const struct classifier *classifier, uint32_t group,
+void classifier_walk_sse42(const struct classifier *classifier, unsigned list, uint32_t group,
 	const struct classifier_header *const *headers, uint32_t *found, unsigned n);
-void classifier_walk_avx2(const struct classifier *classifier, uint32_t group,
+void classifier_walk_avx2(const struct classifier *classifier, unsigned list, uint32_t group,
 	const struct classifier_header *const *headers, uint32_t *found, unsigned n);
-void classifier_walk_avx512(const struct classifier *classifier, uint32_t group,
+void classifier_walk_avx512(const struct classifier *classifier, unsigned list, uint32_t group,
 	const struct classifier_header *const *headers, uint32_t *found, unsigned n);
 
 /* Sets (rule/classifier_set.c). */
@@ -376,8 +419,8 @@ bool sets_have(const struct sets *sets, uint32_t set);
 void change_begin_space(struct space *space);
 
 /* 0, -ENOSPC or -EAGAIN. */
-int change_add(
-	struct classifier *classifier, const struct classifier_rule *rule, uint32_t *position);
+int change_add(struct classifier *classifier, const struct classifier_rule *rule,
+	const struct classifier_position *at, uint32_t *position);
 bool change_is_there(const struct classifier *classifier, uint32_t position);
 void change_remove(struct classifier *classifier, uint32_t position);
 void change_get(

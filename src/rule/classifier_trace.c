@@ -109,10 +109,17 @@ struct trace {
 	uint32_t behind; /* rules up to this one are left out; NO_LINK: none */
 };
 
+static bool is_hidden(const struct classifier *classifier, uint32_t link)
+{
+	return classifier->records[link].flags & RECORD_HIDDEN(classifier->shown);
+}
+
 static bool is_left_out(const struct trace *trace, uint32_t link)
 {
 	const struct record *records = trace->classifier->records;
 
+	if (is_hidden(trace->classifier, link))
+		return true;
 	return trace->behind != NO_LINK && records[link].order <= records[trace->behind].order;
 }
 
@@ -456,6 +463,8 @@ static uint32_t shadow_in_chain(const struct classifier *classifier, uint32_t li
 
 		if (classifier->records[link].order >= order)
 			break;
+		if (is_hidden(classifier, link))
+			continue;
 		change_get(classifier, link, &outer);
 		if (outer.group == rule->group && covers(classifier, &outer, rule))
 			return link;

@@ -26,6 +26,7 @@ struct part {
 	const struct classifier *classifier;
 	const struct space *space;
 	uint32_t group;
+	uint32_t belongs, belongs_mask; /* of records: those of the group and list */
 	uint32_t salt;
 	enum space_kind kind;
 	const struct classifier_header *const *headers;
