@@ -94,11 +94,11 @@ static void set_sizes(struct classifier *classifier, const struct classifier_con
 	classifier->max_groups = config->max_groups;
 	classifier->n_positions = most + SPARE(max);
 	/* a wide rule keeps its part as long as its position */
-	classifier->max_wide = config->max_wide == 0
-				       ? 0
-				       : RTE_MIN(config->max_wide + config->max_beside +
-							 SPARE(config->max_wide),
-						 classifier->n_positions);
+	classifier->max_wide =
+		config->max_wide == 0
+			? 0
+			: RTE_MIN(config->max_wide + config->max_beside + SPARE(config->max_wide),
+				  classifier->n_positions);
 	/* full, a bucket has three to four keys, and few have more than eight */
 	classifier->n_buckets = max / 7 * 2 + 16;
 	classifier->n_rows = table_size(max / 4 * 3);

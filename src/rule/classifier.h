@@ -98,7 +98,7 @@ struct classifier_rule classifier_rule_any(uint32_t id);
 struct classifier;
 
 struct classifier_config {
-	uint32_t max_rules;		  /* 1 to CLASSIFIER_MAX_RULES */
+	uint32_t max_rules; /* 1 to CLASSIFIER_MAX_RULES */
 	/* so many more have room, so that one list can be built beside another; it is slower while they are there */
 	uint32_t max_beside;
 	uint32_t max_wide;		  /* of these, wide ones */
@@ -131,8 +131,8 @@ static inline void classifier_find_burst(const struct classifier *classifier, ui
 	classifier_find_in_list(classifier, 0, group, headers, ids, n);
 }
 
-static inline uint32_t classifier_find(const struct classifier *classifier, uint32_t group,
-	const struct classifier_header *header)
+static inline uint32_t classifier_find(
+	const struct classifier *classifier, uint32_t group, const struct classifier_header *header)
 {
 	uint32_t id;
 
@@ -153,7 +153,8 @@ int classifier_add(
 
 /* Where a rule comes among those of its priority: in which lists, and in order of its rank, from 1. */
 struct classifier_position {
-	uint64_t rank; /* below CLASSIFIER_MAX_RANK; no other rule of a list and priority has it. 0: after all others */
+	uint64_t
+		rank; /* below CLASSIFIER_MAX_RANK; no other rule of a list and priority has it. 0: after all others */
 	unsigned lists; /* bits: CLASSIFIER_LIST() */
 };
 int classifier_add_at(struct classifier *classifier, const struct classifier_rule *rule,

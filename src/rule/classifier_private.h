@@ -62,7 +62,8 @@ struct record {
 			uint8_t tuple;
 			uint8_t flags;
 		};
-		uint32_t belongs; /* all of these: what readers compare under a mask, see belonging_of() */
+		uint32_t
+			belongs; /* all of these: what readers compare under a mask, see belonging_of() */
 	};
 };
 

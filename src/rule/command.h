@@ -78,6 +78,8 @@ void rule_command_destroy(struct rule_command *command);
  * Returns its length; where that is `size` or more, the line is cut, as by snprintf().
  */
 size_t rule_command_print(const struct rule_command *command, char *buffer, size_t size);
+/* The same in memory that is the caller's; NULL: there is none. */
+char *rule_command_text(const struct rule_command *command);
 
 /* The argument of this meaning, the first or a later one; NULL: there is none. */
 const struct rule_argument *rule_command_argument(

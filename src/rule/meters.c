@@ -31,6 +31,7 @@ struct thing {
 	enum thing_kind kind;
 	uint16_t port;
 	uint32_t number;
+	char *text;	     /* of the command that made it; NULL: it was changed */
 	struct rule_use use; /* by rules, or by meters, which are counted there */
 	uint64_t serial;     /* how many were made before, and one more */
 	union {
@@ -76,6 +77,12 @@ struct rule_meters *rule_meters_create(void)
 	return meters;
 }
 
+static void free_thing(struct thing *thing)
+{
+	free(thing->text);
+	free(thing);
+}
+
 void rule_meters_destroy(struct rule_meters *meters)
 {
 	if (meters == NULL)
@@ -84,7 +91,7 @@ void rule_meters_destroy(struct rule_meters *meters)
 		struct thing *thing = meters->things;
 
 		meters->things = thing->next;
-		free(thing);
+		free_thing(thing);
 	}
 	mapping_destroy(meters->table, TABLE_SIZE);
 	free(meters);
@@ -181,9 +188,15 @@ static int add_thing(
 			"%s %" PRIu64 " of port %u is there already", thing_names[made->kind],
 			number, port);
 	thing = malloc(sizeof(*thing));
-	if (thing == NULL)
+	char *text = rule_command_text(metering->command);
+
+	if (thing == NULL || text == NULL) {
+		free(thing);
+		free(text);
 		return error_set(metering->error, -ENOMEM, "no memory for the meter");
+	}
 	*thing = *made;
+	thing->text = text;
 	thing->next = meters->things;
 	thing->port = port;
 	thing->number = (uint32_t)number;
@@ -206,7 +219,7 @@ static void take_out(struct rule_meters *meters, struct thing *thing)
 		thing->of_policy->use.rules--;
 		meters->taken[thing->place] = false;
 	}
-	free(thing);
+	free_thing(thing);
 }
 
 static int add_profile(const struct metering *metering)
@@ -354,6 +367,8 @@ static int change_profile(const struct metering *metering)
 	profile->use.rules++;
 	meter->of_profile->use.rules--;
 	meter->of_profile = profile;
+	free(meter->text);
+	meter->text = NULL;
 	action_meter_change(&metering->meters->table[meter->place], &profile->profile);
 	snprintf(metering->told, metering->size, "meter %u of port %u has profile %u",
 		meter->number, meter->port, profile->number);
@@ -415,6 +430,18 @@ int rule_meters_do(struct rule_meters *meters, const struct rule_command *comman
 	default:
 		return change(&metering);
 	}
+}
+
+bool rule_meters_have(const struct rule_meters *meters, const struct rule_command *command)
+{
+	char *text = rule_command_text(command);
+	const struct thing *thing = meters->things;
+
+	while (text != NULL && thing != NULL &&
+		(thing->text == NULL || strcmp(thing->text, text) != 0))
+		thing = thing->next;
+	free(text);
+	return text != NULL && thing != NULL;
 }
 
 uint64_t rule_meters_mark(const struct rule_meters *meters)

@@ -48,6 +48,9 @@ bool rule_meters_are_made(const struct rule_command *command);
 int rule_meters_do(struct rule_meters *meters, const struct rule_command *command, char *told,
 	size_t size, const char **word, struct error *error);
 
+/* Whether what a command makes is there, and a command of the same words has made it. */
+bool rule_meters_have(const struct rule_meters *meters, const struct rule_command *command);
+
 /* How many things were made so far; and removes those that were made after that, unless they are used. */
 uint64_t rule_meters_mark(const struct rule_meters *meters);
 void rule_meters_undo(struct rule_meters *meters, uint64_t mark);

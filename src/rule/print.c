@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "rule/parser.h"
@@ -511,4 +512,14 @@ size_t rule_command_print(const struct rule_command *command, char *buffer, size
 		print_step(&printer, command, step);
 	}
 	return printer.length;
+}
+
+char *rule_command_text(const struct rule_command *command)
+{
+	const size_t size = rule_command_print(command, NULL, 0) + 1;
+	char *text = malloc(size);
+
+	if (text != NULL)
+		rule_command_print(command, text, size);
+	return text;
 }

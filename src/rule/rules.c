@@ -50,6 +50,7 @@ static int create_classifiers(struct rules *rules, const struct rules_config *co
 {
 	struct classifier_config classifier = {
 		.max_rules = config->max_rules,
+		.max_beside = config->max_rules,
 		.max_wide = config->max_rules,
 		.max_groups = RULE_MAX_GROUPS,
 		.max_sets = config->any_set ? CLASSIFIER_MAX_SETS : config->max_sets,
@@ -111,7 +112,9 @@ int rules_create(struct rules **rules, const struct rules_config *config)
 	created->qsbr = config->qsbr;
 	created->n_workers = config->n_workers;
 	created->max_rules = config->max_rules;
-	created->n_slots = config->max_rules + SPARE(config->max_rules);
+	/* and for a whole other list, which takes the place of the first one */
+	created->n_slots = 2 * config->max_rules + SPARE(config->max_rules);
+	created->epoch = 1;
 	created->heads_mask = (uint32_t)rte_align32pow2(config->max_rules) - 1;
 	created->free = created->first_gone = created->last_gone = RULES_NONE;
 	atomic_init(&created->generation, 1);
@@ -127,10 +130,9 @@ void rules_destroy(struct rules *rules)
 {
 	if (rules == NULL)
 		return;
-	for (uint32_t slot = 0; slot < rules->n_begun; slot++) {
-		free(rules->own[slot].text);
-		free(rules->own[slot].uses);
-	}
+	rules_end_replacing(rules);
+	for (uint32_t slot = 0; slot < rules->n_begun; slot++)
+		rules_release(rules, rules->own[slot].made);
 	classifier_destroy(rules->full);
 	classifier_destroy(rules->of_flows);
 	rule_setup_destroy(rules->setup);
@@ -217,14 +219,19 @@ static int intern_program(struct rules *rules, const struct rule_effect *effect,
 	return ret < 0 ? error_set(error, ret, "actions: %s", said.text) : 0;
 }
 
-int rules_make(struct rules *rules, const struct rule_command *command, const char *line,
+static void free_made(struct rules_made *made)
+{
+	rules_give_uses_back(made->uses);
+	free(made->text);
+	free(made);
+}
+
+static int read_made(struct rules *rules, const struct rule_command *command, const char *line,
 	size_t length, struct rules_made *made, struct rule_refusal *refusal, struct error *error)
 {
 	struct rule_effect effect = {0};
-	int ret;
+	int ret = rule_pattern_read(command, &rules->ground, &made->rule, refusal, error);
 
-	memset(made, 0, sizeof(*made));
-	ret = rule_pattern_read(command, &rules->ground, &made->rule, refusal, error);
 	if (ret == 0)
 		ret = rule_effect_read(
 			command, &rules->ground, &made->rule, &effect, refusal, error);
@@ -241,25 +248,46 @@ int rules_make(struct rules *rules, const struct rule_command *command, const ch
 	ret = take_text(&made->text, line, length, error);
 	if (ret == 0)
 		ret = rules_take_uses(&effect, &made->uses, error);
-	if (ret == 0)
-		ret = intern_program(rules, &effect, &made->verdict, error);
-	if (ret < 0) {
-		rules_give_uses_back(made->uses, &(const struct rules_count){0});
-		free(made->text);
-		made->uses = NULL;
-		made->text = NULL;
-	}
-	return ret;
+	return ret < 0 ? ret : intern_program(rules, &effect, &made->verdict, error);
 }
 
-void rules_unmake(struct rules *rules, struct rules_made *made)
+/* FNV-1a */
+static uint64_t hash_of_text(const char *text)
 {
-	if (made->text != NULL && made->verdict != FLOW_VERDICT_FORWARD)
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (; *text != '\0'; text++)
+		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+int rules_make(struct rules *rules, const struct rule_command *command, const char *line,
+	size_t length, struct rules_made **made, struct rule_refusal *refusal, struct error *error)
+{
+	struct rules_made *fresh = calloc(1, sizeof(*fresh));
+
+	*made = NULL;
+	if (fresh == NULL)
+		return error_set(error, -ENOMEM, "no memory for the rule");
+	fresh->refs = 1;
+	int ret = read_made(rules, command, line, length, fresh, refusal, error);
+
+	if (ret < 0) {
+		free_made(fresh);
+		return ret;
+	}
+	fresh->hash = hash_of_text(fresh->text);
+	*made = fresh;
+	return 0;
+}
+
+void rules_release(struct rules *rules, struct rules_made *made)
+{
+	if (made == NULL || --made->refs > 0)
+		return;
+	if (made->verdict != FLOW_VERDICT_FORWARD)
 		programs_release(rules->programs, made->verdict);
-	rules_give_uses_back(made->uses, &(const struct rules_count){0});
-	free(made->text);
-	made->uses = NULL;
-	made->text = NULL;
+	free_made(made);
 }
 
 /* Slots. */
@@ -318,6 +346,8 @@ void rules_removed_add(struct rules *rules, uint64_t nic_packets, uint64_t nic_b
 /* Frees the slots of those that were removed, as far as no reader and no flow has them. */
 static void reclaim_rules(struct rules *rules)
 {
+	if (!rules_end_turn(rules))
+		return;
 	while (rules->first_gone != RULES_NONE) {
 		const uint32_t slot = rules->first_gone;
 		struct rules_own *own = &rules->own[slot];
@@ -332,10 +362,9 @@ static void reclaim_rules(struct rules *rules)
 			rules->counts[(size_t)i * rules->n_slots + slot] = (struct rules_count){0};
 			rules->seen[(size_t)i * rules->n_slots + slot] = 0;
 		}
-		if (rules->slots[slot].verdict != FLOW_VERDICT_FORWARD)
-			programs_release(rules->programs, rules->slots[slot].verdict);
-		rules_give_uses_back(own->uses, &count);
-		own->uses = NULL;
+		rules_count_uses(own->made->uses, &count);
+		rules_release(rules, own->made);
+		own->made = NULL;
 		if (own->gone != NULL)
 			*own->gone = (struct rules_gone){.done = true, .count = count};
 		own->gone = NULL;
@@ -357,10 +386,10 @@ void rules_settled(struct rules *rules, uint64_t generation)
 
 bool rules_unsettled(const struct rules *rules)
 {
-	return rules->n_unsettled > 0;
+	return rules->n_unsettled > 0 || rules->turn != NULL;
 }
 
-static uint32_t free_slots(const struct rules *rules)
+uint32_t rules_free_slots(const struct rules *rules)
 {
 	return rules->n_slots - rules->n_rules - rules->n_unsettled;
 }
@@ -374,11 +403,10 @@ int rules_room(struct rules *rules, uint32_t n, struct error *error)
 	if (n > rules->max_rules - rules->n_rules)
 		return error_set(error, -ENOSPC, "no room: there are %u of %u rules (rules.max)",
 			rules->n_rules, rules->max_rules);
-	if (free_slots(rules) < n)
+	if (rules->turn != NULL || rules_free_slots(rules) < n)
 		reclaim_rules(rules);
-	if (free_slots(rules) < n)
-		return error_set(error, -EAGAIN,
-			"rules that were just removed are still in use; try again in a second");
+	if (rules->turn != NULL || rules_free_slots(rules) < n)
+		return rules_explain_add(-EAGAIN, error);
 	return 0;
 }
 
@@ -410,26 +438,27 @@ static void retire_slot(struct rules *rules, uint32_t slot)
 
 /* Classifiers. */
 
-static int add_of_flows(struct rules *rules, const struct classifier_rule *rule, uint32_t *handle)
+static int add_of_flows(struct rules *rules, const struct classifier_rule *rule,
+	const struct classifier_position *at, uint32_t *handle)
 {
 	struct classifier_rule of_flows;
 
 	/* what such a rule does is known when a packet is there */
 	if (rule_pattern_of_flows(rule, &rules->ground, &of_flows))
 		of_flows.jump = 0;
-	return classifier_add(rules->of_flows, &of_flows, handle);
+	return classifier_add_at(rules->of_flows, &of_flows, at, handle);
 }
 
-struct aged {
-	uint64_t age;
+struct ranked {
+	uint64_t rank;
 	uint32_t slot;
 };
 
-static int compare_ages(const void *a, const void *b)
+static int compare_ranks(const void *a, const void *b)
 {
-	const struct aged *left = a, *right = b;
+	const struct ranked *left = a, *right = b;
 
-	return left->age < right->age ? -1 : left->age > right->age;
+	return left->rank < right->rank ? -1 : left->rank > right->rank;
 }
 
 static void empty_of_flows(struct rules *rules)
@@ -443,51 +472,67 @@ static void empty_of_flows(struct rules *rules)
 }
 
 /*
- * The first rule by packet comes: from here on flows are decided by what is left of all rules. Rules of equal
- * priority go in by their age, as they did into the other classifier.
+ * The first rule by packet comes: from here on flows are decided by what is left of all rules. They go in by their rank, as
+ * they did into the other classifier, whose tuples have the same order then.
  */
-static int fill_of_flows(struct rules *rules)
+int rules_fill_of_flows(struct rules *rules)
 {
-	struct aged *aged = malloc(((size_t)rules->n_rules + 1) * sizeof(*aged));
+	struct ranked *ranked = malloc(((size_t)rules->n_rules + 1) * sizeof(*ranked));
 	struct classifier_rule rule;
 	uint32_t n = 0;
 	int ret = 0;
 
-	if (aged == NULL)
+	if (ranked == NULL)
 		return -ENOMEM;
 	for (uint32_t slot = 0; slot < rules->n_begun; slot++)
 		if (rules->own[slot].text != NULL && rules->own[slot].full != CLASSIFIER_NONE)
-			aged[n++] = (struct aged){rules->own[slot].age, slot};
-	qsort(aged, n, sizeof(*aged), compare_ages);
+			ranked[n++] = (struct ranked){rules->own[slot].rank, slot};
+	qsort(ranked, n, sizeof(*ranked), compare_ranks);
 	for (uint32_t i = 0; ret == 0 && i < n; i++) {
-		struct rules_own *own = &rules->own[aged[i].slot];
+		struct rules_own *own = &rules->own[ranked[i].slot];
+		const struct classifier_position at = {
+			.rank = own->rank, .lists = CLASSIFIER_BOTH_LISTS};
 
 		classifier_get(rules->full, own->full, &rule);
-		ret = add_of_flows(rules, &rule, &own->of_flows);
+		ret = add_of_flows(rules, &rule, &at, &own->of_flows);
 	}
-	free(aged);
+	free(ranked);
 	if (ret < 0)
 		empty_of_flows(rules);
 	rules->filled = ret == 0;
 	return ret;
 }
 
-/* Into one classifier, or both. */
-static int classify_rule(struct rules *rules, const struct classifier_rule *rule,
-	struct rules_own *own, bool by_packet)
+void rules_declassify(struct rules *rules, const struct rules_handles *handles)
 {
+	if (handles->full != CLASSIFIER_NONE)
+		classifier_remove(rules->full, handles->full);
+	if (handles->of_flows != CLASSIFIER_NONE)
+		classifier_remove(rules->of_flows, handles->of_flows);
+}
+
+int rules_classify_in(struct rules *rules, const struct rules_made *made, uint32_t slot,
+	const struct classifier_position *at, struct rules_handles *handles)
+{
+	struct classifier_rule rule = made->rule;
 	int ret = 0;
 
-	if (by_packet && !rules->filled)
-		ret = fill_of_flows(rules);
+	*handles = (struct rules_handles){CLASSIFIER_NONE, CLASSIFIER_NONE};
+	if (made->passes)
+		return 0;
+	rule.id = slot;
+	if (rules->slots[slot].by_packet && !rules->filled)
+		ret = rules_fill_of_flows(rules);
 	if (ret == 0 && rules->filled)
-		ret = add_of_flows(rules, rule, &own->of_flows);
+		ret = add_of_flows(rules, &rule, at, &handles->of_flows);
 	if (ret == 0)
-		ret = classifier_add(rules->full, rule, &own->full);
+		ret = classifier_add_at(rules->full, &rule, at, &handles->full);
+	if (ret < 0)
+		rules_declassify(rules, handles);
 	return ret;
 }
 
-static int explain_add(int code, struct error *error)
+int rules_explain_add(int code, struct error *error)
 {
 	if (code == -EAGAIN)
 		return error_set(error, code,
@@ -500,14 +545,12 @@ static int explain_add(int code, struct error *error)
 				: "the classifier does not take the rule");
 }
 
-static void count_rule(struct rules *rules, uint32_t slot, uint32_t by)
+void rules_count_in(struct rules *rules, uint32_t slot, uint32_t by)
 {
 	const struct rules_own *own = &rules->own[slot];
 
 	/* `by` is 1, or as much below 0: unsigned numbers wrap */
 	atomic_fetch_add_explicit(&rules->n_in_force, by, memory_order_release);
-	if (own->jump != 0)
-		rules->n_jumps[own->jump] += by;
 	if (rules->slots[slot].by_packet)
 		atomic_fetch_add_explicit(&rules->n_by_packet, by, memory_order_release);
 	if (own->in_port == RULES_NO_PORT)
@@ -518,16 +561,62 @@ static void count_rule(struct rules *rules, uint32_t slot, uint32_t by)
 			&rules->port_rules[own->in_port], by, memory_order_release);
 }
 
-static void link_rule(struct rules *rules, uint32_t slot)
+/* Numbers wrap after 4 billion rules. */
+static uint32_t take_number(struct rules *rules, uint16_t port)
+{
+	uint32_t number = rules->next_number[port];
+
+	while (slot_of_number(rules, port, number) != RULES_NONE)
+		number++;
+	rules->next_number[port] = number + 1;
+	return number;
+}
+
+/* Ranks are spread, so that others find room in between; less where that would use them up. */
+#define RANK_STEP 256u
+
+uint64_t rules_next_rank(struct rules *rules)
+{
+	rules->last_rank += rules->last_rank < CLASSIFIER_MAX_RANK / 2 ? RANK_STEP : 1;
+	return rules->last_rank;
+}
+
+void rules_link(struct rules *rules, uint32_t slot, uint64_t age)
 {
 	struct rules_own *own = &rules->own[slot];
 	uint32_t *head = head_of(rules, own->port, own->number);
 
+	own->text = own->made->text;
+	own->age = age;
+	own->epoch = rules->epoch;
+	own->seen_us = rules->now_us;
 	own->next = *head;
 	*head = slot;
+	if (own->jump != 0)
+		rules->n_jumps[own->jump]++;
 	rules->n_rules++;
 	rules->n_of_port[own->port]++;
-	rules->next_number[own->port] = own->number + 1;
+	rules->next_number[own->port] = RTE_MAX(rules->next_number[own->port], own->number + 1);
+	rules_nic_added(rules, slot);
+}
+
+void rules_unlink(struct rules *rules, uint32_t slot)
+{
+	struct rules_own *own = &rules->own[slot];
+	uint32_t *at = head_of(rules, own->port, own->number);
+
+	while (*at != slot)
+		at = &rules->own[*at].next;
+	*at = own->next;
+	rules_nic_removed(rules, slot);
+	rules_removed_add(rules, own->nic_packets, own->nic_bytes);
+	own->text = NULL;
+	if (own->jump != 0)
+		rules->n_jumps[own->jump]--;
+	rules->n_rules--;
+	if (--rules->n_of_port[own->port] == 0)
+		rules->next_number[own->port] = 0;
+	retire_slot(rules, slot);
 }
 
 /* The numbers of ports fit a byte; what the program names beyond them are no ports that packets leave by. */
@@ -538,22 +627,16 @@ static uint8_t to_port_of(const struct rules *rules, uint16_t verdict)
 	return port < TOPOLOGY_MAX_PORTS ? (uint8_t)(port + 1) : 0;
 }
 
-int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, struct error *error)
+uint32_t rules_fill_slot(struct rules *rules, struct rules_made *made, uint64_t rank)
 {
+	const uint32_t slot = take_slot(rules);
 	struct classifier_rule of_flows;
-	struct rules_own *own;
-	int ret = rules_room(rules, 1, error);
 
-	if (ret < 0)
-		return ret;
-	*slot = take_slot(rules);
-	own = &rules->own[*slot];
-	*own = (struct rules_own){
-		.remark = made->remark,
-		.age = ++rules->last_age,
-		.number = rules->n_of_port[made->port] == 0 ? 0 : rules->next_number[made->port],
-		.group = made->rule.group,
-		.priority = made->rule.priority,
+	made->refs++;
+	rules->own[slot] = (struct rules_own){
+		.made = made,
+		.rank = rank,
+		.number = take_number(rules, made->port),
 		.full = CLASSIFIER_NONE,
 		.of_flows = CLASSIFIER_NONE,
 		.place = RULES_NONE,
@@ -561,60 +644,59 @@ int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, stru
 		.in_port = made->rule.mask.in_port != 0 ? made->rule.value.in_port : RULES_NO_PORT,
 		.hands_on = made->passes || made->rule.jump != 0,
 		.jump = (uint8_t)made->rule.jump,
-		.seen_us = rules->now_us,
 	};
-	rules->slots[*slot] = (struct rules_slot){
+	rules->slots[slot] = (struct rules_slot){
 		.mark = made->mark,
 		.age_s = made->age_s,
-		.number = own->number,
+		.number = rules->own[slot].number,
 		.verdict = made->verdict,
 		.to_port = to_port_of(rules, made->verdict),
 		.marked = made->marked,
 		.by_packet = rule_pattern_of_flows(&made->rule, &rules->ground, &of_flows) &&
 			     !made->passes,
 	};
-	made->rule.id = *slot;
-	if (!made->passes)
-		ret = classify_rule(rules, &made->rule, own, rules->slots[*slot].by_packet);
+	return slot;
+}
+
+void rules_empty_slot(struct rules *rules, uint32_t slot)
+{
+	rules_release(rules, rules->own[slot].made);
+	rules->own[slot].made = NULL;
+	rules->own[slot].next = rules->free;
+	rules->free = slot;
+}
+
+int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, struct error *error)
+{
+	const struct classifier_position at = {
+		.rank = rules_next_rank(rules), .lists = CLASSIFIER_BOTH_LISTS};
+	struct rules_handles handles;
+	int ret = rules_room(rules, 1, error);
+
+	if (ret < 0)
+		return ret;
+	*slot = rules_fill_slot(rules, made, at.rank);
+	ret = rules_classify_in(rules, made, *slot, &at, &handles);
 	if (ret < 0) {
 		/* no reader that keeps what it found has seen it, but one may be about to look at it */
-		if (own->of_flows != CLASSIFIER_NONE)
-			classifier_remove(rules->of_flows, own->of_flows);
-		rules->slots[*slot].verdict = FLOW_VERDICT_FORWARD;
 		retire_slot(rules, *slot);
 		rules_touch(rules);
-		return explain_add(ret, error);
+		return rules_explain_add(ret, error);
 	}
-	own->text = made->text;
-	own->uses = made->uses;
-	made->text = NULL;
-	made->uses = NULL;
-	count_rule(rules, *slot, 1);
-	link_rule(rules, *slot);
-	rules_nic_added(rules, *slot);
+	rules->own[*slot].full = handles.full;
+	rules->own[*slot].of_flows = handles.of_flows;
+	rules_count_in(rules, *slot, 1);
+	rules_link(rules, *slot, ++rules->last_age);
 	return 0;
 }
 
 void rules_drop(struct rules *rules, uint32_t slot)
 {
-	struct rules_own *own = &rules->own[slot];
-	uint32_t *at = head_of(rules, own->port, own->number);
+	const struct rules_handles handles = {rules->own[slot].full, rules->own[slot].of_flows};
 
-	while (*at != slot)
-		at = &rules->own[*at].next;
-	*at = own->next;
-	rules_nic_removed(rules, slot);
-	if (own->full != CLASSIFIER_NONE)
-		classifier_remove(rules->full, own->full);
-	if (own->of_flows != CLASSIFIER_NONE)
-		classifier_remove(rules->of_flows, own->of_flows);
-	count_rule(rules, slot, UINT32_MAX);
-	rules_removed_add(rules, own->nic_packets, own->nic_bytes);
-	free(own->text);
-	own->text = NULL;
-	rules->n_rules--;
-	rules->n_of_port[own->port]--;
-	retire_slot(rules, slot);
+	rules_unlink(rules, slot);
+	rules_declassify(rules, &handles);
+	rules_count_in(rules, slot, UINT32_MAX);
 }
 
 int rules_remove(struct rules *rules, uint16_t port, uint32_t number, struct rules_count *count)
@@ -683,10 +765,12 @@ int rules_get_slot(const struct rules *rules, uint32_t slot, struct rules_view *
 		.slot = slot,
 		.port = own->port,
 		.number = own->number,
-		.group = own->group,
-		.priority = own->priority,
+		.group = own->made->rule.group,
+		.priority = own->made->rule.priority,
 		.text = own->text,
-		.remark = own->remark,
+		.remark = own->made->remark,
+		.line = own->made->line,
+		.epoch = own->epoch,
 		.by_packet = rules->slots[slot].by_packet,
 		.hands_on = own->hands_on,
 		.count = rules_sum(rules, slot),
@@ -734,6 +818,7 @@ void rules_stats(const struct rules *rules, struct rules_stats *stats)
 		.by_packet =
 			(uint32_t)atomic_load_explicit(&rules->n_by_packet, memory_order_relaxed),
 		.unsettled = rules->n_unsettled,
+		.before = rules->before == NULL ? RULES_NONE : rules->before->n,
 		.programs = programs_count(rules->programs),
 	};
 }

@@ -142,6 +142,8 @@ struct rules_view {
 	const char *remark; /* what of it has no meaning in software, or NULL */
 	bool by_packet;	    /* it asks for fields that packets of a flow may differ in */
 	bool hands_on;	    /* other rules decide its packets (jump, passthru): it does not count */
+	uint32_t line;	    /* of the list that it came with, from 1; 0: it was added alone */
+	uint32_t epoch;	    /* in which it came: rules_epoch() */
 	uint64_t age;	    /* no other rule had, has or will have this number */
 	uint16_t in_port;   /* that packets have to come in by, or RULES_NO_PORT */
 	enum rule_nic nic;  /* is it one for NICs, as far as that is known? */
@@ -226,7 +228,9 @@ struct rules_stats {
 	uint32_t rules, max_rules;
 	uint32_t by_packet; /* of these, those that ask for more than what flows have */
 	uint32_t unsettled; /* removed, but their slots are not free yet */
-	uint32_t programs;  /* action programs in use */
+	uint32_t
+		before; /* of the list that rules_go_back() goes back to; RULES_NONE: there is none */
+	uint32_t programs; /* action programs in use */
 };
 void rules_stats(const struct rules *rules, struct rules_stats *stats);
 
@@ -318,6 +322,59 @@ int rules_set_check(const char *line, struct error *error);
 int rules_set_count(const char *line, uint32_t *n, struct error *error);
 /* The same, or -ENOSPC: they are in the set from here on, but for those behind the one that is wrong. Before any rule. */
 int rules_set_fill(struct rules *rules, const char *line, struct error *error);
+
+/*
+ * Replacing the whole list (rule/rules_replace.c), in one moment: a worker decides each flow and each packet by the list
+ * before or by the new one. Rules that stand in both with the same words and meaning stay as they are: their numbers, what
+ * they have counted, their places in NICs. Lists of actions and meters that the new list makes may be there already, if the
+ * same command made them.
+ */
+struct rules_list;
+
+/* An empty list. 0 or -ENOMEM. */
+int rules_list_create(struct rules *rules, struct rules_list **list);
+/* Before any other change of what rules share. Accepts NULL. */
+void rules_list_destroy(struct rules *rules, struct rules_list *list);
+/*
+ * Adds lines, as rules_load_bytes(), but nothing of them is in force. `set` lines hold for the list alone. After an error the
+ * list is to be destroyed.
+ */
+int rules_list_read(struct rules *rules, struct rules_list *list, const char *name,
+	const char *bytes, size_t size, rules_tell_fn tell, void *context, struct error *error);
+int rules_list_read_file(struct rules *rules, struct rules_list *list, const char *path,
+	rules_tell_fn tell, void *context, struct error *error);
+
+enum rules_difference {
+	RULES_ADDED,
+	RULES_REMOVED,
+	RULES_MOVED, /* it comes before or after others now that have its priority */
+	RULES_UNCHANGED,
+	RULES_N_DIFFERENCES,
+};
+
+struct rules_change {
+	uint32_t n[RULES_N_DIFFERENCES];
+	/* of rules_replace() and rules_go_back(): when all workers have decided their flows at it, all flows are by the new list */
+	uint64_t generation;
+};
+
+/* A rule that is not unchanged: first those that go, in their order, then those of the list. */
+typedef void (*rules_differ_fn)(
+	void *context, enum rules_difference difference, const char *text, uint32_t line);
+
+/* What rules_replace() would change. 0 or -ENOMEM. */
+int rules_compare(struct rules *rules, const struct rules_list *list, struct rules_change *change,
+	rules_differ_fn tell, void *context);
+/*
+ * Puts the list in force, and takes it. Else nothing has changed: -ENOSPC: there is no room for so many; -EAGAIN: rules
+ * that were just replaced must settle first; -ENOMEM.
+ */
+int rules_replace(struct rules *rules, struct rules_list *list, struct rules_change *change,
+	struct error *error);
+/* Puts the list in force that rules_replace() replaced last, and forgets it. As rules_replace(), or -ENOENT: there is none. */
+int rules_go_back(struct rules *rules, struct rules_change *change, struct error *error);
+/* How many lists there were: 1, and one more with each that was replaced. */
+uint32_t rules_epoch(const struct rules *rules);
 
 /* Files (rule/rules_file.c): */
 

@@ -53,7 +53,7 @@ static void tell_of_rule(struct doing *doing, const struct rules_made *made, uin
 
 static int do_create(struct doing *doing)
 {
-	struct rules_made made;
+	struct rules_made *made;
 	struct rules_view view;
 	uint32_t slot;
 	int ret = rules_make(doing->rules, doing->command, doing->line, doing->length, &made,
@@ -62,21 +62,20 @@ static int do_create(struct doing *doing)
 	if (ret < 0)
 		return ret;
 	doing->refusal = (struct rule_refusal){.part = RULE_PART_COMMAND};
-	ret = rules_add(doing->rules, &made, &slot, doing->error);
+	ret = rules_add(doing->rules, made, &slot, doing->error);
 	if (ret == 0) {
 		rules_touch(doing->rules);
 		rules_get_slot(doing->rules, slot, &view);
 		tell_line(doing, "Flow rule #%" PRIu32 " created", view.number);
-		tell_of_rule(doing, &made, slot);
+		tell_of_rule(doing, made, slot);
 	}
-	/* only what it has not given away */
-	rules_unmake(doing->rules, &made);
+	rules_release(doing->rules, made);
 	return ret;
 }
 
 static int do_validate(struct doing *doing)
 {
-	struct rules_made made;
+	struct rules_made *made;
 	int ret = rules_make(doing->rules, doing->command, doing->line, doing->length, &made,
 		&doing->refusal, doing->error);
 
@@ -86,9 +85,9 @@ static int do_validate(struct doing *doing)
 	ret = rules_room(doing->rules, 1, doing->error);
 	if (ret == 0) {
 		tell_line(doing, "Flow rule validated");
-		tell_of_rule(doing, &made, RULES_NONE);
+		tell_of_rule(doing, made, RULES_NONE);
 	}
-	rules_unmake(doing->rules, &made);
+	rules_release(doing->rules, made);
 	return ret;
 }
 
@@ -97,7 +96,7 @@ int rules_foresee(struct rules *rules, const char *line, size_t length, uint32_t
 {
 	struct rule_refusal refusal;
 	struct rule_command *command;
-	struct rules_made made;
+	struct rules_made *made;
 	struct error error;
 	unsigned column;
 	int ret = rule_command_parse(&command, rules->setup, line, length, &column, &error);
@@ -110,16 +109,16 @@ int rules_foresee(struct rules *rules, const char *line, size_t length, uint32_t
 	if (ret == 0) {
 		*view = (struct rules_view){
 			.slot = RULES_NONE,
-			.port = made.port,
-			.group = made.rule.group,
-			.priority = made.rule.priority,
-			.in_port = made.rule.mask.in_port != 0 ? made.rule.value.in_port
-							       : RULES_NO_PORT,
+			.port = made->port,
+			.group = made->rule.group,
+			.priority = made->rule.priority,
+			.in_port = made->rule.mask.in_port != 0 ? made->rule.value.in_port
+								: RULES_NO_PORT,
 			.place = RULES_NONE,
 		};
-		view->nic = rules_nic_foresee_made(rules, &made, visits, &view->behind);
+		view->nic = rules_nic_foresee_made(rules, made, visits, &view->behind);
 		*action = view->nic == RULE_NIC_ACTIONS ? rule_nic_action(command) : NULL;
-		rules_unmake(rules, &made);
+		rules_release(rules, made);
 	}
 	rule_command_destroy(command);
 	return ret;

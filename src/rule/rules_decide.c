@@ -76,6 +76,15 @@ static void take_answer(
 	answer->rule = slot;
 }
 
+/*
+ * What packets are decided by: one of the lists. It is read before all else: what has become true before workers go over to
+ * a list is known to those that use it.
+ */
+static unsigned list_in_force(const struct rules *rules)
+{
+	return atomic_load_explicit(&rules->list, memory_order_acquire);
+}
+
 static const struct classifier *flows_classifier(const struct rules *rules)
 {
 	return atomic_load_explicit(&rules->n_by_packet, memory_order_acquire) == 0
@@ -85,15 +94,19 @@ static const struct classifier *flows_classifier(const struct rules *rules)
 
 /* Would a packet of the flow that comes by another port have another rule than `slot`? */
 static bool depends_on_port(const struct rules *rules, const struct classifier *classifier,
-	const struct flow_key *key, uint16_t port, struct classifier_header *header, uint32_t slot)
+	unsigned list, const struct flow_key *key, uint16_t port, struct classifier_header *header,
+	uint32_t slot)
 {
 	uint16_t others[TOPOLOGY_MAX_PORTS];
+	uint32_t found;
 	const unsigned n = other_ports(rules, key, port, others);
 	bool depends = false;
 
 	for (unsigned i = 0; i < n && !depends; i++) {
 		header->in_port = others[i];
-		depends = classifier_find(classifier, 0, header) != slot;
+		classifier_find_in_list(classifier, list, 0,
+			&(const struct classifier_header *){header}, &found, 1);
+		depends = found != slot;
 	}
 	return depends;
 }
@@ -121,6 +134,7 @@ void rules_decide_burst(void *context, const struct flow_key *const *keys,
 	const uint16_t (*ports)[2], struct flow_decision *decisions, unsigned n)
 {
 	const struct rules *rules = context;
+	const unsigned list = list_in_force(rules);
 	const struct classifier *classifier = flows_classifier(rules);
 	struct classifier_header headers[2 * FLOW_DECIDE_BURST];
 	const struct classifier_header *asked[2 * FLOW_DECIDE_BURST];
@@ -134,12 +148,12 @@ void rules_decide_burst(void *context, const struct flow_key *const *keys,
 		for (unsigned from = 0; from < 2; from++)
 			rules_header_of_flow(
 				rules, keys[i], from, ports[i][from], &headers[2 * i + from]);
-	classifier_find_burst(classifier, 0, asked, slots, 2 * n);
+	classifier_find_in_list(classifier, list, 0, asked, slots, 2 * n);
 	for (unsigned i = 0; i < 2 * n; i++) {
 		struct flow_decision *decision = &decisions[i / 2];
 
 		decision->by_port =
-			decision->by_port || depends_on_port(rules, classifier, keys[i / 2],
+			decision->by_port || depends_on_port(rules, classifier, list, keys[i / 2],
 						     ports[i / 2][i % 2], &headers[i], slots[i]);
 		decide_end(rules, i % 2, slots[i], decision);
 		decision->cause = FLOW_CAUSE_NONE;
@@ -232,9 +246,12 @@ static void classify(const struct rules *rules, const struct rte_mbuf *packet,
 	const struct packet_info *info, uint16_t port, enum link_type type,
 	struct flow_packet_decision *decision)
 {
+	const unsigned list = list_in_force(rules);
 	struct reader reader = reader_of(packet);
 	struct classifier_header header;
+	const struct classifier_header *asked = &header;
 	struct link_header link;
+	uint32_t slot;
 	size_t at;
 
 	take_answer(rules, CLASSIFIER_NONE, decision);
@@ -252,7 +269,8 @@ static void classify(const struct rules *rules, const struct rte_mbuf *packet,
 		read_network(&reader, at, info, &header);
 		read_tunnel(&reader, info, &header);
 	}
-	take_answer(rules, classifier_find(rules->full, 0, &header), decision);
+	classifier_find_in_list(rules->full, list, 0, &asked, &slot, 1);
+	take_answer(rules, slot, decision);
 }
 
 void rules_classify(void *rules, const struct rte_mbuf *packet, const struct packet_info *info,

@@ -19,8 +19,8 @@
 struct loading {
 	struct rules *rules;
 	const char *name;
-	struct rules_made *list;
-	uint32_t n, room;
+	struct rules_list *list;
+	bool again; /* what rules share may be there already, if it is the same */
 	rules_tell_fn tell;
 	void *context;
 	struct error *error;
@@ -45,17 +45,17 @@ static int refuse_rule(
 
 static int make_room_for_rule(struct loading *loading)
 {
-	if (loading->n < loading->room)
-		return 0;
-	const uint32_t room = loading->room == 0 ? 1024 : loading->room * 2;
-	struct rules_made *list = realloc(loading->list, room * sizeof(*list));
+	struct rules_list *list = loading->list;
 
-	if (list == NULL) {
-		refuse_rules(loading, -ENOMEM, "no memory to read the rules");
-		return -ENOMEM;
-	}
-	loading->list = list;
-	loading->room = room;
+	if (list->n < list->room)
+		return 0;
+	const uint32_t room = list->room == 0 ? 1024 : list->room * 2;
+	struct rules_made **made = realloc(list->made, room * sizeof(struct rules_made *));
+
+	if (made == NULL)
+		return refuse_rules(loading, -ENOMEM, "no memory to read the rules");
+	list->made = made;
+	list->room = room;
 	return 0;
 }
 
@@ -95,8 +95,8 @@ static void warn_of_groups(const struct loading *loading)
 	uint64_t warned_of = 0;
 	struct error error;
 
-	for (uint32_t i = 0; loading->tell != NULL && i < loading->n; i++) {
-		const struct rules_made *made = &loading->list[i];
+	for (uint32_t i = 0; loading->tell != NULL && i < loading->list->n; i++) {
+		const struct rules_made *made = loading->list->made[i];
 		struct warned warned = {.loading = loading, .line = made->line};
 
 		if (warned_of >> made->rule.group & 1 ||
@@ -120,6 +120,7 @@ static int make_shared(const struct loading *loading, const struct rule_command 
 		.length = length,
 		.told = told,
 		.size = sizeof(told),
+		.again = loading->again,
 	};
 	struct error said;
 	int ret = rule_port_check(&loading->rules->ground, command->port, &said);
@@ -139,7 +140,7 @@ static int take_command(struct loading *loading, const struct rule_command *comm
 	const char *line, size_t length, unsigned number)
 {
 	struct rule_refusal refusal = {.part = RULE_PART_COMMAND};
-	struct rules_made *made = &loading->list[loading->n];
+	struct rules_made **made = &loading->list->made[loading->list->n];
 	struct error said;
 	int ret;
 
@@ -159,9 +160,9 @@ static int take_command(struct loading *loading, const struct rule_command *comm
 	if (ret < 0)
 		return refuse_rule(
 			loading, number, rule_refusal_column(line, length, &refusal), said.text);
-	warn_of_rule(loading, command, made, number);
-	made->line = number;
-	loading->n++;
+	warn_of_rule(loading, command, *made, number);
+	(*made)->line = number;
+	loading->list->n++;
 	return 0;
 }
 
@@ -206,18 +207,19 @@ static int read_rule_lines(struct loading *loading, const char *text, size_t siz
 /* All of them or none; the room was looked for. */
 static int apply_rules(struct loading *loading)
 {
-	uint32_t *slots = malloc(((size_t)loading->n + 1) * sizeof(*slots));
+	const struct rules_list *list = loading->list;
+	uint32_t *slots = malloc(((size_t)list->n + 1) * sizeof(*slots));
 	struct error said;
 	uint32_t n = 0;
 	int ret;
 
 	if (slots == NULL)
 		return refuse_rules(loading, -ENOMEM, "no memory to read the rules");
-	ret = rules_room(loading->rules, loading->n, &said);
+	ret = rules_room(loading->rules, list->n, &said);
 	if (ret < 0)
 		refuse_rules(loading, ret, said.text);
-	while (ret == 0 && n < loading->n) {
-		ret = rules_add(loading->rules, &loading->list[n], &slots[n], &said);
+	while (ret == 0 && n < list->n) {
+		ret = rules_add(loading->rules, list->made[n], &slots[n], &said);
 		if (ret < 0)
 			refuse_rules(loading, ret, said.text);
 		else
@@ -231,36 +233,51 @@ static int apply_rules(struct loading *loading)
 	return ret;
 }
 
+/* What the list has, and what was made for it alone. */
+static void empty_list(struct rules *rules, struct rules_list *list)
+{
+	for (uint32_t i = 0; i < list->n; i++)
+		rules_release(rules, list->made[i]);
+	list->n = 0;
+}
+
+static void undo_shared(struct rules *rules, const struct rules_list *list)
+{
+	rule_meters_undo(rules->meters, list->meters);
+	rule_shared_undo(rules->shared, list->shared);
+}
+
 int rules_load_bytes(struct rules *rules, const char *name, const char *bytes, size_t size,
 	uint32_t *added, rules_tell_fn tell, void *context, struct error *error)
 {
-	struct loading loading = {
-		.rules = rules, .name = name, .tell = tell, .context = context, .error = error};
+	struct rules_list list = {
+		.meters = rule_meters_mark(rules->meters),
+		.shared = rule_shared_mark(rules->shared),
+	};
+	struct loading loading = {.rules = rules,
+		.name = name,
+		.list = &list,
+		.tell = tell,
+		.context = context,
+		.error = error};
 	int ret;
 
 	*added = 0;
 	if (size > RULES_FILE_MAX_BYTES)
 		return refuse_rules(&loading, -EFBIG, "a list of rules has at most 1 GiB");
-	const uint64_t meters = rule_meters_mark(rules->meters);
-	const uint64_t shared = rule_shared_mark(rules->shared);
-
 	const size_t mark = text_byte_order_mark(bytes, size);
 
 	ret = read_rule_lines(&loading, bytes + mark, size - mark);
 	if (ret == 0)
 		ret = apply_rules(&loading);
 	if (ret == 0) {
-		*added = loading.n;
+		*added = list.n;
 		warn_of_groups(&loading);
 	}
-	/* only what was not given away */
-	for (uint32_t i = 0; i < loading.n; i++)
-		rules_unmake(rules, &loading.list[i]);
-	if (ret < 0) {
-		rule_meters_undo(rules->meters, meters);
-		rule_shared_undo(rules->shared, shared);
-	}
-	free(loading.list);
+	empty_list(rules, &list);
+	if (ret < 0)
+		undo_shared(rules, &list);
+	free(list.made);
 	return ret;
 }
 
@@ -294,20 +311,94 @@ static int read_file(struct loading *loading, int fd, char **text, size_t *size)
 	}
 }
 
-int rules_load_file(struct rules *rules, const char *path, uint32_t *added, rules_tell_fn tell,
-	void *context, struct error *error)
+/* A whole file. The caller frees the text, in any case. */
+static int read_whole(const char *path, char **text, size_t *size, struct error *error)
 {
 	struct loading loading = {.name = path, .error = error};
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char *text = NULL;
-	size_t size;
 	int ret;
 
-	*added = 0;
 	if (fd < 0)
 		return refuse_rules(&loading, -errno, strerror(errno));
-	ret = read_file(&loading, fd, &text, &size);
+	ret = read_file(&loading, fd, text, size);
 	close(fd);
+	return ret;
+}
+
+/* Lists that replace others. */
+
+int rules_list_create(struct rules *rules, struct rules_list **out)
+{
+	struct rules_list *list = calloc(1, sizeof(*list));
+
+	if (list == NULL)
+		return -ENOMEM;
+	list->setup = rule_setup_create();
+	if (list->setup == NULL) {
+		free(list);
+		return -ENOMEM;
+	}
+	list->meters = rule_meters_mark(rules->meters);
+	list->shared = rule_shared_mark(rules->shared);
+	*out = list;
+	return 0;
+}
+
+void rules_list_destroy(struct rules *rules, struct rules_list *list)
+{
+	if (list == NULL)
+		return;
+	empty_list(rules, list);
+	undo_shared(rules, list);
+	rule_setup_destroy(list->setup);
+	free(list->made);
+	free(list);
+}
+
+int rules_list_read(struct rules *rules, struct rules_list *list, const char *name,
+	const char *bytes, size_t size, rules_tell_fn tell, void *context, struct error *error)
+{
+	struct rule_setup *setup = rules->setup;
+	struct loading loading = {.rules = rules,
+		.name = name,
+		.list = list,
+		.again = true,
+		.tell = tell,
+		.context = context,
+		.error = error};
+
+	if (size > RULES_FILE_MAX_BYTES)
+		return refuse_rules(&loading, -EFBIG, "a list of rules has at most 1 GiB");
+	/* lines of `set` hold for their own list alone */
+	rules->setup = list->setup;
+	const size_t mark = text_byte_order_mark(bytes, size);
+	int ret = read_rule_lines(&loading, bytes + mark, size - mark);
+
+	rules->setup = setup;
+	return ret;
+}
+
+int rules_list_read_file(struct rules *rules, struct rules_list *list, const char *path,
+	rules_tell_fn tell, void *context, struct error *error)
+{
+	char *text = NULL;
+	size_t size;
+	int ret = read_whole(path, &text, &size, error);
+
+	if (ret == 0)
+		ret = rules_list_read(rules, list, path, text, size, tell, context, error);
+	free(text);
+	return ret;
+}
+
+int rules_load_file(struct rules *rules, const char *path, uint32_t *added, rules_tell_fn tell,
+	void *context, struct error *error)
+{
+	char *text = NULL;
+	size_t size;
+	int ret = read_whole(path, &text, &size, error);
+
+	*added = 0;
 	if (ret == 0)
 		ret = rules_load_bytes(rules, path, text, size, added, tell, context, error);
 	free(text);

@@ -21,13 +21,13 @@ struct rules_slot {
 
 /* What the writer has of it. */
 struct rules_own {
-	char *text; /* NULL: nothing is in the slot */
-	const char *remark;
-	struct rule_use *
-		*uses; /* what it shares with others (effect.h): ends with NULL, or is NULL */
-	uint64_t age;  /* how many rules were added before, and one more */
+	struct rules_made *made;    /* until the slot is free; NULL then */
+	const char *text;	    /* NULL: no rule of the list is in the slot */
+	uint64_t age;		    /* how many rules were added before, and one more */
+	uint64_t rank;		    /* its place among the rules of its priority */
+	uint32_t epoch;		    /* in which it came */
 	uint64_t generation, token; /* of its removal */
-	uint32_t number, group, priority;
+	uint32_t number;
 	uint32_t full, of_flows; /* handles in the classifiers, or CLASSIFIER_NONE */
 	uint32_t next;		 /* of the same hash, of free slots, or of unsettled ones */
 	uint16_t port;
@@ -58,6 +58,9 @@ struct rules {
 	struct rules_count *counts;
 	uint64_t *
 		seen; /* by worker and slot, as `counts`: when flows of rules that age had their last packet */
+	_Atomic uint32_t
+		list; /* of the classifiers (rule/classifier.h), that packets are decided by */
+	/* with those of the other list, as long as some worker may use it */
 	_Atomic uint32_t n_in_force, n_by_packet, n_with_port;
 	_Atomic uint32_t port_rules[TOPOLOGY_MAX_PORTS]; /* rules that ask for the port */
 	struct rule_ground ground;
@@ -71,15 +74,19 @@ struct rules {
 	struct rule_setup *setup;
 	struct rule_meters *meters;
 	struct rule_shared *shared;
+	struct rules_list *before; /* the last replacing; NULL: there was none */
+	struct rules_turn *turn;   /* that has not ended; NULL: none */
+	uint32_t epoch;
 	struct rules_own *own;
 	uint32_t *heads; /* chains of rules by port and number */
 	uint32_t heads_mask;
-	uint32_t *next_number, *n_of_port; /* by port */
+	uint32_t *next_number,
+		*n_of_port; /* by port; the number that is next begins anew with 0 where no rule is left */
 	uint32_t n_jumps[RULE_MAX_GROUPS]; /* rules that go on in the group */
 	unsigned n_workers;
 	uint32_t max_rules, n_rules, n_begun, n_unsettled;
 	uint32_t free, first_gone, last_gone;
-	uint64_t settled, last_age;
+	uint64_t settled, last_age, last_rank;
 	struct rules_removed removed; /* those whose slots are free again; of NICs all */
 	uint64_t now_us;	      /* rules_tell_time() */
 	bool filled;		      /* of_flows has the rules */
@@ -88,29 +95,30 @@ struct rules {
 	size_t size;
 };
 
-/* A rule that could be made, before it is. Its references and its text go with it. */
+/* What a command says that makes a rule: before it is in force, while it is, and when the list was replaced. */
 struct rules_made {
-	struct classifier_rule rule;
+	uint32_t refs;
+	uint32_t line;		     /* where a list has it, from 1; 0: it was added alone */
+	struct classifier_rule rule; /* without an id */
+	uint64_t hash;		     /* of its text */
 	char *text;
 	const char *remark;
-	struct rule_use **uses;
+	struct rule_use *
+		*uses; /* what it shares with others (effect.h): ends with NULL, or is NULL */
 	uint32_t mark, age_s;
-	uint32_t line; /* where a list has it, from 1 */
 	uint16_t port, verdict;
 	bool marked, passes;
 };
 
 /* Of a command and the line that it was parsed from. 0, or as rules_command(). */
 int rules_make(struct rules *rules, const struct rule_command *command, const char *line,
-	size_t length, struct rules_made *made, struct rule_refusal *refusal, struct error *error);
-void rules_unmake(struct rules *rules, struct rules_made *made);
+	size_t length, struct rules_made **made, struct rule_refusal *refusal, struct error *error);
+/* One holder less. Accepts NULL. */
+void rules_release(struct rules *rules, struct rules_made *made);
 
 /* Whether `n` more rules have room: 0, -ENOSPC or -EAGAIN. */
 int rules_room(struct rules *rules, uint32_t n, struct error *error);
-/*
- * Puts a rule in force, which takes what was made; the caller raises the generation. 0 with its slot, or a
- * negative errno and the rule is still made.
- */
+/* Puts a rule in force, which holds what was made; the caller raises the generation. 0 with its slot, or a negative errno. */
 int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, struct error *error);
 /* Takes it out again; the caller raises the generation. */
 void rules_drop(struct rules *rules, uint32_t slot);
@@ -120,9 +128,12 @@ void rules_nic_added(struct rules *rules, uint32_t slot);
 void rules_nic_removed(struct rules *rules, uint32_t slot);
 enum rule_nic rules_nic_look(const struct rules *rules, uint32_t slot, uint32_t *behind);
 /* As rules_nic_foresee(), of a rule that could be made. */
-enum rule_nic rules_nic_foresee_made(const struct rules *rules, const struct rules_made *made,
-	uint32_t *visits, uint32_t *behind);
+enum rule_nic rules_nic_foresee_made(
+	const struct rules *rules, struct rules_made *made, uint32_t *visits, uint32_t *behind);
 void rules_nic_end(struct rules *rules);
+
+/* Nothing is left of what was replaced (rule/rules_replace.c): at the end of all. */
+void rules_end_replacing(struct rules *rules);
 
 /* The set that a pattern names (rule/rules_sets.c); `rules` is a struct rules. 0: there is none. */
 uint32_t rules_find_set(void *rules, const char *name);
@@ -137,6 +148,7 @@ struct rules_line {
 	size_t length;
 	char *told;
 	size_t size;
+	bool again; /* what the command makes may be there, if the same command has made it */
 };
 
 /* Whether a command is of what rules share; and whether it does nothing but make something. */
@@ -148,7 +160,49 @@ int rules_share(struct rules *rules, const struct rules_line *line, struct rule_
 
 /* A rule uses what its effect says: `uses` ends with NULL, or is NULL. 0 or -ENOMEM. And uses it no more. */
 int rules_take_uses(const struct rule_effect *effect, struct rule_use ***uses, struct error *error);
-void rules_give_uses_back(struct rule_use **uses, const struct rules_count *count);
+void rules_give_uses_back(struct rule_use **uses);
+/* So much was counted by a rule that is gone. */
+void rules_count_uses(struct rule_use **uses, const struct rules_count *count);
+
+/* Parts of putting a rule in force (rule/rules.c), for those who do it otherwise (rule/rules_replace.c). */
+
+/* A slot, which knows what was made and no classifier; it is in no list yet. There is room. */
+uint32_t rules_fill_slot(struct rules *rules, struct rules_made *made, uint64_t rank);
+/* Gives one back that no reader could see. */
+void rules_empty_slot(struct rules *rules, uint32_t slot);
+/* Handles of a rule in the classifiers, or CLASSIFIER_NONE. */
+struct rules_handles {
+	uint32_t full, of_flows;
+};
+/* Into one classifier, or both. 0 or a negative errno, and it is in none. */
+int rules_classify_in(struct rules *rules, const struct rules_made *made, uint32_t slot,
+	const struct classifier_position *at, struct rules_handles *handles);
+void rules_declassify(struct rules *rules, const struct rules_handles *handles);
+/* From here on flows are decided by what is left of rules for them. 0 or a negative errno. */
+int rules_fill_of_flows(struct rules *rules);
+/* What workers look at before they ask classifiers: `by` is 1, or UINT32_MAX for one less. */
+void rules_count_in(struct rules *rules, uint32_t slot, uint32_t by);
+/* In and out of what the writer lists. The slot is workers' until they have settled. */
+void rules_link(struct rules *rules, uint32_t slot, uint64_t age);
+void rules_unlink(struct rules *rules, uint32_t slot);
+int rules_explain_add(int code, struct error *error);
+/* The next rank behind all rules. */
+uint64_t rules_next_rank(struct rules *rules);
+uint32_t rules_free_slots(const struct rules *rules);
+
+/*
+ * A turn from one list of the classifiers to the other ends when no worker uses the old one (rule/rules_replace.c): false
+ * as long as some may. Until then no rule is added.
+ */
+bool rules_end_turn(struct rules *rules);
+
+/* A list that may replace that in force (rule/rules_file.c). */
+struct rules_list {
+	struct rules_made **made;
+	uint32_t n, room;
+	struct rule_setup *setup;
+	uint64_t meters, shared; /* marks: what was made for it comes after these */
+};
 
 /* Packets come to the group by no rule that is in force. */
 bool rules_no_jump(const struct rules *rules, uint32_t group, struct error *error);

@@ -87,8 +87,9 @@ static int destroy_lists(struct rules *rules, const struct rules_line *line, str
 
 static bool is_user(const struct rules_own *own, const struct rule_use *use)
 {
-	for (unsigned i = 0; own->uses != NULL && own->uses[i] != NULL; i++)
-		if (own->uses[i] == use)
+	for (unsigned i = 0;
+		own->made != NULL && own->made->uses != NULL && own->made->uses[i] != NULL; i++)
+		if (own->made->uses[i] == use)
 			return true;
 	return false;
 }
@@ -132,6 +133,10 @@ int rules_share(struct rules *rules, const struct rules_line *line, struct rule_
 {
 	const struct rule_command *command = line->command;
 
+	if (line->again && rules_makes_shared(command) &&
+		(rule_meters_have(rules->meters, command) ||
+			rule_shared_has(rules->shared, command)))
+		return 0;
 	switch ((int)command->verb) {
 	case RULE_INDIRECT_CREATE:
 		return create_list(rules, line, refusal, error);
@@ -163,12 +168,17 @@ int rules_take_uses(const struct rule_effect *effect, struct rule_use ***uses, s
 	return 0;
 }
 
-void rules_give_uses_back(struct rule_use **uses, const struct rules_count *count)
+void rules_give_uses_back(struct rule_use **uses)
+{
+	for (unsigned i = 0; uses != NULL && uses[i] != NULL; i++)
+		uses[i]->rules--;
+	free(uses);
+}
+
+void rules_count_uses(struct rule_use **uses, const struct rules_count *count)
 {
 	for (unsigned i = 0; uses != NULL && uses[i] != NULL; i++) {
-		uses[i]->rules--;
 		uses[i]->packets += count->packets;
 		uses[i]->bytes += count->bytes;
 	}
-	free(uses);
 }

@@ -31,12 +31,9 @@ int rule_setup_learn(struct rule_setup *setup, const struct rule_command *comman
 
 	if (command->verb != RULE_SET)
 		return -EINVAL;
-	size_t size = rule_command_print(command, NULL, 0) + 1;
-
-	line = malloc(size);
+	line = rule_command_text(command);
 	if (!line)
 		return -ENOMEM;
-	rule_command_print(command, line, size);
 	char **slot = &setup->lines[command->form->slot][index ? index->number : 0];
 
 	free(*slot);

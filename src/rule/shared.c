@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct shared_list {
 	struct shared_list *next; /* added before it */
@@ -101,6 +102,21 @@ int rule_shared_add(struct rule_shared *shared, struct rule_command *command, ui
 	shared->lists = list;
 	*number = list->number;
 	return 0;
+}
+
+bool rule_shared_has(const struct rule_shared *shared, const struct rule_command *command)
+{
+	char *wanted = rule_command_text(command), *text = NULL;
+	bool has = false;
+
+	for (const struct shared_list *list = shared->lists; !has && list != NULL && wanted != NULL;
+		list = list->next) {
+		text = rule_command_text(list->command);
+		has = text != NULL && strcmp(text, wanted) == 0;
+		free(text);
+	}
+	free(wanted);
+	return has;
 }
 
 int rule_shared_remove(

@@ -9,6 +9,7 @@
  * The writer's thread of rule/rules.h.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -38,6 +39,8 @@ const struct rte_flow_action *rule_shared_find(
  */
 int rule_shared_add(struct rule_shared *shared, struct rule_command *command, uint32_t *number,
 	struct error *error);
+/* Whether a list is there that a command of the same words has made. */
+bool rule_shared_has(const struct rule_shared *shared, const struct rule_command *command);
 /* 0; -ENOENT; or -EBUSY: rules use it. */
 int rule_shared_remove(
 	struct rule_shared *shared, uint16_t port, uint64_t number, struct error *error);
