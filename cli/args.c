@@ -378,6 +378,19 @@ static int take_rule_number(struct parse *parse)
 	       json_object_set_new(parse->args->with, "number", json_integer((json_int_t)number));
 }
 
+static int take_file(struct parse *parse)
+{
+	const char *path = parse->words[0];
+
+	if (parse->n_words != 1 || *path == '\0')
+		return misused(parse, "which file? FILE is needed, or - for standard input");
+	json_t *name = json_string(strcmp(path, "-") == 0 ? "standard input" : path);
+
+	parse->args->file = path;
+	return name == NULL ? misused(parse, "the name of the file is not UTF-8")
+			    : json_object_set_new(parse->args->with, "file", name);
+}
+
 static int take_words(struct parse *parse)
 {
 	switch (parse->args->verb->words) {
@@ -389,6 +402,8 @@ static int take_words(struct parse *parse)
 		return take_rule(parse);
 	case CLI_RULE_NUMBER:
 		return take_rule_number(parse);
+	case CLI_FILE:
+		return take_file(parse);
 	case CLI_BLOCK:
 	case CLI_BLOCK_MAYBE:
 		return take_block(parse);

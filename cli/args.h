@@ -21,6 +21,7 @@ struct cli_args {
 	const struct cli_verb *verb;
 	uint32_t given;	    /* bit by enum cli_option_id */
 	const char *socket; /* NULL: the default path */
+	const char *file;   /* NULL: none is sent */
 	json_t *with;	    /* of the request; owned */
 };
 

@@ -14,6 +14,7 @@
 #include "cli/args.h"
 #include "cli/client.h"
 #include "cli/help.h"
+#include "cli/stage.h"
 #include "cli/view.h"
 #include "cli/words.h"
 
@@ -137,6 +138,8 @@ static int ask(const struct cli_args *args)
 	snprintf(request, sizeof(request), "%s %s", verb->noun, verb->name);
 	int ret = cli_client_open(&client, args->socket, &error);
 
+	if (ret == 0 && args->file)
+		ret = cli_stage_file(&client, args->file, &error);
 	if (ret == 0)
 		ret = cli_client_ask(&client, request, args->with, &error);
 	if (ret < 0) {

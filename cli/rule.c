@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rule list, rule add, rule del, rule trace. */
+/* What is asked about rules. */
 #include <string.h>
 
 #include "base/text.h"
@@ -216,3 +216,103 @@ static void trace_line(struct cli_show *show, const json_t *line)
 }
 
 const struct cli_view cli_rule_trace = {trace_line, NULL};
+
+static void diff_line(struct cli_show *show, const json_t *line)
+{
+	const char *change = json_string_value(json_object_get(line, "change"));
+	const char *rule = json_string_value(json_object_get(line, "rule"));
+	char sign = '~';
+
+	if (change != NULL && strcmp(change, "added") == 0)
+		sign = '+';
+	else if (change != NULL && strcmp(change, "removed") == 0)
+		sign = '-';
+	fprintf(show->out, "%c %s\n", sign, rule != NULL ? rule : "");
+}
+
+/* "1 added, 2 removed, 0 moved, 9,997 unchanged" */
+static void print_change(FILE *out, const json_t *line)
+{
+	static const char *const names[] = {"added", "removed", "moved", "unchanged"};
+	char text[FIELD_MAX];
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		fprintf(out, "%s%s %s", i > 0 ? ", " : "", field_grouped(line, names[i], text),
+			names[i]);
+}
+
+static void diff_end(struct cli_show *show, const json_t *end)
+{
+	print_change(show->out, end);
+	putc('\n', show->out);
+}
+
+const struct cli_view cli_rule_diff = {diff_line, diff_end};
+
+static void print_ms(FILE *out, const json_t *line, const char *name)
+{
+	fprintf(out, "%.1f ms", (double)field_number(line, name) / 1000);
+}
+
+static void load_line(struct cli_show *show, const json_t *line)
+{
+	const char *warning = json_string_value(json_object_get(line, "warning"));
+	char text[FIELD_MAX];
+
+	if (warning != NULL) {
+		fprintf(show->out, "%s\n", warning);
+		return;
+	}
+	fprintf(show->out, "epoch %s is in force: rules ", field_text(line, "epoch", text));
+	print_change(show->out, line);
+	putc('\n', show->out);
+	if (field_has(line, "took_us")) {
+		fputs("all live flows were decided by them after ", show->out);
+		print_ms(show->out, line, "flows_us");
+		fputs(", and NICs had let go the old ones after ", show->out);
+		print_ms(show->out, line, "took_us");
+		putc('\n', show->out);
+	}
+	if (field_has(line, "confirm"))
+		fprintf(show->out,
+			"unless millrace rule confirm comes within %s s the rules before are in "
+			"force again\n",
+			field_text(line, "confirm", text));
+}
+
+const struct cli_view cli_rule_load = {load_line, NULL};
+
+static void confirm_line(struct cli_show *show, const json_t *line)
+{
+	char text[FIELD_MAX];
+
+	fprintf(show->out, "epoch %s stays in force\n", field_text(line, "epoch", text));
+}
+
+const struct cli_view cli_rule_confirm = {confirm_line, NULL};
+
+static void status_line(struct cli_show *show, const json_t *line)
+{
+	char text[FIELD_MAX], other[FIELD_MAX];
+
+	fprintf(show->out, "epoch %s, %s", field_text(line, "epoch", text),
+		field_text(line, "state", other));
+	if (field_has(line, "workers"))
+		fprintf(show->out, ": %s of %s workers have decided all their flows",
+			field_text(line, "workers", text), field_text(line, "of", other));
+	if (field_number(line, "nic_rules_leaving") > 0)
+		fprintf(show->out, "; %s rules are to leave NICs",
+			field_grouped(line, "nic_rules_leaving", text));
+	fprintf(show->out, "; %s rules", field_grouped(line, "rules", text));
+	if (field_has(line, "file"))
+		fprintf(show->out, " of %s", field_text(line, "file", text));
+	if (field_has(line, "before"))
+		fprintf(show->out, "; rule rollback goes back to %s rules",
+			field_grouped(line, "before", text));
+	if (field_has(line, "confirm"))
+		fprintf(show->out, ", and does so by itself in %s s",
+			field_text(line, "confirm", text));
+	putc('\n', show->out);
+}
+
+const struct cli_view cli_rule_status = {status_line, NULL};

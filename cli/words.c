@@ -73,6 +73,13 @@ const struct cli_option cli_options[CLI_N_OPTIONS] = {
 		CLI_VALUE_LARGE, 0, 0, NULL},
 	[CLI_AT] = {"at", "N", "at this port of the engine, by its number", "at", CLI_VALUE_NUMBER,
 		0, 31, NULL},
+	[CLI_CONFIRM] = {"confirm", "SECONDS",
+		"go back by itself after so long, unless rule confirm comes; 1 to\n"
+		"86,400",
+		"confirm", CLI_VALUE_NUMBER, 1, 86400, NULL},
+	[CLI_NO_WAIT] = {"no-wait", NULL,
+		"do not wait until all live flows are decided by the new rules", "wait",
+		CLI_VALUE_NO, 0, 0, NULL},
 	[CLI_INTERVAL] = {"interval", "SECONDS", "a new picture so often: 0.1 to 3600 (default 1)",
 		"interval_ms", CLI_VALUE_SECONDS, 100, 3600000, NULL},
 	[CLI_ONCE] = {"once", NULL, "one picture as text, and no keys", NULL, CLI_VALUE_NONE, 0, 0,
@@ -136,6 +143,23 @@ const struct cli_verb cli_verbs[] = {
 		"the lines that make meters, do what they say.\n",
 		CLI_RULE, false, 0, &cli_rule_add},
 	{"rule", "del", "take a rule out of force", NULL, CLI_RULE_NUMBER, false, 0, &cli_rule_del},
+	{"rule", "diff", "what rule load of the file would change", NULL, CLI_FILE, false, 0,
+		&cli_rule_diff},
+	{"rule", "load", "put a file's rules in force in place of all that are",
+		"All or nothing: the file is checked first. Each packet is handled by the rules "
+		"before\n"
+		"or by the new ones. Rules that stand in both keep what they have counted. It "
+		"ends\n"
+		"when all live flows are decided anew, and network cards have let go what they "
+		"had\n"
+		"of the rules before. FILE is - for standard input.\n",
+		CLI_FILE, false, CLI_BIT(CLI_CONFIRM) | CLI_BIT(CLI_NO_WAIT), &cli_rule_load},
+	{"rule", "confirm", "keep the rules that were loaded with --confirm", NULL, CLI_NO_WORDS,
+		false, 0, &cli_rule_confirm},
+	{"rule", "rollback", "go back to the rules before the last rule load", NULL, CLI_NO_WORDS,
+		false, 0, &cli_rule_load},
+	{"rule", "status", "how far the last change of all rules has come", NULL, CLI_NO_WORDS,
+		false, 0, &cli_rule_status},
 	{"rule", "trace", "which rules are tried for the packets of a flow, or for a packet",
 		"Of a flow it traces what goes from its first address to the second; where the "
 		"flow "

@@ -6,6 +6,7 @@
  * dispatch, suggestions and (by way of the help) the completion of shells all come from these tables.
  */
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -32,6 +33,8 @@ enum cli_option_id {
 	CLI_REASON,
 	CLI_NUMBER,
 	CLI_AT,
+	CLI_CONFIRM,
+	CLI_NO_WAIT,
 	CLI_INTERVAL,
 	CLI_ONCE,
 	CLI_JSON,
@@ -39,6 +42,8 @@ enum cli_option_id {
 	CLI_HELP,
 	CLI_N_OPTIONS,
 };
+
+static_assert(CLI_N_OPTIONS <= 32, "a bit for each");
 
 #define CLI_BIT(id) (UINT32_C(1) << (id))
 /* Every verb that has a help has these. */
@@ -88,6 +93,7 @@ enum cli_words {
 	CLI_WAY,  /* as CLI_FLOW, from the first end to the second; or a packet: PORT ITEMS / end */
 	CLI_RULE, /* a command of the rule language, in one word or many */
 	CLI_RULE_NUMBER, /* PORT NUMBER */
+	CLI_FILE,	 /* which is sent before the request */
 };
 
 struct cli_verb {

@@ -159,6 +159,7 @@ static void begin_again(struct answer *answer)
 		.control = answer->control,
 		.plane = answer->plane,
 		.output = answer->output,
+		.staged = answer->staged,
 		.wake_us = answer->wake_us,
 		.silent_us = answer->silent_us,
 		.again = true,

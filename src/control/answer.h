@@ -27,6 +27,12 @@
 
 struct answer;
 
+/* A list of rules that is being sent in pieces, by one connection. */
+struct control_staged {
+	char *text;
+	size_t length, room;
+};
+
 enum answer_turn {
 	ANSWER_GO,   /* more to do, as soon as there is room */
 	ANSWER_WAIT, /* nothing to do before answer->wake_us */
@@ -61,7 +67,8 @@ struct answer {
 	struct plane *plane;
 	const struct answer_verb *verb; /* NULL: no such request */
 	struct output *output;
-	void *state;	    /* the verb's */
+	struct control_staged *staged; /* of the connection */
+	void *state;		       /* the verb's */
 	uint64_t clock_us;  /* of the run, when its counters were taken: show_snapshot(); else 0 */
 	uint64_t wake_us;   /* by control's clock; UINT64_MAX: not by time */
 	uint64_t silent_us; /* since when a thread of the packet path does not answer; 0: it does */

@@ -36,6 +36,7 @@ void client_init(struct client *client, int fd, const struct control *control)
 	client->turned_us = control->now_us;
 	client->n_input = 0;
 	client->answer = (struct answer){.wake_us = UINT64_MAX};
+	client->staged = (struct control_staged){0};
 	client->output.begin = 0;
 	client->output.end = client_greeting(client->output.bytes, control->plane);
 }
@@ -44,6 +45,7 @@ void client_fini(struct client *client)
 {
 	if (client->answering)
 		answer_fini(&client->answer);
+	staged_drop(&client->staged);
 	close(client->fd);
 	client->fd = -1;
 }
@@ -107,6 +109,7 @@ static void prepare_answer(struct client *client, struct control *control)
 		.control = control,
 		.plane = control->plane,
 		.output = &client->output,
+		.staged = &client->staged,
 		.wake_us = UINT64_MAX,
 		.silent_us = client->answer.silent_us, /* of one that begins again */
 	};

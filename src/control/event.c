@@ -531,6 +531,14 @@ void control_event_records_lost(struct control *control, uint64_t records)
 		give_all(control, false, line, length);
 }
 
+void event_policy(struct control *control, const char *name, const char *more)
+{
+	char line[LINE_MAX_BYTES];
+
+	give_all(control, false, line,
+		write_line(line, control, plane_now_us(control->plane), name, "%s}\n", more));
+}
+
 /* Of one flow it is an event of flows. */
 void event_block_expired(struct control *control, const struct block_view *gone)
 {

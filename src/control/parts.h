@@ -61,8 +61,25 @@ struct client {
 		turned_us; /* its last turn: when it last asked something, or could take something */
 	size_t n_input;
 	char input[CONTROL_LINE_MAX + 1];
+	struct control_staged staged;
 	struct answer answer;
 	struct output output;
+};
+
+/* What came of the last list of rules that replaced another (rule_load.c). */
+struct control_policy {
+	char file[256];	    /* "": none was loaded */
+	uint64_t loaded_us; /* clock of the run */
+	uint64_t
+		generation; /* all flows are to be decided at it; 0: they were, and NICs have let go */
+	uint64_t since_us;     /* of the wait */
+	uint64_t flows_us;     /* how long live flows took; 0: they are not all decided yet */
+	uint64_t took_us;      /* until it was done */
+	uint64_t look_us;      /* when to look again */
+	uint64_t confirm_us;   /* it is gone back then; UINT64_MAX: it is not */
+	unsigned workers_told; /* that had decided all their flows */
+	uint32_t applied;      /* the last epoch that was done in full */
+	uint32_t not_in_nic;   /* the last one that some NIC did not let go in time */
 };
 
 struct watch {
@@ -98,6 +115,7 @@ struct control {
 	struct control_health health[PLANE_MAX_PORTS];
 	struct control_rates rates[PLANE_MAX_PORTS];
 	struct control_changes port_changes;
+	struct control_policy policy;
 	struct watch watches[CONTROL_MAX_WATCHES];
 	struct http *http; /* NULL: nobody asks by HTTP */
 	struct client clients[CONTROL_MAX_CLIENTS];
@@ -133,12 +151,19 @@ void events_room_destroy(struct events_room *room);
 void events_poll(struct control *control);
 /* offload_events.c: takes what ports have to tell of themselves, for those who ask later. Now and then. */
 void offload_events_keep(struct control *control);
+/* What becomes of a list of rules, in the keys that follow the name of the event: with a comma in front of each. */
+void event_policy(struct control *control, const char *name, const char *more);
 /* A block was removed because its time was over. */
 void event_block_expired(struct control *control, const struct block_view *gone);
 /* block.c: removes blocks that are due, if it is time, and sets when to look again. */
 void blocks_tend(struct control *control);
 /* rule.c: frees what removed rules have, as soon as no flow has them. */
 void rules_tend(struct control *control);
+/* rule_load.c: sees how far a list has come that replaced another, and goes back where that was not confirmed. */
+void policy_begin_control(struct control *control);
+void policy_tend(struct control *control);
+/* Forgets what was sent. */
+void staged_drop(struct control_staged *staged);
 /* All that there still are. */
 void events_drain(struct control *control);
 /* Someone follows, or does no longer: events of flows are made only when wanted. 0 or errno. */

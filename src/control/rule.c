@@ -91,6 +91,9 @@ static json_t *describe_rule(const struct rules_view *view, const struct plane_r
 	if (where->why[0] != '\0')
 		json_object_set_new(line, "why", answer_string(where->why));
 	json_object_set_new(line, "per", json_string(view->by_packet ? "packet" : "flow"));
+	if (view->line != 0)
+		answer_number(line, "line", view->line);
+	answer_number(line, "epoch", view->epoch);
 	if (view->remark != NULL)
 		json_object_set_new(line, "note", json_string(view->remark));
 	return line;
@@ -578,6 +581,7 @@ static void end_list(struct answer *answer, json_t *end)
 	answer_number(end, "programs", stats.programs);
 	answer_number(end, "unsettled", stats.unsettled);
 	add_removed(answer, end);
+	answer_number(end, "epoch", rules_epoch(listing->rules));
 	answer_number(end, "matched", listing->matched);
 	snprintf(cursor, sizeof(cursor), "%" PRIu32, listing->next);
 	json_object_set_new(end, "cursor", listing->more ? json_string(cursor) : json_null());

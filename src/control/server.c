@@ -78,6 +78,7 @@ int control_create(struct control **out, const struct control_config *config, st
 	control->now_us = control->clock_us();
 	control->events_us = control->blocks_us = control->now_us;
 	control->rules_us = UINT64_MAX;
+	policy_begin_control(control);
 	for (unsigned i = 0; i < CONTROL_MAX_CLIENTS; i++)
 		control->clients[i].fd = -1;
 	for (unsigned i = 0; i < CONTROL_MAX_WATCHES; i++)
@@ -292,6 +293,8 @@ static int time_to_wait(const struct control *control, int timeout_ms)
 	uint64_t wake_us = RTE_MIN(control->events_us, control->blocks_us);
 
 	wake_us = RTE_MIN(wake_us, control->rules_us);
+	wake_us = RTE_MIN(wake_us, control->policy.look_us);
+	wake_us = RTE_MIN(wake_us, control->policy.confirm_us);
 	wake_us = RTE_MIN(wake_us, http_wake_us(control->http));
 
 	for (unsigned i = 0; i < CONTROL_MAX_CLIENTS; i++) {
@@ -321,6 +324,7 @@ int control_step(struct control *control, int timeout_ms)
 	/* first: what is due by now is not there any more for who asks */
 	blocks_tend(control);
 	rules_tend(control);
+	policy_tend(control);
 	for (int i = 0; i < n; i++)
 		dispatch(control, &ready[i]);
 	http_tend(control->http);

@@ -14,10 +14,16 @@ extern const struct answer_verb flow_kill;
 extern const struct answer_verb flow_block;
 extern const struct answer_verb flow_unblock;
 extern const struct answer_verb block_list;
-/* rule.c, rule_trace.c */
+/* rule.c, rule_load.c, rule_trace.c */
 extern const struct answer_verb rule_list;
 extern const struct answer_verb rule_add;
 extern const struct answer_verb rule_del;
+extern const struct answer_verb rule_stage;
+extern const struct answer_verb rule_diff;
+extern const struct answer_verb rule_load;
+extern const struct answer_verb rule_confirm;
+extern const struct answer_verb rule_rollback;
+extern const struct answer_verb rule_status;
 extern const struct answer_verb rule_trace;
 /* port.c, worker.c, wire.c, drop.c, export.c, event.c, config.c */
 extern const struct answer_verb port_show;

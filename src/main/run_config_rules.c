@@ -162,23 +162,49 @@ int run_rules_complete(const struct run_rules *rules, const char *where, struct 
 	return 0;
 }
 
+/* The lines of the configuration as one text, and its size; NULL: no memory. */
+static char *text_of_list(const struct run_rules *from, size_t *size)
+{
+	size_t at = 0;
+
+	*size = 0;
+	for (unsigned i = 0; i < from->n_list; i++)
+		*size += strlen(from->list[i]) + 1;
+	char *text = malloc(*size + 1);
+
+	for (unsigned i = 0; text != NULL && i < from->n_list; i++)
+		at += (size_t)sprintf(text + at, "%s\n", from->list[i]);
+	return text;
+}
+
 static int load_list(const struct run_rules *from, struct rules *rules, rules_tell_fn tell,
 	void *context, struct error *error)
 {
-	size_t size = 0, at = 0;
 	uint32_t added;
-
-	for (unsigned i = 0; i < from->n_list; i++)
-		size += strlen(from->list[i]) + 1;
-	char *text = malloc(size + 1);
+	size_t size;
+	char *text = text_of_list(from, &size);
 
 	if (text == NULL)
 		return error_set(error, -ENOMEM, "no memory for the rules");
-	for (unsigned i = 0; i < from->n_list; i++)
-		at += (size_t)sprintf(text + at, "%s\n", from->list[i]);
 	int ret = rules_load_bytes(rules, "rules.list", text, size, &added, tell, context, error);
 
 	free(text);
+	return ret;
+}
+
+int run_rules_read(const struct run_rules *from, struct rules *rules, struct rules_list *list,
+	rules_tell_fn tell, void *context, struct error *error)
+{
+	size_t size;
+	char *text = text_of_list(from, &size);
+	int ret;
+
+	if (text == NULL)
+		return error_set(error, -ENOMEM, "no memory for the rules");
+	ret = rules_list_read(rules, list, "rules.list", text, size, tell, context, error);
+	free(text);
+	if (ret == 0 && from->file != NULL)
+		ret = rules_list_read_file(rules, list, from->file, tell, context, error);
 	return ret;
 }
 

@@ -77,6 +77,10 @@ int run_rules_complete(const struct run_rules *rules, const char *where, struct 
 int run_rules_load(const struct run_rules *from, struct rules *rules, rules_tell_fn tell,
 	void *context, struct error *error);
 
+/* The same lines, without the sets, as a list that may replace that in force. 0 or a negative errno with a line. */
+int run_rules_read(const struct run_rules *from, struct rules *rules, struct rules_list *list,
+	rules_tell_fn tell, void *context, struct error *error);
+
 /*
  * Would run_rules_load() succeed in an engine with these ports? Fills a list as large as the configuration's, which
  * goes again. 0 or a negative errno with a line.

@@ -18,6 +18,8 @@
 #define TEND_MS 250
 /* How often it is looked whether a reload is over. */
 #define RELOAD_MS 5
+/* Rules that were just replaced are waited for so long. */
+#define RULES_PATIENCE_US 5000000
 /* Signals this close together are one: timeout(1) signals the program, and then its whole group. */
 #define TOGETHER_US 200000
 
@@ -52,13 +54,43 @@ void run_take_signals(void *context, int descriptor)
 		service_reloading();
 		exporter_reopen(run->exporter);
 		run->reloading = true;
+		run->rules_wait = run->config.rules.file != NULL;
+		run->rules_wait_us = monotonic_us();
 	}
 }
 
-/* Ready again, once the file of records was opened anew by the thread that writes it. */
+static int read_rules(
+	void *context, struct rules *rules, struct rules_list *list, struct error *error)
+{
+	struct run *run = context;
+
+	return run_rules_read(&run->config.rules, rules, list, run_say, run, error);
+}
+
+/* As `rule load` of the file that the engine was started with: what is wrong is told, and nothing has changed then. */
+static void reload_rules(struct run *run)
+{
+	struct error error;
+	char line[sizeof(error.text) + 64];
+	int ret = control_load_rules(run->control, run->config.rules.file, read_rules, run, &error);
+
+	/* the list before is about to be gone */
+	if (ret == -EAGAIN && monotonic_us() - run->rules_wait_us < RULES_PATIENCE_US)
+		return;
+	run->rules_wait = false;
+	if (ret < 0)
+		snprintf(line, sizeof(line), "the rules stay as they are: %s", error.text);
+	else
+		snprintf(line, sizeof(line), "the rules were read again");
+	run_say(run, line);
+}
+
+/* Ready again, once the rules were read, and the file of records was opened anew by the thread that writes it. */
 static void end_reload(struct run *run)
 {
-	if (!run->reloading || exporter_reopening(run->exporter))
+	if (run->rules_wait)
+		reload_rules(run);
+	if (!run->reloading || run->rules_wait || exporter_reopening(run->exporter))
 		return;
 	run->reloading = false;
 	get_ready(run);

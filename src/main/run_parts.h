@@ -26,7 +26,9 @@ struct run {
 	bool dpdk;   /* was started */
 	int signals; /* descriptor */
 	bool stop;
-	bool reloading; /* the service manager was told so */
+	bool reloading;		/* the service manager was told so */
+	bool rules_wait;	/* the rules are to be read again as soon as that can be */
+	uint64_t rules_wait_us; /* since when; clock of the machine */
 	struct export_news news;
 	uint64_t tended_us; /* clock of the machine */
 	uint64_t alive_us;

@@ -111,6 +111,8 @@ struct agent_counters {
 	uint64_t unaccounted;		      /* of these, packets that are in no record */
 	uint64_t fell_out[OFFLOAD_N_REASONS]; /* what the audit took out, by reason */
 	uint64_t flows[OFFLOAD_N_STATES];     /* gauge */
+	/* gauge: rules that forward or drop, other than was decided since, and are not out yet */
+	uint64_t decided;
 	/* gauge: of full offload, at most from one reading of each counter to the next; 0 without */
 	uint64_t read_us;
 };

@@ -123,8 +123,14 @@ void agent_decided(struct agent *agent, uint32_t position)
 					  : deed == PROVIDER_MARKS || (deed == PROVIDER_FORWARDS &&
 									      !record->not_plain);
 
-		if (!fits && offload_state_holds((enum offload_state)at.direction->state))
-			agent_leave(&at, OFFLOAD_DECIDED);
+		if (fits || !offload_state_holds((enum offload_state)at.direction->state))
+			continue;
+		/* one that marks brings packets to software, which does as was decided */
+		if (deed != PROVIDER_MARKS && !at.direction->decided) {
+			at.direction->decided = true;
+			agent->port[at.direction->port].counters.decided++;
+		}
+		agent_leave(&at, OFFLOAD_DECIDED);
 	}
 }
 

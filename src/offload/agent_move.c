@@ -109,6 +109,10 @@ static void set_entry(const struct agent_at *at, enum offload_state after, uint8
 {
 	struct slot_direction *direction = at->direction;
 
+	if (direction->decided && !offload_state_holds(after)) {
+		direction->decided = false;
+		at->agent->port[direction->port].counters.decided--;
+	}
 	if (direction->stays && after != OFFLOAD_LEAVING) {
 		direction->stays = false;
 		at->agent->port[at->port].n_stay--;

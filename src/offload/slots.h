@@ -87,6 +87,7 @@ struct slot_direction {
 	uint64_t asked;	    /* marked packets of this rule when its counter was asked for */
 	struct counter nic; /* the NIC's own counter */
 	bool stays;	    /* the NIC was asked to take it out, and refused */
+	bool decided;	    /* its rule does otherwise than was decided since, and is not out yet */
 	uint16_t unplain;   /* packets that no rule can be expected to match, */
 	uint32_t plain;	    /* since so many came marked: the low bits */
 	struct stale stale; /* whether its last rule works on, after the NIC said that it is gone */

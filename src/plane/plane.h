@@ -210,7 +210,7 @@ struct mailbox *plane_copies(const struct plane *plane, unsigned worker);
 void plane_nic_rules_tend(struct plane *plane);
 /* NICs still have rules that are to go: what was changed since may not be in force yet where they drop. */
 bool plane_nic_rules_leave(struct plane *plane);
-/* How many these are, and of one of them the port and why it is there yet. */
+/* How many these are, and of one of them the port and why it is there yet, where `size` is not 0. */
 uint32_t plane_nic_rules_leaving(const struct plane *plane, char *why, size_t size);
 /* What removed rules have counted in software, and what NICs have that are to let them go. The plane has rules. */
 void plane_rules_removed(const struct plane *plane, struct rules_removed *removed);
@@ -265,6 +265,8 @@ struct next_hops *plane_next_hops(const struct plane *plane);
  */
 uint64_t plane_policy_changed(struct plane *plane);
 uint64_t plane_policy_decided(const struct plane *plane);
+/* How many workers have come to it. */
+unsigned plane_policy_workers(const struct plane *plane, uint64_t number);
 
 /*
  * Ends the flow with this key, with the reason `killed`; tells its record, and the worker whose shard it was in. 0,

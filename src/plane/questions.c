@@ -222,6 +222,16 @@ uint64_t plane_policy_decided(const struct plane *plane)
 	return lowest(plane, policy_decided_others);
 }
 
+unsigned plane_policy_workers(const struct plane *plane, uint64_t number)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < plane->n_lcores; i++)
+		n += plane->lcores[i].worker.shard != NULL &&
+		     policy_decided_others(&plane->lcores[i].policy) >= number;
+	return n;
+}
+
 int plane_follow(struct plane *plane, bool follow)
 {
 	int ret = 0;

@@ -595,7 +595,7 @@ static void turn_over(struct replacing *replacing, const struct brought *brought
 	change->generation = rules_touch(rules);
 }
 
-static int check_room(struct rules *rules, const struct rules_list *list,
+static int check_room_for_list(struct rules *rules, const struct rules_list *list,
 	const struct rules_change *change, struct error *error)
 {
 	if (list->n > rules->max_rules)
@@ -646,7 +646,7 @@ static int try_to_replace(struct rules *rules, struct rules_list *list, struct r
 		rules_explain_add(ret, error);
 	} else {
 		count_change(&replacing, change);
-		ret = check_room(rules, list, change, error);
+		ret = check_room_for_list(rules, list, change, error);
 	}
 	if (ret == 0)
 		ret = replace_by(&replacing, before, change, error);

@@ -228,6 +228,13 @@ uint64_t plane_policy_decided(const struct plane *plane)
 	return 0;
 }
 
+unsigned plane_policy_workers(const struct plane *plane, uint64_t number)
+{
+	(void)plane;
+	(void)number;
+	return 0;
+}
+
 /* A flow on wire 0, zone 0, from `src`, open, with one packet of 100 bytes; the rest is the test's. */
 static inline struct flow_record fake_flow(
 	const char *src, uint16_t sport, const char *dst, uint16_t dport, uint8_t proto)
