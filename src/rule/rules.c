@@ -176,11 +176,7 @@ void rules_tell_time(struct rules *rules, uint64_t now_us)
 
 /* Rules that could be made. */
 
-/*
- * The command as it was written, from its first word to its last: printing it anew takes as long as all else of a large
- * file. It was parsed, so that it has nothing but words and blanks.
- */
-static int take_text(char **text, const char *line, size_t length, struct error *error)
+size_t rules_find_text(const char *line, size_t length, const char **text)
 {
 	static const char prompt[] = "testpmd>";
 	const char *comment = memchr(line, '#', length);
@@ -197,7 +193,20 @@ static int take_text(char **text, const char *line, size_t length, struct error 
 		skipped += strlen(prompt);
 	while (skipped < length && strchr(" \t", line[skipped]) != NULL)
 		skipped++;
-	*text = strndup(line + skipped, length - skipped);
+	*text = line + skipped;
+	return length - skipped;
+}
+
+/*
+ * The command as it was written: printing it anew takes as long as all else of a large file. It was parsed, so that it has
+ * nothing but words and blanks.
+ */
+static int take_text(char **text, const char *line, size_t length, struct error *error)
+{
+	const char *found;
+
+	length = rules_find_text(line, length, &found);
+	*text = strndup(found, length);
 	if (*text == NULL)
 		return error_set(error, -ENOMEM, "no memory for the rule");
 	for (char *at = *text; *at != '\0'; at++)
@@ -252,13 +261,37 @@ static int read_made(struct rules *rules, const struct rule_command *command, co
 }
 
 /* FNV-1a */
-static uint64_t hash_of_text(const char *text)
+uint64_t rules_hash_text(const char *text, size_t length)
 {
 	uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
-	for (; *text != '\0'; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
 	return hash;
+}
+
+/* Do its words say all? These actions take something from elsewhere. */
+static bool is_plain(const struct rule_command *command, const struct rules_made *made)
+{
+	const struct rte_flow_action *action = command->actions[0];
+
+	for (; action != NULL && action->type != RTE_FLOW_ACTION_TYPE_END; action++)
+		switch ((int)action->type) {
+		case RTE_FLOW_ACTION_TYPE_DROP:
+		case RTE_FLOW_ACTION_TYPE_PASSTHRU:
+		case RTE_FLOW_ACTION_TYPE_JUMP:
+		case RTE_FLOW_ACTION_TYPE_QUEUE:
+		case RTE_FLOW_ACTION_TYPE_MARK:
+		case RTE_FLOW_ACTION_TYPE_FLAG:
+		case RTE_FLOW_ACTION_TYPE_COUNT:
+		case RTE_FLOW_ACTION_TYPE_AGE:
+		case RTE_FLOW_ACTION_TYPE_PORT_ID:
+		case RTE_FLOW_ACTION_TYPE_REPRESENTED_PORT:
+			continue;
+		default:
+			return false;
+		}
+	return made->uses == NULL;
 }
 
 int rules_make(struct rules *rules, const struct rule_command *command, const char *line,
@@ -276,7 +309,8 @@ int rules_make(struct rules *rules, const struct rule_command *command, const ch
 		free_made(fresh);
 		return ret;
 	}
-	fresh->hash = hash_of_text(fresh->text);
+	fresh->hash = rules_hash_text(fresh->text, strlen(fresh->text));
+	fresh->plain = is_plain(command, fresh);
 	*made = fresh;
 	return 0;
 }
@@ -769,7 +803,7 @@ int rules_get_slot(const struct rules *rules, uint32_t slot, struct rules_view *
 		.priority = own->made->rule.priority,
 		.text = own->text,
 		.remark = own->made->remark,
-		.line = own->made->line,
+		.line = own->line,
 		.epoch = own->epoch,
 		.by_packet = rules->slots[slot].by_packet,
 		.hands_on = own->hands_on,

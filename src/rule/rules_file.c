@@ -55,6 +55,11 @@ static int make_room_for_rule(struct loading *loading)
 	if (made == NULL)
 		return refuse_rules(loading, -ENOMEM, "no memory to read the rules");
 	list->made = made;
+	uint32_t *lines = realloc(list->lines, room * sizeof(*lines));
+
+	if (lines == NULL)
+		return refuse_rules(loading, -ENOMEM, "no memory to read the rules");
+	list->lines = lines;
 	list->room = room;
 	return 0;
 }
@@ -97,7 +102,7 @@ static void warn_of_groups(const struct loading *loading)
 
 	for (uint32_t i = 0; loading->tell != NULL && i < loading->list->n; i++) {
 		const struct rules_made *made = loading->list->made[i];
-		struct warned warned = {.loading = loading, .line = made->line};
+		struct warned warned = {.loading = loading, .line = loading->list->lines[i]};
 
 		if (warned_of >> made->rule.group & 1 ||
 			!rules_no_jump(loading->rules, made->rule.group, &error))
@@ -161,9 +166,28 @@ static int take_command(struct loading *loading, const struct rule_command *comm
 		return refuse_rule(
 			loading, number, rule_refusal_column(line, length, &refusal), said.text);
 	warn_of_rule(loading, command, *made, number);
-	(*made)->line = number;
-	loading->list->n++;
+	loading->list->lines[loading->list->n++] = number;
 	return 0;
+}
+
+/* A rule in force that the line would make again needs not be read. */
+static bool take_again(
+	const struct loading *loading, const char *line, size_t length, unsigned number)
+{
+	struct rules_list *list = loading->list;
+	struct rules_made *made;
+	const char *text;
+
+	if (list->index.chains == NULL)
+		return false;
+	length = rules_find_text(line, length, &text);
+	made = rules_index_find(loading->rules, &list->index, text, length);
+	if (made == NULL)
+		return false;
+	made->refs++;
+	list->made[list->n] = made;
+	list->lines[list->n++] = number;
+	return true;
 }
 
 static int take_rule_line(struct loading *loading, const char *line, size_t length, unsigned number)
@@ -173,7 +197,7 @@ static int take_rule_line(struct loading *loading, const char *line, size_t leng
 	unsigned column = 1;
 	int ret = make_room_for_rule(loading);
 
-	if (ret < 0)
+	if (ret < 0 || take_again(loading, line, length, number))
 		return ret;
 	ret = rule_command_parse(&command, loading->rules->setup, line, length, &column, &said);
 	if (ret == -ENODATA)
@@ -225,6 +249,8 @@ static int apply_rules(struct loading *loading)
 		else
 			n++;
 	}
+	for (uint32_t i = 0; i < n; i++)
+		loading->rules->own[slots[i]].line = list->lines[i];
 	if (ret < 0)
 		while (n > 0)
 			rules_drop(loading->rules, slots[--n]);
@@ -278,6 +304,7 @@ int rules_load_bytes(struct rules *rules, const char *name, const char *bytes, s
 	if (ret < 0)
 		undo_shared(rules, &list);
 	free(list.made);
+	free(list.lines);
 	return ret;
 }
 
@@ -334,7 +361,8 @@ int rules_list_create(struct rules *rules, struct rules_list **out)
 	if (list == NULL)
 		return -ENOMEM;
 	list->setup = rule_setup_create();
-	if (list->setup == NULL) {
+	if (list->setup == NULL || rules_index_create(rules, &list->index) < 0) {
+		rule_setup_destroy(list->setup);
 		free(list);
 		return -ENOMEM;
 	}
@@ -350,9 +378,7 @@ void rules_list_destroy(struct rules *rules, struct rules_list *list)
 		return;
 	empty_list(rules, list);
 	undo_shared(rules, list);
-	rule_setup_destroy(list->setup);
-	free(list->made);
-	free(list);
+	rules_list_free(rules, list);
 }
 
 int rules_list_read(struct rules *rules, struct rules_list *list, const char *name,

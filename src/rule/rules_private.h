@@ -26,6 +26,7 @@ struct rules_own {
 	uint64_t age;		    /* how many rules were added before, and one more */
 	uint64_t rank;		    /* its place among the rules of its priority */
 	uint32_t epoch;		    /* in which it came */
+	uint32_t line;		    /* where its list has it, from 1; 0: it was added alone */
 	uint64_t generation, token; /* of its removal */
 	uint32_t number;
 	uint32_t full, of_flows; /* handles in the classifiers, or CLASSIFIER_NONE */
@@ -98,7 +99,6 @@ struct rules {
 /* What a command says that makes a rule: before it is in force, while it is, and when the list was replaced. */
 struct rules_made {
 	uint32_t refs;
-	uint32_t line;		     /* where a list has it, from 1; 0: it was added alone */
 	struct classifier_rule rule; /* without an id */
 	uint64_t hash;		     /* of its text */
 	char *text;
@@ -108,6 +108,7 @@ struct rules_made {
 	uint32_t mark, age_s;
 	uint16_t port, verdict;
 	bool marked, passes;
+	bool plain; /* the same words mean the same, whatever lines of `set`, meters and lists of actions there are */
 };
 
 /* Of a command and the line that it was parsed from. 0, or as rules_command(). */
@@ -196,13 +197,34 @@ uint32_t rules_free_slots(const struct rules *rules);
  */
 bool rules_end_turn(struct rules *rules);
 
+/* The text of a rule in a line: from its first word to its last. Returns its length. */
+size_t rules_find_text(const char *line, size_t length, const char **text);
+uint64_t rules_hash_text(const char *text, size_t length);
+
+/* Rules in force by their text (rule/rules_replace.c). */
+struct rules_index {
+	uint32_t *chains, *next; /* by hash, and by slot */
+	uint32_t mask;
+};
+/* 0 or -ENOMEM. */
+int rules_index_create(const struct rules *rules, struct rules_index *index);
+void rules_index_destroy(struct rules_index *index);
+/* What made a rule in force whose words are these and say all; NULL: there is none. */
+struct rules_made *rules_index_find(const struct rules *rules, const struct rules_index *index,
+	const char *text, size_t length);
+
 /* A list that may replace that in force (rule/rules_file.c). */
 struct rules_list {
 	struct rules_made **made;
+	uint32_t *lines; /* where each stands, from 1 */
+	struct rules_index index;
 	uint32_t n, room;
 	struct rule_setup *setup;
 	uint64_t meters, shared; /* marks: what was made for it comes after these */
 };
+
+/* What was made for it, which is in force or was, stays. Accepts NULL. */
+void rules_list_free(struct rules *rules, struct rules_list *list);
 
 /* Packets come to the group by no rule that is in force. */
 bool rules_no_jump(const struct rules *rules, uint32_t group, struct error *error);

@@ -56,6 +56,52 @@ struct rules_turn {
 	struct arriving *arriving;
 };
 
+/* Rules by their text. */
+
+int rules_index_create(const struct rules *rules, struct rules_index *index)
+{
+	index->mask = rte_align32pow2(rules->n_rules + 1) * 2 - 1;
+	index->chains = malloc(((size_t)index->mask + 1) * sizeof(*index->chains));
+	index->next = malloc(((size_t)rules->n_begun + 1) * sizeof(*index->next));
+	if (index->chains == NULL || index->next == NULL) {
+		rules_index_destroy(index);
+		return -ENOMEM;
+	}
+	memset(index->chains, 0xff, ((size_t)index->mask + 1) * sizeof(*index->chains));
+	for (uint32_t slot = 0; slot < rules->n_begun; slot++) {
+		if (rules->own[slot].text == NULL || !rules->own[slot].made->plain)
+			continue;
+		uint32_t *head = &index->chains[rules->own[slot].made->hash & index->mask];
+
+		index->next[slot] = *head;
+		*head = slot;
+	}
+	return 0;
+}
+
+void rules_index_destroy(struct rules_index *index)
+{
+	free(index->chains);
+	free(index->next);
+	*index = (struct rules_index){0};
+}
+
+struct rules_made *rules_index_find(
+	const struct rules *rules, const struct rules_index *index, const char *text, size_t length)
+{
+	const uint64_t hash = rules_hash_text(text, length);
+
+	for (uint32_t slot = index->chains[hash & index->mask]; slot != NONE;
+		slot = index->next[slot]) {
+		struct rules_made *made = rules->own[slot].made;
+
+		if (made->hash == hash && strlen(made->text) == length &&
+			memcmp(made->text, text, length) == 0)
+			return made;
+	}
+	return NULL;
+}
+
 /* Comparing. */
 
 static bool same_uses(struct rule_use *const *one, struct rule_use *const *other)
@@ -326,14 +372,13 @@ int rules_compare(struct rules *rules, const struct rules_list *list, struct rul
 		const uint32_t slot = replacing.standing[i];
 
 		if (!replacing.taken[slot])
-			tell(context, RULES_REMOVED, rules->own[slot].text,
-				rules->own[slot].made->line);
+			tell(context, RULES_REMOVED, rules->own[slot].text, rules->own[slot].line);
 	}
 	for (uint32_t i = 0; ret == 0 && i < list->n; i++) {
 		const enum rules_difference difference = difference_of(&replacing.wanted[i]);
 
 		if (difference != RULES_UNCHANGED)
-			tell(context, difference, list->made[i]->text, list->made[i]->line);
+			tell(context, difference, list->made[i]->text, list->lines[i]);
 	}
 	end_replacing(&replacing);
 	return ret;
@@ -500,39 +545,46 @@ static struct rules_list *keep_standing(const struct replacing *replacing)
 	if (list == NULL)
 		return NULL;
 	list->made = malloc(((size_t)replacing->n_standing + 1) * sizeof(struct rules_made *));
-	if (list->made == NULL) {
+	list->lines = malloc(((size_t)replacing->n_standing + 1) * sizeof(*list->lines));
+	if (list->made == NULL || list->lines == NULL) {
+		free(list->made);
+		free(list->lines);
 		free(list);
 		return NULL;
 	}
 	list->n = list->room = replacing->n_standing;
 	for (uint32_t i = 0; i < list->n; i++) {
-		list->made[i] = replacing->rules->own[replacing->standing[i]].made;
+		const struct rules_own *own = &replacing->rules->own[replacing->standing[i]];
+
+		list->made[i] = own->made;
 		list->made[i]->refs++;
+		list->lines[i] = own->line;
 	}
 	return list;
 }
 
-/* What was made for a list, which is in force or was, stays. */
-static void free_list(struct rules *rules, struct rules_list *list)
+void rules_list_free(struct rules *rules, struct rules_list *list)
 {
 	if (list == NULL)
 		return;
 	for (uint32_t i = 0; i < list->n; i++)
 		rules_release(rules, list->made[i]);
 	rule_setup_destroy(list->setup);
+	rules_index_destroy(&list->index);
 	free(list->made);
+	free(list->lines);
 	free(list);
 }
 
 void rules_end_replacing(struct rules *rules)
 {
-	free_list(rules, rules->before);
+	rules_list_free(rules, rules->before);
 	rules->before = NULL;
 	free_turn(rules->turn);
 	rules->turn = NULL;
 }
 
-/* The rule is the same, but it may stand in another line. */
+/* The rule is the same; what the newer list made of it is all that is kept. */
 static void exchange_made(struct rules *rules, uint32_t slot, struct rules_made *made)
 {
 	struct rules_own *own = &rules->own[slot];
@@ -558,6 +610,7 @@ static void follow_turn(struct replacing *replacing, const struct brought *broug
 
 		if (!brought->is_new[i])
 			exchange_made(rules, wanted->slot, wanted->made);
+		own->line = replacing->list->lines[i];
 		if (wanted->stays)
 			continue;
 		if (!brought->is_new[i])
@@ -625,7 +678,7 @@ static int replace_by(struct replacing *replacing, struct rules_list **before,
 		turn_over(replacing, &brought, turn, change);
 	} else {
 		free_turn(turn);
-		free_list(rules, *before);
+		rules_list_free(rules, *before);
 		*before = NULL;
 		rules_explain_add(ret, error);
 	}
@@ -658,7 +711,7 @@ static int try_to_replace(struct rules *rules, struct rules_list *list, struct r
 	(*before)->setup = rules->setup;
 	rules->setup = list->setup;
 	list->setup = NULL;
-	free_list(rules, list);
+	rules_list_free(rules, list);
 	return 0;
 }
 
@@ -670,7 +723,7 @@ int rules_replace(struct rules *rules, struct rules_list *list, struct rules_cha
 
 	if (ret < 0)
 		return ret;
-	free_list(rules, rules->before);
+	rules_list_free(rules, rules->before);
 	rules->before = before;
 	return 0;
 }
@@ -686,7 +739,7 @@ int rules_go_back(struct rules *rules, struct rules_change *change, struct error
 	if (ret < 0)
 		return ret;
 	rules->before = NULL;
-	free_list(rules, left);
+	rules_list_free(rules, left);
 	return 0;
 }
 

@@ -280,20 +280,25 @@ def test_flows_that_the_nic_forwards(tmp_path, lists, fault):
 
 
 # Flows of three kinds, told apart by the address that they go to: both lists let the first through, each by a rule of its
-# own; both drop the second, each by a rule of its own; of the third they differ.
-KINDS = ("10.1.0.1", "10.2.0.1", "10.3.0.1")
+# own; both drop the second, each by a rule of its own; of the third they differ. Both drop the fourth: the rule of one list
+# that lets it through is in a group that only a rule of the other one jumps to.
+KINDS = ("10.1.0.1", "10.2.0.1", "10.3.0.1", "10.4.0.1")
 FILLERS = 300
 
 
 def policy(which):
     """Lists that have no rule in common."""
-    allowed, forbidden, third = KINDS
+    allowed, forbidden, third, fourth = KINDS
     other = f"10.{100 + which}"
     return [
         *(rule(f"eth / ipv4 dst is {other}.{i >> 8}.{i & 255}") for i in range(FILLERS)),
         rule(f"eth / ipv4 dst is {allowed}" + (" / udp dst is 7" if which else ""), "mark id 1"),
         rule(f"eth / ipv4 dst is {forbidden}" + (" / udp" if which else "")),
-        *([] if which else [rule(f"eth / ipv4 dst is {third}", "mark id 3")]),
+        *([rule(f"eth / ipv4 dst is {fourth}", "jump group 1"),
+           rule(f"eth / ipv4 dst is {fourth}", attributes="group 1 priority 5 ingress")] if which else
+          [rule(f"eth / ipv4 dst is {fourth}", "mark id 4", "group 1 ingress"),
+           rule(f"eth / ipv4 dst is {fourth}", attributes="priority 2 ingress"),
+           rule(f"eth / ipv4 dst is {third}", "mark id 3")]),
         rule("eth / ipv4 dst spec 10.0.0.0 dst prefix " + ("8" if which else "14")),
     ]
 
@@ -306,9 +311,9 @@ def test_never_half_a_policy(started, lists, tmp_path, in_nic, workers):
     flows, passes, busy = 6000, 3, 40
     packets = []
     for i in range(flows):
-        packets.append(frames.udp(0, f"10.9.{i >> 8}.{i & 255}", 1000 + i % 7, KINDS[i % 3], 7))
+        packets.append(frames.udp(0, f"10.9.{i >> 8}.{i & 255}", 1000 + i % 7, KINDS[i % 4], 7))
         if i % 10 == 0:
-            packets.append(frames.udp(0, f"10.8.0.{i // 10 % busy}", 9, KINDS[i // 10 % 3], 7))
+            packets.append(frames.udp(0, f"10.8.0.{i // 10 % busy}", 9, KINDS[i // 10 % 4], 7))
     capture = frames.write(tmp_path / "kinds.pcap", *packets, in_order=False)
     paths = [lists(f"list{which}", *policy(which)) for which in (0, 1)]
     running = started(f"capture={capture},passes={passes},pace=4000", "--rules", paths[0], "--workers", workers,
@@ -323,7 +328,7 @@ def test_never_half_a_policy(started, lists, tmp_path, in_nic, workers):
         turns += 1
         begun = time.monotonic()
         text = running.client("rule", "load", str(paths[turns % 2]))
-        assert f"{FILLERS + 4 - turns % 2} added, {FILLERS + 3 + turns % 2} removed, 0 moved, 0 unchanged" in text
+        assert f"{FILLERS + 6 - turns % 2} added, {FILLERS + 5 + turns % 2} removed, 0 moved, 0 unchanged" in text
         running.until(lambda: time.monotonic() - begun >= 0.2 or arrived() == total, "the next turn")  # pylint: disable=cell-var-from-loop
     assert turns >= 8
     running.idle()
@@ -334,8 +339,8 @@ def test_never_half_a_policy(started, lists, tmp_path, in_nic, workers):
         kind = record["dst"] if record["dst"] in seen else record["src"]
         seen[kind][0] += record["packets"] + record["reverse_packets"]
         seen[kind][1] += record.get("rule_dropped_packets", 0)
-    allowed, forbidden, third = (seen[kind] for kind in KINDS)
-    assert allowed == [total // 3, 0]
-    assert forbidden[0] == 0 and third[0] > 0
+    allowed, forbidden, third, fourth = (seen[kind] for kind in KINDS)
+    assert allowed == [total // 4, 0]
+    assert forbidden[0] == fourth[0] == 0 and third[0] > 0
     if in_nic == "off":
-        assert forbidden[1] == total // 3 and third[1] > 0 and sum(third) == total // 3
+        assert forbidden[1] == fourth[1] == total // 4 and third[1] > 0 and sum(third) == total // 4

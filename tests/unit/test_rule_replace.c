@@ -333,7 +333,7 @@ static const char *list_text(const struct rules *rules)
 
 #define DROP(dst)                                                                               \
 	"flow create 0 ingress pattern eth / ipv4 dst is 10.0.0." #dst " / end actions drop / " \
-								       "end\n"
+	"end\n"
 
 static void test_wrong_lists_change_nothing(void **state)
 {
@@ -477,8 +477,8 @@ static void test_meaning_counts_not_words(void **state)
 }
 
 /*
- * Beside a thread that decides. Rules of both lists let flow 1 through, each by a rule of its own; both drop flow 2, each by a
- * rule of its own. A mixture of the lists would drop the one, or let the other through.
+ * Beside a thread that decides. Rules of both lists let flow 1 through, each by a rule of its own; both drop flows 2 and 4, each by
+ * rules of its own. A mixture of the lists would drop the one, or let the other through.
  */
 
 #define LIVE_US 400000
@@ -501,6 +501,7 @@ static void *decide(void *context)
 	while (!atomic_load(&stop)) {
 		decider->wrong += verdict_of(rules, 1, 7) == FLOW_VERDICT_DROP;
 		decider->wrong += verdict_of(rules, 2, 7) != FLOW_VERDICT_DROP;
+		decider->wrong += verdict_of(rules, 4, 7) != FLOW_VERDICT_DROP;
 		decider->kinds[verdict_of(rules, 3, 7) == FLOW_VERDICT_DROP]++;
 		decider->n++;
 		rte_rcu_qsbr_quiescent(decider->scene->qsbr, 0);
@@ -509,6 +510,34 @@ static void *decide(void *context)
 	rte_rcu_qsbr_thread_unregister(decider->scene->qsbr, 0);
 	return NULL;
 }
+
+#define FOR(dst) "transfer pattern eth / ipv4 dst is 10.0.0." #dst
+
+/* Of flow 4 the rule of one list that lets it through is in a group that only a rule of the other one jumps to. */
+static const char *const ends[2] = {
+	"flow create 0 " FOR(
+		1) " / udp dst is 7 / end actions mark id 1 / end\n"
+		   "flow create 0 " FOR(
+			   2) " / end actions drop / end\n"
+			      "flow create 0 group 1 " FOR(
+				      4) " / end actions mark id 4 / end\n"
+					 "flow create 0 priority 2 " FOR(
+						 4) " / end actions drop / end\n"
+						    "flow create 0 transfer pattern eth / ipv4 dst "
+						    "spec 10.0.0.0 dst prefix 30 / end actions "
+						    "drop / end\n",
+	"flow create 0 " FOR(
+		1) " / udp src is 1 / end actions mark id 1 / end\n"
+		   "flow create 0 " FOR(
+			   2) " / udp / end actions drop / end\n"
+			      "flow create 0 " FOR(
+				      4) " / end actions jump group 1 / end\n"
+					 "flow create 0 group 1 priority 5 " FOR(
+						 4) " / end actions drop / end\n"
+						    "flow create 0 transfer pattern eth / ipv4 dst "
+						    "spec 10.0.0.0 dst prefix 31 / end actions "
+						    "drop / end\n",
+};
 
 /* The lists differ in every rule, in their order, and in whether there are rules by packet. */
 static size_t live_text(char *text, size_t size, unsigned which)
@@ -520,16 +549,7 @@ static size_t live_text(char *text, size_t size, unsigned which)
 			"flow create 0 ingress pattern eth / ipv4 dst is 10.%u.0.%u%s / end "
 			"actions drop / end\n",
 			1 + which, i, which == 1 && i % 50 == 0 ? " ttl is 3" : "");
-	length += (size_t)snprintf(text + length, size - length,
-		"flow create 0 transfer pattern eth / ipv4 dst is 10.0.0.1 / udp %s is %u / end "
-		"actions mark id 1 / end\n"
-		"flow create 0 transfer pattern eth / ipv4 dst is 10.0.0.2%s / end actions drop / "
-		"end\n"
-		"flow create 0 transfer pattern eth / ipv4 dst spec 10.0.0.%u dst prefix %u / end "
-		"actions drop / end\n",
-		which == 0 ? "dst" : "src", which == 0 ? 7 : 1, which == 0 ? "" : " / udp", 0u,
-		which == 0 ? 30 : 31);
-	return length;
+	return length + (size_t)snprintf(text + length, size - length, "%s", ends[which]);
 }
 
 static void test_never_a_mixture(void **state)
@@ -565,7 +585,7 @@ static void test_never_a_mixture(void **state)
 			scene_settle(&scene);
 			continue;
 		}
-		assert_int_equal(said.n[RULES_ADDED], FILLERS + 3);
+		assert_int_equal(said.n[RULES_ADDED], FILLERS + 5);
 		n++;
 		scene_settle(&scene);
 	}
