@@ -433,6 +433,7 @@ static int make_rules(struct plane *plane)
 {
 	const struct rules_config config = {
 		.max_rules = plane->config.max_rules,
+		.max_beside = plane->config.max_rules,
 		.max_sets = plane->config.max_rule_sets,
 		.max_prefixes = plane->config.max_rule_prefixes,
 		.n_captures = plane->config.n_captures,

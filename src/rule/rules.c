@@ -50,7 +50,7 @@ static int create_classifiers(struct rules *rules, const struct rules_config *co
 {
 	struct classifier_config classifier = {
 		.max_rules = config->max_rules,
-		.max_beside = config->max_rules,
+		.max_beside = config->max_beside,
 		.max_wide = config->max_rules,
 		.max_groups = RULE_MAX_GROUPS,
 		.max_sets = config->any_set ? CLASSIFIER_MAX_SETS : config->max_sets,
@@ -92,7 +92,8 @@ int rules_create(struct rules **rules, const struct rules_config *config)
 	struct rules *created;
 	int ret;
 
-	if (config->max_rules < 1 || config->max_rules > RULES_MAX || config->programs == NULL)
+	if (config->max_rules < 1 || config->max_rules > RULES_MAX ||
+		config->max_beside > config->max_rules || config->programs == NULL)
 		return -EINVAL;
 	created = aligned_alloc(RTE_CACHE_LINE_SIZE, size);
 	if (created == NULL)
@@ -112,8 +113,7 @@ int rules_create(struct rules **rules, const struct rules_config *config)
 	created->qsbr = config->qsbr;
 	created->n_workers = config->n_workers;
 	created->max_rules = config->max_rules;
-	/* and for a whole other list, which takes the place of the first one */
-	created->n_slots = 2 * config->max_rules + SPARE(config->max_rules);
+	created->n_slots = config->max_rules + config->max_beside + SPARE(config->max_rules);
 	created->epoch = 1;
 	created->heads_mask = (uint32_t)rte_align32pow2(config->max_rules) - 1;
 	created->free = created->first_gone = created->last_gone = RULES_NONE;

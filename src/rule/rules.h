@@ -53,7 +53,9 @@ struct packet_info;
 struct rules;
 
 struct rules_config {
-	uint32_t max_rules;		 /* 1 to RULES_MAX */
+	uint32_t max_rules; /* 1 to RULES_MAX */
+	/* so many more have room while a list takes the place of another: max_rules, or less where lists differ in few; 0: none does */
+	uint32_t max_beside;
 	unsigned n_workers;		 /* how many count */
 	const struct topology *topology; /* copied; NULL: rules may name any port */
 	uint32_t max_sets, max_prefixes; /* sets of addresses, and prefixes in all of them */

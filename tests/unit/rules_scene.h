@@ -45,6 +45,7 @@ static inline void scene_open(struct rules_scene *scene, uint32_t max, bool zone
 	assert_int_equal(number, FLOW_VERDICT_DROP);
 	const struct rules_config config = {
 		.max_rules = max,
+		.max_beside = max,
 		.n_workers = 1,
 		.topology = &scene->topology,
 		.zone_vlan = zone_vlan,
