@@ -51,11 +51,14 @@ static int send_piece(
 
 static int send_all(struct cli_client *client, FILE *file, struct error *error)
 {
-	char piece[PIECE_MAX];
-	size_t length = 0, size = 0;
+	char piece[PIECE_MAX], head[3];
+	size_t length = 0, size = 0, at = 0, n = fread(head, 1, sizeof(head), file);
 	int c, ret = 0;
 
-	while (ret == 0 && (c = getc(file)) != EOF) {
+	/* a byte order mark says nothing */
+	if (n == sizeof(head) && text_byte_order_mark(head, n) != 0)
+		n = 0;
+	while (ret == 0 && (c = at < n ? (unsigned char)head[at++] : getc(file)) != EOF) {
 		const char byte = to_ascii(c);
 
 		if (size + size_in_json(byte) > PIECE_MAX) {

@@ -145,7 +145,8 @@ static int take_command(struct loading *loading, const struct rule_command *comm
 	const char *line, size_t length, unsigned number)
 {
 	struct rule_refusal refusal = {.part = RULE_PART_COMMAND};
-	struct rules_made **made = &loading->list->made[loading->list->n];
+	struct rules_list *list = loading->list;
+	struct rules_made *made = NULL;
 	struct error said;
 	int ret;
 
@@ -159,14 +160,15 @@ static int take_command(struct loading *loading, const struct rule_command *comm
 		return refuse_rule(loading, number, 1,
 			"a list of rules has only lines of flow create, of set, and those that "
 			"make meters and indirect actions");
-	ret = rules_make(loading->rules, command, line, length, made, &refusal, &said);
+	ret = rules_make(loading->rules, command, line, length, &made, &refusal, &said);
 	if (ret == -ENOMEM || ret == -EAGAIN || ret == -ENOSPC)
 		return refuse_rules(loading, ret, said.text);
 	if (ret < 0)
 		return refuse_rule(
 			loading, number, rule_refusal_column(line, length, &refusal), said.text);
-	warn_of_rule(loading, command, *made, number);
-	loading->list->lines[loading->list->n++] = number;
+	warn_of_rule(loading, command, made, number);
+	list->made[list->n] = made;
+	list->lines[list->n++] = number;
 	return 0;
 }
 
@@ -408,7 +410,7 @@ int rules_list_read_file(struct rules *rules, struct rules_list *list, const cha
 	rules_tell_fn tell, void *context, struct error *error)
 {
 	char *text = NULL;
-	size_t size;
+	size_t size = 0;
 	int ret = read_whole(path, &text, &size, error);
 
 	if (ret == 0)
@@ -421,7 +423,7 @@ int rules_load_file(struct rules *rules, const char *path, uint32_t *added, rule
 	void *context, struct error *error)
 {
 	char *text = NULL;
-	size_t size;
+	size_t size = 0;
 	int ret = read_whole(path, &text, &size, error);
 
 	*added = 0;

@@ -165,7 +165,7 @@ static enum rule_nic look_at(const struct rules *rules, uint32_t slot)
 
 	if (!is_in_force(rules, slot) || !drops(rules, slot))
 		return RULE_NIC_ACTIONS;
-	if (rules->own[slot].made->rule.group != 0)
+	if (rules->own[slot].group != 0)
 		return RULE_NIC_GROUP;
 	if (rules->own[slot].made->uses != NULL)
 		return RULE_NIC_SHARED;
@@ -176,17 +176,15 @@ static enum rule_nic look_at(const struct rules *rules, uint32_t slot)
 /* Is it one that NICs must not come before? */
 static bool is_guard(const struct rules *rules, uint32_t slot)
 {
-	return is_in_force(rules, slot) && rules->own[slot].made->rule.group == 0 &&
-	       !drops(rules, slot);
+	return is_in_force(rules, slot) && rules->own[slot].group == 0 && !drops(rules, slot);
 }
 
 /* Pairs. */
 
 static bool comes_before(const struct rules_own *one, const struct rules_own *other)
 {
-	const uint32_t priority = one->made->rule.priority, others = other->made->rule.priority;
-
-	return priority != others ? priority < others : one->rank < other->rank;
+	return one->priority != other->priority ? one->priority < other->priority
+						: one->rank < other->rank;
 }
 
 static void stop_fitting(struct rules *rules, uint32_t slot)
@@ -222,8 +220,8 @@ static void strike_out(struct rules *rules, uint32_t guard)
 	struct classifier_rule rule, other;
 	uint32_t i = 0;
 
-	if (nic->n_fits == 0 || own->made->rule.priority > nic->highest ||
-		(own->made->rule.priority == nic->highest && own->rank > nic->newest))
+	if (nic->n_fits == 0 || own->priority > nic->highest ||
+		(own->priority == nic->highest && own->rank > nic->newest))
 		return;
 	classifier_get(rules->full, own->full, &rule);
 	while (i < nic->n_fits) {
@@ -314,7 +312,7 @@ static void fit(struct rules *rules, uint32_t slot)
 		nic->highest = 0;
 		nic->newest = 0;
 	}
-	nic->highest = RTE_MAX(nic->highest, own->made->rule.priority);
+	nic->highest = RTE_MAX(nic->highest, own->priority);
 	nic->newest = RTE_MAX(nic->newest, own->rank);
 	nic->slots[slot].kind = KIND_FITS;
 	nic->slots[slot].behind = RULES_NONE;
@@ -477,10 +475,10 @@ enum rule_nic rules_nic_foresee(
 	return find_guard(rules, &rules->own[slot], &rule, visits, behind);
 }
 
-enum rule_nic rules_nic_foresee_made(
-	const struct rules *rules, struct rules_made *made, uint32_t *visits, uint32_t *behind)
+enum rule_nic rules_nic_foresee_made(const struct rules *rules, const struct rules_made *made,
+	uint32_t *visits, uint32_t *behind)
 {
-	const struct rules_own own = {.made = made, .rank = UINT64_MAX};
+	const struct rules_own own = {.priority = made->rule.priority, .rank = UINT64_MAX};
 	struct rule_nic_items items;
 	enum rule_nic why;
 

@@ -28,7 +28,7 @@ struct rules_own {
 	uint32_t epoch;		    /* in which it came */
 	uint32_t line;		    /* where its list has it, from 1; 0: it was added alone */
 	uint64_t generation, token; /* of its removal */
-	uint32_t number;
+	uint32_t number, group, priority;
 	uint32_t full, of_flows; /* handles in the classifiers, or CLASSIFIER_NONE */
 	uint32_t next;		 /* of the same hash, of free slots, or of unsettled ones */
 	uint16_t port;
@@ -129,8 +129,8 @@ void rules_nic_added(struct rules *rules, uint32_t slot);
 void rules_nic_removed(struct rules *rules, uint32_t slot);
 enum rule_nic rules_nic_look(const struct rules *rules, uint32_t slot, uint32_t *behind);
 /* As rules_nic_foresee(), of a rule that could be made. */
-enum rule_nic rules_nic_foresee_made(
-	const struct rules *rules, struct rules_made *made, uint32_t *visits, uint32_t *behind);
+enum rule_nic rules_nic_foresee_made(const struct rules *rules, const struct rules_made *made,
+	uint32_t *visits, uint32_t *behind);
 void rules_nic_end(struct rules *rules);
 
 /* Nothing is left of what was replaced (rule/rules_replace.c): at the end of all. */

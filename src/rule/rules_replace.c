@@ -200,12 +200,13 @@ static uint64_t rank_in_force(const struct replacing *replacing, uint32_t number
 }
 
 /*
- * Of some numbers of one priority, those that are in force and rise in rank, as many as can be: the longest increasing row.
+ * Of the `n` sorted numbers of one priority, those that are in force and rise in rank, as many as can be: the longest increasing row.
  * `ends` has the last number of the best row of each length, `before` what comes before a number in its row.
  */
-static void find_row(struct replacing *replacing, const uint32_t *numbers, uint32_t n,
-	uint32_t *ends, uint32_t *before)
+static void find_row(
+	struct replacing *replacing, uint32_t begin, uint32_t n, uint32_t *ends, uint32_t *before)
 {
+	const uint32_t *numbers = replacing->sorted + begin;
 	uint32_t length = 0, last;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -231,37 +232,42 @@ static void find_row(struct replacing *replacing, const uint32_t *numbers, uint3
 		replacing->wanted[last].stays = true;
 }
 
-/* Ranks for `n` rules, between two others. */
-static void spread_ranks(struct replacing *replacing, const uint32_t *numbers, uint32_t n,
-	uint64_t low, uint64_t high)
+static struct wanted *wanted_at(const struct replacing *replacing, uint32_t sorted)
+{
+	return &replacing->wanted[replacing->sorted[sorted]];
+}
+
+/* Ranks for the `n` sorted rules from `begin` on, between two others. */
+static void spread_ranks(
+	const struct replacing *replacing, uint32_t begin, uint32_t n, uint64_t low, uint64_t high)
 {
 	for (uint32_t i = 0; i < n; i++)
-		replacing->wanted[numbers[i]].rank =
+		wanted_at(replacing, begin + i)->rank =
 			low + (high - low) * (i + 1) / ((uint64_t)n + 1);
 }
 
 /* Rules of one priority: those that stay keep their ranks, where there is room between them for the others. */
-static void rank_priority(struct replacing *replacing, const uint32_t *numbers, uint32_t n)
+static void rank_priority(const struct replacing *replacing, uint32_t begin, uint32_t n)
 {
 	uint64_t low = 0;
-	uint32_t first = 0; /* of those that have no rank yet */
+	uint32_t first = begin; /* of those that have no rank yet */
 
-	for (uint32_t i = 0; i < n; i++) {
-		struct wanted *wanted = &replacing->wanted[numbers[i]];
+	for (uint32_t i = begin; i < begin + n; i++) {
+		struct wanted *wanted = wanted_at(replacing, i);
 
 		if (!wanted->stays)
 			continue;
-		wanted->rank = rank_in_force(replacing, numbers[i]);
+		wanted->rank = rank_in_force(replacing, replacing->sorted[i]);
 		if (wanted->rank - low <= i - first) {
 			wanted->stays = false;
 			continue;
 		}
-		spread_ranks(replacing, numbers + first, i - first, low, wanted->rank);
+		spread_ranks(replacing, first, i - first, low, wanted->rank);
 		low = wanted->rank;
 		first = i + 1;
 	}
-	for (; first < n; first++)
-		replacing->wanted[numbers[first]].rank = rules_next_rank(replacing->rules);
+	for (; first < begin + n; first++)
+		wanted_at(replacing, first)->rank = rules_next_rank(replacing->rules);
 }
 
 /* When ranks are used up by half they begin anew: then no rule stays in its place. */
@@ -273,6 +279,11 @@ static bool begin_ranks_anew(struct replacing *replacing)
 	return true;
 }
 
+static uint32_t priority_of(const struct replacing *replacing, uint32_t sorted)
+{
+	return replacing->list->made[replacing->sorted[sorted]]->rule.priority;
+}
+
 static void rank_all(struct replacing *replacing, uint32_t *ends, uint32_t *before)
 {
 	const bool anew = begin_ranks_anew(replacing);
@@ -280,16 +291,14 @@ static void rank_all(struct replacing *replacing, uint32_t *ends, uint32_t *befo
 	uint32_t end;
 
 	for (uint32_t begin = 0; begin < n; begin = end) {
-		const uint32_t *numbers = &replacing->sorted[begin];
-		const uint32_t priority = replacing->wanted[numbers[0]].made->rule.priority;
+		const uint32_t priority = priority_of(replacing, begin);
 
 		end = begin + 1;
-		while (end < n &&
-			replacing->wanted[replacing->sorted[end]].made->rule.priority == priority)
+		while (end < n && priority_of(replacing, end) == priority)
 			end++;
 		if (!anew)
-			find_row(replacing, numbers, end - begin, ends, before);
-		rank_priority(replacing, numbers, end - begin);
+			find_row(replacing, begin, end - begin, ends, before);
+		rank_priority(replacing, begin, end - begin);
 	}
 }
 
@@ -704,7 +713,7 @@ static int try_to_replace(struct rules *rules, struct rules_list *list, struct r
 	if (ret == 0)
 		ret = replace_by(&replacing, before, change, error);
 	end_replacing(&replacing);
-	if (ret < 0) {
+	if (ret != 0) {
 		rules->last_rank = last_rank;
 		return ret;
 	}
@@ -718,7 +727,7 @@ static int try_to_replace(struct rules *rules, struct rules_list *list, struct r
 int rules_replace(struct rules *rules, struct rules_list *list, struct rules_change *change,
 	struct error *error)
 {
-	struct rules_list *before;
+	struct rules_list *before = NULL;
 	int ret = try_to_replace(rules, list, &before, change, error);
 
 	if (ret < 0)
@@ -730,7 +739,7 @@ int rules_replace(struct rules *rules, struct rules_list *list, struct rules_cha
 
 int rules_go_back(struct rules *rules, struct rules_change *change, struct error *error)
 {
-	struct rules_list *list = rules->before, *left;
+	struct rules_list *list = rules->before, *left = NULL;
 
 	if (list == NULL)
 		return error_set(error, -ENOENT, "there is no list to go back to");
