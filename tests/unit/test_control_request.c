@@ -16,7 +16,9 @@ static const struct {
 	{"{\"ask\":\"flow lst\"}", "\"flow lst\": no such request; did you mean flow list?"},
 	{"{\"ask\":\"moon phase\"}",
 		"\"moon phase\": no such request; known are flow list, flow explain, flow kill, "
-		"flow block, flow unblock, block list, rule list, rule add, rule del, rule stage, rule diff, rule load, rule confirm, rule rollback, rule status, rule trace, "
+		"flow block, flow unblock, block list, rule list, rule add, rule del, "
+		"rule stage, rule diff, rule load, rule confirm, rule rollback, rule status, rule "
+		"trace, "
 		"port "
 		"show, worker show, wire show, drop show, export show, offload show, offload "
 		"events, offload check, event follow, config show"},
