@@ -47,6 +47,7 @@ seeds_of() {
 	export) echo exports ;;
 	config) echo configs ;;
 	http) echo http ;;
+	routes) echo routes ;;
 	rules) echo rules ;;
 	control) echo requests ;;
 	*) echo frames ;;
