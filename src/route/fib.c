@@ -22,14 +22,36 @@ size_t fib_memory_for(unsigned version, uint64_t routes)
 	return bytes < FIB_MAX_MEMORY ? bytes : FIB_MAX_MEMORY;
 }
 
+/* All mappings but the arena. */
+static int take_arrays(struct fib *fib, bool direct)
+{
+	fib->root = mapping_create(ROOT_BYTES, MAPPING_HUGE);
+	fib->shorts = mapping_create(SHORTS_BYTES, 0);
+	if (direct)
+		fib->direct = mapping_create(FIB_DIRECT_MEMORY, MAPPING_HUGE);
+	if (!fib->root || !fib->shorts || (direct && !fib->direct))
+		return -errno;
+	for (size_t i = 0; i < (size_t)1 << FIB_ROOT_BITS; i++)
+		fib->root[i] = FIB_NO_ROUTE;
+	fib_follow(fib, 0, UINT32_C(1) << FIB_ROOT_BITS);
+	return 0;
+}
+
+static size_t array_bytes(bool direct)
+{
+	return ROOT_BYTES + SHORTS_BYTES + (direct ? FIB_DIRECT_MEMORY : 0);
+}
+
 int fib_create(struct fib **out, const struct fib_config *config)
 {
+	size_t least = FIB_MIN_MEMORY + (config->direct ? FIB_DIRECT_MEMORY : 0);
 	struct fib *fib;
 	int ret;
 
 	*out = NULL;
-	if ((config->version != 4 && config->version != 6) || config->memory < FIB_MIN_MEMORY ||
-		config->memory > FIB_MAX_MEMORY || config->simd >= SIMD_N_LEVELS)
+	if ((config->version != 4 && config->version != 6) || config->memory < least ||
+		config->memory > FIB_MAX_MEMORY || config->simd >= SIMD_N_LEVELS ||
+		(config->direct && config->version != 4))
 		return -EINVAL;
 	fib = calloc(1, sizeof(*fib));
 	if (!fib)
@@ -40,22 +62,19 @@ int fib_create(struct fib **out, const struct fib_config *config)
 	fib->qsbr = config->qsbr;
 	fib->stats.memory = config->memory;
 	/* the books of the arena come out of the limit, too */
-	ret = arena_init(&fib->arena, (config->memory - ROOT_BYTES - SHORTS_BYTES) /
-					      (ARENA_PAGE + sizeof(struct arena_page)) *
-					      ARENA_PAGE);
+	size_t pages = (config->memory - array_bytes(config->direct)) /
+		       (ARENA_PAGE + sizeof(struct arena_page));
+
+	ret = arena_init(&fib->arena, pages * ARENA_PAGE);
 	if (ret < 0) {
 		free(fib);
 		return ret;
 	}
-	fib->root = mapping_create(ROOT_BYTES, MAPPING_HUGE);
-	fib->shorts = mapping_create(SHORTS_BYTES, 0);
-	if (!fib->root || !fib->shorts) {
-		ret = -errno;
+	ret = take_arrays(fib, config->direct);
+	if (ret < 0) {
 		fib_destroy(fib);
 		return ret;
 	}
-	for (size_t i = 0; i < (size_t)1 << FIB_ROOT_BITS; i++)
-		fib->root[i] = FIB_NO_ROUTE;
 	*out = fib;
 	return 0;
 }
@@ -64,6 +83,7 @@ void fib_destroy(struct fib *fib)
 {
 	if (!fib)
 		return;
+	mapping_destroy(fib->direct, FIB_DIRECT_MEMORY);
 	mapping_destroy(fib->shorts, SHORTS_BYTES);
 	mapping_destroy(fib->root, ROOT_BYTES);
 	arena_fini(&fib->arena);
@@ -73,6 +93,27 @@ void fib_destroy(struct fib *fib)
 unsigned fib_version(const struct fib *fib)
 {
 	return fib->version;
+}
+
+void fib_follow(struct fib *fib, uint32_t first, uint32_t n)
+{
+	for (uint32_t i = first; fib->direct && i < first + n; i++) {
+		uint32_t *direct = &fib->direct[(size_t)i * FIB_SLOTS], entry = fib->root[i];
+		const uint32_t *run = NULL;
+		uint64_t starts = 0;
+
+		if (entry & FIB_IS_NODE) {
+			starts = fib_node_at(fib, entry)->starts;
+			run = fib_node_at(fib, entry)->entry;
+		}
+
+		for (unsigned slot = 0; slot < FIB_SLOTS; slot++) {
+			if (starts >> slot & 1)
+				entry = *run++;
+			if (direct[slot] != entry)
+				fib_store(&direct[slot], entry);
+		}
+	}
 }
 
 /* Memory that readers may still use. */
@@ -169,6 +210,7 @@ int fib_make_room(struct fib *fib)
 		for (size_t i = 0; i < (size_t)1 << FIB_ROOT_BITS; i++)
 			if (fib->root[i] & FIB_IS_NODE)
 				move_node(fib, &fib->root[i]);
+		fib_follow(fib, 0, UINT32_C(1) << FIB_ROOT_BITS);
 		fib_reclaim(fib);
 	}
 	if (fib->arena.n_in_use < pages || fib->fresh.n + fib->waiting.n < blocks)
@@ -308,7 +350,7 @@ void fib_walk(const struct fib *fib, fib_walk_fn each, void *context)
 void fib_stats(const struct fib *fib, struct fib_stats *stats)
 {
 	*stats = fib->stats;
-	stats->in_use = ROOT_BYTES + SHORTS_BYTES + arena_in_use(&fib->arena);
+	stats->in_use = array_bytes(fib->direct != NULL) + arena_in_use(&fib->arena);
 	stats->waiting = fib->waiting.n + fib->fresh.n;
 }
 

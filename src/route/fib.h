@@ -46,8 +46,9 @@
 #define FIB_MAX_NEXT_HOP UINT32_C(0x7ffffffe)
 #define FIB_NO_ROUTE UINT32_C(0x7fffffff)
 
-/* The least limit of memory, and the most. */
+/* The least limit of memory, what `direct` takes of it beside, and the most. */
 #define FIB_MIN_MEMORY ((size_t)4 << 20)
+#define FIB_DIRECT_MEMORY ((size_t)64 << 20)
 #define FIB_MAX_MEMORY ((size_t)7 << 30)
 
 struct fib;
@@ -56,6 +57,7 @@ struct fib_config {
 	unsigned version;     /* 4 or 6 */
 	size_t memory;	      /* bytes at most; fib_memory_for() has a number for real tables */
 	enum simd_level simd; /* for look-ups */
+	bool direct; /* IPv4: 64 MB more of it hold an entry for each /24, read in one step */
 	struct rte_rcu_qsbr
 		*qsbr; /* the caller's, until after fib_destroy(); NULL: no other readers */
 };
@@ -71,7 +73,7 @@ struct fib_stats {
 
 /*
  * Bytes for so many routes of a table like those of the Internet, with a fourth to spare. Prefixes that
- * lie far apart take more: an IPv6 /128 with nothing near it 1 KB.
+ * lie far apart take more: an IPv6 /128 with nothing near it about 650.
  */
 size_t fib_memory_for(unsigned version, uint64_t routes);
 

@@ -4,6 +4,7 @@
  * the old one by one store; what it covers below gets its next hop in place. All memory is taken before
  * anything changes.
  */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -430,6 +431,13 @@ static bool add_short(struct fib *fib, struct route_bits bits, unsigned length, 
 	return is_new;
 }
 
+static void follow(struct fib *fib, struct route_bits bits, unsigned length)
+{
+	unsigned free_bits = length < FIB_ROOT_BITS ? FIB_ROOT_BITS - length : 0;
+
+	fib_follow(fib, fib_root_index(bits), UINT32_C(1) << free_bits);
+}
+
 static int add(
 	struct fib *fib, struct route_bits bits, unsigned length, uint32_t next_hop, bool *is_new)
 {
@@ -441,7 +449,7 @@ static int add(
 
 int fib_add(struct fib *fib, const struct route_prefix *prefix, uint32_t next_hop)
 {
-	bool is_new;
+	bool is_new = false;
 
 	if (prefix->version != fib->version || !route_prefix_valid(prefix) ||
 		next_hop > FIB_MAX_NEXT_HOP)
@@ -461,6 +469,7 @@ int fib_add(struct fib *fib, const struct route_prefix *prefix, uint32_t next_ho
 		fib->stats.refused++;
 		return ret;
 	}
+	follow(fib, bits, prefix->length);
 	fib->stats.routes += is_new;
 	fib->stats.added += is_new;
 	fib->stats.changed += !is_new;
@@ -514,6 +523,7 @@ static void delete_long(struct fib *fib, struct route_bits bits, unsigned length
 	struct path path;
 
 	find_path(fib, &path, bits, last);
+	assert(path.n > 0);
 	uint32_t *entry = path.entry[path.n - 1];
 
 	take_apart(fib, &draft, fib_node_at(fib, *entry));
@@ -548,6 +558,7 @@ int fib_delete(struct fib *fib, const struct route_prefix *prefix)
 		delete_short(fib, bits, prefix->length);
 	else
 		delete_long(fib, bits, prefix->length);
+	follow(fib, bits, prefix->length);
 	fib->stats.routes--;
 	fib->stats.deleted++;
 	return 0;

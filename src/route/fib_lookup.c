@@ -16,6 +16,20 @@
 
 #define BURST 64
 
+/* What the first bits of an address index. */
+struct root {
+	const uint32_t *entries;
+	unsigned bits;
+	bool is_direct;
+};
+
+static inline struct root root_of(const struct fib *fib)
+{
+	if (fib->direct)
+		return (struct root){fib->direct, FIB_DIRECT_BITS, true};
+	return (struct root){fib->root, FIB_ROOT_BITS, false};
+}
+
 static inline const struct fib_node *node_of(const uint8_t *memory, uint32_t entry)
 {
 	/* the flags are shifted out */
@@ -150,17 +164,19 @@ static inline void fetch_lanes(const uint8_t *memory, __m512i entry, __m512i slo
 }
 
 /* The entries of the root. */
-static inline void begin_lanes(const struct fib *fib, struct lanes *lanes, unsigned n)
+static inline void begin_lanes(const struct root *root, struct lanes *lanes, unsigned n)
 {
 	__m512i index[GROUPS];
 
 	for (unsigned i = 0; i < lanes->n_groups; i++) {
-		index[i] = bits_at(lanes, i, 0, FIB_ROOT_BITS);
-		fetch_words(fib->root, index[i]);
+		index[i] = bits_at(lanes, i, 0, root->bits);
+		/* a single read needs no asking */
+		if (!root->is_direct)
+			fetch_words(root->entries, index[i]);
 	}
 	for (unsigned i = 0; i < lanes->n_groups; i++) {
 		lanes->entry[i] = _mm512_mask_i32gather_epi32(
-			_mm512_setzero_si512(), lanes_there(n, i), index[i], fib->root, 4);
+			_mm512_setzero_si512(), lanes_there(n, i), index[i], root->entries, 4);
 		lanes->active[i] = _mm512_movepi32_mask(lanes->entry[i]);
 	}
 }
@@ -175,10 +191,11 @@ static inline unsigned count_active(const struct lanes *lanes)
 }
 
 /* The steps up to `last`, or until few are left. Returns the depth of the next one. */
-static inline unsigned walk_lanes(const struct fib *fib, struct lanes *lanes, unsigned last)
+static inline unsigned walk_lanes(
+	const struct fib *fib, struct lanes *lanes, unsigned first, unsigned last)
 {
 	const uint8_t *memory = fib->arena.memory;
-	unsigned depth = FIB_ROOT_BITS;
+	unsigned depth = first;
 
 	for (; depth < last && count_active(lanes) > FEW; depth += FIB_STEP) {
 		__m512i slot[GROUPS];
@@ -210,8 +227,10 @@ static void burst4(
 
 	for (unsigned i = 0; i < lanes.n_groups; i++)
 		lanes.low[i] = _mm512_maskz_loadu_epi32(lanes_there(n, i), addresses + i * LANES);
-	begin_lanes(fib, &lanes, n);
-	unsigned depth = walk_lanes(fib, &lanes, 32);
+	const struct root root = root_of(fib);
+
+	begin_lanes(&root, &lanes, n);
+	unsigned depth = walk_lanes(fib, &lanes, root.bits, 32);
 
 	end_lanes(&lanes, next_hops, n);
 	for (unsigned i = 0; i < lanes.n_groups; i++) {
@@ -254,8 +273,10 @@ static void burst6(
 		lanes.high[i] = load_eight(
 			addresses + i * LANES + LANES / 2, lanes_eight(n, i * LANES + LANES / 2));
 	}
-	begin_lanes(fib, &lanes, n);
-	unsigned depth = walk_lanes(fib, &lanes, 60);
+	const struct root root = root_of(fib);
+
+	begin_lanes(&root, &lanes, n);
+	unsigned depth = walk_lanes(fib, &lanes, root.bits, 60);
 
 	end_lanes(&lanes, next_hops, n);
 	for (unsigned i = 0; i < lanes.n_groups; i++) {
@@ -293,20 +314,21 @@ static inline void fetch(
 }
 
 /* The entries of the root. Returns how many addresses go on, which `active` lists. */
-static inline unsigned begin(const struct fib *fib, struct lanes *lanes, unsigned n)
+static inline unsigned begin(
+	const struct root *root, const struct fib *fib, struct lanes *lanes, unsigned n)
 {
 	unsigned active = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		rte_prefetch0(&fib->root[~lanes->high[i] >> (64 - FIB_ROOT_BITS)]);
+		rte_prefetch0(&root->entries[~lanes->high[i] >> (64 - root->bits)]);
 	for (unsigned i = 0; i < n; i++) {
-		uint32_t entry = fib_load(&fib->root[~lanes->high[i] >> (64 - FIB_ROOT_BITS)]);
+		uint32_t entry = fib_load(&root->entries[~lanes->high[i] >> (64 - root->bits)]);
 
 		lanes->entry[i] = entry;
 		lanes->active[active] = (uint8_t)i;
-		active += entry >> 31;
+		active += (entry & FIB_IS_NODE) != 0;
 	}
-	fetch(fib, lanes, active, FIB_ROOT_BITS);
+	fetch(fib, lanes, active, root->bits);
 	return active;
 }
 
@@ -324,7 +346,7 @@ static inline unsigned step_all(
 
 		lanes->entry[lane] = entry;
 		lanes->active[active] = (uint8_t)lane;
-		active += entry >> 31;
+		active += (entry & FIB_IS_NODE) != 0;
 	}
 	fetch(fib, lanes, active, depth + FIB_STEP);
 	return active;
@@ -338,9 +360,10 @@ static void burst4(
 	for (unsigned i = 0; i < n; i++)
 		lanes.high[i] = (uint64_t)~addresses[i] << 32 | UINT32_MAX;
 
-	unsigned active = begin(fib, &lanes, n);
+	const struct root root = root_of(fib);
+	unsigned active = begin(&root, fib, &lanes, n);
 
-	for (unsigned depth = FIB_ROOT_BITS; active > 0; depth += FIB_STEP)
+	for (unsigned depth = root.bits; active > 0; depth += FIB_STEP)
 		active = step_all(fib, &lanes, active, depth);
 	memcpy(next_hops, lanes.entry, n * sizeof(*next_hops));
 }
@@ -356,9 +379,10 @@ static void burst6(
 		memcpy(&high, addresses[i], sizeof(high));
 		lanes.high[i] = ~rte_be_to_cpu_64(high);
 	}
-	unsigned active = begin(fib, &lanes, n);
+	const struct root root = root_of(fib);
+	unsigned active = begin(&root, fib, &lanes, n);
 
-	for (unsigned depth = FIB_ROOT_BITS; active > 0 && depth < 60; depth += FIB_STEP)
+	for (unsigned depth = root.bits; active > 0 && depth < 60; depth += FIB_STEP)
 		active = step_all(fib, &lanes, active, depth);
 	/* behind bit 60 one by one: few routes are that long */
 	for (unsigned i = 0; i < active; i++) {

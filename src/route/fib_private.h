@@ -8,6 +8,7 @@
 
 #define FIB_ROOT_BITS 18
 #define FIB_STEP 6
+#define FIB_DIRECT_BITS (FIB_ROOT_BITS + FIB_STEP)
 #define FIB_SLOTS 64
 
 /* An entry with the first bit is the reference of a node, else a next hop or FIB_NO_ROUTE. */
@@ -54,6 +55,8 @@ struct fib_retired {
 
 struct fib {
 	uint32_t *root; /* an entry for each value of the first bits */
+	uint32_t *
+		direct; /* or NULL: an entry for each value of the first bits and those of the first node */
 	struct arena arena;
 	unsigned version;
 	unsigned most; /* bits of an address */
@@ -147,6 +150,9 @@ static inline unsigned fib_depth_of(unsigned length)
 
 /* The node where a prefix ends, or NULL when there is none. */
 struct fib_node *fib_node_of(const struct fib *fib, struct route_bits bits, unsigned length);
+
+/* After changes of these entries of the root, or of nodes that they lead to: the direct entries follow. */
+void fib_follow(struct fib *fib, uint32_t first, uint32_t n);
 
 /* Takes a node out of use, when nothing leads to it any more. */
 void fib_retire(struct fib *fib, uint32_t reference);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "route/table_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -48,7 +49,7 @@ static int refuse_line(
 
 static int make_room(struct loading *loading)
 {
-	if (loading->n < loading->room)
+	if (loading->list && loading->n < loading->room)
 		return 0;
 	size_t room = loading->room == 0 ? 1024 : loading->room * 2;
 	struct entry *list = realloc(loading->list, room * sizeof(*list));
@@ -97,6 +98,7 @@ static int take_line(struct loading *loading, char *line, size_t length, unsigne
 
 	if (ret < 0)
 		return ret;
+	assert(loading->list);
 	if (route_parse_line(&route, line, &column, &why) < 0)
 		return refuse_line(loading, -EBADMSG, number, column, why.text);
 	if (resolve(loading, &route, &why) < 0)

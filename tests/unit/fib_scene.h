@@ -36,7 +36,11 @@ static inline unsigned draw(unsigned n)
 
 static inline struct fib *make_fib(unsigned version, size_t memory, struct rte_rcu_qsbr *qsbr)
 {
-	struct fib_config config = {.version = version, .memory = memory, .qsbr = qsbr};
+	/* tables that are large enough have direct entries, too */
+	struct fib_config config = {.version = version,
+		.memory = memory,
+		.qsbr = qsbr,
+		.direct = version == 4 && memory >= FIB_DIRECT_MEMORY + FIB_MIN_MEMORY};
 	struct fib *fib = NULL;
 
 	assert_int_equal(simd_choose(&config.simd), 0);

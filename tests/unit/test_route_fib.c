@@ -179,13 +179,13 @@ static void change(struct fib *fib, unsigned round)
 	scene.present[i] = true;
 }
 
-static void differ(unsigned version)
+static void differ(unsigned version, size_t memory)
 {
 	struct fib_stats empty, stats;
 	struct fib *fib;
 
 	make_scene(version);
-	fib = make_fib(version, MEMORY, NULL);
+	fib = make_fib(version, memory, NULL);
 	fib_stats(fib, &empty);
 	check_single(fib);
 	for (unsigned round = 0; round < N_CHANGES; round++) {
@@ -213,13 +213,19 @@ static void differ(unsigned version)
 static void test_v4(void **state)
 {
 	(void)state;
-	differ(4);
+	differ(4, MEMORY);
+}
+
+static void test_direct(void **state)
+{
+	(void)state;
+	differ(4, FIB_DIRECT_MEMORY + MEMORY);
 }
 
 static void test_v6(void **state)
 {
 	(void)state;
-	differ(6);
+	differ(6, MEMORY);
 }
 
 /* Every length at both ends of the addresses, alone and all together. */
@@ -266,6 +272,11 @@ static void test_wrong(void **state)
 	assert_int_equal(fib_create(&fib, &config), -EINVAL);
 	config.memory = FIB_MAX_MEMORY + 1;
 	assert_int_equal(fib_create(&fib, &config), -EINVAL);
+	config = (struct fib_config){
+		.version = 6, .memory = MEMORY + FIB_DIRECT_MEMORY, .direct = true};
+	assert_int_equal(fib_create(&fib, &config), -EINVAL);
+	config = (struct fib_config){.version = 4, .memory = FIB_DIRECT_MEMORY, .direct = true};
+	assert_int_equal(fib_create(&fib, &config), -EINVAL);
 	fib = make_fib(4, FIB_MIN_MEMORY, NULL);
 	assert_int_equal(fib_add(fib, &prefix, 1), -EINVAL);
 	assert_int_equal(fib_delete(fib, &prefix), -EINVAL);
@@ -285,6 +296,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_v4),
+		cmocka_unit_test(test_direct),
 		cmocka_unit_test(test_v6),
 		cmocka_unit_test(test_ends),
 		cmocka_unit_test(test_wrong),
