@@ -87,12 +87,13 @@ extern const char *const bench_panels[BENCH_N_PANELS];
 /* `millrace bench`: argv[0] is "bench". Returns the exit code. */
 int bench_main(int argc, char **argv);
 
-/* `millrace bench admission`, `classify`, `export`, `flowsim`, `list`, `table`, `wire`. Without sizes each has its own. Return 0 or a negative errno. */
+/* `millrace bench NAME`. Without sizes each has its own. Return 0 or a negative errno. */
 int bench_admission(const struct bench_options *options);
 int bench_classify(const struct bench_options *options);
 int bench_export(const struct bench_options *options);
 int bench_flowsim(const struct bench_options *options);
 int bench_offload(const struct bench_options *options);
 int bench_list(const struct bench_options *options);
+int bench_route(const struct bench_options *options);
 int bench_table(const struct bench_options *options);
 int bench_wire(const struct bench_options *options);

@@ -9,6 +9,7 @@
 #include "bench/bench.h"
 #include "bench/classify.h"
 #include "bench/offload.h"
+#include "bench/route.h"
 
 #define EXIT_MISUSED 2
 #define MOST_FLOWS 67108864
@@ -36,6 +37,10 @@ static const char *const wire_measures[] = {"wire", "wire_total", "wire_unlisted
 
 static const char *const classify_measures[] = {
 	"find", "bytes_per_rule", "update", "explosion", NULL};
+
+static const char *const route_measures[] = {"lookup", "lookup_burst32", "direct",
+	"direct_burst32", "memory", "load", "delete", "add", "change", "churn_failed",
+	"churn_memory", NULL};
 
 static const char *const export_measures[] = {"export", "programs", NULL};
 
@@ -111,6 +116,9 @@ static const struct {
 		table_loads, table_against},
 	{"list", bench_list, 64, 1, 0, "a worker whose flows are listed against one left alone",
 		NULL, NULL, NULL},
+	{"route", bench_route, 64, 16, TAKES(MEASURE) | TAKES(LOAD),
+		"the routing table against rte_fib and rte_fib6", route_measures, route_loads,
+		NULL},
 	{"wire", bench_wire, 1, 16,
 		TAKES(MEASURE) | TAKES(MARK) | TAKES(ACT) | TAKES(RULES) | TAKES(STAGES),
 		"the whole path against the founding algorithm and rte_hash at its best",
@@ -141,9 +149,10 @@ static void print_help(FILE *stream)
 	      "  --flows N,N  sizes to measure at (default: table 1024,16384,65536,1000000,\n"
 	      "               8000000,32000000; wire 1,2048,65536,1000000; flowsim\n"
 	      "               16384,1000000; list, which takes one, 1000000; classify, of\n"
-	      "               rules, 1000,10000,100000)\n"
+	      "               rules, 1000,10000,100000; route, of routes, 1069950 and 220103, or\n"
+	      "               what a file has)\n"
 	      "  --json       one JSON object a line\n"
-	      "  --measure NAME,NAME  admission, classify, export, table, wire: only these\n"
+	      "  --measure NAME,NAME  admission, classify, export, route, table, wire: only these\n"
 	      "  --mark       wire: only what marks of the NIC are worth\n"
 	      "  --act        wire: only what is done with packets: routed, translated, blocked\n"
 	      "  --rules N    wire: only what so many rules cost flows that are known\n"
@@ -168,6 +177,9 @@ static void print_help(FILE *stream)
 	      "Of offload only:\n"
 	      "  --load NAME          imix, tcp64, zipf\n"
 	      "  --plot FILE          also a chart of it, as SVG\n"
+	      "\n"
+	      "Of route only:\n"
+	      "  --load NAME          ipv4 or ipv6\n"
 	      "\n"
 	      "Of table only:\n"
 	      "  --against NAME,NAME  these contenders\n"

@@ -79,6 +79,27 @@ def test_classify():
     assert all((row["load"], row["flows"]) == ("acl1", 1000) for row in told)
 
 
+def test_route():
+    told = rows("route", "--flows", "5000")
+    assert all(list(row) == KEYS for row in told)
+    assert [(row["load"], row["measure"], row["against"]) for row in told] == [
+        ("ipv4", "lookup", "rte_fib"), ("ipv4", "lookup_burst32", "rte_fib"), ("ipv4", "direct", "rte_fib"),
+        ("ipv4", "direct_burst32", "rte_fib"), ("ipv4", "memory", "rte_fib"),
+        ("ipv4", "memory_direct", "rte_fib"), ("ipv4", "load", "goal"), ("ipv4", "delete", "rte_fib"),
+        ("ipv4", "add", "rte_fib"), ("ipv4", "change", "rte_fib"), ("ipv4", "change", "goal"),
+        ("ipv4", "churn_failed", "rte_fib"), ("ipv4", "churn_memory", "before"),
+        ("ipv6", "lookup", "rte_fib6"), ("ipv6", "lookup_burst32", "rte_fib6"), ("ipv6", "memory", "rte_fib6"),
+        ("ipv6", "memory", "goal"), ("ipv6", "load", "goal"), ("ipv6", "delete", "rte_fib6"),
+        ("ipv6", "add", "rte_fib6"), ("ipv6", "change", "rte_fib6"), ("ipv6", "change", "goal"),
+        ("ipv6", "churn_failed", "rte_fib6"), ("ipv6", "churn_memory", "before")]
+    for row in told:
+        assert row["flows"] == 5000
+        if row["measure"] == "churn_failed":
+            assert row["ours"] == 0
+        if row["measure"] == "churn_memory" or row["against"] == "goal" and row["unit"] == "bytes":
+            assert row["holds"]
+
+
 @pytest.mark.usefixtures("simulated")
 def test_stages_are_told():
     done = run("bench", "wire", "--flows", "64", "--stages", timeout=120)
@@ -90,7 +111,7 @@ def test_stages_are_told():
 
 @pytest.mark.parametrize("args, line", [
     (["wier"], "no 'wier'; did you mean wire; there are admission, classify, export, flowsim, offload, table,"),
-    (["nosuch"], "bench: no 'nosuch'; there are admission, classify, export, flowsim, offload, table, list, wire"),
+    (["nosuch"], "bench: no 'nosuch'; there are admission, classify, export, flowsim, offload, table, list, route,"),
     (["wire", "--flows", "0"], "--flows 0: not sizes of 1 to 67108864"),
     (["wire", "--flows", "1,"], "--flows 1,: not sizes of 1 to 67108864"),
     (["--flows", "0", "table"], "bench table: --flows 0: not sizes of 64 to 67108864"),
@@ -98,11 +119,11 @@ def test_stages_are_told():
     (["list", "--flows", "64,65"], "bench list: --flows 64,65: not a size of 64 to 67108864"),
     (["wire", "table"], "bench: table: not understood"),
     (["wire", "--ablate"], "bench wire: --ablate is for table only"),
-    (["wire", "--load", "zipf"], "bench wire: --load is for admission, classify, offload and table only"),
+    (["wire", "--load", "zipf"], "bench wire: --load is for admission, classify, offload, table and route only"),
     (["list", "--measure", "list"],
-     "bench list: --measure is for admission, classify, export, table and wire only"),
+     "bench list: --measure is for admission, classify, export, table, route and wire only"),
     (["flowsim", "--measure", "marking"],
-     "bench flowsim: --measure is for admission, classify, export, table and wire only"),
+     "bench flowsim: --measure is for admission, classify, export, table, route and wire only"),
     (["flowsim", "--stages"], "bench flowsim: --stages is for offload and wire only"),
     (["table", "--stages"], "bench table: --stages is for offload and wire only"),
     (["table", "--mark"], "bench table: --mark is for wire only"),
@@ -117,6 +138,8 @@ def test_stages_are_told():
     (["wire", "--entries", "512"], "bench wire: --entries is for admission only"),
     (["classify", "--load", "acl6"], "bench classify: --load: no 'acl6'; did you mean acl"),
     (["classify", "--against", "limit"], "bench classify: --against: no 'limit'"),
+    (["route", "--load", "ipv5"], "bench route: --load: no 'ipv5'; did you mean ipv"),
+    (["route", "--measure", "churn"], "bench route: --measure: no 'churn'"),
     (["--rounds"], "bench: --rounds: not understood"),
 ])
 def test_misused(args, line):
