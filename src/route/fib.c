@@ -328,6 +328,8 @@ static bool walk_root(const struct walk *walk, struct route_bits bits, uint32_t 
 	const struct fib *fib = walk->fib;
 	unsigned length = 31 - (unsigned)__builtin_clz(number);
 
+	if (length == 8 && fib->held[number - 256] == 0)
+		return true;
 	if (fib->shorts[number] != 0 && !tell(walk, bits, length, fib->shorts[number] - 1))
 		return false;
 	if (length == FIB_ROOT_BITS) {

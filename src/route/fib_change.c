@@ -471,6 +471,7 @@ int fib_add(struct fib *fib, const struct route_prefix *prefix, uint32_t next_ho
 	}
 	follow(fib, bits, prefix->length);
 	fib->stats.routes += is_new;
+	fib->held[bits.high >> 56] += is_new && prefix->length >= 8;
 	fib->stats.added += is_new;
 	fib->stats.changed += !is_new;
 	return !is_new;
@@ -560,6 +561,7 @@ int fib_delete(struct fib *fib, const struct route_prefix *prefix)
 		delete_long(fib, bits, prefix->length);
 	follow(fib, bits, prefix->length);
 	fib->stats.routes--;
+	fib->held[bits.high >> 56] -= prefix->length >= 8;
 	fib->stats.deleted++;
 	return 0;
 }

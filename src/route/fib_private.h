@@ -67,6 +67,7 @@ struct fib {
 	struct rte_rcu_qsbr *qsbr;
 	struct fib_retired fresh, waiting; /* `waiting` for `token`, `fresh` for what comes after */
 	uint64_t token;
+	uint32_t held[256]; /* how many prefixes of 8 bits and more begin with these 8 */
 	struct fib_stats stats;
 };
 
