@@ -26,6 +26,10 @@
 #define GOAL_BUSY 1.5
 /* ... and by nine tenths where the NIC forwards. */
 #define GOAL_BUSY_WHOLE 10
+/* Of tcp64: packets a second with marks over those of software; share in the NIC; cycles over those of UDP. */
+#define GOAL_MARK_TCP 1.5
+#define GOAL_SHARE_TCP 0.99
+#define GOAL_UDP (1 / 1.3)
 #define GOAL_FIRST_US 10
 #define GOAL_RULE_US 1000
 
@@ -36,13 +40,16 @@ static const char *const mode_names[N_MODES] = {
 struct experiment {
 	const struct bench_options *options;
 	struct offload_load load;
+	struct offload_load udp; /* zeroed unless the load is tcp64 */
 	struct wire_engine engine[N_MODES];
+	struct wire_engine udp_engine;
 	uint64_t pps; /* of each port, at the fixed rate */
 	double cycles[N_MODES][BENCH_ROUNDS];
 	double busy[N_MODES][BENCH_ROUNDS];  /* % */
 	double floor[N_MODES][BENCH_ROUNDS]; /* %, of receiving and sending alone */
 	double cycles_floor[N_MODES][BENCH_ROUNDS];
-	double share[N_MODES]; /* % */
+	double cycles_udp[BENCH_ROUNDS]; /* of tcp64: of as many UDP packets in software */
+	double share[N_MODES];		 /* % */
 	/* packets' by mode, and rules' in that of marks */
 	struct offload_times times[N_MODES];
 };
@@ -73,8 +80,22 @@ static int open_some(struct experiment *experiment, uint64_t pps, unsigned first
 	return ret;
 }
 
+static bool is_tcp(const struct experiment *experiment)
+{
+	return experiment->udp.name != NULL;
+}
+
+static int open_udp(struct experiment *experiment)
+{
+	const struct offload_setup setup = {.mode = IN_SOFTWARE, .number = N_MODES};
+
+	return is_tcp(experiment) ? offload_open(&experiment->udp_engine, &experiment->udp, &setup)
+				  : 0;
+}
+
 static void close_all(struct experiment *experiment)
 {
+	offload_close(&experiment->udp_engine);
 	for (unsigned mode = 0; mode < N_MODES; mode++)
 		offload_close(&experiment->engine[mode]);
 }
@@ -87,6 +108,30 @@ static void print_stages(const struct experiment *experiment)
 		snprintf(what, sizeof(what), ", %s, %s", experiment->load.name, mode_names[mode]);
 		wire_print_stages(&experiment->engine[mode].plane->lcores[0], what);
 	}
+	if (is_tcp(experiment))
+		wire_print_stages(&experiment->udp_engine.plane->lcores[0], ", udp64, software");
+}
+
+/* Cycles a packet at full load. */
+static double cycles_of(const struct wire_engine *engine)
+{
+	struct lcore *lcore = &engine->plane->lcores[0];
+	uint64_t done;
+
+	wire_turns(lcore, PACKETS / WIRE_WARM_SHARE, &done);
+	const uint64_t cycles = wire_turns(lcore, PACKETS, &done);
+
+	return (double)cycles / (double)done;
+}
+
+static double floor_of(const struct wire_engine *engine)
+{
+	uint64_t done;
+
+	wire_pass(engine, PACKETS / WIRE_WARM_SHARE, &done);
+	const uint64_t cycles = wire_pass(engine, PACKETS, &done);
+
+	return (double)cycles / (double)done;
 }
 
 static int measure_full_load(struct experiment *experiment)
@@ -95,18 +140,15 @@ static int measure_full_load(struct experiment *experiment)
 	const unsigned n_modes = WHOLE;
 	int ret = open_some(experiment, 0, 0, n_modes);
 
+	if (ret == 0)
+		ret = open_udp(experiment);
 	for (unsigned i = 0; ret == 0 && i < BENCH_ROUNDS; i++) {
 		for (unsigned mode = 0; mode < n_modes; mode++) {
-			struct lcore *lcore = &experiment->engine[mode].plane->lcores[0];
-			uint64_t done, cycles;
-
-			wire_pass(&experiment->engine[mode], PACKETS / WIRE_WARM_SHARE, &done);
-			cycles = wire_pass(&experiment->engine[mode], PACKETS, &done);
-			experiment->cycles_floor[mode][i] = (double)cycles / (double)done;
-			wire_turns(lcore, PACKETS / WIRE_WARM_SHARE, &done);
-			cycles = wire_turns(lcore, PACKETS, &done);
-			experiment->cycles[mode][i] = (double)cycles / (double)done;
+			experiment->cycles_floor[mode][i] = floor_of(&experiment->engine[mode]);
+			experiment->cycles[mode][i] = cycles_of(&experiment->engine[mode]);
 		}
+		if (is_tcp(experiment))
+			experiment->cycles_udp[i] = cycles_of(&experiment->udp_engine);
 	}
 	if (ret == 0 && experiment->options->stages)
 		print_stages(experiment);
@@ -250,6 +292,7 @@ static void print_mpps(const struct experiment *experiment)
 			mpps[mode][i] = mpps_of(experiment->cycles[mode][i]);
 	row = row_of(experiment, "mpps_mark", "Mpps", mpps[BY_MARK], mpps[IN_SOFTWARE]);
 	row.rate = true;
+	row.goal = is_tcp(experiment) ? GOAL_MARK_TCP : 0;
 	bench_print(&row, experiment->options->json);
 }
 
@@ -306,6 +349,14 @@ static void print_cycles(const struct experiment *experiment)
 	print_rounds(
 		experiment, "cycles_mark_above", "cycles", above[BY_MARK], above[IN_SOFTWARE], 0);
 	print_mpps(experiment);
+	if (!is_tcp(experiment))
+		return;
+	struct bench_row row = row_of(experiment, "cycles_software", "cycles",
+		experiment->cycles[IN_SOFTWARE], experiment->cycles_udp);
+
+	row.against = experiment->udp.name;
+	row.goal = GOAL_UDP;
+	bench_print(&row, experiment->options->json);
 }
 
 static void print_busy(const struct experiment *experiment)
@@ -326,7 +377,8 @@ static void print_busy(const struct experiment *experiment)
 			print_rounds(experiment, "busy_mark_above", "%", above[mode],
 				above[IN_SOFTWARE], imix ? goals[mode] : 0);
 		snprintf(name, sizeof(name), "share_%s", mode_names[mode]);
-		print_one(experiment, name, "%", experiment->share[mode], "all", 100, 0, true);
+		print_one(experiment, name, "%", experiment->share[mode], "all", 100,
+			mode == BY_MARK && is_tcp(experiment) ? GOAL_SHARE_TCP : 0, true);
 	}
 }
 
@@ -419,21 +471,22 @@ static int run(struct experiment *experiment, const char *name)
 	struct error error;
 	int ret = offload_load_init(&experiment->load, name, &error);
 
+	if (ret == 0 && strcmp(name, "tcp64") == 0)
+		ret = offload_load_init(&experiment->udp, OFFLOAD_UDP64, &error);
 	if (ret < 0)
 		offload_say(error.text);
 	if (ret == 0)
 		ret = measure_full_load(experiment);
 	if (ret == 0) {
+		print_cycles(experiment);
 		/* half of what software can carry, by both ports */
 		experiment->pps = (uint64_t)((double)rte_get_tsc_hz() /
 					     told(experiment->cycles[IN_SOFTWARE]) / 4);
 		ret = measure_fixed_rate(experiment);
 	}
-	if (ret < 0)
-		return ret;
-	print_cycles(experiment);
-	print_busy(experiment);
-	return 0;
+	if (ret == 0)
+		print_busy(experiment);
+	return ret;
 }
 
 /* How long its packets take: last, as from then on the simulated NICs write into each packet when it came. */
@@ -465,8 +518,10 @@ static int measure_all(
 	}
 	if (ret == 0)
 		ret = run_times(experiments, *n);
-	while (begun > 0)
+	while (begun > 0) {
 		offload_load_fini(&experiments[--begun].load);
+		offload_load_fini(&experiments[begun].udp);
+	}
 	if (!options->json && *n > 0)
 		print_table(experiments, *n);
 	return ret;

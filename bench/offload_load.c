@@ -8,6 +8,9 @@
 
 #include <pcap/pcap.h>
 #include <rte_byteorder.h>
+#include <rte_ether.h>
+#include <rte_ip.h>
+#include <rte_tcp.h>
 
 #include "bench/offload.h"
 
@@ -18,9 +21,6 @@
 #define SEED 17
 #define SNAPLEN 65535
 
-/* In a frame of TCP over IPv4 without options or tags. */
-#define FLAGS_AT (14 + 20 + 12)
-#define CHECKSUM_AT (14 + 20 + 16)
 #define TCP_SYN 0x02
 #define TCP_ACK 0x10
 
@@ -29,30 +29,33 @@ const char *const offload_loads[] = {"imix", "tcp64", "zipf", NULL};
 static const struct {
 	const char *what;
 	uint32_t flows;
-} loads[OFFLOAD_N_LOADS] = {
+} loads[OFFLOAD_N_LOADS + 1] = {
 	{"2 x 1,194 UDP and 2 SCTP flows, 64 to 1,518 bytes (7:4:1)", IMIX_UDP + IMIX_SCTP},
 	{"SYN one way, SYN-ACK the other, 64 bytes, 1,194 flows", TCP_FLOWS},
 	{"UDP, 64 bytes, a million flows by Zipf's law", ZIPF_FLOWS},
+	[OFFLOAD_N_LOADS] = {"UDP both ways, 64 bytes, 1,194 flows", TCP_FLOWS},
 };
 
-/* The frame's flags are others; its checksum stays right (RFC 1624, equation 3). */
-static void set_flags(uint8_t *frame, uint8_t flags)
+/*
+ * A frame of TCP over IPv4 becomes a SYN of side 0, or of side 1 the SYN-ACK that acknowledges it. Its data is padding
+ * then: who opens a connection sends none.
+ */
+static void make_handshake(uint8_t *frame, unsigned side)
 {
-	uint16_t before, after, checksum;
+	struct rte_ipv4_hdr *ip = (void *)(frame + sizeof(struct rte_ether_hdr));
+	struct rte_tcp_hdr *tcp = (void *)(ip + 1);
 
-	memcpy(&before, frame + FLAGS_AT, sizeof(before));
-	frame[FLAGS_AT + 1] = flags;
-	memcpy(&after, frame + FLAGS_AT, sizeof(after));
-	memcpy(&checksum, frame + CHECKSUM_AT, sizeof(checksum));
-	uint32_t sum = (uint16_t)~checksum + (uint32_t)(uint16_t)~before + after;
-
-	sum = (sum & 0xffff) + (sum >> 16);
-	checksum = (uint16_t)~((sum & 0xffff) + (sum >> 16));
-	memcpy(frame + CHECKSUM_AT, &checksum, sizeof(checksum));
+	ip->total_length = rte_cpu_to_be_16(sizeof(*ip) + sizeof(*tcp));
+	ip->hdr_checksum = 0;
+	ip->hdr_checksum = rte_ipv4_cksum(ip);
+	tcp->tcp_flags = side == 0 ? TCP_SYN : TCP_SYN | TCP_ACK;
+	tcp->recv_ack = side == 0 ? 0 : rte_cpu_to_be_32(rte_be_to_cpu_32(tcp->recv_ack) + 1);
+	tcp->cksum = 0;
+	tcp->cksum = rte_ipv4_udptcp_cksum(ip, tcp);
 }
 
 static int write_set(pcap_dumper_t *dump, const struct stream_config *config, unsigned side,
-	uint8_t flags, struct error *error)
+	bool handshake, struct error *error)
 {
 	struct pcap_pkthdr header = {.ts = {.tv_sec = 0}};
 	uint8_t frame[STREAM_MAX_BYTES];
@@ -63,8 +66,8 @@ static int write_set(pcap_dumper_t *dump, const struct stream_config *config, un
 		return ret;
 	for (uint32_t flow = 0; flow < config->flows; flow++) {
 		header.len = header.caplen = stream_frame(set, 2 * flow + side, frame);
-		if (flags != 0)
-			set_flags(frame, flags);
+		if (handshake)
+			make_handshake(frame, side);
 		pcap_dump((u_char *)dump, &header, frame);
 	}
 	stream_set_destroy(set);
@@ -81,12 +84,15 @@ static int write_side(
 		.size_min = 594};
 	const struct stream_config tcp = {
 		.flows = TCP_FLOWS, .seed = SEED, .proto_share = {[STREAM_TCP] = 256}};
+	const struct stream_config udp64 = {.flows = TCP_FLOWS, .seed = SEED};
 
 	if (strcmp(load->name, "tcp64") == 0)
-		return write_set(dump, &tcp, side, side == 0 ? TCP_SYN : TCP_SYN | TCP_ACK, error);
-	int ret = write_set(dump, &udp, side, 0, error);
+		return write_set(dump, &tcp, side, true, error);
+	if (strcmp(load->name, OFFLOAD_UDP64) == 0)
+		return write_set(dump, &udp64, side, false, error);
+	int ret = write_set(dump, &udp, side, false, error);
 
-	return ret < 0 ? ret : write_set(dump, &sctp, side, 0, error);
+	return ret < 0 ? ret : write_set(dump, &sctp, side, false, error);
 }
 
 static int write_capture(struct offload_load *load, unsigned side, struct error *error)
@@ -114,7 +120,7 @@ int offload_load_init(struct offload_load *load, const char *name, struct error 
 	unsigned which = 0;
 	int ret = 0;
 
-	while (which + 1 < OFFLOAD_N_LOADS && strcmp(offload_loads[which], name) != 0)
+	while (which < OFFLOAD_N_LOADS && strcmp(offload_loads[which], name) != 0)
 		which++;
 	*load = (struct offload_load){
 		.name = name,
