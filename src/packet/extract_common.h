@@ -109,22 +109,23 @@ static inline struct tcp_segment tcp_fields(const uint8_t *header, size_t length
 	return tcp_fields_of(header, (uint32_t)(length - tcp_header_length(header)));
 }
 
-/* As common_upper(), for the segment alone. `there` bytes of it lie at `header`. */
+/* As common_upper(), for the segment alone. `there` bytes lie at `header`, of it and perhaps of what is behind it. */
 static __rte_always_inline bool common_tcp(
 	const uint8_t *header, size_t length, size_t there, struct tcp_segment *tcp)
 {
 	if (unlikely(there < TCP_LENGTH))
 		return false;
 
-	size_t header_length = tcp_header_length(header);
-	bool syn = header[13] & TCP_SYN;
+	const size_t header_length = tcp_header_length(header);
 
-	if (unlikely(header_length < TCP_LENGTH || header_length > length ||
-		     (syn && header_length > there)))
+	if (unlikely(header_length < TCP_LENGTH || header_length > length))
 		return false;
 	*tcp = tcp_fields(header, length);
-	if (unlikely(syn))
-		tcp->scale = tcp_scale(header + TCP_LENGTH, header_length - TCP_LENGTH);
+	if (likely(!(header[13] & TCP_SYN) || header_length == TCP_LENGTH))
+		return true;
+	if (header_length > there)
+		return false;
+	tcp->scale = tcp_scale(header + TCP_LENGTH, header_length - TCP_LENGTH);
 	return true;
 }
 
@@ -151,9 +152,8 @@ static __rte_always_inline uint8_t common_upper(const struct common *common,
 			return 0;
 		info->tcp = (struct tcp_segment){0};
 	} else {
-		size_t there = RTE_MIN(frame->data_len - upper, length);
-
-		if (unlikely(proto != PROTO_TCP || !common_tcp(header, length, there, &info->tcp)))
+		if (unlikely(proto != PROTO_TCP ||
+			     !common_tcp(header, length, frame->data_len - upper, &info->tcp)))
 			return 0;
 		flags |= PACKET_TCP;
 	}
