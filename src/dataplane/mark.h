@@ -11,6 +11,7 @@
 
 #include "flow/account.h"
 #include "flow/fetch.h"
+#include "flow/sides.h"
 #include "offload/slots.h"
 #include "packet/extract_common.h"
 
@@ -99,9 +100,18 @@ struct mark_burst {
 #define MARK_STATUS_SHIFT 48
 #define MARK_SETTLED_UDP FLOW_REPLIED
 #define MARK_SETTLED_TCP (FLOW_ESTABLISHED | 3 << 5)
+/* Not settled, but what comes of it may be its SYN or SYN-ACK once more: mark_comes_again(). */
+#define MARK_HANDSHAKE (FLOW_SYN_RECEIVED | 3 << 5)
 #define MARK_SETTLED_CARES(from) \
 	(15 | FLOW_NOT_PLAIN_BIT | 3 << 5 | 7 << (8 + OFFLOAD_STATE_BITS * (from)))
 #define MARK_PROVEN (OFFLOAD_PROVEN << 8 | OFFLOAD_PROVEN << (8 + OFFLOAD_STATE_BITS))
+
+/* What a packet is compared with: a flow that is settled, or a handshake. */
+enum mark_of {
+	MARK_OF_UDP,
+	MARK_OF_TCP,
+	MARK_OF_HANDSHAKE,
+};
 
 /* Is the packet a common one, and of the protocol that its mark says? */
 static __rte_always_inline bool mark_is_common(const uint8_t *frame, bool tcp)
@@ -115,12 +125,14 @@ static __rte_always_inline bool mark_is_common(const uint8_t *frame, bool tcp)
 
 /* Of common packets. */
 static __rte_always_inline bool mark_is_settled(
-	const struct flow_record *record, unsigned from, bool tcp)
+	const struct flow_record *record, unsigned from, enum mark_of of)
 {
+	static const unsigned want[] = {[MARK_OF_UDP] = MARK_SETTLED_UDP,
+		[MARK_OF_TCP] = MARK_SETTLED_TCP,
+		[MARK_OF_HANDSHAKE] = MARK_HANDSHAKE};
 	unsigned status = (unsigned)(record->status >> MARK_STATUS_SHIFT);
-	unsigned want = tcp ? MARK_SETTLED_TCP : MARK_SETTLED_UDP;
 
-	return ((status ^ (want | MARK_PROVEN)) & MARK_SETTLED_CARES(from)) == 0;
+	return ((status ^ (want[of] | MARK_PROVEN)) & MARK_SETTLED_CARES(from)) == 0;
 }
 
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX512
@@ -186,8 +198,9 @@ static const mark_words mark_header = {0, 0, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0x
 
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX2
 
-static const mark_words mark_want[2] = {
-	MARK_WANT(IPPROTO_UDP, MARK_SETTLED_UDP), MARK_WANT(IPPROTO_TCP, MARK_SETTLED_TCP)};
+static const mark_words mark_want[] = {[MARK_OF_UDP] = MARK_WANT(IPPROTO_UDP, MARK_SETTLED_UDP),
+	[MARK_OF_TCP] = MARK_WANT(IPPROTO_TCP, MARK_SETTLED_TCP),
+	[MARK_OF_HANDSHAKE] = MARK_WANT(IPPROTO_TCP, MARK_HANDSHAKE)};
 
 /* By the byte that a TCP header's length is in: what it takes with that of IPv4; of one too short more than any has. */
 #define MARK_BOTH(words) (IPV4_LENGTH + 4 * (words))
@@ -230,11 +243,11 @@ static __rte_always_inline const struct mark_expect *mark_expect_of(uintptr_t ta
 #if SIMD_LEVEL >= SIMD_LEVEL_AVX512
 
 /*
- * Is the packet a common one of that protocol, and one of the record's flow, from that end, and is the flow settled?
- * The rest of an IPv4 address is zeros. The record is read in the pieces that it is written in.
+ * Is the packet a common one of that protocol, and one of the record's flow, from that end, and is the flow settled (or
+ * a handshake)? The rest of an IPv4 address is zeros. The record is read in the pieces that it is written in.
  */
 static __rte_always_inline bool mark_fits(
-	const struct flow_record *record, const uint8_t *frame, uintptr_t target, bool tcp)
+	const struct flow_record *record, const uint8_t *frame, uintptr_t target, enum mark_of of)
 {
 	const struct mark_expect *expect = mark_expect_of(target);
 	__m256i addresses = _mm256_loadu_si256((const void *)record->key.addr);
@@ -246,7 +259,7 @@ static __rte_always_inline bool mark_fits(
 		_mm256_load_si256((const void *)expect->take[0]), addresses);
 	/* 0x96: the three of them xor-ed */
 	__m256i odd = _mm256_ternarylogic_epi32(
-		header, key, _mm256_load_si256((const void *)mark_want[tcp]), 0x96);
+		header, key, _mm256_load_si256((const void *)mark_want[of]), 0x96);
 
 	return _mm256_testz_si256(odd, _mm256_load_si256((const void *)expect->cares[0]));
 }
@@ -255,7 +268,7 @@ static __rte_always_inline bool mark_fits(
 
 /* The same. */
 static __rte_always_inline bool mark_fits(
-	const struct flow_record *record, const uint8_t *frame, uintptr_t target, bool tcp)
+	const struct flow_record *record, const uint8_t *frame, uintptr_t target, enum mark_of of)
 {
 	const struct mark_expect *expect = mark_expect_of(target);
 	__m128i rest = _mm_loadl_epi64((const void *)record->key.port);
@@ -268,7 +281,7 @@ static __rte_always_inline bool mark_fits(
 	__m256i header = _mm256_and_si256(_mm256_loadu_si256((const void *)(frame + 10)),
 		_mm256_load_si256((const void *)mark_header));
 	__m256i odd = _mm256_xor_si256(
-		_mm256_xor_si256(header, _mm256_load_si256((const void *)mark_want[tcp])),
+		_mm256_xor_si256(header, _mm256_load_si256((const void *)mark_want[of])),
 		_mm256_shuffle_epi8(key, _mm256_load_si256((const void *)expect->take[0])));
 
 	return _mm256_testz_si256(odd, _mm256_load_si256((const void *)expect->cares[0]));
@@ -277,7 +290,7 @@ static __rte_always_inline bool mark_fits(
 #else
 
 static __rte_always_inline bool mark_fits(
-	const struct flow_record *record, const uint8_t *frame, uintptr_t target, bool tcp)
+	const struct flow_record *record, const uint8_t *frame, uintptr_t target, enum mark_of of)
 {
 	const uint8_t *header = frame + MARK_IPV4_OFFSET;
 	const uintptr_t from = mark_from(target);
@@ -285,7 +298,7 @@ static __rte_always_inline bool mark_fits(
 	uint32_t turn = (uint32_t)from << 4;
 	uint32_t both, tail;
 
-	if (unlikely(!mark_is_common(frame, tcp)))
+	if (unlikely(!mark_is_common(frame, of != MARK_OF_UDP)))
 		return false;
 	memcpy(&both, &record->key.port[0], sizeof(both));
 	memcpy(&tail, &record->key.zone, sizeof(tail));
@@ -297,7 +310,7 @@ static __rte_always_inline bool mark_fits(
 	uint32_t dst = load_32(header + 16) ^ load_32(record->key.addr[!from]);
 
 	return ((src | dst | (ports ^ both) | ((tail ^ rest) & 0xf0ffffff)) == 0) &
-	       mark_is_settled(record, (unsigned)from, tcp);
+	       mark_is_settled(record, (unsigned)from, of);
 }
 
 #endif
@@ -372,6 +385,16 @@ static __rte_always_inline bool mark_track(
 
 #endif
 
+/* The record has a packet of now: written around what is read when the next packet is held against it. */
+static __rte_always_inline void mark_see(const struct mark_burst *burst, struct flow_record *record)
+{
+	uint32_t low = (uint32_t)burst->now_us;
+	uint16_t high = (uint16_t)(burst->now_us >> 32);
+
+	memcpy(&record->status, &low, sizeof(low));
+	memcpy((uint8_t *)&record->status + sizeof(low), &high, sizeof(high));
+}
+
 /*
  * Accounts a packet that fits its record, which was fetched from as `far`. False, with nothing changed, where there is
  * more to it.
@@ -395,13 +418,14 @@ static __rte_always_inline bool mark_account(const struct mark_burst *burst,
 	if (unlikely(__builtin_add_overflow(
 		    own->count.both, flow_count_of(bytes), &own->count.both)))
 		flow_carry_or_begin(record, (unsigned)mark_from(target), burst->now_us);
-	/* around what is read when the next packet is held against it */
-	uint32_t low = (uint32_t)burst->now_us;
-	uint16_t high = (uint16_t)(burst->now_us >> 32);
-
-	memcpy(&record->status, &low, sizeof(low));
-	memcpy((uint8_t *)&record->status + sizeof(low), &high, sizeof(high));
+	mark_see(burst, record);
 	return true;
+}
+
+/* mark_record(), of a target whose lowest bits are known but for the end. */
+static __rte_always_inline struct flow_record *mark_record_of(uintptr_t target, bool tcp)
+{
+	return (struct flow_record *)(target - mark_offset(target) - (tcp ? MARK_TCP : 0));
 }
 
 /*
@@ -412,9 +436,7 @@ static __rte_always_inline bool mark_account(const struct mark_burst *burst,
 static __rte_always_inline bool mark_packet(const struct mark_burst *burst, uintptr_t target,
 	const struct rte_mbuf *packet, const uint8_t *frame, bool tcp, bool far)
 {
-	/* mark_record(), of a target whose lowest bits are known but for the end */
-	struct flow_record *record =
-		(struct flow_record *)(target - mark_offset(target) - (tcp ? MARK_TCP : 0));
+	struct flow_record *record = mark_record_of(target, tcp);
 	uint64_t lengths;
 
 	/* all of the packet's and its first piece's, at once */
@@ -426,7 +448,37 @@ static __rte_always_inline bool mark_packet(const struct mark_burst *burst, uint
 	/* frames are 60 bytes at least */
 	if (unlikely((uint16_t)(lengths >> 32) < MARK_LEAST))
 		return false;
-	if (unlikely(!mark_fits(record, frame, target, tcp)))
+	if (unlikely(!mark_fits(record, frame, target, tcp ? MARK_OF_TCP : MARK_OF_UDP)))
 		return false;
 	return likely(mark_account(burst, record, (uint32_t)lengths, frame, target, tcp, far));
+}
+
+/*
+ * The same of the SYN or SYN-ACK of a handshake that comes once more, without data: of a target of TCP. `side`: the packet
+ * came by the domain's second port.
+ */
+static __rte_always_inline bool mark_comes_again(const struct mark_burst *burst, uintptr_t target,
+	const struct rte_mbuf *packet, const uint8_t *frame, bool side)
+{
+	struct flow_record *record = mark_record_of(target, true);
+	struct mark_own *own = mark_own(target, true);
+	const unsigned from = (unsigned)mark_from(target);
+	const uint8_t *tcp = frame + MARK_UPPER_OFFSET;
+	uint64_t count;
+
+	if (packet->data_len < MARK_LEAST || !mark_fits(record, frame, target, MARK_OF_HANDSHAKE))
+		return false;
+	const bool answers = record->initiator != from;
+	const uint32_t headers = IPV4_LENGTH + (uint32_t)tcp_header_length(tcp);
+
+	if (headers < IPV4_LENGTH + TCP_LENGTH ||
+		load_be16(frame + MARK_IPV4_OFFSET + 2) != headers ||
+		!tcp_is_handshake_again(record, from, answers,
+			(uint64_t)load_be32(tcp + 4) << 32 | load_be32(tcp + 8), tcp[13]) ||
+		!flow_sides_knows(record, answers, side) ||
+		__builtin_add_overflow(own->count.both, flow_count_of(packet->pkt_len), &count))
+		return false;
+	own->count.both = count;
+	mark_see(burst, record);
+	return true;
 }

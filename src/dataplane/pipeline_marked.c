@@ -108,6 +108,25 @@ static inline unsigned account_row(
 }
 
 /*
+ * Packets from index `i` of the row on that are SYNs and SYN-ACKs of handshakes that come again: says how many. A load of
+ * nothing else is not to take account_rare() for each.
+ */
+static __rte_noinline unsigned account_again(const struct lcore *lcore, const struct burst *burst,
+	const struct row *row, unsigned i, unsigned n)
+{
+	const struct mark_burst marks = mark_burst_of(lcore->worker.shard->now_us);
+	const struct row of = *row;
+	const bool side = burst->from.place != 0;
+	const unsigned begin = i;
+
+	while (i < n && of.target[i] & MARK_TCP &&
+		mark_comes_again(&marks, of.target[i], of.packet[i],
+			(const uint8_t *)of.target[LCORE_BURST + i], side))
+		i++;
+	return i - begin;
+}
+
+/*
  * A row of packets with marks of this worker's numbers, which may name nobody; says where the first is that is
  * not plain.
  */
@@ -122,6 +141,12 @@ static inline unsigned account_named(struct lcore *lcore, struct burst *burst,
 		if (likely(left == 0))
 			break;
 		i = n - left;
+		const unsigned again = account_again(lcore, burst, row, i, n);
+
+		if (again != 0) {
+			i += again - 1;
+			continue;
+		}
 		const unsigned place = row->place == NULL ? i : row->place[i];
 
 		if (!account_rare(lcore, burst, place, row->target[i], outcome))

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "flow/shard.h"
+#include "flow/sides.h"
 #include "flow/tcp_common.h"
 
 /* Of a flow: what it has to be for its packets to be only counted. */
@@ -39,6 +40,18 @@ static inline __attribute__((always_inline)) bool account_is_settled(
 }
 
 /*
+ * The SYN or SYN-ACK of a handshake once more, by the port where its end is: nothing but counted, too. By itself, as
+ * hardly any packet of other loads is one.
+ */
+static inline __attribute__((always_inline)) bool account_comes_again(
+	const struct flow_record *record, const struct packet_info *info, enum account_of of)
+{
+	return !(of == ACCOUNT_OF_PLAIN && record->not_plain) && info->tcp.payload == 0 &&
+	       tcp_comes_again(record, info->from, &info->tcp) &&
+	       flow_sides_knows(record, record->initiator != info->from, info->flags & PACKET_SIDE);
+}
+
+/*
  * What flow_shard_account() does, but for the shard's counters of packets and bytes, which the caller sums
  * up. False, with nothing changed, where it would do more than count: then it is to be called.
  */
@@ -54,10 +67,12 @@ static inline __attribute__((always_inline)) bool account_counted(struct flow_re
 		    0))
 		return false;
 	if (info->flags & PACKET_TCP) {
-		if (info->flags & PACKET_FIRST_FRAGMENT ||
-			!tcp_track_common(record, from, &info->tcp, of == ACCOUNT_OF_PLAIN))
+		if (info->flags & PACKET_FIRST_FRAGMENT)
 			return false;
-		record->end[from].tcp_flags |= info->tcp.flags;
+		if (tcp_track_common(record, from, &info->tcp, of == ACCOUNT_OF_PLAIN))
+			record->end[from].tcp_flags |= info->tcp.flags;
+		else if (!account_comes_again(record, info, of))
+			return false;
 	} else if (__builtin_expect(!account_is_settled(record, info, of), 0)) {
 		return false;
 	}

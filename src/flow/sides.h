@@ -49,6 +49,17 @@ static inline bool flow_sides_turn(struct flow_record *record)
 }
 
 /*
+ * Would flow_sides_hear() of a packet of the initiator, or (`answers`) of the other end, which came by the second port
+ * (`side`) or the first, say true and take note of nothing?
+ */
+static inline bool flow_sides_knows(const struct flow_record *record, bool answers, bool side)
+{
+	/* both ends were heard apart, or it is the one that was heard */
+	static_assert(FLOW_HEARD_APART == 0 && FLOW_HEARD_ONE == 1, "one comparison");
+	return (record->side ^ answers) == side && record->heard <= !answers;
+}
+
+/*
  * Takes note of the port that a packet came by. Returns whether it may move the state of its flow: false for
  * what comes by the port of the other end, as long as the flow is not open.
  */

@@ -3,8 +3,8 @@
 
 /*
  * The common segment: data or its acknowledgement, in the window of a connection of which all is known.
- * Nearly every segment is that; it moves the window and nothing else. In a header of its own for walks
- * that are compiled once per SIMD level.
+ * Nearly every segment is that; it moves the window and nothing else. And the SYN or SYN-ACK of a handshake
+ * that comes once more, which moves nothing. In a header of its own for walks that are compiled once per SIMD level.
  */
 
 #include "flow/tcp_parts.h"
@@ -196,6 +196,51 @@ static inline __attribute__((always_inline)) bool tcp_track_settled(
 	record->tcp_max_end[to] = tcp_later(record->tcp_max_end[to], limit);
 #endif
 	return true;
+}
+
+/*
+ * Of a record in FLOW_SYN_RECEIVED both whose windows are known: is that the SYN of its handshake once more, or (`answers`:
+ * it is of the responder) the SYN-ACK that answers it, without data? Such a segment is in the window and moves nothing,
+ * whatever else is remembered of the flow (flow/tcp_memory.h). `numbers`: of sequence, and of acknowledgement in the low
+ * half.
+ */
+static inline __attribute__((always_inline)) bool tcp_is_handshake_again(
+	const struct flow_record *record, unsigned from, bool answers, uint64_t numbers,
+	uint8_t flags)
+{
+	const unsigned kind = flags & (TCP_UNUSUAL | TCP_ACK);
+	uint64_t known;
+
+	memcpy(&known, record->tcp_end, sizeof(known));
+	/* the sender's in the upper half, as it was before the SYN */
+	known = (from ? known : known << 32 | known >> 32) - (UINT64_C(1) << 32);
+	/* all flags are known: so the record's second line is read, and not written */
+	if (flags & ~record->end[from].tcp_flags)
+		return false;
+	return answers ? kind == (TCP_SYN | TCP_ACK) && known == numbers
+		       : kind == TCP_SYN && known >> 32 == numbers >> 32;
+}
+
+/* The same of any record: of one in FLOW_SYN_SENT, the SYN. The segment has no data. */
+static inline __attribute__((always_inline)) bool tcp_comes_again(
+	const struct flow_record *record, unsigned from, const struct tcp_segment *segment)
+{
+	/* each in one read: else the compiler may store a part, and read more than that again */
+	const unsigned status = ((const uint8_t *)&record->status)[FLOW_STATE_BYTE];
+	const bool answers = status >> 7 != from;
+	uint64_t numbers;
+
+	static_assert(offsetof(struct tcp_segment, ack) ==
+			      offsetof(struct tcp_segment, seq) + sizeof(uint32_t),
+		"side by side");
+	memcpy(&numbers, segment, sizeof(numbers));
+	if ((status & (15 | 3 << 5)) == (FLOW_SYN_RECEIVED | 3 << 5))
+		return tcp_is_handshake_again(
+			record, from, answers, numbers << 32 | numbers >> 32, segment->flags);
+	return (status & 15) == FLOW_SYN_SENT && !answers &&
+	       (segment->flags & (TCP_UNUSUAL | TCP_ACK)) == TCP_SYN &&
+	       segment->seq + 1 == record->tcp_max_end[from] &&
+	       !(segment->flags & ~record->end[from].tcp_flags);
 }
 
 /*

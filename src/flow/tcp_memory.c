@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "flow/tcp_parts.h"
+#include "flow/tcp_common.h"
 
 #define FLOWS_A_SET 2048
 #define MOST_SETS 512
@@ -371,6 +371,8 @@ enum tcp_verdict tcp_memory_track(struct tcp_memory *memory, struct flow_record 
 	uint8_t flags = segment->flags;
 	enum flow_state before = (enum flow_state)record->state;
 
+	if (segment->payload == 0 && tcp_comes_again(record, sight->from, segment))
+		return TCP_IN_WINDOW;
 	if (memory->n_used != 0 && may_begin_anew(record, sight) &&
 		begins_anew(memory, record, sight, begin))
 		return TCP_ANEW;

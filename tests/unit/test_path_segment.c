@@ -210,9 +210,131 @@ static void segments_are_read_and_tracked_as_their_definition_says(void **state)
 	assert_true(scene.n_next > SEGMENTS / 50);
 }
 
+/* A handshake up to its SYN, or to the SYN-ACK; perhaps counted anew since, and heard on any port. */
+static void draw_handshake(struct scene *scene, struct draw *draw)
+{
+	static const uint32_t heard[] = {FLOW_HEARD_APART, FLOW_HEARD_APART, FLOW_HEARD_ONE,
+		FLOW_HEARD_SAME, FLOW_HEARD_MOVED};
+	struct flow_record *record = &scene->record;
+	const unsigned initiator = draw_next(draw) & 1;
+	const struct tcp_segment syn = {.seq = (uint32_t)draw_next(draw),
+		.window = (uint16_t)draw_next(draw),
+		.flags = TCP_SYN,
+		.scale = draw_next(draw) & 1 ? TCP_SCALE_NONE : 7};
+	const struct tcp_segment answer = {.seq = (uint32_t)draw_next(draw),
+		.ack = syn.seq + 1,
+		.window = (uint16_t)draw_next(draw),
+		.flags = TCP_SYN | TCP_ACK,
+		.scale = draw_next(draw) & 1 ? TCP_SCALE_NONE : 7};
+
+	memset(record, 0, sizeof(*record));
+	record->initiator = initiator & 1;
+	flow_tcp_first(record, initiator, &syn);
+	if (draw_below(draw_next(draw), 4) != 0)
+		assert_int_equal(flow_tcp_track(record, !initiator, &answer), TCP_IN_WINDOW);
+	for (unsigned end = 0; end < 2; end++) {
+		offload_set_state(record, end, OFFLOAD_PROVEN);
+		if (draw_below(draw_next(draw), 8) != 0)
+			record->end[end].tcp_flags =
+				end == initiator ? syn.flags : answer.flags | 0x40;
+	}
+	record->side = draw_next(draw) & 1;
+	record->heard = pick(draw, heard, RTE_DIM(heard)) & 3;
+}
+
+/* A segment that may be the SYN or the SYN-ACK once more, or nearly is. */
+static void draw_once_more(struct scene *scene, struct draw *draw, unsigned from)
+{
+	static const uint32_t flags[] = {TCP_SYN, TCP_SYN, TCP_SYN | TCP_ACK, TCP_SYN | TCP_ACK,
+		TCP_SYN | TCP_ACK | 0x40, TCP_ACK, TCP_SYN | TCP_FIN, TCP_SYN | TCP_RST,
+		TCP_SYN | 0x80};
+	static const uint32_t beside[] = {0, 0, 0, 0, 0, 0, 1, UINT32_MAX};
+	const struct flow_record *record = &scene->record;
+	uint8_t *tcp = scene->frame + MARK_UPPER_OFFSET;
+
+	draw_frame(scene, draw, from);
+	tcp[13] = (uint8_t)pick(draw, flags, RTE_DIM(flags));
+	store_be(tcp + 4, record->tcp_end[from] - 1 + pick(draw, beside, RTE_DIM(beside)), 4);
+	store_be(tcp + 8, record->tcp_end[!from] + pick(draw, beside, RTE_DIM(beside)), 4);
+	if (scene->whole && draw_below(draw_next(draw), 4) != 0)
+		store_be(scene->frame + MARK_IPV4_OFFSET + 2,
+			(uint32_t)scene->length - MARK_IPV4_OFFSET, 2);
+}
+
+/* What is taken for one is in the window and moves nothing, nor does it tell of ports what is not known. */
+static bool check_once_more(struct scene *scene, unsigned from, bool side)
+{
+	const struct tcp_segment *tcp = &scene->info.tcp;
+	const struct flow_record *record = &scene->record;
+	struct flow_record known = *record;
+
+	if (tcp->payload != 0 || !tcp_comes_again(record, from, tcp))
+		return false;
+	assert_int_equal(flow_tcp_track(&known, from, tcp), TCP_IN_WINDOW);
+	assert_memory_equal(&known, record, sizeof(known));
+	assert_int_equal(tcp->flags & ~record->end[from].tcp_flags, 0);
+	if (!flow_sides_knows(record, record->initiator != from, side))
+		return false;
+	scene->info.flags |= side ? PACKET_SIDE : 0;
+	assert_true(flow_sides_hear(&known, &scene->info));
+	assert_memory_equal(&known, record, sizeof(known));
+	return true;
+}
+
+/* The same of a marked packet: of a handshake that was answered. */
+static void check_marked_once_more(struct scene *scene, unsigned from, bool side, bool again)
+{
+	const struct mark_burst marks = mark_burst_of(NOW_US);
+	const uint32_t form = SLOT_TCP | (from != 0 ? SLOT_FROM : 0);
+	const struct rte_mbuf packet = packet_of(scene);
+
+	scene->record.key = scene->info.key;
+
+	struct flow_record known = scene->record;
+	const bool taken = mark_comes_again(
+		&marks, mark_target(&scene->record, form), &packet, packet.buf_addr, side);
+
+	assert_int_equal(taken, again && scene->record.state == FLOW_SYN_RECEIVED);
+	if (taken) {
+		known.count[from].packets_low = 1;
+		known.count[from].bytes_low = (uint32_t)scene->length;
+		known.last_seen_us = NOW_US;
+	}
+	assert_memory_equal(&scene->record, &known, sizeof(known));
+	scene->n_taken += taken;
+	scene->n_left += !taken;
+	scene->n_next += again && !taken;
+}
+
+static void handshakes_that_come_again_move_nothing(void **state)
+{
+	struct draw draw = {.seed = 20261129};
+	struct scene scene = {0};
+
+	(void)state;
+	assert_int_equal(hash_secret_init(&scene.secret), 0);
+	for (unsigned i = 0; i < SEGMENTS; i++) {
+		const unsigned from = i & 1;
+		const bool side = draw_next(&draw) & 1;
+
+		draw_handshake(&scene, &draw);
+		draw_once_more(&scene, &draw, from);
+		check_read(&scene);
+		if (!(scene.info.flags & PACKET_TCP))
+			continue;
+		const bool again = check_once_more(&scene, from, side);
+
+		check_marked_once_more(&scene, from, side, again);
+	}
+	assert_true(scene.n_taken > SEGMENTS / 50);
+	assert_true(scene.n_left > SEGMENTS / 20);
+	assert_true(scene.n_next > SEGMENTS / 1000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(handshakes_that_come_again_move_nothing),
 		cmocka_unit_test(segments_are_read_and_tracked_as_their_definition_says),
 	};
 
