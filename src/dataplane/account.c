@@ -170,9 +170,12 @@ void account_slow(struct lcore *lcore, struct burst *burst, unsigned i, struct f
 	}
 	burst_act(burst, i, packet.verdict, outcome);
 	/* what is dropped is in no record: nor is it among those that came without a mark */
-	if (worker->agent != NULL &&
-		(mark_is_there(burst->packet[i]) || offload_is_watched(record, info->from)))
-		mark_verify(worker->agent, burst->from.port, burst->packet[i], position, info);
+	if (worker->agent == NULL ||
+		!(mark_is_there(burst->packet[i]) || offload_is_watched(record, info->from)))
+		return;
+	/* the packet may have begun another conversation: the mark names the one that ended, which is to be heard first */
+	flow_shard_flush(worker->shard);
+	mark_verify(worker->agent, burst->from.port, burst->packet[i], position, info);
 }
 
 /* Puts a packet off to account_waiting(). All packets of the flow in this burst are put off, so they keep their order. */

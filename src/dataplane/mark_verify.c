@@ -69,6 +69,6 @@ void mark_sample(struct agent *agent, unsigned port, const struct rte_mbuf *pack
 {
 	if (!extract_is_plain(packet, info))
 		agent_sample_unplain(agent, position, info->from);
-	else if (!agent_leaves_out(info))
+	else
 		agent_sample(agent, position, port, info->from);
 }

@@ -248,17 +248,8 @@ static inline bool agent_samples(struct agent *agent)
 
 /* `port`: that it arrived at, as in all that follows; `from`: the key's end that it came from. */
 void agent_sample(struct agent *agent, uint32_t position, unsigned port, unsigned from);
-/*
- * Rules leave such packets out, or may: fragments, what is unplain, and what begins or ends a TCP connection. They never
- * have a mark, and by themselves give no reason to ask for one: they are no samples.
- */
-static inline bool agent_leaves_out(const struct packet_info *info)
-{
-	return info->flags & (PACKET_FRAGMENT | PACKET_CUT | PACKET_UNPLAIN) ||
-	       (info->flags & PACKET_TCP && info->tcp.flags & (TCP_SYN | TCP_FIN | TCP_RST));
-}
 void agent_marked(struct agent *agent, uint32_t position, unsigned port, unsigned from);
-/* `info` of the packet: flags that rules do not match, and the direction. */
+/* `info` of the packet: whether rules match it, and the direction. */
 void agent_unmarked(
 	struct agent *agent, uint32_t position, unsigned port, const struct packet_info *info);
 /* `position`: of the flow that the packet is of, FLOW_NONE where it has none yet. */

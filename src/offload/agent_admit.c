@@ -208,7 +208,7 @@ void agent_sample(struct agent *agent, uint32_t position, unsigned port, unsigne
 	}
 	if (agent_packets(agent, record, 0) + agent_packets(agent, record, 1) <
 			agent->config.min_packets ||
-		agent_is_passing(agent, record))
+		agent_is_closing(agent, record))
 		return;
 	if (record->reason[from] == OFFLOAD_UNPLAIN && !offload_waits(record, from))
 		record->reason[from] = OFFLOAD_QUIET;

@@ -133,21 +133,6 @@ static void missed(const struct agent_at *at, uint8_t reason)
 	}
 }
 
-void agent_unmarked(
-	struct agent *agent, uint32_t position, unsigned port, const struct packet_info *info)
-{
-	struct flow_record *record = flow_table_record(agent->config.table, position);
-	const struct agent_at at = agent_at_record(agent, record, info->from);
-
-	if (at.entry == NULL)
-		return;
-	count_unmarked(&at);
-	agent_full_saw(&at, info);
-	/* the rule is not expected to see what comes by another port */
-	if (at.port == port && !agent_leaves_out(info))
-		missed(&at, agent_is_full(at.direction) ? OFFLOAD_RETURNED : OFFLOAD_UNMARKED);
-}
-
 void agent_dropped(
 	struct agent *agent, uint32_t position, unsigned port, const struct packet_info *info)
 {
@@ -156,12 +141,12 @@ void agent_dropped(
 
 	/* the rule that was to drop it did not */
 	if (at.entry != NULL && at.port == port && at.direction->deed == PROVIDER_DROPS &&
-		!agent_leaves_out(info))
+		!agent_opens_or_closes(info))
 		missed(&at, OFFLOAD_RETURNED);
 }
 
 /*
- * A packet of a direction with a rule came which that rule cannot be expected to match. Where most are such the rule is of
+ * A packet of a direction with a rule came without the mark, and that rule cannot be expected to match it. Where most are such the rule is of
  * little use, and its place is for others. Of a flow that the NIC has whole its counter says how many are not:
  * agent_full_counted().
  */
@@ -183,6 +168,25 @@ static void count_unplain(const struct agent_at *at)
 		agent_leave_unplain(at);
 	else
 		direction->unplain = 0;
+}
+
+void agent_unmarked(
+	struct agent *agent, uint32_t position, unsigned port, const struct packet_info *info)
+{
+	struct flow_record *record = flow_table_record(agent->config.table, position);
+	const struct agent_at at = agent_at_record(agent, record, info->from);
+
+	if (at.entry == NULL)
+		return;
+	count_unmarked(&at);
+	agent_full_saw(&at, info);
+	/* the rule is not expected to see what comes by another port */
+	if (at.port != port)
+		return;
+	if (agent_opens_or_closes(info))
+		count_unplain(&at);
+	else
+		missed(&at, agent_is_full(at.direction) ? OFFLOAD_RETURNED : OFFLOAD_UNMARKED);
 }
 
 void agent_unplain(struct agent *agent, uint32_t position, unsigned port,

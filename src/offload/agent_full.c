@@ -10,7 +10,7 @@
 #include "base/mapping.h"
 #include "flow/tcp.h"
 
-/* A connection that was met in the middle may show its other side yet. */
+/* A connection that is not open yet may be, and can be full then. */
 #define FEW_PACKETS 16
 /* A direction that could not be full is marked for so long, doubled each time. */
 #define RETRY_MS 10000
@@ -80,9 +80,8 @@ bool agent_full_waits(const struct agent_at *at)
 	if (record->key.proto != IPPROTO_TCP || record->not_plain ||
 		!is_possible(at, PROVIDER_FORWARDS) || !is_retry_over(at))
 		return false;
-	return record->state == FLOW_SYN_SENT || record->state == FLOW_SYN_RECEIVED ||
-	       (record->state == FLOW_PICKED_UP &&
-		       flow_packets(record, 0) + flow_packets(record, 1) < FEW_PACKETS);
+	return flow_phase((enum flow_state)record->state) == FLOW_PHASE_NEW &&
+	       flow_packets(record, 0) + flow_packets(record, 1) < FEW_PACKETS;
 }
 
 enum provider_deed agent_full_choose(const struct agent_at *at)
@@ -171,18 +170,12 @@ void agent_full_refused(const struct agent_at *at, const struct installer_answer
 	agent_full_settle(at);
 }
 
-/* What begins or ends a connection. */
-static bool is_ending(const struct packet_info *info)
-{
-	return info->flags & PACKET_TCP && info->tcp.flags & (TCP_SYN | TCP_FIN | TCP_RST);
-}
-
 void agent_full_saw(const struct agent_at *at, const struct packet_info *info)
 {
 	if (!agent_has_full(at->entry))
 		return;
 	forget_window(at);
-	if (!is_ending(info))
+	if (!agent_opens_or_closes(info))
 		return;
 	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
 		const struct agent_at each = agent_at_slot(at->agent, at->domain, at->slot, from);

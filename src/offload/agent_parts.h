@@ -103,17 +103,17 @@ static inline uint32_t agent_tag(const struct flow_record *record)
 void agent_move(
 	const struct agent_at *at, enum offload_state after, uint8_t reason, uint32_t detail);
 
-/*
- * It is about to begin or to end: what is to come is for software to see, and little of it. Not where all flows are
- * wanted.
- */
-static inline bool agent_is_passing(const struct agent *agent, const struct flow_record *record)
+/* It is about to end, and little is to come. Not where all flows are wanted. */
+static inline bool agent_is_closing(const struct agent *agent, const struct flow_record *record)
 {
-	const unsigned handshake = 1u << FLOW_SYN_SENT | 1u << FLOW_SYN_RECEIVED;
-
 	return agent->config.threshold > 0 &&
-	       (handshake >> record->state & 1 ||
-		       flow_phase((enum flow_state)record->state) == FLOW_PHASE_CLOSING);
+	       flow_phase((enum flow_state)record->state) == FLOW_PHASE_CLOSING;
+}
+
+/* A SYN, FIN or RST: rules of full offload leave them out, and some NICs match them by no rule that has no flags. */
+static inline bool agent_opens_or_closes(const struct packet_info *info)
+{
+	return info->flags & PACKET_TCP && info->tcp.flags & (TCP_SYN | TCP_FIN | TCP_RST);
 }
 
 /* agent_room.c */

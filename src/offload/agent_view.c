@@ -33,7 +33,7 @@ static uint8_t reason_of_quiet(
 			       : OFFLOAD_TRIAL;
 	if (flow_packets(record, 0) + flow_packets(record, 1) < agent->config.min_packets)
 		return OFFLOAD_SHORT;
-	return agent_is_passing(agent, record) ? OFFLOAD_CLOSING : OFFLOAD_QUIET;
+	return agent_is_closing(agent, record) ? OFFLOAD_CLOSING : OFFLOAD_QUIET;
 }
 
 /* A reason for being in software that is over: as if nobody had asked. */

@@ -10,6 +10,8 @@
  * (ICMP without any of its fields: all ICMP between two addresses is one flow), so that later fragments,
  * which have none, are never claimed; they belong to whatever flow their first fragment is of.
  *
+ * A rule that marks matches all packets of the direction, of TCP with SYN, FIN and RST too: the CPU sees each of them.
+ *
  * Full offload is by transfer rules, which name the port that packets arrive at, and take whole packets only (a later
  * fragment, which has no ports, would come to the CPU, and its first one not) and of TCP only what begins and ends
  * nothing.
@@ -38,7 +40,7 @@ struct shape {
 	bool eth;      /* an Ethernet item comes first */
 	bool typed;    /* which says that IP follows at once: packets without tags only */
 	bool vlan;     /* the outer tag has the key's zone */
-	bool no_flags; /* of TCP without SYN, FIN, RST only */
+	bool no_flags; /* of TCP without SYN, FIN, RST only: of full offload */
 	bool count;
 	uint8_t fate; /* enum shape_fate */
 	/* of full offload: see shape_full_actions() */

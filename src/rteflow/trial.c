@@ -127,27 +127,19 @@ static bool find_actions(
 	return false;
 }
 
-static bool trial_is_tcp(enum provider_kind kind)
-{
-	return protocols[kind] == IPPROTO_TCP;
-}
-
 /* `from`: typed or tagged, as the caller wants it; these need the Ethernet item. */
 static bool trial_find(struct trier *trier, enum provider_kind kind, struct shape from,
 	struct shape *shape, struct provider_why *why)
 {
 	bool needs_eth = from.typed || from.vlan;
 
-	for (unsigned no_flags = trial_is_tcp(kind) ? 2 : 1; no_flags-- > 0;) {
-		for (unsigned eth = 2; eth-- > (needs_eth ? 1 : 0);) {
-			*shape = from;
-			shape->no_flags = no_flags != 0;
-			shape->eth = eth != 0;
-			if (find_actions(trier, kind, shape, why))
-				return true;
-			if (is_over(trier))
-				return false;
-		}
+	for (unsigned eth = 2; eth-- > (needs_eth ? 1 : 0);) {
+		*shape = from;
+		shape->eth = eth != 0;
+		if (find_actions(trier, kind, shape, why))
+			return true;
+		if (is_over(trier))
+			return false;
 	}
 	return false;
 }
@@ -281,7 +273,7 @@ static void find_deed(struct trier *trier, enum provider_kind kind, unsigned tag
 	shape.deed = (uint8_t)deed;
 	shape.count = true;
 	/* else a connection would begin or end unseen */
-	shape.no_flags = trial_is_tcp(kind);
+	shape.no_flags = protocols[kind] == IPPROTO_TCP;
 	if (!find_names(trier, kind, &shape, why))
 		return;
 	result->full[deed][tagged] = shape;

@@ -6,9 +6,9 @@
  * (docs/hardware.md, `validate_yes`, `no_validate`), so rules are made, with addresses of RFC 5737 and
  * RFC 3849 that no packet has, and taken away again.
  *
- * For each kind of flow the first of these that is taken is kept: of TCP without SYN, FIN and RST before
- * with; with an Ethernet item before without; with a counter before without; then MARK alone, with
- * PASSTHRU, with QUEUE, with RSS (RSS before QUEUE on a port of several queues that are nobody's own).
+ * For each kind of flow the first of these that is taken is kept: with an Ethernet item before without; with a
+ * counter before without; then MARK alone, with PASSTHRU, with QUEUE, with RSS (RSS before QUEUE on a port of several
+ * queues that are nobody's own).
  * What else it takes of the last four stands in line, should packets come without marks.
  *
  * Where full offload is wanted, it is tried of each kind whose packets can be marked, by transfer rules of the same

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include <netinet/in.h>
 
+#define NEW_SEQ UINT32_C(0x60000000)
 #define PROVEN_MS 20000
 #define SECOND_US UINT64_C(1000000)
 
@@ -452,10 +453,10 @@ static bool is_proven(struct offload_live *live, void *context)
 }
 
 /*
- * A connection that was picked up in its middle, by the answer to a SYN, and of which nothing else is ever seen; a
- * flow of fragments; and one of whole datagrams, which alone goes to the NIC.
+ * A connection of which nothing but SYNs and their answers is ever seen; a flow of fragments, for which no rule is asked;
+ * and one of whole datagrams.
  */
-static void what_rules_leave_out_asks_for_none(void **state)
+static void only_what_rules_leave_out_asks_for_none(void **state)
 {
 	static const struct talk pieces = {"10.0.0.3", "10.0.0.4", IPPROTO_UDP, 1000, 2000, 0};
 	static const struct talk whole = {"10.0.0.5", "10.0.0.6", IPPROTO_UDP, 1000, 2000, 0};
@@ -481,35 +482,88 @@ static void what_rules_leave_out_asks_for_none(void **state)
 		.rate = 40000,
 		.threshold = 100});
 
-	/* the answer is the first that is seen */
+	/* the SYN is the first that is seen */
 	live->flows[0].muted = true;
-	offload_live_put_frame(live, &frames[0], 1, 0);
+	offload_live_put_frame(live, &frames[1], 0, 0);
 	offload_live_run(live, 5);
 	live->flows[0].muted = false;
+	assert_true(offload_live_until(live, is_proven, &live->flows[0], PROVEN_MS));
 	assert_true(offload_live_until(live, is_proven, &live->flows[2], PROVEN_MS));
 	/* what is not asked in has time enough to be */
 	offload_live_run(live, 500);
+	assert_true(offload_live_proven(live, &live->flows[0]));
 	offload_live_ask(live, &live->flows[0], &answer);
-	assert_int_equal(answer.record.state, FLOW_ESTABLISHED);
-	for (uint32_t i = 0; i < 2; i++)
-		for (unsigned side = 0; side < 2; side++) {
-			/* fragments are all that comes of one flow, by side 0: it says why it is there */
-			const bool unplain = i == 1 && side == 0;
-
-			offload_live_ask(live, &live->flows[i], &answer);
-			assert_int_equal(
-				answer.offload.state[offload_live_from(&answer.record, side)],
-				OFFLOAD_SOFTWARE);
-			assert_int_equal(
-				answer.offload.reason[offload_live_from(&answer.record, side)],
-				unplain ? OFFLOAD_UNPLAIN : OFFLOAD_QUIET);
-		}
+	assert_int_equal(answer.record.state, FLOW_SYN_RECEIVED);
+	for (unsigned side = 0; side < 2; side++) {
+		/* fragments are all that comes of one flow, by side 0: it says why it is there */
+		offload_live_ask(live, &live->flows[1], &answer);
+		assert_int_equal(answer.offload.state[offload_live_from(&answer.record, side)],
+			OFFLOAD_SOFTWARE);
+		assert_int_equal(answer.offload.reason[offload_live_from(&answer.record, side)],
+			side == 0 ? OFFLOAD_UNPLAIN : OFFLOAD_QUIET);
+	}
 	for (unsigned port = 0; port < 2; port++) {
 		struct agent_counters counters;
 
 		offload_live_counters(live, port, &counters);
-		assert_int_equal(counters.arrows[OFFLOAD_SOFTWARE][OFFLOAD_QUEUED], 1);
+		assert_int_equal(counters.arrows[OFFLOAD_SOFTWARE][OFFLOAD_QUEUED], 2);
 	}
+	offload_live_check(live);
+	offload_live_end(live);
+}
+
+/* A segment of the flow's first stream, or of the other side's, of a conversation with other numbers. */
+static void put_anew(struct offload_live *live, unsigned side, uint8_t flags, uint32_t ack)
+{
+	enum { SEQ_AT = 14 + 20 + 4, ACK_AT = SEQ_AT + 4, FLAGS_AT = SEQ_AT + 9 };
+	const struct live_flow *flow = &live->flows[0];
+	const rte_be32_t seq = rte_cpu_to_be_32(NEW_SEQ), acknowledges = rte_cpu_to_be_32(ack);
+	struct frame frame;
+
+	frame_start(&frame);
+	frame.length = stream_frame(live->side[0].sim->source->set, side, frame.bytes);
+	memcpy(&frame.bytes[SEQ_AT], &seq, sizeof(seq));
+	memcpy(&frame.bytes[ACK_AT], &acknowledges, sizeof(acknowledges));
+	frame.bytes[FLAGS_AT] = flags;
+	offload_live_put_frame(live, &frame, side, flow->mark);
+	offload_live_run(live, 5);
+}
+
+/*
+ * A SYN comes with the mark of the conversation that it ends: the new one has that packet, and the NIC's work for the old
+ * one is none of its own. So has its answer.
+ */
+static void a_marked_syn_begins_anew(void **state)
+{
+	struct offload_live *live = offload_live_begin(&(struct offload_live_options){
+		.n_flows = 8, .words = "proto=tcp", .rate = 20000, .threshold = 1000});
+	struct live_flow *flow = &live->flows[0];
+	struct agent_counters counters[2];
+	struct plane_flow answer;
+
+	(void)state;
+	assert_true(offload_live_until(live, offload_live_all_proven, NULL, PROVEN_MS));
+	flow->muted = true;
+	offload_live_close(live, flow, flow->mark);
+	offload_live_run(live, 5);
+	assert_int_equal(offload_live_record(live, flow)->state, FLOW_TIME_WAIT);
+	put_anew(live, 0, TCP_SYN, 0);
+	assert_int_equal(flow->ended[FLOW_END_FIN], 1);
+	assert_int_equal(offload_live_record(live, flow)->state, FLOW_SYN_SENT);
+	put_anew(live, 1, TCP_SYN | TCP_ACK,
+		offload_live_record(live, flow)->tcp_end[flow->from[0]]);
+	assert_int_equal(offload_live_record(live, flow)->state, FLOW_SYN_RECEIVED);
+	for (unsigned side = 0; side < 2; side++) {
+		offload_live_counters(live, side, &counters[side]);
+		assert_int_equal(counters[side].strangers, 1);
+		assert_int_equal(counters[side].ghosts, 0);
+	}
+	offload_live_ask(live, flow, &answer);
+	for (unsigned side = 0; side < 2; side++) {
+		assert_int_equal(flow_packets(&answer.record, side), 1);
+		assert_int_equal(answer.nic[side], 0);
+	}
+	assert_int_equal(answer.offload.packets, 0);
 	offload_live_check(live);
 	offload_live_end(live);
 }
@@ -615,7 +669,7 @@ static void a_marked_answer_by_the_same_side_is_none(void **state)
 
 int main(int argc, char **argv)
 {
-	struct CMUnitTest tests[RTE_DIM(shapes) + RTE_DIM(ways) + 9];
+	struct CMUnitTest tests[RTE_DIM(shapes) + RTE_DIM(ways) + 10];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < RTE_DIM(shapes); i++)
@@ -632,8 +686,9 @@ int main(int argc, char **argv)
 		one_way_traffic_falls_out_and_returns, NULL);
 	tests[n++] = test_of("a_counter_goes_with_its_rule", a_counter_goes_with_its_rule, NULL);
 	tests[n++] = test_of("a_counter_becomes_narrower", a_counter_becomes_narrower, NULL);
-	tests[n++] = test_of(
-		"what_rules_leave_out_asks_for_none", what_rules_leave_out_asks_for_none, NULL);
+	tests[n++] = test_of("only_what_rules_leave_out_asks_for_none",
+		only_what_rules_leave_out_asks_for_none, NULL);
+	tests[n++] = test_of("a_marked_syn_begins_anew", a_marked_syn_begins_anew, NULL);
 	tests[n++] = test_of("a_marked_answer_by_the_same_side_is_none",
 		a_marked_answer_by_the_same_side_is_none, NULL);
 	tests[n++] = test_of("marked_packets_that_do_not_fit_are_dropped",

@@ -211,6 +211,13 @@ static void connections_are_established_first(void **state)
 	record->state = FLOW_SYN_SENT;
 	agent_sample(scene.agent, flow, 0, 0);
 	assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_SOFTWARE);
+	/* one that does not become it is marked */
+	const uint32_t opening = agent_flow(&scene, IPPROTO_TCP, 2);
+
+	agent_record(&scene, opening)->state = FLOW_SYN_RECEIVED;
+	agent_record(&scene, opening)->count[0].packets_low = 16;
+	agent_ask_in(&scene, opening, 0, 0);
+	assert_int_equal(asked(0, PROVIDER_MARKS), 1);
 	record->state = FLOW_ESTABLISHED;
 	record->window_known = 3;
 	prove(&scene, flow, 0, 0);

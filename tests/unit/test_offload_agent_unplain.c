@@ -95,6 +95,36 @@ static void a_mark_on_one_proves_nothing(void **state)
 	agent_scene_end(&scene);
 }
 
+static void unmarked(struct agent_scene *scene, uint32_t flow, uint8_t flags, unsigned n)
+{
+	const struct packet_info info = {.flags = PACKET_TCP, .tcp.flags = flags};
+
+	for (unsigned i = 0; i < n; i++) {
+		flow_count_packet(agent_record(scene, flow), 0, 60);
+		agent_unmarked(scene->agent, flow, 0, &info);
+	}
+}
+
+/* Some NICs match a SYN by no rule: without the mark it is one of those, with it as good as any other. */
+static void a_syn_without_the_mark_fails_nothing(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	uint32_t flow = agent_flow(&scene, IPPROTO_TCP, 1);
+
+	agent_prove(&scene, flow, 0, 0);
+	agent_pass_ms(&scene, 11);
+	unmarked(&scene, flow, TCP_SYN, 63);
+	assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_PROVEN);
+	unmarked(&scene, flow, TCP_SYN, 1);
+	expect_left(&scene, flow);
+	unmarked(&scene, flow, TCP_ACK, 1);
+	assert_int_equal(agent_state(&scene, flow, 0), OFFLOAD_SUSPECT);
+	agent_scene_end(&scene);
+}
+
 /* Nor does another's mark fail it, or the mark of a rule that is gone. */
 static void other_marks_fail_nothing(void **state)
 {
@@ -219,6 +249,7 @@ int main(void)
 		cmocka_unit_test(a_rule_that_was_accepted),
 		cmocka_unit_test(a_rule_that_is_proven),
 		cmocka_unit_test(a_mark_on_one_proves_nothing),
+		cmocka_unit_test(a_syn_without_the_mark_fails_nothing),
 		cmocka_unit_test(other_marks_fail_nothing),
 		cmocka_unit_test(samples_say_why),
 		cmocka_unit_test(canaries_were_proven_before),
