@@ -13,7 +13,8 @@
  * Packets are written just before they are received: warmer than a NIC would leave them, for all alike.
  *
  * The other measures have files of their own: wire_mark.c, wire_installer.c, wire_tcp.c,
- * wire_workers.c, wire_learn.c, wire_attack.c.
+ * wire_workers.c, wire_learn.c, wire_flood.c,
+ * wire_attack.c.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -280,6 +281,7 @@ static const struct {
 	{"act", NULL, {65536, 1000000}, wire_act},
 	{"rules", NULL, {65536, 1000000}, wire_rules},
 	{"rule_adds", NULL, {65536, 1000000}, wire_rule_adds},
+	{"syn_flood", NULL, {65536}, wire_flood},
 	{"attack", "attack_portable", {1000000}, wire_attack},
 };
 
