@@ -33,7 +33,8 @@ static const struct {
 	[OFFLOAD_OLDER_RULE] = {"older_rule",
 		"it waits behind an older rule of the same addresses and ports, which is not "
 		"confirmed to be gone"},
-	[OFFLOAD_CLOSING] = {"closing", "a SYN, FIN or RST came, and what follows is to be seen"},
+	[OFFLOAD_CLOSING] = {"closing",
+		"a FIN or RST came, or a SYN of a flow that the NIC had alone"},
 	[OFFLOAD_PROMOTED] = {"promoted", "it was marked, and the NIC can forward it alone"},
 	[OFFLOAD_DECIDED] = {"decided", "what is done with the flow was decided anew"},
 	[OFFLOAD_SLOWED] = {"slowed", "its rate fell below half of the threshold"},

@@ -30,7 +30,7 @@ enum offload_reason {
 	OFFLOAD_CANARY,	    /* tried to see whether the NIC keeps its word */
 	OFFLOAD_OLDER_RULE, /* busy, and behind a rule of who had its key, which is not surely gone */
 	/* leaving, and why it was suspect */
-	OFFLOAD_CLOSING,    /* a SYN, FIN or RST came: what follows is to be seen */
+	OFFLOAD_CLOSING, /* it is about to end; or the NIC had it alone, and a SYN, FIN or RST came */
 	OFFLOAD_PROMOTED,   /* it was marked, and the NIC can forward it alone */
 	OFFLOAD_DECIDED,    /* what is done with the flow was decided anew */
 	OFFLOAD_SLOWED,	    /* its rate fell below half of the threshold */

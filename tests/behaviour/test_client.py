@@ -97,7 +97,7 @@ DROP = {"reason": "malformed", "packets": 901, "what": "no whole header", "wires
 OFFLOAD = {
     "port": "eth1", "wire": 0, "offload": True, "ready": True, "nic": "net_i40e",
     "back_end": "rte_flow", "mark_bits": 32, "mark_max": 4294967295, "counts": True,
-    "kinds": {"ipv4/tcp": {"granted": True, "shape": "eth / ipv4 / tcp flags, mark + queue"},
+    "kinds": {"ipv4/tcp": {"granted": True, "shape": "eth / ipv4 / tcp, mark + queue"},
               "ipv4/udp": {"granted": True, "shape": "eth / ipv4 / udp, mark + queue",
                            "markless": True},
               "ipv6/sctp": {"granted": False,
@@ -522,7 +522,7 @@ def test_offload_show():
         "          wait     p50   21.0 us  p99    1.4 ms  p99.9    9.0 ms  max   12.0 ms  of 45,016",
         "          insert   p50   11.1 ms  p99   11.4 ms  p99.9   11.5 ms  max     1.2 s  of 45,016",
         "          remove   p50    812 ns  p99    999 ns  p99.9    1.0 us  max  210.0 us  of 37,832",
-        "          ipv4/tcp    eth / ipv4 / tcp flags, mark + queue",
+        "          ipv4/tcp    eth / ipv4 / tcp, mark + queue",
         "          ipv4/udp    never marks: eth / ipv4 / udp, mark + queue",
         "          ipv6/sctp   not taken: EINVAL Not supported pattern",
         " eth2     wire 0",
