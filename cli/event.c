@@ -28,6 +28,11 @@ static void print_flow(FILE *out, const json_t *line)
 	fprintf(out, "%-5s %s -> %s", field_proto(line, proto),
 		field_endpoint(line, "src", "sport", from),
 		field_endpoint(line, "dst", "dport", to));
+	if (field_has(line, "rule"))
+		fprintf(out, "  rule %s of port %s, %s", field_text(line, "rule", text),
+			field_text(line, "rule_port", from), field_text(line, "verdict", to));
+	if (field_number(line, "lost") > 0)
+		fprintf(out, ", %s lines lost before", field_text(line, "lost", text));
 	if (field_has(line, "end_reason"))
 		fprintf(out, "  %s", field_text(line, "end_reason", text));
 	if (field_has(line, "before") && field_has(line, "after"))

@@ -44,8 +44,9 @@ static void print_ports(struct cli_show *show, const json_t *line)
 /* A sum that does not come out is the engine's fault, and worth a line. */
 static void check_sum(FILE *out, const json_t *line)
 {
-	/* copies leave beside what was received */
-	uint64_t received = field_number(line, "received") + field_number(line, "mirrored"),
+	/* copies, and answers of ours, leave beside what was received */
+	uint64_t received = field_number(line, "received") + field_number(line, "mirrored") +
+			    field_number(line, "reject_replies"),
 		 sum = 0;
 	char text[TEXT_NUMBER_MAX];
 
@@ -75,6 +76,18 @@ static void print_more(FILE *out, const json_t *line)
 		fprintf(out, "       copies for capture files: %s, and %s lost\n",
 			field_grouped(line, "captured", text),
 			field_grouped(line, "capture_lost", more));
+	if (field_number(line, "reject_replies") + field_number(line, "reject_limited") +
+			field_number(line, "reject_unanswered") !=
+		0) {
+		fprintf(out, "       besides those received: %s answers to rejected packets; ",
+			field_grouped(line, "reject_replies", text));
+		fprintf(out, "%s were too many a second, %s are not to be answered\n",
+			field_grouped(line, "reject_limited", text),
+			field_grouped(line, "reject_unanswered", more));
+	}
+	if (field_number(line, "logged") + field_number(line, "log_lost") != 0)
+		fprintf(out, "       lines that rules logged: %s, and %s lost\n",
+			field_grouped(line, "logged", text), field_grouped(line, "log_lost", more));
 	if (field_number(line, "one_sided") != 0)
 		fprintf(out, "       one-sided: %s packets that opened no flow\n",
 			field_grouped(line, "one_sided", text));

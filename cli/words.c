@@ -23,6 +23,11 @@ static const char *const state_words[] = {"new", "open", "closing", "request", "
 static const char *const where_words[] = {
 	"software", "queued", "refused", "installing", "leaving", "suspect", "in_hw", NULL};
 
+/* Every reason of docs/packet-path.md (a test holds them against src/dataplane). */
+static const char *const why_words[] = {"malformed", "tcp_window", "tcp_header", "hand_over",
+	"output", "cut", "too_long", "blocked", "rule", "rejected", "ttl_expired", "no_next_hop",
+	"too_big", "policed", "meter", "not_possible", NULL};
+
 static const char *const by_words[] = {"rate", "packets", "bytes", "age", NULL};
 
 const struct cli_value_words cli_value_words[] = {
@@ -30,6 +35,7 @@ const struct cli_value_words cli_value_words[] = {
 	{"STATE", state_words, NULL},
 	{"WHERE", where_words, NULL},
 	{"BY", by_words, NULL},
+	{"REASON", why_words, NULL},
 };
 const unsigned cli_n_value_words = N_OF(cli_value_words);
 
@@ -69,6 +75,8 @@ const struct cli_option cli_options[CLI_N_OPTIONS] = {
 		"for", CLI_VALUE_NUMBER, 1, 1000000000, NULL},
 	[CLI_REASON] = {"reason", "TEXT", "why, for whoever lists the blocks; at most 117 bytes",
 		"reason", CLI_VALUE_TEXT, 0, 0, NULL},
+	[CLI_DROP_REASON] = {"why", "REASON", "only what is dropped for this reason", "reason",
+		CLI_VALUE_WORD, 0, 0, why_words},
 	[CLI_NUMBER] = {"number", "N", "the block of this number, as block list shows it", "number",
 		CLI_VALUE_LARGE, 0, 0, NULL},
 	[CLI_AT] = {"at", "N", "at this port of the engine, by its number", "at", CLI_VALUE_NUMBER,
@@ -80,6 +88,10 @@ const struct cli_option cli_options[CLI_N_OPTIONS] = {
 	[CLI_NO_WAIT] = {"no-wait", NULL,
 		"do not wait until all live flows are decided by the new rules", "wait",
 		CLI_VALUE_NO, 0, 0, NULL},
+	[CLI_OF_RULE] = {"rule", "N", "only by the rule of this number, with --at", "rule",
+		CLI_VALUE_NUMBER, 0, UINT32_MAX - 1, NULL},
+	[CLI_RATE] = {"rate", "N", "of each reason so many a second, 1 to 1,000 (default 100)",
+		"rate", CLI_VALUE_NUMBER, 1, 1000, NULL},
 	[CLI_INTERVAL] = {"interval", "SECONDS", "a new picture so often: 0.1 to 3600 (default 1)",
 		"interval_ms", CLI_VALUE_SECONDS, 100, 3600000, NULL},
 	[CLI_ONCE] = {"once", NULL, "one picture as text, and no keys", NULL, CLI_VALUE_NONE, 0, 0,
@@ -178,6 +190,14 @@ const struct cli_verb cli_verbs[] = {
 		false, 0, &cli_wire_show},
 	{"drop", "show", "packets dropped, by reason", NULL, CLI_NO_WORDS, false, 0,
 		&cli_drop_show},
+	{"drop", "follow", "a sample of dropped packets as they are dropped, until interrupted",
+		"With --at only what rules of that port drop, which were made for it. What is "
+		"above\n"
+		"the rate is counted: left out.\n",
+		CLI_NO_WORDS, true,
+		CLI_BIT(CLI_DROP_REASON) | CLI_BIT(CLI_AT) | CLI_BIT(CLI_OF_RULE) |
+			CLI_BIT(CLI_RATE),
+		&cli_drop_follow},
 	{"export", "show", "each export: records sent to it, waiting and lost", NULL, CLI_NO_WORDS,
 		false, 0, &cli_export_show},
 	{"offload", "show",

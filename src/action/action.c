@@ -10,6 +10,7 @@ const char *action_kind_name(enum action_kind kind)
 		[ACTION_OUTPUT] = "output",
 		[ACTION_NEXT_HOP] = "next-hop",
 		[ACTION_DROP] = "drop",
+		[ACTION_REJECT] = "reject",
 		[ACTION_SET_MAC_SRC] = "set-mac-src",
 		[ACTION_SET_MAC_DST] = "set-mac-dst",
 		[ACTION_DECREMENT_TTL] = "decrement-ttl",

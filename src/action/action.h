@@ -13,11 +13,14 @@
 
 #include <rte_byteorder.h>
 
+#include "packet/reject.h"
+
 enum action_kind {
 	ACTION_FORWARD, /* to where the domain sends it; also without it */
 	ACTION_OUTPUT,	/* `port`: to this port */
 	ACTION_NEXT_HOP, /* `number`: to this next hop (action/next_hop.h), with a link header of its own */
-	ACTION_DROP,	    /* nothing else stands in such a list */
+	ACTION_DROP,   /* nothing else stands in such a list */
+	ACTION_REJECT, /* `reject`: drop, and tell the sender; nothing else stands in such a list */
 	ACTION_SET_MAC_SRC, /* `mac` */
 	ACTION_SET_MAC_DST, /* `mac` */
 	ACTION_DECREMENT_TTL,
@@ -85,6 +88,7 @@ struct action {
 	enum action_kind kind;
 	union {
 		uint16_t port;
+		enum reject_with reject;
 		uint32_t number;
 		uint8_t ttl;
 		uint8_t mac[6];

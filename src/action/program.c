@@ -168,6 +168,12 @@ static int compile_one(struct compiler *compiler, const struct action *action)
 	case ACTION_DROP:
 		program->does |= ACTION_DOES_DROP;
 		return 0;
+	case ACTION_REJECT:
+		program->does |= ACTION_DOES_REJECT;
+		program->reject = (uint8_t)action->reject;
+		if ((unsigned)action->reject >= REJECT_N_WITH)
+			return wrong(compiler, "there is no such answer");
+		return 0;
 	case ACTION_SET_MAC_SRC:
 		return compile_mac(compiler, action->mac, 6);
 	case ACTION_SET_MAC_DST:
@@ -239,7 +245,8 @@ static int check_together(struct compiler *compiler)
 
 	if (compiler->seen & bit && !(bit & vlan))
 		return wrong(compiler, "it stands in the list twice");
-	if (compiler->seen != 0 && (bit | compiler->seen) & 1u << ACTION_DROP)
+	if (compiler->seen != 0 &&
+		(bit | compiler->seen) & (1u << ACTION_DROP | 1u << ACTION_REJECT))
 		return wrong(compiler, "a list that drops has no other action");
 	if (compiler->seen & goes && bit & goes)
 		return wrong(compiler, "the list says already where the packet goes");
@@ -289,6 +296,7 @@ const char *action_drop_name(enum action_drop drop)
 	static const char *const names[ACTION_N_DROPS] = {
 		[ACTION_DROP_NONE] = "none",
 		[ACTION_DROP_BLOCKED] = "blocked",
+		[ACTION_DROP_REJECTED] = "rejected",
 		[ACTION_DROP_TTL_EXPIRED] = "ttl_expired",
 		[ACTION_DROP_NO_NEXT_HOP] = "no_next_hop",
 		[ACTION_DROP_TOO_BIG] = "too_big",
@@ -389,6 +397,8 @@ static enum action_drop run_any(const struct action_program *program,
 
 	if (program->does & ACTION_DOES_DROP)
 		return ACTION_DROP_BLOCKED;
+	if (program->does & ACTION_DOES_REJECT)
+		return ACTION_DROP_REJECTED;
 	if (program->does & ACTION_DOES_REWRITE) {
 		if (!rewrite_read(frame, &headers))
 			return ACTION_DROP_NOT_POSSIBLE;

@@ -58,10 +58,11 @@ enum action_does {
 	ACTION_DOES_ENCAP = 1 << 13,
 	ACTION_DOES_SET_TTL = 1 << 14,
 	ACTION_DOES_METER = 1 << 15,
+	ACTION_DOES_REJECT = 1 << 16,
 	ACTION_DOES_TUNNEL = ACTION_DOES_DECAP | ACTION_DOES_ENCAP,
 	/* done by action_run_any() alone */
-	ACTION_DOES_SELDOM =
-		ACTION_DOES_DROP | ACTION_DOES_TUNNEL | ACTION_DOES_SET_TTL | ACTION_DOES_METER,
+	ACTION_DOES_SELDOM = ACTION_DOES_DROP | ACTION_DOES_TUNNEL | ACTION_DOES_SET_TTL |
+			     ACTION_DOES_METER | ACTION_DOES_REJECT,
 	ACTION_DOES_MACS = ACTION_DOES_MAC_DST | ACTION_DOES_MAC_SRC,
 	ACTION_DOES_ADDRESSES = ACTION_DOES_ADDRESS_SRC | ACTION_DOES_ADDRESS_DST,
 	ACTION_DOES_PORTS = ACTION_DOES_PORT_SRC | ACTION_DOES_PORT_DST,
@@ -94,7 +95,8 @@ struct action_program {
 	uint8_t addr[2][16];		  /* source, destination; of IPv4 the first 4 bytes */
 	uint8_t tags[ACTION_MAX_TAGS][4]; /* as they stand in the frame, outermost first */
 	uint32_t meter;
-	uint8_t zero_8[32]; /* no byte is left to chance: programs are compared as bytes */
+	uint8_t reject;	    /* enum reject_with */
+	uint8_t zero_8[31]; /* no byte is left to chance: programs are compared as bytes */
 	/* tunnels: action/tunnel.h */
 	uint8_t decap;	       /* enum action_tunnel */
 	uint8_t decap_length;  /* of ACTION_TUNNEL_BYTES */
@@ -125,6 +127,7 @@ static inline bool action_program_is_plain(const struct action_program *program)
 enum action_drop {
 	ACTION_DROP_NONE,
 	ACTION_DROP_BLOCKED,	 /* by ACTION_DROP */
+	ACTION_DROP_REJECTED,	 /* by ACTION_REJECT: whoever runs the program tells the sender */
 	ACTION_DROP_TTL_EXPIRED, /* the frame is unchanged */
 	ACTION_DROP_NO_NEXT_HOP, /* it is invalid; the frame is unchanged */
 	ACTION_DROP_TOO_BIG,	 /* for the next hop's MTU; the frame is unchanged */
@@ -134,7 +137,7 @@ enum action_drop {
 	ACTION_N_DROPS,
 };
 
-/* "none", "blocked", "ttl_expired", "no_next_hop", "too_big", "policed", "metered", "not_possible". */
+/* "none", "blocked", "rejected", "ttl_expired", "no_next_hop", "too_big", "policed", "metered", "not_possible". */
 const char *action_drop_name(enum action_drop drop);
 
 /* The result for one packet. */

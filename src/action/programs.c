@@ -168,6 +168,10 @@ int programs_intern(struct programs *programs, const struct action_program *prog
 		*number = 0;
 		return 0;
 	}
+	if (program->does & ACTION_DOES_REJECT) {
+		*number = (uint16_t)(PROGRAMS_REJECT + program->reject);
+		return 0;
+	}
 	found = find(programs, program);
 	if (found == NONE) {
 		uint16_t *chain = chain_of(book, program);
@@ -200,9 +204,15 @@ int programs_make_drop(struct programs *programs)
 	return ret == 0 && number != PROGRAMS_DROP ? -EINVAL : ret;
 }
 
+/* Plain forwarding, and what rejects. */
+static bool is_always_there(uint16_t number)
+{
+	return number == 0 || number >= PROGRAMS_REJECT;
+}
+
 void programs_hold(struct programs *programs, uint16_t number)
 {
-	if (number == 0)
+	if (is_always_there(number))
 		return;
 	assert(programs->book->entry[number].references > 0);
 	programs->book->entry[number].references++;
@@ -212,7 +222,7 @@ void programs_release(struct programs *programs, uint16_t number)
 {
 	struct programs_book *book = programs->book;
 
-	if (number == 0)
+	if (is_always_there(number))
 		return;
 	assert(book->entry[number].references > 0);
 	if (--book->entry[number].references > 0)
@@ -229,7 +239,7 @@ uint32_t programs_count(const struct programs *programs)
 
 uint32_t programs_references(const struct programs *programs, uint16_t number)
 {
-	return programs->book->entry[number].references;
+	return is_always_there(number) ? 0 : programs->book->entry[number].references;
 }
 
 void programs_destroy(struct programs *programs)

@@ -23,8 +23,13 @@
 #include "action/program.h"
 #include "base/error.h"
 
-/* Numbers 1 to 65,534: flows keep the last one for what is decided by packet (flow/verdict.h). */
-#define PROGRAMS_MAX 65534
+/*
+ * Numbers 1 to 65,529: flows keep the last one for what is decided by packet (flow/verdict.h), and those before it are
+ * programs that reject: PROGRAMS_REJECT and what the sender is told (enum reject_with). These are always there, and never
+ * counted, like number 0; nobody runs them.
+ */
+#define PROGRAMS_MAX 65529
+#define PROGRAMS_REJECT (PROGRAMS_MAX + 1)
 
 struct programs {
 	struct action_program *program; /* by number; set once */
@@ -61,7 +66,7 @@ void programs_release(struct programs *programs, uint16_t number);
 /* How many numbers have references, 0 not counted. */
 uint32_t programs_count(const struct programs *programs);
 
-/* The references of a number; 0 for number 0. */
+/* The references of a number; 0 for those that are not counted. */
 uint32_t programs_references(const struct programs *programs, uint16_t number);
 
 /* Accepts NULL. No worker may read any more. */

@@ -57,7 +57,9 @@ struct answer_verb {
 /* Of an answer that goes on as long as the client wants events. */
 struct follower {
 	bool on;
-	bool flows;    /* wants those of flows, too */
+	bool flows; /* wants those of flows, too */
+	struct drop_wanted
+		drops; /* it wants dropped packets instead, of these reasons; without any: events */
 	bool behind;   /* reads too slowly: nothing more before half of the buffer is free */
 	uint64_t lost; /* events since the last one that it got */
 };

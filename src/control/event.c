@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "control/block_name.h"
+#include "control/flow_name.h"
 #include "control/offload_words.h"
 #include "control/parts.h"
 #include "control/verbs.h"
@@ -26,6 +27,8 @@
 /* Batches for the farewell. */
 #define LAST_BATCHES 64
 #define LINE_MAX_BYTES 2048
+#define FLOW_TEXT_MAX 320
+#define PORT_TEXT_MAX 80
 
 /* "flow_new", ... */
 static const char *event_name(enum path_event_kind kind)
@@ -44,6 +47,7 @@ static const char *event_name(enum path_event_kind kind)
 		[PATH_EVENT_FRAMES_CUT] = "frames_cut",
 		[PATH_EVENT_FRAMES_TOO_LONG] = "frames_too_long",
 		[PATH_EVENT_FRAMES_REFUSED] = "frames_refused",
+		[PATH_EVENT_LOG] = "log",
 		[PATH_EVENT_OFFLOAD] = "offload",
 	};
 
@@ -171,6 +175,44 @@ static size_t write_flow(
 		ended);
 }
 
+/* The addresses of a flow's packets that come from this end, and where the flow is. "" without a flow. */
+static const char *flow_text(char text[FLOW_TEXT_MAX], const struct flow_key *key, unsigned from)
+{
+	unsigned version = flow_key_version(key);
+	char src[EXPORT_ADDRESS_MAX], dst[EXPORT_ADDRESS_MAX];
+
+	text[0] = '\0';
+	if (version == 0)
+		return text;
+	src[export_address(src, version, key->addr[from])] = '\0';
+	dst[export_address(dst, version, key->addr[!from])] = '\0';
+	snprintf(text, FLOW_TEXT_MAX,
+		",\"proto\":%u,\"src\":\"%s\",\"sport\":%u,\"dst\":\"%s\",\"dport\":%u,"
+		"\"wire\":%u,\"zone\":%u",
+		key->proto, src, rte_be_to_cpu_16(key->port[from]), dst,
+		rte_be_to_cpu_16(key->port[!from]), flow_key_wire(key), key->zone);
+	return text;
+}
+
+/* What came to a rule that logs. */
+static size_t write_log(
+	char line[LINE_MAX_BYTES], const struct control *control, const struct path_event *event)
+{
+	const struct plane_config *config = plane_config(control->plane);
+	char flow[FLOW_TEXT_MAX], port[PORT_TEXT_MAX] = "", lost[32] = "";
+
+	if (event->port < config->topology.n_ports)
+		snprintf(port, sizeof(port), ",\"port\":\"%s\"", port_name(control, event->port));
+	if (event->lost != 0)
+		snprintf(lost, sizeof(lost), ",\"lost\":%u", event->lost);
+	return write_line(line, control, event->time_us, event_name(PATH_EVENT_LOG),
+		",\"rule_port\":%u,\"rule\":%u,\"per\":\"%s\",\"verdict\":\"%s\"%s%s,\"worker\":%u%"
+		"s}\n",
+		event->rule_port, event->rule, event->by_packet ? "packet" : "flow",
+		flow_verdict_name(event->verdict), port,
+		flow_text(flow, &event->key, event->from & 1), event->worker, lost);
+}
+
 /* From the end that the rule is for. The driver's words are in `offload events`. */
 static size_t write_offload(
 	char line[LINE_MAX_BYTES], const struct control *control, const struct path_event *event)
@@ -248,7 +290,7 @@ static bool tell_lost(struct client *client, const struct control *control)
 	return true;
 }
 
-static void give(
+void event_give(
 	struct client *client, const struct control *control, const char *line, size_t length)
 {
 	struct follower *follower = &client->answer.follower;
@@ -270,7 +312,7 @@ static bool follows(const struct client *client, bool flows)
 	const struct follower *follower = &client->answer.follower;
 
 	return client->fd >= 0 && client->answering && follower->on && !client->answer.ended &&
-	       (follower->flows || !flows);
+	       follower->drops.reasons == 0 && (follower->flows || !flows);
 }
 
 static bool anybody_follows(const struct control *control, bool flows)
@@ -285,7 +327,7 @@ static void give_all(struct control *control, bool flows, const char *line, size
 {
 	for (unsigned i = 0; i < CONTROL_MAX_CLIENTS && length > 0; i++)
 		if (follows(&control->clients[i], flows))
-			give(&control->clients[i], control, line, length);
+			event_give(&control->clients[i], control, line, length);
 }
 
 int events_wanted(struct control *control)
@@ -342,6 +384,10 @@ static void take_event(struct control *control, const struct path_event *event)
 	if (event->kind == PATH_EVENT_CROWDED) {
 		note_crowded(control, event);
 		give_all(control, false, line, write_crowded(line, control, event));
+		return;
+	}
+	if (event->kind == PATH_EVENT_LOG) {
+		give_all(control, false, line, write_log(line, control, event));
 		return;
 	}
 	bool of_port = is_port_event((enum path_event_kind)event->kind);
@@ -470,9 +516,10 @@ void events_poll(struct control *control)
 	if (control->following != anybody_follows(control, true))
 		(void)events_wanted(control);
 	control->events_us = control->now_us;
+	const bool soon = drops_poll(control) || anybody_follows(control, false);
+
 	if (!more)
-		control->events_us +=
-			anybody_follows(control, false) ? CONTROL_EVENTS_US : CONTROL_QUIET_US;
+		control->events_us += soon ? CONTROL_EVENTS_US : CONTROL_QUIET_US;
 }
 
 void events_drain(struct control *control)

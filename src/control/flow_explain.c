@@ -126,21 +126,6 @@ static json_t *describe_tcp(const struct flow_record *record)
 	return tcp;
 }
 
-/* The name of the verdict for packets from this end. */
-static const char *verdict_name(const struct flow_record *record, unsigned from)
-{
-	switch (flow_verdict(record, from)) {
-	case FLOW_VERDICT_FORWARD:
-		return "forward";
-	case FLOW_VERDICT_DROP:
-		return "drop";
-	case FLOW_VERDICT_BY_PACKET:
-		return "by_packet";
-	default:
-		return "program";
-	}
-}
-
 /* The rules that decided its directions, as far as they are there still. */
 static void describe_rules(json_t *line, const struct plane *plane, const struct plane_flow *flow)
 {
@@ -172,7 +157,8 @@ static void describe_verdict(json_t *line, struct plane *plane, const struct pla
 
 	for (unsigned way = 0; way < 2; way++)
 		json_object_set_new(line, keys[way],
-			json_string(verdict_name(record, record->initiator ^ way)));
+			json_string(
+				flow_verdict_name(flow_verdict(record, record->initiator ^ way))));
 	if (record->by_port)
 		json_object_set_new(line, "verdict_by_port", json_true());
 	if (!blocks || !flow_is_blocked(record) || flow->dropped.cause == FLOW_CAUSE_NONE)

@@ -8,6 +8,22 @@
 
 const struct request_key flow_name_keys[FLOW_NAME_KEYS] = {FLOW_NAME_ROWS(true)};
 
+const char *flow_verdict_name(uint16_t verdict)
+{
+	if (flow_verdict_rejects(verdict))
+		return "reject";
+	switch (verdict) {
+	case FLOW_VERDICT_FORWARD:
+		return "forward";
+	case FLOW_VERDICT_DROP:
+		return "drop";
+	case FLOW_VERDICT_BY_PACKET:
+		return "by_packet";
+	default:
+		return "program";
+	}
+}
+
 int flow_name_key(struct flow_key *key, const struct answer *answer,
 	const struct request_value *values, struct error *error)
 {

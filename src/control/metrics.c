@@ -212,6 +212,7 @@ static void take_port(struct metrics_port *port, const struct plane_snapshot *sn
 		port->sum.rx_bytes += counters->rx_bytes;
 		port->sum.tx_packets += counters->tx_packets;
 		port->sum.tx_bytes += counters->tx_bytes;
+		port->sum.reject_replies += counters->reject_replies;
 	}
 	port->up = live->link == PORT_LINK_UP;
 	port->mtu = live->mtu;

@@ -101,10 +101,11 @@ struct control {
 	/* an open file of no use, given up to be able to refuse a client when there are too many files */
 	int reserve;
 	uint64_t now_us;
-	uint64_t events_us; /* when to look for events */
-	uint64_t blocks_us; /* and for blocks that are due */
-	uint64_t rules_us;  /* and for what was put off of rules in NICs */
-	bool following;	    /* lcores were asked for the events of flows */
+	uint64_t events_us;	  /* when to look for events */
+	uint64_t blocks_us;	  /* and for blocks that are due */
+	uint64_t rules_us;	  /* and for what was put off of rules in NICs */
+	struct drop_wanted drops; /* that lcores were asked for; without reasons: none */
+	bool following;		  /* lcores were asked for the events of flows */
 	unsigned n_rates;
 	/* taken at the start, for whoever asks: of lists by rate, and of changes */
 	struct flow_rates *flow_rates;
@@ -147,6 +148,11 @@ size_t client_greeting(char line[CLIENT_GREETING_MAX], const struct plane *plane
 struct events_room *events_room_create(const struct plane *plane);
 void events_room_destroy(struct events_room *room);
 
+/* Gives one who follows a line, or counts that it has lost one. */
+void event_give(
+	struct client *client, const struct control *control, const char *line, size_t length);
+/* drop_follow.c: fetches samples of dropped packets for those who follow them. True while somebody does. */
+bool drops_poll(struct control *control);
 /* Fetches events if it is time, gives them to those who follow, and sets when to look again. */
 void events_poll(struct control *control);
 /* offload_events.c: takes what ports have to tell of themselves, for those who ask later. Now and then. */

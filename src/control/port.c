@@ -55,11 +55,13 @@ static void describe_traffic(json_t *line, const struct plane_snapshot *snapshot
 		sum.rx_bytes += counters->rx_bytes;
 		sum.tx_packets += counters->tx_packets;
 		sum.tx_bytes += counters->tx_bytes;
+		sum.reject_replies += counters->reject_replies;
 	}
 	answer_number(line, "rx_packets", sum.rx_packets);
 	answer_number(line, "rx_bytes", sum.rx_bytes);
 	answer_number(line, "tx_packets", sum.tx_packets);
 	answer_number(line, "tx_bytes", sum.tx_bytes);
+	answer_number(line, "reject_replies", sum.reject_replies);
 }
 
 /* Absent where the driver does not count, and while the port is restarted. */

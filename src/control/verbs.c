@@ -22,6 +22,7 @@ const struct answer_verb *const answer_verbs[] = {
 	&worker_show,
 	&wire_show,
 	&drop_show,
+	&drop_follow,
 	&export_show,
 	&offload_show,
 	&offload_events,

@@ -30,6 +30,8 @@ extern const struct answer_verb port_show;
 extern const struct answer_verb worker_show;
 extern const struct answer_verb wire_show;
 extern const struct answer_verb drop_show;
+/* drop_follow.c */
+extern const struct answer_verb drop_follow;
 extern const struct answer_verb export_show;
 extern const struct answer_verb event_follow;
 extern const struct answer_verb config_show;

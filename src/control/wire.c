@@ -26,6 +26,11 @@ static json_t *wires_describe(
 	answer_number(line, "dropped", path_counters_dropped(counters));
 	answer_number(line, "held", counters->held);
 	answer_number(line, "mirrored", counters->mirrored);
+	answer_number(line, "reject_replies", counters->reject_replies);
+	answer_number(line, "reject_limited", counters->reject_limited);
+	answer_number(line, "reject_unanswered", counters->reject_unanswered);
+	answer_number(line, "logged", counters->logged);
+	answer_number(line, "log_lost", counters->log_lost);
 	answer_number(line, "captured", counters->captured);
 	answer_number(line, "capture_lost", counters->capture_lost);
 	answer_number(line, "nic_forwarded", counters->nic_forwarded);

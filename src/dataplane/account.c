@@ -38,14 +38,14 @@ static enum flow_account account_followed(struct lcore *lcore, uint32_t position
 }
 
 void account_dropped(struct lcore *lcore, struct burst *burst, unsigned i, uint32_t position,
-	struct outcome *outcome)
+	uint16_t verdict, struct outcome *outcome)
 {
 	const struct packet_info *info = burst_info(burst, i);
 	struct worker *worker = &lcore->worker;
 
 	const uint32_t cause = flow_shard_dropped(worker->shard, position).cause;
 
-	burst_drop(burst, i, account_drop_reason(cause), outcome);
+	account_drop(burst, i, verdict, cause, outcome);
 	policy_count_cause(worker->policy, cause, 1, info->bytes);
 	mark_verify_dropped(worker->agent, burst->from.port, burst->packet[i], position, info);
 }
@@ -143,7 +143,8 @@ void account_slow(struct lcore *lcore, struct burst *burst, unsigned i, struct f
 	struct flow_packet_decision packet = {.verdict = flow_verdict(record, info->from)};
 
 	if (unlikely(by_packet))
-		policy_classify(worker->policy, burst->packet[i], info, burst->from.port, &packet);
+		policy_decide_packet(
+			worker->policy, burst->packet[i], info, burst->from.port, &packet);
 	if (unlikely(worker->shard->excess != NULL))
 		octets_before(lcore, burst, i, outcome);
 
@@ -160,7 +161,7 @@ void account_slow(struct lcore *lcore, struct burst *burst, unsigned i, struct f
 		burst_drop(burst, i, DROP_TCP_WINDOW, outcome);
 		return;
 	case FLOW_ACCOUNT_DROPPED:
-		account_dropped(lcore, burst, i, position, outcome);
+		account_dropped(lcore, burst, i, position, packet.verdict, outcome);
 		return;
 	case FLOW_ACCOUNT_ONE_SIDED:
 		worker->counters[burst->from.domain].one_sided++;
@@ -252,10 +253,10 @@ void account_others(struct lcore *lcore, struct burst *burst, struct outcome *ou
 		const struct rte_mbuf *packet = burst->packet[i];
 		struct flow_packet_decision decision;
 
-		policy_classify(policy, packet, NULL, burst->from.port, &decision);
+		policy_decide_packet(policy, packet, NULL, burst->from.port, &decision);
 		policy_count_rule(policy, decision.rule, 0, 1, packet->pkt_len);
-		if (decision.verdict == FLOW_VERDICT_DROP)
-			burst_drop(burst, i, DROP_RULE, outcome);
+		if (flow_verdict_drops(decision.verdict))
+			account_drop(burst, i, decision.verdict, FLOW_CAUSE_NONE, outcome);
 		else
 			burst_act(burst, i, decision.verdict, outcome);
 	}

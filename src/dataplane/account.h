@@ -39,15 +39,21 @@ void account_waiting(struct lcore *lcore, struct burst *burst, struct outcome *o
 /* Packets without a flow: policy may drop each, or do something with it. */
 void account_others(struct lcore *lcore, struct burst *burst, struct outcome *outcome);
 
-/* Why a packet is dropped by a verdict of that cause. */
-static inline enum drop_reason account_drop_reason(uint32_t cause)
+/* The packet at index `i` is dropped by this verdict, which has that cause. */
+static inline void account_drop(
+	struct burst *burst, unsigned i, uint16_t verdict, uint32_t cause, struct outcome *outcome)
 {
-	return cause == FLOW_CAUSE_NONE ? DROP_RULE : DROP_BLOCKED;
+	enum drop_reason reason = cause == FLOW_CAUSE_NONE ? DROP_RULE : DROP_BLOCKED;
+
+	if (flow_verdict_rejects(verdict))
+		reason = DROP_REJECTED;
+	burst->verdict[i] = verdict;
+	burst_drop(burst, i, reason, outcome);
 }
 
 /* A packet that its flow's verdict drops, or its own, is counted, beside the record. */
 void account_dropped(struct lcore *lcore, struct burst *burst, unsigned i, uint32_t position,
-	struct outcome *outcome);
+	uint16_t verdict, struct outcome *outcome);
 
 /* One packet of the burst, another index each time, for the rate of its flow. With an agent. */
 void account_sample(struct lcore *lcore, struct burst *burst);

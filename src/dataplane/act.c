@@ -2,12 +2,14 @@
 #include "dataplane/act.h"
 
 #include "dataplane/lcore.h"
+#include "dataplane/reject.h"
 #include "dataplane/tx.h"
 
 enum drop_reason act_drop_reason(enum action_drop drop)
 {
 	static const uint8_t reasons[ACTION_N_DROPS] = {
 		[ACTION_DROP_BLOCKED] = DROP_RULE,
+		[ACTION_DROP_REJECTED] = DROP_REJECTED,
 		[ACTION_DROP_TTL_EXPIRED] = DROP_TTL_EXPIRED,
 		[ACTION_DROP_NO_NEXT_HOP] = DROP_NO_NEXT_HOP,
 		[ACTION_DROP_TOO_BIG] = DROP_TOO_BIG,
@@ -92,6 +94,19 @@ static __rte_noinline void take_back(
 		flow_shard_uncount(shard, position, info);
 }
 
+/* A packet of the burst ends here, as nobody has changed it. */
+static void drop_packet(
+	struct lcore *lcore, struct burst *burst, unsigned i, enum drop_reason reason)
+{
+	const unsigned domain = burst->from.domain;
+
+	if (drop_watch_is_on(&lcore->drops))
+		drop_watch_packet(&lcore->drops, domain, burst->from.port, burst->packet[i],
+			burst->others >> i & 1 ? NULL : burst_info(burst, i), reason);
+	lcore->worker.counters[domain].dropped[reason]++;
+	rte_pktmbuf_free(burst->packet[i]);
+}
+
 /* Runs the program of a packet. True: it leaves by the peer with the others. Else it was sent, or dropped. */
 static bool run_program(struct lcore *lcore, struct burst *burst, unsigned i)
 {
@@ -104,8 +119,7 @@ static bool run_program(struct lcore *lcore, struct burst *burst, unsigned i)
 	if (unlikely(answer.drop != ACTION_DROP_NONE)) {
 		if (answer.drop == ACTION_DROP_METERED && !(burst->others >> i & 1))
 			take_back(lcore, burst_info(burst, i), burst->excess[i]);
-		worker_drop_of(&lcore->worker, domain, packet,
-			act_drop_reason((enum action_drop)answer.drop));
+		drop_packet(lcore, burst, i, act_drop_reason((enum action_drop)answer.drop));
 		return false;
 	}
 	if (unlikely(answer.mirror_port != ACTION_NO_PORT))
@@ -113,7 +127,7 @@ static bool run_program(struct lcore *lcore, struct burst *burst, unsigned i)
 	if (likely(answer.port == ACTION_NO_PORT || answer.port == burst->from.peer))
 		return true;
 	if (unlikely(answer.port >= lcore->n_ports))
-		worker_drop_of(&lcore->worker, domain, packet, DROP_NO_NEXT_HOP);
+		lcore_drop_of(lcore, domain, packet, DROP_NO_NEXT_HOP);
 	else
 		send_to_port(lcore, packet, domain, answer.port);
 	return false;
@@ -126,9 +140,11 @@ static uint64_t run_all(struct lcore *lcore, struct burst *burst, const struct o
 
 	for (uint64_t left = outcome->dropped; left != 0; left &= left - 1) {
 		const unsigned i = (unsigned)__builtin_ctzll(left);
+		const enum drop_reason reason = (enum drop_reason)burst->drop[i];
 
-		worker_drop_of(&lcore->worker, burst->from.domain, burst->packet[i],
-			(enum drop_reason)burst->drop[i]);
+		if (unlikely(reason == DROP_REJECTED))
+			reject_packet(lcore, burst, i);
+		drop_packet(lcore, burst, i, reason);
 	}
 	lcore->act.context.now_ns = lcore->worker.shard->now_us * 1000;
 	for (uint64_t left = outcome->acts & leave; left != 0; left &= left - 1) {

@@ -29,7 +29,7 @@ struct burst {
 	struct flow_look_up up;
 	struct packet_info info[LCORE_BURST]; /* first those that are looked up */
 	struct rte_mbuf *packet[LCORE_BURST];
-	uint16_t verdict[LCORE_BURST];	/* of packets in outcome.acts */
+	uint16_t verdict[LCORE_BURST];	/* of packets in outcome.acts, and of rejected ones */
 	uint8_t drop[LCORE_BURST];	/* enum drop_reason of packets in outcome.dropped */
 	uint32_t position[LCORE_BURST]; /* of the records of packets in outcome.waiting */
 	/* where octets are counted: what each packet has beside its IP packet, and a bit for each that is done */

@@ -18,6 +18,8 @@ static const struct {
 		"longer than the port it was to leave by can send, or than its other end takes"},
 	[DROP_BLOCKED] = {"blocked", "of a flow that is blocked (block list)"},
 	[DROP_RULE] = {"rule", "a rule drops it, or all of its flow"},
+	[DROP_REJECTED] = {"rejected",
+		"a rule rejects it, or all of its flow, and tells its sender"},
 	[DROP_TTL_EXPIRED] = {"ttl_expired", "the TTL or hop limit of a packet to be routed was 1"},
 	[DROP_NO_NEXT_HOP] = {"no_next_hop", "where it was to go is not known, or not reached"},
 	[DROP_TOO_BIG] = {"too_big", "larger than the MTU of its next hop"},
@@ -48,6 +50,11 @@ void path_counters_add(struct path_counters *sum, const struct path_counters *co
 	sum->handed_in += counters->handed_in;
 	sum->handed_out += counters->handed_out;
 	sum->mirrored += counters->mirrored;
+	sum->reject_replies += counters->reject_replies;
+	sum->reject_limited += counters->reject_limited;
+	sum->reject_unanswered += counters->reject_unanswered;
+	sum->logged += counters->logged;
+	sum->log_lost += counters->log_lost;
 	sum->captured += counters->captured;
 	sum->capture_lost += counters->capture_lost;
 	sum->nic_forwarded += counters->nic_forwarded;

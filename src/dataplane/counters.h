@@ -4,10 +4,10 @@
 /*
  * What happened to packets, counted by the one thread that owns the struct and added up by whoever
  * shows it. Every received packet ends in exactly one place:
- *	received = out + delivered + sum of dropped + held
+ *	received + made here = out + delivered + sum of dropped + held
  * and for one thread alone
- *	received + handed_in = out + delivered + sum of dropped + handed_out + held
- * Live lcores count for each wire apart; replay has one wire.
+ *	received + made here + handed_in = out + delivered + sum of dropped + handed_out + held
+ * Made here are copies and answers (mirrored, reject_replies). Live lcores count for each wire apart; replay has one wire.
  */
 
 #include <stdint.h>
@@ -23,6 +23,7 @@ enum drop_reason {
 	DROP_TOO_LONG, /* the port it was to leave by, or that one's other end, takes none so long */
 	DROP_BLOCKED,  /* by the verdict of its flow: the operator's list of blocks */
 	DROP_RULE,     /* by a rule: its flow's verdict, or its own */
+	DROP_REJECTED, /* the same, by a rule whose packets' senders are told */
 	/* by the action program of its flow */
 	DROP_TTL_EXPIRED,
 	DROP_NO_NEXT_HOP, /* or its port is none of the engine's */
@@ -45,6 +46,14 @@ struct path_counters {
 	uint64_t handed_out;
 	/* copies that mirrors made: received + mirrored = out + delivered + dropped + held */
 	uint64_t mirrored;
+	/*
+	 * Frames that the engine made to tell senders of rejected packets, and handed to their port; and those packets that were not
+	 * answered: over the rate that answers may have, or not to be answered. Together they are the rejected packets:
+	 * received + mirrored + reject_replies = out + delivered + dropped + held
+	 */
+	uint64_t reject_replies, reject_limited, reject_unanswered;
+	/* log lines that rules made, and those that were over the rate or found no room */
+	uint64_t logged, log_lost;
 	/* copies for capture files, which leave by no port: handed over, and those that found no room */
 	uint64_t captured, capture_lost;
 	/*

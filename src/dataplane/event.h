@@ -22,6 +22,7 @@ enum path_event_kind {
 	PATH_EVENT_FRAMES_CUT,	     /* `port`; the first frame that came in cut, and was dropped */
 	PATH_EVENT_FRAMES_TOO_LONG,  /* `port`; the first that was too long to go out by it */
 	PATH_EVENT_FRAMES_REFUSED,   /* `port`; the first that the kernel would not send by it */
+	PATH_EVENT_LOG,		     /* something came to a rule that logs: see below */
 	PATH_EVENT_OFFLOAD, /* `port`, `from`, `before`, `after`; `reason` is enum offload_reason */
 	PATH_EVENT_N_KINDS,
 };
@@ -36,7 +37,14 @@ struct path_event {
 	uint8_t port; /* number of the port */
 	uint8_t from; /* of offload: the key's end that the rule is for, and states */
 	uint8_t before, after;
-	uint8_t unused[2];
+	/*
+	 * Of a log line: the rule by its port and number; `verdict` for what comes from the end `from`, by `port`
+	 * (UINT8_MAX: not known); `key` zeroed where there is no flow; and lines that were left out since the one before.
+	 */
+	uint8_t rule_port, by_packet;
+	uint32_t rule;
+	uint16_t verdict;
+	uint16_t lost;
 };
 
-static_assert(sizeof(struct path_event) == 56, "small, since it is copied twice");
+static_assert(sizeof(struct path_event) == 64, "small, since it is copied twice");

@@ -15,7 +15,7 @@ struct parcel {
 static void not_taken(struct lcore *lcore, struct rte_mbuf *packet, enum drop_reason reason)
 {
 	if (!packet_is_note(packet)) {
-		worker_drop(&lcore->worker, packet, reason);
+		lcore_drop(lcore, packet, reason);
 		return;
 	}
 	/* a quoted flow that will not hear of it */

@@ -16,6 +16,7 @@ void lcore_init(struct lcore *lcore, enum lcore_kind kind, unsigned number, unsi
 	lcore->burst = LCORE_BURST;
 	lcore->receiving = true;
 	lcore->worker.number = number;
+	lcore->drops.lcore = lcore;
 }
 
 int lcore_init_portless(struct lcore *lcore, unsigned number, const struct hash_secret *secret)
@@ -122,6 +123,43 @@ void lcore_verdict_changed(void *context, uint32_t position, bool was_dropped)
 	if (lcore->worker.follow && flow_is_blocked(record) != was_dropped)
 		lcore_flow_event(lcore,
 			!was_dropped ? PATH_EVENT_FLOW_BLOCKED : PATH_EVENT_FLOW_UNBLOCKED, record);
+}
+
+void lcore_log(void *context, const struct policy_logged *logged)
+{
+	struct lcore *lcore = context;
+	const struct policy_others *others = &lcore->policy.others;
+	const unsigned wire = logged->key != NULL ? flow_key_wire(logged->key)
+						  : lcore->topology->domain[logged->port];
+	struct path_counters *counters = &lcore->worker.counters[wire];
+	struct path_event event = {
+		.time_us = lcore->now_us & CLOCK_MAX_US,
+		.kind = PATH_EVENT_LOG,
+		.worker = (uint8_t)lcore->worker.number,
+		.port = (uint8_t)RTE_MIN(logged->port, (uint16_t)UINT8_MAX),
+		.from = logged->from,
+		.by_packet = logged->packet,
+		.verdict = logged->verdict,
+		.lost = lcore->log_lost,
+	};
+
+	if (rate_limit_has(&lcore->log_limit, lcore->now_us)) {
+		const struct flow_rule_told told = others->tell(others->context, logged->rule);
+
+		if (logged->key != NULL)
+			event.key = *logged->key;
+		event.rule = told.number;
+		event.rule_port = told.port;
+		if (mailbox_push(lcore->events, &event, 1) == 1) {
+			rate_limit_take(&lcore->log_limit);
+			lcore->log_lost = 0;
+			counters->logged++;
+			return;
+		}
+	}
+	counters->log_lost++;
+	if (lcore->log_lost != UINT16_MAX)
+		lcore->log_lost++;
 }
 
 void lcore_take_held_report(void *context, const struct flow_report *report)

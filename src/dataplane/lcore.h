@@ -18,11 +18,13 @@
 
 #include "base/clock.h"
 #include "base/mailbox.h"
+#include "base/rate_limit.h"
 #include "base/topology.h"
 #include "base/tsc.h"
 #include "dataplane/act.h"
 #include "dataplane/burst.h"
 #include "dataplane/counters.h"
+#include "dataplane/drop_watch.h"
 #include "dataplane/event.h"
 #include "dataplane/parse.h"
 #include "dataplane/ring.h"
@@ -101,20 +103,6 @@ static inline unsigned worker_draw(const struct worker *worker, uint32_t below)
 	return (unsigned)((uint64_t)(worker->sampled * golden) * below >> 32);
 }
 
-/* A packet ends here, and is counted. */
-static inline void worker_drop_of(
-	struct worker *worker, unsigned wire, struct rte_mbuf *packet, enum drop_reason reason)
-{
-	worker->counters[wire].dropped[reason]++;
-	rte_pktmbuf_free(packet);
-}
-
-static inline void worker_drop(
-	struct worker *worker, struct rte_mbuf *packet, enum drop_reason reason)
-{
-	worker_drop_of(worker, packet_meta(packet)->wire, packet, reason);
-}
-
 struct lcore {
 	/* set once */
 	enum lcore_kind kind;
@@ -157,7 +145,11 @@ struct lcore {
 	pthread_t thread;
 	bool started;
 	_Atomic uint32_t paused_seen; /* the lcore is out of these ports */
+	struct drop_watch drops;      /* what those want to see who follow drops: ASK_WATCH */
 	/* the lcore's */
+	struct rate_limit reject_limit,
+		log_limit; /* its part of answers to rejected packets, and of log lines */
+	uint16_t log_lost; /* lines since the last one, UINT16_MAX at most */
 	uint32_t paused;
 	uint32_t any_length; /* a bit for each port that frames may be too long for */
 	uint32_t careful;    /* paused, or of any length */
@@ -176,6 +168,21 @@ struct lcore {
 	uint64_t bursts, idle_polls;
 	uint64_t busy_cycles, idle_cycles, sleep_cycles;
 } __attribute__((aligned(64)));
+
+/* A packet ends here, which came over that wire, and is counted. */
+static inline void lcore_drop_of(
+	struct lcore *lcore, unsigned wire, struct rte_mbuf *packet, enum drop_reason reason)
+{
+	if (drop_watch_is_on(&lcore->drops))
+		drop_watch_packet(&lcore->drops, wire, DROP_ANY_PORT, packet, NULL, reason);
+	lcore->worker.counters[wire].dropped[reason]++;
+	rte_pktmbuf_free(packet);
+}
+
+static inline void lcore_drop(struct lcore *lcore, struct rte_mbuf *packet, enum drop_reason reason)
+{
+	lcore_drop_of(lcore, packet_meta(packet)->wire, packet, reason);
+}
 
 /* Fills what every lcore needs, before anything else is set. */
 void lcore_init(struct lcore *lcore, enum lcore_kind kind, unsigned number, unsigned place);
@@ -198,6 +205,9 @@ uint64_t lcore_end_silent(void *lcore, uint32_t position);
 
 /* For the policy: a live flow has another verdict from now on; the one before dropped packets or did not. */
 void lcore_verdict_changed(void *lcore, uint32_t position, bool was_dropped);
+
+/* For the policy: something has come to a rule that logs. */
+void lcore_log(void *lcore, const struct policy_logged *logged);
 
 /* Room for reports of the lcore's shard. */
 unsigned lcore_room(void *lcore);

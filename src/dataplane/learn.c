@@ -112,8 +112,8 @@ static void learn_one(struct lcore *lcore, struct burst *burst, unsigned i, stru
 		lcore_flow_event(lcore, PATH_EVENT_FLOW_NEW, record);
 	if (lcore->worker.follow && blocked)
 		lcore_flow_event(lcore, PATH_EVENT_FLOW_BLOCKED, record);
-	if (learned.verdict == FLOW_VERDICT_DROP)
-		account_dropped(lcore, burst, i, position, outcome);
+	if (flow_verdict_drops(learned.verdict))
+		account_dropped(lcore, burst, i, position, learned.verdict, outcome);
 	else
 		burst_act(burst, i, learned.verdict, outcome);
 }
@@ -133,12 +133,12 @@ static void learn_first(struct lcore *lcore, struct burst *burst, const struct m
 	for (unsigned i = 0; i < missing->n_first && worker->shard->decides; i++) {
 		const struct packet_info *info = missing->first[i];
 
-		if (learned[i].verdict != FLOW_VERDICT_DROP) {
+		if (!flow_verdict_drops(learned[i].verdict)) {
 			burst_act(burst, missing->place[i], learned[i].verdict, outcome);
 			continue;
 		}
-		burst_drop(
-			burst, missing->place[i], account_drop_reason(learned[i].cause), outcome);
+		account_drop(
+			burst, missing->place[i], learned[i].verdict, learned[i].cause, outcome);
 		if (worker->policy != NULL)
 			policy_count_cause(worker->policy, learned[i].cause, 1, info->bytes);
 	}

@@ -70,6 +70,11 @@ static void emit_flow(struct parser *parser, struct rte_mbuf *packet)
 
 static void drop(struct parser *parser, struct rte_mbuf *packet, enum drop_reason reason)
 {
+	const struct packet_meta *meta = packet_meta(packet);
+
+	if (parser->config.drops != NULL && drop_watch_is_on(parser->config.drops))
+		drop_watch_packet(
+			parser->config.drops, meta->wire, meta->port, packet, NULL, reason);
 	counters_of(parser, packet)->dropped[reason]++;
 	rte_pktmbuf_free(packet);
 }

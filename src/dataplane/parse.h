@@ -31,7 +31,7 @@
 
 #include <rte_mbuf.h>
 
-#include "dataplane/counters.h"
+#include "dataplane/drop_watch.h"
 #include "flow/fragments.h"
 #include "packet/meta.h"
 #include "port/steer.h"
@@ -57,6 +57,7 @@ struct parser_config {
 	uint64_t max_wait_us;	    /* how long a fragment waits for its first */
 	unsigned pace;		    /* held packets let go in an iteration; 0: all that may go */
 	struct rte_mempool *pool;   /* for notes; its mbufs have PACKET_META_SIZE private bytes */
+	struct drop_watch *drops;   /* those who follow drops; NULL: nobody can */
 	parser_hand_over_fn hand_over;
 	void *context;
 };

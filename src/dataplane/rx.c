@@ -58,7 +58,7 @@ static unsigned drop_cut(
 		counters->received++;
 		counters->received_bytes += packet->pkt_len;
 		lcore->ports[rx->from.port].rx_bytes += packet->pkt_len;
-		worker_drop_of(&lcore->worker, rx->from.domain, packet, DROP_CUT);
+		lcore_drop_of(lcore, rx->from.domain, packet, DROP_CUT);
 		lcore_event_once(lcore, PATH_EVENT_FRAMES_CUT, rx->from.port);
 	}
 	return left;

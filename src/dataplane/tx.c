@@ -56,7 +56,7 @@ static inline unsigned offer_packets(
 static void drop_all(struct lcore *lcore, unsigned port, struct rte_mbuf **packets, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		worker_drop_of(&lcore->worker, domain_of(lcore, port), packets[i], DROP_OUTPUT);
+		lcore_drop_of(lcore, domain_of(lcore, port), packets[i], DROP_OUTPUT);
 }
 
 /* What the port did not take at once. */
@@ -80,6 +80,7 @@ static void settle_packets(struct lcore *lcore, unsigned port)
 
 	count_sent(lcore, port, sent.taken, sent.taken_bytes);
 	wire->dropped[DROP_OUTPUT] += sent.discarded;
+	drop_watch_unseen(&lcore->drops, DROP_OUTPUT, sent.discarded);
 	wire->held -= sent.taken + sent.discarded;
 	if (sent.refused)
 		lcore_event_once(lcore, PATH_EVENT_FRAMES_REFUSED, port);
@@ -132,7 +133,7 @@ static unsigned drop_too_long(
 			packets[left++] = packet;
 			continue;
 		}
-		worker_drop_of(&lcore->worker, domain_of(lcore, port), packet, DROP_TOO_LONG);
+		lcore_drop_of(lcore, domain_of(lcore, port), packet, DROP_TOO_LONG);
 		lcore_event_once(lcore, PATH_EVENT_FRAMES_TOO_LONG, port);
 	}
 	return left;

@@ -94,7 +94,8 @@ static inline __attribute__((always_inline)) bool account_acting(
 {
 	return record->not_plain && !record->measured &&
 	       record->verdict[info->from] != FLOW_VERDICT_DROP &&
-	       !flow_is_by_packet(record, info) &&
+	       record->verdict[info->from] < FLOW_VERDICT_REJECT &&
+	       !(record->by_port && flow_sides_cross(record, info)) &&
 	       account_counted(record, info, now_us, ACCOUNT_OF_ANY);
 }
 

@@ -177,6 +177,7 @@ static void tell_flow(
 {
 	const struct flow_row_end *end =
 		shard->rows[flow_table_position_of(&shard->table, record)].end;
+	const struct flow_policy *policy = &shard->config.policy;
 	const bool by_packet = record->verdict[0] == FLOW_VERDICT_BY_PACKET ||
 			       record->verdict[1] == FLOW_VERDICT_BY_PACKET;
 
@@ -187,6 +188,8 @@ static void tell_flow(
 			(rule == FLOW_RULE_NONE && (by_packet || end[!from].rule != rule)))
 			continue;
 		tell_rule(shard, rule, 1, 0, 0);
+		if (policy->came != NULL && rule != FLOW_RULE_NONE)
+			policy->came(policy->context, record, from, rule);
 	}
 }
 
@@ -215,8 +218,8 @@ static bool write_decision(
 	struct flow_shard *shard, uint32_t position, const struct flow_decision *decision)
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
-	const bool drops = decision->verdict[0] == FLOW_VERDICT_DROP ||
-			   decision->verdict[1] == FLOW_VERDICT_DROP;
+	const bool drops = flow_verdict_drops(decision->verdict[0]) ||
+			   flow_verdict_drops(decision->verdict[1]);
 	const bool changes =
 		memcmp(record->verdict, decision->verdict, sizeof(record->verdict)) != 0 ||
 		record->by_port != decision->by_port;

@@ -283,7 +283,7 @@ static void count_first(struct flow_shard *shard, uint32_t position, const struc
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
 
-	if (first->packet.verdict == FLOW_VERDICT_DROP) {
+	if (flow_verdict_drops(first->packet.verdict)) {
 		count_dropped(shard, position, info,
 			first->by_packet ? first->packet.rule
 					 : flow_decide_rule(shard, position, info->from));
@@ -342,7 +342,7 @@ static void tell_learned(const struct flow_shard *shard, uint32_t position,
 	const struct flow_first *first, struct flow_learned *learned)
 {
 	learned->verdict = first->packet.verdict;
-	learned->cause = first->packet.verdict == FLOW_VERDICT_DROP
+	learned->cause = flow_verdict_drops(first->packet.verdict)
 				 ? flow_shard_dropped(shard, position).cause
 				 : FLOW_CAUSE_NONE;
 }
@@ -675,7 +675,7 @@ enum flow_account flow_shard_account_packet(struct flow_shard *shard, uint32_t p
 {
 	const unsigned place = flow_sides_place(flow_table_record(&shard->table, position), 0);
 
-	if (packet->verdict == FLOW_VERDICT_DROP) {
+	if (flow_verdict_drops(packet->verdict)) {
 		count_dropped(shard, position, info, packet->rule);
 		return FLOW_ACCOUNT_DROPPED;
 	}

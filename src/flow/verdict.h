@@ -21,8 +21,25 @@
 /* Plain forwarding, and the program that does nothing but drop. */
 #define FLOW_VERDICT_FORWARD 0
 #define FLOW_VERDICT_DROP 1 /* PROGRAMS_DROP */
+/*
+ * From here on up to FLOW_VERDICT_BY_PACKET: packets are dropped, and their sender is told. The distance from the first
+ * is what it is told (PROGRAMS_REJECT).
+ */
+#define FLOW_VERDICT_REJECT (UINT16_MAX - 5)
 /* No program's number: what is done with a packet depends on more than its flow, so that each is classified. */
 #define FLOW_VERDICT_BY_PACKET UINT16_MAX
+
+/* Whether packets with this verdict are dropped, and their sender is told. */
+static inline bool flow_verdict_rejects(uint16_t verdict)
+{
+	return verdict >= FLOW_VERDICT_REJECT && verdict != FLOW_VERDICT_BY_PACKET;
+}
+
+/* Whether they are dropped, in silence or not. */
+static inline bool flow_verdict_drops(uint16_t verdict)
+{
+	return verdict == FLOW_VERDICT_DROP || flow_verdict_rejects(verdict);
+}
 
 /* No cause, and no rule. */
 #define FLOW_CAUSE_NONE UINT32_MAX
@@ -47,6 +64,7 @@ struct flow_packet_decision {
 	uint32_t rule;	  /* as in struct flow_decision; FLOW_RULE_NONE: no rule fits */
 	uint32_t mark;	  /* where it is `marked` */
 	bool marked;
+	bool logs; /* the packet is to be told of */
 };
 
 /* Flows that are decided side by side. */
@@ -54,7 +72,8 @@ struct flow_packet_decision {
 
 /* What a report tells of a rule, which may be gone by the time that somebody reads it. */
 struct flow_rule_told {
-	uint32_t number; /* by which its user knows it */
+	uint32_t number; /* by which its user knows it, */
+	uint8_t port;	 /* of this port */
 	uint8_t to_port; /* that it sends packets to: the engine's number of it, and 1 more; 0: it names none */
 };
 
@@ -76,6 +95,11 @@ struct flow_policy {
 	/* what a rule has had more, or FLOW_RULE_NONE; NULL: there are no rules, and no memory for them */
 	void (*count)(
 		void *context, uint32_t rule, uint64_t flows, uint64_t packets, uint64_t bytes);
+	/*
+	 * A live flow, or a new one, has come to a rule, by which packets of the key's end `from` are decided now. NULL: nobody
+	 * wants to know
+	 */
+	void (*came)(void *context, const struct flow_record *record, unsigned from, uint32_t rule);
 	/* a flow whose decision has an `age_s` had its last packet then; NULL: nobody wants to know */
 	void (*seen)(void *context, uint32_t rule, uint64_t last_us);
 	/* what is told of a rule; never of FLOW_RULE_NONE. NULL: rules have no numbers and name no ports */
@@ -128,7 +152,13 @@ static inline uint64_t flow_verdicts(const struct flow_record *record)
 
 static inline bool flow_is_dropped(const struct flow_record *record, unsigned from)
 {
-	return record->not_plain && record->verdict[from] == FLOW_VERDICT_DROP;
+	return record->not_plain && flow_verdict_drops(record->verdict[from]);
+}
+
+/* Whether it is, and its sender is told. */
+static inline bool flow_is_rejected(const struct flow_record *record, unsigned from)
+{
+	return record->not_plain && flow_verdict_rejects(record->verdict[from]);
 }
 
 /* Whether the verdicts drop every packet of the flow, in both directions. */

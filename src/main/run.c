@@ -223,6 +223,8 @@ static int create_plane(struct run *run, struct error *error)
 		.max_blocks = run->config.blocks.max,
 		.max_block_reasons = run->config.blocks.reasons,
 		.max_rules = run->config.rules.max,
+		.reject_rate = run->config.rules.reject_rate,
+		.log_rate = run->config.rules.log_rate,
 		.n_captures = run->config.rules.n_captures,
 		.offload = offload_of(run),
 		.mapping = MAPPING_HUGE | MAPPING_POPULATE,

@@ -124,6 +124,8 @@ static json_t *rules(const struct run_config *config)
 	json_t *object = json_object(), *list = json_array();
 
 	json_object_set_new(object, "max", number(from->max));
+	json_object_set_new(object, "reject-rate", number(from->reject_rate));
+	json_object_set_new(object, "log-rate", number(from->log_rate));
 	json_object_set_new(object, "file", text(from->file));
 	for (unsigned i = 0; i < from->n_list; i++)
 		json_array_append_new(list, text(from->list[i]));

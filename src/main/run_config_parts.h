@@ -42,6 +42,8 @@ enum run_option {
 	/* in the order of enum run_rules_key */
 	RUN_OPTION_RULES,
 	RUN_OPTION_RULES_MAX,
+	RUN_OPTION_RULES_REJECT_RATE,
+	RUN_OPTION_RULES_LOG_RATE,
 	/* the command line's alone */
 	RUN_OPTION_PORT,
 	RUN_OPTION_WIRE,

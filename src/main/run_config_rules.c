@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/rate_limit.h"
 #include "base/text.h"
 #include "main/lone_rules.h"
 #include "rule/command.h"
@@ -16,6 +17,8 @@ const char *run_rules_key(enum run_rules_key key)
 	static const char *const keys[RUN_RULES_N_KEYS] = {
 		[RUN_RULES_FILE_KEY] = "file",
 		[RUN_RULES_MAX_KEY] = "max",
+		[RUN_RULES_REJECT_RATE_KEY] = "reject-rate",
+		[RUN_RULES_LOG_RATE_KEY] = "log-rate",
 		[RUN_RULES_LIST] = "list",
 		[RUN_RULES_SETS] = "sets",
 		[RUN_RULES_CAPTURES] = "captures",
@@ -26,7 +29,9 @@ const char *run_rules_key(enum run_rules_key key)
 
 void run_rules_init(struct run_rules *rules)
 {
-	*rules = (struct run_rules){.max = RUN_RULES_MAX};
+	*rules = (struct run_rules){.max = RUN_RULES_MAX,
+		.reject_rate = RUN_RULES_REJECT_RATE,
+		.log_rate = RUN_RULES_LOG_RATE};
 }
 
 void run_rules_fini(struct run_rules *rules)
@@ -50,6 +55,12 @@ int run_rules_set(struct run_rules *rules, enum run_rules_key key, const char *w
 		return option_file(where, value, &rules->file, error);
 	case RUN_RULES_MAX_KEY:
 		return option_range(where, value, value, 0, RULES_MAX, &rules->max, error);
+	case RUN_RULES_REJECT_RATE_KEY:
+		return option_range(
+			where, value, value, 0, RATE_LIMIT_MAX, &rules->reject_rate, error);
+	case RUN_RULES_LOG_RATE_KEY:
+		return option_range(
+			where, value, value, 0, RATE_LIMIT_MAX, &rules->log_rate, error);
 	case RUN_RULES_LIST:
 	case RUN_RULES_SETS:
 	case RUN_RULES_CAPTURES:

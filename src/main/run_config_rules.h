@@ -3,7 +3,8 @@
 
 /*
  * The section `rules` of a configuration: which rules (rule/rules.h) are in force from the start, and how many there may
- * be. Its keys but `list`, `sets` and `captures` are options of the command line too: --rules and --rules-max. `where` and errors are as in
+ * be. Its keys but `list`, `sets` and `captures` are options of the command line too: --rules, --rules-max, --rules-reject-rate and
+ * --rules-log-rate. `where` and errors are as in
  * base/options.h; all of it belongs to the thread that reads the command line.
  */
 
@@ -15,12 +16,17 @@
 #include "rule/rules.h"
 
 #define RUN_RULES_MAX 16384
+/* In a second, of all workers. */
+#define RUN_RULES_REJECT_RATE 10000
+#define RUN_RULES_LOG_RATE 100
 /* Lines in a configuration; more stand in a file of their own. */
 #define RUN_RULES_LIST_MAX 256
 
 struct run_rules {
-	uint32_t max; /* 0: there can be none */
-	char *file;   /* of commands; NULL: none */
+	uint32_t max;	      /* 0: there can be none */
+	uint32_t reject_rate; /* answers to rejected packets in a second; 0: none */
+	uint32_t log_rate;    /* log lines in a second; 0: none */
+	char *file;	      /* of commands; NULL: none */
 	char *list[RUN_RULES_LIST_MAX];
 	unsigned n_list;
 	char *sets[RUN_RULES_LIST_MAX]; /* lines of rules_set_fill() */
@@ -33,6 +39,8 @@ struct run_rules {
 enum run_rules_key {
 	RUN_RULES_FILE_KEY,
 	RUN_RULES_MAX_KEY,
+	RUN_RULES_REJECT_RATE_KEY,
+	RUN_RULES_LOG_RATE_KEY,
 	RUN_RULES_LIST,
 	RUN_RULES_SETS,
 	RUN_RULES_CAPTURES,

@@ -326,6 +326,9 @@ static void tell_totals(struct run *run, const struct exporter_totals *records)
 		text_grouped(out, sum.out), text_grouped(dropped, path_counters_dropped(&sum)));
 	if (sum.mirrored != 0)
 		fprintf(stderr, "%s mirrored  ", text_grouped(out, sum.mirrored));
+	if (sum.reject_replies != 0)
+		fprintf(stderr, "%s answers to rejected ones  ",
+			text_grouped(out, sum.reject_replies));
 	tell_records(run, records);
 	if (sum.nic_forwarded != 0)
 		fprintf(stderr, "; besides, %s packets sent on by NICs alone",

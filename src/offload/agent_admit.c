@@ -197,7 +197,9 @@ void agent_sample(struct agent *agent, uint32_t position, unsigned port, unsigne
 		return;
 	if (state == OFFLOAD_SOFTWARE && !offload_has_slot(record))
 		offload_set_port(record, from, port);
-	/* a mark is of no use to what is dropped */
+	/* a mark is of no use to what is dropped, and no NIC tells a sender */
+	if (flow_is_rejected(record, from))
+		return;
 	if (flow_is_dropped(record, from) && !agent_full_drops(agent, port, record, from))
 		return;
 	if (agent->config.threshold == 0) {

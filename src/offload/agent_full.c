@@ -89,7 +89,7 @@ enum provider_deed agent_full_choose(const struct agent_at *at)
 	const enum provider_deed deed =
 		flow_is_dropped(at->record, at->from) ? PROVIDER_DROPS : PROVIDER_FORWARDS;
 
-	if (!is_possible(at, deed) || !is_retry_over(at))
+	if (!is_possible(at, deed) || !is_retry_over(at) || flow_is_rejected(at->record, at->from))
 		return PROVIDER_MARKS;
 	if (deed == PROVIDER_DROPS)
 		return deed;
@@ -117,10 +117,11 @@ void agent_decided(struct agent *agent, uint32_t position)
 	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
 		const struct agent_at at = agent_at_record(agent, record, from);
 		const enum provider_deed deed = (enum provider_deed)at.direction->deed;
-		const bool fits = flow_is_dropped(record, from)
-					  ? deed == PROVIDER_DROPS
-					  : deed == PROVIDER_MARKS || (deed == PROVIDER_FORWARDS &&
-									      !record->not_plain);
+		const bool fits =
+			flow_is_dropped(record, from)
+				? deed == PROVIDER_DROPS && !flow_is_rejected(record, from)
+				: deed == PROVIDER_MARKS ||
+					  (deed == PROVIDER_FORWARDS && !record->not_plain);
 
 		if (fits || !offload_state_holds((enum offload_state)at.direction->state))
 			continue;

@@ -14,12 +14,14 @@ static bool is_out(const struct agent *agent, const struct flow_record *record, 
 
 /* Why nobody asked for a direction that arrives at that port. */
 static uint8_t reason_of_quiet(
-	const struct agent *agent, const struct flow_record *record, unsigned port)
+	const struct agent *agent, const struct flow_record *record, unsigned from, unsigned port)
 {
 	struct installer *installer = agent->port[port].installer;
 
 	if (installer == NULL)
 		return OFFLOAD_OFF;
+	if (flow_is_rejected(record, from))
+		return OFFLOAD_REJECTED;
 	uint8_t reason = installer_reason(installer, provider_kind(&record->key));
 
 	if (reason != OFFLOAD_QUIET)
@@ -146,7 +148,7 @@ void agent_view(
 		if (view->state[from] == OFFLOAD_SOFTWARE &&
 			(view_is_over(agent, entry, record, from, port) ||
 				is_out(agent, record, port)))
-			view->reason[from] = reason_of_quiet(agent, record, port);
+			view->reason[from] = reason_of_quiet(agent, record, from, port);
 		else if (is_behind_older(agent, record, from))
 			view->reason[from] = OFFLOAD_OLDER_RULE;
 		if (entry == NULL)

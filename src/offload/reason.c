@@ -28,6 +28,8 @@ static const struct {
 	[OFFLOAD_UNPLAIN] = {"unplain",
 		"most of its packets are none that a rule can be expected to match: fragments, or "
 		"with IPv4 options, IPv6 extension headers, more than two VLAN tags, or cut"},
+	[OFFLOAD_REJECTED] = {"rejected",
+		"a rule rejects it, and software tells its sender, which no NIC does"},
 	[OFFLOAD_BUSY] = {"busy", "its rate reached the threshold"},
 	[OFFLOAD_CANARY] = {"canary", "it is tried to see whether the NIC keeps its word"},
 	[OFFLOAD_OLDER_RULE] = {"older_rule",

@@ -25,6 +25,7 @@ enum offload_reason {
 	OFFLOAD_BREAKER,    /* the port was put to software */
 	OFFLOAD_QUARANTINE, /* it fell out of the NIC, and waits before the next try */
 	OFFLOAD_UNPLAIN,    /* most of its packets are none that rules match; also why it leaves */
+	OFFLOAD_REJECTED,   /* its senders are told that it is dropped, which no NIC does */
 	/* on its way, and there */
 	OFFLOAD_BUSY,	    /* its rate reached the threshold */
 	OFFLOAD_CANARY,	    /* tried to see whether the NIC keeps its word */

@@ -173,6 +173,9 @@ static void answer(struct lcore *lcore, struct ask *ask)
 	case ASK_FOLLOW:
 		lcore->worker.follow = ask->follow;
 		break;
+	case ASK_WATCH:
+		drop_watch_set(&lcore->drops, &ask->drops);
+		break;
 	case ASK_FLOW:
 		answer_flow(lcore, ask);
 		break;

@@ -18,6 +18,7 @@ enum ask_kind {
 	ASK_PAGE,     /* `page` from `position` on */
 	ASK_KILL,     /* `key`, `hash`: `found`, and the record, which has ended */
 	ASK_FOLLOW,   /* `follow` */
+	ASK_WATCH,    /* `drops` */
 	/* of offload; lcores with an agent but for the first */
 	ASK_FLOW,    /* `key`, `hash`: `found`, and `flow` */
 	ASK_ADOPT,   /* `wire`, of the wire `number` */
@@ -42,6 +43,7 @@ struct ask {
 	struct flow_key key;
 	uint64_t hash;
 	bool follow;
+	struct drop_wanted drops;
 	struct agent_wire wire;
 	uint64_t from;
 	/* answer */

@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/topology.h"
+#include "dataplane/drop_watch.h"
 #include "dataplane/event.h"
 #include "dataplane/snapshot.h"
 #include "flow/shard.h"
@@ -100,6 +101,8 @@ struct plane_config {
 	uint32_t max_rules;
 	/* sets of addresses that these may name, and prefixes in all of them */
 	uint32_t max_rule_sets, max_rule_prefixes;
+	/* answers to rejected packets, and log lines, that all workers make in a second; 0: none */
+	uint32_t reject_rate, log_rate;
 	/* capture files that these may copy packets to, at most PLANE_MAX_CAPTURES */
 	unsigned n_captures;
 	/* entries of the list of blocks, and different reasons, at most; 0: there is no list */
@@ -282,6 +285,14 @@ int plane_kill(struct plane *plane, const struct flow_key *key, unsigned *worker
  */
 int plane_follow(struct plane *plane, bool follow);
 unsigned plane_events(struct plane *plane, struct path_event *events, unsigned max, uint64_t *lost);
+
+/*
+ * A sample of dropped packets (dataplane/drop_watch.h) as they are dropped, off until somebody wants it. `wanted`: its `parts`
+ * are set here. plane_drops() takes those that came since, at most `max`; `left_out` grows by what was not taken, for each reason.
+ */
+int plane_watch_drops(struct plane *plane, const struct drop_wanted *wanted);
+unsigned plane_drops(struct plane *plane, struct drop_sample *samples, unsigned max,
+	uint64_t left_out[DROP_N_REASONS]);
 
 /* ------------------------- offload: 0 or -ETIMEDOUT where nothing else is said */
 

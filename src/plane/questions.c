@@ -262,3 +262,41 @@ unsigned plane_events(struct plane *plane, struct path_event *events, unsigned m
 	}
 	return n;
 }
+
+int plane_watch_drops(struct plane *plane, const struct drop_wanted *wanted)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < plane->n_lcores; i++) {
+		struct lcore *lcore = &plane->lcores[i];
+		struct ask *ask = ask_prepare(lcore, ASK_WATCH);
+
+		if (ask != NULL) {
+			ask->drops = *wanted;
+			ask->drops.parts = plane->n_lcores;
+		}
+		if (ask == NULL || ask_lcore(lcore) < 0)
+			ret = -ETIMEDOUT;
+	}
+	return ret;
+}
+
+unsigned plane_drops(struct plane *plane, struct drop_sample *samples, unsigned max,
+	uint64_t left_out[DROP_N_REASONS])
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < plane->n_lcores; i++) {
+		struct drop_watch *watch = &plane->lcores[i].drops;
+
+		for (unsigned reason = 0; reason < DROP_N_REASONS; reason++) {
+			const uint64_t all = atomic_load_explicit(
+				&watch->left_out[reason], memory_order_relaxed);
+
+			left_out[reason] += all - watch->left_out_told[reason];
+			watch->left_out_told[reason] = all;
+		}
+		n += mailbox_pop(watch->samples, &samples[n], max - n);
+	}
+	return n;
+}

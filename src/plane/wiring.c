@@ -223,6 +223,7 @@ static int make_parser(struct plane *plane, struct lcore *lcore, unsigned n_pars
 		.pace = PLANE_PACE,
 		.tcp_strict = plane->config.tcp_strict,
 		.pool = plane->pools[0],
+		.drops = &lcore->drops,
 		.hand_over = handoff_to_shard,
 		.context = lcore,
 	};
@@ -264,6 +265,7 @@ static int make_policy(struct plane *plane, struct lcore *lcore)
 			.classify = rules_classify,
 			.count = rules_count_packets,
 			.seen = rules_see,
+			.logs = rules_logs,
 			.tell = rules_tell_flow,
 			.generation = rules_generation(plane->rules),
 		};
@@ -271,6 +273,10 @@ static int make_policy(struct plane *plane, struct lcore *lcore)
 		others.generation = &plane->policy_generation;
 	policy_init(&lcore->policy, plane->blocks, &others, &plane->config.topology, plane->qsbr,
 		lcore->number);
+	lcore->policy.log = lcore_log;
+	lcore->policy.log_context = lcore;
+	rate_limit_init(&lcore->reject_limit, plane->config.reject_rate, plane->config.n_workers);
+	rate_limit_init(&lcore->log_limit, plane->config.log_rate, plane->config.n_workers);
 	if (lcore->policy.qsbr != NULL)
 		lcore->worker.policy = &lcore->policy;
 	lcore->act.programs = plane->programs;
@@ -330,7 +336,8 @@ static int equip(struct plane *plane, struct lcore *lcore)
 	int ret = 0;
 
 	lcore->events = mailbox_create("events", sizeof(struct path_event), PLANE_EVENTS);
-	if (lcore->events == NULL)
+	lcore->drops.samples = mailbox_create("drops", sizeof(struct drop_sample), DROP_SAMPLES);
+	if (lcore->events == NULL || lcore->drops.samples == NULL)
 		return -ENOMEM;
 	if (lcore->kind == LCORE_RX)
 		ret = make_parser(plane, lcore, 1);
@@ -408,6 +415,9 @@ static int make_programs(struct plane *plane)
 	if (n == 0)
 		return 0;
 	static_assert(PROGRAMS_DROP == FLOW_VERDICT_DROP, "records name it by that number");
+	static_assert(PROGRAMS_REJECT == FLOW_VERDICT_REJECT, "and those that reject by theirs");
+	static_assert(PROGRAMS_REJECT + REJECT_N_WITH == FLOW_VERDICT_BY_PACKET,
+		"up to what is decided by packet");
 	/* and the one that drops */
 	plane->programs = programs_create(RTE_MIN(n + 1, (uint32_t)PROGRAMS_MAX), plane->qsbr);
 	return plane->programs == NULL ? -ENOMEM : programs_make_drop(plane->programs);
@@ -534,6 +544,7 @@ void plane_take_down(struct plane *plane)
 		parser_destroy(lcore->parser);
 		pipeline_destroy(lcore->pipeline);
 		mailbox_destroy(lcore->events);
+		mailbox_destroy(lcore->drops.samples);
 	}
 	blocks_destroy(plane->blocks);
 	for (unsigned i = 0; i < PLANE_MAX_WORKERS; i++)

@@ -154,13 +154,49 @@ static struct flow_rule_told told_of_rule(void *context, uint32_t rule)
 	return policy->others.tell(policy->others.context, rule);
 }
 
+void policy_decide_packet(const struct policy *policy, const struct rte_mbuf *packet,
+	const struct packet_info *info, uint16_t port, struct flow_packet_decision *decision)
+{
+	policy_classify(policy, packet, info, port, decision);
+	if (likely(!decision->logs) || policy->log == NULL)
+		return;
+	policy->log(policy->log_context, &(const struct policy_logged){
+						 .key = info != NULL ? &info->key : NULL,
+						 .from = info != NULL ? info->from : 0,
+						 .verdict = decision->verdict,
+						 .port = port,
+						 .rule = decision->rule,
+						 .packet = true,
+					 });
+}
+
+/* A flow has come to a rule. */
+static void came(void *context, const struct flow_record *record, unsigned from, uint32_t rule)
+{
+	const struct policy *policy = context;
+	uint16_t port[2];
+
+	if (policy->log == NULL || !policy->others.logs(policy->others.context, rule))
+		return;
+	/* where it is not known by which port an end comes, it is known of a flow that begins */
+	if (!ports_of(policy->topology, record, port) && policy->from != NULL)
+		port[from] = policy->port;
+	policy->log(policy->log_context, &(const struct policy_logged){
+						 .key = &record->key,
+						 .from = (uint8_t)from,
+						 .verdict = record->verdict[from],
+						 .port = port[from],
+						 .rule = rule,
+					 });
+}
+
 /* A packet that begins a flow, which is known by its info. */
 static void classify_first(
 	void *context, const struct packet_info *info, struct flow_packet_decision *decision)
 {
 	const struct policy *policy = context;
 
-	policy_classify(
+	policy_decide_packet(
 		policy, policy->packet_of(policy->from, info), info, policy->port, decision);
 }
 
@@ -193,6 +229,7 @@ struct flow_policy policy_of_flows(struct policy *policy)
 		.decide_burst = decide_burst,
 		.classify = policy->others.classify == NULL ? NULL : classify_first,
 		.count = has_rules ? count_rule : NULL,
+		.came = policy->others.logs == NULL ? NULL : came,
 		.seen = policy->others.seen == NULL ? NULL : see_rule,
 		.tell = policy->others.tell == NULL ? NULL : told_of_rule,
 	};

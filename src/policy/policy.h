@@ -59,6 +59,8 @@ struct policy_others {
 		uint64_t packets, uint64_t bytes);
 	/* a flow of a rule that ages flows had its last packet then (clock of the run); NULL: nobody wants to know */
 	void (*seen)(void *context, unsigned worker, uint32_t rule, uint64_t last_us);
+	/* whether what comes to a rule is told: see policy_log_fn; NULL: nothing is */
+	bool (*logs)(void *context, uint32_t rule);
 	/* what reports tell of a rule (flow/verdict.h); NULL: nothing */
 	struct flow_rule_told (*tell)(void *context, uint32_t rule);
 	/*
@@ -72,8 +74,21 @@ struct policy_others {
 typedef const struct rte_mbuf *(*policy_packet_fn)(
 	const void *from, const struct packet_info *info);
 
+/* A flow has come to a rule that logs, or one packet that was decided by itself. */
+struct policy_logged {
+	const struct flow_key *key; /* NULL: a packet without a flow */
+	uint8_t from;		    /* the key's end that it comes from */
+	uint16_t verdict;	    /* for what comes from there */
+	uint16_t port;		    /* that it comes in by, or POLICY_NO_PORT */
+	uint32_t rule;
+	bool packet;
+};
+typedef void (*policy_log_fn)(void *context, const struct policy_logged *logged);
+
 struct policy {
 	/* set once */
+	policy_log_fn log; /* NULL: nothing is told. Whoever makes the policy sets it */
+	void *log_context;
 	struct blocks *blocks; /* NULL: there is no list */
 	struct blocks_count *counts;
 	struct policy_others others;
@@ -152,6 +167,10 @@ static inline void policy_classify(const struct policy *policy, const struct rte
 		.verdict = FLOW_VERDICT_FORWARD, .rule = FLOW_RULE_NONE};
 	policy->others.classify(policy->others.context, packet, info, port, decision);
 }
+
+/* policy_classify(), and tells of the packet if its rule logs. */
+void policy_decide_packet(const struct policy *policy, const struct rte_mbuf *packet,
+	const struct packet_info *info, uint16_t port, struct flow_packet_decision *decision);
 
 /* So much more of a rule, or of what has none. Flows' packets are counted by the shard. */
 void policy_count_rule(

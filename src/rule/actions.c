@@ -174,6 +174,10 @@ static const struct rule_field indirect_fields[] = {
 	HOST("", struct rule_indirect, id, "number of the indirect action"),
 };
 
+static const struct rule_field reject_fields[] = {
+	WORD("type", struct rule_reject, with, rule_reject_types, "what the sender is told"),
+};
+
 #define MODIFY struct rte_flow_action_modify_field
 static const struct rule_field modify_fields[] = {
 	WORD("op", MODIFY, operation, rule_modify_ops, "what is done"),
@@ -302,6 +306,15 @@ const struct rule_thing rule_actions[] = {
 	BARE("flag", FLAG, "mark without a number"),
 	ACTION("queue", QUEUE, struct rte_flow_action_queue, queue_fields, "deliver to a queue"),
 	BARE("drop", DROP, "drop"),
+	{.name = "reject",
+		.what = "drop and tell the sender: ours, not testpmd's",
+		.type = RULE_ACTION_REJECT,
+		.size = sizeof(struct rule_reject),
+		.fields = reject_fields,
+		.n_fields = COUNT_OF(reject_fields)},
+	{.name = "log",
+		.what = "tell in a line what comes to the rule: ours, not testpmd's",
+		.type = RULE_ACTION_LOG},
 	ACTION("count", COUNT, struct rte_flow_action_count, count_fields, "count"),
 	{.name = "rss",
 		.what = "spread over queues",

@@ -332,6 +332,21 @@ static int read_mark(struct effecting *effecting, uint32_t mark)
 	return 0;
 }
 
+static int read_reject(struct effecting *effecting, const struct rte_flow_action *action)
+{
+	const struct rule_reject *reject = action->conf;
+	int ret = set_fate(effecting);
+	struct action *made;
+
+	if (ret < 0)
+		return ret;
+	made = add_action(effecting, ACTION_REJECT);
+	if (made == NULL)
+		return refuse_length(effecting);
+	made->reject = reject != NULL ? (enum reject_with)reject->with : REJECT_USUAL;
+	return 0;
+}
+
 static int read_queue(struct effecting *effecting)
 {
 	effecting->effect->remark =
@@ -517,6 +532,11 @@ static int read_action(struct effecting *effecting, const struct rte_flow_action
 	case RTE_FLOW_ACTION_TYPE_DROP:
 		ret = set_fate(effecting);
 		return ret < 0 ? ret : read_set(effecting, action, ACTION_DROP, 0);
+	case RULE_ACTION_REJECT:
+		return read_reject(effecting, action);
+	case RULE_ACTION_LOG:
+		effecting->effect->logs = true;
+		return 0;
 	case RTE_FLOW_ACTION_TYPE_PORT_ID:
 	case RTE_FLOW_ACTION_TYPE_REPRESENTED_PORT:
 	case RTE_FLOW_ACTION_TYPE_PORT_REPRESENTOR:
@@ -540,7 +560,7 @@ static int check_handing_on(struct effecting *effecting)
 	const struct rule_effect *effect = effecting->effect;
 
 	if ((effect->jump == 0 && !effect->passes) ||
-		(effect->n == 0 && !effect->marked && effect->age_s == 0))
+		(effect->n == 0 && !effect->marked && !effect->logs && effect->age_s == 0))
 		return 0;
 	effecting->name = effecting->fate;
 	return refuse_action(effecting, -ENOTSUP,

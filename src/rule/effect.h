@@ -26,6 +26,7 @@ struct rule_effect {
 	bool passes;   /* later rules decide, as if this one were not there */
 	bool marked;
 	uint32_t mark;
+	bool logs;	/* what comes to it is told */
 	uint32_t age_s; /* seconds of silence that end its flows; 0: as their protocol has it */
 	/* what it shares: the caller counts the rules that it keeps */
 	struct rule_use *uses[RULE_EFFECT_USES];

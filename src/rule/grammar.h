@@ -159,6 +159,15 @@ struct rule_ipv6 {
 	struct rte_flow_item_ipv6 item;
 	struct rule_sets sets;
 };
+/*
+ * Actions of ours: no driver knows their types, and no NIC is given them. `reject` drops, and tells the sender; `log` tells
+ * what came to the rule.
+ */
+#define RULE_ACTION_REJECT 0x4d520001
+#define RULE_ACTION_LOG 0x4d520002
+struct rule_reject {
+	uint32_t with; /* enum reject_with */
+};
 /* The configuration of `indirect`: who runs the rule puts the handle of this number in its place. */
 struct rule_indirect {
 	uint32_t id;

@@ -19,6 +19,9 @@ const char *rule_nic_words(enum rule_nic why)
 	static const char *const words[RULE_NIC_N] = {
 		[RULE_NIC_FITS] = "",
 		[RULE_NIC_ACTIONS] = "only rules that drop are given to NICs",
+		[RULE_NIC_REJECTS] =
+			"it rejects: no NIC tells senders that their packets are dropped",
+		[RULE_NIC_LOGS] = "it logs, which no NIC does",
 		[RULE_NIC_GROUP] = "packets come to its group by a jump",
 		[RULE_NIC_VERSION] =
 			"its pattern names no IP version, so that a NIC cannot leave out fragments",

@@ -21,6 +21,8 @@
 enum rule_nic {
 	RULE_NIC_FITS,
 	RULE_NIC_ACTIONS,  /* it does something else than drop */
+	RULE_NIC_REJECTS,  /* it tells senders that it drops */
+	RULE_NIC_LOGS,	   /* it tells what comes to it */
 	RULE_NIC_GROUP,	   /* packets come to it by a jump */
 	RULE_NIC_VERSION,  /* its pattern says neither IPv4 nor IPv6 */
 	RULE_NIC_PROTOCOL, /* NICs may read another protocol in the header than software does */

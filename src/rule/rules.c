@@ -254,6 +254,7 @@ static int read_made(struct rules *rules, const struct rule_command *command, co
 	made->age_s = effect.age_s;
 	made->marked = effect.marked;
 	made->passes = effect.passes;
+	made->logs = effect.logs;
 	ret = take_text(&made->text, line, length, error);
 	if (ret == 0)
 		ret = rules_take_uses(&effect, &made->uses, error);
@@ -656,8 +657,11 @@ void rules_unlink(struct rules *rules, uint32_t slot)
 /* The numbers of ports fit a byte; what the program names beyond them are no ports that packets leave by. */
 static uint8_t to_port_of(const struct rules *rules, uint16_t verdict)
 {
-	const uint16_t port = programs_get(rules->programs, verdict)->port;
+	uint16_t port;
 
+	if (flow_verdict_rejects(verdict))
+		return 0;
+	port = programs_get(rules->programs, verdict)->port;
 	return port < TOPOLOGY_MAX_PORTS ? (uint8_t)(port + 1) : 0;
 }
 
@@ -686,6 +690,8 @@ uint32_t rules_fill_slot(struct rules *rules, struct rules_made *made, uint64_t 
 		.age_s = made->age_s,
 		.number = rules->own[slot].number,
 		.verdict = made->verdict,
+		.port = (uint8_t)made->port,
+		.logs = made->logs,
 		.to_port = to_port_of(rules, made->verdict),
 		.marked = made->marked,
 		.by_packet = rule_pattern_of_flows(&made->rule, &rules->ground, &of_flows) &&

@@ -119,6 +119,9 @@ void rules_count_packets(void *rules, unsigned worker, uint32_t slot, uint64_t f
 /* A flow of a slot had its last packet then (clock of the run). `rules` is a struct rules. */
 void rules_see(void *rules, unsigned worker, uint32_t slot, uint64_t last_us);
 
+/* Whether what comes to a slot is told. `rules` is a struct rules. */
+bool rules_logs(void *rules, uint32_t slot);
+
 /* What is told of the rule of a slot, which a flow has. `rules` is a struct rules. */
 struct flow_rule_told rules_tell_flow(void *rules, uint32_t slot);
 

@@ -72,6 +72,7 @@ static void take_answer(
 		return;
 	answer->verdict = rules->slots[slot].verdict;
 	answer->marked = rules->slots[slot].marked;
+	answer->logs = rules->slots[slot].logs;
 	answer->mark = rules->slots[slot].mark;
 	answer->rule = slot;
 }
@@ -302,7 +303,15 @@ struct flow_rule_told rules_tell_flow(void *context, uint32_t slot)
 	const struct rules *rules = context;
 	const struct rules_slot *rule = &rules->slots[slot];
 
-	return (struct flow_rule_told){.number = rule->number, .to_port = rule->to_port};
+	return (struct flow_rule_told){
+		.number = rule->number, .port = rule->port, .to_port = rule->to_port};
+}
+
+bool rules_logs(void *context, uint32_t slot)
+{
+	const struct rules *rules = context;
+
+	return rules->slots[slot].logs;
 }
 
 void rules_see(void *context, unsigned worker, uint32_t slot, uint64_t last_us)

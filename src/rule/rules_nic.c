@@ -155,7 +155,16 @@ static bool is_in_force(const struct rules *rules, uint32_t slot)
 
 static bool drops(const struct rules *rules, uint32_t slot)
 {
-	return rules->slots[slot].verdict == FLOW_VERDICT_DROP && !rules->own[slot].hands_on;
+	return rules->slots[slot].verdict == FLOW_VERDICT_DROP && !rules->slots[slot].logs &&
+	       !rules->own[slot].hands_on;
+}
+
+/* Why a rule with this verdict is none that only drops. */
+static enum rule_nic reason_of_actions(uint16_t verdict, bool logs)
+{
+	if (flow_verdict_rejects(verdict))
+		return RULE_NIC_REJECTS;
+	return logs ? RULE_NIC_LOGS : RULE_NIC_ACTIONS;
 }
 
 static enum rule_nic look_at(const struct rules *rules, uint32_t slot)
@@ -164,7 +173,7 @@ static enum rule_nic look_at(const struct rules *rules, uint32_t slot)
 	struct rule_nic_items items;
 
 	if (!is_in_force(rules, slot) || !drops(rules, slot))
-		return RULE_NIC_ACTIONS;
+		return reason_of_actions(rules->slots[slot].verdict, rules->slots[slot].logs);
 	if (rules->own[slot].group != 0)
 		return RULE_NIC_GROUP;
 	if (rules->own[slot].made->uses != NULL)
@@ -483,8 +492,9 @@ enum rule_nic rules_nic_foresee_made(const struct rules *rules, const struct rul
 	enum rule_nic why;
 
 	*behind = RULES_NONE;
-	if (made->verdict != FLOW_VERDICT_DROP || made->passes || made->rule.jump != 0)
-		return RULE_NIC_ACTIONS;
+	if (made->verdict != FLOW_VERDICT_DROP || made->logs || made->passes ||
+		made->rule.jump != 0)
+		return reason_of_actions(made->verdict, made->logs);
 	if (made->rule.group != 0)
 		return RULE_NIC_GROUP;
 	if (made->uses != NULL)

@@ -15,8 +15,8 @@ struct rules_slot {
 	uint32_t mark, age_s;
 	uint32_t number; /* of its port */
 	uint16_t verdict;
-	uint8_t to_port; /* as in struct flow_rule_told */
-	bool marked, by_packet;
+	uint8_t port, to_port; /* as in struct flow_rule_told */
+	bool marked, by_packet, logs;
 };
 
 /* What the writer has of it. */
@@ -107,7 +107,7 @@ struct rules_made {
 		*uses; /* what it shares with others (effect.h): ends with NULL, or is NULL */
 	uint32_t mark, age_s;
 	uint16_t port, verdict;
-	bool marked, passes;
+	bool marked, passes, logs;
 	bool plain; /* the same words mean the same, whatever lines of `set`, meters and lists of actions there are */
 };
 

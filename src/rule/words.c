@@ -6,6 +6,8 @@
 #include <rte_ethdev.h>
 #include <rte_l2tpv2.h>
 
+#include "packet/reject.h"
+
 #define ALL_TYPES                                                                                  \
 	(RTE_ETH_RSS_ETH | RTE_ETH_RSS_VLAN | RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP | \
 		RTE_ETH_RSS_SCTP | RTE_ETH_RSS_L2_PAYLOAD | RTE_ETH_RSS_L2TPV3 | RTE_ETH_RSS_ESP | \
@@ -233,6 +235,15 @@ const struct rule_word rule_field_ids[] = {
 	{.name = "esp_proto", .value = 116, .refused = RULE_CAME("24.03")},
 	{.name = "random", .value = 117, .refused = RULE_CAME("24.03")},
 	{.name = "vxlan_last_rsvd", .value = 118, .refused = RULE_CAME("24.07")},
+	{.name = NULL},
+};
+
+const struct rule_word rule_reject_types[] = {
+	IS("usual", REJECT_USUAL),
+	IS("tcp_reset", REJECT_TCP_RESET),
+	IS("port", REJECT_PORT),
+	IS("host", REJECT_HOST),
+	IS("admin", REJECT_ADMIN),
 	{.name = NULL},
 };
 

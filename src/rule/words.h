@@ -22,3 +22,4 @@ extern const struct rule_word rule_modify_ops[];
 extern const struct rule_word rule_hash_functions[];
 extern const struct rule_word rule_ip_versions[];
 extern const struct rule_word rule_query_modes[];
+extern const struct rule_word rule_reject_types[];

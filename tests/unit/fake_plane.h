@@ -75,6 +75,11 @@ struct plane {
 	struct path_event events[FAKE_EVENTS];
 	unsigned n_events, events_at;
 	uint64_t lost;
+	struct drop_wanted wanted_drops;
+	unsigned n_watches;
+	struct drop_sample drops[FAKE_EVENTS]; /* taken once */
+	unsigned n_drops;
+	uint64_t left_out[DROP_N_REASONS];
 };
 
 static inline void fake_init(struct plane *plane)
@@ -530,6 +535,30 @@ unsigned plane_events(struct plane *plane, struct path_event *events, unsigned m
 		plane->events_at = plane->n_events = 0;
 	*lost += plane->lost;
 	plane->lost = 0;
+	return n;
+}
+
+int plane_watch_drops(struct plane *plane, const struct drop_wanted *wanted)
+{
+	if (plane->silent)
+		return -ETIMEDOUT;
+	plane->wanted_drops = *wanted;
+	plane->n_watches++;
+	return 0;
+}
+
+unsigned plane_drops(struct plane *plane, struct drop_sample *samples, unsigned max,
+	uint64_t left_out[DROP_N_REASONS])
+{
+	const unsigned n = RTE_MIN(max, plane->n_drops);
+
+	memcpy(samples, plane->drops, n * sizeof(samples[0]));
+	plane->n_drops -= n;
+	memmove(plane->drops, &plane->drops[n], plane->n_drops * sizeof(plane->drops[0]));
+	for (unsigned i = 0; i < DROP_N_REASONS; i++) {
+		left_out[i] += plane->left_out[i];
+		plane->left_out[i] = 0;
+	}
 	return n;
 }
 

@@ -10,6 +10,7 @@
 
 #include "cli/flow_name.h"
 #include "cli/words.h"
+#include "dataplane/counters.h"
 #include "flow/record.h"
 #include "offload/state.h"
 
@@ -61,6 +62,17 @@ static void test_protocols(void **state)
 	assert_null(cli_proto_name(UINT64_MAX));
 }
 
+/* Every reason to drop a packet has a word. */
+static void test_drop_reasons(void **state)
+{
+	const char *const *words = cli_words_of("REASON");
+
+	(void)state;
+	assert_int_equal(cli_words_count(words), DROP_N_REASONS);
+	for (unsigned i = 0; i < DROP_N_REASONS; i++)
+		assert_true(cli_words_have(words, drop_name((enum drop_reason)i)));
+}
+
 /* An option's words are those that the help lists under its value's name. */
 static void test_options(void **state)
 {
@@ -84,6 +96,7 @@ int main(void)
 		cmocka_unit_test(test_states),
 		cmocka_unit_test(test_places),
 		cmocka_unit_test(test_protocols),
+		cmocka_unit_test(test_drop_reasons),
 		cmocka_unit_test(test_options),
 	};
 

@@ -445,6 +445,48 @@ static void test_offload(void **state)
 	talker_destroy(talker);
 }
 
+/* What came to rules that log, to all who follow; of a packet without a flow there are no addresses. */
+static void test_log(void **state)
+{
+	struct scene *scene = *state;
+	struct talker *talker = follow(scene, FOLLOW_PORTS);
+	struct path_event event = flow_event(PATH_EVENT_LOG, 1234);
+
+	event.port = 1;
+	event.from = event.initiator;
+	event.rule_port = 3;
+	event.rule = 77;
+	event.verdict = FLOW_VERDICT_REJECT + 2;
+	fake_event(&scene->plane, &event);
+	memset(&event.key, 0, sizeof(event.key));
+	event.port = UINT8_MAX;
+	event.by_packet = 1;
+	event.verdict = FLOW_VERDICT_DROP;
+	event.lost = 9;
+	fake_event(&scene->plane, &event);
+	scene_now_us += 10000;
+	json_t *line = expect_event(scene, talker, "log");
+
+	assert_string_equal(text_of(line, "src"), "10.0.0.9");
+	assert_string_equal(text_of(line, "port"), "right");
+	assert_string_equal(text_of(line, "verdict"), "reject");
+	assert_string_equal(text_of(line, "per"), "flow");
+	assert_int_equal(number_of(line, "sport"), 1234);
+	assert_int_equal(number_of(line, "rule"), 77);
+	assert_int_equal(number_of(line, "rule_port"), 3);
+	assert_int_equal(number_of(line, "worker"), 1);
+	assert_null(json_object_get(line, "lost"));
+	json_decref(line);
+	line = expect_event(scene, talker, "log");
+	assert_null(json_object_get(line, "src"));
+	assert_null(json_object_get(line, "port"));
+	assert_string_equal(text_of(line, "per"), "packet");
+	assert_string_equal(text_of(line, "verdict"), "drop");
+	assert_int_equal(number_of(line, "lost"), 9);
+	json_decref(line);
+	talker_destroy(talker);
+}
+
 /* The operator and those who follow hear of a breaker. */
 static void test_breaker(void **state)
 {
@@ -530,6 +572,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		SCENE_TEST(test_offload),
+		SCENE_TEST(test_log),
 		SCENE_TEST(test_breaker),
 		SCENE_TEST(test_breaker_between_looks),
 		SCENE_TEST(test_flows),

@@ -84,6 +84,11 @@ static void test_wires(void **state)
 		.mirrored = 2,
 		.captured = 11,
 		.capture_lost = 12,
+		.reject_replies = 13,
+		.reject_limited = 14,
+		.reject_unanswered = 15,
+		.logged = 16,
+		.log_lost = 17,
 	};
 	scene->plane.snapshot.wire_flows[1] = 77;
 	json_t *lines = expect_lines(scene, "{\"ask\":\"wire show\"}", 2);
@@ -95,8 +100,10 @@ static void test_wires(void **state)
 		{"dropped", 70}, {"held", 20}, {"fragments_untied", 4}, {"icmp_untied", 5},
 		{"one_sided", 6}, {"flows", 77}, {"nic_forwarded", 6}, {"nic_forwarded_bytes", 7},
 		{"nic_dropped", 8}, {"nic_dropped_bytes", 9}, {"nic_unaccounted", 1},
-		{"mirrored", 2}, {"captured", 11}, {"capture_lost", 12});
-	assert_int_equal(json_object_size(line), 22);
+		{"mirrored", 2}, {"captured", 11}, {"capture_lost", 12}, {"reject_replies", 13},
+		{"reject_limited", 14}, {"reject_unanswered", 15}, {"logged", 16},
+		{"log_lost", 17});
+	assert_int_equal(json_object_size(line), 27);
 	assert_string_equal(json_string_value(json_array_get(ports, 0)), "up");
 	assert_string_equal(json_string_value(json_array_get(ports, 1)), "down");
 	EXPECT_NUMBERS(json_array_get(lines, 0), {"wire", 0}, {"received", 0}, {"flows", 0});
@@ -153,7 +160,7 @@ static void fill_ports(struct plane *plane)
 	snprintf(plane->ports[3].name, sizeof(plane->ports[3].name), "a\xff\"b");
 	for (unsigned i = 0; i < FAKE_WORKERS; i++)
 		plane->snapshot.lcores[i].ports[0] =
-			(struct plane_port_counters){10 + i, 100 + i, 1000 + i, 10000 + i};
+			(struct plane_port_counters){10 + i, 100 + i, 1000 + i, 10000 + i, 5 + i};
 }
 
 static void test_ports(void **state)
@@ -174,7 +181,7 @@ static void test_ports(void **state)
 	assert_string_equal(text_of(line, "sharding"), "rss");
 	EXPECT_NUMBERS(line, {"wire", 0}, {"speed_mbps", 10000}, {"numa", 1}, {"mtu", 1500},
 		{"rx_queues", 2}, {"tx_queues", 3}, {"rx_packets", 21}, {"rx_bytes", 201},
-		{"tx_packets", 2001}, {"tx_bytes", 20001});
+		{"tx_packets", 2001}, {"tx_bytes", 20001}, {"reject_replies", 11});
 	EXPECT_NUMBERS(json_object_get(line, "nic"), {"rx_packets", 1}, {"tx_packets", 2},
 		{"rx_missed", 3}, {"rx_errors", 4}, {"tx_errors", 5}, {"rx_no_buffer", 6});
 
@@ -233,7 +240,7 @@ static void fill_lcores(struct plane_snapshot *snapshot)
 	};
 	snapshot->lcores[1].stages.cycles[STAGE_LOOK_UP] = 555;
 	snapshot->lcores[1].stages.packets[STAGE_LOOK_UP] = 10;
-	snapshot->lcores[1].ports[2] = (struct plane_port_counters){1, 2, 3, 4};
+	snapshot->lcores[1].ports[2] = (struct plane_port_counters){1, 2, 3, 4, 5};
 	snapshot->lcores[2].kind = LCORE_TX;
 	snapshot->lcores[2].cpu = 0;
 }
