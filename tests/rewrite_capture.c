@@ -3,8 +3,8 @@
  * rewrite_capture IN.pcap LISTS OUT.pcap: runs a list of actions over each packet of a capture.
  *
  * LISTS has a line for each packet, of actions with commas between them: "vlan-push 0x8100 7 0, set-port-dst 80,
- * decrement-ttl"; "decap vxlan", "decap bytes 14", "encap" with hexadecimal digits. What goes on is written to OUT.pcap; a line of standard output says for each packet why it was
- * dropped, or "none", and the port that it goes to. The first packet of three is run by what extract() says of it, the
+ * decrement-ttl"; "reject usual"; "decap vxlan", "decap bytes 14", "encap" with hexadecimal digits. What goes on is written to OUT.pcap; a line of standard output says for each packet why it was
+ * dropped, or "none", and the port that it goes to. Of a rejected packet the answer is written, if there is one. The first packet of three is run by what extract() says of it, the
  * second without, the third in segments of 1 to 30 bytes.
  */
 #include <stdio.h>
@@ -12,6 +12,8 @@
 #include <pcap/pcap.h>
 
 #include "action/program.h"
+#include "packet/reject.h"
+#include "rule/words.h"
 #include "unit/frames.h"
 
 enum { ROOM_FOR_TAGS = 4 * ACTION_MAX_TAGS, LINE_MAX_BYTES = 4096 };
@@ -83,6 +85,15 @@ static bool parse_encap(const char *text, struct action_encap *encap)
 	return *text == '\0';
 }
 
+static bool parse_reject(const char *text, enum reject_with *with)
+{
+	const struct rule_word *word = rule_word_find(rule_reject_types, text);
+
+	if (word != NULL)
+		*with = (enum reject_with)word->value;
+	return word != NULL;
+}
+
 /* Reads the argument behind the word of an action. */
 static bool parse_argument(struct action *action, const char *text)
 {
@@ -95,6 +106,8 @@ static bool parse_argument(struct action *action, const char *text)
 	case ACTION_DECREMENT_TTL:
 	case ACTION_VLAN_POP:
 		return *text == '\0';
+	case ACTION_REJECT:
+		return parse_reject(text, &action->reject);
 	case ACTION_OUTPUT:
 		action->port = (uint16_t)number;
 		return has_number;
@@ -199,6 +212,20 @@ static void write_frame(pcap_dumper_t *out, const struct rte_mbuf *mbuf)
 	free(bytes);
 }
 
+/* What its sender is told, in a buffer that is just as large as it may be; the line says how long it is. */
+static void write_answer(pcap_dumper_t *out, const struct rte_mbuf *mbuf, enum reject_with with)
+{
+	uint8_t *bytes = malloc(REJECT_MAX);
+	struct pcap_pkthdr header = {0};
+
+	assert(bytes != NULL);
+	header.len = header.caplen = (uint32_t)reject_build(mbuf, with, bytes, REJECT_MAX);
+	printf("rejected %u\n", header.len);
+	if (header.len != 0)
+		pcap_dump((uint8_t *)out, &header, bytes);
+	free(bytes);
+}
+
 static void run_one(const struct action_program *program, const uint8_t *bytes, size_t length,
 	uint32_t number, pcap_dumper_t *out)
 {
@@ -211,9 +238,12 @@ static void run_one(const struct action_program *program, const uint8_t *bytes, 
 	if (number % 3 != 1 && extract(&options, mbuf, 0, &info) == EXTRACT_IP)
 		packet = action_packet_of(mbuf, &info);
 	action_run(program, &context, mbuf, &packet, &answer);
-	printf("%s %u\n", action_drop_name(answer.drop), answer.port);
+	if (answer.drop != ACTION_DROP_REJECTED)
+		printf("%s %u\n", action_drop_name(answer.drop), answer.port);
 	if (answer.drop == ACTION_DROP_NONE)
 		write_frame(out, mbuf);
+	else if (answer.drop == ACTION_DROP_REJECTED)
+		write_answer(out, mbuf, (enum reject_with)program->reject);
 	frame_mbuf_free(mbuf);
 }
 
