@@ -272,7 +272,7 @@ def test_page_has_right_examples():
     text = PAGE.read_text(encoding="utf-8")
     lines = [line.strip() for line in text.splitlines() if line.startswith(("    flow ", "    add ", "    create "))]
     result = check("\n".join(lines))
-    assert len(lines) == 12
+    assert len(lines) == 15
     told = result.stdout.decode().splitlines()
     assert all(line.startswith("ok") for line in told[:1] + told[2:])
     assert "    rules:3:37: error: ipv5" in text
