@@ -276,8 +276,8 @@ static void print_decided_by(FILE *out, const json_t *line, const char *key, con
 	if (text == NULL)
 		return;
 	snprintf(head, sizeof(head),
-		"decided by rule #%s of port %s %s:", field_text(rule, "number", number),
-		field_text(rule, "port", port), arrow);
+		"%s rule #%s of port %s %s:", field_has(rule, "follows") ? "follows" : "decided by",
+		field_text(rule, "number", number), field_text(rule, "port", port), arrow);
 	print_wrapped(out, head, text, SENTENCE);
 }
 
@@ -286,6 +286,12 @@ static void print_rules(FILE *out, const json_t *line)
 {
 	char packets[FIELD_MAX], bytes[FIELD_MAX];
 
+	if (field_has(line, "ct_state"))
+		fprintf(out, " conversation %s: %s ->, %s <-\n",
+			json_is_true(json_object_get(line, "accepted")) ? "accepted"
+									: "not accepted",
+			field_text(line, "ct_state", packets),
+			field_text(line, "reverse_ct_state", bytes));
 	print_decided_by(out, line, "decided_by", "->");
 	print_decided_by(out, line, "reverse_decided_by", "<-");
 	if (field_has(line, "rule_dropped_packets"))

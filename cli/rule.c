@@ -172,6 +172,20 @@ static void print_group(FILE *out, const json_t *line)
 	putc('\n', out);
 }
 
+static void print_traced(FILE *out, const json_t *line)
+{
+	char text[FIELD_MAX];
+
+	fprintf(out, "%s in by port %s",
+		field_has(line, "packet") ? "a packet that comes" : "packets that come",
+		field_text(line, "at", text));
+	if (field_has(line, "ct_state"))
+		fprintf(out, ", %s", field_text(line, "ct_state", text));
+	if (field_has(line, "direction"))
+		fprintf(out, ", %s", field_text(line, "direction", text));
+	putc('\n', out);
+}
+
 static void trace_line(struct cli_show *show, const json_t *line)
 {
 	const char *step = json_string_value(json_object_get(line, "step"));
@@ -181,9 +195,11 @@ static void trace_line(struct cli_show *show, const json_t *line)
 	if (step == NULL)
 		return;
 	if (strcmp(step, "packet") == 0) {
-		fprintf(out, "%s in by port %s\n",
-			field_has(line, "packet") ? "a packet that comes" : "packets that come",
-			field_text(line, "at", text));
+		print_traced(out, line);
+	} else if (strcmp(step, "follows") == 0) {
+		fputs(" not searched for: they follow ", out);
+		print_traced_rule(out, line);
+		putc('\n', out);
 	} else if (strcmp(step, "group") == 0) {
 		print_group(out, line);
 	} else if (strcmp(step, "not_tried") == 0) {

@@ -143,8 +143,28 @@ static void describe_rules(json_t *line, const struct plane *plane, const struct
 		answer_number(rule, "port", view.port);
 		answer_number(rule, "number", view.number);
 		json_object_set_new(rule, "rule", answer_string(view.text));
+		if (flow->conversation.follows &&
+			(flow->record.initiator ^ way) != flow->conversation.initiator)
+			json_object_set_new(rule, "follows", json_true());
 		json_object_set_new(line, keys[way], rule);
 	}
+}
+
+/* What its conversation is to packets of its directions, where rules ask for that. */
+static void describe_conversation(
+	json_t *line, const struct plane *plane, const struct plane_flow *flow)
+{
+	static const char *const keys[2] = {"ct_state", "reverse_ct_state"};
+	const struct flow_conversation *conversation = &flow->conversation;
+	const struct rules *rules = plane_rules(plane);
+
+	if (rules == NULL || !conversation->kept)
+		return;
+	json_object_set_new(line, "accepted", json_boolean(conversation->accepted));
+	for (unsigned way = 0; way < 2; way++)
+		json_object_set_new(line, keys[way],
+			json_string(rules_state_name(rules,
+				flow_conversation_ct(conversation, flow->record.initiator ^ way))));
 }
 
 /* What is done with its packets; and of one that is blocked, by what. */
@@ -191,6 +211,7 @@ json_t *flow_explain_record(struct plane *plane, const struct plane_flow *flow, 
 		line, "state_detail", json_string(flow_state_name((enum flow_state)record->state)));
 	flow_offload_explain(line, plane, flow);
 	describe_verdict(line, plane, flow);
+	describe_conversation(line, plane, flow);
 	describe_rules(line, plane, flow);
 	if (record->key.proto == IPPROTO_TCP)
 		json_object_set_new(line, "tcp", describe_tcp(record));

@@ -28,7 +28,8 @@ static const struct request_key trace_keys[TRACE_N_KEYS] = {
 
 struct telling {
 	struct answer *answer;
-	bool packet; /* all its fields are known */
+	bool packet;	  /* all its fields are known */
+	uint32_t follows; /* slot of the rule that the packets follow, or RULES_NONE */
 	bool failed;
 };
 
@@ -120,19 +121,24 @@ static unsigned end_of_src(const struct flow_key *key, const struct request_valu
 	return memcmp(key->addr[0], src, sizeof(src)) == 0 ? 0 : 1;
 }
 
-/* The port that the flow's packets come in by: of one that is there it is known, if its domain is a wire. */
+/*
+ * The port that the flow's packets come in by: of one that is there it is known, if its domain is a wire. `flow` is
+ * zeroed where there is none.
+ */
 static int find_port(struct answer *answer, const struct request_value *values,
-	const struct flow_key *key, unsigned from, uint16_t *port, struct error *error)
+	const struct flow_key *key, unsigned from, uint16_t *port, struct plane_flow *flow,
+	struct error *error)
 {
 	const struct topology *topology = &plane_config(answer->plane)->topology;
-	struct plane_flow flow;
+
+	int ret = plane_flow(answer->plane, key, flow);
 
 	if (values[TRACE_AT].given) {
+		if (ret < 0)
+			*flow = (struct plane_flow){0};
 		*port = (uint16_t)values[TRACE_AT].number;
 		return rule_port_known(answer, "at", &values[TRACE_AT], error);
 	}
-	int ret = plane_flow(answer->plane, key, &flow);
-
 	if (ret == -ETIMEDOUT)
 		return control_silent(error, ret, answer->verb->ask);
 	if (ret < 0 || !topology_is_wire(topology, flow_key_wire(key)))
@@ -141,8 +147,22 @@ static int find_port(struct answer *answer, const struct request_value *values,
 			"flow now",
 			answer->verb->ask);
 	*port = (uint16_t)topology_port(topology, flow_key_wire(key),
-		from == flow.record.initiator ? flow.record.side : !flow.record.side);
+		from == flow->record.initiator ? flow->record.side : !flow->record.side);
 	return 0;
+}
+
+/* The packets follow a rule, so that nothing is searched. */
+static int tell_followed(struct telling *telling, const struct rules *rules, struct error *error)
+{
+	json_t *line = json_object();
+	struct rules_view rule;
+
+	json_object_set_new(line, "step", json_string("follows"));
+	if (rules_get_slot(rules, telling->follows, &rule) == 0)
+		add_rule_of(line, &rule);
+	if (answer_add(telling->answer, line) < 0)
+		telling->failed = true;
+	return telling->failed ? control_silent(error, -ENOMEM, telling->answer->verb->ask) : 0;
 }
 
 /* Tells the steps of a header. */
@@ -155,8 +175,14 @@ static int trace_header(struct telling *telling, struct rules *rules,
 	answer_number(line, "at", header->in_port);
 	if (telling->packet)
 		json_object_set_new(line, "packet", json_true());
+	if (rules_of_conversations(rules) && rules_direction_of(header) != NULL) {
+		json_object_set_new(line, "ct_state", json_string(rules_state_of(header)));
+		json_object_set_new(line, "direction", json_string(rules_direction_of(header)));
+	}
 	if (answer_add(telling->answer, line) < 0)
 		telling->failed = true;
+	if (telling->follows != RULES_NONE)
+		return tell_followed(telling, rules, error);
 	rules_trace(rules, header, telling->packet, tell_traced, telling);
 	return telling->failed ? control_silent(error, -ENOMEM, telling->answer->verb->ask) : 0;
 }
@@ -164,7 +190,7 @@ static int trace_header(struct telling *telling, struct rules *rules,
 static int trace_packet(
 	struct answer *answer, const struct request_value *values, struct error *error)
 {
-	struct telling telling = {.answer = answer, .packet = true};
+	struct telling telling = {.answer = answer, .packet = true, .follows = RULES_NONE};
 	struct rules *rules = rules_of(answer, error);
 	struct classifier_header header;
 	struct error said;
@@ -187,7 +213,8 @@ static int trace_packet(
 static int trace_flow(
 	struct answer *answer, const struct request_value *values, struct error *error)
 {
-	struct telling telling = {.answer = answer};
+	struct telling telling = {.answer = answer, .follows = RULES_NONE};
+	struct plane_flow flow = {0};
 	struct rules *rules = rules_of(answer, error);
 	struct classifier_header header;
 	struct flow_key key;
@@ -202,11 +229,14 @@ static int trace_flow(
 	if (flow_name_key(&key, answer, values, error) < 0)
 		return -EINVAL;
 	const unsigned from = end_of_src(&key, values);
-	int ret = find_port(answer, values, &key, from, &port, error);
+	int ret = find_port(answer, values, &key, from, &port, &flow, error);
 
 	if (ret < 0)
 		return ret;
-	rules_header_of_flow(rules, &key, from, port, &header);
+	if (flow.conversation.follows && from != flow.conversation.initiator)
+		telling.follows = flow.rules.rule[from];
+	rules_header_of_flow(
+		rules, &key, from, port, flow_conversation_ct(&flow.conversation, from), &header);
 	return trace_header(&telling, rules, &header, error);
 }
 

@@ -131,6 +131,23 @@ static __rte_noinline void octets_before(
 	flow_shard_excess(lcore->worker.shard, excess_of(lcore, burst, i));
 }
 
+/* There is but one packet whose info may be asked for. */
+static const struct rte_mbuf *packet_itself(const void *packet, const struct packet_info *info)
+{
+	(void)info;
+	return packet;
+}
+
+/* The packet may begin a new conversation on the key of its flow, which is decided then. */
+static inline void show_packet(struct policy *policy, const struct burst *burst, unsigned i)
+{
+	if (policy == NULL)
+		return;
+	policy->packet_of = packet_itself;
+	policy->from = burst->packet[i];
+	policy->port = burst->from.port;
+}
+
 void account_slow(struct lcore *lcore, struct burst *burst, unsigned i, struct flow_record *record,
 	struct outcome *outcome)
 {
@@ -142,9 +159,10 @@ void account_slow(struct lcore *lcore, struct burst *burst, unsigned i, struct f
 		   was_dropped = flow_is_blocked(record);
 	struct flow_packet_decision packet = {.verdict = flow_verdict(record, info->from)};
 
+	show_packet(worker->policy, burst, i);
 	if (unlikely(by_packet))
-		policy_decide_packet(
-			worker->policy, burst->packet[i], info, burst->from.port, &packet);
+		policy_decide_packet(worker->policy, burst->packet[i], info, burst->from.port,
+			flow_shard_ct(worker->shard, position, info), &packet);
 	if (unlikely(worker->shard->excess != NULL))
 		octets_before(lcore, burst, i, outcome);
 
@@ -253,7 +271,8 @@ void account_others(struct lcore *lcore, struct burst *burst, struct outcome *ou
 		const struct rte_mbuf *packet = burst->packet[i];
 		struct flow_packet_decision decision;
 
-		policy_decide_packet(policy, packet, NULL, burst->from.port, &decision);
+		policy_decide_packet(policy, packet, NULL, burst->from.port,
+			(struct flow_packet_ct){0}, &decision);
 		policy_count_rule(policy, decision.rule, 0, 1, packet->pkt_len);
 		if (flow_verdict_drops(decision.verdict))
 			account_drop(burst, i, decision.verdict, FLOW_CAUSE_NONE, outcome);

@@ -32,6 +32,18 @@ static const struct rte_mbuf *packet_of(const void *from, const struct packet_in
 	return unknown->burst->packet[__builtin_ctzll(left)];
 }
 
+/* Whoever decides flows of these packets is to find them. */
+static void show_packets(struct lcore *lcore, const struct unknown *unknown)
+{
+	struct policy *policy = lcore->worker.policy;
+
+	if (policy == NULL)
+		return;
+	policy->packet_of = packet_of;
+	policy->from = unknown;
+	policy->port = unknown->burst->from.port;
+}
+
 /* Whether the flow is among the first packets already; else it is now. */
 static bool is_further(struct missing *missing, const struct packet_info *info, unsigned i)
 {
@@ -219,11 +231,7 @@ void learn_burst(struct lcore *lcore, struct burst *burst, struct outcome *outco
 	}
 	const struct unknown unknown = {.burst = burst, .packets = outcome->unknown};
 
-	if (lcore->worker.policy != NULL) {
-		lcore->worker.policy->packet_of = packet_of;
-		lcore->worker.policy->from = &unknown;
-		lcore->worker.policy->port = burst->from.port;
-	}
+	show_packets(lcore, &unknown);
 	flow_shard_excess(lcore->worker.shard, 0);
 	if (missing.n_first != 0)
 		learn_first(lcore, burst, &missing, outcome);
@@ -231,8 +239,11 @@ void learn_burst(struct lcore *lcore, struct burst *burst, struct outcome *outco
 		octets_learned(lcore, burst, &missing, outcome);
 	if (lcore->worker.agent != NULL)
 		offer_learned(lcore, burst, &missing, outcome);
-	for (unsigned i = 0; i < missing.n_further; i++)
+	for (unsigned i = 0; i < missing.n_further; i++) {
+		/* the one before was shown alone */
+		show_packets(lcore, &unknown);
 		account_further(lcore, burst, missing.further[i], outcome);
+	}
 	if (lcore->worker.policy != NULL)
 		lcore->worker.policy->from = NULL;
 }

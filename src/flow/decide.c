@@ -3,8 +3,13 @@
 
 #include <errno.h>
 
+#include <netinet/icmp6.h>
+#include <netinet/in.h>
+#include <netinet/ip_icmp.h>
+
 #include "base/mapping.h"
 #include "flow/age.h"
+#include "flow/tcp.h"
 
 static size_t dropped_size(const struct flow_shard *shard)
 {
@@ -208,6 +213,12 @@ static void write_row(struct flow_shard *shard, const struct flow_record *record
 	}
 	row->marked = decision->marked;
 	row->age_s = decision->age_s;
+	row->initiator = decision->conversation.initiator != 0;
+	row->midway = decision->conversation.midway;
+	row->accepted = decision->conversation.accepted;
+	row->follows = decision->conversation.follows;
+	row->kept = decision->conversation.kept;
+	row->asked = decision->conversation.asked & 3u;
 	/* a block is no rule, and not the lack of one */
 	if (decision->cause == FLOW_CAUSE_NONE)
 		tell_flow(shard, record, had);
@@ -243,11 +254,104 @@ static bool write_decision(
 static const struct flow_decision no_decision = {
 	.cause = FLOW_CAUSE_NONE, .rule = {FLOW_RULE_NONE, FLOW_RULE_NONE}};
 
+/* TCP that is no SYN. */
+static bool is_midway(const struct packet_info *info)
+{
+	return info->key.proto == IPPROTO_TCP &&
+	       (!(info->flags & PACKET_TCP) || (info->tcp.flags & (TCP_SYN | TCP_ACK)) != TCP_SYN);
+}
+
+static bool is_of_icmp(const struct flow_key *key)
+{
+	return key->proto == IPPROTO_ICMP || key->proto == IPPROTO_ICMPV6;
+}
+
+/* Which part an ICMP message has in a conversation. */
+enum icmp_part { ICMP_ASKS, ICMP_ANSWERS, ICMP_TELLS };
+
+static enum icmp_part icmp_part(const struct packet_info *info)
+{
+	const uint8_t type = (uint8_t)(info->tcp.window >> 8);
+
+	if (info->flags & PACKET_ICMP_ERROR)
+		return ICMP_TELLS;
+	if (info->key.proto == IPPROTO_ICMPV6)
+		return type == ICMP6_ECHO_REPLY ? ICMP_ANSWERS : ICMP_ASKS;
+	return type == ICMP_ECHOREPLY || type == ICMP_TIMESTAMPREPLY || type == ICMP_INFO_REPLY ||
+			       type == ICMP_ADDRESSREPLY
+		       ? ICMP_ANSWERS
+		       : ICMP_ASKS;
+}
+
+static struct flow_packet_ct icmp_ct(const struct flow_row *row, const struct packet_info *info)
+{
+	const bool asked = row->asked >> !info->from & 1;
+	const uint32_t rule = row->end[info->from].rule;
+	enum icmp_part part = icmp_part(info);
+
+	/* later fragments do not say what they are of: they are no more than what goes with it */
+	if (info->flags & (PACKET_LATER_FRAGMENT | PACKET_CUT))
+		part = asked && !(row->asked >> info->from & 1) ? ICMP_ANSWERS : ICMP_ASKS;
+	switch (part) {
+	case ICMP_TELLS:
+		return (struct flow_packet_ct){FLOW_CT_RELATED, false, 0};
+	case ICMP_ANSWERS:
+		if (!asked)
+			return (struct flow_packet_ct){FLOW_CT_INVALID, false, 0};
+		return (struct flow_packet_ct){
+			FLOW_CT_ESTABLISHED, true, rule == FLOW_RULE_NONE ? 0 : rule + 1};
+	case ICMP_ASKS:
+		break;
+	}
+	return (struct flow_packet_ct){FLOW_CT_NEW, false, 0};
+}
+
+/* What is known of a live flow's conversation. */
+static struct flow_conversation conversation_of(const struct flow_shard *shard, uint32_t position)
+{
+	const struct flow_record *record = flow_table_record(&shard->table, position);
+	const struct flow_row *row = &shard->rows[position];
+
+	return (struct flow_conversation){
+		.initiator = row->initiator,
+		.midway = row->midway,
+		/* while the policy did not care, what was carried was */
+		.accepted = row->kept ? row->accepted : !flow_is_uncarried(record),
+		.followed = row->follows ? row->end[!row->initiator].rule : FLOW_RULE_NONE,
+		.asked = row->asked,
+		.asked_by = {row->end[1].rule, row->end[0].rule},
+	};
+}
+
+static struct flow_decision decision_before(const struct flow_shard *shard, uint32_t position)
+{
+	struct flow_decision decision = no_decision;
+
+	if (shard->rows != NULL)
+		decision.conversation = conversation_of(shard, position);
+	return decision;
+}
+
+struct flow_packet_ct flow_shard_ct(
+	const struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+{
+	if (!flow_decide_keeps(shard, position))
+		return (struct flow_packet_ct){FLOW_CT_NEW, false, 0};
+	if (is_of_icmp(&info->key))
+		return icmp_ct(&shard->rows[position], info);
+	const struct flow_row *row = &shard->rows[position];
+	const bool midway = row->accepted ? row->midway : is_midway(info);
+
+	if (row->accepted && info->from != row->initiator)
+		return (struct flow_packet_ct){FLOW_CT_ESTABLISHED, true, 0};
+	return (struct flow_packet_ct){midway ? FLOW_CT_MIDWAY : FLOW_CT_NEW, false, 0};
+}
+
 /* Asks the policy about a flow, and writes down what it says. True: its verdicts are others than before. */
 static bool decide(struct flow_shard *shard, uint32_t position)
 {
 	const struct flow_policy *policy = &shard->config.policy;
-	struct flow_decision decision = no_decision;
+	struct flow_decision decision = decision_before(shard, position);
 
 	policy->decide(policy->context, flow_table_record(&shard->table, position), &decision);
 	return write_decision(shard, position, &decision);
@@ -290,10 +394,11 @@ uint32_t flow_shard_decide_burst(struct flow_shard *shard, const uint32_t *posit
 		return 0;
 	for (unsigned i = 0; i < n; i++) {
 		records[i] = flow_table_record(&shard->table, positions[i]);
-		decisions[i] = no_decision;
 		if (shard->rows != NULL)
 			__builtin_prefetch(&shard->rows[positions[i]], 1);
 	}
+	for (unsigned i = 0; i < n; i++)
+		decisions[i] = decision_before(shard, positions[i]);
 	policy->decide_burst(policy->context, records, decisions, n);
 	for (unsigned i = 0; i < n; i++) {
 		const uint32_t age_s = flow_shard_age_s(shard, positions[i]);
@@ -305,11 +410,58 @@ uint32_t flow_shard_decide_burst(struct flow_shard *shard, const uint32_t *posit
 	return changed;
 }
 
+/* From here on the packet's sender is the one who begins the conversation. */
+static void begin_conversation(struct flow_row *row, const struct packet_info *info)
+{
+	row->initiator = info->from != 0;
+	row->midway = is_midway(info);
+	row->accepted = row->follows = 0;
+}
+
+/*
+ * A packet of the one who begins the conversation, or asks in it, was let pass by a rule: the other direction is decided by
+ * that.
+ */
+static bool accept_by(
+	struct flow_shard *shard, uint32_t position, const struct packet_info *info, uint32_t rule)
+{
+	const struct flow_policy *policy = &shard->config.policy;
+	struct flow_decision decision = decision_before(shard, position);
+
+	if (is_of_icmp(&info->key)) {
+		decision.conversation.asked |= (uint8_t)(1u << info->from);
+		decision.conversation.asked_by[info->from] = rule;
+	} else {
+		decision.conversation.accepted = true;
+		decision.conversation.followed = rule;
+	}
+	policy->decide(policy->context, flow_table_record(&shard->table, position), &decision);
+	return write_decision(shard, position, &decision);
+}
+
+/* The first packet of a flow that was decided, or of a conversation: it may have a decision of its own. */
+static void decide_packet(struct flow_shard *shard, uint32_t position,
+	const struct packet_info *info, struct flow_first *first)
+{
+	const struct flow_record *record = flow_table_record(&shard->table, position);
+	const struct flow_policy *policy = &shard->config.policy;
+
+	first->by_packet = flow_is_by_packet(record, info);
+	if (!first->by_packet) {
+		first->packet.verdict = flow_verdict(record, info->from);
+		return;
+	}
+	policy->classify(
+		policy->context, info, flow_shard_ct(shard, position, info), &first->packet);
+	if (!flow_verdict_drops(first->packet.verdict) &&
+		flow_decide_accepts(shard, position, info))
+		(void)accept_by(shard, position, info, first->packet.rule);
+}
+
 void flow_decide_first(struct flow_shard *shard, uint32_t position, const struct packet_info *info,
 	struct flow_first *first)
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
-	const struct flow_policy *policy = &shard->config.policy;
 
 	*first = (struct flow_first){.packet.rule = FLOW_RULE_NONE};
 	if (!shard->decides)
@@ -320,13 +472,62 @@ void flow_decide_first(struct flow_shard *shard, uint32_t position, const struct
 	if (shard->rows != NULL)
 		shard->rows[position] = (struct flow_row){
 			.end = {{.rule = RULE_NEW}, {.rule = RULE_NEW}},
+			.initiator = info->from != 0,
+			.midway = is_midway(info),
 		};
 	(void)decide(shard, position);
-	first->by_packet = flow_is_by_packet(record, info);
-	if (first->by_packet)
-		policy->classify(policy->context, info, &first->packet);
-	else
-		first->packet.verdict = flow_verdict(record, info->from);
+	decide_packet(shard, position, info, first);
+}
+
+bool flow_decide_anew(struct flow_shard *shard, uint32_t position, const struct packet_info *info,
+	bool passed, struct flow_first *first)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+
+	if (!flow_decide_keeps(shard, position))
+		return false;
+	record->side = (info->flags & PACKET_SIDE) != 0;
+	record->initiator = info->from != 0;
+	*first = (struct flow_first){.packet.rule = FLOW_RULE_NONE};
+	begin_conversation(&shard->rows[position], info);
+	shard->rows[position].end[0].rule = shard->rows[position].end[1].rule = RULE_NEW;
+	(void)decide(shard, position);
+	if (!passed)
+		decide_packet(shard, position, info, first);
+	return true;
+}
+
+bool flow_decide_accepts(
+	const struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+{
+	const struct flow_record *record = flow_table_record(&shard->table, position);
+
+	if (!flow_decide_keeps(shard, position))
+		return false;
+	if (is_of_icmp(&info->key))
+		return !(shard->rows[position].asked >> info->from & 1) &&
+		       flow_shard_ct(shard, position, info).state == FLOW_CT_NEW;
+	if (shard->rows[position].accepted)
+		return false;
+	/*
+	 * Once the ends were heard, what comes by the other's port is no more than let pass: who begins a conversation has
+	 * to come by the own port
+	 */
+	return !flow_sides_cross(record, info) || flow_is_uncarried(record);
+}
+
+bool flow_decide_accepted(
+	struct flow_shard *shard, uint32_t position, const struct packet_info *info, uint32_t rule)
+{
+	const uint32_t age_s = flow_shard_age_s(shard, position);
+
+	flow_decide_fold(shard, position);
+	if (!is_of_icmp(&info->key))
+		begin_conversation(&shard->rows[position], info);
+	const bool changes = accept_by(shard, position, info, rule);
+
+	file_again(shard, position, age_s);
+	return changes;
 }
 
 void flow_decide_reopened(struct flow_shard *shard, uint32_t position)
@@ -351,6 +552,24 @@ void flow_decide_carried(struct flow_shard *shard, uint32_t position,
 		end->mark = packet->mark;
 	}
 	tell_rule(shard, packet->rule, 0, 1, info->bytes);
+}
+
+struct flow_conversation flow_shard_conversation(const struct flow_shard *shard, uint32_t position)
+{
+	struct flow_conversation conversation = {0};
+
+	if (!flow_decide_keeps(shard, position))
+		return conversation;
+	conversation = conversation_of(shard, position);
+	conversation.follows = shard->rows[position].follows;
+	if (conversation.asked != 0) {
+		conversation.accepted = true;
+		conversation.initiator = conversation.asked == 2;
+		conversation.follows =
+			conversation.asked_by[conversation.initiator] != FLOW_RULE_NONE;
+	}
+	conversation.kept = true;
+	return conversation;
 }
 
 struct flow_rules flow_shard_rules(const struct flow_shard *shard, uint32_t position)

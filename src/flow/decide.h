@@ -23,6 +23,8 @@ struct flow_row_end {
 struct flow_row {
 	struct flow_row_end end[2];
 	uint8_t marked;
+	/* of the conversation (struct flow_conversation); 0 where the policy does not care */
+	uint8_t initiator : 1, midway : 1, accepted : 1, follows : 1, kept : 1, asked : 2;
 	uint32_t age_s; /* as in struct flow_decision */
 };
 
@@ -43,8 +45,26 @@ size_t flow_decide_memory(const struct flow_shard *shard);
 /* Decides a new flow, whose record has its key and is zeroed else, and its first packet. */
 void flow_decide_first(struct flow_shard *shard, uint32_t position, const struct packet_info *info,
 	struct flow_first *first);
+/*
+ * A new conversation begins with this packet on the record of another, which was reported and has its verdicts still. It
+ * is decided anew where its beginning counts. False: it has the same rules; then flow_decide_reopened() follows. `passed`:
+ * the packet went on when it came, so that only those after it are decided.
+ */
+bool flow_decide_anew(struct flow_shard *shard, uint32_t position, const struct packet_info *info,
+	bool passed, struct flow_first *first);
 /* A new conversation has begun on the record of another, by the same rules. */
 void flow_decide_reopened(struct flow_shard *shard, uint32_t position);
+/* Does the policy care who began the flow's conversation? */
+static inline bool flow_decide_keeps(const struct flow_shard *shard, uint32_t position)
+{
+	return shard->rows != NULL && shard->rows[position].kept;
+}
+/* Would a packet of the flow that is let pass by itself accept its conversation? */
+bool flow_decide_accepts(
+	const struct flow_shard *shard, uint32_t position, const struct packet_info *info);
+/* It did, by this rule: the flow is decided by that. True: its verdicts are others than before. */
+bool flow_decide_accepted(
+	struct flow_shard *shard, uint32_t position, const struct packet_info *info, uint32_t rule);
 /* The record counts a packet that was decided by itself: it is its own rule's. */
 void flow_decide_carried(struct flow_shard *shard, uint32_t position,
 	const struct packet_info *info, const struct flow_packet_decision *packet);
@@ -63,6 +83,13 @@ void flow_decide_reported(
 void flow_decide_fold(struct flow_shard *shard, uint32_t position);
 /* The record was reported, and counts from 0 on. */
 void flow_decide_restart(struct flow_shard *shard, uint32_t position);
+
+/* Nothing of the flow was let pass so far. */
+static inline bool flow_is_uncarried(const struct flow_record *record)
+{
+	return flow_phase((enum flow_state)record->state) == FLOW_PHASE_NEW &&
+	       flow_packets(record, 0) == 0 && flow_packets(record, 1) == 0;
+}
 
 /* The rule that a direction of a live flow has. */
 static inline uint32_t flow_decide_rule(

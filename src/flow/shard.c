@@ -303,6 +303,33 @@ static bool is_icmp(const struct packet_info *info)
 	return info->key.proto == IPPROTO_ICMP || info->key.proto == IPPROTO_ICMPV6;
 }
 
+/* A conversation begins with this packet: the record's state, which it has no trace of another one in, follows from it. */
+static enum flow_state begin_state(
+	struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+	const bool not_plain = record->not_plain;
+	const uint8_t offload = (uint8_t)record->offload;
+	const uint64_t now_us = came_us(shard);
+	const enum flow_state state =
+		info->key.proto == IPPROTO_TCP ? FLOW_PICKED_UP : FLOW_REQUEST;
+
+	record->start_us = now_us & CLOCK_MAX_US;
+	record->heard =
+		flow_shard_is_two_sided(shard, &info->key) ? FLOW_HEARD_ONE : FLOW_HEARD_APART;
+	record->status = flow_status(now_us, state, info->from != 0);
+	record->not_plain = not_plain;
+	record->offload = offload;
+	record->side = (info->flags & PACKET_SIDE) != 0;
+	stamp_first(shard, record);
+	if (is_icmp(info))
+		record->end[info->from].tcp_window = info->tcp.window;
+	if (!(info->flags & PACKET_TCP))
+		return state;
+	flow_tcp_first(record, info->from, &info->tcp);
+	return (enum flow_state)record->state;
+}
+
 /*
  * Fills a record that is zeroed but for its key and its verdicts from the first packet of its flow.
  */
@@ -310,27 +337,12 @@ static void start(struct flow_shard *shard, uint32_t position, const struct pack
 	const struct flow_first *first)
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
-	const bool not_plain = record->not_plain;
-	enum flow_state state = info->key.proto == IPPROTO_TCP ? FLOW_PICKED_UP : FLOW_REQUEST;
-	uint64_t now_us = came_us(shard);
+	const enum flow_state state = begin_state(shard, position, info);
 
-	record->start_us = now_us & CLOCK_MAX_US;
-	record->heard =
-		flow_shard_is_two_sided(shard, &info->key) ? FLOW_HEARD_ONE : FLOW_HEARD_APART;
-	record->status = flow_status(now_us, state, info->from != 0);
-	record->not_plain = not_plain;
-	record->side = (info->flags & PACKET_SIDE) != 0;
-	stamp_first(shard, record);
 	set_excess(shard, position, 0, 0);
 	set_excess(shard, position, 1, 0);
 	if (shard->measure != NULL)
 		measure_first(shard, record, info);
-	if (is_icmp(info))
-		record->end[info->from].tcp_window = info->tcp.window;
-	if (info->flags & PACKET_TCP) {
-		flow_tcp_first(record, info->from, &info->tcp);
-		state = (enum flow_state)record->state;
-	}
 	count_first(shard, position, info, first);
 	flow_age_file_new(shard, position, state, info->key.proto);
 	shard->counters.learned++;
@@ -415,14 +427,39 @@ void flow_shard_learn_burst(struct flow_shard *shard, const struct packet_info *
 }
 
 /*
- * A new conversation on the key of another, which ends: same position, new record. What is done with it was decided by
- * the key.
+ * The first packet of a flow that is let pass, after all before it were dropped: what those said is forgotten, and the
+ * conversation is this packet's sender's.
  */
-static void reopen(struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+static void begin_here(struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+{
+	struct flow_record *record = flow_table_record(&shard->table, position);
+
+	flow_age_unfile(shard, position, flow_record_phase(record));
+	memset(record->end, 0, sizeof(record->end));
+	memset(record->tcp_end, 0, sizeof(record->tcp_end));
+	memset(record->tcp_max_end, 0, sizeof(record->tcp_max_end));
+	flow_set_counts(record, 0, 0, 0);
+	flow_set_counts(record, 1, 0, 0);
+	record->tcp_note = 0;
+	(void)begin_state(shard, position, info);
+	flow_count_packet(record, info->from, info->bytes);
+	count_excess(shard, record, info->from);
+	if (info->flags & PACKET_TCP)
+		record->end[info->from].tcp_flags = info->tcp.flags;
+	flow_shard_counted(shard, 1, info->bytes);
+	flow_age_file(shard, position);
+}
+
+/*
+ * A new conversation on the key of another, which ends: same position, new record. What is done with it was decided by
+ * the key, unless it counts who began it. `passed`: the packet went on already. False: its rule drops it.
+ */
+static bool reopen(
+	struct flow_shard *shard, uint32_t position, const struct packet_info *info, bool passed)
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
 	enum flow_state state = (enum flow_state)record->state;
-	const struct flow_first carried = {.packet.rule = FLOW_RULE_NONE};
+	struct flow_first first = {.packet.rule = FLOW_RULE_NONE};
 	bool closed = state == FLOW_FIN_BOTH || state == FLOW_FIN_ACK_0 || state == FLOW_FIN_ACK_1;
 
 	/* both had closed, and would not talk anew if the last acknowledgement had not come */
@@ -437,9 +474,13 @@ static void reopen(struct flow_shard *shard, uint32_t position, const struct pac
 		.by_port = record->by_port,
 		.by_rule = record->by_rule,
 	};
-	/* its packet has been decided, and is carried */
-	start(shard, position, info, &carried);
-	flow_decide_reopened(shard, position);
+	/* where it is not decided anew its packet has been decided, and is carried */
+	const bool anew = flow_decide_anew(shard, position, info, passed, &first);
+
+	start(shard, position, info, &first);
+	if (!anew)
+		flow_decide_reopened(shard, position);
+	return !flow_verdict_drops(first.packet.verdict);
 }
 
 /* A packet of a flow that is not TCP. TCP without a whole header is counted, and moves nothing: its state is another. */
@@ -538,7 +579,7 @@ static void begin_anew(struct flow_shard *shard, uint32_t position, const struct
 	first.bytes = begin->bytes;
 	first.flags = (uint8_t)((info->flags & ~(PACKET_SIDE | PACKET_FRAGMENT)) |
 				(begin->side ? PACKET_SIDE : 0));
-	reopen(shard, position, &first);
+	(void)reopen(shard, position, &first, true);
 	/* they were counted when they came */
 	shard->counters.packets--;
 	shard->counters.bytes -= begin->bytes;
@@ -561,7 +602,10 @@ static void begin_anew(struct flow_shard *shard, uint32_t position, const struct
 		shard_hear(shard, position, info);
 }
 
-/* A TCP segment that is not plain: moves the record, or begins another one. */
+/*
+ * A TCP segment that is not plain: moves the record, or begins another one. TCP_ANEW: it showed that another one had begun,
+ * and the rules of that one drop it.
+ */
 static enum tcp_verdict account_tcp(
 	struct flow_shard *shard, uint32_t position, const struct packet_info *info)
 {
@@ -581,14 +625,16 @@ static enum tcp_verdict account_tcp(
 
 	if (verdict == TCP_ANEW) {
 		begin_anew(shard, position, info, &begin);
+		if (flow_is_dropped(record, info->from))
+			return verdict;
 		verdict = flow_tcp_track(record, info->from, &info->tcp);
 	}
 	return verdict;
 }
 
-/* A packet that no verdict drops. */
+/* A packet that no verdict drops. `decided`: it began a conversation, and was counted by the rule of that. */
 static enum flow_account account_carried(
-	struct flow_shard *shard, uint32_t position, const struct packet_info *info)
+	struct flow_shard *shard, uint32_t position, const struct packet_info *info, bool *decided)
 {
 	struct flow_record *record = flow_table_record(&shard->table, position);
 	enum flow_state before = (enum flow_state)record->state;
@@ -618,8 +664,14 @@ static enum flow_account account_carried(
 
 		verdict = account_tcp(shard, position, info);
 		if (verdict == TCP_REOPEN) {
-			reopen(shard, position, info);
-			return FLOW_ACCOUNT_GO;
+			*decided = flow_decide_keeps(shard, position);
+			return reopen(shard, position, info, false) ? FLOW_ACCOUNT_GO
+								    : FLOW_ACCOUNT_DROPPED;
+		}
+		if (verdict == TCP_ANEW) {
+			count_dropped(shard, position, info,
+				flow_decide_rule(shard, position, info->from));
+			return FLOW_ACCOUNT_DROPPED;
 		}
 		if (shard->counters.learned != learned) {
 			/* begun anew: with its SYN, and filed so */
@@ -664,10 +716,26 @@ enum flow_account flow_shard_account(
 		count_dropped(shard, position, info, flow_decide_rule(shard, position, info->from));
 		return FLOW_ACCOUNT_DROPPED;
 	}
-	const enum flow_account account = account_carried(shard, position, info);
+	bool decided = false;
+	const enum flow_account account = account_carried(shard, position, info, &decided);
 
 	look_where(shard, position, place);
 	return account;
+}
+
+/*
+ * A packet that was let pass by itself. Where nothing of its flow was before, it begins the conversation; and where nobody
+ * had begun one that was let pass, it does.
+ */
+static enum flow_account account_passed(
+	struct flow_shard *shard, uint32_t position, const struct packet_info *info, bool *decided)
+{
+	const struct flow_record *record = flow_table_record(&shard->table, position);
+
+	if (!flow_is_uncarried(record) || !flow_decide_accepts(shard, position, info))
+		return account_carried(shard, position, info, decided);
+	begin_here(shard, position, info);
+	return FLOW_ACCOUNT_GO;
 }
 
 enum flow_account flow_shard_account_packet(struct flow_shard *shard, uint32_t position,
@@ -679,12 +747,16 @@ enum flow_account flow_shard_account_packet(struct flow_shard *shard, uint32_t p
 		count_dropped(shard, position, info, packet->rule);
 		return FLOW_ACCOUNT_DROPPED;
 	}
-	const enum flow_account account = account_carried(shard, position, info);
+	bool decided = false;
+	const enum flow_account account = account_passed(shard, position, info, &decided);
+	const bool goes = account == FLOW_ACCOUNT_GO || account == FLOW_ACCOUNT_ONE_SIDED;
 
-	if (account != FLOW_ACCOUNT_TCP_ODD)
+	if (goes && !decided)
 		flow_decide_carried(shard, position, info, packet);
 	/* last: it tells rules of what the record has, but for what they know */
 	look_where(shard, position, place);
+	if (goes && flow_decide_accepts(shard, position, info))
+		(void)flow_decide_accepted(shard, position, info, packet->rule);
 	return account;
 }
 

@@ -240,6 +240,13 @@ bool flow_shard_decide(struct flow_shard *shard, uint32_t position);
 /* The same of several, at most FLOW_DECIDE_BURST. Bit i: that of positions[i] is another one. */
 uint32_t flow_shard_decide_burst(struct flow_shard *shard, const uint32_t *positions, unsigned n);
 
+/* What the conversation of a live flow is to a packet that is decided by itself; nothing but NEW where nobody cares. */
+struct flow_packet_ct flow_shard_ct(
+	const struct flow_shard *shard, uint32_t position, const struct packet_info *info);
+
+/* The conversation of a live flow, as it was decided; zeros where the policy does not care. */
+struct flow_conversation flow_shard_conversation(const struct flow_shard *shard, uint32_t position);
+
 /* What rules made of a live flow. */
 struct flow_rules flow_shard_rules(const struct flow_shard *shard, uint32_t position);
 /* Seconds of silence after which its rules end it, in place of its protocol's; 0: those. */

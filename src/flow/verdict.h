@@ -45,6 +45,55 @@ static inline bool flow_verdict_drops(uint16_t verdict)
 #define FLOW_CAUSE_NONE UINT32_MAX
 #define FLOW_RULE_NONE UINT32_MAX
 
+/* What a packet's conversation is to it, as rules ask for it (docs/rules.md). */
+enum flow_ct {
+	FLOW_CT_NEW, /* of the one who began it, or the first of a conversation that was not accepted */
+	FLOW_CT_ESTABLISHED, /* of the other one, in a conversation that was accepted */
+	FLOW_CT_RELATED,     /* an ICMP error about one that was accepted */
+	FLOW_CT_INVALID,
+	FLOW_CT_MIDWAY, /* as NEW, of a TCP flow whose first packet was no SYN: the policy says whether it is invalid */
+	FLOW_N_CT,
+};
+
+struct flow_packet_ct {
+	uint8_t state; /* enum flow_ct */
+	bool reverse;  /* of the one who did not begin it */
+	/* of a reply whose request was let pass by a rule: 1 more than that; 0: none. ICMP alone */
+	uint32_t answers;
+};
+
+/*
+ * What is known of a flow's conversation before it is decided, and after that. A conversation is accepted once a packet of
+ * the one who begins it is let pass. Where the policy does not care, nobody keeps it.
+ */
+struct flow_conversation {
+	uint8_t initiator; /* the key's end that begins it */
+	bool midway;	   /* FLOW_CT_MIDWAY, not FLOW_CT_NEW */
+	bool accepted; /* before: by a packet that was decided by itself, or as it was decided last */
+	bool follows; /* the other direction has the verdict of a rule of the initiator's */
+	uint32_t
+		followed; /* before: that rule, or the one that accepted the conversation; or FLOW_RULE_NONE */
+	bool kept; /* after: the policy does care */
+	/*
+	 * All ICMP between two hosts is one flow, in which each of them may ask. Bit n: a request of end n was let pass; and the
+	 * rule that let it, whose verdict replies to it may have
+	 */
+	uint8_t asked;
+	uint32_t asked_by[2];
+};
+
+/* What a conversation is to packets of an end, as long as each does not say it by itself. */
+static inline struct flow_packet_ct flow_conversation_ct(
+	const struct flow_conversation *conversation, unsigned from)
+{
+	if (conversation->accepted && from != conversation->initiator)
+		return (struct flow_packet_ct){FLOW_CT_ESTABLISHED, true, 0};
+	return (struct flow_packet_ct){conversation->midway && from == conversation->initiator
+					       ? FLOW_CT_MIDWAY
+					       : FLOW_CT_NEW,
+		false, 0};
+}
+
 /* What is decided of a flow; pairs are by the key's end that packets come from. */
 struct flow_decision {
 	uint16_t verdict[2];
@@ -56,6 +105,7 @@ struct flow_decision {
 	uint32_t age_s; /* seconds of silence that end it, in place of the protocol's; 0: those */
 	/* by another port than that of their end packets may have another verdict: those are classified each */
 	bool by_port;
+	struct flow_conversation conversation; /* comes as it is known */
 };
 
 /* What is decided of one packet: of a flow that is decided by packet, or of none. */
@@ -81,16 +131,19 @@ struct flow_rule_told {
 struct flow_policy {
 	void *context;
 	/*
-	 * `decision` comes as plain forwarding, without a cause. Of the record the key, `side` and `initiator` may be
-	 * read: it may be new.
+	 * `decision` comes as plain forwarding, without a cause, with what is known of the conversation. Of the record the
+	 * key, `side` and `initiator` may be read: it may be new.
 	 */
 	void (*decide)(
 		void *context, const struct flow_record *record, struct flow_decision *decision);
 	/* the same of several flows, whose decisions come so, too; at most FLOW_DECIDE_BURST */
 	void (*decide_burst)(void *context, const struct flow_record *const *records,
 		struct flow_decision *decisions, unsigned n);
-	/* from within learn alone; `decision` comes as plain forwarding. NULL: no decision is by packet */
-	void (*classify)(void *context, const struct packet_info *info,
+	/*
+	 * A packet that begins a flow, or a new conversation on the key of one; `decision` comes as plain forwarding. NULL:
+	 * no decision is by packet
+	 */
+	void (*classify)(void *context, const struct packet_info *info, struct flow_packet_ct ct,
 		struct flow_packet_decision *decision);
 	/* what a rule has had more, or FLOW_RULE_NONE; NULL: there are no rules, and no memory for them */
 	void (*count)(

@@ -171,8 +171,7 @@ int engine_create(struct engine **out, const struct engine_config *config, struc
 		ret = engine_blocks_load(
 			&engine->blocks, config->blocks, config->n_workers, &engine->secret, error);
 	if (ret == 0 && config->rules != NULL)
-		ret = engine_rules_load(&engine->rules, config->rules, config->n_workers,
-			config->zone_vlan, &engine->secret, error);
+		ret = engine_rules_load(&engine->rules, config, &engine->secret, error);
 	for (unsigned i = 0; ret == 0 && i < config->n_workers; i++)
 		ret = start_worker(engine, i, error);
 	if (ret < 0) {

@@ -37,10 +37,11 @@ struct engine_config {
 	const struct block_match *measure_what; /* outlives it */
 	uint32_t active_s;
 	struct flow_timeouts timeouts;
-	const char *blocks;	   /* file of what is dropped (rule/blocks.h), or NULL */
-	const char *rules;	   /* file of rules (rule/rules.h), or NULL */
-	unsigned mapping;	   /* pages of the tables: enum mapping_flag */
-	struct exporter *exporter; /* stays the caller's, and outlives the engine */
+	const char *blocks;		/* file of what is dropped (rule/blocks.h), or NULL */
+	const char *rules;		/* file of rules (rule/rules.h), or NULL */
+	bool replies_follow, no_pickup; /* as in struct rules_config */
+	unsigned mapping;		/* pages of the tables: enum mapping_flag */
+	struct exporter *exporter;	/* stays the caller's, and outlives the engine */
 };
 
 struct engine;

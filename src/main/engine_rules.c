@@ -4,23 +4,26 @@
 #include "base/options.h"
 #include "packet/meta.h"
 
-int engine_rules_load(struct lone_rules *rules, const char *file, unsigned n_workers,
-	bool zone_vlan, const struct hash_secret *secret, struct error *error)
+int engine_rules_load(struct lone_rules *rules, const struct engine_config *engine,
+	const struct hash_secret *secret, struct error *error)
 {
 	static const struct topology one_port = {.n_ports = 1, .n_domains = 1, .size = {1}};
 	struct rules_config config = {
-		.n_workers = n_workers,
+		.n_workers = engine->n_workers,
 		.topology = &one_port,
-		.zone_vlan = zone_vlan,
+		.zone_vlan = engine->zone_vlan,
+		.replies_follow = engine->replies_follow,
+		.no_pickup = engine->no_pickup,
 		.sends_nothing = true,
 		.secret = secret,
 	};
 	uint32_t added;
-	int ret = option_file_lines(file, RULES_MAX, &config.max_rules, error);
+	int ret = option_file_lines(engine->rules, RULES_MAX, &config.max_rules, error);
 
 	if (ret == 0)
 		ret = lone_rules_create(rules, &config, error);
-	return ret < 0 ? ret : rules_load_file(rules->rules, file, &added, NULL, NULL, error);
+	return ret < 0 ? ret
+		       : rules_load_file(rules->rules, engine->rules, &added, NULL, NULL, error);
 }
 
 static void decide_captured(void *rules, const struct flow_key *key, const uint16_t port[2],
@@ -33,12 +36,13 @@ static void decide_captured(void *rules, const struct flow_key *key, const uint1
 }
 
 static void classify_captured(void *rules, const struct rte_mbuf *packet,
-	const struct packet_info *info, uint16_t port, struct flow_packet_decision *decision)
+	const struct packet_info *info, uint16_t port, struct flow_packet_ct ct,
+	struct flow_packet_decision *decision)
 {
 	const unsigned link = info != NULL ? flow_key_wire(&info->key) : packet_meta(packet)->wire;
 
 	(void)port;
-	rules_classify_captured(rules, packet, info, (enum link_type)link, decision);
+	rules_classify_captured(rules, packet, info, (enum link_type)link, ct, decision);
 }
 
 struct policy_others engine_rules_policy(const struct lone_rules *rules)

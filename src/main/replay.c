@@ -322,6 +322,8 @@ static int create_engine(struct replay *replay, struct error *error)
 		.timeouts = options->timeouts,
 		.blocks = replay->options.blocks,
 		.rules = replay->options.rules,
+		.replies_follow = replay->options.replies_follow,
+		.no_pickup = replay->options.no_pickup,
 		/* small pages: most captures touch little of the table, and all of it is zeroed by page */
 		.mapping = 0,
 		.exporter = replay->exporter,

@@ -33,7 +33,9 @@ static const char usage[] =
 	"  --blocks FILE        drop what FILE blocks, a line each, as millrace run does from its\n"
 	"                       start; here no block ends by time\n"
 	"  --rules FILE         do what the rules of FILE say, as millrace run does; all packets\n"
-	"                       come in by port 0\n";
+	"                       come in by port 0\n"
+	"  --rules-replies WORD, --rules-pickup WORD\n"
+	"                       as for millrace run\n";
 
 static const char ends[] =
 	"\n"

@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "main/file_uses.h"
+#include "main/run_config_rules.h"
 
 enum replay_option {
 	OPTION_OUTPUT = ENGINE_OPTIONS_END,
@@ -19,6 +20,8 @@ enum replay_option {
 	OPTION_PACE,
 	OPTION_BLOCKS,
 	OPTION_RULES,
+	OPTION_RULES_REPLIES,
+	OPTION_RULES_PICKUP,
 	OPTION_HELP,
 };
 
@@ -29,6 +32,8 @@ static const struct option long_options[] = {
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"blocks", required_argument, NULL, OPTION_BLOCKS},
 	{"rules", required_argument, NULL, OPTION_RULES},
+	{"rules-replies", required_argument, NULL, OPTION_RULES_REPLIES},
+	{"rules-pickup", required_argument, NULL, OPTION_RULES_PICKUP},
 	{"export", required_argument, NULL, OPTION_EXPORT},
 	{"pace", no_argument, NULL, OPTION_PACE},
 	{"continue", no_argument, NULL, OPTION_CONTINUE},
@@ -51,6 +56,10 @@ static int replay_take_option(
 	case OPTION_RULES:
 		options->rules = value;
 		return option_file_name("--rules", value, error);
+	case OPTION_RULES_REPLIES:
+		return run_rules_replies("--rules-replies", value, &options->replies_follow, error);
+	case OPTION_RULES_PICKUP:
+		return run_rules_pickup("--rules-pickup", value, &options->no_pickup, error);
 	case OPTION_SUMMARY:
 		options->summary = true;
 		return 0;

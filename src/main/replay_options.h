@@ -21,13 +21,14 @@ struct replay_options {
 	char **paths; /* the captures, within argv; "-" is standard input */
 	unsigned n_paths;
 	struct engine_options engine;
-	const char *blocks; /* file of what is dropped; NULL: nothing is */
-	const char *rules;  /* file of rules; NULL: there are none */
-	const char *output; /* NULL or "-" = standard output */
-	bool summary;	    /* with the flows of most bytes */
-	bool json;	    /* the summary as JSON */
-	bool one_stream;    /* --continue: all captures are one */
-	bool pace;	    /* packets come when they came in the capture */
+	const char *blocks;		/* file of what is dropped; NULL: nothing is */
+	const char *rules;		/* file of rules; NULL: there are none */
+	bool replies_follow, no_pickup; /* as in struct rules_config */
+	const char *output;		/* NULL or "-" = standard output */
+	bool summary;			/* with the flows of most bytes */
+	bool json;			/* the summary as JSON */
+	bool one_stream;		/* --continue: all captures are one */
+	bool pace;			/* packets come when they came in the capture */
 	struct exports exports;
 };
 

@@ -13,6 +13,9 @@
 #include "base/text.h"
 #include "export/json.h"
 #include "main/lone_rules.h"
+#include "main/run_config_rules.h"
+#include "rule/pattern.h"
+#include "rule/replies.h"
 #include "rule/setup.h"
 
 #define EXIT_MISUSED 2
@@ -26,17 +29,19 @@
 
 enum option_id {
 	OPTION_JSON = UCHAR_MAX + 1,
+	OPTION_RULES_REPLIES,
 	OPTION_HELP,
 };
 
 static const struct option long_options[] = {
 	{"json", no_argument, NULL, OPTION_JSON},
+	{"rules-replies", required_argument, NULL, OPTION_RULES_REPLIES},
 	{"help", no_argument, NULL, OPTION_HELP},
 	{NULL, 0, NULL, 0},
 };
 
 static const char help[] =
-	"Usage: millrace rule check [FILE] [--json]\n"
+	"Usage: millrace rule check [FILE] [--json] [--rules-replies WORD]\n"
 	"\n"
 	"Checks the grammar of rules: lines of testpmd's flow syntax, one command a line, and\n"
 	"the set and meter lines that they need. Says \"ok\" for each, or what is wrong and "
@@ -56,6 +61,7 @@ static const char help[] =
 	"                       word in it is refused (parsed); of a rule that is right, software\n"
 	"                       (true or false), why not, where (software, nic or unknown)\n"
 	"                       and why, notes and warnings\n"
+	"  --rules-replies WORD as for millrace run: match (default) or follow\n"
 	"\n"
 	"Exit status: 0 when all are right, 1 when one is not or FILE cannot be read, 2 for a\n"
 	"wrong command line.\n";
@@ -64,8 +70,10 @@ struct checking {
 	FILE *file;
 	char *text; /* of the whole file */
 	size_t size;
-	const char *name; /* printable */
-	uint64_t jumped;  /* a bit for each group that some line jumps to */
+	const char *name;    /* printable */
+	uint64_t jumped;     /* a bit for each group that some line jumps to */
+	unsigned beginnings; /* rule_of_beginnings() of all lines together */
+	bool conversations;  /* some line may ask for them */
 	bool json, wrong;
 	unsigned line;
 	struct rule_setup *setup;
@@ -155,6 +163,8 @@ static void take_said(void *context, const char *line)
 		add_warning(opinion, shadow);
 		return;
 	}
+	if (strcmp(line, "warning: " RULES_NO_BEGINNING) == 0)
+		return;
 	if (sscanf(line, "warning: " RULES_NO_JUMP "%" SCNu32, &number) == 1 &&
 		opinion->checking->jumped >> number % 64 & 1)
 		return;
@@ -224,6 +234,34 @@ static void ask_rules(struct checking *checking, const struct rule_command *comm
 		foresee(checking, command, line, length, ret == 0, opinion);
 	rules_settled(checking->lone.rules,
 		atomic_load_explicit(rules_generation(checking->lone.rules), memory_order_relaxed));
+}
+
+/* What a rule has to do with how conversations begin, as far as its words alone tell. */
+static unsigned beginnings_of(const struct rule_command *command)
+{
+	const struct rule_ground ground = {0};
+	struct rule_refusal refusal;
+	struct classifier_rule rule;
+	struct error error;
+	bool drops = false;
+
+	if (command->verb != RULE_CREATE ||
+		rule_pattern_read(command, &ground, &rule, &refusal, &error) < 0)
+		return command->verb == RULE_CREATE ? RULE_LETS_BEGIN : 0;
+	for (const struct rte_flow_action *action = command->actions[0];
+		action != NULL && action->type != RTE_FLOW_ACTION_TYPE_END; action++)
+		drops = drops || action->type == RTE_FLOW_ACTION_TYPE_DROP;
+	return rule_of_beginnings(&rule, drops);
+}
+
+/* It waits for conversations that no line of the whole file lets begin. */
+static void warn_of_beginning(const struct checking *checking, const struct rule_command *command,
+	struct opinion *opinion)
+{
+	if (opinion->software && opinion->warning.text[0] == '\0' &&
+		beginnings_of(command) & RULE_NEEDS_BEGUN &&
+		(checking->beginnings & (RULE_LETS_BEGIN | RULE_DROPS_ALL)) == RULE_DROPS_ALL)
+		error_set(&opinion->warning, 0, RULES_NO_BEGINNING);
 }
 
 static void tell_right(const struct checking *checking, const struct rule_command *command,
@@ -298,6 +336,7 @@ static int check_line(struct checking *checking, const char *line, size_t length
 	struct opinion opinion;
 
 	ask_rules(checking, command, line, length, &opinion);
+	warn_of_beginning(checking, command, &opinion);
 	tell_right(checking, command, &opinion);
 	ret = command->verb == RULE_SET ? rule_setup_learn(checking->setup, command) : 0;
 	rule_command_destroy(command);
@@ -343,14 +382,14 @@ static bool next_line(
 	return true;
 }
 
-/* Notes the groups that a line jumps to. */
-static void find_jump(struct checking *checking, const char *line, size_t length)
+/* Notes the groups that a line jumps to, and what it has to do with how conversations begin, if rules ask for them. */
+static void look_ahead(struct checking *checking, const char *line, size_t length)
 {
 	struct rule_command *command;
 	struct error error;
 	unsigned column;
 
-	if (memmem(line, length, "jump", strlen("jump")) == NULL ||
+	if ((!checking->conversations && memmem(line, length, "jump", strlen("jump")) == NULL) ||
 		rule_command_parse(&command, NULL, line, length, &column, &error) < 0)
 		return;
 	for (const struct rte_flow_action *action = command->actions[0];
@@ -359,7 +398,14 @@ static void find_jump(struct checking *checking, const char *line, size_t length
 			checking->jumped |=
 				UINT64_C(1)
 				<< ((const struct rte_flow_action_jump *)action->conf)->group % 64;
+	if (checking->conversations)
+		checking->beginnings |= beginnings_of(command);
 	rule_command_destroy(command);
+}
+
+static bool has_word(const struct checking *checking, const char *word)
+{
+	return memmem(checking->text, checking->size, word, strlen(word)) != NULL;
 }
 
 static int check_lines(struct checking *checking)
@@ -373,8 +419,9 @@ static int check_lines(struct checking *checking)
 		return ret;
 	const size_t mark = text_byte_order_mark(checking->text, checking->size);
 
+	checking->conversations = has_word(checking, " ct ") || has_word(checking, " direction ");
 	for (at = mark; next_line(checking, &at, &line, &length);)
-		find_jump(checking, line, length);
+		look_ahead(checking, line, length);
 	at = mark;
 	while (ret == 0 && next_line(checking, &at, &line, &length)) {
 		checking->line++;
@@ -390,7 +437,7 @@ static int check_lines(struct checking *checking)
 									 : EXIT_FAILURE;
 }
 
-static int check_file(const char *file, bool json)
+static int check_file(const char *file, bool json, bool replies_follow)
 {
 	char name[FILE_NAME_MAX], text[FILE_NAME_MAX + 64];
 	bool standard = strcmp(file, "-") == 0;
@@ -403,7 +450,11 @@ static int check_file(const char *file, bool json)
 		.line_of = calloc(2 * COMPARED_RULES, sizeof(*checking.line_of)),
 	};
 	const struct rules_config config = {
-		.max_rules = COMPARED_RULES, .n_workers = 1, .any_set = true};
+		.max_rules = COMPARED_RULES,
+		.n_workers = 1,
+		.any_set = true,
+		.replies_follow = replies_follow,
+	};
 	struct error error;
 	int code = EXIT_FAILURE;
 
@@ -428,7 +479,7 @@ static int check_file(const char *file, bool json)
 
 int rule_check_main(int argc, char **argv)
 {
-	bool json = false;
+	bool json = false, replies_follow = false;
 	struct error error;
 	int id;
 
@@ -437,6 +488,11 @@ int rule_check_main(int argc, char **argv)
 		switch (id) {
 		case OPTION_JSON:
 			json = true;
+			break;
+		case OPTION_RULES_REPLIES:
+			if (run_rules_replies("--rules-replies", optarg, &replies_follow, &error) <
+				0)
+				return say_error(error.text, EXIT_MISUSED);
 			break;
 		case 'h':
 		case OPTION_HELP:
@@ -449,5 +505,5 @@ int rule_check_main(int argc, char **argv)
 	}
 	if (argc - optind > 1)
 		return say_error("rule check: one file at a time", EXIT_MISUSED);
-	return check_file(optind < argc ? argv[optind] : "-", json);
+	return check_file(optind < argc ? argv[optind] : "-", json, replies_follow);
 }

@@ -66,6 +66,7 @@ static const char *kind_name(enum rule_kind kind)
 	case RULE_TYPES:
 		return "hash types, `end`";
 	case RULE_WORD:
+	case RULE_WORDS:
 	case RULE_VARIANT:
 	case RULE_FLAG:
 	case RULE_EMPTY:
@@ -123,7 +124,7 @@ static void print_field(const struct rule_thing *thing, const struct rule_field 
 	if (field->name[0] != '\0')
 		printf("`%s`", field->name);
 	printf(" | ");
-	if (field->kind == RULE_WORD || field->kind == RULE_VARIANT) {
+	if (field->kind == RULE_WORD || field->kind == RULE_WORDS || field->kind == RULE_VARIANT) {
 		if (many)
 			printf("field");
 		else

@@ -225,6 +225,8 @@ static int create_plane(struct run *run, struct error *error)
 		.max_rules = run->config.rules.max,
 		.reject_rate = run->config.rules.reject_rate,
 		.log_rate = run->config.rules.log_rate,
+		.replies_follow = run->config.rules.replies_follow,
+		.no_pickup = run->config.rules.no_pickup,
 		.n_captures = run->config.rules.n_captures,
 		.offload = offload_of(run),
 		.mapping = MAPPING_HUGE | MAPPING_POPULATE,

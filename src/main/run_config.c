@@ -43,6 +43,8 @@ const struct option run_options[] = {
 	{"rules-max", required_argument, NULL, RUN_OPTION_RULES_MAX},
 	{"rules-reject-rate", required_argument, NULL, RUN_OPTION_RULES_REJECT_RATE},
 	{"rules-log-rate", required_argument, NULL, RUN_OPTION_RULES_LOG_RATE},
+	{"rules-replies", required_argument, NULL, RUN_OPTION_RULES_REPLIES},
+	{"rules-pickup", required_argument, NULL, RUN_OPTION_RULES_PICKUP},
 	{"force", no_argument, NULL, RUN_OPTION_FORCE},
 	{"telemetry", no_argument, NULL, RUN_OPTION_TELEMETRY},
 	{"foreground", no_argument, NULL, RUN_OPTION_FOREGROUND},
@@ -127,7 +129,7 @@ int run_config_set(struct run_config *config, int id, const char *where, const c
 	if (id >= RUN_OPTION_BLOCKS && id <= RUN_OPTION_BLOCKS_REASONS)
 		return run_blocks_set(&config->blocks,
 			(enum run_blocks_key)(id - RUN_OPTION_BLOCKS), where, value, error);
-	if (id >= RUN_OPTION_RULES && id <= RUN_OPTION_RULES_LOG_RATE)
+	if (id >= RUN_OPTION_RULES && id <= RUN_OPTION_RULES_PICKUP)
 		return run_rules_set(&config->rules, (enum run_rules_key)(id - RUN_OPTION_RULES),
 			where, value, error);
 	switch (id) {

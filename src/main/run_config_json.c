@@ -127,6 +127,8 @@ static json_t *rules(const struct run_config *config)
 	json_object_set_new(object, "reject-rate", number(from->reject_rate));
 	json_object_set_new(object, "log-rate", number(from->log_rate));
 	json_object_set_new(object, "file", text(from->file));
+	json_object_set_new(object, "replies", text(from->replies_follow ? "follow" : "match"));
+	json_object_set_new(object, "pickup", json_boolean(!from->no_pickup));
 	for (unsigned i = 0; i < from->n_list; i++)
 		json_array_append_new(list, text(from->list[i]));
 	json_object_set_new(object, "list", list);

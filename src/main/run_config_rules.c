@@ -19,6 +19,8 @@ const char *run_rules_key(enum run_rules_key key)
 		[RUN_RULES_MAX_KEY] = "max",
 		[RUN_RULES_REJECT_RATE_KEY] = "reject-rate",
 		[RUN_RULES_LOG_RATE_KEY] = "log-rate",
+		[RUN_RULES_REPLIES_KEY] = "replies",
+		[RUN_RULES_PICKUP_KEY] = "pickup",
 		[RUN_RULES_LIST] = "list",
 		[RUN_RULES_SETS] = "sets",
 		[RUN_RULES_CAPTURES] = "captures",
@@ -47,6 +49,27 @@ void run_rules_fini(struct run_rules *rules)
 	rules->n_list = rules->n_sets = rules->n_captures = 0;
 }
 
+int run_rules_replies(const char *where, const char *value, bool *follow, struct error *error)
+{
+	static const char *const words[] = {"match", "follow"};
+	unsigned which = 0;
+	int ret = option_word(where, value, words, 2, &which, error);
+
+	if (ret == 0)
+		*follow = which == 1;
+	return ret;
+}
+
+int run_rules_pickup(const char *where, const char *value, bool *no_pickup, struct error *error)
+{
+	bool yes = true;
+	int ret = option_yes_no(where, value, &yes, error);
+
+	if (ret == 0)
+		*no_pickup = !yes;
+	return ret;
+}
+
 int run_rules_set(struct run_rules *rules, enum run_rules_key key, const char *where,
 	const char *value, struct error *error)
 {
@@ -61,6 +84,10 @@ int run_rules_set(struct run_rules *rules, enum run_rules_key key, const char *w
 	case RUN_RULES_LOG_RATE_KEY:
 		return option_range(
 			where, value, value, 0, RATE_LIMIT_MAX, &rules->log_rate, error);
+	case RUN_RULES_REPLIES_KEY:
+		return run_rules_replies(where, value, &rules->replies_follow, error);
+	case RUN_RULES_PICKUP_KEY:
+		return run_rules_pickup(where, value, &rules->no_pickup, error);
 	case RUN_RULES_LIST:
 	case RUN_RULES_SETS:
 	case RUN_RULES_CAPTURES:
@@ -242,7 +269,9 @@ int run_rules_check(const struct run_rules *from, const struct topology *topolog
 		.n_workers = 1,
 		.topology = topology,
 		.n_captures = from->n_captures,
-		.zone_vlan = zone_vlan};
+		.zone_vlan = zone_vlan,
+		.replies_follow = from->replies_follow,
+		.no_pickup = from->no_pickup};
 	struct lone_rules lone = {0};
 	int ret = run_rules_count_sets(from, &config.max_sets, &config.max_prefixes, error);
 

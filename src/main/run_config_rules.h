@@ -3,8 +3,8 @@
 
 /*
  * The section `rules` of a configuration: which rules (rule/rules.h) are in force from the start, and how many there may
- * be. Its keys but `list`, `sets` and `captures` are options of the command line too: --rules, --rules-max, --rules-reject-rate and
- * --rules-log-rate. `where` and errors are as in
+ * be. Its keys but `list`, `sets` and `captures` are options of the command line too: --rules, --rules-max
+ * and so on. `where` and errors are as in
  * base/options.h; all of it belongs to the thread that reads the command line.
  */
 
@@ -27,6 +27,8 @@ struct run_rules {
 	uint32_t reject_rate; /* answers to rejected packets in a second; 0: none */
 	uint32_t log_rate;    /* log lines in a second; 0: none */
 	char *file;	      /* of commands; NULL: none */
+	bool replies_follow;  /* of rules that do not say whether they do */
+	bool no_pickup;	      /* a TCP flow that does not begin with a SYN is invalid, not new */
 	char *list[RUN_RULES_LIST_MAX];
 	unsigned n_list;
 	char *sets[RUN_RULES_LIST_MAX]; /* lines of rules_set_fill() */
@@ -41,6 +43,8 @@ enum run_rules_key {
 	RUN_RULES_MAX_KEY,
 	RUN_RULES_REJECT_RATE_KEY,
 	RUN_RULES_LOG_RATE_KEY,
+	RUN_RULES_REPLIES_KEY,
+	RUN_RULES_PICKUP_KEY,
 	RUN_RULES_LIST,
 	RUN_RULES_SETS,
 	RUN_RULES_CAPTURES,
@@ -56,6 +60,10 @@ void run_rules_fini(struct run_rules *rules);
 /* Reads a value; of the file, "none" is no file. */
 int run_rules_set(struct run_rules *rules, enum run_rules_key key, const char *where,
 	const char *value, struct error *error);
+
+/* The values of two keys alone, for whoever has no configuration: "match" or "follow", and yes or no. */
+int run_rules_replies(const char *where, const char *value, bool *follow, struct error *error);
+int run_rules_pickup(const char *where, const char *value, bool *no_pickup, struct error *error);
 
 /* One more line, which is copied. */
 int run_rules_add(

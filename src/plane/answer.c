@@ -104,6 +104,7 @@ static void answer_flow(const struct lcore *lcore, struct ask *ask)
 	answer_view(lcore, &flow->record, &flow->offload);
 	flow->dropped = flow_shard_dropped(lcore->worker.shard, position);
 	flow->rules = flow_shard_rules(lcore->worker.shard, position);
+	flow->conversation = flow_shard_conversation(lcore->worker.shard, position);
 	flow_shard_measured(lcore->worker.shard, position, flow->measure);
 	flow->age_s = flow_shard_age_s(lcore->worker.shard, position);
 	if (agent == NULL)

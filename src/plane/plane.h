@@ -99,6 +99,7 @@ struct plane_config {
 	struct policy_others policy;
 	/* rules (rule/rules.h), at most, which decide in place of `policy`; 0: there are none */
 	uint32_t max_rules;
+	bool replies_follow, no_pickup; /* as in struct rules_config */
 	/* sets of addresses that these may name, and prefixes in all of them */
 	uint32_t max_rule_sets, max_rule_prefixes;
 	/* answers to rejected packets, and log lines, that all workers make in a second; 0: none */

@@ -35,9 +35,10 @@ struct plane_flow {
 	struct flow_offload offload;
 	struct flow_dropped dropped; /* as in struct flow_report; `cause`: of the list of blocks */
 	struct flow_rules rules;
-	struct flow_measured measure[2]; /* zeros unless it is measured */
-	uint32_t age_s;			 /* of its rules: see struct flow_decision */
-	uint32_t mark;			 /* that its rules in the NIC give; 0: it has no slot */
+	struct flow_conversation conversation; /* zeros where rules do not ask for it */
+	struct flow_measured measure[2];       /* zeros unless it is measured */
+	uint32_t age_s;			       /* of its rules: see struct flow_decision */
+	uint32_t mark; /* that its rules in the NIC give; 0: it has no slot */
 	/* of each direction, by the key's end: */
 	uint8_t port[2]; /* whose state it is, or where it arrives as far as that is known */
 	uint64_t nic[2]; /* the NIC's own counter of its rule; 0: none is read, or there is none */

@@ -450,6 +450,8 @@ static int make_rules(struct plane *plane)
 		.n_workers = plane->config.n_workers,
 		.topology = &plane->config.topology,
 		.zone_vlan = plane->config.zone_vlan,
+		.replies_follow = plane->config.replies_follow,
+		.no_pickup = plane->config.no_pickup,
 		.programs = plane->programs,
 		.secret = &plane->secret,
 		.qsbr = plane->qsbr,

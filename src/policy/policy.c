@@ -155,9 +155,10 @@ static struct flow_rule_told told_of_rule(void *context, uint32_t rule)
 }
 
 void policy_decide_packet(const struct policy *policy, const struct rte_mbuf *packet,
-	const struct packet_info *info, uint16_t port, struct flow_packet_decision *decision)
+	const struct packet_info *info, uint16_t port, struct flow_packet_ct ct,
+	struct flow_packet_decision *decision)
 {
-	policy_classify(policy, packet, info, port, decision);
+	policy_classify(policy, packet, info, port, ct, decision);
 	if (likely(!decision->logs) || policy->log == NULL)
 		return;
 	policy->log(policy->log_context, &(const struct policy_logged){
@@ -191,13 +192,13 @@ static void came(void *context, const struct flow_record *record, unsigned from,
 }
 
 /* A packet that begins a flow, which is known by its info. */
-static void classify_first(
-	void *context, const struct packet_info *info, struct flow_packet_decision *decision)
+static void classify_first(void *context, const struct packet_info *info, struct flow_packet_ct ct,
+	struct flow_packet_decision *decision)
 {
 	const struct policy *policy = context;
 
 	policy_decide_packet(
-		policy, policy->packet_of(policy->from, info), info, policy->port, decision);
+		policy, policy->packet_of(policy->from, info), info, policy->port, ct, decision);
 }
 
 void policy_init(struct policy *policy, struct blocks *blocks, const struct policy_others *others,

@@ -38,7 +38,10 @@ struct policy_round {
  */
 struct policy_others {
 	void *context;
-	/* NULL: all flows are forwarded. `decision` comes as plain forwarding, without a cause or rules */
+	/*
+	 * NULL: all flows are forwarded. `decision` comes as plain forwarding, without a cause or rules, with what is known of
+	 * the conversation
+	 */
 	void (*decide)(void *context, const struct flow_key *key, const uint16_t port[2],
 		struct flow_decision *decision);
 	/* the same of several flows, at most FLOW_DECIDE_BURST; NULL: `decide` is asked about each */
@@ -46,10 +49,11 @@ struct policy_others {
 		const uint16_t (*ports)[2], struct flow_decision *decisions, unsigned n);
 	/*
 	 * Decides one packet that came in by `port`, of a flow whose decision is by packet, or without a flow: then
-	 * `info` is NULL. `decision` comes as plain forwarding without a rule. NULL: no decision is by packet
+	 * `info` is NULL, and `ct` says nothing. `decision` comes as plain forwarding without a rule. NULL: no decision is by
+	 * packet
 	 */
 	void (*classify)(void *context, const struct rte_mbuf *packet,
-		const struct packet_info *info, uint16_t port,
+		const struct packet_info *info, uint16_t port, struct flow_packet_ct ct,
 		struct flow_packet_decision *decision);
 	/*
 	 * So many flows, packets and bytes more of a rule, never of FLOW_RULE_NONE: `flows` when a flow comes to the
@@ -70,7 +74,7 @@ struct policy_others {
 	const atomic_uint_fast64_t *generation;
 };
 
-/* The packet of an info, one of those that may begin flows just now; `from` as the worker gave it. */
+/* The packet of an info, one of those that may begin flows or conversations just now; `from` as the worker gave it. */
 typedef const struct rte_mbuf *(*policy_packet_fn)(
 	const void *from, const struct packet_info *info);
 
@@ -103,7 +107,7 @@ struct policy {
 	uint64_t begin_tsc; /* of the iteration before */
 	uint64_t cycles;    /* that walks took */
 	int64_t credit; /* cycles of the walk's share that are not used yet; less than 0: used before they were due */
-	/* packets of which flows are learned, and the port that they came in by */
+	/* packets of which flows are learned, or that are accounted, and the port that they came in by */
 	policy_packet_fn packet_of;
 	const void *from;
 	uint16_t port;
@@ -161,16 +165,18 @@ static inline void policy_count(struct policy *policy, const struct flow_shard *
  * packet is not counted: see policy_count_rule().
  */
 static inline void policy_classify(const struct policy *policy, const struct rte_mbuf *packet,
-	const struct packet_info *info, uint16_t port, struct flow_packet_decision *decision)
+	const struct packet_info *info, uint16_t port, struct flow_packet_ct ct,
+	struct flow_packet_decision *decision)
 {
 	*decision = (struct flow_packet_decision){
 		.verdict = FLOW_VERDICT_FORWARD, .rule = FLOW_RULE_NONE};
-	policy->others.classify(policy->others.context, packet, info, port, decision);
+	policy->others.classify(policy->others.context, packet, info, port, ct, decision);
 }
 
 /* policy_classify(), and tells of the packet if its rule logs. */
 void policy_decide_packet(const struct policy *policy, const struct rte_mbuf *packet,
-	const struct packet_info *info, uint16_t port, struct flow_packet_decision *decision);
+	const struct packet_info *info, uint16_t port, struct flow_packet_ct ct,
+	struct flow_packet_decision *decision);
 
 /* So much more of a rule, or of what has none. Flows' packets are counted by the shard. */
 void policy_count_rule(

@@ -52,6 +52,18 @@
 #define CLASSIFIER_TAGGED 0x1000u
 
 /*
+ * In classifier_header.bits: the VLAN tag says that the packet may be dropped first; what its conversation is to it, one
+ * bit of these five; and its direction there, one of two, or none where it has no conversation. A rule for some of the
+ * states asks that the bits of all others are 0.
+ */
+#define CLASSIFIER_DEI 0x01u
+#define CLASSIFIER_STATE_SHIFT 1
+#define CLASSIFIER_STATES 0x3eu
+#define CLASSIFIER_NO_STATE 0x20u
+#define CLASSIFIER_FORWARD 0x40u
+#define CLASSIFIER_REVERSE 0x80u
+
+/*
  * What a verdict may depend on, in host order; an array of words has the most significant one first. Fields
  * that a packet lacks are 0. Who fills it decides what they are of: the outer headers, the inner ones.
  */
@@ -68,7 +80,7 @@ struct classifier_header {
 	uint8_t eth_src[6], eth_dst[6];
 	uint16_t eth_type;
 	uint8_t ttl;
-	uint8_t dei; /* 1: the VLAN tag says that the packet may be dropped first */
+	uint8_t bits; /* CLASSIFIER_DEI and what follows it */
 };
 
 static_assert(sizeof(struct classifier_header) == 64, "a line");
@@ -236,6 +248,8 @@ enum classifier_field {
 	CLASSIFIER_FIELD_ETH_TYPE,
 	CLASSIFIER_FIELD_TTL,
 	CLASSIFIER_FIELD_DEI,
+	CLASSIFIER_FIELD_STATE,
+	CLASSIFIER_FIELD_DIRECTION,
 	CLASSIFIER_FIELD_SRC_SET,
 	CLASSIFIER_FIELD_DST_SET,
 	CLASSIFIER_N_FIELDS,

@@ -33,6 +33,8 @@ static const char *const names[CLASSIFIER_N_FIELDS] = {
 	[CLASSIFIER_FIELD_ETH_TYPE] = "eth_type",
 	[CLASSIFIER_FIELD_TTL] = "ttl",
 	[CLASSIFIER_FIELD_DEI] = "dei",
+	[CLASSIFIER_FIELD_STATE] = "ct_state",
+	[CLASSIFIER_FIELD_DIRECTION] = "direction",
 	[CLASSIFIER_FIELD_SRC_SET] = "src_set",
 	[CLASSIFIER_FIELD_DST_SET] = "dst_set",
 };
@@ -63,12 +65,21 @@ static const struct {
 	FIELD(ETH_DST, eth_dst),
 	FIELD(ETH_TYPE, eth_type),
 	FIELD(TTL, ttl),
-	FIELD(DEI, dei),
+	/* which of its bits says which field it is */
+	FIELD(DEI, bits),
 };
 
 static bool is_in(struct classifier_range range, uint16_t port)
 {
 	return range.first <= port && port <= range.last;
+}
+
+/* Several fields share the last byte of a header: the one that these bits are of. */
+static enum classifier_field field_of_bits(uint8_t differ)
+{
+	if (differ & CLASSIFIER_DEI)
+		return CLASSIFIER_FIELD_DEI;
+	return differ & CLASSIFIER_STATES ? CLASSIFIER_FIELD_STATE : CLASSIFIER_FIELD_DIRECTION;
 }
 
 /* The first field by which a header does not match a rule. */
@@ -82,7 +93,9 @@ static enum classifier_field refused_by(const struct classifier *classifier,
 	for (unsigned i = 0; i < RTE_DIM(masked); i++)
 		for (size_t at = masked[i].at; at < masked[i].at + masked[i].size; at++)
 			if (((bytes[at] ^ value[at]) & mask[at]) != 0)
-				return masked[i].field;
+				return masked[i].field != CLASSIFIER_FIELD_DEI
+					       ? masked[i].field
+					       : field_of_bits((bytes[at] ^ value[at]) & mask[at]);
 	if (!is_in(rule->src_port, header->src_port))
 		return CLASSIFIER_FIELD_SRC_PORT;
 	if (!is_in(rule->dst_port, header->dst_port))

@@ -50,6 +50,12 @@ static const struct rule_option rule_options[] = {
 	GROUP,
 	PRIORITY,
 	DIRECTIONS,
+	{.name = "replies",
+		.what = "follow: the other direction of a conversation takes the rule's verdict; "
+			"match: it is decided by itself",
+		.kind = RULE_WORD,
+		.id = RULE_ARG_REPLIES,
+		.words = rule_replies},
 	OPTION_NUMBER("tunnel_set", RULE_ARG_TUNNEL_SET, 0, "tunnel that the rule takes off"),
 	OPTION_NUMBER("tunnel_match", RULE_ARG_TUNNEL_MATCH, 0, "tunnel that the rule matches"),
 	OPTION_LATER("user_id", RULE_NUMBER, RULE_CAME("23.11"), "number of one's own"),

@@ -21,6 +21,7 @@ enum rule_kind {
 	RULE_SIGNED,  /* the same with a sign */
 	RULE_BOOLEAN, /* 0, 1, no, yes, off, on, false, true, N, Y */
 	RULE_WORD,    /* one of `words` */
+	RULE_WORDS,   /* some of `words`, each a bit, with commas between them */
 	RULE_MAC,     /* six bytes */
 	RULE_IPV4,    /* an address, or a number, big endian */
 	RULE_IPV6,    /* sixteen bytes */
@@ -168,6 +169,24 @@ struct rule_ipv6 {
 struct rule_reject {
 	uint32_t with; /* enum reject_with */
 };
+
+/*
+ * Items of Millrace's own, which rte_flow does not have: only software matches them. The state is some of the bits below;
+ * `reverse` is a bit of struct rule_direction's only byte.
+ */
+#define RULE_ITEM_CT 0x4d520101
+#define RULE_ITEM_DIRECTION 0x4d520102
+#define RULE_CT_NEW 1u
+#define RULE_CT_ESTABLISHED 2u
+#define RULE_CT_RELATED 4u
+#define RULE_CT_INVALID 8u
+#define RULE_CT_ALL 15u
+struct rule_ct {
+	uint8_t state;
+};
+struct rule_direction {
+	uint8_t reverse;
+};
 /* The configuration of `indirect`: who runs the rule puts the handle of this number in its place. */
 struct rule_indirect {
 	uint32_t id;
@@ -232,6 +251,7 @@ enum rule_argument_id {
 	RULE_ARG_PATTERN_TEMPLATE,
 	RULE_ARG_ACTIONS_TEMPLATE,
 	RULE_ARG_ACTION_ID,
+	RULE_ARG_REPLIES, /* 1: they follow */
 	RULE_ARG_TUNNEL_SET,
 	RULE_ARG_TUNNEL_MATCH,
 	RULE_ARG_TUNNEL_TYPE,

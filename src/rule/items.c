@@ -347,6 +347,18 @@ static const struct rule_field conntrack_fields[] = {
 };
 
 #define ETHDEV struct rte_flow_item_ethdev
+static const struct rule_field ct_fields[] = {
+	{FIELD("state", RULE_WORDS, struct rule_ct, state,
+		 "state of the conversation for packets of that direction; several with commas"),
+		.flags = RULE_IS_ONLY, .words = rule_ct_states},
+};
+
+static const struct rule_field direction_fields[] = {
+	{FIELD("", RULE_WORD, struct rule_direction, reverse,
+		 "forward: packets of the one who began the conversation"),
+		.flags = RULE_IS_ONLY, .words = rule_directions},
+};
+
 static const struct rule_field port_representor_fields[] = {
 	HOST("port_id", ETHDEV, port_id, "DPDK port"),
 	{FIELD("ethdev_port_id", RULE_NUMBER, ETHDEV, port_id, "the same as port_id"),
@@ -490,6 +502,13 @@ static const struct rule_field phy_port_fields[] = {
 		.fields = (a_fields),                     \
 		.n_fields = COUNT_OF(a_fields),           \
 		.wire = (a_wire)}
+#define OWN_ITEM(a_name, a_type, s, a_fields, a_what) \
+	{.name = (a_name),                            \
+		.what = (a_what),                     \
+		.type = (a_type),                     \
+		.size = sizeof(s),                    \
+		.fields = (a_fields),                 \
+		.n_fields = COUNT_OF(a_fields)}
 #define BARE_ITEM(a_name, a_type, a_what) \
 	{.name = (a_name), .what = (a_what), .type = RTE_FLOW_ITEM_TYPE_##a_type}
 #define LATER_ITEM(a_name, a_fields, a_why, a_what)                    \
@@ -588,6 +607,10 @@ const struct rule_thing rule_items[] = {
 	ITEM("meter", METER_COLOR, struct rte_flow_item_meter_color, meter_fields, 0,
 		"color of a meter"),
 	BARE_ITEM("nsh", NSH, "NSH header"),
+	OWN_ITEM("ct", RULE_ITEM_CT, struct rule_ct, ct_fields,
+		"state of the conversation: ours, not testpmd's"),
+	OWN_ITEM("direction", RULE_ITEM_DIRECTION, struct rule_direction, direction_fields,
+		"direction in the conversation: ours, not testpmd's"),
 	LATER_ITEM(
 		"ipv6_routing_ext", routing_ext_fields, RULE_CAME("23.03"), "IPv6 routing header"),
 	LATER_ITEM(

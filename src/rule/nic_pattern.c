@@ -29,6 +29,9 @@ const char *rule_nic_words(enum rule_nic why)
 			"a NIC may read another protocol in such packets than software does",
 		[RULE_NIC_SET] = "it asks for a set of addresses, which is not given to NICs",
 		[RULE_NIC_FIELD] = "it asks for a field that is not given to NICs",
+		[RULE_NIC_STATE] =
+			"it asks for the state of a conversation, which NICs do not know",
+		[RULE_NIC_REPLIES] = "replies that follow another rule may be among its packets",
 		[RULE_NIC_BEHIND] =
 			"a rule before it matches some of its packets, and does not drop them",
 		[RULE_NIC_SHARED] = "its counter is one that rules share, which NICs do not add to",
@@ -83,7 +86,7 @@ static bool all_zero(const void *bytes, size_t n)
 
 static bool has_link_fields(const struct classifier_header *mask)
 {
-	return mask->vlan != 0 || mask->dei != 0 || mask->eth_type != 0 ||
+	return mask->vlan != 0 || mask->bits != 0 || mask->eth_type != 0 ||
 	       !all_zero(mask->eth_src, 6) || !all_zero(mask->eth_dst, 6);
 }
 
@@ -134,15 +137,15 @@ static enum rule_nic set_tag(
 	uint16_t tci_mask = mask->vlan & TAG_NUMBER_AND_PRIORITY;
 
 	if (mask->vlan == 0)
-		return mask->dei == 0 ? RULE_NIC_FITS : RULE_NIC_FIELD;
-	if (!(mask->vlan & CLASSIFIER_TAGGED) || (mask->dei != 0 && mask->dei != UINT8_MAX))
+		return mask->bits == 0 ? RULE_NIC_FITS : RULE_NIC_FIELD;
+	if (!(mask->vlan & CLASSIFIER_TAGGED))
 		return RULE_NIC_FIELD;
 	if (!(value->vlan & CLASSIFIER_TAGGED))
-		return tci_mask == 0 && mask->eth_type == 0 && mask->dei == 0 ? RULE_NIC_FITS
-									      : RULE_NIC_FIELD;
-	if (mask->dei != 0) {
+		return tci_mask == 0 && mask->eth_type == 0 && mask->bits == 0 ? RULE_NIC_FITS
+									       : RULE_NIC_FIELD;
+	if (mask->bits & CLASSIFIER_DEI) {
 		tci_mask |= CLASSIFIER_TAGGED;
-		tci |= value->dei != 0 ? CLASSIFIER_TAGGED : 0;
+		tci |= value->bits & CLASSIFIER_DEI ? CLASSIFIER_TAGGED : 0;
 	}
 	items->vlan.hdr.vlan_tci = rte_cpu_to_be_16(tci);
 	items->vlan_mask.hdr.vlan_tci = rte_cpu_to_be_16(tci_mask);
@@ -311,7 +314,7 @@ static enum rule_nic set_not_ip(struct rule_nic_items *items, const struct class
 {
 	const struct classifier_header *mask = &rule->mask;
 	const bool plain = mask->proto == 0 && mask->tcp_flags == 0 && mask->tos == 0 &&
-			   mask->ttl == 0 && mask->vlan == 0 && mask->dei == 0 &&
+			   mask->ttl == 0 && mask->vlan == 0 && mask->bits == 0 &&
 			   mask->version == 0 && is_any_range(rule->src_port) &&
 			   is_any_range(rule->dst_port);
 	unsigned n = 0;
@@ -333,6 +336,8 @@ enum rule_nic rule_nic_pattern(const struct classifier_rule *rule, struct rule_n
 	memset(items, 0, sizeof(*items));
 	if (rule->mask.metadata != 0)
 		return RULE_NIC_FIELD;
+	if ((rule->mask.bits & ~CLASSIFIER_DEI) != 0)
+		return RULE_NIC_STATE;
 	if (rule->src_set != 0 || rule->dst_set != 0)
 		return RULE_NIC_SET;
 	if (rule->mask.version == 0 || rule->value.version == 0)

@@ -330,8 +330,8 @@ static int read_vlan(struct reading *reading)
 	if (mask->vlan & CLASSIFIER_TAGGED && !(value->vlan & CLASSIFIER_TAGGED))
 		return refuse_item(reading, -EINVAL, "the item before it says that there is none");
 	if (tci_mask & CLASSIFIER_TAGGED) {
-		value->dei = (tci & CLASSIFIER_TAGGED) != 0;
-		mask->dei = UINT8_MAX;
+		value->bits |= tci & CLASSIFIER_TAGGED ? CLASSIFIER_DEI : 0;
+		mask->bits |= CLASSIFIER_DEI;
 	}
 	value->vlan = (uint16_t)((tci & tci_mask) | CLASSIFIER_TAGGED);
 	mask->vlan = tci_mask | CLASSIFIER_TAGGED;
@@ -532,9 +532,44 @@ static int read_arp(struct reading *reading)
 	return 0;
 }
 
+/* The state of its conversation, as far as a packet has one: that of the rule's states, so none of the others. */
+static int read_ct(struct reading *reading)
+{
+	struct classifier_header *mask = &reading->rule->mask;
+	const uint8_t states = reading->mask[offsetof(struct rule_ct, state)] != 0
+				       ? reading->spec[offsetof(struct rule_ct, state)]
+				       : RULE_CT_ALL;
+
+	if ((mask->bits & CLASSIFIER_STATES) != 0)
+		return refuse_item(reading, -EINVAL, "the rule asks for a state already");
+	memset(reading->mask, 0, sizeof(struct rule_ct));
+	mask->bits |= CLASSIFIER_STATES & (uint8_t)~(states << CLASSIFIER_STATE_SHIFT);
+	return 0;
+}
+
+static int read_direction(struct reading *reading)
+{
+	struct classifier_header *value = &reading->rule->value, *mask = &reading->rule->mask;
+
+	if (reading->any)
+		return refuse_item(reading, -EINVAL, "it needs `is forward` or `is reverse`");
+	if ((mask->bits & (CLASSIFIER_FORWARD | CLASSIFIER_REVERSE)) != 0)
+		return refuse_item(reading, -EINVAL, "the rule asks for a direction already");
+	memset(reading->mask, 0, sizeof(struct rule_direction));
+	mask->bits |= CLASSIFIER_FORWARD | CLASSIFIER_REVERSE;
+	value->bits |= reading->spec[offsetof(struct rule_direction, reverse)] != 0
+			       ? CLASSIFIER_REVERSE
+			       : CLASSIFIER_FORWARD;
+	return 0;
+}
+
 static int read_fields(struct reading *reading, enum rte_flow_item_type type)
 {
 	switch ((int)type) {
+	case RULE_ITEM_CT:
+		return read_ct(reading);
+	case RULE_ITEM_DIRECTION:
+		return read_direction(reading);
 	case RTE_FLOW_ITEM_TYPE_ETH:
 		return read_eth(reading);
 	case RTE_FLOW_ITEM_TYPE_VLAN:
@@ -696,9 +731,10 @@ bool rule_pattern_of_flows(const struct classifier_rule *rule, const struct rule
 	struct classifier_rule *of_flows)
 {
 	struct classifier_header *mask = &of_flows->mask;
-	bool left_out = (rule->mask.tcp_flags | rule->mask.tos | rule->mask.ttl |
-				rule->mask.eth_type | rule->mask.metadata | rule->mask.dei) != 0 ||
-			!is_zero(rule->mask.eth_src, 6) || !is_zero(rule->mask.eth_dst, 6);
+	bool left_out =
+		(rule->mask.tcp_flags | rule->mask.tos | rule->mask.ttl | rule->mask.eth_type |
+			rule->mask.metadata | (rule->mask.bits & CLASSIFIER_DEI)) != 0 ||
+		!is_zero(rule->mask.eth_src, 6) || !is_zero(rule->mask.eth_dst, 6);
 
 	*of_flows = *rule;
 	mask->tcp_flags = mask->tos = mask->ttl = 0;
@@ -706,7 +742,7 @@ bool rule_pattern_of_flows(const struct classifier_rule *rule, const struct rule
 	if (rule->mask.eth_type != 0)
 		version_of_type(rule, of_flows);
 	mask->metadata = 0;
-	mask->dei = 0;
+	mask->bits &= (uint8_t)~CLASSIFIER_DEI;
 	memset(mask->eth_src, 0, 6);
 	memset(mask->eth_dst, 0, 6);
 	if (mask->proto == UINT8_MAX &&

@@ -12,6 +12,7 @@
 
 #include "action/program.h"
 #include "base/mapping.h"
+#include "rule/replies.h"
 #include "rule/rules_private.h"
 
 /* Slots of removed rules that flows may still have: as many as a classifier has positions for. */
@@ -109,6 +110,8 @@ int rules_create(struct rules **rules, const struct rules_config *config)
 	created->ground.find_set = rules_find_set;
 	created->ground.find_set_context = created;
 	created->any_set = config->any_set;
+	created->replies_follow = config->replies_follow;
+	created->no_pickup = config->no_pickup;
 	created->programs = config->programs;
 	created->qsbr = config->qsbr;
 	created->n_workers = config->n_workers;
@@ -244,6 +247,9 @@ static int read_made(struct rules *rules, const struct rule_command *command, co
 	if (ret == 0)
 		ret = rule_effect_read(
 			command, &rules->ground, &made->rule, &effect, refusal, error);
+	if (ret == 0)
+		ret = rule_replies_read(
+			command, rules->replies_follow, &effect, &made->follows, refusal, error);
 	if (ret < 0)
 		return ret;
 	refusal->index = 0;
@@ -588,6 +594,7 @@ void rules_count_in(struct rules *rules, uint32_t slot, uint32_t by)
 	atomic_fetch_add_explicit(&rules->n_in_force, by, memory_order_release);
 	if (rules->slots[slot].by_packet)
 		atomic_fetch_add_explicit(&rules->n_by_packet, by, memory_order_release);
+	rules_count_conversations(rules, slot, by);
 	if (own->in_port == RULES_NO_PORT)
 		return;
 	atomic_fetch_add_explicit(&rules->n_with_port, by, memory_order_release);
@@ -644,6 +651,7 @@ void rules_unlink(struct rules *rules, uint32_t slot)
 		at = &rules->own[*at].next;
 	*at = own->next;
 	rules_nic_removed(rules, slot);
+	__atomic_store_n(&rules->slots[slot].gone, 1, __ATOMIC_RELAXED);
 	rules_removed_add(rules, own->nic_packets, own->nic_bytes);
 	own->text = NULL;
 	if (own->jump != 0)
@@ -684,6 +692,8 @@ uint32_t rules_fill_slot(struct rules *rules, struct rules_made *made, uint64_t 
 		.in_port = made->rule.mask.in_port != 0 ? made->rule.value.in_port : RULES_NO_PORT,
 		.hands_on = made->passes || made->rule.jump != 0,
 		.jump = (uint8_t)made->rule.jump,
+		.beginnings = (uint8_t)rule_of_beginnings(&made->rule,
+			flow_verdict_drops(made->verdict) && !made->passes && made->rule.jump == 0),
 	};
 	rules->slots[slot] = (struct rules_slot){
 		.mark = made->mark,
@@ -694,6 +704,8 @@ uint32_t rules_fill_slot(struct rules *rules, struct rules_made *made, uint64_t 
 		.logs = made->logs,
 		.to_port = to_port_of(rules, made->verdict),
 		.marked = made->marked,
+		.follows = made->follows,
+		.states = rules_states_of(&made->rule),
 		.by_packet = rule_pattern_of_flows(&made->rule, &rules->ground, &of_flows) &&
 			     !made->passes,
 	};
@@ -815,6 +827,7 @@ int rules_get_slot(const struct rules *rules, uint32_t slot, struct rules_view *
 		.epoch = own->epoch,
 		.by_packet = rules->slots[slot].by_packet,
 		.hands_on = own->hands_on,
+		.follows = rules->slots[slot].follows,
 		.count = rules_sum(rules, slot),
 		.age = own->age,
 		.in_port = own->in_port,
@@ -884,6 +897,8 @@ void rules_warn(const struct rules *rules, const struct classifier_rule *rule, u
 	char line[160];
 
 	if (rules_no_jump(rules, rule->group, &error))
+		tell(context, error.text);
+	if (rules_no_beginning(rules, rule, &error))
 		tell(context, error.text);
 	if (classifier_contradiction(rules->full, rule, &error) < 0)
 		tell(context, error.text);

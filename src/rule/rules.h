@@ -7,7 +7,8 @@
  * whose number is the verdict of packets.
  *
  * A rule with `ingress` is for packets that come in by its port, one with `transfer` for those of any port.
- * Each direction of a flow is decided by itself. What no rule matches is forwarded. Rules that ask only for
+ * Each direction of a flow is decided by itself, unless it follows the rule of the one who began the conversation
+ * (docs/rules.md, "Conversations"). What no rule matches is forwarded. Rules that ask only for
  * what all packets of a flow's direction have in common are decided once a flow; where one that asks for more
  * (time to live, TCP flags, Ethernet addresses, ...) might match, each packet of the flow is classified.
  *
@@ -62,8 +63,10 @@ struct rules_config {
 	bool any_set; /* sets have all addresses, and are there when a rule names them: rules that are only checked */
 	unsigned
 		n_captures; /* capture files, whose numbers follow those of the ports; copies alone go there */
-	bool zone_vlan;	    /* the key of a flow has the VLAN of its packets */
-	bool sends_nothing; /* packets are those of captures */
+	bool zone_vlan;	     /* the key of a flow has the VLAN of its packets */
+	bool replies_follow; /* those of rules that do not say whether they do */
+	bool no_pickup;	     /* a TCP flow whose first packet is no SYN is invalid, not new */
+	bool sends_nothing;  /* packets are those of captures */
 	struct programs
 		*programs; /* the caller's, with the one that drops as number FLOW_VERDICT_DROP */
 	const struct hash_secret *secret; /* copied */
@@ -86,7 +89,7 @@ struct rules_count {
 /*
  * Decides a flow (flow/verdict.h). `port` has the port by which packets of each of the key's ends come, or
  * RULES_NO_PORT. A verdict is FLOW_VERDICT_BY_PACKET where single packets are to be classified. `rules` is a
- * struct rules; `decision` comes as plain forwarding.
+ * struct rules; `decision` comes as plain forwarding, with what is known of the conversation.
  */
 void rules_decide(void *rules, const struct flow_key *key, const uint16_t port[2],
 	struct flow_decision *decision);
@@ -100,14 +103,15 @@ void rules_decide_burst(void *rules, const struct flow_key *const *keys, const u
  * protocol of a later fragment as its first one had them; NULL: the packet is no flow's.
  */
 void rules_classify(void *rules, const struct rte_mbuf *packet, const struct packet_info *info,
-	uint16_t port, struct flow_packet_decision *decision);
+	uint16_t port, struct flow_packet_ct ct, struct flow_packet_decision *decision);
 
 /*
  * The same of a packet of a capture that was taken on such a link. One that is no flow's has an Ethernet header, or
  * nothing that a rule may ask for.
  */
 void rules_classify_captured(void *rules, const struct rte_mbuf *packet,
-	const struct packet_info *info, enum link_type link, struct flow_packet_decision *decision);
+	const struct packet_info *info, enum link_type link, struct flow_packet_ct ct,
+	struct flow_packet_decision *decision);
 
 /* Raised after each change that may alter a decision. Starts at 1. */
 const atomic_uint_fast64_t *rules_generation(const struct rules *rules);
@@ -149,6 +153,7 @@ struct rules_view {
 	bool hands_on;	    /* other rules decide its packets (jump, passthru): it does not count */
 	uint32_t line;	    /* of the list that it came with, from 1; 0: it was added alone */
 	uint32_t epoch;	    /* in which it came: rules_epoch() */
+	bool follows;	    /* replies take its verdict */
 	uint64_t age;	    /* no other rule had, has or will have this number */
 	uint16_t in_port;   /* that packets have to come in by, or RULES_NO_PORT */
 	enum rule_nic nic;  /* is it one for NICs, as far as that is known? */
@@ -168,6 +173,10 @@ struct rules_view {
 
 /* How the warning begins that no rule jumps to a rule's group, whose number follows. */
 #define RULES_NO_JUMP "no rule jumps to group "
+
+/* The warning that a rule waits for conversations that cannot begin. */
+#define RULES_NO_BEGINNING \
+	"the rule is for conversations that have begun, and no rule lets any begin"
 
 /* One line of an answer, without its newline. */
 typedef void (*rules_tell_fn)(void *context, const char *line);
@@ -250,10 +259,17 @@ typedef void (*rules_step_fn)(void *context, const struct rules_step *step);
 
 /* What all packets have in common that come from this end of the key, by this port. */
 void rules_header_of_flow(const struct rules *rules, const struct flow_key *key, unsigned from,
-	uint16_t port, struct classifier_header *header);
+	uint16_t port, struct flow_packet_ct ct, struct classifier_header *header);
+/* Do rules in force ask for conversations? Then what a packet's is to it, as a rule would say it: "new". */
+bool rules_of_conversations(const struct rules *rules);
+const char *rules_state_name(const struct rules *rules, struct flow_packet_ct ct);
+/* The same of a header, and its direction, "forward" or "reverse"; NULL: it has none. */
+const char *rules_state_of(const struct classifier_header *header);
+const char *rules_direction_of(const struct classifier_header *header);
 /*
  * The header of a packet that a text gives: the number of the port that it comes in by, and items as in a pattern, with
- * "/ end" behind them. What they do not say is 0, but for the type of its Ethernet header and a time to live of 64.
+ * "/ end" behind them. What they do not say is 0, but for the type of its Ethernet header and a time to live of 64; it
+ * begins a conversation.
  * 0; or -EINVAL, -E2BIG or -ENOMEM with the column of the wrong word.
  */
 int rules_header_of_packet(const struct rules *rules, const char *text,

@@ -12,7 +12,7 @@
 #define NO_TYPE_AND_CODE 0xffff
 
 void rules_header_of_flow(const struct rules *rules, const struct flow_key *key, unsigned from,
-	uint16_t port, struct classifier_header *header)
+	uint16_t port, struct flow_packet_ct ct, struct classifier_header *header)
 {
 	memset(header, 0, sizeof(*header));
 	for (unsigned i = 0; i < 4; i++) {
@@ -24,6 +24,7 @@ void rules_header_of_flow(const struct rules *rules, const struct flow_key *key,
 	header->src_port = rte_be_to_cpu_16(key->port[from]);
 	header->dst_port = rte_be_to_cpu_16(key->port[!from]);
 	header->in_port = port;
+	header->bits = rules_bits_of(rules, ct);
 	if (rules->ground.zone_vlan && key->zone != 0)
 		header->vlan = (key->zone & 0x0fff) | CLASSIFIER_TAGGED;
 }
@@ -93,8 +94,7 @@ static const struct classifier *flows_classifier(const struct rules *rules)
 		       : rules->of_flows;
 }
 
-/* Would a packet of the flow that comes by another port have another rule than `slot`? */
-static bool depends_on_port(const struct rules *rules, const struct classifier *classifier,
+bool rules_depend_on_port(const struct rules *rules, const struct classifier *classifier,
 	unsigned list, const struct flow_key *key, uint16_t port, struct classifier_header *header,
 	uint32_t slot)
 {
@@ -109,19 +109,24 @@ static bool depends_on_port(const struct rules *rules, const struct classifier *
 			&(const struct classifier_header *){header}, &found, 1);
 		depends = found != slot;
 	}
+	header->in_port = port;
 	return depends;
 }
 
-/* The rule of packets of one end is that of `slot`. */
-static void decide_end(
+void rules_decide_end(
+	const struct rules *rules, unsigned from, uint32_t slot, struct flow_decision *decision)
+{
+	if (slot != CLASSIFIER_NONE && rules->slots[slot].by_packet)
+		decision->verdict[from] = FLOW_VERDICT_BY_PACKET;
+	else
+		rules_take_rule(rules, from, slot, decision);
+}
+
+void rules_take_rule(
 	const struct rules *rules, unsigned from, uint32_t slot, struct flow_decision *decision)
 {
 	struct flow_packet_decision answer;
 
-	if (slot != CLASSIFIER_NONE && rules->slots[slot].by_packet) {
-		decision->verdict[from] = FLOW_VERDICT_BY_PACKET;
-		return;
-	}
 	take_answer(rules, slot, &answer);
 	decision->verdict[from] = answer.verdict;
 	decision->rule[from] = answer.rule;
@@ -147,16 +152,20 @@ void rules_decide_burst(void *context, const struct flow_key *const *keys,
 		asked[i] = &headers[i];
 	for (unsigned i = 0; i < n; i++)
 		for (unsigned from = 0; from < 2; from++)
-			rules_header_of_flow(
-				rules, keys[i], from, ports[i][from], &headers[2 * i + from]);
+			rules_header_of_flow(rules, keys[i], from, ports[i][from],
+				(struct flow_packet_ct){0}, &headers[2 * i + from]);
+	if (rules_of_conversations(rules)) {
+		rules_decide_conversations(rules, classifier, list, keys, headers, decisions, n);
+		return;
+	}
 	classifier_find_in_list(classifier, list, 0, asked, slots, 2 * n);
 	for (unsigned i = 0; i < 2 * n; i++) {
 		struct flow_decision *decision = &decisions[i / 2];
 
-		decision->by_port =
-			decision->by_port || depends_on_port(rules, classifier, list, keys[i / 2],
-						     ports[i / 2][i % 2], &headers[i], slots[i]);
-		decide_end(rules, i % 2, slots[i], decision);
+		decision->by_port = decision->by_port ||
+				    rules_depend_on_port(rules, classifier, list, keys[i / 2],
+					    ports[i / 2][i % 2], &headers[i], slots[i]);
+		rules_decide_end(rules, i % 2, slots[i], decision);
 		decision->cause = FLOW_CAUSE_NONE;
 	}
 }
@@ -188,7 +197,7 @@ static size_t read_link(struct reader *reader, struct classifier_header *header)
 		if (bytes == NULL)
 			return SIZE_MAX;
 		if (at == ETHERNET_LENGTH) {
-			header->dei = (load_be16(bytes) & CLASSIFIER_TAGGED) != 0;
+			header->bits |= load_be16(bytes) & CLASSIFIER_TAGGED ? CLASSIFIER_DEI : 0;
 			header->vlan = (uint16_t)(load_be16(bytes) | CLASSIFIER_TAGGED);
 		}
 		type = load_be16(bytes + 2);
@@ -245,7 +254,7 @@ static void read_tunnel(
 
 static void classify(const struct rules *rules, const struct rte_mbuf *packet,
 	const struct packet_info *info, uint16_t port, enum link_type type,
-	struct flow_packet_decision *decision)
+	struct flow_packet_ct ct, struct flow_packet_decision *decision)
 {
 	const unsigned list = list_in_force(rules);
 	struct reader reader = reader_of(packet);
@@ -258,10 +267,14 @@ static void classify(const struct rules *rules, const struct rte_mbuf *packet,
 	take_answer(rules, CLASSIFIER_NONE, decision);
 	if (atomic_load_explicit(&rules->n_in_force, memory_order_acquire) == 0)
 		return;
+	if (rules_answer(rules, ct, &slot)) {
+		take_answer(rules, slot, decision);
+		return;
+	}
 	if (info != NULL)
-		rules_header_of_flow(rules, &info->key, info->from, port, &header);
+		rules_header_of_flow(rules, &info->key, info->from, port, ct, &header);
 	else
-		header = (struct classifier_header){.in_port = port};
+		header = (struct classifier_header){.in_port = port, .bits = CLASSIFIER_NO_STATE};
 	if (type == LINK_ETHERNET)
 		at = read_link(&reader, &header);
 	else
@@ -275,15 +288,16 @@ static void classify(const struct rules *rules, const struct rte_mbuf *packet,
 }
 
 void rules_classify(void *rules, const struct rte_mbuf *packet, const struct packet_info *info,
-	uint16_t port, struct flow_packet_decision *decision)
+	uint16_t port, struct flow_packet_ct ct, struct flow_packet_decision *decision)
 {
-	classify(rules, packet, info, port, LINK_ETHERNET, decision);
+	classify(rules, packet, info, port, LINK_ETHERNET, ct, decision);
 }
 
 void rules_classify_captured(void *rules, const struct rte_mbuf *packet,
-	const struct packet_info *info, enum link_type link, struct flow_packet_decision *decision)
+	const struct packet_info *info, enum link_type link, struct flow_packet_ct ct,
+	struct flow_packet_decision *decision)
 {
-	classify(rules, packet, info, 0, link, decision);
+	classify(rules, packet, info, 0, link, ct, decision);
 }
 
 void rules_count_packets(void *context, unsigned worker, uint32_t slot, uint64_t flows,

@@ -94,7 +94,7 @@ static void warn_of_rule(const struct loading *loading, const struct rule_comman
 		tell_warned(&warned, error.text);
 }
 
-/* Once for each group, when all rules are in force. */
+/* When all rules are in force; of groups once for each. */
 static void warn_of_groups(const struct loading *loading)
 {
 	uint64_t warned_of = 0;
@@ -104,6 +104,8 @@ static void warn_of_groups(const struct loading *loading)
 		const struct rules_made *made = loading->list->made[i];
 		struct warned warned = {.loading = loading, .line = loading->list->lines[i]};
 
+		if (rules_no_beginning(loading->rules, &made->rule, &error))
+			tell_warned(&warned, error.text);
 		if (warned_of >> made->rule.group & 1 ||
 			!rules_no_jump(loading->rules, made->rule.group, &error))
 			continue;

@@ -13,6 +13,7 @@
 
 #include <rte_common.h>
 
+#include "rule/replies.h"
 #include "rule/rules_private.h"
 
 enum kind { KIND_NONE, KIND_NEITHER, KIND_GUARD, KIND_CANDIDATE, KIND_FITS };
@@ -23,8 +24,8 @@ struct nic_slot {
 	uint32_t behind;
 	uint32_t at;  /* of KIND_FITS: where it is in `fits` */
 	uint8_t kind; /* KIND_NONE: nothing is in the slot, or it was not looked at yet */
-	uint8_t why;  /* enum rule_nic, of what is no candidate */
-	bool placed;  /* rules_nic_next() gave it to the caller */
+	uint8_t why; /* enum rule_nic, of what is no candidate, and of one that stands behind another */
+	bool placed; /* rules_nic_next() gave it to the caller */
 };
 
 /* Rings: each slot is in one at most, and each guard has one of those behind it. */
@@ -182,10 +183,11 @@ static enum rule_nic look_at(const struct rules *rules, uint32_t slot)
 	return rule_nic_pattern(&rule, &items);
 }
 
-/* Is it one that NICs must not come before? */
+/* Is it one that NICs must not come before? Replies that follow a rule do so whatever else matches them. */
 static bool is_guard(const struct rules *rules, uint32_t slot)
 {
-	return is_in_force(rules, slot) && rules->own[slot].group == 0 && !drops(rules, slot);
+	return is_in_force(rules, slot) && !drops(rules, slot) &&
+	       (rules->own[slot].group == 0 || rules->slots[slot].follows);
 }
 
 /* Pairs. */
@@ -194,6 +196,24 @@ static bool comes_before(const struct rules_own *one, const struct rules_own *ot
 {
 	return one->priority != other->priority ? one->priority < other->priority
 						: one->rank < other->rank;
+}
+
+/* Why a guard keeps a rule that drops from NICs; RULE_NIC_FITS: it does not. */
+static enum rule_nic kept_by(const struct rules *rules, uint32_t guard, const struct rules_own *own,
+	const struct classifier_rule *rule)
+{
+	const struct rules_own *before = &rules->own[guard];
+	struct classifier_rule other, replies;
+
+	if (!rules->slots[guard].follows && !comes_before(before, own))
+		return RULE_NIC_FITS;
+	classifier_get(rules->full, before->full, &other);
+	if (before->group == 0 && comes_before(before, own) && rule_nic_overlap(&other, rule))
+		return RULE_NIC_BEHIND;
+	if (!rules->slots[guard].follows)
+		return RULE_NIC_FITS;
+	rule_replies_to(&other, &replies);
+	return rule_nic_overlap(&replies, rule) ? RULE_NIC_REPLIES : RULE_NIC_FITS;
 }
 
 static void stop_fitting(struct rules *rules, uint32_t slot)
@@ -211,12 +231,13 @@ static void stop_fitting(struct rules *rules, uint32_t slot)
 	ring_cut(nic, slot);
 }
 
-static void put_behind(struct rules *rules, uint32_t slot, uint32_t guard)
+static void put_behind(struct rules *rules, uint32_t slot, uint32_t guard, enum rule_nic why)
 {
 	struct nic_slot *own = &rules->nic->slots[slot];
 
 	own->behind = guard;
 	own->behind_age = rules->own[guard].age;
+	own->why = (uint8_t)why;
 	ring_cut(rules->nic, slot);
 	ring_add(rules->nic, ring_behind(rules, guard), slot);
 }
@@ -226,27 +247,28 @@ static void strike_out(struct rules *rules, uint32_t guard)
 {
 	struct rules_nic *nic = rules->nic;
 	const struct rules_own *own = &rules->own[guard];
-	struct classifier_rule rule, other;
+	struct classifier_rule other;
+	enum rule_nic why;
 	uint32_t i = 0;
 
-	if (nic->n_fits == 0 || own->priority > nic->highest ||
-		(own->priority == nic->highest && own->rank > nic->newest))
+	if (nic->n_fits == 0 ||
+		(!rules->slots[guard].follows &&
+			(own->priority > nic->highest ||
+				(own->priority == nic->highest && own->rank > nic->newest))))
 		return;
-	classifier_get(rules->full, own->full, &rule);
 	while (i < nic->n_fits) {
 		const uint32_t slot = nic->fits[i];
 		const struct rules_own *candidate = &rules->own[slot];
 
 		nic->compared++;
-		if (comes_before(own, candidate)) {
-			classifier_get(rules->full, candidate->full, &other);
-			if (rule_nic_overlap(&rule, &other)) {
-				stop_fitting(rules, slot);
-				put_behind(rules, slot, guard);
-				continue;
-			}
+		classifier_get(rules->full, candidate->full, &other);
+		why = kept_by(rules, guard, candidate, &other);
+		if (why == RULE_NIC_FITS) {
+			i++;
+			continue;
 		}
-		i++;
+		stop_fitting(rules, slot);
+		put_behind(rules, slot, guard, why);
 	}
 }
 
@@ -324,6 +346,7 @@ static void fit(struct rules *rules, uint32_t slot)
 	nic->highest = RTE_MAX(nic->highest, own->priority);
 	nic->newest = RTE_MAX(nic->newest, own->rank);
 	nic->slots[slot].kind = KIND_FITS;
+	nic->slots[slot].why = RULE_NIC_FITS;
 	nic->slots[slot].behind = RULES_NONE;
 	nic->slots[slot].at = nic->n_fits;
 	nic->fits[nic->n_fits++] = slot;
@@ -338,19 +361,17 @@ static uint32_t compare_on(struct rules *rules, uint32_t pairs)
 {
 	struct rules_nic *nic = rules->nic;
 	const uint32_t slot = nic->looked_at;
-	struct classifier_rule rule;
+	enum rule_nic why;
 
 	for (; nic->guard != nic->guards && pairs > 0; pairs--) {
 		const uint32_t guard = nic->guard;
 
 		nic->guard = nic->links[guard].next;
 		nic->compared++;
-		if (!comes_before(&rules->own[guard], &rules->own[slot]))
+		why = kept_by(rules, guard, &rules->own[slot], &nic->rule);
+		if (why == RULE_NIC_FITS)
 			continue;
-		classifier_get(rules->full, rules->own[guard].full, &rule);
-		if (!rule_nic_overlap(&rule, &nic->rule))
-			continue;
-		put_behind(rules, slot, guard);
+		put_behind(rules, slot, guard, why);
 		nic->looked_at = RULES_NONE;
 		return pairs - 1;
 	}
@@ -441,7 +462,7 @@ enum rule_nic rules_nic_look(const struct rules *rules, uint32_t slot, uint32_t 
 	if (own->behind != RULES_NONE && rules->own[own->behind].text != NULL &&
 		rules->own[own->behind].age == own->behind_age) {
 		*behind = own->behind;
-		return RULE_NIC_BEHIND;
+		return (enum rule_nic)own->why;
 	}
 	return nic->n_fits == nic->max ? RULE_NIC_MANY : RULE_NIC_PENDING;
 }
@@ -453,19 +474,19 @@ enum rule_nic rules_nic_look(const struct rules *rules, uint32_t slot, uint32_t 
 static enum rule_nic find_guard(const struct rules *rules, const struct rules_own *own,
 	const struct classifier_rule *rule, uint32_t *visits, uint32_t *behind)
 {
-	struct classifier_rule guard;
+	enum rule_nic why;
 
 	for (uint32_t slot = 0; slot < rules->n_begun; slot++) {
 		if (*visits < 1 + VISITS_OF_PAIR)
 			return RULE_NIC_PENDING;
 		--*visits;
-		if (!is_guard(rules, slot) || !comes_before(&rules->own[slot], own))
+		if (!is_guard(rules, slot))
 			continue;
 		*visits -= VISITS_OF_PAIR;
-		classifier_get(rules->full, rules->own[slot].full, &guard);
-		if (rule_nic_overlap(&guard, rule)) {
+		why = kept_by(rules, slot, own, rule);
+		if (why != RULE_NIC_FITS) {
 			*behind = slot;
-			return RULE_NIC_BEHIND;
+			return why;
 		}
 	}
 	return RULE_NIC_FITS;

@@ -23,6 +23,25 @@ static int one_port(
 	return error_set(error, -EINVAL, "%s: a packet has one port, not a range", name);
 }
 
+/*
+ * One of the states that the fields name, the first; else that of the direction. A packet without either begins a
+ * conversation.
+ */
+static uint8_t bits_of(const struct classifier_rule *rule)
+{
+	const uint8_t states = rules_states_of(rule) & RULE_CT_ALL;
+	uint8_t bits = rule->value.bits & rule->mask.bits;
+
+	if (states != 0 && states != RULE_CT_ALL)
+		bits |= (uint8_t)((states & -states) << CLASSIFIER_STATE_SHIFT);
+	else
+		bits |= (uint8_t)((bits & CLASSIFIER_REVERSE ? RULE_CT_ESTABLISHED : RULE_CT_NEW)
+				  << CLASSIFIER_STATE_SHIFT);
+	if (!(bits & (CLASSIFIER_FORWARD | CLASSIFIER_REVERSE)))
+		bits |= states == RULE_CT_ESTABLISHED ? CLASSIFIER_REVERSE : CLASSIFIER_FORWARD;
+	return bits;
+}
+
 /* What the fields say, and what a packet with them has if they do not say it. */
 static int fill_header(const struct classifier_rule *rule, uint16_t port,
 	struct classifier_header *header, struct error *error)
@@ -37,6 +56,7 @@ static int fill_header(const struct classifier_rule *rule, uint16_t port,
 	for (size_t i = 0; i < sizeof(*header); i++)
 		bytes[i] &= mask[i];
 	header->in_port = port;
+	header->bits = bits_of(rule);
 	ret = one_port(&rule->src_port, "source", &header->src_port, error);
 	if (ret == 0)
 		ret = one_port(&rule->dst_port, "destination", &header->dst_port, error);

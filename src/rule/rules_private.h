@@ -10,6 +10,9 @@
 #include "rule/setup.h"
 #include "rule/shared.h"
 
+/* Of rules_slot.states: the rule asks for a direction of the conversation. */
+#define RULES_DIRECTION 0x80u
+
 /* What workers read of a rule. It is written before the classifiers have the rule, and never changed. */
 struct rules_slot {
 	uint32_t mark, age_s;
@@ -17,6 +20,9 @@ struct rules_slot {
 	uint16_t verdict;
 	uint8_t port, to_port; /* as in struct flow_rule_told */
 	bool marked, by_packet, logs;
+	bool follows; /* replies take the verdict */
+	uint8_t states; /* that it asks for, as RULE_CT_ALL, and RULES_DIRECTION; 0: it does not ask */
+	uint8_t gone; /* it was removed: the one thing that changes, and atomic */
 };
 
 /* What the writer has of it. */
@@ -35,8 +41,9 @@ struct rules_own {
 	uint16_t in_port; /* that it asks for, or RULES_NO_PORT */
 	uint8_t jump;	  /* the group in which it goes on; 0: none */
 	bool hands_on;
-	uint64_t seen_us; /* when it was made, or a NIC was found to have counted packets */
-	uint32_t place;	  /* rules_nic_set() */
+	uint8_t beginnings; /* rule_of_beginnings() */
+	uint64_t seen_us;   /* when it was made, or a NIC was found to have counted packets */
+	uint32_t place;	    /* rules_nic_set() */
 	uint64_t nic_packets, nic_bytes; /* of NICs that have it no longer, */
 	uint64_t now_packets, now_bytes; /* and of those that have it */
 	bool nic_uncounted;
@@ -63,6 +70,9 @@ struct rules {
 		list; /* of the classifiers (rule/classifier.h), that packets are decided by */
 	/* with those of the other list, as long as some worker may use it */
 	_Atomic uint32_t n_in_force, n_by_packet, n_with_port;
+	_Atomic uint32_t
+		n_of_conversations; /* rules that ask for state or direction, or whose replies follow */
+	bool replies_follow, no_pickup;
 	_Atomic uint32_t port_rules[TOPOLOGY_MAX_PORTS]; /* rules that ask for the port */
 	struct rule_ground ground;
 	struct topology topology;
@@ -84,6 +94,7 @@ struct rules {
 	uint32_t *next_number,
 		*n_of_port; /* by port; the number that is next begins anew with 0 where no rule is left */
 	uint32_t n_jumps[RULE_MAX_GROUPS]; /* rules that go on in the group */
+	uint32_t n_let_begin, n_drop_all;  /* rule_of_beginnings() */
 	unsigned n_workers;
 	uint32_t max_rules, n_rules, n_begun, n_unsettled;
 	uint32_t free, first_gone, last_gone;
@@ -107,8 +118,8 @@ struct rules_made {
 		*uses; /* what it shares with others (effect.h): ends with NULL, or is NULL */
 	uint32_t mark, age_s;
 	uint16_t port, verdict;
-	bool marked, passes, logs;
-	bool plain; /* the same words mean the same, whatever lines of `set`, meters and lists of actions there are */
+	uint8_t port, to_port; /* as in struct flow_rule_told */
+	bool marked, by_packet, logs;
 };
 
 /* Of a command and the line that it was parsed from. 0, or as rules_command(). */
@@ -133,8 +144,34 @@ enum rule_nic rules_nic_foresee_made(const struct rules *rules, const struct rul
 	uint32_t *visits, uint32_t *behind);
 void rules_nic_end(struct rules *rules);
 
-/* Nothing is left of what was replaced (rule/rules_replace.c): at the end of all. */
-void rules_end_replacing(struct rules *rules);
+uint8_t port, to_port; /* as in struct flow_rule_told */
+bool marked, by_packet, logs;
+void rules_count_conversations(struct rules *rules, uint32_t slot, uint32_t by);
+/* Workers (rule/rules_conversation.c): a packet that answers to what a rule let pass, and follows that: by this slot. */
+bool rules_answer(const struct rules *rules, struct flow_packet_ct ct, uint32_t *slot);
+/* What a packet's header has of its conversation. */
+uint8_t rules_bits_of(const struct rules *rules, struct flow_packet_ct ct);
+/* Decides flows whose headers are filled but for that, both of each flow after another. */
+void rules_decide_conversations(const struct rules *rules, const struct classifier *classifier,
+	unsigned list, const struct flow_key *const *keys, struct classifier_header *headers,
+	struct flow_decision *decisions, unsigned n);
+
+/* Decisions (rule/rules_decide.c): packets of one end have the rule of a slot, or none. */
+void rules_decide_end(
+	const struct rules *rules, unsigned from, uint32_t slot, struct flow_decision *decision);
+/* The same, whatever of the rule is asked of single packets. */
+void rules_take_rule(
+	const struct rules *rules, unsigned from, uint32_t slot, struct flow_decision *decision);
+/* Would a packet of the flow that comes by another port have another rule than `slot`? Changes the header's port. */
+bool rules_depend_on_port(const struct rules *rules, const struct classifier *classifier,
+	unsigned list, const struct flow_key *key, uint16_t port, struct classifier_header *header,
+	uint32_t slot);
+/* Does the rule drop packets, of whatever it matches? */
+static inline bool rules_slot_drops(const struct rules *rules, uint32_t slot)
+{
+	return slot != CLASSIFIER_NONE && !rules->slots[slot].by_packet &&
+	       flow_verdict_drops(rules->slots[slot].verdict);
+}
 
 /* The set that a pattern names (rule/rules_sets.c); `rules` is a struct rules. 0: there is none. */
 uint32_t rules_find_set(void *rules, const char *name);
@@ -226,6 +263,9 @@ struct rules_list {
 /* What was made for it, which is in force or was, stays. Accepts NULL. */
 void rules_list_free(struct rules *rules, struct rules_list *list);
 
+/* The rule is for conversations that have begun, and nothing lets any begin. */
+bool rules_no_beginning(
+	const struct rules *rules, const struct classifier_rule *rule, struct error *error);
 /* Packets come to the group by no rule that is in force. */
 bool rules_no_jump(const struct rules *rules, uint32_t group, struct error *error);
 /* Tells in a line each what is wrong with a rule that can be. `slot`: its own, or RULES_NONE. */

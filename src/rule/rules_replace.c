@@ -122,7 +122,7 @@ static bool is_same(const struct rules_made *one, const struct rules_made *other
 	       one->verdict == other->verdict && one->marked == other->marked &&
 	       one->mark == other->mark && one->age_s == other->age_s &&
 	       one->passes == other->passes && one->logs == other->logs &&
-	       strcmp(one->text, other->text) == 0 &&
+	       one->follows == other->follows && strcmp(one->text, other->text) == 0 &&
 	       memcmp(&one->rule, &other->rule, sizeof(one->rule)) == 0 &&
 	       same_uses(one->uses, other->uses);
 }

@@ -67,6 +67,7 @@ const char *rule_value_what(const struct rule_field *field)
 	case RULE_PATH:
 	case RULE_STRING:
 	case RULE_WORD:
+	case RULE_WORDS:
 	case RULE_VARIANT:
 	case RULE_FLAG:
 	case RULE_EMPTY:
@@ -145,6 +146,30 @@ static int read_number(struct rule_value *value, const struct rule_field *field,
 	return error_set(error, -EINVAL, "%s: a number up to %s is needed for %s",
 		text_visible(printable, sizeof(printable), text), text_grouped(number, most),
 		field->name);
+}
+
+/* Words with commas between them, whose values are bits. */
+static int read_words(struct rule_value *value, const struct rule_field *field, const char *text,
+	struct error *error)
+{
+	uint64_t bits = 0;
+	char word[WORD_MAX];
+
+	for (const char *at = text;; at++) {
+		const size_t length = strcspn(at, ",");
+
+		snprintf(word, sizeof(word), "%.*s", (int)length, at);
+		int ret = read_word(value, field->words, word, error);
+
+		if (ret < 0)
+			return ret;
+		bits |= value->number;
+		at += length;
+		if (*at == '\0')
+			break;
+	}
+	value->number = bits;
+	return 0;
 }
 
 static int read_signed(struct rule_value *value, const struct rule_field *field, const char *text,
@@ -296,6 +321,8 @@ int rule_value_read(struct rule_value *value, const struct rule_field *field, bo
 		if (mask && read_unsigned(text, &value->number))
 			return read_number(value, field, mask, text, error);
 		return read_word(value, field->words, text, error);
+	case RULE_WORDS:
+		return read_words(value, field, text, error);
 	case RULE_MAC:
 		value->n_bytes = 6;
 		return read_mac(text, value->bytes) ? 0 : needed(field, text, error);
@@ -472,6 +499,17 @@ static void write_word(
 		snprintf(text, RULE_VALUE_TEXT, "0x%" PRIx64, number);
 }
 
+/* Some words, each a bit. */
+static void write_words(char text[RULE_VALUE_TEXT], const struct rule_word *words, uint64_t number)
+{
+	size_t at = 0;
+
+	for (; words->name != NULL; words++)
+		if ((number & words->value) != 0)
+			at += (size_t)snprintf(text + at, RULE_VALUE_TEXT - at, "%s%s",
+				at == 0 ? "" : ",", words->name);
+}
+
 void rule_value_print(char text[RULE_VALUE_TEXT], const struct rule_field *field, bool mask,
 	const struct rule_value *value)
 {
@@ -497,6 +535,9 @@ void rule_value_print(char text[RULE_VALUE_TEXT], const struct rule_field *field
 	case RULE_WORD:
 	case RULE_VARIANT:
 		write_word(text, field->words, mask, value->number);
+		break;
+	case RULE_WORDS:
+		write_words(text, field->words, value->number);
 		break;
 	case RULE_MAC:
 		snprintf(text, RULE_VALUE_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", value->bytes[0],

@@ -176,6 +176,26 @@ const struct rule_word rule_hash_functions[] = {
 	{.name = NULL},
 };
 
+const struct rule_word rule_ct_states[] = {
+	IS("new", RULE_CT_NEW),
+	IS("established", RULE_CT_ESTABLISHED),
+	IS("related", RULE_CT_RELATED),
+	IS("invalid", RULE_CT_INVALID),
+	{.name = NULL},
+};
+
+const struct rule_word rule_directions[] = {
+	IS("forward", 0),
+	IS("reverse", 1),
+	{.name = NULL},
+};
+
+const struct rule_word rule_replies[] = {
+	IS("match", 0),
+	IS("follow", 1),
+	{.name = NULL},
+};
+
 const struct rule_word rule_ip_versions[] = {
 	IS("ipv4", 4),
 	IS("ipv6", 6),

@@ -23,3 +23,6 @@ extern const struct rule_word rule_hash_functions[];
 extern const struct rule_word rule_ip_versions[];
 extern const struct rule_word rule_query_modes[];
 extern const struct rule_word rule_reject_types[];
+extern const struct rule_word rule_ct_states[];
+extern const struct rule_word rule_directions[];
+extern const struct rule_word rule_replies[];

@@ -102,6 +102,7 @@ def test_json_round_trip(check, tmp_path):
                   except: [5e:00.0, lan]}
         blocks: {max: 3, reasons: 1, file: "BLOCKS", list: ["10.0.0.1 reason a #b", "::/0 port 80"]}
         metrics: {listen: "[::1]:9180"}
+        rules: {max: 7, replies: follow, pickup: no}
         output: "/srv/flöws \\"of\\" \U0001F600.json"
         socket: s
         """.replace("BLOCKS", str(blocks)))
@@ -116,6 +117,8 @@ def test_json_round_trip(check, tmp_path):
     assert first["blocks"] == {"max": 3, "reasons": 1, "file": str(blocks),
                                "list": ["10.0.0.1 reason a #b", "::/0 port 80"]}
     assert first["metrics"] == {"listen": "[::1]:9180"}
+    assert first["rules"] == {"max": 7, "file": None, "replies": "follow", "pickup": False,
+                              "list": [], "sets": [], "captures": []}
     assert first["timeouts"]["tcp-open"] == 5 and first["timeouts"]["udp-open"] == 180
     assert effective(check, json.dumps(first, ensure_ascii=False)) == first
     assert effective(check, json.dumps(first, ensure_ascii=False, indent=4)) == first
@@ -125,6 +128,8 @@ def test_json_round_trip(check, tmp_path):
 @pytest.mark.parametrize("text, parts", [
     ("\nwokers: 2\n", ["f.yaml:2: wokers: ", "did you mean workers?"]),
     ("workers: 2\nflows: many\n", ["f.yaml:2: flows: many: "]),
+    ("rules: {replies: folo}\n", ["f.yaml:1: rules.replies: folo: ", '"match" or "follow" is needed']),
+    ("rules: {pickup: 2}\n", ["f.yaml:1: rules.pickup: 2: "]),
     ("metrics: {listen: localhost:9180}\n",
      ["f.yaml:1: metrics.listen: localhost:9180: ", "ADDRESS:PORT is needed, as in 127.0.0.1:9180"]),
     ("metrics: 9180\n", ["f.yaml:1: metrics: ", "lines of KEY: VALUE are needed, as in listen: 127.0.0.1:9180"]),

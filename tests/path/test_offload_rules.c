@@ -60,8 +60,9 @@ static void decide(void *context, const struct flow_key *key, const uint16_t por
 
 /* Every other packet of what is decided by packet is dropped; and what has the address of the other port's end. */
 static void classify(void *context, const struct rte_mbuf *packet, const struct packet_info *info,
-	uint16_t port, struct flow_packet_decision *decision)
+	uint16_t port, struct flow_packet_ct ct, struct flow_packet_decision *decision)
 {
+	(void)ct;
 	struct judge *judge = context;
 
 	(void)packet;

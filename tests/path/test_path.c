@@ -600,8 +600,9 @@ static void decide_by_packet(void *context, const struct flow_key *key, const ui
 
 /* A reset is dropped, and so is a later fragment. */
 static void classify(void *context, const struct rte_mbuf *packet, const struct packet_info *info,
-	uint16_t port, struct flow_packet_decision *decision)
+	uint16_t port, struct flow_packet_ct ct, struct flow_packet_decision *decision)
 {
+	(void)ct;
 	(void)context;
 	(void)packet;
 	(void)port;

@@ -117,8 +117,9 @@ static void decide(void *context, const struct flow_key *key, const uint16_t por
 }
 
 static void classify(void *context, const struct rte_mbuf *packet, const struct packet_info *info,
-	uint16_t port, struct flow_packet_decision *decision)
+	uint16_t port, struct flow_packet_ct ct, struct flow_packet_decision *decision)
 {
+	(void)ct;
 	const struct judge *judge = context;
 	const uint8_t *bytes = rte_pktmbuf_mtod(packet, const uint8_t *);
 	struct fate fate;

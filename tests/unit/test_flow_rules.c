@@ -44,10 +44,11 @@ static void decide(void *context, const struct flow_record *record, struct flow_
 	*decision = policy.decision;
 }
 
-static void classify(
-	void *context, const struct packet_info *info, struct flow_packet_decision *decision)
+static void classify(void *context, const struct packet_info *info, struct flow_packet_ct ct,
+	struct flow_packet_decision *decision)
 {
 	(void)context;
+	(void)ct;
 	(void)info;
 	*decision = policy.packet;
 }

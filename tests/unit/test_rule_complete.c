@@ -42,7 +42,7 @@ static const char *const lines[][2] = {
 	{"flow create ", "[a number for port]"},
 	{"flow create 0 in", "ingress"},
 	{"flow create 0 ingress ",
-		"pattern group priority ingress egress transfer tunnel_set tunnel_match"},
+		"pattern group priority ingress egress transfer replies tunnel_set tunnel_match"},
 	{"flow create 0 pattern pppoe", "pppoes pppoed pppoe_proto_id"},
 	{"flow create 0 pattern eth ", "dst src type has_vlan /"},
 	{"flow create 0 pattern conntrack ", "is spec last mask prefix /"},

@@ -366,7 +366,8 @@ static void check_packet(struct differential *differential, const struct rte_mbu
 		first(differential->rules, differential->n, sample, false, differential->zone);
 	struct flow_packet_decision answer;
 
-	rules_classify(differential->scene.rules, mbuf, info, (uint16_t)sample->port, &answer);
+	rules_classify(differential->scene.rules, mbuf, info, (uint16_t)sample->port,
+		(struct flow_packet_ct){0}, &answer);
 	assert_int_equal(answer.rule, slot_of(differential, rule));
 	check_answer(rule, answer.verdict, answer.marked, answer.mark);
 	differential->matched += rule != NULL;
@@ -554,9 +555,9 @@ static void test_others(void **state)
 	frame_fill(&frame, 28);
 	struct rte_mbuf *mbuf = frame_mbuf(frame.bytes, frame.length);
 
-	rules_classify(scene.rules, mbuf, NULL, 0, &answer);
+	rules_classify(scene.rules, mbuf, NULL, 0, (struct flow_packet_ct){0}, &answer);
 	assert_int_equal(answer.verdict, FLOW_VERDICT_DROP);
-	rules_classify(scene.rules, mbuf, NULL, 1, &answer);
+	rules_classify(scene.rules, mbuf, NULL, 1, (struct flow_packet_ct){0}, &answer);
 	assert_int_equal(answer.verdict, FLOW_VERDICT_FORWARD);
 	frame_mbuf_free(mbuf);
 	scene_command(&scene,
@@ -572,7 +573,7 @@ static void test_others(void **state)
 		frame_finish(&frame);
 		mbuf = frame_mbuf(frame.bytes, frame.length);
 		assert_int_equal(extract(&test_options, mbuf, 0, &info), EXTRACT_IP);
-		rules_classify(scene.rules, mbuf, &info, 0, &answer);
+		rules_classify(scene.rules, mbuf, &info, 0, (struct flow_packet_ct){0}, &answer);
 		assert_int_equal(
 			answer.verdict, type == 8 ? FLOW_VERDICT_DROP : FLOW_VERDICT_FORWARD);
 		rules_decide(scene.rules, &info.key, port, &decision);

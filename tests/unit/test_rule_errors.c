@@ -36,9 +36,10 @@ static const struct {
 		"65535: a number up to 65,534 is needed for port"},
 	{"flow create 0", -EINVAL, 14,
 		"the line ends early: pattern, group, priority, ingress, egress, transfer, "
-		"tunnel_set or tunnel_match is needed"},
+		"replies, tunnel_set or tunnel_match is needed"},
 	{"flow create 0 ingres pattern end actions end", -EINVAL, 15,
-		"ingres: pattern, group, priority, ingress, egress, transfer, tunnel_set or "
+		"ingres: pattern, group, priority, ingress, egress, transfer, replies, tunnel_set "
+		"or "
 		"tunnel_match is needed here; did you mean ingress?"},
 	{"flow create 0 group pattern end actions end", -EINVAL, 21,
 		"pattern: a number is needed for group"},

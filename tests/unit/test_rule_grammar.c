@@ -276,6 +276,7 @@ static const char *value_of(const struct rule_field *field)
 	case RULE_BOOLEAN:
 		return "1";
 	case RULE_WORD:
+	case RULE_WORDS:
 	case RULE_VARIANT:
 		return field->words[1].name;
 	case RULE_MAC:

@@ -97,11 +97,50 @@ static void test_patterns(void **state)
 		{"ipv4 src mask 255.0.0.0", "item 'ipv4': a mask or the end of a range needs "
 					    "a value (spec)\n"},
 		{"invert / eth", "item 'invert': not matched in software\n"},
+		{"ct state is new,related / direction is forward / eth", FINE},
+		{"ct / eth", FINE},
+		{"eth / ipv4 / tcp / ct state is established", FINE},
+		{"ct state is new / ct state is new",
+			"item 'ct': the rule asks for a state already\n"},
+		{"direction is forward / direction is reverse",
+			"item 'direction': the rule asks for a direction already\n"},
+		{"direction / eth", "item 'direction': it needs `is forward` or `is reverse`\n"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		check_rule(rows[i].pattern, "drop", rows[i].answer);
+}
+
+/* Replies follow only what can be done to them. */
+static void test_replies(void **state)
+{
+	static const struct {
+		const char *actions, *answer;
+	} rows[] = {
+		{"count", FINE},
+		{"mark id 1 / dec_ttl", FINE},
+		{"drop", FINE "note: what is dropped has no replies: the word replies has no "
+			      "meaning\n"},
+		{"set_ttl ttl_value 3",
+			"replies follow: an action of the rule changes packets or says where they "
+			"go, which is not for replies\n"},
+		{"port_id id 1",
+			"replies follow: an action of the rule changes packets or says where they "
+			"go, which is not for replies\n"},
+		{"jump group 1",
+			"replies follow: the rule leaves its packets to others, so that it "
+			"has no verdict\n"},
+	};
+	char line[200];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(line, sizeof(line),
+			"flow validate 0 ingress replies follow pattern eth / end actions %s / end",
+			rows[i].actions);
+		check(line, rows[i].answer);
+	}
 }
 
 /* Headers that `set` lines have said. */
@@ -414,6 +453,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_patterns, open_scene, close_scene),
+		cmocka_unit_test_setup_teardown(test_replies, open_scene, close_scene),
 		cmocka_unit_test_setup_teardown(test_tunnels, open_scene, close_scene),
 		cmocka_unit_test_setup_teardown(test_actions, open_scene, close_scene),
 		cmocka_unit_test_setup_teardown(test_samples, open_scene, close_scene),

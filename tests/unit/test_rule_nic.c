@@ -155,6 +155,8 @@ static void the_first_are_given(void **state)
 
 struct known {
 	bool there, drops, placed;
+	bool follows; /* replies take its verdict */
+	bool by_src;  /* the ports are those of the sender */
 	unsigned priority, first, last;
 	uint32_t number, slot;
 	uint64_t age;
@@ -177,18 +179,31 @@ static unsigned below(unsigned n)
 	return (unsigned)(random_state >> 33) % n;
 }
 
+/* Ports of the sender and of the receiver are not known to be apart. */
+static bool overlap(const struct known *one, bool by_src, const struct known *other)
+{
+	return by_src != other->by_src || !(one->last < other->first || other->last < one->first);
+}
+
 static bool stands_before(const struct known *one, const struct known *other)
 {
-	if (!one->there || one->drops || one->last < other->first || other->last < one->first)
+	if (!one->there || one->drops || !overlap(one, one->by_src, other))
 		return false;
 	return one->priority < other->priority ||
 	       (one->priority == other->priority && one->age < other->age);
 }
 
+/* Replies follow the rule whatever else there is, and may be among the other's packets. */
+static bool has_replies(const struct known *one, const struct known *other)
+{
+	return one->there && !one->drops && one->follows && overlap(one, !one->by_src, other);
+}
+
 static bool is_behind(const struct changes *changes, const struct known *rule)
 {
 	for (unsigned i = 0; i < N_RULES; i++)
-		if (stands_before(&changes->rules[i], rule))
+		if (stands_before(&changes->rules[i], rule) ||
+			has_replies(&changes->rules[i], rule))
 			return true;
 	return false;
 }
@@ -201,15 +216,20 @@ static void add_random(struct changes *changes, struct known *rule)
 	*rule = (struct known){
 		.there = true,
 		.drops = below(3) != 0,
+		.follows = below(12) == 0,
+		.by_src = below(6) == 0,
 		.priority = below(4),
 		.first = below(60),
 		.age = ++changes->added,
 	};
 	rule->last = rule->first + below(6);
+	const char *end = rule->by_src ? "src" : "dst";
+
 	snprintf(line, sizeof(line),
-		"flow create 0 ingress priority %u pattern eth / ipv4 / udp dst spec %u dst last "
-		"%u dst mask 65535 / end actions %s / end",
-		rule->priority, rule->first, rule->last, rule->drops ? "drop" : "mark id 1");
+		"flow create 0 ingress priority %u replies %s pattern eth / ipv4 / udp %s spec %u "
+		"%s last %u %s mask 65535 / end actions %s / end",
+		rule->priority, rule->follows ? "follow" : "match", end, rule->first, end,
+		rule->last, end, rule->drops ? "drop" : "mark id 1");
 	const char *said = scene_command(&changes->scene, line);
 
 	assert_int_equal(sscanf(said, "Flow rule #%u created", &rule->number), 1);
@@ -298,6 +318,8 @@ static void check_places(struct changes *changes, bool complete)
 			assert_int_equal(view.nic, RULE_NIC_ACTIONS);
 		if (view.nic == RULE_NIC_BEHIND)
 			assert_true(stands_before(rule_of_slot(changes, view.behind), rule));
+		if (view.nic == RULE_NIC_REPLIES)
+			assert_true(has_replies(rule_of_slot(changes, view.behind), rule));
 		if (complete)
 			assert_int_not_equal(view.nic, RULE_NIC_PENDING);
 		changes->placed += rule->placed;
