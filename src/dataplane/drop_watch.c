@@ -61,7 +61,10 @@ static uint32_t rule_of(const struct lcore *lcore, unsigned port, const struct r
 		!flow_is_by_packet(flow_table_record(&shard->table, position), info))
 		return flow_shard_rules(shard, position).rule[info->from];
 	if (policy->others.classify != NULL)
-		policy_classify(policy, packet, info, (uint16_t)port, &decision);
+		policy_classify(policy, packet, info, (uint16_t)port,
+			position != FLOW_NONE ? flow_shard_ct(shard, position, info)
+					      : (struct flow_packet_ct){FLOW_CT_NEW, false, 0},
+			&decision);
 	return decision.rule;
 }
 

@@ -118,8 +118,9 @@ struct rules_made {
 		*uses; /* what it shares with others (effect.h): ends with NULL, or is NULL */
 	uint32_t mark, age_s;
 	uint16_t port, verdict;
-	uint8_t port, to_port; /* as in struct flow_rule_told */
-	bool marked, by_packet, logs;
+	bool marked, passes, logs;
+	bool follows; /* replies take its verdict */
+	bool plain; /* the same words mean the same, whatever lines of `set`, meters and lists of actions there are */
 };
 
 /* Of a command and the line that it was parsed from. 0, or as rules_command(). */
@@ -144,8 +145,11 @@ enum rule_nic rules_nic_foresee_made(const struct rules *rules, const struct rul
 	uint32_t *visits, uint32_t *behind);
 void rules_nic_end(struct rules *rules);
 
-uint8_t port, to_port; /* as in struct flow_rule_told */
-bool marked, by_packet, logs;
+/* Nothing is left of what was replaced (rule/rules_replace.c): at the end of all. */
+void rules_end_replacing(struct rules *rules);
+
+/* Conversations (rule/rules_beginning.c): what a rule asks of them, for its slot; and by one rule more or less. */
+uint8_t rules_states_of(const struct classifier_rule *rule);
 void rules_count_conversations(struct rules *rules, uint32_t slot, uint32_t by);
 /* Workers (rule/rules_conversation.c): a packet that answers to what a rule let pass, and follows that: by this slot. */
 bool rules_answer(const struct rules *rules, struct flow_packet_ct ct, uint32_t *slot);

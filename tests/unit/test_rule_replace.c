@@ -183,7 +183,8 @@ static void compare_decisions(struct rules *rules, struct rules *plain)
 				rule_text(plain, other.rule[from] == FLOW_RULE_NONE
 							 ? RULES_NONE
 							 : other.rule[from]));
-			rules_header_of_flow(rules, &key, from, port[from], &header);
+			rules_header_of_flow(
+				rules, &key, from, port[from], (struct flow_packet_ct){0}, &header);
 			header.ttl = (uint8_t)(63 + below(2));
 			header.eth_type = 0x0800;
 			const uint32_t a = rules_trace(rules, &header, true, no_step, NULL);
