@@ -250,7 +250,8 @@ static unsigned beginnings_of(const struct rule_command *command)
 		return command->verb == RULE_CREATE ? RULE_LETS_BEGIN : 0;
 	for (const struct rte_flow_action *action = command->actions[0];
 		action != NULL && action->type != RTE_FLOW_ACTION_TYPE_END; action++)
-		drops = drops || action->type == RTE_FLOW_ACTION_TYPE_DROP;
+		drops = drops || action->type == RTE_FLOW_ACTION_TYPE_DROP ||
+			(uint32_t)action->type == RULE_ACTION_REJECT;
 	return rule_of_beginnings(&rule, drops);
 }
 
