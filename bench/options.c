@@ -38,9 +38,8 @@ static const char *const wire_measures[] = {"wire", "wire_total", "wire_unlisted
 static const char *const classify_measures[] = {
 	"find", "bytes_per_rule", "update", "explosion", NULL};
 
-static const char *const route_measures[] = {"lookup", "lookup_burst32", "direct",
-	"direct_burst32", "memory", "load", "delete", "add", "change", "churn_failed",
-	"churn_memory", NULL};
+static const char *const route_measures[] = {"lookup", "lookup_burst32", "direct", "direct_burst32",
+	"memory", "load", "delete", "add", "change", "churn_failed", "churn_memory", NULL};
 
 static const char *const export_measures[] = {"export", "programs", NULL};
 

@@ -632,7 +632,8 @@ static int status(struct answer *answer, const struct request_value *values, str
 		answer_number(
 			line, "workers", plane_policy_workers(answer->plane, policy->generation));
 		answer_number(line, "of", plane_config(answer->plane)->n_workers);
-		answer_number(line, "nic_rules_leaving", plane_nic_rules_leaving(answer->plane, NULL, 0));
+		answer_number(
+			line, "nic_rules_leaving", plane_nic_rules_leaving(answer->plane, NULL, 0));
 	} else if (policy->took_us != 0) {
 		answer_number(line, "flows_us", policy->flows_us);
 		answer_number(line, "took_us", policy->took_us);
