@@ -6,7 +6,7 @@
 
 #define N_PREFIXES 240
 #define N_POINTS 640
-#define N_CHANGES (6000 / SLOWER)
+#define N_CHANGES (2000 / SLOWER)
 #define MEMORY ((size_t)32 << 20)
 
 /* Prefixes that nest and touch, which of them are in the table, and addresses in and beside them. */
