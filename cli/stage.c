@@ -49,16 +49,29 @@ static int send_piece(
 	return -EPROTO;
 }
 
+/* The first bytes of the file, without a byte order mark, which says nothing. Returns how many, at most 3. */
+static size_t read_head(FILE *file, char *piece)
+{
+	const size_t n = fread(piece, 1, 3, file);
+
+	if (text_byte_order_mark(piece, n) != 0)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		piece[i] = to_ascii((unsigned char)piece[i]);
+	return n;
+}
+
 static int send_all(struct cli_client *client, FILE *file, struct error *error)
 {
-	char piece[PIECE_MAX], head[3];
-	size_t length = 0, size = 0, at = 0, n = fread(head, 1, sizeof(head), file);
+	char piece[PIECE_MAX];
+	size_t length = read_head(file, piece), size = 0;
 	int c, ret = 0;
 
-	/* a byte order mark says nothing */
-	if (n == sizeof(head) && text_byte_order_mark(head, n) != 0)
-		n = 0;
-	while (ret == 0 && (c = at < n ? (unsigned char)head[at++] : getc(file)) != EOF) {
+	if (ferror(file))
+		return 0; /* the caller looks, too */
+	for (size_t i = 0; i < length; i++)
+		size += size_in_json(piece[i]);
+	while (ret == 0 && !feof(file) && (c = getc(file)) != EOF) {
 		const char byte = to_ascii(c);
 
 		if (size + size_in_json(byte) > PIECE_MAX) {

@@ -344,3 +344,15 @@ def test_never_half_a_policy(started, lists, tmp_path, in_nic, workers):
     assert forbidden[0] == fourth[0] == 0 and third[0] > 0
     if in_nic == "off":
         assert forbidden[1] == fourth[1] == total // 4 and third[1] > 0 and sum(third) == total // 4
+
+
+def test_a_byte_order_mark_says_nothing(started, tmp_path):
+    """Files of some editors begin with one; half of one is an error."""
+    running = started("source=none", "--offload", "off")
+    (tmp_path / "good").write_bytes(b"\xef\xbb\xbf" + WEB.encode() + b"\n")
+    running.client("rule", "load", str(tmp_path / "good"))
+    assert [told["rule"] for told in running.ask("rule list")] == [WEB]
+    (tmp_path / "bad").write_bytes(b"\xef\xbb" + DNS.encode() + b"\n")
+    assert f"{tmp_path}/bad:1:1: " in running.client("rule", "load", str(tmp_path / "bad"), code=1)
+    assert [told["rule"] for told in running.ask("rule list")] == [WEB]
+    running.stop(leaves=["records.json"])
