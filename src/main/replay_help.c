@@ -34,8 +34,9 @@ static const char usage[] =
 	"                       start; here no block ends by time\n"
 	"  --rules FILE         do what the rules of FILE say, as millrace run does; all packets\n"
 	"                       come in by port 0\n"
-	"  --rules-replies WORD, --rules-pickup WORD\n"
-	"                       as for millrace run\n";
+	"  --rules-replies WORD\n"
+	"                       match or follow, as for millrace run\n"
+	"  --rules-pickup WORD  yes or no, as for millrace run\n";
 
 static const char ends[] =
 	"\n"

@@ -117,7 +117,8 @@ def test_json_round_trip(check, tmp_path):
     assert first["blocks"] == {"max": 3, "reasons": 1, "file": str(blocks),
                                "list": ["10.0.0.1 reason a #b", "::/0 port 80"]}
     assert first["metrics"] == {"listen": "[::1]:9180"}
-    assert first["rules"] == {"max": 7, "file": None, "replies": "follow", "pickup": False,
+    assert first["rules"] == {"max": 7, "file": None, "reject-rate": 10000, "log-rate": 100,
+                              "replies": "follow", "pickup": False,
                               "list": [], "sets": [], "captures": []}
     assert first["timeouts"]["tcp-open"] == 5 and first["timeouts"]["udp-open"] == 180
     assert effective(check, json.dumps(first, ensure_ascii=False)) == first

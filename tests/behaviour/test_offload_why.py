@@ -116,7 +116,7 @@ def test_counters_that_nobody_reads(started, read):
 
 
 def test_what_strict_tcp_drops_was_not_unmarked(tmp_path, started):
-    """Resets that miss the window come without a mark, and go nowhere: marked packets are as many as the card marked."""
+    """Resets that miss the window come with a mark, and go nowhere: what the card marked is the flow's, or was dropped."""
     there = Ether(dst="02:00:00:00:00:02") / IP(src="192.0.2.1", dst="198.51.100.1", ttl=64)
     back = Ether(dst="02:00:00:00:00:02") / IP(src="198.51.100.1", dst="192.0.2.1", ttl=64)
     data = [there / TCP(sport=4000, dport=80, seq=1000, ack=5000, flags="A", window=1000)]
@@ -138,5 +138,5 @@ def test_what_strict_tcp_drops_was_not_unmarked(tmp_path, started):
     (flow,) = running.ask("flow list")
     telemetry = Telemetry(running)
     marked = sum(telemetry(f"/ethdev/xstats,{port}")["rx_marked"] for port in (0, 1))
-    assert flow["offload"]["packets"] == marked > 0
+    assert 0 < flow["offload"]["packets"] < marked <= flow["offload"]["packets"] + running.wire()["dropped"]
     running.stop(idle=False)

@@ -24,7 +24,7 @@ def rows(text, title):
 
 def test_reasons():
     names = re.findall(r"\[OFFLOAD_[A-Z_]+\] = \{\"([a-z_]+)\"", source("reason.c"))
-    assert len(names) == 31
+    assert len(names) == 32
     assert rows(OFFLOAD, "Reasons") == [*names, "refused"]
 
 

@@ -922,7 +922,7 @@ static void ends_wait_for_room(void **state)
 	assert_true(live_turn(live, 0));
 	assert_int_equal(live->n_reports, 10);
 	live->room = 0;
-	live->now_us = 33 * CLOCK_US_PER_S;
+	live->now_us = 32 * CLOCK_US_PER_S;
 	live_turn(live, 0);
 	assert_int_equal(live->n_reports, 10);
 	live->now_us = 34 * CLOCK_US_PER_S;
