@@ -61,7 +61,8 @@ static const char help[] =
 	"                       word in it is refused (parsed); of a rule that is right, software\n"
 	"                       (true or false), why not, where (software, nic or unknown)\n"
 	"                       and why, notes and warnings\n"
-	"  --rules-replies WORD as for millrace run: match (default) or follow\n"
+	"  --rules-replies WORD\n"
+	"                       as for millrace run: match (default) or follow\n"
 	"\n"
 	"Exit status: 0 when all are right, 1 when one is not or FILE cannot be read, 2 for a\n"
 	"wrong command line.\n";
