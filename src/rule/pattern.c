@@ -543,7 +543,7 @@ static int read_ct(struct reading *reading)
 	if ((mask->bits & CLASSIFIER_STATES) != 0)
 		return refuse_item(reading, -EINVAL, "the rule asks for a state already");
 	memset(reading->mask, 0, sizeof(struct rule_ct));
-	mask->bits |= CLASSIFIER_STATES & (uint8_t)~(states << CLASSIFIER_STATE_SHIFT);
+	mask->bits |= (uint8_t)(CLASSIFIER_STATES & ~(states << CLASSIFIER_STATE_SHIFT));
 	return 0;
 }
 
