@@ -30,13 +30,13 @@ struct numbers {
 	unsigned n, of[MAX_LIST];
 };
 
-static char pool[POOL][160];
+static char pool[POOL][256];
 
 static void fill_pool(void)
 {
 	for (unsigned i = 0; i < POOL; i++) {
 		const unsigned bits = 24 + below(9);
-		char port[24] = "", ttl[24] = "";
+		char port[32] = "", ttl[32] = "";
 
 		if (below(3) == 0)
 			snprintf(port, sizeof(port), " / udp dst is %u", 1 + below(3));
