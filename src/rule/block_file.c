@@ -3,12 +3,10 @@
 /* Lists of blocks as text. */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "rule/blocks.h"
 
@@ -149,59 +147,16 @@ int blocks_load_bytes(struct blocks *blocks, const char *name, const char *bytes
 	return ret;
 }
 
-/* All that comes from `fd`, which may be a pipe. Returns 0 or a negative errno. */
-static int read_all(int fd, char **text, size_t *size)
-{
-	size_t room = (size_t)1 << 16;
-	struct stat status;
-
-	*size = 0;
-	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0 &&
-		(uint64_t)status.st_size <= BLOCKS_FILE_MAX_BYTES)
-		room = (size_t)status.st_size + 2;
-	*text = malloc(room);
-	if (!*text)
-		return -ENOMEM;
-	for (;;) {
-		ssize_t n = read(fd, *text + *size, room - 1 - *size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			return 0;
-		*size += (size_t)n;
-		if (*size > BLOCKS_FILE_MAX_BYTES)
-			return -EFBIG;
-		if (*size < room - 1)
-			continue;
-		char *larger = realloc(*text, room * 2);
-
-		if (!larger)
-			return -ENOMEM;
-		*text = larger;
-		room *= 2;
-	}
-}
-
 int blocks_load_file(struct blocks *blocks, const char *path, uint64_t now_us,
 	struct blocks_added *added, struct error *error)
 {
 	struct loading loading = {.name = path, .error = error};
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char *text = NULL;
 	size_t size = 0;
 
 	*added = (struct blocks_added){0};
-	if (fd < 0) {
-		int code = -errno;
+	int ret = file_read_all(path, BLOCKS_FILE_MAX_BYTES, &text, &size);
 
-		return refuse_load(&loading, code, strerror(-code));
-	}
-	int ret = read_all(fd, &text, &size);
-
-	close(fd);
 	if (ret == -EFBIG)
 		refuse_load(&loading, ret, "a list of blocks has at most 1 GiB");
 	else if (ret < 0)

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Lists of rules as text. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/file.h"
 #include "base/text.h"
 #include "rule/default_mask.h"
 #include "rule/rules_private.h"
@@ -263,7 +261,7 @@ static int apply_rules(struct loading *loading)
 	return ret;
 }
 
-/* What the list has, and what was made for it alone. */
+/* Gives back the rules of the list, and all that was made for it alone. */
 static void empty_list(struct rules *rules, struct rules_list *list)
 {
 	for (uint32_t i = 0; i < list->n; i++)
@@ -312,48 +310,17 @@ int rules_load_bytes(struct rules *rules, const char *name, const char *bytes, s
 	return ret;
 }
 
-static int read_file(struct loading *loading, int fd, char **text, size_t *size)
-{
-	size_t room = 0;
-
-	*size = 0;
-	for (;;) {
-		ssize_t n;
-
-		if (*size == room) {
-			room = room == 0 ? (size_t)1 << 16 : room * 2;
-			char *larger = realloc(*text, room);
-
-			if (larger == NULL)
-				return refuse_rules(
-					loading, -ENOMEM, "no memory to read the rules");
-			*text = larger;
-		}
-		n = read(fd, *text + *size, room - *size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return refuse_rules(loading, -errno, strerror(errno));
-		if (n == 0)
-			return 0;
-		*size += (size_t)n;
-		if (*size > RULES_FILE_MAX_BYTES)
-			return refuse_rules(loading, -EFBIG, "a list of rules has at most 1 GiB");
-	}
-}
-
 /* A whole file. The caller frees the text, in any case. */
 static int read_whole(const char *path, char **text, size_t *size, struct error *error)
 {
 	struct loading loading = {.name = path, .error = error};
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int ret;
+	const int ret = file_read_all(path, RULES_FILE_MAX_BYTES, text, size);
 
-	if (fd < 0)
-		return refuse_rules(&loading, -errno, strerror(errno));
-	ret = read_file(&loading, fd, text, size);
-	close(fd);
-	return ret;
+	if (ret == -EFBIG)
+		return refuse_rules(&loading, ret, "a list of rules has at most 1 GiB");
+	if (ret == -ENOMEM)
+		return refuse_rules(&loading, ret, "no memory to read the rules");
+	return ret < 0 ? refuse_rules(&loading, ret, strerror(-ret)) : 0;
 }
 
 /* Lists that replace others. */
