@@ -218,7 +218,7 @@ int fib_make_room(struct fib *fib)
 	return fib->waiting.n > 0 ? -EAGAIN : -ENOSPC;
 }
 
-/* What the table holds. */
+/* The prefixes that the table holds. */
 
 struct fib_node *fib_node_of(const struct fib *fib, struct route_bits bits, unsigned length)
 {
@@ -356,58 +356,31 @@ void fib_stats(const struct fib *fib, struct fib_stats *stats)
 	stats->waiting = fib->waiting.n + fib->fresh.n;
 }
 
-/* Look-ups by level. */
+/* Look-ups, by level; those that a processor cannot have are never its table's. */
+static const struct {
+	void (*burst4)(
+		const struct fib *fib, const uint32_t *addresses, uint32_t *next_hops, unsigned n);
+	void (*burst6)(const struct fib *fib, const uint8_t (*addresses)[16], uint32_t *next_hops,
+		unsigned n);
+} lookups[SIMD_N_LEVELS] = {
+	[SIMD_PORTABLE] = {fib_burst4_portable, fib_burst6_portable},
+#ifdef __x86_64__
+	[SIMD_SSE42] = {fib_burst4_sse42, fib_burst6_sse42},
+	[SIMD_AVX2] = {fib_burst4_avx2, fib_burst6_avx2},
+	[SIMD_AVX512] = {fib_burst4_avx512, fib_burst6_avx512},
+#endif
+};
 
 void fib_lookup4_burst(
 	const struct fib *fib, const uint32_t *addresses, uint32_t *next_hops, unsigned n)
 {
-	switch (fib->simd) {
-#ifdef __x86_64__
-	case SIMD_AVX512:
-		fib_burst4_avx512(fib, addresses, next_hops, n);
-		return;
-	case SIMD_AVX2:
-		fib_burst4_avx2(fib, addresses, next_hops, n);
-		return;
-	case SIMD_SSE42:
-		fib_burst4_sse42(fib, addresses, next_hops, n);
-		return;
-#else
-	case SIMD_AVX512:
-	case SIMD_AVX2:
-	case SIMD_SSE42:
-#endif
-	case SIMD_PORTABLE:
-	case SIMD_N_LEVELS:
-		break;
-	}
-	fib_burst4_portable(fib, addresses, next_hops, n);
+	lookups[fib->simd].burst4(fib, addresses, next_hops, n);
 }
 
 void fib_lookup6_burst(
 	const struct fib *fib, const uint8_t (*addresses)[16], uint32_t *next_hops, unsigned n)
 {
-	switch (fib->simd) {
-#ifdef __x86_64__
-	case SIMD_AVX512:
-		fib_burst6_avx512(fib, addresses, next_hops, n);
-		return;
-	case SIMD_AVX2:
-		fib_burst6_avx2(fib, addresses, next_hops, n);
-		return;
-	case SIMD_SSE42:
-		fib_burst6_sse42(fib, addresses, next_hops, n);
-		return;
-#else
-	case SIMD_AVX512:
-	case SIMD_AVX2:
-	case SIMD_SSE42:
-#endif
-	case SIMD_PORTABLE:
-	case SIMD_N_LEVELS:
-		break;
-	}
-	fib_burst6_portable(fib, addresses, next_hops, n);
+	lookups[fib->simd].burst6(fib, addresses, next_hops, n);
 }
 
 uint32_t fib_lookup4(const struct fib *fib, uint32_t address)
