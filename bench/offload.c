@@ -26,7 +26,7 @@
 #define GOAL_BUSY 1.5
 /* ... and by nine tenths where the NIC forwards. */
 #define GOAL_BUSY_WHOLE 10
-/* Of tcp64: packets a second with marks over those of software; share in the NIC; cycles over those of UDP. */
+/* The load tcp64: packets a second with marks over those of software, the share in the NIC, and UDP's cycles over its own. */
 #define GOAL_MARK_TCP 1.5
 #define GOAL_SHARE_TCP 0.99
 #define GOAL_UDP (1 / 1.3)

@@ -32,7 +32,7 @@ struct offload_load {
 #define OFFLOAD_N_LOADS 3
 /* "imix", "tcp64", "zipf" */
 extern const char *const offload_loads[];
-/* As many flows and packets as tcp64 has, of UDP: what its cycles are measured against. Nobody asks for it by name. */
+/* UDP packets as many as tcp64 has, of as many flows: tcp64's cycles are measured against theirs. Nobody asks for it by name. */
 #define OFFLOAD_UDP64 "udp64"
 
 /* Writes what has to be written. 0 or a negative errno with a line. offload_load_fini() removes it. */

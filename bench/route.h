@@ -65,5 +65,5 @@ struct route_side {
 /* Ours, the same with direct entries, and DPDK's for each IP version. */
 extern const struct route_side route_ours, route_direct, route_rte_fib, route_rte_fib6;
 
-/* Where contenders take memory of DPDK from. */
+/* The memory of DPDK that contenders use lies on this socket. */
 extern int route_socket;

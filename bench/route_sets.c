@@ -23,7 +23,7 @@
 
 const char *const route_loads[] = {"ipv4", "ipv6", NULL};
 
-/* Of 10,000 routes. */
+/* So many of 10,000 routes have prefixes of this length. */
 struct share {
 	uint8_t length;
 	uint16_t share;

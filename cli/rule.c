@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is asked about rules. */
+/* The client's commands about rules. */
 #include <string.h>
 
 #include "base/text.h"

@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-/* Of a request, as JSON has it. */
+/* A request takes no more bytes of text than this, counted as JSON writes them. */
 #define PIECE_MAX 3900
 #define WORD_MAX 200
 

@@ -212,7 +212,7 @@ static void write_frame(pcap_dumper_t *out, const struct rte_mbuf *mbuf)
 	free(bytes);
 }
 
-/* What its sender is told, in a buffer that is just as large as it may be; the line says how long it is. */
+/* Writes the answer to its sender, made in a buffer that is just as large as it may be; the line says how long it is. */
 static void write_answer(pcap_dumper_t *out, const struct rte_mbuf *mbuf, enum reject_with with)
 {
 	uint8_t *bytes = malloc(REJECT_MAX);

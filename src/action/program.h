@@ -126,8 +126,8 @@ static inline bool action_program_is_plain(const struct action_program *program)
 
 enum action_drop {
 	ACTION_DROP_NONE,
-	ACTION_DROP_BLOCKED,	 /* by ACTION_DROP */
-	ACTION_DROP_REJECTED,	 /* by ACTION_REJECT: whoever runs the program tells the sender */
+	ACTION_DROP_BLOCKED, /* by ACTION_DROP */
+	ACTION_DROP_REJECTED, /* by ACTION_REJECT: the caller sends the answer that tells the sender */
 	ACTION_DROP_TTL_EXPIRED, /* the frame is unchanged */
 	ACTION_DROP_NO_NEXT_HOP, /* it is invalid; the frame is unchanged */
 	ACTION_DROP_TOO_BIG,	 /* for the next hop's MTU; the frame is unchanged */

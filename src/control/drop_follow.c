@@ -44,7 +44,7 @@ static bool follows_drops(const struct client *client)
 	       answer->follower.drops.reasons != 0;
 }
 
-/* What all who follow want, together. */
+/* All wishes of those who follow, together. */
 static struct drop_wanted want_of_all(const struct control *control)
 {
 	struct drop_wanted all = {.rule_port = DROP_ANY_RULE};

@@ -194,7 +194,7 @@ static const char *flow_text(char text[FLOW_TEXT_MAX], const struct flow_key *ke
 	return text;
 }
 
-/* What came to a rule that logs. */
+/* A flow or packet came to a rule that logs. */
 static size_t write_log(
 	char line[LINE_MAX_BYTES], const struct control *control, const struct path_event *event)
 {

@@ -150,7 +150,7 @@ static void describe_rules(json_t *line, const struct plane *plane, const struct
 	}
 }
 
-/* What its conversation is to packets of its directions, where rules ask for that. */
+/* Tells the conversation's state for packets of each direction, where rules ask for states. */
 static void describe_conversation(
 	json_t *line, const struct plane *plane, const struct plane_flow *flow)
 {

@@ -31,7 +31,7 @@ enum flow_name_key {
 
 extern const struct request_key flow_name_keys[FLOW_NAME_KEYS];
 
-/* What is done with packets that have this verdict: "forward", "drop", "reject", "by_packet", "program". */
+/* Names what is done with packets of this verdict: "forward", "drop", "reject", "by_packet", "program". */
 const char *flow_verdict_name(uint16_t verdict);
 
 /* The key that the values name; src, dst and proto are given. 0 or -EINVAL with a line. */

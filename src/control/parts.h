@@ -66,7 +66,7 @@ struct client {
 	struct output output;
 };
 
-/* What came of the last list of rules that replaced another (rule_load.c). */
+/* The last list of rules that replaced another, and how far that has come (rule_load.c). */
 struct control_policy {
 	char file[256];	    /* "": none was loaded */
 	uint64_t loaded_us; /* clock of the run */
@@ -157,7 +157,7 @@ bool drops_poll(struct control *control);
 void events_poll(struct control *control);
 /* offload_events.c: takes what ports have to tell of themselves, for those who ask later. Now and then. */
 void offload_events_keep(struct control *control);
-/* What becomes of a list of rules, in the keys that follow the name of the event: with a comma in front of each. */
+/* An event of a list of rules: its keys behind the name, with a comma in front of each. */
 void event_policy(struct control *control, const char *name, const char *more);
 /* A block was removed because its time was over. */
 void event_block_expired(struct control *control, const struct block_view *gone);

@@ -553,7 +553,7 @@ static int list_turn(struct answer *answer, struct error *error)
 	return listing->next == RULES_NONE ? ANSWER_END : ANSWER_GO;
 }
 
-/* What was counted of rules that are not listed any more. */
+/* Adds the counts of rules that are not listed any more. */
 static void add_removed(const struct answer *answer, json_t *end)
 {
 	struct rules_removed removed;

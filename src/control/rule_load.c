@@ -36,7 +36,7 @@ void policy_begin_control(struct control *control)
 		.look_us = UINT64_MAX, .confirm_us = UINT64_MAX, .applied = 1};
 }
 
-/* What became of a list. */
+/* The outcome of a list. */
 
 static uint64_t us_since(const struct control *control, uint64_t since_us)
 {
@@ -320,7 +320,7 @@ static const struct request_key load_keys[LOAD_N_KEYS] = {
 	[LOAD_WAIT] = {.name = "wait", .type = REQUEST_FLAG},
 };
 
-/* Where its lines come from, in errors. */
+/* The name that errors give to the source of its lines. */
 static const char *name_of(const struct request_value *value)
 {
 	return value->given && value->text[0] != '\0' ? value->text : "rules";
@@ -342,7 +342,7 @@ static void tell_warning(void *context, const char *text)
 	loading->failed |= answer_add(loading->answer, line) < 0;
 }
 
-/* What the connection has sent, as a list; it is gone then. */
+/* Reads the text that the connection has sent as a list, and frees the text. */
 static int read_staged(struct answer *answer, const char *name, rules_tell_fn tell, void *context,
 	struct rules_list **list, struct error *error)
 {

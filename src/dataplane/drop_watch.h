@@ -50,7 +50,7 @@ struct drop_sample {
 	uint8_t bytes[DROP_SAMPLE_BYTES];
 };
 
-/* What is wanted. */
+/* The packets that somebody wants to see. */
 struct drop_wanted {
 	uint32_t reasons;  /* a bit for each enum drop_reason; 0: nothing */
 	uint32_t rule;	   /* only what this rule drops, or DROP_EVERY_NUMBER, */

@@ -106,7 +106,7 @@ struct mark_burst {
 	(15 | FLOW_NOT_PLAIN_BIT | 3 << 5 | 7 << (8 + OFFLOAD_STATE_BITS * (from)))
 #define MARK_PROVEN (OFFLOAD_PROVEN << 8 | OFFLOAD_PROVEN << (8 + OFFLOAD_STATE_BITS))
 
-/* What a packet is compared with: a flow that is settled, or a handshake. */
+/* A packet is compared with one of these: a flow that is settled, or a handshake. */
 enum mark_of {
 	MARK_OF_UDP,
 	MARK_OF_TCP,

@@ -266,7 +266,7 @@ static bool is_of_icmp(const struct flow_key *key)
 	return key->proto == IPPROTO_ICMP || key->proto == IPPROTO_ICMPV6;
 }
 
-/* Which part an ICMP message has in a conversation. */
+/* The part that an ICMP message has in a conversation. */
 enum icmp_part { ICMP_ASKS, ICMP_ANSWERS, ICMP_TELLS };
 
 static enum icmp_part icmp_part(const struct packet_info *info)
@@ -306,7 +306,7 @@ static struct flow_packet_ct icmp_ct(const struct flow_row *row, const struct pa
 	return (struct flow_packet_ct){FLOW_CT_NEW, false, 0};
 }
 
-/* What is known of a live flow's conversation. */
+/* The conversation of a live flow, as its row has it. */
 static struct flow_conversation conversation_of(const struct flow_shard *shard, uint32_t position)
 {
 	const struct flow_record *record = flow_table_record(&shard->table, position);

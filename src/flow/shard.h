@@ -240,7 +240,7 @@ bool flow_shard_decide(struct flow_shard *shard, uint32_t position);
 /* The same of several, at most FLOW_DECIDE_BURST. Bit i: that of positions[i] is another one. */
 uint32_t flow_shard_decide_burst(struct flow_shard *shard, const uint32_t *positions, unsigned n);
 
-/* What the conversation of a live flow is to a packet that is decided by itself; nothing but NEW where nobody cares. */
+/* The state in its conversation of a packet that is decided by itself; NEW where no rule asks for states. */
 struct flow_packet_ct flow_shard_ct(
 	const struct flow_shard *shard, uint32_t position, const struct packet_info *info);
 

@@ -45,7 +45,7 @@ static inline bool flow_verdict_drops(uint16_t verdict)
 #define FLOW_CAUSE_NONE UINT32_MAX
 #define FLOW_RULE_NONE UINT32_MAX
 
-/* What a packet's conversation is to it, as rules ask for it (docs/rules.md). */
+/* The state of a packet in its conversation, as rules ask for it (docs/rules.md). */
 enum flow_ct {
 	FLOW_CT_NEW, /* of the one who began it, or the first of a conversation that was not accepted */
 	FLOW_CT_ESTABLISHED, /* of the other one, in a conversation that was accepted */
@@ -82,7 +82,7 @@ struct flow_conversation {
 	uint32_t asked_by[2];
 };
 
-/* What a conversation is to packets of an end, as long as each does not say it by itself. */
+/* The state and direction that packets of an end have in a conversation, unless each packet says it by itself. */
 static inline struct flow_packet_ct flow_conversation_ct(
 	const struct flow_conversation *conversation, unsigned from)
 {

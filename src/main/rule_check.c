@@ -175,7 +175,7 @@ static void take_said(void *context, const char *line)
 		add_warning(opinion, line + strlen(warning));
 }
 
-/* Where the rule may run, as far as that depends on no port's abilities. `room`: there is some for one more rule. */
+/* Tells whether the rule may run in NICs, as far as that depends on no port's abilities. `room`: there is some for one more rule. */
 static void foresee(struct checking *checking, const struct rule_command *command, const char *line,
 	size_t length, bool room, struct opinion *opinion)
 {
@@ -237,7 +237,7 @@ static void ask_rules(struct checking *checking, const struct rule_command *comm
 		atomic_load_explicit(rules_generation(checking->lone.rules), memory_order_relaxed));
 }
 
-/* What a rule has to do with how conversations begin, as far as its words alone tell. */
+/* Whether a rule lets conversations begin, needs one that has begun, or drops all, by its words alone. */
 static unsigned beginnings_of(const struct rule_command *command)
 {
 	const struct rule_ground ground = {0};

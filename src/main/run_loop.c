@@ -67,7 +67,7 @@ static int read_rules(
 	return run_rules_read(&run->config.rules, rules, list, run_say, run, error);
 }
 
-/* As `rule load` of the file that the engine was started with: what is wrong is told, and nothing has changed then. */
+/* Loads the file that the engine was started with, as `rule load` does. An error is told, and changes nothing. */
 static void reload_rules(struct run *run)
 {
 	struct error error;

@@ -109,7 +109,7 @@ static inline struct tcp_segment tcp_fields(const uint8_t *header, size_t length
 	return tcp_fields_of(header, (uint32_t)(length - tcp_header_length(header)));
 }
 
-/* As common_upper(), for the segment alone. `there` bytes lie at `header`, of it and perhaps of what is behind it. */
+/* Does what common_upper() does, for the segment alone. `there` bytes lie at `header`, of it and perhaps of what is behind it. */
 static __rte_always_inline bool common_tcp(
 	const uint8_t *header, size_t length, size_t there, struct tcp_segment *tcp)
 {

@@ -233,7 +233,7 @@ static void write_ip(
 	}
 }
 
-/* What the numbers of a segment count: its data, SYN and FIN. False: its header is not whole. */
+/* Finds how many sequence numbers a segment takes: those of its data, SYN and FIN. False: its header is not whole. */
 static bool segment_length(
 	const struct rejected *rejected, const uint8_t tcp[TCP_LENGTH], uint32_t *length)
 {

@@ -21,7 +21,7 @@
 
 #include <rte_mbuf.h>
 
-/* What a sender is told. */
+/* The answers that a sender may get. */
 enum reject_with {
 	REJECT_USUAL, /* TCP: a reset; UDP: port unreachable; all else: administratively prohibited */
 	REJECT_TCP_RESET, /* TCP: a reset; all else: nothing */

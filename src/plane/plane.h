@@ -216,7 +216,7 @@ void plane_nic_rules_tend(struct plane *plane);
 bool plane_nic_rules_leave(struct plane *plane);
 /* How many these are, and of one of them the port and why it is there yet, where `size` is not 0. */
 uint32_t plane_nic_rules_leaving(const struct plane *plane, char *why, size_t size);
-/* What removed rules have counted in software, and what NICs have that are to let them go. The plane has rules. */
+/* Sums the counts of removed rules, in software and in NICs, also those of NICs that have not let them go yet. The plane has rules. */
 void plane_rules_removed(const struct plane *plane, struct rules_removed *removed);
 /* Something was put off: plane_nic_rules_tend() is to be called again in a millisecond. */
 bool plane_nic_rules_busy(const struct plane *plane);

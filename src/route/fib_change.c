@@ -84,7 +84,7 @@ static void drop_prefix(struct draft *draft, unsigned number)
 		(--draft->n - at) * sizeof(*draft->next_hop));
 }
 
-/* Where runs begin by prefixes and children; computes `covered`. */
+/* Finds the slots where runs begin, by prefixes and children, and computes `covered`. */
 static uint64_t lay_out(struct draft *draft)
 {
 	uint64_t starts = 1 | draft->children | draft->children << 1;
@@ -130,7 +130,7 @@ static uint64_t slots_in_prefixes(const struct fib *fib, const struct fib_node *
 	return slots;
 }
 
-/* What lies around a node has another next hop: so have all slots below that no prefix is in. */
+/* The prefix that covers a node has another next hop now: all slots below it without a prefix of their own get that. */
 static void cover(struct fib *fib, struct fib_node *node, uint32_t next_hop)
 {
 	uint64_t held = slots_in_prefixes(fib, node);

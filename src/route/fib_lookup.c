@@ -20,7 +20,7 @@
 
 #define BURST 64
 
-/* What the first bits of an address index. */
+/* The array that the first bits of an address index. */
 struct root {
 	const uint32_t *entries;
 	unsigned bits;
@@ -82,7 +82,7 @@ static inline __m512i popcount(__m512i words)
 	return _mm512_sad_epu8(count, _mm512_setzero_si512());
 }
 
-/* Which run the slots of eight addresses lie in, from 1; 1 more than the slot where no bitmap is read. */
+/* Counts the run that each of eight addresses' slots lies in, from 1; the answer is 1 more than the slot where no bitmap is read. */
 static inline __m256i ranks(
 	const uint8_t *memory, __m256i reference, __m256i inverted, __mmask8 partial)
 {

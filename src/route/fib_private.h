@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* What the files of the routing table share. */
+/* Shared by the files of the routing table. */
 
 #include "route/arena.h"
 #include "route/fib.h"

@@ -262,7 +262,7 @@ static bool find_names(
 	return false;
 }
 
-/* Of the shape that packets of the kind are marked by: its headers are known to be taken. */
+/* Starts from the shape by which packets of the kind are marked: the port is known to take its headers. */
 static void find_deed(struct trier *trier, enum provider_kind kind, unsigned tagged,
 	enum provider_deed deed, struct provider_why *why)
 {

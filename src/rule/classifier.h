@@ -163,7 +163,7 @@ static inline uint32_t classifier_find(
 int classifier_add(
 	struct classifier *classifier, const struct classifier_rule *rule, uint32_t *handle);
 
-/* Where a rule comes among those of its priority: in which lists, and in order of its rank, from 1. */
+/* A rule's place: the lists that it is in, and its rank among the rules of its priority, from 1. */
 struct classifier_position {
 	uint64_t
 		rank; /* below CLASSIFIER_MAX_RANK; no other rule of a list and priority has it. 0: after all others */

@@ -69,7 +69,7 @@ struct record {
 
 static_assert(sizeof(struct record) == 64, "a line");
 
-/* Of `belongs`: a rule of the group and list has 0 where it differs from the group under this mask. */
+/* The mask for `belongs`: a rule is of the group and the list if it differs from them in none of these bits. */
 static inline uint32_t belonging_of(unsigned list)
 {
 	const union {

@@ -21,7 +21,7 @@
 int rule_replies_read(const struct rule_command *command, bool usual, struct rule_effect *effect,
 	bool *follow, struct rule_refusal *refusal, struct error *error);
 
-/* What a rule has to do with how conversations begin. */
+/* How a rule bears on the beginning of conversations. */
 #define RULE_LETS_BEGIN 1u  /* it may let packets pass that begin one, or leave them to others */
 #define RULE_DROPS_ALL 2u   /* it drops whatever comes to it */
 #define RULE_NEEDS_BEGUN 4u /* it matches nothing unless one has begun */

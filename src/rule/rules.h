@@ -194,7 +194,7 @@ int rules_command(struct rules *rules, const char *line, size_t length, unsigned
 int rules_do(struct rules *rules, const struct rule_command *command, const char *line,
 	size_t length, unsigned *column, rules_tell_fn tell, void *context, struct error *error);
 
-/* What rules that were removed have counted: packets and bytes in software, and those that NICs dropped. */
+/* Counts of removed rules: packets and bytes in software, and those that NICs dropped. */
 struct rules_removed {
 	struct rules_count count;
 	uint64_t nic_packets, nic_bytes;
@@ -383,7 +383,7 @@ struct rules_change {
 typedef void (*rules_differ_fn)(
 	void *context, enum rules_difference difference, const char *text, uint32_t line);
 
-/* What rules_replace() would change. 0 or -ENOMEM. */
+/* Tells what rules_replace() would change. 0 or -ENOMEM. */
 int rules_compare(struct rules *rules, const struct rules_list *list, struct rules_change *change,
 	rules_differ_fn tell, void *context);
 /*

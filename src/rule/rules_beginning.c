@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What rules ask of conversations, and whether any lets one begin. */
+/* The states of conversations that rules ask for, and whether any rule lets a conversation begin. */
 #include <errno.h>
 
 #include "rule/grammar.h"

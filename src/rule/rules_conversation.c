@@ -109,7 +109,7 @@ static void decide_by_packet(const struct deciding *deciding, unsigned from)
 	deciding->decision->rule[from] = FLOW_RULE_NONE;
 }
 
-/* Where it says something that a TCP flow was met midway, that is known of each packet alone until one is let pass. */
+/* Must each TCP packet be asked whether it is a SYN, until one is let pass? Rules can tell them apart with `pickup: no`. */
 static bool asks_how_it_begins(const struct deciding *deciding)
 {
 	return deciding->rules->no_pickup && deciding->key->proto == IPPROTO_TCP;

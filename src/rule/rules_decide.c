@@ -350,7 +350,7 @@ struct tracing {
 	unsigned left; /* rules per packet behind which the search may go on */
 };
 
-/* What a rule per packet does is left out of what flows are decided by: it is told here. */
+/* Flows are decided without the rules per packet: their steps are told here. */
 static bool is_per_packet(const struct tracing *tracing, uint32_t slot)
 {
 	return tracing->classifier == tracing->rules->of_flows && slot != RULES_NONE &&

@@ -10,7 +10,7 @@
 #include "rule/setup.h"
 #include "rule/shared.h"
 
-/* Of rules_slot.states: the rule asks for a direction of the conversation. */
+/* A bit of rules_slot.states: the rule asks for a direction of the conversation. */
 #define RULES_DIRECTION 0x80u
 
 /* What workers read of a rule. It is written before the classifiers have the rule, and never changed. */
@@ -107,7 +107,7 @@ struct rules {
 	size_t size;
 };
 
-/* What a command says that makes a rule: before it is in force, while it is, and when the list was replaced. */
+/* The contents of a command that makes a rule. It is kept while the rule is in force, and while a rollback may need it. */
 struct rules_made {
 	uint32_t refs;
 	struct classifier_rule rule; /* without an id */
@@ -153,7 +153,7 @@ uint8_t rules_states_of(const struct classifier_rule *rule);
 void rules_count_conversations(struct rules *rules, uint32_t slot, uint32_t by);
 /* Workers (rule/rules_conversation.c): a packet that answers to what a rule let pass, and follows that: by this slot. */
 bool rules_answer(const struct rules *rules, struct flow_packet_ct ct, uint32_t *slot);
-/* What a packet's header has of its conversation. */
+/* The bits of a packet's header that say what it is in its conversation. */
 uint8_t rules_bits_of(const struct rules *rules, struct flow_packet_ct ct);
 /* Decides flows whose headers are filled but for that, both of each flow after another. */
 void rules_decide_conversations(const struct rules *rules, const struct classifier *classifier,
@@ -222,7 +222,7 @@ int rules_classify_in(struct rules *rules, const struct rules_made *made, uint32
 void rules_declassify(struct rules *rules, const struct rules_handles *handles);
 /* From here on flows are decided by what is left of rules for them. 0 or a negative errno. */
 int rules_fill_of_flows(struct rules *rules);
-/* What workers look at before they ask classifiers: `by` is 1, or UINT32_MAX for one less. */
+/* Counts a rule in the totals that workers look at before they ask classifiers: `by` is 1, or UINT32_MAX for one less. */
 void rules_count_in(struct rules *rules, uint32_t slot, uint32_t by);
 /* In and out of what the writer lists. The slot is workers' until they have settled. */
 void rules_link(struct rules *rules, uint32_t slot, uint64_t age);
@@ -250,7 +250,7 @@ struct rules_index {
 /* 0 or -ENOMEM. */
 int rules_index_create(const struct rules *rules, struct rules_index *index);
 void rules_index_destroy(struct rules_index *index);
-/* What made a rule in force whose words are these and say all; NULL: there is none. */
+/* Finds the contents of a rule in force that has these words, where words alone say what it means. NULL: there is none. */
 struct rules_made *rules_index_find(const struct rules *rules, const struct rules_index *index,
 	const char *text, size_t length);
 
@@ -264,7 +264,7 @@ struct rules_list {
 	uint64_t meters, shared; /* marks: what was made for it comes after these */
 };
 
-/* What was made for it, which is in force or was, stays. Accepts NULL. */
+/* Frees the list, but not the contents of rules that are or were in force. Accepts NULL. */
 void rules_list_free(struct rules *rules, struct rules_list *list);
 
 /* The rule is for conversations that have begun, and nothing lets any begin. */

@@ -38,7 +38,7 @@ struct replacing {
 	bool *taken; /* by slot: a rule of the new list is the same */
 };
 
-/* What is undone when no worker uses the old list any more. */
+/* An entry that is taken out when no worker uses the old list any more. */
 struct leaving {
 	struct rules_handles handles;
 	uint32_t slot; /* NONE: the rule has other handles now */
@@ -333,7 +333,7 @@ static int allocate_replacing(struct replacing *replacing)
 		       : 0;
 }
 
-/* Which rules of a list are in force, and what ranks its rules have. end_replacing() in any case. */
+/* Finds the rules of a list that are in force, and gives ranks to all. end_replacing() follows in any case. */
 static int prepare(struct replacing *replacing, struct rules *rules, const struct rules_list *list)
 {
 	*replacing = (struct replacing){.rules = rules, .list = list};
@@ -697,7 +697,7 @@ static int replace_by(struct replacing *replacing, struct rules_list **before,
 	return ret;
 }
 
-/* As rules_replace(); `before` becomes the list that was in force. */
+/* Does what rules_replace() does; `before` becomes the list that was in force. */
 static int try_to_replace(struct rules *rules, struct rules_list *list, struct rules_list **before,
 	struct rules_change *change, struct error *error)
 {

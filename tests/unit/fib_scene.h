@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* What the tests of the routing table share: tables, prefixes by chance, and a plain reference beside it. */
+/* Shared by the tests of the routing table: tables, prefixes by chance, and a plain reference beside it. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@
 
 static uint64_t drawn = 1;
 
-/* Of `n` numbers one by chance. */
+/* Draws one of `n` numbers by chance. */
 static inline unsigned draw(unsigned n)
 {
 	drawn ^= drawn << 13;

@@ -445,7 +445,7 @@ static void test_offload(void **state)
 	talker_destroy(talker);
 }
 
-/* What came to rules that log, to all who follow; of a packet without a flow there are no addresses. */
+/* All who follow are told of flows and packets that came to rules that log; a packet without a flow has no addresses. */
 static void test_log(void **state)
 {
 	struct scene *scene = *state;

@@ -261,7 +261,7 @@ static void draw_once_more(struct scene *scene, struct draw *draw, unsigned from
 			(uint32_t)scene->length - MARK_IPV4_OFFSET, 2);
 }
 
-/* What is taken for one is in the window and moves nothing, nor does it tell of ports what is not known. */
+/* A segment that is taken for a repeated handshake is in the window, moves nothing, and tells nothing new of ports. */
 static bool check_once_more(struct scene *scene, unsigned from, bool side)
 {
 	const struct tcp_segment *tcp = &scene->info.tcp;

@@ -74,7 +74,7 @@ static size_t in_use(const struct fib *fib)
 	return stats.in_use;
 }
 
-/* What a table of these routes takes. */
+/* Measures the memory that a table of these routes takes. */
 static size_t least_memory(unsigned version)
 {
 	struct fib *fib = make_fib(version, (size_t)256 << 20, NULL);

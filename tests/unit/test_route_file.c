@@ -72,7 +72,7 @@ static void test_numbers(void **state)
 	fib_destroy(fib);
 }
 
-/* As Linux prints them. */
+/* These are lines as `ip route` prints them. */
 static void test_ip_route(void **state)
 {
 	static const char v4[] =

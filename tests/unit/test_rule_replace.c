@@ -196,7 +196,7 @@ static void compare_decisions(struct rules *rules, struct rules *plain)
 	}
 }
 
-/* What the rules of the pool have counted, and their numbers; those that are in no list have counted nothing. */
+/* The counts and numbers of the pool's rules; those that are in no list have counted nothing. */
 struct memory {
 	uint64_t packets[POOL];
 	uint32_t number[POOL];
@@ -514,7 +514,7 @@ static void *decide(void *context)
 
 #define FOR(dst) "transfer pattern eth / ipv4 dst is 10.0.0." #dst
 
-/* Of flow 4 the rule of one list that lets it through is in a group that only a rule of the other one jumps to. */
+/* Flow 4 is let through by a rule of one list, in a group that only a rule of the other list jumps to. */
 static const char *const ends[2] = {
 	"flow create 0 " FOR(
 		1) " / udp dst is 7 / end actions mark id 1 / end\n"
