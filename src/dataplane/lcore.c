@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "dataplane/pipeline.h"
 #include "offload/agent.h"
 
 void lcore_init(struct lcore *lcore, enum lcore_kind kind, unsigned number, unsigned place)
@@ -17,23 +16,6 @@ void lcore_init(struct lcore *lcore, enum lcore_kind kind, unsigned number, unsi
 	lcore->receiving = true;
 	lcore->worker.number = number;
 	lcore->drops.lcore = lcore;
-}
-
-int lcore_init_portless(struct lcore *lcore, unsigned number, const struct hash_secret *secret)
-{
-	static const struct topology nowhere;
-
-	lcore_init(lcore, LCORE_WORKER, number, number);
-	lcore->secret = secret;
-	lcore->topology = &nowhere;
-	lcore->worker.steer.n_shards = 1;
-	return pipeline_create(&lcore->pipeline, secret, false);
-}
-
-void lcore_fini_portless(struct lcore *lcore)
-{
-	pipeline_destroy(lcore->pipeline);
-	flow_shard_destroy(lcore->worker.shard);
 }
 
 void lcore_event(struct lcore *lcore, struct path_event event)

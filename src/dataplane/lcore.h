@@ -187,14 +187,6 @@ static inline void lcore_drop(struct lcore *lcore, struct rte_mbuf *packet, enum
 /* Fills what every lcore needs, before anything else is set. */
 void lcore_init(struct lcore *lcore, enum lcore_kind kind, unsigned number, unsigned place);
 
-/*
- * A worker without ports or a thread of its own: packets enter by pipeline_resume(), and what goes out is counted. For
- * replay. The caller makes its shard. Returns 0 or -ENOMEM.
- */
-int lcore_init_portless(struct lcore *lcore, unsigned number, const struct hash_secret *secret);
-/* Mirrors it, and destroys the shard; accepts one that is all zeros. */
-void lcore_fini_portless(struct lcore *lcore);
-
 /* Sink of the lcore's shard: tells followers, and hands the reports to the plane's sink. */
 void lcore_take_reports(void *lcore, const struct flow_report *reports, unsigned n);
 

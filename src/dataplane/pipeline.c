@@ -206,6 +206,23 @@ static uint64_t fill_burst(struct lcore *lcore, struct rte_mbuf **packets, unsig
 	return flows;
 }
 
+int pipeline_init_portless(struct lcore *lcore, unsigned number, const struct hash_secret *secret)
+{
+	static const struct topology nowhere;
+
+	lcore_init(lcore, LCORE_WORKER, number, number);
+	lcore->secret = secret;
+	lcore->topology = &nowhere;
+	lcore->worker.steer.n_shards = 1;
+	return pipeline_create(&lcore->pipeline, secret, false);
+}
+
+void pipeline_fini_portless(struct lcore *lcore)
+{
+	pipeline_destroy(lcore->pipeline);
+	flow_shard_destroy(lcore->worker.shard);
+}
+
 /* A burst without notes, all of one time. */
 static void resume_burst(struct lcore *lcore, struct rte_mbuf **packets, unsigned n)
 {

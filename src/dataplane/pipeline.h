@@ -108,3 +108,11 @@ static inline void pipeline_pass_time(struct lcore *lcore, uint64_t now_us)
 	if (lcore->worker.agent != NULL)
 		flow_shard_flush(shard);
 }
+
+/*
+ * A worker without ports or a thread of its own: packets enter by pipeline_resume(), and what goes out is counted. For
+ * replay. The caller makes its shard. Returns 0 or -ENOMEM.
+ */
+int pipeline_init_portless(struct lcore *lcore, unsigned number, const struct hash_secret *secret);
+/* Mirrors it, and destroys the shard; accepts one that is all zeros. */
+void pipeline_fini_portless(struct lcore *lcore);

@@ -6,7 +6,7 @@
 
 #include "base/idle.h"
 #include "base/privilege.h"
-#include "dataplane/handoff.h"
+#include "dataplane/handoff_take.h"
 #include "dataplane/rx.h"
 #include "dataplane/snapshot.h"
 #include "dataplane/tx.h"

@@ -15,20 +15,24 @@ struct command {
 	bool engine;			    /* there is a path for packets in it */
 };
 
-extern const struct command commands[];
-extern const unsigned n_commands;
+#define COMMANDS_MAX 64
 
-/* Verbs that ask no running engine; an entry without a noun ends them. */
-extern const struct cli_local command_locals[];
+/* The subcommands of a program. */
+struct commands {
+	const struct command *list;
+	unsigned n; /* at most COMMANDS_MAX */
+	const struct cli_local
+		*locals; /* verbs that ask no running engine; an entry without a noun ends them */
+};
 
 /* Runs the subcommand that `argv[0]` names, and returns the exit code: 0 fine, 1 failed, 2 misused. */
-int command_run(int argc, char **argv);
+int command_run(const struct commands *commands, int argc, char **argv);
 
 /* "help" with what stands behind it: "help COMMAND" is "COMMAND --help". */
-int command_help(int argc, char **argv);
+int command_help(const struct commands *commands, int argc, char **argv);
 
 /* "-h" or "--help". */
 bool command_is_help(const char *word);
 
 /* All subcommands. */
-void command_usage(FILE *stream);
+void command_usage(const struct commands *commands, FILE *stream);

@@ -9,6 +9,7 @@
 #include <rte_errno.h>
 
 #include "dataplane/parse.h"
+#include "dataplane/pipeline.h"
 #include "main/engine_blocks.h"
 #include "main/engine_rules.h"
 #include "main/inbox.h"
@@ -97,7 +98,7 @@ static int start_worker(struct engine *engine, unsigned number, struct error *er
 {
 	struct inbox_worker *inbox_worker = &engine->workers[number];
 	struct lcore *lcore = &inbox_worker->lcore;
-	int ret = lcore_init_portless(lcore, number, &engine->secret);
+	int ret = pipeline_init_portless(lcore, number, &engine->secret);
 
 	if (ret < 0)
 		return error_set(error, ret, "no memory for worker %u", number);
@@ -133,7 +134,7 @@ static int start_worker(struct engine *engine, unsigned number, struct error *er
 
 	ret = flow_shard_create(&lcore->worker.shard, &config);
 	if (ret < 0) {
-		lcore_fini_portless(lcore);
+		pipeline_fini_portless(lcore);
 		return error_set(error, ret, "no memory for %u flows", config.capacity);
 	}
 	/* the list does not change: what it says at the start is all that there is to decide by */
@@ -142,7 +143,7 @@ static int start_worker(struct engine *engine, unsigned number, struct error *er
 		lcore->worker.policy = &lcore->policy;
 	ret = inbox_worker_start(inbox_worker);
 	if (ret < 0) {
-		lcore_fini_portless(lcore);
+		pipeline_fini_portless(lcore);
 		return error_set(
 			error, ret, "worker %u does not start: %s", number, strerror(-ret));
 	}
@@ -188,7 +189,7 @@ void engine_destroy(struct engine *engine)
 		return;
 	for (unsigned i = 0; i < engine->n_started; i++) {
 		inbox_worker_stop(&engine->workers[i]);
-		lcore_fini_portless(&engine->workers[i].lcore);
+		pipeline_fini_portless(&engine->workers[i].lcore);
 	}
 	engine_blocks_fini(&engine->blocks);
 	lone_rules_fini(&engine->rules);

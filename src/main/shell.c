@@ -59,6 +59,7 @@ static const char help[] =
 	"line.\n";
 
 struct shell {
+	const struct commands *commands;
 	const char *socket; /* NULL: the default */
 	unsigned line;	    /* number of it, where lines are not typed */
 	bool failed;
@@ -81,7 +82,7 @@ static void interrupted(int number)
 /* ------------------------------ a line is run */
 
 /* What the line's process does. */
-static _Noreturn void run_words(struct shell_words *words)
+static _Noreturn void run_words(const struct commands *commands, struct shell_words *words)
 {
 	int code;
 
@@ -89,9 +90,9 @@ static _Noreturn void run_words(struct shell_words *words)
 	sigprocmask(SIG_SETMASK, &signals_before, NULL);
 	optind = 0; /* getopt begins anew */
 	if (strcmp(words->word[0], "help") == 0)
-		code = command_help(words->n - 1, words->word + 1);
+		code = command_help(commands, words->n - 1, words->word + 1);
 	else
-		code = command_run(words->n, words->word);
+		code = command_run(commands, words->n, words->word);
 	fflush(stdout);
 	_exit(code);
 }
@@ -129,7 +130,7 @@ static void add_socket(const struct shell *shell, struct shell_words *words)
 }
 
 /* In a process of its own: a verb may be interrupted, and may end its process. Returns the exit code. */
-static int run_apart(struct shell_words *words)
+static int run_apart(const struct commands *commands, struct shell_words *words)
 {
 	int status = 0;
 	pid_t pid;
@@ -137,7 +138,7 @@ static int run_apart(struct shell_words *words)
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0)
-		run_words(words);
+		run_words(commands, words);
 	if (pid < 0) {
 		fprintf(stderr, "millrace: %s\n", strerror(errno));
 		return EXIT_FAILURE;
@@ -150,11 +151,12 @@ static int run_apart(struct shell_words *words)
 }
 
 /* A line of the rule language is one word of `rule add`. */
-static int split(struct shell_words *words, const char *line, struct error *error)
+static int split(const struct commands *commands, struct shell_words *words, const char *line,
+	struct error *error)
 {
 	static char noun[] = "rule", verb[] = "add", end_of_options[] = "--";
 
-	if (!shell_is_rule(line))
+	if (!shell_is_rule(commands, line))
 		return shell_split(words, line, error);
 	snprintf(words->text, sizeof(words->text), "%s", line);
 	words->word[0] = noun;
@@ -172,7 +174,7 @@ static void run_line(struct shell *shell, const char *line)
 	struct error error;
 	int code;
 
-	if (split(&words, line, &error) < 0) {
+	if (split(shell->commands, &words, line, &error) < 0) {
 		fprintf(stderr, "millrace: %s\n", error.text);
 		code = EXIT_MISUSED;
 	} else if (words.n == 0) {
@@ -185,7 +187,7 @@ static void run_line(struct shell *shell, const char *line)
 		code = EXIT_MISUSED;
 	} else {
 		add_socket(shell, &words);
-		code = run_apart(&words);
+		code = run_apart(shell->commands, &words);
 	}
 	if (code != EXIT_SUCCESS && shell->edit == NULL)
 		fprintf(stderr, "millrace: line %u failed\n", shell->line);
@@ -252,13 +254,16 @@ static unsigned char complete_word(EditLine *edit, int key)
 	struct offers *offers = calloc(1, sizeof(*offers));
 	unsigned char result = CC_ERROR;
 	size_t begun = 0;
+	const struct shell *shell = NULL;
 
 	(void)key;
-	if (offers == NULL)
+	if (offers == NULL || el_get(edit, EL_CLIENTDATA, &shell) < 0) {
+		free(offers);
 		return CC_ERROR;
+	}
 	while (begun < length && !strchr(" \t", info->cursor[-(ptrdiff_t)begun - 1]))
 		begun++;
-	shell_complete(info->buffer, length, take_offer, offers);
+	shell_complete(shell->commands, info->buffer, length, take_offer, offers);
 
 	const unsigned n = offers->n < OFFERS_MAX ? offers->n : OFFERS_MAX;
 
@@ -359,6 +364,7 @@ static int open_terminal(struct shell *shell)
 		make_directories(shell->file);
 		history(shell->history, &event, H_LOAD, shell->file);
 	}
+	el_set(shell->edit, EL_CLIENTDATA, shell);
 	el_set(shell->edit, EL_PROMPT, prompt);
 	el_set(shell->edit, EL_EDITOR, "emacs");
 	el_set(shell->edit, EL_GETCFN, read_character);
@@ -437,9 +443,9 @@ static void read_lines(struct shell *shell)
 	free(line);
 }
 
-int shell_main(int argc, char **argv)
+int shell_main(const struct commands *commands, int argc, char **argv)
 {
-	struct shell shell = {.socket = NULL};
+	struct shell shell = {.commands = commands};
 	struct error error;
 
 	sigprocmask(SIG_SETMASK, NULL, &signals_before);

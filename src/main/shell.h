@@ -6,4 +6,6 @@
  * as a subcommand of the program; a line of the rule language goes to the running engine. See main/shell_line.h.
  */
 
-int shell_main(int argc, char **argv);
+#include "main/command.h"
+
+int shell_main(const struct commands *commands, int argc, char **argv);

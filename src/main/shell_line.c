@@ -85,10 +85,10 @@ static bool rule_has(const char *before, const char *word)
 	return search.found;
 }
 
-static bool is_command(const char *word)
+static bool is_command(const struct commands *commands, const char *word)
 {
-	for (unsigned i = 0; i < n_commands; i++)
-		if (strcmp(commands[i].name, word) == 0)
+	for (unsigned i = 0; i < commands->n; i++)
+		if (strcmp(commands->list[i].name, word) == 0)
 			return true;
 	return strcmp(word, "help") == 0;
 }
@@ -101,7 +101,7 @@ static const struct cli_verb *find_verb(const char *noun, const char *name)
 	return NULL;
 }
 
-bool shell_is_rule(const char *line)
+bool shell_is_rule(const struct commands *commands, const char *line)
 {
 	char first[WORD_MAX], second[WORD_MAX], third[WORD_MAX];
 
@@ -110,7 +110,7 @@ bool shell_is_rule(const char *line)
 	if (strncmp(line, PROMPT_OF_OTHERS, strlen(PROMPT_OF_OTHERS)) == 0)
 		return true;
 	next_word(next_word(next_word(line, first), second), third);
-	if (!is_command(first))
+	if (!is_command(commands, first))
 		return rule_has("", first);
 	/* nouns that both languages have */
 	if (!rule_has("", first))
@@ -128,6 +128,7 @@ bool shell_is_rule(const char *line)
 
 /* What is offered, as far as it begins with what has been begun. */
 struct begun {
+	const struct commands *commands;
 	const char *word;
 	shell_offer_fn offer;
 	void *context;
@@ -147,9 +148,11 @@ static void offer_words(const struct begun *begun, const char *const *words)
 
 static void offer_commands(const struct begun *begun)
 {
-	for (unsigned i = 0; i < n_commands; i++)
-		if (commands[i].what != NULL)
-			offer_word(begun, commands[i].name, commands[i].what);
+	const struct commands *commands = begun->commands;
+
+	for (unsigned i = 0; i < commands->n; i++)
+		if (commands->list[i].what != NULL)
+			offer_word(begun, commands->list[i].name, commands->list[i].what);
 	offer_word(begun, "help", "the help of a command");
 }
 
@@ -158,7 +161,7 @@ static void offer_verbs(const struct begun *begun, const char *noun)
 	for (unsigned i = 0; i < cli_n_verbs; i++)
 		if (strcmp(cli_verbs[i].noun, noun) == 0)
 			offer_word(begun, cli_verbs[i].name, cli_verbs[i].what);
-	for (const struct cli_local *local = command_locals; local->noun != NULL; local++)
+	for (const struct cli_local *local = begun->commands->locals; local->noun != NULL; local++)
 		if (strcmp(local->noun, noun) == 0)
 			offer_word(begun, local->verb, local->what);
 }
@@ -286,10 +289,11 @@ static const char *rule_of_help(const char *line, int n_words)
 								       : NULL;
 }
 
-void shell_complete(const char *line, size_t length, shell_offer_fn offer, void *context)
+void shell_complete(const struct commands *commands, const char *line, size_t length,
+	shell_offer_fn offer, void *context)
 {
 	struct shell_words words;
-	struct begun begun = {.word = "", .offer = offer, .context = context};
+	struct begun begun = {.commands = commands, .word = "", .offer = offer, .context = context};
 	struct error error;
 	char copy[RULE_LINE_MAX + 1] = "";
 	bool behind_blank = length == 0 || isspace((unsigned char)line[length - 1]);
@@ -304,7 +308,7 @@ void shell_complete(const char *line, size_t length, shell_offer_fn offer, void 
 		begun.word = words.word[--words.n];
 
 	/* of a line that has just begun both languages are offered */
-	if (words.n < 2 || !shell_is_rule(copy))
+	if (words.n < 2 || !shell_is_rule(commands, copy))
 		offer_of_command(&begun, words.word, words.n);
 	const char *rule = words.n == 0 ? NULL : rule_of_add(copy);
 
@@ -312,6 +316,7 @@ void shell_complete(const char *line, size_t length, shell_offer_fn offer, void 
 		rule = rule_of_help(copy, words.n);
 	if (rule != NULL)
 		rule_complete(rule, strlen(rule), offer, context);
-	if (words.n == 0 || (words.n == 1 && rule_has("", words.word[0])) || shell_is_rule(copy))
+	if (words.n == 0 || (words.n == 1 && rule_has("", words.word[0])) ||
+		shell_is_rule(commands, copy))
 		rule_complete(copy, length, offer, context);
 }

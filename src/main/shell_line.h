@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "main/command.h"
 #include "rule/command.h"
 
 #define SHELL_WORDS_MAX 128
@@ -29,10 +30,11 @@ struct shell_words {
 int shell_split(struct shell_words *words, const char *line, struct error *error);
 
 /* Is the line one of the rule language? `flow list 0` is, `flow list` is not. */
-bool shell_is_rule(const char *line);
+bool shell_is_rule(const struct commands *commands, const char *line);
 
 /* Told of what may stand next: a word, or NULL where no word but a value is expected, and what it means (may be ""). */
 typedef void (*shell_offer_fn)(void *context, const char *word, const char *what);
 
 /* What may the last word of the line's beginning become? With a blank at its end: what may follow? */
-void shell_complete(const char *line, size_t length, shell_offer_fn offer, void *context);
+void shell_complete(const struct commands *commands, const char *line, size_t length,
+	shell_offer_fn offer, void *context);

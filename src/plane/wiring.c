@@ -7,7 +7,7 @@
 
 #include <rte_rcu_qsbr.h>
 
-#include "dataplane/handoff.h"
+#include "dataplane/handoff_take.h"
 #include "dataplane/pipeline.h"
 #include "dataplane/poll.h"
 #include "plane/ask.h"

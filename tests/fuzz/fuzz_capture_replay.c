@@ -109,7 +109,7 @@ static void engine_start(struct engine *engine, unsigned n_shards, bool strict)
 			.sink_context = engine,
 		};
 
-		check(lcore_init_portless(&engine->lcore[i], i, &secret) == 0, "lcore");
+		check(pipeline_init_portless(&engine->lcore[i], i, &secret) == 0, "lcore");
 		check(flow_shard_create(&engine->lcore[i].worker.shard, &shard) == 0, "shard");
 	}
 }
@@ -125,7 +125,7 @@ static void engine_check(struct engine *engine)
 			path_counters_add(&engine->path, &worker->counters[link]);
 		flow_counters_add(&engine->flow, &worker->shard->counters);
 		check(worker->shard->table.count == 0, "every flow ended");
-		lcore_fini_portless(&engine->lcore[i]);
+		pipeline_fini_portless(&engine->lcore[i]);
 	}
 	check(parser_held(engine->parser) == 0, "nothing held");
 	parser_destroy(engine->parser);

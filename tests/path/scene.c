@@ -69,7 +69,7 @@ static void create_worker(struct scene *scene, unsigned number)
 {
 	struct lcore *lcore = &scene->lcore[number];
 
-	assert_int_equal(lcore_init_portless(lcore, number, &scene->secret), 0);
+	assert_int_equal(pipeline_init_portless(lcore, number, &scene->secret), 0);
 	if (scene->options.policy != NULL) {
 		policy_init(&lcore->policy, NULL, scene->options.policy, &scene->topology,
 			scene->qsbr, number);
@@ -272,7 +272,7 @@ void scene_end(struct scene *scene)
 void scene_destroy(struct scene *scene)
 {
 	for (unsigned i = 0; i < scene->options.n_shards; i++)
-		lcore_fini_portless(&scene->lcore[i]);
+		pipeline_fini_portless(&scene->lcore[i]);
 	parser_destroy(scene->parser);
 	mailbox_destroy(scene->out.mailbox);
 	rte_mempool_free(scene->pool);
