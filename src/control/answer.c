@@ -8,7 +8,7 @@
 
 #include "base/suggest.h"
 #include "base/text.h"
-#include "control/parts.h"
+#include "control/control.h"
 #include "export/json.h"
 
 #define MAX_VERBS 32
@@ -90,21 +90,21 @@ static int make_end(struct answer *answer, int ret, const char *error)
 	return answer_add(answer, end);
 }
 
-static int no_such_verb(const char *ask, struct error *error)
+static int no_such_verb(const struct control *control, const char *ask, struct error *error)
 {
 	const char *names[MAX_VERBS];
 	char word[REQUEST_WORD];
 
-	for (unsigned i = 0; i < answer_n_verbs && i < MAX_VERBS; i++)
-		names[i] = answer_verbs[i]->ask;
-	const char *near = suggest(ask, names, answer_n_verbs);
+	for (unsigned i = 0; i < control->n_verbs && i < MAX_VERBS; i++)
+		names[i] = control->verbs[i]->ask;
+	const char *near = suggest(ask, names, control->n_verbs);
 
 	text_printable(word, sizeof(word), ask);
 	if (near)
 		return error_set(
 			error, -EINVAL, "\"%s\": no such request; did you mean %s?", word, near);
 	error_set(error, -EINVAL, "\"%s\": no such request; known are", word);
-	for (unsigned i = 0; i < answer_n_verbs; i++) {
+	for (unsigned i = 0; i < control->n_verbs; i++) {
 		size_t length = strlen(error->text);
 
 		snprintf(error->text + length, sizeof(error->text) - length, "%s %s",
@@ -116,13 +116,14 @@ static int no_such_verb(const char *ask, struct error *error)
 static int begin_verb(struct answer *answer, const struct request *request, struct error *error)
 {
 	struct request_value values[REQUEST_MAX_KEYS];
+	const struct control *control = answer->control;
 	const struct answer_verb *verb = NULL;
 
-	for (unsigned i = 0; i < answer_n_verbs; i++)
-		if (strcmp(request->ask, answer_verbs[i]->ask) == 0)
-			verb = answer_verbs[i];
+	for (unsigned i = 0; i < control->n_verbs; i++)
+		if (strcmp(request->ask, control->verbs[i]->ask) == 0)
+			verb = control->verbs[i];
 	if (!verb)
-		return no_such_verb(request->ask, error);
+		return no_such_verb(control, request->ask, error);
 	int ret = request_values(request, verb->keys, verb->n_keys, values, error);
 
 	if (ret < 0)

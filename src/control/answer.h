@@ -118,7 +118,3 @@ json_t *answer_tenths(double number);
 
 /* The line that refuses a client: as if it had asked. Returns its length. */
 size_t answer_refusal(char *line, size_t size, const char *error);
-
-/* Every verb, in the order of docs/control.md. */
-extern const struct answer_verb *const answer_verbs[];
-extern const unsigned answer_n_verbs;

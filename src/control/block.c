@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-
 /* flow block, flow unblock: the list of blocks is changed. And what time does to it. */
+#include "control/block.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,8 @@
 #include "base/clock.h"
 #include "base/text.h"
 #include "control/block_name.h"
-#include "control/parts.h"
+#include "control/control.h"
+#include "control/event.h"
 #include "control/verbs.h"
 
 /* How often it is looked whether blocks are due, and whether removed ones are in no flow any more. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "control/block_name.h"
-#include "control/parts.h"
+#include "control/control.h"
 #include "control/verbs.h"
 
 #define ASK "block list"

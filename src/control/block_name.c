@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/parts.h"
+#include "control/control.h"
 #include "control/span.h"
 #include "export/address.h"
 #include "export/json.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-
 /* A client: its connection, its request line, and its answer. */
+#include "control/client.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "control/parts.h"
+#include "control/control.h"
+#include "control/rule_load.h"
 #include "export/json.h"
 #include "millrace_version.h"
 

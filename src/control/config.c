@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "control/parts.h"
+#include "control/control.h"
 #include "control/verbs.h"
 
 static int show_config(

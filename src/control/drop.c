@@ -2,7 +2,7 @@
 
 /* drop show: packets that ended here, by reason and wire. */
 
-#include "control/parts.h"
+#include "control/control.h"
 #include "control/verbs.h"
 
 static json_t *drops_describe(

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-
 /*
  * drop follow: a sample of dropped packets, as they are dropped. Lcores take samples only while somebody follows; what
  * all followers want together is asked of them, and each is given what it wants.
  */
+#include "control/drop_follow.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/parts.h"
+#include "control/control.h"
+#include "control/event.h"
 #include "control/verbs.h"
 #include "export/address.h"
 #include "export/json.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-
 /*
  * event follow: lines about what happens, as it happens. A follower that reads too slowly loses
  * events and is told how many, at the place where they are missing.
@@ -7,6 +6,7 @@
  * Lcores keep events for as long as it takes to fetch them: some milliseconds while somebody
  * follows. Those of ports are looked for now and then in any case, since the operator has to know.
  */
+#include "control/event.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -15,9 +15,11 @@
 #include <string.h>
 
 #include "control/block_name.h"
+#include "control/control.h"
+#include "control/drop_follow.h"
 #include "control/flow_name.h"
+#include "control/offload_events.h"
 #include "control/offload_words.h"
-#include "control/parts.h"
 #include "control/verbs.h"
 #include "export/address.h"
 #include "export/json.h"

@@ -2,7 +2,7 @@
 
 /* export show: what each export was told, has sent, and has lost. */
 
-#include "control/parts.h"
+#include "control/control.h"
 #include "control/verbs.h"
 #include "export/exporter.h"
 

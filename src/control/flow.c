@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/control.h"
 #include "control/flow_explain.h"
 #include "control/flow_name.h"
-#include "control/parts.h"
 #include "control/verbs.h"
 #include "export/json.h"
 #include "plane/plane.h"

@@ -14,11 +14,11 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "control/control.h"
 #include "control/flow_filter.h"
 #include "control/flow_rate.h"
 #include "control/flow_top.h"
 #include "control/flow_walk.h"
-#include "control/parts.h"
 #include "control/verbs.h"
 #include "export/json.h"
 

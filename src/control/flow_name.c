@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
+#include "control/control.h"
 #include "control/flow_filter.h"
-#include "control/parts.h"
 
 const struct request_key flow_name_keys[FLOW_NAME_KEYS] = {FLOW_NAME_ROWS(true)};
 

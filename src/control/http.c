@@ -13,11 +13,11 @@
 #include <rte_common.h>
 
 #include "base/text.h"
+#include "control/control.h"
 #include "control/http_address.h"
 #include "control/http_history.h"
 #include "control/http_query.h"
 #include "control/metrics.h"
-#include "control/parts.h"
 
 /* What the library may take for one connection: its headers, and what of an answer is on its way. */
 #define CONNECTION_BYTES ((size_t)16384)

@@ -8,8 +8,8 @@
 
 #include <microhttpd.h>
 
+#include "control/control.h"
 #include "control/http.h"
-#include "control/parts.h"
 #include "control/verbs.h"
 
 #define PREFIX "/api/"

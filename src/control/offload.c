@@ -2,8 +2,8 @@
 
 /* offload show: what each port's NIC holds, how it answers, and how far it is believed. */
 
+#include "control/control.h"
 #include "control/offload_words.h"
-#include "control/parts.h"
 #include "control/span.h"
 #include "control/verbs.h"
 #include "export/json.h"

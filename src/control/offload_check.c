@@ -7,10 +7,10 @@
 #include <stdio.h>
 
 #include "base/text.h"
+#include "control/control.h"
 #include "control/flow_name.h"
 #include "control/flow_offload.h"
 #include "control/offload_words.h"
-#include "control/parts.h"
 #include "control/verbs.h"
 #include "offload/rate.h"
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-
 /*
  * offload events: the changes that are still known, merged by time; then, if wanted, those that come.
  *
  * Changes of flows lie in the workers' rings, where everybody may read them. Those of ports are told once,
  * so control keeps them for whoever asks later; some of them lie in rings as well, and are told once here.
  */
+#include "control/offload_events.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mapping.h"
+#include "control/control.h"
 #include "control/flow_filter.h"
 #include "control/offload_words.h"
-#include "control/parts.h"
 #include "control/verbs.h"
 #include "export/address.h"
 #include "export/json.h"

@@ -2,7 +2,7 @@
 
 /* port show: what each port is, and what it and its driver have counted. */
 
-#include "control/parts.h"
+#include "control/control.h"
 #include "control/verbs.h"
 
 static const char *sharding(

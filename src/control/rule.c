@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-
 /* rule add, rule del, rule list: the rules in force. And what becomes of those that were removed. */
+#include "control/rule.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/parts.h"
+#include "control/control.h"
 #include "control/rule_name.h"
 #include "control/verbs.h"
 #include "rule/command.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-
 /*
  * rule load and its like: another list of rules in place of the one in force. The list comes in pieces, by rule stage, as
  * a request is short; it is checked and put in force by one request, and what becomes of it is looked at until all live
  * flows are decided by it and NICs have let go what the old list had there.
  */
+#include "control/rule_load.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,8 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "control/parts.h"
+#include "control/control.h"
+#include "control/event.h"
 #include "control/rule_name.h"
 #include "control/verbs.h"
 #include "export/json.h"

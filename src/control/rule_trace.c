@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "control/control.h"
 #include "control/flow_filter.h"
 #include "control/flow_name.h"
-#include "control/parts.h"
 #include "control/rule_name.h"
 #include "control/verbs.h"
 

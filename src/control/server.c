@@ -14,9 +14,16 @@
 
 #include "base/monotonic.h"
 #include "base/text.h"
+#include "control/block.h"
+#include "control/client.h"
+#include "control/control.h"
+#include "control/event.h"
 #include "control/flow_rate.h"
 #include "control/http.h"
-#include "control/parts.h"
+#include "control/offload_events.h"
+#include "control/rule.h"
+#include "control/rule_load.h"
+#include "control/verbs.h"
 
 /* Handled in one step: every client, every watch, and the door. */
 #define MAX_READY (CONTROL_MAX_CLIENTS + CONTROL_MAX_WATCHES + 1)
@@ -102,6 +109,8 @@ int control_create(struct control **out, const struct control_config *config, st
 
 int control_serve(struct control *control, struct plane *plane, struct error *error)
 {
+	control->verbs = control_verbs;
+	control->n_verbs = control_n_verbs;
 	control->plane = plane;
 	control->flow_rates = flow_rates_create(plane);
 	control->events_room = events_room_create(plane);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "control/verbs.h"
 
-const struct answer_verb *const answer_verbs[] = {
+const struct answer_verb *const control_verbs[] = {
 	&flow_list,
 	&flow_explain,
 	&flow_kill,
@@ -31,4 +31,4 @@ const struct answer_verb *const answer_verbs[] = {
 	&config_show,
 };
 
-const unsigned answer_n_verbs = sizeof(answer_verbs) / sizeof(answer_verbs[0]);
+const unsigned control_n_verbs = sizeof(control_verbs) / sizeof(control_verbs[0]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* Inside of control/: every verb, by the file that it lives in. */
+/* All requests that control answers, by the file that each lives in. */
 
 #include "control/answer.h"
 
@@ -39,3 +39,7 @@ extern const struct answer_verb config_show;
 extern const struct answer_verb offload_show;
 extern const struct answer_verb offload_events;
 extern const struct answer_verb offload_check;
+
+/* Every verb, in the order of docs/control.md. */
+extern const struct answer_verb *const control_verbs[];
+extern const unsigned control_n_verbs;

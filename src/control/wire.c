@@ -2,7 +2,7 @@
 
 /* wire show: every packet of a wire, and where it ended. */
 
-#include "control/parts.h"
+#include "control/control.h"
 #include "control/verbs.h"
 
 static json_t *wires_describe(

@@ -2,7 +2,7 @@
 
 /* worker show: the threads of the packet path, and what they do with their time. */
 
-#include "control/parts.h"
+#include "control/control.h"
 #include "control/verbs.h"
 
 static const char *kind_name(enum lcore_kind kind)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* Inside of control/: what its files share. Not for others: control/server.h is. */
+/* What all of control knows: its clients, and what it keeps between requests. The users of control take control/server.h. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -90,6 +90,8 @@ struct watch {
 
 struct control {
 	/* set once */
+	const struct answer_verb *const *verbs;
+	unsigned n_verbs;
 	struct plane *plane;
 	struct exporter *exporter; /* NULL: there are no exports */
 	char *config_json;
@@ -129,48 +131,3 @@ int control_snapshot(struct control *control, const char *ask, struct error *err
 int show_snapshot(struct answer *answer, struct error *error);
 /* What a plane that does not answer makes of a request. Returns `code`. */
 int control_silent(struct error *error, int code, const char *ask);
-
-/* A new client greets. */
-void client_init(struct client *client, int fd, const struct control *control);
-/*
- * One turn: sends, answers or reads, as `ready` (of epoll) allows. False when the client is done with,
- * or gone; then client_fini() follows.
- */
-bool client_turn(struct client *client, struct control *control, uint32_t ready);
-/* What to wait for until the next turn. */
-uint32_t client_interest(const struct client *client);
-void client_fini(struct client *client);
-/* The first line that it ever gets. */
-#define CLIENT_GREETING_MAX 128
-size_t client_greeting(char line[CLIENT_GREETING_MAX], const struct plane *plane);
-
-/* offload_events.c: room for the changes of those who ask, taken at the start. NULL without memory. */
-struct events_room *events_room_create(const struct plane *plane);
-void events_room_destroy(struct events_room *room);
-
-/* Gives one who follows a line, or counts that it has lost one. */
-void event_give(
-	struct client *client, const struct control *control, const char *line, size_t length);
-/* drop_follow.c: fetches samples of dropped packets for those who follow them. True while somebody does. */
-bool drops_poll(struct control *control);
-/* Fetches events if it is time, gives them to those who follow, and sets when to look again. */
-void events_poll(struct control *control);
-/* offload_events.c: takes what ports have to tell of themselves, for those who ask later. Now and then. */
-void offload_events_keep(struct control *control);
-/* An event of a list of rules: its keys behind the name, with a comma in front of each. */
-void event_policy(struct control *control, const char *name, const char *more);
-/* A block was removed because its time was over. */
-void event_block_expired(struct control *control, const struct block_view *gone);
-/* block.c: removes blocks that are due, if it is time, and sets when to look again. */
-void blocks_tend(struct control *control);
-/* rule.c: frees what removed rules have, as soon as no flow has them. */
-void rules_tend(struct control *control);
-/* rule_load.c: sees how far a list has come that replaced another, and goes back where that was not confirmed. */
-void policy_begin_control(struct control *control);
-void policy_tend(struct control *control);
-/* Forgets what was sent. */
-void staged_drop(struct control_staged *staged);
-/* All that there still are. */
-void events_drain(struct control *control);
-/* Someone follows, or does no longer: events of flows are made only when wanted. 0 or errno. */
-int events_wanted(struct control *control);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "control/parts.h"
+#include "control/control.h"
 
 #include <errno.h>
 #include <string.h>
