@@ -1,79 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "flow/age.h"
-
+/* Time passes in a shard: what is due on its wheels. */
 #include "base/clock.h"
-#include "flow/decide.h"
-
-uint32_t flow_idle_timeout(
-	const struct flow_shard *shard, uint32_t position, enum flow_state state, uint8_t proto)
-{
-	const uint32_t seconds = shard->config.timeouts.seconds[flow_timeout_of(state, proto)];
-
-	if (shard->rows == NULL)
-		return seconds;
-	return flow_timeout_by_rule(seconds, shard->rows[position].age_s, state);
-}
-
-enum flow_end flow_end_reason(const struct flow_record *record, enum flow_end otherwise)
-{
-	if (record->state == FLOW_TIME_WAIT)
-		return FLOW_END_FIN;
-	if (record->state == FLOW_RESET)
-		return FLOW_END_RST;
-	if (otherwise == FLOW_END_IDLE && flow_tcp_has_unproven_rst(record))
-		return FLOW_END_RST; /* silence is the proof */
-	return otherwise;
-}
-
-/* When a flow is to be looked at, by what its record says or will say. */
-static uint64_t idle_tick(const struct flow_shard *shard, uint32_t position, uint64_t last_seen_us,
-	enum flow_state state, uint8_t proto)
-{
-	uint32_t timeout = flow_idle_timeout(shard, position, state, proto);
-
-	return clock_tick_from(last_seen_us + timeout * CLOCK_US_PER_S);
-}
-
-static uint64_t active_tick(const struct flow_shard *shard, uint64_t start_us)
-{
-	if (shard->config.active_s == 0)
-		return UINT64_MAX;
-	return clock_tick_from(start_us + shard->config.active_s * CLOCK_US_PER_S);
-}
-
-static void file(struct flow_shard *shard, uint32_t position, enum flow_phase phase, uint64_t idle,
-	uint64_t active)
-{
-	wheel_add(&shard->wheel[phase], position, active < idle ? active : idle);
-}
-
-void flow_age_file(struct flow_shard *shard, uint32_t position)
-{
-	const struct flow_record *record = flow_table_record(&shard->table, position);
-
-	file(shard, position, flow_record_phase(record),
-		idle_tick(shard, position, record->last_seen_us, flow_silent_state(record),
-			record->key.proto),
-		active_tick(shard, record->start_us));
-}
-
-void flow_age_file_new(
-	struct flow_shard *shard, uint32_t position, enum flow_state state, uint8_t proto)
-{
-	uint64_t now_us = (shard->now_us - shard->waited_us) & CLOCK_MAX_US;
-	/* flow_record_phase(): of two sides one has spoken */
-	const struct flow_key *key = &flow_table_record(&shard->table, position)->key;
-	enum flow_phase phase =
-		flow_shard_is_two_sided(shard, key) ? FLOW_PHASE_NEW : flow_phase(state);
-
-	file(shard, position, phase, idle_tick(shard, position, now_us, state, proto),
-		active_tick(shard, now_us));
-}
-
-void flow_age_unfile(struct flow_shard *shard, uint32_t position, enum flow_phase phase)
-{
-	wheel_remove(&shard->wheel[phase], position);
-}
+#include "flow/end.h"
+#include "flow/filing.h"
 
 /* Nothing came since then, or since the report before: the record tells of no packet, and begins and ends now. */
 static void begin_now(struct flow_shard *shard, struct flow_record *record, uint64_t since_us)
@@ -115,13 +44,13 @@ static void due(void *context, uint32_t position)
 	struct flow_shard *shard = passing->shard;
 	struct flow_record *record = flow_table_record(&shard->table, position);
 
-	if (idle_tick(shard, position, record->last_seen_us, flow_silent_state(record),
+	if (flow_idle_tick(shard, position, record->last_seen_us, flow_silent_state(record),
 		    record->key.proto) <= shard->tick) {
 		flow_end_later(
 			shard, &passing->ended, position, flow_end_reason(record, FLOW_END_IDLE));
 		return;
 	}
-	if (active_tick(shard, record->start_us) <= shard->tick) {
+	if (flow_active_tick(shard, record->start_us) <= shard->tick) {
 		/* silence is not worth a report; the next one is due as long after it */
 		bool silent = flow_is_fresh(record);
 

@@ -4,8 +4,9 @@
 #include <netinet/in.h>
 
 #include "base/clock.h"
-#include "flow/age.h"
 #include "flow/decide.h"
+#include "flow/end.h"
+#include "flow/filing.h"
 #include "flow/tcp.h"
 
 static void add(struct flow_record *record, const struct flow_credit *credit)

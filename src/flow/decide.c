@@ -8,7 +8,7 @@
 #include <netinet/ip_icmp.h>
 
 #include "base/mapping.h"
-#include "flow/age.h"
+#include "flow/filing.h"
 #include "flow/tcp.h"
 
 static size_t dropped_size(const struct flow_shard *shard)

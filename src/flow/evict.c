@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "flow/age.h"
+#include "flow/evict.h"
+
+#include "flow/end.h"
+#include "flow/filing.h"
 
 /* How many of the oldest are compared for the idlest. */
 #define CHOICE 16

@@ -124,7 +124,7 @@ struct flow_record {
 	/* bit n: rules for packets of end n did what they were to */
 	uint64_t nic_proven : 2;
 	uint64_t
-		tcp_note : 4; /* what a TCP end has said and is not believed yet: flow/tcp_parts.h */
+		tcp_note : 4; /* what a TCP end has said and is not believed yet: flow/tcp_window.h */
 	uint64_t heard : 2;   /* enum flow_heard: on which ports of the wire (flow/sides.h) */
 	uint16_t packets_high[2]; /* in units of FLOW_PACKETS_CARRY */
 	uint16_t verdict[2];	  /* action programs; 0 = forward */

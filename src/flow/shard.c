@@ -10,8 +10,10 @@
 #include "base/clock.h"
 #include "base/mapping.h"
 #include "flow/account.h"
-#include "flow/age.h"
 #include "flow/decide.h"
+#include "flow/end.h"
+#include "flow/evict.h"
+#include "flow/filing.h"
 #include "flow/sides.h"
 #include "packet/datagram.h"
 
@@ -210,15 +212,6 @@ static void measure_first(
 	record->measured = record->not_plain = 1;
 	flow_measure_first(&shard->measure[flow_table_position_of(&shard->table, record)], info,
 		came_us(shard));
-}
-
-void flow_shard_measured(
-	const struct flow_shard *shard, uint32_t position, struct flow_measured measured[2])
-{
-	if (flow_table_record(&shard->table, position)->measured)
-		memcpy(measured, shard->measure[position].told, 2 * sizeof(measured[0]));
-	else
-		memset(measured, 0, 2 * sizeof(measured[0]));
 }
 
 static void count(

@@ -120,14 +120,6 @@ enum flow_account {
 	FLOW_ACCOUNT_DROPPED,
 };
 
-/* Do packets of that key say by which side of a wire they came? */
-static inline bool flow_shard_is_two_sided(
-	const struct flow_shard *shard, const struct flow_key *key)
-{
-	static_assert(FLOW_MAX_WIRES <= 16, "a bit for each");
-	return shard->config.two_sided >> flow_key_wire(key) & 1;
-}
-
 /* How long ago that was by the shard's clock; for waited_us. */
 static inline uint64_t flow_shard_since(const struct flow_shard *shard, uint64_t time_us)
 {
@@ -251,10 +243,6 @@ struct flow_conversation flow_shard_conversation(const struct flow_shard *shard,
 struct flow_rules flow_shard_rules(const struct flow_shard *shard, uint32_t position);
 /* Seconds of silence after which its rules end it, in place of its protocol's; 0: those. */
 uint32_t flow_shard_age_s(const struct flow_shard *shard, uint32_t position);
-
-/* What was measured of a live flow, of either end; zeros where nothing is. */
-void flow_shard_measured(
-	const struct flow_shard *shard, uint32_t position, struct flow_measured measured[2]);
 
 /* What verdicts dropped of a live flow, and why; zeroed, without a cause, where they never did. */
 static inline struct flow_dropped flow_shard_dropped(

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The half of the table that changes it: insert and remove. */
+#include "flow/table_change.h"
 #include "flow/free.h"
 #include "flow/place.h"
-#include "flow/table_parts.h"
 
 /* Moves to make room: one gives 15 chances, two 15 * 15, three more than enough. */
 #define MAX_MOVES 3

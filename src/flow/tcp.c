@@ -2,6 +2,7 @@
 #include "flow/tcp.h"
 
 #include "flow/tcp_common.h"
+#include "flow/tcp_open.h"
 
 #define SYN_ACK_RST (TCP_SYN | TCP_ACK | TCP_RST)
 
@@ -88,7 +89,7 @@ static enum tcp_verdict track_reset(
 	return tcp_is_odd(tcp_judge(record, from, segment)) ? TCP_ODD : TCP_IN_WINDOW;
 }
 
-/* In SYN_RECEIVED: does an ACK of this end acknowledge the other's SYN? See tcp_parts.h. */
+/* In SYN_RECEIVED: does an ACK of this end acknowledge the other's SYN? See tcp_window.h. */
 static bool acks_syn(
 	const struct flow_record *record, unsigned from, const struct tcp_segment *segment)
 {

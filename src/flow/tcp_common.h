@@ -7,7 +7,7 @@
  * that comes once more, which moves nothing. In a header of its own for walks that are compiled once per SIMD level.
  */
 
-#include "flow/tcp_parts.h"
+#include "flow/tcp_window.h"
 #include "packet/simd.h"
 
 #if defined(SIMD_LEVEL) && SIMD_LEVEL >= SIMD_LEVEL_SSE42

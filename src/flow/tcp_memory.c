@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "flow/tcp_common.h"
+#include "flow/tcp_open.h"
 
 #define FLOWS_A_SET 2048
 #define MOST_SETS 512

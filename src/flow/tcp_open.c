@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "flow/tcp_parts.h"
+#include "flow/tcp_open.h"
+
+#include "flow/tcp_window.h"
 
 /* Begins with a SYN that has no ACK: it says what its sender has, and anchors nothing else. */
 static void begin_with_syn(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "flow/tcp_parts.h"
+#include "flow/tcp_window.h"
 
 /* The window of a SYN is never scaled (RFC 7323 section 2.2). */
 static uint32_t offered_bytes(

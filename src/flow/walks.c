@@ -3,7 +3,7 @@
 #include "flow/walks.h"
 #include "flow/find.h"
 #include "flow/free.h"
-#include "flow/table_parts.h"
+#include "flow/table_change.h"
 
 static inline uint32_t position_of(const struct flow_table *table, const struct flow_record *record)
 {

@@ -3,6 +3,7 @@
 #include "dataplane/snapshot.h"
 #include "dataplane/tx.h"
 #include "offload/agent.h"
+#include "flow/end.h"
 #include "plane/ask.h"
 
 /* Records looked at for one page. */

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/suggest.h"
+#include "port/check.h"
 #include "port/claim.h"
 #include "port/device.h"
 #include "port/netlink.h"
-#include "port/parts.h"
 #include "port/probe.h"
 #include "port/standing.h"
 

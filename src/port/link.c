@@ -6,9 +6,9 @@
 
 #include "port/device.h"
 #include "port/kernel.h"
+#include "port/mtu.h"
 #include "port/netlink.h"
 #include "port/packet.h"
-#include "port/parts.h"
 
 const char *port_link_name(enum port_link link)
 {

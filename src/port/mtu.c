@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 #include "port/device.h"
-#include "port/parts.h"
+#include "port/mtu.h"
+#include "port/packet.h"
 
 /* Ethernet header, and two VLAN tags. */
 #define OVERHEAD (RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN)

@@ -9,8 +9,9 @@
 #include <rte_mbuf.h>
 
 #include "base/suggest.h"
+#include "port/check.h"
 #include "port/device.h"
-#include "port/parts.h"
+#include "port/open.h"
 #include "port/probe.h"
 #include "port/xdp.h"
 
@@ -20,7 +21,8 @@
 #define PACKET_MEMORY (16u << 20)
 #define PACKET_BLOCK 65536
 
-uint16_t port_packet_room(unsigned frame)
+/* Room in an mbuf that the frames of a packet socket, `frame` bytes each, need; head room included. */
+static uint16_t packet_room(unsigned frame)
 {
 	return (uint16_t)RTE_MIN(
 		packet_tx_room(frame) + RTE_PKTMBUF_HEADROOM, (unsigned)UINT16_MAX);
@@ -112,7 +114,7 @@ static int probe_packet(struct port_opening *opening, const char *given, char *s
 	struct port *port = opening->port;
 	unsigned frame = packet_frame(port->mtu);
 
-	if (opening->room != 0 && port_packet_room(frame) > opening->room)
+	if (opening->room != 0 && packet_room(frame) > opening->room)
 		frame = tight_frame(port->mtu);
 	/* the driver has them lie without a gap: whole frames in each block of whole pages */
 	unsigned step = frame % 1024 == 0 ? 4 * frame : 64 * frame;
@@ -122,7 +124,7 @@ static int probe_packet(struct port_opening *opening, const char *given, char *s
 	char arguments[PORT_DEVICE_MAX + 64];
 	int ret = -EINVAL;
 
-	port->data_room = port_packet_room(frame);
+	port->data_room = packet_room(frame);
 	for (; ret < 0 && ret != -EBUSY && frames >= PACKET_FRAMES_LEAST;
 		frames = frames / 2 / in_block * in_block) {
 		snprintf(arguments, sizeof(arguments), "%s,blocksz=%u,framesz=%u,framecnt=%u",
@@ -236,7 +238,7 @@ static int check_packet_arguments(
 			"framesz=%u,blocksz=%u would do",
 			name, frame, port->device.interface, port->mtu, packet_frame(port->mtu),
 			4 * packet_frame(port->mtu));
-	port->data_room = port_packet_room(frame);
+	port->data_room = packet_room(frame);
 	opening->ring = ring;
 	return 0;
 }

@@ -9,9 +9,11 @@
 
 #include <rte_mbuf.h>
 
+#include "port/check.h"
 #include "port/claim.h"
 #include "port/device.h"
-#include "port/parts.h"
+#include "port/mtu.h"
+#include "port/open.h"
 #include "port/probe.h"
 #include "port/xdp.h"
 

@@ -3,8 +3,8 @@
 
 #include <rte_ethdev.h>
 
-#include "port/parts.h"
 #include "port/rss.h"
+#include "port/rss_set.h"
 
 #define GROUPS (RSS_RETA_MAX / RTE_ETH_RETA_GROUP_SIZE)
 

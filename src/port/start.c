@@ -7,8 +7,9 @@
 #include <rte_mbuf.h>
 
 #include "port/device.h"
-#include "port/parts.h"
+#include "port/open.h"
 #include "port/probe.h"
+#include "port/rss_set.h"
 #include "port/xdp.h"
 #include "rteflow/provider.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The end of flows: reports made, gathered and handed to the sink. */
+#include "flow/end.h"
+
 #include "base/clock.h"
-#include "flow/age.h"
 #include "flow/decide.h"
 
 void flow_shard_flush(struct flow_shard *shard)
@@ -32,6 +33,15 @@ static struct flow_dropped flow_dropped_taken(struct flow_shard *shard, uint32_t
 	dropped->packets = dropped->bytes = 0;
 	dropped->rule_packets = dropped->rule_bytes = 0;
 	return taken;
+}
+
+void flow_shard_measured(
+	const struct flow_shard *shard, uint32_t position, struct flow_measured measured[2])
+{
+	if (flow_table_record(&shard->table, position)->measured)
+		memcpy(measured, shard->measure[position].told, 2 * sizeof(measured[0]));
+	else
+		memset(measured, 0, 2 * sizeof(measured[0]));
 }
 
 static void report_measured(struct flow_shard *shard, struct flow_report *report, uint32_t position)
@@ -109,4 +119,15 @@ void flow_end_record(struct flow_shard *shard, uint32_t position, enum flow_end 
 	ended.n = 0;
 	flow_end_later(shard, &ended, position, reason);
 	flow_end_all_now(shard, &ended);
+}
+
+enum flow_end flow_end_reason(const struct flow_record *record, enum flow_end otherwise)
+{
+	if (record->state == FLOW_TIME_WAIT)
+		return FLOW_END_FIN;
+	if (record->state == FLOW_RESET)
+		return FLOW_END_RST;
+	if (otherwise == FLOW_END_IDLE && flow_tcp_has_unproven_rst(record))
+		return FLOW_END_RST; /* silence is the proof */
+	return otherwise;
 }

@@ -2,9 +2,8 @@
 #pragma once
 
 /*
- * What the files of the TCP observer share: tcp_window.c (the check, and how a segment moves the
- * window), tcp_open.c (first segments, handshake, pick-up) and tcp.c (all further segments, with the
- * common case in front); tcp_memory.c is for what waits for an answer. Not for others: flow/tcp.h is.
+ * The window of a TCP connection: the check of a segment against it, how a segment moves it, and how a connection
+ * closes. For the files of the TCP observer, whose users have flow/tcp.h.
  *
  * window_known says of an end that a segment of its own with an ACK has been seen: its window counts,
  * and the other end's limit (max_end) is known by it. Before the handshake's answer nothing is: in
@@ -131,12 +130,3 @@ void tcp_follow(struct flow_record *record, unsigned by, const struct tcp_segmen
 /* Whether a segment that runs ahead may move the window along at all, once both ends agree. */
 bool tcp_may_follow(const struct flow_record *record, unsigned from,
 	const struct tcp_segment *segment, struct tcp_misfit misfit);
-
-/* The responder's SYN, with or without ACK: both ends' windows as RFC 9293 section 3.5 has them. */
-void tcp_answer_syn(struct flow_record *record, unsigned from, const struct tcp_segment *segment);
-/* Any segment in SYN_SENT but a SYN without ACK that is not the initiator's own. */
-enum tcp_verdict tcp_track_syn_sent(
-	struct flow_record *record, unsigned from, const struct tcp_segment *segment);
-/* A SYN without ACK in PICKED_UP: was it the one that the segments seen have answered, only late? */
-bool tcp_take_late_syn(
-	struct flow_record *record, unsigned from, const struct tcp_segment *segment);
