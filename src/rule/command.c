@@ -415,32 +415,6 @@ static int cut(struct rule_parser *parser, const char *line, size_t length)
 	return 0;
 }
 
-static struct rule_command *command_create(void)
-{
-	struct rule_command *command = calloc(1, sizeof(*command) + sizeof(*command->parts));
-
-	if (command) {
-		command->parts = (struct rule_command_parts *)(command + 1);
-		rule_memory_init(&command->parts->memory);
-		command->port = RULE_NO_PORT;
-	}
-	return command;
-}
-
-void rule_command_destroy(struct rule_command *command)
-{
-	if (!command)
-		return;
-	while (command->parts->children) {
-		struct rule_command *child = command->parts->children;
-
-		command->parts->children = child->parts->sibling;
-		rule_command_destroy(child);
-	}
-	rule_memory_fini(&command->parts->memory);
-	free(command);
-}
-
 static int keep_arguments(struct rule_parser *parser)
 {
 	struct rule_command *command = parser->command;
@@ -508,7 +482,8 @@ int rule_command_parse(struct rule_command **command, const struct rule_setup *s
 	parser.column = column;
 	parser.error = error;
 	parser.setup = setup;
-	parser.command = command_create();
+	parser.parse = rule_command_parse;
+	parser.command = rule_command_create();
 	*command = NULL;
 	if (!parser.command)
 		return rule_parser_no_memory(&parser);
@@ -529,7 +504,8 @@ void rule_complete(const char *line, size_t length,
 	struct error error;
 	unsigned column;
 	struct rule_parser parser = {
-		.command = command_create(),
+		.command = rule_command_create(),
+		.parse = rule_command_parse,
 		.complete = &complete,
 		.begun = "",
 		.column = &column,
@@ -547,13 +523,4 @@ void rule_complete(const char *line, size_t length,
 		parse_form(&parser);
 	}
 	rule_command_destroy(parser.command);
-}
-
-const struct rule_argument *rule_command_argument(
-	const struct rule_command *command, enum rule_argument_id id, unsigned nth)
-{
-	for (unsigned i = 0; i < command->n_arguments; i++)
-		if (command->arguments[i].id == id && nth-- == 0)
-			return &command->arguments[i];
-	return NULL;
 }

@@ -15,7 +15,7 @@ static int parse_child(struct rule_parser *parser, const char *line, struct rule
 	*child = NULL;
 	if (!line)
 		return 0;
-	int ret = rule_command_parse(child, parser->setup, line, strlen(line), &column, &error);
+	int ret = parser->parse(child, parser->setup, line, strlen(line), &column, &error);
 
 	if (ret < 0)
 		return rule_parser_fail(parser, 0, ret, "in \"%.80s\": %.300s", line, error.text);

@@ -368,6 +368,8 @@ const struct rule_thing *rule_action_find(const char *name);
 /* The row of a type; of several that are alike, the first. */
 const struct rule_thing *rule_item_of(enum rte_flow_item_type type);
 const struct rule_thing *rule_action_of(enum rte_flow_action_type type);
+/* Is the field (of RULE_SOURCE) that which a source of this type has? */
+bool rule_source_fits(const struct rule_field *field, uint64_t type);
 const struct rule_word *rule_word_find(const struct rule_word *words, const char *name);
 /* The name of a value in a list, or NULL. */
 const char *rule_word_name(const struct rule_word *words, uint64_t value);

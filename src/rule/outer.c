@@ -113,7 +113,7 @@ static int check_layers(struct rule_parser *parser)
 
 	if (!rule_outer_text(command, text, sizeof(text)))
 		return rule_parser_fail(parser, 0, -E2BIG, "the line is too long");
-	ret = rule_command_parse(&items, NULL, text, strlen(text), &column, parser->error);
+	ret = parser->parse(&items, NULL, text, strlen(text), &column, parser->error);
 	if (ret == 0) {
 		rule_command_destroy(items);
 		return 0;

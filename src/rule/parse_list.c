@@ -461,15 +461,6 @@ static int check_source(struct rule_parser *parser, const struct rule_thing *thi
 		field->name, rule_word_name(rule_field_ids, type.number), field->name);
 }
 
-bool rule_source_fits(const struct rule_field *field, uint64_t type)
-{
-	if (field->kind == RULE_INLINE)
-		return type == RTE_FLOW_FIELD_VALUE;
-	if (field->kind == RULE_HEX)
-		return type == RTE_FLOW_FIELD_POINTER;
-	return type != RTE_FLOW_FIELD_VALUE && type != RTE_FLOW_FIELD_POINTER;
-}
-
 static int parse_field_value(struct rule_parser *parser, const struct rule_thing *thing,
 	const struct rule_field *field, void *conf)
 {

@@ -29,6 +29,13 @@ struct rule_parser_word {
 	unsigned column;
 };
 
+/* An empty command, with memory of its own. NULL: no memory. */
+struct rule_command *rule_command_create(void);
+
+/* rule_command_parse(), for what it calls. */
+typedef int (*rule_parse_fn)(struct rule_command **command, const struct rule_setup *setup,
+	const char *line, size_t length, unsigned *column, struct error *error);
+
 struct rule_parser {
 	struct rule_command *command;
 	const struct rule_setup *setup;
@@ -38,6 +45,8 @@ struct rule_parser {
 	unsigned decisive; /* the word that told the form of the command */
 	unsigned end_column;
 	struct rule_argument arguments[RULE_MAX_ARGUMENTS];
+	/* A line within a line is parsed by it. */
+	rule_parse_fn parse;
 	/* Options that could stand here as well, for errors and completion. */
 	const struct rule_option *options;
 	unsigned n_options;
@@ -102,6 +111,3 @@ int rule_parse_fields(struct rule_parser *parser, const struct rule_thing *thing
 
 /* Gives an action what `set` lines said (fill.c). */
 int rule_fill(struct rule_parser *parser, const struct rule_thing *thing, void *conf);
-
-/* Is the field (of RULE_SOURCE) that which a source of this type has? */
-bool rule_source_fits(const struct rule_field *field, uint64_t type);
