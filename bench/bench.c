@@ -9,10 +9,12 @@
 #include <sys/utsname.h>
 
 #include <rte_cycles.h>
+#include <rte_vect.h>
 #include <rte_version.h>
 
 #include "base/text.h"
 #include "bench/memory.h"
+#include "packet/simd.h"
 
 #define LEAST 0.05
 
@@ -48,6 +50,20 @@ static double spread(const double *sorted, unsigned n)
 	return sorted[n / 4] > 0 ? (sorted[3 * n / 4] - sorted[n / 4]) / sorted[n / 4] : 0;
 }
 
+/* The level that our side runs at. */
+static enum simd_level simd_in_use(void)
+{
+	enum simd_level level = SIMD_PORTABLE;
+
+	simd_choose(&level);
+	return level;
+}
+
+uint16_t bench_vector_bits(void)
+{
+	return simd_in_use() == SIMD_AVX2 ? RTE_VECT_SIMD_256 : RTE_VECT_SIMD_512;
+}
+
 void bench_print(struct bench_row *row, bool json)
 {
 	double ours = bench_lower_quartile(row->ours, row->rounds);
@@ -73,10 +89,11 @@ void bench_print(struct bench_row *row, bool json)
 	if (json) {
 		printf("{\"bench\":\"%s\",\"measure\":\"%s\",\"load\":\"%s\",\"flows\":%u,%s"
 		       "\"unit\":\"%s\",\"ours\":%.1f,\"against\":\"%s\",\"theirs\":%.1f,"
-		       "\"ratio\":%.2f,\"goal\":%.2f,\"holds\":%s,\"rounds\":%u,\"spread\":%.2f}\n",
+		       "\"ratio\":%.2f,\"goal\":%.2f,\"holds\":%s,\"rounds\":%u,\"spread\":%.2f,"
+		       "\"simd\":\"%s\"}\n",
 			row->bench, row->measure, row->load, row->flows, entries, row->unit, ours,
 			row->against, theirs, ratio, row->goal, holds ? "true" : "false",
-			row->rounds, far);
+			row->rounds, far, simd_name(simd_in_use()));
 	} else {
 		char name[64];
 
@@ -111,8 +128,9 @@ void bench_machine(char *text, size_t size)
 	if (info != NULL)
 		fclose(info);
 	uname(&machine);
-	snprintf(text, size, "%s, %s %s, %s, TSC %.2f GHz, %s", model, machine.sysname,
-		machine.release, machine.machine, (double)rte_get_tsc_hz() / 1e9, rte_version());
+	snprintf(text, size, "%s, SIMD level %s, %s %s, %s, TSC %.2f GHz, %s", model,
+		simd_name(simd_in_use()), machine.sysname, machine.release, machine.machine,
+		(double)rte_get_tsc_hz() / 1e9, rte_version());
 }
 
 void bench_print_head(bool json)

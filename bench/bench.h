@@ -77,6 +77,9 @@ void bench_machine(char *text, size_t size);
 /* Whether a word is in a list with commas between; every word is in NULL. */
 bool bench_asked(const char *list, const char *word);
 
+/* The widest vectors that contenders may use: those of the SIMD level that our side runs at, and on other machines any. */
+uint16_t bench_vector_bits(void);
+
 /* The calling thread to the last processor that it may use, whose cache is then its own. */
 void bench_pin(void);
 

@@ -240,7 +240,7 @@ static int acl_create(void **side, const struct classify_set *set)
 	if (!acl)
 		return -ENOMEM;
 	snprintf(name, sizeof(name), "acl%u", number++);
-	rte_vect_set_max_simd_bitwidth(RTE_VECT_SIMD_512);
+	rte_vect_set_max_simd_bitwidth(bench_vector_bits());
 	acl->ctx = rte_acl_create(&param);
 	int ret = acl->ctx ? 0 : -ENOMEM;
 

@@ -10,6 +10,7 @@
 #include "bench/classify.h"
 #include "bench/offload.h"
 #include "bench/route.h"
+#include "packet/simd.h"
 
 #define EXIT_MISUSED 2
 #define MOST_FLOWS 67108864
@@ -151,6 +152,8 @@ static void print_help(FILE *stream)
 	      "               rules, 1000,10000,100000; route, of routes, 1069950 and 220103, or\n"
 	      "               what a file has)\n"
 	      "  --json       one JSON object a line\n"
+	      "  --simd LEVEL  portable, sse42, avx2 or avx512: our side runs at this level\n"
+	      "               (default: the highest that the processor has)\n"
 	      "  --measure NAME,NAME  admission, classify, export, route, table, wire: only these\n"
 	      "  --mark       wire: only what marks of the NIC are worth\n"
 	      "  --act        wire: only what is done with packets: routed, translated, blocked\n"
@@ -447,13 +450,29 @@ static int parse_option(char **argv, int left, struct asked *asked)
 	return 0;
 }
 
+/* Makes our side run at this SIMD level; else a line says which ones there are. */
+static bool force_simd(const char *word)
+{
+	const char *names[SIMD_N_LEVELS];
+	unsigned n = 0;
+
+	for (unsigned level = 0; level < SIMD_N_LEVELS; level++)
+		if (simd_has((enum simd_level)level))
+			names[n++] = simd_name((enum simd_level)level);
+	for (unsigned i = 0; i < n; i++)
+		if (strcmp(word, names[i]) == 0)
+			return setenv(SIMD_VARIABLE, word, 1) == 0;
+	tell_words("bench: --simd", word, names, n);
+	return false;
+}
+
 /* Of one that no value follows. */
 static bool wants_value(const char *word)
 {
 	for (enum option option = 0; option < N_OPTIONS; option++)
 		if (words[option].has_value && strcmp(word, words[option].name) == 0)
 			return true;
-	return strcmp(word, "--flows") == 0;
+	return strcmp(word, "--flows") == 0 || strcmp(word, "--simd") == 0;
 }
 
 int bench_main(int argc, char **argv)
@@ -470,6 +489,9 @@ int bench_main(int argc, char **argv)
 			asked.json = true;
 		} else if (strcmp(argv[i], "--flows") == 0 && i + 1 < argc) {
 			asked.flows = argv[++i];
+		} else if (strcmp(argv[i], "--simd") == 0 && i + 1 < argc) {
+			if (!force_simd(argv[++i]))
+				return EXIT_MISUSED;
 		} else if ((taken = parse_option(&argv[i], argc - i, &asked)) > 0) {
 			i += taken - 1;
 		} else if (argv[i][0] == '-' || asked.name != NULL) {

@@ -5,7 +5,7 @@ import pytest
 from conftest import run
 
 KEYS = ["bench", "measure", "load", "flows", "unit", "ours", "against", "theirs", "ratio", "goal",
-        "holds", "rounds", "spread"]
+        "holds", "rounds", "spread", "simd"]
 
 
 @pytest.fixture(scope="module", autouse=True)

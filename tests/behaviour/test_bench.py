@@ -166,3 +166,14 @@ def test_export_rows():
     assert [(row["against"], row["flows"]) for row in found] == [
         ("goal", 2000), ("kernel_alone", 2000), ("json_lines", 2000)]
     assert all(row["ours"] > 0 and row["theirs"] > 0 for row in found)
+
+
+def test_simd_level():
+    """Each row names the level that it was measured at, and a level can be forced."""
+    for level in "portable", "sse42":
+        found = rows("table", "--measure", "lookup_update", "--flows", "1024", "--against", "rte_hash",
+                     "--simd", level)
+        assert found and {row["simd"] for row in found} == {level}
+    wrong = run("bench", "table", "--simd", "avx3")
+    assert wrong.code == 2 and "--simd: no 'avx3'" in wrong.stderr and "portable" in wrong.stderr
+    assert run("bench", "table", "--simd").code == 2
