@@ -16,6 +16,11 @@
 #include "flow/place.h"
 #include "flow/table.h"
 
+/* Hashes and places are made of four keys at a time where there are vectors of that size, and AES rounds. */
+#if defined(SIMD_LEVEL) && SIMD_LEVEL >= SIMD_LEVEL_AVX2
+#define FIND_FOUR
+#endif
+
 /* `table` is best a copy of its own, so that what is stored here is not taken for a change to it. */
 static inline __attribute__((always_inline)) void find_fetch(
 	const struct flow_table *table, struct flow_look_up *up, unsigned i, uint64_t hash)
@@ -28,7 +33,7 @@ static inline __attribute__((always_inline)) void find_fetch(
 	rte_prefetch0(up->home[i]);
 }
 
-#ifdef __VAES__
+#ifdef FIND_FOUR
 
 /* find_fetch() for four keys whose hashes are to be made. */
 static inline __attribute__((always_inline)) void find_hash_four(const struct flow_table *table,
@@ -63,7 +68,7 @@ static inline __attribute__((always_inline)) void find_hashes(const struct flow_
 	const hash_ready ready = hash_ready_of(table->secret);
 	unsigned i = 0;
 
-#ifdef __VAES__
+#ifdef FIND_FOUR
 	const struct hash_aes_four four = hash_aes_four_of(&ready);
 
 	for (; i + 4 <= n; i += 4)
@@ -81,7 +86,7 @@ static inline __attribute__((always_inline)) void find_hash(
 	const hash_ready ready = hash_ready_of(table->secret);
 	unsigned i = 0;
 
-#ifdef __VAES__
+#ifdef FIND_FOUR
 	const struct hash_aes_four four = hash_aes_four_of(&ready);
 
 	for (; i + 4 <= up->n; i += 4)

@@ -25,7 +25,18 @@
 #endif
 
 #define LINE_SLOTS 15
+/*
+ * What line_match() says of all slots: a bit each. One comparison of 32 bytes gives two bits for each slot, of which
+ * the lower one is kept: packing them together would cost more than it saves.
+ */
+#if defined(SIMD_LEVEL) && SIMD_LEVEL == SIMD_LEVEL_AVX2
+#define LINE_PAIRS
+#define LINE_ALL UINT32_C(0x15555555)
+#define LINE_BITS 2
+#else
 #define LINE_ALL ((UINT32_C(1) << LINE_SLOTS) - 1)
+#define LINE_BITS 1
+#endif
 #define LINE_RECORD_BITS 16
 #define LINE_CLASSES 8
 
@@ -44,11 +55,16 @@ static inline uint16_t line_tag(uint64_t hash)
 	return (uint16_t)(hash | 1); /* 0 is a free slot's */
 }
 
-/* One bit for each slot whose tag is `tag`; tag 0: for each free slot. */
+/* The slots whose tag is `tag`, for line_first(), a bit each; tag 0: the free slots. */
 static inline uint32_t line_match(const struct flow_line *line, uint16_t tag)
 {
 #if defined(SIMD_LEVEL) && SIMD_LEVEL >= SIMD_LEVEL_AVX512
 	return _mm256_cmpeq_epi16_mask(*(const __m256i *)line, _mm256_set1_epi16((short)tag)) &
+	       LINE_ALL;
+#elif defined(LINE_PAIRS)
+	/* the last pair of bytes is no tag but the first record's number */
+	return (uint32_t)_mm256_movemask_epi8(
+		       _mm256_cmpeq_epi16(*(const __m256i *)line, _mm256_set1_epi16((short)tag))) &
 	       LINE_ALL;
 #elif defined(LINE_SIMD)
 	const __m128i *half = (const __m128i *)line;
@@ -77,7 +93,7 @@ static inline uint32_t line_match(const struct flow_line *line, uint16_t tag)
 
 static inline unsigned line_first(uint32_t slots)
 {
-	return (unsigned)__builtin_ctz(slots);
+	return (unsigned)__builtin_ctz(slots) / LINE_BITS;
 }
 
 static inline void line_set(struct flow_line *line, unsigned slot, uint16_t tag, uint32_t record)

@@ -31,7 +31,8 @@ static inline __attribute__((always_inline)) struct hash_aes hash_aes_of(
 	return aes;
 }
 
-static inline __attribute__((always_inline)) uint64_t hash_parts_aes(
+/* The two halves of what comes out, which are yet to be added. */
+static inline __attribute__((always_inline)) __m128i hash_rounds_aes(
 	const struct hash_aes *aes, __m128i first, __m128i second, __m128i third)
 {
 	__m128i a = _mm_aesenc_si128(_mm_xor_si128(first, aes->key[0]), aes->key[1]);
@@ -43,7 +44,14 @@ static inline __attribute__((always_inline)) uint64_t hash_parts_aes(
 	b = _mm_aesenc_si128(b, a);
 	c = _mm_aesenc_si128(c, b);
 	c = _mm_aesenc_si128(c, aes->key[7]);
-	c = _mm_aesenc_si128(c, aes->key[8]);
+	return _mm_aesenc_si128(c, aes->key[8]);
+}
+
+static inline __attribute__((always_inline)) uint64_t hash_parts_aes(
+	const struct hash_aes *aes, __m128i first, __m128i second, __m128i third)
+{
+	__m128i c = hash_rounds_aes(aes, first, second, third);
+
 	return (uint64_t)_mm_cvtsi128_si64(_mm_xor_si128(c, _mm_unpackhi_epi64(c, c)));
 }
 
@@ -56,12 +64,20 @@ static inline __attribute__((always_inline)) uint64_t hash_words_aes(
 }
 
 /* From memory, without a way through other registers. */
+static inline __attribute__((always_inline)) __m128i hash_rounds_of_40_bytes(
+	const struct hash_aes *aes, const uint8_t *bytes)
+{
+	return hash_rounds_aes(aes, _mm_loadu_si128((const __m128i *)bytes),
+		_mm_loadu_si128((const __m128i *)(bytes + 16)),
+		_mm_loadl_epi64((const __m128i *)(bytes + 32)));
+}
+
 static inline __attribute__((always_inline)) uint64_t hash_40_bytes_aes(
 	const struct hash_aes *aes, const uint8_t *bytes)
 {
-	return hash_parts_aes(aes, _mm_loadu_si128((const __m128i *)bytes),
-		_mm_loadu_si128((const __m128i *)(bytes + 16)),
-		_mm_loadl_epi64((const __m128i *)(bytes + 32)));
+	__m128i c = hash_rounds_of_40_bytes(aes, bytes);
+
+	return (uint64_t)_mm_cvtsi128_si64(_mm_xor_si128(c, _mm_unpackhi_epi64(c, c)));
 }
 
 #ifdef __VAES__
@@ -128,6 +144,35 @@ static inline __attribute__((always_inline)) __m256i hash_keys_aes(
 	c = _mm512_aesenc_epi128(c, aes->key[8]);
 	c = _mm512_xor_si512(c, _mm512_unpackhi_epi64(c, c));
 	return _mm512_castsi512_si256(_mm512_permutexvar_epi64(low, c));
+}
+
+#else
+
+/* Four keys are hashed beside one another by rounds on 16 bytes. */
+struct hash_aes_four {
+	struct hash_aes aes;
+};
+
+static inline __attribute__((always_inline)) struct hash_aes_four hash_aes_four_of(
+	const struct hash_aes *aes)
+{
+	return (struct hash_aes_four){*aes};
+}
+
+/* The hashes of four keys: the halves of two are added at once. */
+static inline __attribute__((always_inline)) __m256i hash_keys_aes(
+	const struct hash_aes_four *four, const struct flow_key *const keys[4])
+{
+	__m128i of[4];
+
+	for (unsigned i = 0; i < 4; i++)
+		of[i] = hash_rounds_of_40_bytes(&four->aes, keys[i]->addr[0]);
+	__m128i low =
+		_mm_xor_si128(_mm_unpacklo_epi64(of[0], of[1]), _mm_unpackhi_epi64(of[0], of[1]));
+	__m128i high =
+		_mm_xor_si128(_mm_unpacklo_epi64(of[2], of[3]), _mm_unpackhi_epi64(of[2], of[3]));
+
+	return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);
 }
 
 #endif

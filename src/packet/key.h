@@ -22,7 +22,7 @@
 
 #include "packet/simd.h"
 
-#if defined(SIMD_LEVEL) && SIMD_LEVEL >= SIMD_LEVEL_AVX512
+#if defined(SIMD_LEVEL) && SIMD_LEVEL >= SIMD_LEVEL_AVX2
 #include <immintrin.h>
 #endif
 
@@ -56,6 +56,16 @@ static inline bool flow_key_equal(const struct flow_key *a, const struct flow_ke
 
 	return _mm512_mask_cmpneq_epi64_mask(words, _mm512_maskz_loadu_epi64(words, a),
 		       _mm512_maskz_loadu_epi64(words, b)) == 0;
+#elif defined(SIMD_LEVEL) && SIMD_LEVEL >= SIMD_LEVEL_AVX2
+	/* the last 32 bytes overlap the first: two vectors of each */
+	const uint8_t *of_a = (const uint8_t *)a, *of_b = (const uint8_t *)b;
+	const __m256i first = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)of_a),
+		_mm256_loadu_si256((const __m256i *)of_b));
+	const __m256i last = _mm256_xor_si256(_mm256_loadu_si256((const __m256i *)(of_a + 8)),
+		_mm256_loadu_si256((const __m256i *)(of_b + 8)));
+	const __m256i differs = _mm256_or_si256(first, last);
+
+	return _mm256_testz_si256(differs, differs);
 #else
 	return memcmp(a, b, sizeof(*a)) == 0;
 #endif
