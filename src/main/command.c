@@ -21,7 +21,7 @@
 #include "main/run.h"
 #include "main/shell.h"
 #include "packet/simd.h"
-#include "probe/command.h"
+#include "probe/probe.h"
 
 #define EXIT_MISUSED 2
 
