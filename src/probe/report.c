@@ -255,8 +255,8 @@ static bool holds(const json_t *object, const char *condition)
 		return value != NULL && !json_is_false(value) && !json_is_null(value) &&
 		       !(json_is_integer(value) && json_integer_value(value) == 0);
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)json_integer_value(value));
-	return strcmp(json_is_string(value) ? json_string_value(value) : number,
-		       &condition[length + 1]) == 0;
+	return value != NULL && strcmp(json_is_string(value) ? json_string_value(value) : number,
+					&condition[length + 1]) == 0;
 }
 
 /* Up to the end, or the brace that closes it; returns where that is. */
