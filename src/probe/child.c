@@ -215,9 +215,9 @@ static int make_pool(struct child *child, struct error *error)
 
 static int open_all(struct child *child, struct error *error)
 {
-	int ret = 0;
+	int ret = open_one(child, PROBE_DEVICE, error);
 
-	for (unsigned i = 0; i < PROBE_N_DEVICES && ret == 0; i++)
+	for (unsigned i = PROBE_DEVICE + 1; i < PROBE_N_DEVICES && ret == 0; i++)
 		if (child->options->devices[i].text[0] != '\0')
 			ret = open_one(child, (enum probe_device_use)i, error);
 	if (ret == 0)
