@@ -257,20 +257,18 @@ static int make_observer(struct child *child, struct error *error)
 		.listen_ms = options->listen_s * 1000,
 	};
 	const char *packets = "none";
-	unsigned flows;
 	int ret;
 
 	tell_step(child, "listening", 0, options->listen_s + 10);
 	ret = probe_packets_create(&child->packets, &config, error);
 	if (ret < 0)
 		return ret;
-	flows = probe_packets_flows(child->packets);
 	probe_packets_observer(child->packets, &child->observer);
 	child->rules = (struct rule_port){.id = port->id,
 		.target = config.to->id,
 		.n_queues = port->n_rx,
 		.flow_queues = port->flow_queues,
-		.observer = flows > 0 ? &child->observer : NULL,
+		.observer = child->observer.flows > 0 ? &child->observer : NULL,
 		.step = step_rule,
 		.context = child};
 	shape_port_read(&child->rules.rss,
@@ -279,12 +277,12 @@ static int make_observer(struct child *child, struct error *error)
 		packets = "loopback";
 	else if (peer != NULL)
 		packets = "peer";
-	else if (flows > 0)
+	else if (child->observer.flows > 0)
 		packets = "arriving";
 	tell(child, "set",
 		json_pack("{ss sI sI}", "packets", packets, "heard",
-			(json_int_t)probe_packets_heard(child->packets), "flows",
-			(json_int_t)flows));
+			(json_int_t)child->observer.heard, "flows",
+			(json_int_t)child->observer.flows));
 	return 0;
 }
 

@@ -353,7 +353,8 @@ static int run_probe(struct probe *probe)
 {
 	int code;
 
-	probe->report = json_pack("{ss}", "device", probe->options.devices[PROBE_DEVICE].text);
+	probe->report = json_object();
+	set(probe, "device", answer_string(probe->options.devices[PROBE_DEVICE].text));
 	probe->terminal = isatty(STDERR_FILENO);
 	probe->begin_us = probe->shown_us = monotonic_us();
 	probe->deadline_us = probe->begin_us + probe->options.timeout_s * UINT64_C(1000000);

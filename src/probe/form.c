@@ -19,40 +19,41 @@ static const struct {
 	enum form_special special;
 	enum provider_kind kind;
 	unsigned link;
+	const char *name; /* NULL: that of the shape */
 } patterns[] = {
-	{FORM_SHAPE, PROVIDER_IPV4_TCP, ETH | NO_FLAGS},
-	{FORM_SHAPE, PROVIDER_IPV4_TCP, NO_FLAGS},
-	{FORM_SHAPE, PROVIDER_IPV4_TCP, ETH},
-	{FORM_SHAPE, PROVIDER_IPV4_TCP, 0},
-	{FORM_SHAPE, PROVIDER_IPV4_UDP, ETH},
-	{FORM_SHAPE, PROVIDER_IPV4_UDP, 0},
-	{FORM_SHAPE, PROVIDER_IPV4_SCTP, ETH},
-	{FORM_SHAPE, PROVIDER_IPV4_SCTP, 0},
-	{FORM_SHAPE, PROVIDER_IPV4_ICMP, ETH},
-	{FORM_SHAPE, PROVIDER_IPV4_ICMP, 0},
-	{FORM_SHAPE, PROVIDER_IPV6_TCP, ETH | NO_FLAGS},
-	{FORM_SHAPE, PROVIDER_IPV6_TCP, NO_FLAGS},
-	{FORM_SHAPE, PROVIDER_IPV6_TCP, ETH},
-	{FORM_SHAPE, PROVIDER_IPV6_TCP, 0},
-	{FORM_SHAPE, PROVIDER_IPV6_UDP, ETH},
-	{FORM_SHAPE, PROVIDER_IPV6_UDP, 0},
-	{FORM_SHAPE, PROVIDER_IPV6_SCTP, ETH},
-	{FORM_SHAPE, PROVIDER_IPV6_SCTP, 0},
-	{FORM_SHAPE, PROVIDER_IPV6_ICMP, ETH},
-	{FORM_SHAPE, PROVIDER_IPV6_ICMP, 0},
-	{FORM_SHAPE, PROVIDER_IPV4_UDP, TYPED},
-	{FORM_SHAPE, PROVIDER_IPV6_UDP, TYPED},
-	{FORM_SHAPE, PROVIDER_IPV4_TCP, ETH | TAGGED | NO_FLAGS},
-	{FORM_SHAPE, PROVIDER_IPV4_TCP, ETH | TAGGED},
-	{FORM_SHAPE, PROVIDER_IPV4_UDP, ETH | TAGGED},
-	{FORM_SHAPE, PROVIDER_IPV6_UDP, ETH | TAGGED},
-	{FORM_ADDRESSES, PROVIDER_IPV4_UDP, ETH},
-	{FORM_ADDRESSES, PROVIDER_IPV6_UDP, ETH},
-	{FORM_PREFIX, PROVIDER_IPV4_UDP, ETH},
-	{FORM_TO_PORT, PROVIDER_IPV4_UDP, ETH},
-	{FORM_MAC, PROVIDER_N_KINDS, ETH},
-	{FORM_TAG, PROVIDER_N_KINDS, ETH | TAGGED},
-	{FORM_VXLAN, PROVIDER_IPV4_UDP, ETH},
+	{FORM_SHAPE, PROVIDER_IPV4_TCP, ETH | NO_FLAGS, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_TCP, NO_FLAGS, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_TCP, ETH, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_TCP, 0, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_UDP, ETH, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_UDP, 0, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_SCTP, ETH, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_SCTP, 0, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_ICMP, ETH, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_ICMP, 0, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_TCP, ETH | NO_FLAGS, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_TCP, NO_FLAGS, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_TCP, ETH, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_TCP, 0, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_UDP, ETH, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_UDP, 0, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_SCTP, ETH, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_SCTP, 0, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_ICMP, ETH, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_ICMP, 0, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_UDP, TYPED, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_UDP, TYPED, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_TCP, ETH | TAGGED | NO_FLAGS, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_TCP, ETH | TAGGED, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_UDP, ETH | TAGGED, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_UDP, ETH | TAGGED, NULL},
+	{FORM_ADDRESSES, PROVIDER_IPV4_UDP, ETH, "eth / ipv4"},
+	{FORM_ADDRESSES, PROVIDER_IPV6_UDP, ETH, "eth / ipv6"},
+	{FORM_PREFIX, PROVIDER_IPV4_UDP, ETH, "eth / ipv4 src /24"},
+	{FORM_TO_PORT, PROVIDER_IPV4_UDP, ETH, "eth / ipv4 / udp dst"},
+	{FORM_MAC, PROVIDER_N_KINDS, ETH, "eth dst"},
+	{FORM_TAG, PROVIDER_N_KINDS, ETH | TAGGED, "eth / vlan"},
+	{FORM_VXLAN, PROVIDER_IPV4_UDP, ETH, "eth / ipv4 / udp / vxlan"},
 };
 
 static const struct form_actions actions[] = {
@@ -85,14 +86,6 @@ unsigned form_n(void)
 
 bool form_pattern(unsigned i, struct form_pattern *pattern)
 {
-	static const char *const names[] = {
-		[FORM_PREFIX] = "eth / ipv4 src /24",
-		[FORM_TO_PORT] = "eth / ipv4 / udp dst",
-		[FORM_MAC] = "eth dst",
-		[FORM_TAG] = "eth / vlan",
-		[FORM_VXLAN] = "eth / ipv4 / udp / vxlan",
-	};
-
 	if (i >= RTE_DIM(patterns))
 		return false;
 	*pattern = (struct form_pattern){
@@ -103,14 +96,11 @@ bool form_pattern(unsigned i, struct form_pattern *pattern)
 			.vlan = patterns[i].link & TAGGED,
 			.no_flags = patterns[i].link & NO_FLAGS},
 	};
-	if (pattern->special == FORM_SHAPE)
+	if (patterns[i].name == NULL)
 		shape_pattern_text(
 			pattern->name, sizeof(pattern->name), &pattern->shape, pattern->kind);
-	else if (pattern->special == FORM_ADDRESSES)
-		snprintf(pattern->name, sizeof(pattern->name), "eth / ipv%u",
-			pattern->kind >= PROVIDER_IPV6_TCP ? 6 : 4);
 	else
-		snprintf(pattern->name, sizeof(pattern->name), "%s", names[pattern->special]);
+		snprintf(pattern->name, sizeof(pattern->name), "%s", patterns[i].name);
 	return true;
 }
 

@@ -45,4 +45,6 @@ struct observer {
 	/* Packets that ports sent without us, by their drivers' counters. */
 	uint64_t (*forwarded)(void *context);
 	void *context;
+	unsigned flows; /* that may be looked at; 0: there is nothing to see by */
+	uint64_t heard; /* packets that came while it listened */
 };

@@ -484,26 +484,15 @@ void probe_packets_destroy(struct probe_packets *packets)
 	free(packets);
 }
 
-unsigned probe_packets_flows(const struct probe_packets *packets)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < packets->n_flows; i++)
-		n += provider_kind(&packets->flows[i].flow.key) != PROVIDER_N_KINDS &&
-		     may_be_looked_at(packets, &packets->flows[i]);
-	return n;
-}
-
-uint64_t probe_packets_heard(const struct probe_packets *packets)
-{
-	return packets->heard;
-}
-
 void probe_packets_observer(struct probe_packets *packets, struct observer *observer)
 {
 	*observer = (struct observer){.find = find,
 		.settle = settle_ports,
 		.watch = watch_flow,
 		.forwarded = forwarded,
-		.context = packets};
+		.context = packets,
+		.heard = packets->heard};
+	for (unsigned i = 0; i < packets->n_flows; i++)
+		observer->flows += provider_kind(&packets->flows[i].flow.key) != PROVIDER_N_KINDS &&
+				   may_be_looked_at(packets, &packets->flows[i]);
 }

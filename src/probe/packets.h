@@ -26,9 +26,4 @@ int probe_packets_create(struct probe_packets **packets, const struct probe_pack
 /* Accepts NULL. */
 void probe_packets_destroy(struct probe_packets *packets);
 
-/* Flows that may be looked at; 0: there is nothing to see by. */
-unsigned probe_packets_flows(const struct probe_packets *packets);
-/* Packets that came while it listened. */
-uint64_t probe_packets_heard(const struct probe_packets *packets);
-
 void probe_packets_observer(struct probe_packets *packets, struct observer *observer);

@@ -35,7 +35,7 @@ static void cells_open(struct cells *cells, const char *args, bool async)
 	cells->cell_port = (struct rule_port){.id = cells->scene.nic.id,
 		.n_queues = NIC_QUEUES,
 		.target = cells->scene.nic.id,
-		.observer = probe_packets_flows(cells->packets) > 0 ? &cells->observer : NULL,
+		.observer = cells->observer.flows > 0 ? &cells->observer : NULL,
 		.flow_queues = async};
 	provider = cells->scene.config;
 	shape_port_read(&cells->cell_port.rss, &provider);
@@ -283,8 +283,11 @@ static void silence_of_uneven_traffic_tells_nothing(void **state)
 	cells_open(&cells, "flows=8", false);
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
 		struct told told = {.real = cells.observer, .packets = rows[i].packets};
-		const struct observer observer = {
-			told_find, told_settle, told_watch, told_forwarded, &told};
+		const struct observer observer = {.find = told_find,
+			.settle = told_settle,
+			.watch = told_watch,
+			.forwarded = told_forwarded,
+			.context = &told};
 		struct cell cell;
 
 		cells.cell_port.observer = &observer;
