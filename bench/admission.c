@@ -12,9 +12,9 @@
 
 #include "base/dpdk.h"
 #include "base/monotonic.h"
+#include "bench/admission_cost.h"
 #include "bench/admission_engine.h"
 #include "bench/admission_load.h"
-#include "bench/admission_parts.h"
 #include "bench/admission_rivals.h"
 
 #define MOST_TABLES 16
@@ -57,7 +57,7 @@ struct contest {
 	uint64_t late_us; /* the longest that a millisecond of the load came late */
 };
 
-void admission_say(const char *line)
+static void say(const char *line)
 {
 	fprintf(stderr, "millrace: bench admission: %s\n", line);
 }
@@ -222,7 +222,7 @@ static int open_tables(struct contest *contest)
 		ret = admission_engine_open(
 			&table->engine, t, contest->n_flows, table->entries, &error);
 		if (ret < 0)
-			admission_say(error.text);
+			say(error.text);
 		else
 			ret = first_come_init(
 				&table->first_come, contest->n_flows, table->entries, RULE_US);
@@ -250,7 +250,7 @@ static int open_load(struct contest *contest)
 		return admission_load_create(&contest->load, contest->name, SEED);
 	ret = admission_load_open(&contest->load, contest->capture, &error);
 	if (ret < 0) {
-		admission_say(error.text);
+		say(error.text);
 		return ret == -ENOMEM ? -EIO : ret;
 	}
 	contest->warm_s = 0;
@@ -278,7 +278,7 @@ static int run(struct contest *contest)
 		ret = play_all(contest);
 	if (ret == 0 && contest->packets == 0) {
 		snprintf(line, sizeof(line), "%.100s: no packet of a flow came", contest->name);
-		admission_say(line);
+		say(line);
 		ret = -EIO;
 	}
 	for (unsigned t = 0; ret == 0 && t < contest->n_tables; t++)
@@ -287,7 +287,7 @@ static int run(struct contest *contest)
 		snprintf(line, sizeof(line),
 			"%s: packets came up to %u ms late: this machine is too slow, or too busy",
 			contest->name, (unsigned)(contest->late_us / 1000));
-		admission_say(line);
+		say(line);
 	}
 	close_tables(contest);
 	clairvoyant_fini(&contest->clairvoyant);
@@ -334,7 +334,7 @@ int bench_admission(const struct bench_options *options)
 
 	ret = dpdk_start(MEGABYTES, &error);
 	if (ret < 0) {
-		admission_say(error.text);
+		say(error.text);
 		return ret;
 	}
 	bench_print_head(options->json);
@@ -348,10 +348,13 @@ int bench_admission(const struct bench_options *options)
 		for (unsigned i = 0; ret == 0 && admission_loads[i] != NULL; i++)
 			if (bench_asked(options->loads, admission_loads[i]))
 				ret = run_load(options, admission_loads[i], NULL);
-	if (ret == 0 && options->capture == NULL && bench_asked(options->measures, "cost"))
-		ret = admission_cost(options);
+	if (ret == 0 && options->capture == NULL && bench_asked(options->measures, "cost")) {
+		ret = admission_cost(options, &error);
+		if (ret < 0)
+			say(error.text);
+	}
 	if (ret == -ENOMEM)
-		admission_say("no memory");
+		say("no memory");
 	dpdk_stop();
 	return ret;
 }

@@ -4,11 +4,12 @@
  * as a X710 holds, while flows are sampled, measured, ranked and exchanged, against the same with nobody sampled; the rules
  * that are there stay. In turns, on one engine.
  */
-#include <stdio.h>
-#include <string.h>
+#include <errno.h>
+#include <sched.h>
 
 #include "base/monotonic.h"
-#include "bench/admission_parts.h"
+#include "bench/admission_cost.h"
+#include "bench/admission_engine.h"
 #include "bench/wire.h"
 
 #define FLOWS 65536
@@ -31,7 +32,7 @@ static bool is_full(const struct agent_port *port)
 }
 
 /* Until both ports' tables are as full as they get, and have been for a while. */
-static int fill(const struct wire_engine *engine)
+static int fill(const struct wire_engine *engine, struct error *error)
 {
 	const uint64_t end_us = monotonic_us() + FILL_US;
 	const struct agent *agent = agent_of(engine);
@@ -46,8 +47,7 @@ static int fill(const struct wire_engine *engine)
 		if (full_us != 0 && monotonic_us() - full_us >= SETTLE_US)
 			return 0;
 	} while (monotonic_us() < end_us);
-	admission_say("cost: the NIC's table does not get full");
-	return -EIO;
+	return error_set(error, -EIO, "cost: the NIC's table does not get full");
 }
 
 static double turns(const struct wire_engine *engine, uint32_t min_packets)
@@ -81,7 +81,7 @@ static void measure(const struct bench_options *options, const struct wire_engin
 	bench_print(&row, options->json);
 }
 
-int admission_cost(const struct bench_options *options)
+int admission_cost(const struct bench_options *options, struct error *error)
 {
 	const struct bench_source_config source = {.flows = FLOWS,
 		.load = SEQUENCE_ZIPF,
@@ -90,13 +90,10 @@ int admission_cost(const struct bench_options *options)
 	const struct plane_offload offload = {
 		.on = true, .threshold = ADMISSION_THRESHOLD, .slots = SLOTS};
 	struct wire_engine engine = {.plane = NULL};
-	struct error error;
-	int ret = wire_engine_open_as(&engine, &source, &offload, &error);
+	int ret = wire_engine_open_as(&engine, &source, &offload, error);
 
-	if (ret < 0)
-		admission_say(error.text);
-	else
-		ret = fill(&engine);
+	if (ret == 0)
+		ret = fill(&engine, error);
 	if (ret == 0) {
 		bench_pin();
 		measure(options, &engine);

@@ -9,7 +9,6 @@
 
 #include "base/mapping.h"
 #include "base/monotonic.h"
-#include "bench/admission_parts.h"
 #include "traffic/draw.h"
 
 #define READY_US 20000000

@@ -18,6 +18,8 @@
 #include "plane/plane_private.h"
 
 #define ADMISSION_BURST 32
+/* Packets a second from which on a flow may get in: what `millrace run` has, if nobody says otherwise. */
+#define ADMISSION_THRESHOLD 1
 
 struct admission_engine {
 	struct bench_source source;

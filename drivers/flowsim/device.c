@@ -15,6 +15,7 @@
 #include "drivers/flowsim/packets/receive.h"
 #include "drivers/flowsim/packets/resolve.h"
 #include "drivers/flowsim/packets/source.h"
+#include "drivers/flowsim/packets/streams.h"
 #include "drivers/flowsim/port/compat.h"
 #include "drivers/flowsim/port/firmware.h"
 #include "drivers/flowsim/port/log.h"
@@ -27,7 +28,7 @@ static const struct sim_firmware_jobs jobs = {
 	.work = sim_async_work,
 	.waits = sim_async_waits,
 	.look = sim_age_look,
-	.turn = sim_resolver_turn,
+	.turn = sim_streams_turn,
 };
 
 /* What failed without words of its own. */

@@ -10,6 +10,7 @@
 #include "drivers/flowsim/packets/pump.h"
 #include "drivers/flowsim/packets/queue.h"
 #include "drivers/flowsim/packets/resolve.h"
+#include "drivers/flowsim/packets/streams.h"
 #include "drivers/flowsim/port/firmware.h"
 #include "drivers/flowsim/port/log.h"
 #include "drivers/flowsim/port/nic.h"
@@ -122,7 +123,7 @@ int sim_stop(struct rte_eth_dev *dev)
 	if (port->pump != NULL)
 		sim_pump_stop(port);
 	pthread_mutex_lock(&port->lock);
-	sim_resolver_settle(port->resolver);
+	sim_streams_settle(port->resolver);
 	sim_resolver_credit(port->resolver);
 	sim_resolver_destroy(port->resolver);
 	port->resolver = NULL;

@@ -7,7 +7,7 @@
 
 #include "drivers/flowsim/ops.h"
 #include "drivers/flowsim/packets/forward.h"
-#include "drivers/flowsim/packets/resolve.h"
+#include "drivers/flowsim/packets/streams.h"
 
 /* All that is counted, at some moment. Queues that are no longer there stay in the sums. */
 struct sim_stats_base {
@@ -44,7 +44,7 @@ static void take(struct sim_port *port, struct sim_stats_base *now)
 {
 	sim_nic_settle(port);
 	pthread_mutex_lock(&port->lock);
-	sim_resolver_settle(port->resolver);
+	sim_streams_settle(port->resolver);
 	memcpy(now->told, &port->told, sizeof(now->told));
 	pthread_mutex_unlock(&port->lock);
 	for (unsigned i = 0; i < SIM_MAX_QUEUES; i++) {

@@ -23,7 +23,7 @@
 #include "main/run.h"
 #include "main/shell.h"
 #include "millrace_version.h"
-#include "probe/command.h"
+#include "probe/probe.h"
 
 #define EXIT_MISUSED 2
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The parent: starts the process that touches the device, listens to it, and ends it when it is silent too long. */
-#include "probe/command.h"
-
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -14,9 +12,9 @@
 
 #include "base/monotonic.h"
 #include "base/say.h"
-#include "base/text.h"
 #include "control/answer.h"
 #include "offload/known.h"
+#include "probe/probe.h"
 #include "probe/report.h"
 
 #define EXIT_MISUSED 2
@@ -49,29 +47,36 @@ struct probe {
 	bool terminal, shown;
 };
 
-static size_t n_cells(const struct probe *probe)
+static unsigned n_cells(const struct probe *probe)
 {
-	return json_array_size(json_object_get(probe->report, "cells"));
+	return (unsigned)json_array_size(json_object_get(probe->report, "cells"));
 }
 
-static void clear_progress(struct probe *probe)
+static bool has(const struct probe *probe, const char *key)
 {
-	if (probe->shown)
-		fputs(ERASE, stderr);
-	probe->shown = false;
+	return json_object_get(probe->report, key) != NULL;
+}
+
+static json_int_t number(const struct probe *probe, const char *key)
+{
+	return json_integer_value(json_object_get(probe->report, key));
+}
+
+/* Takes the value. */
+static void set(struct probe *probe, const char *key, json_t *value)
+{
+	json_object_set_new(probe->report, key, value);
 }
 
 static void show_progress(struct probe *probe)
 {
 	uint64_t now_us = monotonic_us();
-	unsigned all = form_n_patterns() * form_n_actions();
-
 	if (now_us - probe->shown_us < (probe->terminal ? PROGRESS_US : LINE_US))
 		return;
 	probe->shown_us = now_us;
 	probe->shown = probe->terminal;
-	fprintf(stderr, "%s%zu of %u forms  %.100s%s",
-		probe->terminal ? ERASE : "probe: ", n_cells(probe), all, probe->step,
+	fprintf(stderr, "%s%u of %u forms  %.100s%s",
+		probe->terminal ? ERASE : "probe: ", n_cells(probe), form_n(), probe->step,
 		probe->terminal ? "" : "\n");
 	fflush(stderr);
 }
@@ -82,32 +87,26 @@ static void append(struct probe *probe, const char *list, json_t *value)
 
 	if (array == NULL) {
 		array = json_array();
-		json_object_set_new(probe->report, list, array);
+		set(probe, list, array);
 	}
 	json_array_append(array, value);
 }
 
-static void take_step(struct probe *probe, const json_t *line)
-{
-	const char *step = json_string_value(json_object_get(line, "step"));
-
-	snprintf(probe->step, sizeof(probe->step), "%s", step);
-	probe->rules = (unsigned)json_integer_value(json_object_get(line, "rules"));
-	probe->allow_us = (uint64_t)json_integer_value(json_object_get(line, "allow_s")) * 1000000;
-}
-
 /* A line of the child's; takes the object. */
-static void probe_take_line(struct probe *probe, json_t *line)
+static void take_line(struct probe *probe, json_t *line)
 {
 	static const char *const lists[][2] = {
 		{"cell", "cells"}, {"table", "tables"}, {"indirect", "indirect"}};
 	json_t *value;
 
-	if (json_object_get(line, "step") != NULL)
-		take_step(probe, line);
-	value = json_object_get(line, "set");
-	if (value != NULL)
-		json_object_update(probe->report, value);
+	value = json_object_get(line, "step");
+	if (value != NULL) {
+		snprintf(probe->step, sizeof(probe->step), "%s", json_string_value(value));
+		probe->rules = (unsigned)json_integer_value(json_object_get(line, "rules"));
+		probe->allow_us =
+			(uint64_t)json_integer_value(json_object_get(line, "allow_s")) * 1000000;
+	}
+	json_object_update(probe->report, json_object_get(line, "set"));
 	for (unsigned i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		value = json_object_get(line, lists[i][0]);
 		if (value != NULL)
@@ -130,7 +129,7 @@ static void take_lines(struct probe *probe)
 		json_t *line = json_loadb(at, (size_t)(end - at), 0, NULL);
 
 		if (line != NULL)
-			probe_take_line(probe, line);
+			take_line(probe, line);
 		left -= (size_t)(end + 1 - at);
 		at = end + 1;
 	}
@@ -242,21 +241,17 @@ static void tell_end(const struct probe *probe, int status, char *words, size_t 
 /* Was it at one of the cells when it ended? */
 static bool was_at_cell(const struct probe *probe)
 {
-	const json_t *report = probe->report;
-
-	return json_object_get(report, "packets") != NULL &&
-	       json_object_get(report, "cells_asked") == NULL &&
-	       n_cells(probe) < form_n_patterns() * form_n_actions();
+	return has(probe, "packets") && !has(probe, "cells_asked") && n_cells(probe) < form_n();
 }
 
 /* Children one after the other, until one came to its end. */
 static void run_children(struct probe *probe)
 {
-	char words[96] = "", text[320];
-	json_t *lost;
+	char words[96] = "";
 
 	for (unsigned i = 0; i < CHILDREN; i++) {
-		int ret = start_child(probe, (unsigned)n_cells(probe));
+		int ret = start_child(probe, n_cells(probe));
+		json_t *lost;
 
 		if (ret < 0) {
 			snprintf(words, sizeof(words), "no process: %s", strerror(-ret));
@@ -266,45 +261,38 @@ static void run_children(struct probe *probe)
 		if (words[0] == '\0' || probe->late || say_interrupted() || !was_at_cell(probe))
 			break;
 		/* rules of a vdev are gone with its process, those of a card perhaps not */
-		if (probe->options.device.kind == PORT_DEVICE_PCI) {
+		if (probe->options.devices[PROBE_DEVICE].kind == PORT_DEVICE_PCI) {
 			probe->lost += probe->rules;
 			probe->rules = 0;
 		}
 		/* the next one goes on behind that cell */
-		lost = probe_json_lost((unsigned)n_cells(probe), words);
-		if (lost != NULL)
-			append(probe, "cells", lost);
+		lost = report_lost(n_cells(probe), words);
+		append(probe, "cells", lost);
 		json_decref(lost);
 	}
-	clear_progress(probe);
+	if (probe->shown)
+		fputs(ERASE, stderr);
 	if (words[0] == '\0')
 		return;
-	snprintf(text, sizeof(text), "%s, at: %s", words, probe->step);
-	json_object_set_new(probe->report, "ended", json_string(text));
+	set(probe, "ended", json_sprintf("%s, at: %s", words, probe->step));
 	/* nobody took them away */
-	json_object_set_new(probe->report, "rules_left", json_integer(probe->rules));
+	set(probe, "rules_left", json_integer(probe->rules));
 }
 
-/* Every form was tried, and the child came to its end. */
+/* Was every form tried, and did the child come to its end? */
 static void judge_whole(struct probe *probe)
 {
-	const json_t *report = probe->report;
-	json_int_t left = json_integer_value(json_object_get(report, "rules_left"));
+	json_int_t asked = number(probe, "cells_asked");
+	bool complete;
 
 	if (probe->lost > 0)
-		json_object_set_new(probe->report, "rules_left", json_integer(left + probe->lost));
-
+		set(probe, "rules_left", json_integer(number(probe, "rules_left") + probe->lost));
 	/* behind the forms, where there was more to be found out */
-	if (say_interrupted() && json_object_get(report, "stopped") == NULL)
-		json_object_set_new(probe->report, "stopped", json_string("interrupted"));
-
-	json_int_t asked = json_integer_value(json_object_get(report, "cells_asked"));
-	bool complete = asked > 0 && n_cells(probe) == (size_t)asked && !say_interrupted() &&
-			json_object_get(report, "ended") == NULL &&
-			json_object_get(report, "stopped") == NULL &&
-			json_object_get(report, "failed") == NULL;
-
-	json_object_set_new(probe->report, "complete", json_boolean(complete));
+	if (say_interrupted() && !has(probe, "stopped"))
+		set(probe, "stopped", json_string("interrupted"));
+	complete = asked > 0 && n_cells(probe) == asked && !say_interrupted() &&
+		   !has(probe, "ended") && !has(probe, "stopped") && !has(probe, "failed");
+	set(probe, "complete", json_boolean(complete));
 }
 
 static void add_time(struct probe *probe)
@@ -314,30 +302,20 @@ static void add_time(struct probe *probe)
 	struct tm utc;
 
 	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-	json_object_set_new(probe->report, "time", json_string(text));
-	json_object_set_new(probe->report, "took_ms",
+	set(probe, "time", json_string(text));
+	set(probe, "took_ms",
 		json_integer((json_int_t)((monotonic_us() - probe->begin_us) / 1000)));
-}
-
-static void tell_place(struct probe *probe, const char *directory)
-{
-	struct known_key key;
-	char path[PATH_MAX];
-
-	if (known_key_of(&key, probe->report) == 0 &&
-		known_path(path, sizeof(path), directory, &key) == 0)
-		json_object_set_new(probe->report, "kept_in", answer_string(path));
 }
 
 /* Half a report would be taken for all that the card can do. */
 static void keep(struct probe *probe)
 {
-	char directory[PATH_MAX];
+	char directory[PATH_MAX], path[PATH_MAX];
+	struct known_key key;
 	struct error error;
 	int ret;
 
-	if (probe->options.no_store || !json_is_true(json_object_get(probe->report, "complete")) ||
-		json_object_get(probe->report, "failed") != NULL)
+	if (probe->options.no_store || !json_is_true(json_object_get(probe->report, "complete")))
 		return;
 	ret = known_directory(directory, sizeof(directory));
 	if (ret < 0)
@@ -346,36 +324,37 @@ static void keep(struct probe *probe)
 		ret = known_store(probe->report, directory, &error);
 	if (ret < 0)
 		fprintf(stderr, "millrace: what was found is not kept: %s\n", error.text);
-	json_object_set_new(probe->report, "kept", json_boolean(ret == 0));
-	if (ret == 0)
-		tell_place(probe, directory);
+	set(probe, "kept", json_boolean(ret == 0));
+	if (ret == 0 && known_key_of(&key, probe->report) == 0 &&
+		known_path(path, sizeof(path), directory, &key) == 0)
+		set(probe, "kept_in", answer_string(path));
 }
 
-static int report(struct probe *probe)
+static int report(const struct probe *probe)
 {
 	const char *failed = json_string_value(json_object_get(probe->report, "failed"));
+	const char *ended = json_string_value(json_object_get(probe->report, "ended"));
 	bool complete = json_is_true(json_object_get(probe->report, "complete"));
-	bool left = json_integer_value(json_object_get(probe->report, "rules_left")) > 0;
 
 	if (failed != NULL)
 		fprintf(stderr, "millrace: %s\n", failed);
 	if (probe->options.json) {
 		json_dumpf(probe->report, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
 		putchar('\n');
-	} else if (json_object_get(probe->report, "driver") != NULL) {
-		probe_text(stdout, probe->report);
+	} else if (has(probe, "driver")) {
+		report_print(stdout, probe->report);
 	} else if (failed == NULL) {
-		const char *ended = json_string_value(json_object_get(probe->report, "ended"));
-
 		fprintf(stderr, "millrace: probe: %s\n", ended != NULL ? ended : "interrupted");
 	}
-	return say_end(failed != NULL || !complete || left ? EXIT_FAILURE : EXIT_SUCCESS);
+	return say_end(complete && number(probe, "rules_left") == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 
-static int probe_run(struct probe *probe)
+static int run_probe(struct probe *probe)
 {
+	int code;
+
 	probe->report = json_object();
-	json_object_set_new(probe->report, "device", json_string(probe->options.device.text));
+	set(probe, "device", answer_string(probe->options.devices[PROBE_DEVICE].text));
 	probe->terminal = isatty(STDERR_FILENO);
 	probe->begin_us = probe->shown_us = monotonic_us();
 	probe->deadline_us = probe->begin_us + probe->options.timeout_s * UINT64_C(1000000);
@@ -384,8 +363,7 @@ static int probe_run(struct probe *probe)
 	judge_whole(probe);
 	add_time(probe);
 	keep(probe);
-	int code = report(probe);
-
+	code = report(probe);
 	json_decref(probe->report);
 	free(probe->input);
 	return code;
@@ -405,5 +383,5 @@ int probe_main(int argc, char **argv)
 		fprintf(stderr, "millrace: %s\n", error.text);
 		return EXIT_MISUSED;
 	}
-	return probe_run(&probe);
+	return run_probe(&probe);
 }

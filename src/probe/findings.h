@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * What else rules can tell of a NIC: how wide its marks and counters are, whether actions can be shared by handles,
- * and what its flow queues hold. Each is found out by a form that works. As in probe/cell.h, one thread.
+ * What else rules can tell of a NIC: how wide its marks and counters are, and whether actions can be shared by handles.
+ * Each is found out by a form that works.
  */
 
 #include "probe/cell.h"
@@ -13,8 +13,8 @@ struct cell_marks {
 	unsigned seen_bits;	/* with which packets came; 0: nobody looked, or they never did */
 };
 
-/* Of a form that marks. */
-void cell_marks(struct cell_port *port, const struct form *form, struct cell_marks *marks);
+/* `form` marks. */
+void cell_marks(struct rule_port *port, const struct form *form, struct cell_marks *marks);
 
 #define CELL_SAMPLES 64
 
@@ -23,14 +23,14 @@ struct cell_width {
 	uint64_t expected[CELL_SAMPLES]; /* packets since the rule was made */
 	uint64_t counted[CELL_SAMPLES];
 	bool has_bytes;
-	unsigned bits;	   /* it went round; 0: it did not, while it was looked at */
+	unsigned bits;	   /* it went round; 0: it did not, while it was watched */
 	unsigned at_least; /* bits that were seen */
 };
 
-/* Of a form that works and counts: looks for that long. False: nothing was found out. */
+/* `form` works and counts: watches its counter for that long. False: nothing was found out. */
 bool cell_counter_width(
-	struct cell_port *port, const struct form *form, uint64_t for_us, struct cell_width *width);
-/* What the samples tell. Pure. */
+	struct rule_port *port, const struct form *form, uint64_t for_us, struct cell_width *width);
+/* Sets `bits` and `at_least` by the samples. */
 void cell_judge_width(struct cell_width *width);
 
 enum cell_shared {
@@ -40,20 +40,9 @@ enum cell_shared {
 	CELL_N_SHARED,
 };
 
-struct cell_indirect {
-	const char *name;
-	enum level level; /* NO, ACCEPTS: there is a handle, WORKS: and rules use it */
-	struct provider_why why;
-};
-
-/* An action that several rules have by a handle. `form` has a counter; NULL: no rule is made with it. */
-void cell_indirect(struct cell_port *port, const struct form *form, enum cell_shared shared,
-	struct cell_indirect *indirect);
-
-struct cell_async {
-	uint32_t queues, queue_size, counters, ages, meters,
-		connections; /* queue_size 0: no limit */
-};
-
-/* False: it has no flow queues. */
-bool cell_async(const struct cell_port *port, struct cell_async *async);
+/*
+ * An action that several rules have by a handle: LEVEL_ACCEPTS when there is a handle, LEVEL_WORKS when rules use it;
+ * else `why` not. `form` has a counter; NULL: no rule is made with it.
+ */
+enum level cell_indirect(struct rule_port *port, const struct form *form, enum cell_shared shared,
+	struct provider_why *why);

@@ -19,40 +19,41 @@ static const struct {
 	enum form_special special;
 	enum provider_kind kind;
 	unsigned link;
+	const char *name; /* NULL: that of the shape */
 } patterns[] = {
-	{FORM_SHAPE, PROVIDER_IPV4_TCP, ETH | NO_FLAGS},
-	{FORM_SHAPE, PROVIDER_IPV4_TCP, NO_FLAGS},
-	{FORM_SHAPE, PROVIDER_IPV4_TCP, ETH},
-	{FORM_SHAPE, PROVIDER_IPV4_TCP, 0},
-	{FORM_SHAPE, PROVIDER_IPV4_UDP, ETH},
-	{FORM_SHAPE, PROVIDER_IPV4_UDP, 0},
-	{FORM_SHAPE, PROVIDER_IPV4_SCTP, ETH},
-	{FORM_SHAPE, PROVIDER_IPV4_SCTP, 0},
-	{FORM_SHAPE, PROVIDER_IPV4_ICMP, ETH},
-	{FORM_SHAPE, PROVIDER_IPV4_ICMP, 0},
-	{FORM_SHAPE, PROVIDER_IPV6_TCP, ETH | NO_FLAGS},
-	{FORM_SHAPE, PROVIDER_IPV6_TCP, NO_FLAGS},
-	{FORM_SHAPE, PROVIDER_IPV6_TCP, ETH},
-	{FORM_SHAPE, PROVIDER_IPV6_TCP, 0},
-	{FORM_SHAPE, PROVIDER_IPV6_UDP, ETH},
-	{FORM_SHAPE, PROVIDER_IPV6_UDP, 0},
-	{FORM_SHAPE, PROVIDER_IPV6_SCTP, ETH},
-	{FORM_SHAPE, PROVIDER_IPV6_SCTP, 0},
-	{FORM_SHAPE, PROVIDER_IPV6_ICMP, ETH},
-	{FORM_SHAPE, PROVIDER_IPV6_ICMP, 0},
-	{FORM_SHAPE, PROVIDER_IPV4_UDP, TYPED},
-	{FORM_SHAPE, PROVIDER_IPV6_UDP, TYPED},
-	{FORM_SHAPE, PROVIDER_IPV4_TCP, ETH | TAGGED | NO_FLAGS},
-	{FORM_SHAPE, PROVIDER_IPV4_TCP, ETH | TAGGED},
-	{FORM_SHAPE, PROVIDER_IPV4_UDP, ETH | TAGGED},
-	{FORM_SHAPE, PROVIDER_IPV6_UDP, ETH | TAGGED},
-	{FORM_ADDRESSES, PROVIDER_IPV4_UDP, ETH},
-	{FORM_ADDRESSES, PROVIDER_IPV6_UDP, ETH},
-	{FORM_PREFIX, PROVIDER_IPV4_UDP, ETH},
-	{FORM_TO_PORT, PROVIDER_IPV4_UDP, ETH},
-	{FORM_MAC, PROVIDER_N_KINDS, ETH},
-	{FORM_TAG, PROVIDER_N_KINDS, ETH | TAGGED},
-	{FORM_VXLAN, PROVIDER_IPV4_UDP, ETH},
+	{FORM_SHAPE, PROVIDER_IPV4_TCP, ETH | NO_FLAGS, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_TCP, NO_FLAGS, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_TCP, ETH, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_TCP, 0, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_UDP, ETH, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_UDP, 0, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_SCTP, ETH, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_SCTP, 0, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_ICMP, ETH, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_ICMP, 0, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_TCP, ETH | NO_FLAGS, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_TCP, NO_FLAGS, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_TCP, ETH, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_TCP, 0, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_UDP, ETH, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_UDP, 0, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_SCTP, ETH, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_SCTP, 0, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_ICMP, ETH, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_ICMP, 0, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_UDP, TYPED, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_UDP, TYPED, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_TCP, ETH | TAGGED | NO_FLAGS, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_TCP, ETH | TAGGED, NULL},
+	{FORM_SHAPE, PROVIDER_IPV4_UDP, ETH | TAGGED, NULL},
+	{FORM_SHAPE, PROVIDER_IPV6_UDP, ETH | TAGGED, NULL},
+	{FORM_ADDRESSES, PROVIDER_IPV4_UDP, ETH, "eth / ipv4"},
+	{FORM_ADDRESSES, PROVIDER_IPV6_UDP, ETH, "eth / ipv6"},
+	{FORM_PREFIX, PROVIDER_IPV4_UDP, ETH, "eth / ipv4 src /24"},
+	{FORM_TO_PORT, PROVIDER_IPV4_UDP, ETH, "eth / ipv4 / udp dst"},
+	{FORM_MAC, PROVIDER_N_KINDS, ETH, "eth dst"},
+	{FORM_TAG, PROVIDER_N_KINDS, ETH | TAGGED, "eth / vlan"},
+	{FORM_VXLAN, PROVIDER_IPV4_UDP, ETH, "eth / ipv4 / udp / vxlan"},
 };
 
 static const struct form_actions actions[] = {
@@ -73,33 +74,14 @@ static const struct form_actions actions[] = {
 	{"port_id", FORM_PORT_ID, false, false, 0},
 };
 
-unsigned form_n_patterns(void)
-{
-	return RTE_DIM(patterns);
-}
-
 unsigned form_n_actions(void)
 {
 	return RTE_DIM(actions);
 }
 
-static void name_pattern(struct form_pattern *pattern)
+unsigned form_n(void)
 {
-	static const char *const names[] = {
-		[FORM_PREFIX] = "eth / ipv4 src /24",
-		[FORM_TO_PORT] = "eth / ipv4 / udp dst",
-		[FORM_MAC] = "eth dst",
-		[FORM_TAG] = "eth / vlan",
-		[FORM_VXLAN] = "eth / ipv4 / udp / vxlan",
-	};
-	const char *name = pattern->kind >= PROVIDER_IPV6_TCP ? "eth / ipv6" : "eth / ipv4";
-
-	if (pattern->special == FORM_SHAPE)
-		shape_pattern_text(
-			pattern->name, sizeof(pattern->name), &pattern->shape, pattern->kind);
-	else
-		snprintf(pattern->name, sizeof(pattern->name), "%s",
-			pattern->special == FORM_ADDRESSES ? name : names[pattern->special]);
+	return RTE_DIM(patterns) * RTE_DIM(actions);
 }
 
 bool form_pattern(unsigned i, struct form_pattern *pattern)
@@ -114,7 +96,11 @@ bool form_pattern(unsigned i, struct form_pattern *pattern)
 			.vlan = patterns[i].link & TAGGED,
 			.no_flags = patterns[i].link & NO_FLAGS},
 	};
-	name_pattern(pattern);
+	if (patterns[i].name == NULL)
+		shape_pattern_text(
+			pattern->name, sizeof(pattern->name), &pattern->shape, pattern->kind);
+	else
+		snprintf(pattern->name, sizeof(pattern->name), "%s", patterns[i].name);
 	return true;
 }
 
@@ -123,82 +109,86 @@ const struct form_actions *form_actions(unsigned i)
 	return i < RTE_DIM(actions) ? &actions[i] : NULL;
 }
 
+bool form_get(unsigned number, struct form *form)
+{
+	form->actions = form_actions(number % RTE_DIM(actions));
+	return form_pattern(number / RTE_DIM(actions), &form->pattern);
+}
+
 /* The items of the shape that is nearest, changed to what is wanted. */
 static void build_items(struct form_rule *rule, const struct form *form, const struct form_aim *aim)
 {
 	const struct form_pattern *pattern = &form->pattern;
-	enum provider_kind kind =
-		pattern->kind == PROVIDER_N_KINDS ? PROVIDER_IPV4_UDP : pattern->kind;
 	struct shape_items *shape = &rule->shape;
+	struct rte_flow_item *list = shape->list;
 	unsigned ends = RTE_DIM(shape->list);
-	/* which only forms that forward would name */
+	/* only forms of full offload name a port */
 	static const struct shape_port no_port;
 
-	shape_items(shape, &pattern->shape, kind, &no_port, &aim->rule);
-	memcpy(rule->list, shape->list, sizeof(shape->list));
-	rule->items = rule->list;
-	if (pattern->special == FORM_ADDRESSES || pattern->special == FORM_PREFIX ||
-		pattern->special == FORM_TAG)
-		ends = 2;
-	if (pattern->special == FORM_PREFIX) {
+	shape_items(shape, &pattern->shape,
+		pattern->kind == PROVIDER_N_KINDS ? PROVIDER_IPV4_UDP : pattern->kind, &no_port,
+		&aim->rule);
+	switch (pattern->special) {
+	case FORM_SHAPE:
+		break;
+	case FORM_PREFIX:
 		shape->ip_mask.ipv4.hdr.src_addr = RTE_BE32(0xffffff00);
 		shape->ip_mask.ipv4.hdr.dst_addr = 0;
-	}
-	if (pattern->special == FORM_TO_PORT || pattern->special == FORM_VXLAN)
-		rule->list[1].spec = rule->list[1].mask = NULL;
-	if (pattern->special == FORM_TO_PORT)
+		ends = 2;
+		break;
+	case FORM_ADDRESSES:
+	case FORM_TAG:
+		ends = 2;
+		break;
+	case FORM_TO_PORT:
+		list[1].spec = list[1].mask = NULL;
 		shape->upper_mask.udp.hdr.src_port = 0;
-	if (pattern->special == FORM_VXLAN) {
-		rule->list[2].spec = rule->list[2].mask = NULL;
-		rule->vxlan.hdr.vx_vni = RTE_BE32((uint32_t)VXLAN_NUMBER << 8);
-		rule->vxlan_mask.hdr.vx_vni = RTE_BE32(0xffffff00);
-		rule->list[3] = (struct rte_flow_item){.type = RTE_FLOW_ITEM_TYPE_VXLAN,
-			.spec = &rule->vxlan,
-			.mask = &rule->vxlan_mask};
-		ends = 4;
-	}
-	if (pattern->special == FORM_MAC) {
+		break;
+	case FORM_MAC:
 		shape->eth.hdr.dst_addr = aim->to;
 		shape->eth_mask = (struct rte_flow_item_eth){.has_vlan = 0};
 		memset(&shape->eth_mask.hdr.dst_addr, 0xff, sizeof(shape->eth_mask.hdr.dst_addr));
-		rule->list[0].spec = &shape->eth;
-		rule->list[0].mask = &shape->eth_mask;
+		list[0].spec = &shape->eth;
+		list[0].mask = &shape->eth_mask;
 		ends = 1;
+		break;
+	case FORM_VXLAN:
+		rule->vxlan.hdr.vx_vni = RTE_BE32((uint32_t)VXLAN_NUMBER << 8);
+		rule->vxlan_mask.hdr.vx_vni = RTE_BE32(0xffffff00);
+		list[1].spec = list[1].mask = list[2].spec = list[2].mask = NULL;
+		list[3] = (struct rte_flow_item){.type = RTE_FLOW_ITEM_TYPE_VXLAN,
+			.spec = &rule->vxlan,
+			.mask = &rule->vxlan_mask};
+		ends = 4;
+		break;
 	}
 	if (ends < RTE_DIM(shape->list))
-		rule->list[ends] = (struct rte_flow_item){.type = RTE_FLOW_ITEM_TYPE_END};
+		list[ends] = (struct rte_flow_item){.type = RTE_FLOW_ITEM_TYPE_END};
+	rule->items = list;
 }
 
-static void form_add(
-	struct shape_actions *to, unsigned *n, enum rte_flow_action_type type, const void *conf)
+/* Actions that do not mark. */
+static void list_fate(struct shape_actions *to, const struct form_actions *wanted, uint16_t target)
 {
-	to->list[(*n)++] = (struct rte_flow_action){.type = type, .conf = conf};
-}
+	static const enum rte_flow_action_type types[] = {
+		[FORM_QUEUE] = RTE_FLOW_ACTION_TYPE_QUEUE,
+		[FORM_DROP] = RTE_FLOW_ACTION_TYPE_DROP,
+		[FORM_REPRESENTED_PORT] = RTE_FLOW_ACTION_TYPE_REPRESENTED_PORT,
+		[FORM_PORT_ID] = RTE_FLOW_ACTION_TYPE_PORT_ID,
+	};
+	struct rte_flow_action *at = to->list;
 
-/* Of those that do not mark. */
-static void list_fate(struct shape_actions *to, const struct form *form, const void *port)
-{
-	unsigned n = 0;
-
-	switch (form->actions->fate) {
-	case FORM_QUEUE:
-		form_add(to, &n, RTE_FLOW_ACTION_TYPE_QUEUE, &to->queue);
-		break;
-	case FORM_DROP:
-		form_add(to, &n, RTE_FLOW_ACTION_TYPE_DROP, NULL);
-		break;
-	case FORM_REPRESENTED_PORT:
-		form_add(to, &n, RTE_FLOW_ACTION_TYPE_REPRESENTED_PORT, port);
-		break;
-	case FORM_PORT_ID:
-		form_add(to, &n, RTE_FLOW_ACTION_TYPE_PORT_ID, port);
-		break;
-	case FORM_NONE:
-		break;
-	}
-	if (form->actions->count)
-		form_add(to, &n, RTE_FLOW_ACTION_TYPE_COUNT, &to->count);
-	form_add(to, &n, RTE_FLOW_ACTION_TYPE_END, NULL);
+	if (wanted->fate == FORM_PORT_ID)
+		to->port.port_id.id = target == UINT16_MAX ? UINT32_MAX : target;
+	else
+		to->port.ethdev.port_id = target;
+	at->type = types[wanted->fate];
+	at++->conf = wanted->fate == FORM_QUEUE ? (const void *)&to->queue
+		     : form_is_sent_on(wanted)	? (const void *)&to->port
+						: NULL;
+	if (wanted->count)
+		*at++ = (struct rte_flow_action){RTE_FLOW_ACTION_TYPE_COUNT, &to->count};
+	at->type = RTE_FLOW_ACTION_TYPE_END;
 }
 
 static void build_actions(
@@ -216,29 +206,23 @@ static void build_actions(
 		shape_action_masks(&rule->made_masks, &shape, &rule->port);
 	} else {
 		rule->made.queue.index = aim->queue;
-		if (form->actions->fate == FORM_PORT_ID) {
-			rule->to.port_id.id = aim->target;
-			rule->to_mask.port_id.id = UINT32_MAX;
-		} else {
-			rule->to.ethdev.port_id = aim->target;
-			rule->to_mask.ethdev.port_id = UINT16_MAX;
-		}
-		list_fate(&rule->made, form, &rule->to);
-		list_fate(&rule->made_masks, form, &rule->to_mask);
+		list_fate(&rule->made, form->actions, aim->target);
+		/* all bits are each rule's own */
+		list_fate(&rule->made_masks, form->actions, UINT16_MAX);
 	}
 	rule->actions = rule->made.list;
 	rule->masks = rule->made_masks.list;
+	for (struct rte_flow_action *at = rule->made.list;
+		aim->counter != NULL && at->type != RTE_FLOW_ACTION_TYPE_END; at++)
+		if (at->type == RTE_FLOW_ACTION_TYPE_COUNT)
+			*at = (struct rte_flow_action){RTE_FLOW_ACTION_TYPE_INDIRECT, aim->counter};
 }
 
 void form_build(struct form_rule *rule, const struct form *form, const struct form_aim *aim)
 {
-	enum form_fate fate = form->actions->fate;
-
 	memset(rule, 0, sizeof(*rule));
-	if (fate == FORM_REPRESENTED_PORT || fate == FORM_PORT_ID)
-		rule->attr.transfer = 1;
-	else
-		rule->attr.ingress = 1;
+	rule->attr.transfer = form_is_sent_on(form->actions);
+	rule->attr.ingress = !rule->attr.transfer;
 	build_items(rule, form, aim);
 	build_actions(rule, form, aim);
 }

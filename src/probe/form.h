@@ -34,6 +34,7 @@ struct form_pattern {
 	struct shape shape;
 };
 
+/* The order counts: form_is_gone(). */
 enum form_fate {
 	FORM_NONE, /* as the shape has it */
 	FORM_QUEUE,
@@ -50,16 +51,29 @@ struct form_actions {
 	uint8_t marked; /* enum shape_fate, of those that mark */
 };
 
-/* False: there are not so many. */
-bool form_pattern(unsigned i, struct form_pattern *pattern);
-const struct form_actions *form_actions(unsigned i);
-unsigned form_n_patterns(void);
-unsigned form_n_actions(void);
-
 struct form {
 	struct form_pattern pattern;
 	const struct form_actions *actions;
 };
+
+/* False, or NULL: there are not so many. */
+bool form_pattern(unsigned i, struct form_pattern *pattern);
+const struct form_actions *form_actions(unsigned i);
+unsigned form_n_actions(void);
+
+/* All forms, pattern by pattern. False: there are not so many. */
+bool form_get(unsigned number, struct form *form);
+unsigned form_n(void);
+
+/* Packets of such a rule do not come to the CPU. */
+static inline bool form_is_gone(const struct form_actions *actions)
+{
+	return actions->fate >= FORM_DROP;
+}
+static inline bool form_is_sent_on(const struct form_actions *actions)
+{
+	return actions->fate >= FORM_REPRESENTED_PORT;
+}
 
 /* What the rule is for, and what is to become of its packets. */
 struct form_aim {
@@ -68,6 +82,8 @@ struct form_aim {
 	uint16_t queue;		  /* of QUEUE, and where the shape names one */
 	struct shape_port port;	  /* with the queues of RSS */
 	uint16_t target;	  /* ethdev that packets are sent out of */
+	/* takes the place of the rule's counter; NULL: it has one of its own */
+	const struct rte_flow_action_handle *counter;
 };
 
 struct form_rule {
@@ -77,12 +93,7 @@ struct form_rule {
 	/* inside */
 	struct shape_items shape;
 	struct rte_flow_item_vxlan vxlan, vxlan_mask;
-	struct rte_flow_item list[6];
 	struct shape_actions made, made_masks;
-	union {
-		struct rte_flow_action_ethdev ethdev;
-		struct rte_flow_action_port_id port_id;
-	} to, to_mask;
 	uint8_t worker_queue[1];
 	struct shape_port port;
 };

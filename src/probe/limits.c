@@ -12,7 +12,6 @@
 #include <rte_pause.h>
 
 #include "base/monotonic.h"
-#include "probe/cell_calls.h"
 #include "rteflow/answer.h"
 
 /* Rules that are made and destroyed one at a time, and for how long at most. */
@@ -23,7 +22,7 @@
 /* So many refusals one after the other: the table is full, or the NIC is past asking. */
 #define REFUSALS 4
 #define FAILURES 16
-/* An answer that does not come by then will not. */
+/* An answer that does not come by then will not come. */
 #define ANSWER_US 2000000
 #define TRIALS 4
 #define STEP_EACH 1024
@@ -34,12 +33,13 @@ struct measuring {
 	struct limits *limits;
 	const struct limits_config *config;
 	struct provider *provider;
-	struct cell_rule *rules; /* by place, of a form; NULL: the provider has them */
-	bool *there;		 /* by place: it has a rule */
-	uint64_t *times;	 /* SINGLES */
-	uint32_t next;		 /* place */
-	uint32_t end;		 /* behind the last place that has a rule */
-	uint32_t gone;		 /* places that are empty again */
+	struct rule_handle *rules; /* by place, of a form; NULL: the provider has them */
+	bool *there;		   /* by place: it has a rule */
+	uint64_t *times;	   /* SINGLES */
+	enum provider_op op;	   /* what is measured */
+	uint32_t place;		   /* the next one */
+	uint32_t end;		   /* behind the last place that has a rule */
+	uint32_t done;		   /* operations that succeeded */
 	uint32_t under_way;
 	unsigned refused, failures; /* one after the other */
 	bool async;		    /* answers come later */
@@ -112,17 +112,12 @@ static void step(const struct measuring *measuring, const char *what, unsigned a
 		config->step(config->context, what, measuring->limits->rules, allow_s);
 }
 
-/* An insert's answer. */
-static void take_insert(
-	struct measuring *measuring, uint32_t place, int ret, const struct provider_why *why)
+static void take_refusal(struct measuring *measuring, int ret, const struct provider_why *why)
 {
 	struct limits *limits = measuring->limits;
 
-	if (ret == 0) {
-		limits->rules++;
-		measuring->there[place] = true;
-		measuring->end = RTE_MAX(measuring->end, place + 1);
-		measuring->refused = measuring->failures = 0;
+	if (measuring->op == PROVIDER_REMOVE) {
+		limits->refused_removes++;
 		return;
 	}
 	limits->why = *why;
@@ -138,15 +133,33 @@ static void take_insert(
 	}
 }
 
+/* The end of an operation. */
+static void take_end(
+	struct measuring *measuring, uint32_t place, int ret, const struct provider_why *why)
+{
+	if (ret != 0) {
+		take_refusal(measuring, ret, why);
+		return;
+	}
+	measuring->done++;
+	if (measuring->op == PROVIDER_REMOVE)
+		return;
+	measuring->limits->rules++;
+	measuring->there[place] = true;
+	measuring->end = RTE_MAX(measuring->end, place + 1);
+	measuring->refused = measuring->failures = 0;
+}
+
 /* Completions that came; how many of them. */
-static unsigned limits_poll(struct measuring *measuring, enum provider_op op)
+static unsigned poll_ends(struct measuring *measuring)
 {
 	struct provider_done done[MANY];
 	unsigned n = provider_poll(measuring->provider, done, MANY);
 
 	for (unsigned i = 0; i < n; i++) {
-		if (done[i].op == PROVIDER_INSERT && op == PROVIDER_INSERT)
-			take_insert(measuring, done[i].place, done[i].result, &done[i].why);
+		/* inserts may end after they were given up */
+		if (done[i].op == measuring->op)
+			take_end(measuring, done[i].place, done[i].result, &done[i].why);
 		else if (done[i].result != 0)
 			measuring->limits->refused_removes++;
 		measuring->under_way -= measuring->under_way > 0;
@@ -155,12 +168,12 @@ static unsigned limits_poll(struct measuring *measuring, enum provider_op op)
 }
 
 /* Until no more than `left` are under way; false: nothing comes any more. */
-static bool limits_await(struct measuring *measuring, enum provider_op op, uint32_t left)
+static bool await(struct measuring *measuring, uint32_t left)
 {
 	uint64_t begin_us = monotonic_us();
 
 	while (measuring->under_way > left) {
-		if (limits_poll(measuring, op) > 0)
+		if (poll_ends(measuring) > 0)
 			begin_us = monotonic_us();
 		else if (monotonic_us() - begin_us > ANSWER_US)
 			return false;
@@ -172,198 +185,166 @@ static bool limits_await(struct measuring *measuring, enum provider_op op, uint3
 static int insert_form(struct measuring *measuring, uint32_t place, struct provider_why *why)
 {
 	const struct limits_config *config = measuring->config;
-	struct form_aim aim = {.port = config->cells->rss, .target = config->cells->target};
+	struct form_aim aim = {.port = config->port->rss, .target = config->port->target};
 	struct form_rule built;
 	int ret;
 
 	limits_rule(&aim.rule, measuring->limits->kind, place);
 	/* its marks may be narrower than an engine's are */
-	aim.rule.mark = cell_mark(config->cells);
+	aim.rule.mark = rule_mark(config->port);
 	form_build(&built, config->form, &aim);
-	ret = cell_create(config->cells, &built, &measuring->rules[place], why);
+	ret = rule_create(config->port, &built, &measuring->rules[place], why);
 	return ret == 0 ? 0 : answer_insert(why->error, true);
 }
 
-static int limits_insert(struct measuring *measuring, uint32_t place, struct provider_why *why)
+static int ask_once(struct measuring *measuring, uint32_t place, struct provider_why *why)
 {
+	struct rule_handle *handle = measuring->rules != NULL ? &measuring->rules[place] : NULL;
 	struct offload_rule rule;
 
-	if (measuring->rules != NULL)
+	if (measuring->op == PROVIDER_REMOVE) {
+		if (handle == NULL)
+			return provider_remove(measuring->provider, place, why);
+		return handle->flow == NULL ? 0
+					    : rule_destroy(measuring->config->port, handle, why);
+	}
+	if (handle != NULL)
 		return insert_form(measuring, place, why);
 	limits_rule(&rule, measuring->limits->kind, place);
 	return provider_insert(measuring->provider, place, &rule, why);
 }
 
-static int limits_remove_rule(struct measuring *measuring, uint32_t place, struct provider_why *why)
-{
-	struct cell_rule *rule;
-
-	if (measuring->rules == NULL)
-		return provider_remove(measuring->provider, place, why);
-	rule = &measuring->rules[place];
-	if (rule->flow == NULL)
-		return 0;
-	return cell_destroy(measuring->config->cells, rule, why);
-}
-
-static void ask(struct measuring *measuring, enum provider_op op, uint32_t place)
+static void ask(struct measuring *measuring, uint32_t place)
 {
 	struct provider_why why = {0};
 	int ret = -EAGAIN;
 
 	for (unsigned i = 0; i < FAILURES && ret == -EAGAIN; i++) {
-		if (op == PROVIDER_INSERT)
-			ret = limits_insert(measuring, place, &why);
-		else
-			ret = limits_remove_rule(measuring, place, &why);
+		ret = ask_once(measuring, place, &why);
 		/* a queue that is full */
 		if (ret == -EAGAIN && measuring->under_way > 0)
-			limits_poll(measuring, op);
+			poll_ends(measuring);
 	}
 	if (ret == -EINPROGRESS) {
 		measuring->under_way++;
 		measuring->async = true;
-	} else if (op == PROVIDER_INSERT) {
-		take_insert(measuring, place, ret, &why);
-	} else if (ret != 0) {
-		measuring->limits->refused_removes++;
+	} else {
+		take_end(measuring, place, ret, &why);
 	}
 }
 
-static bool limits_is_over(struct measuring *measuring, uint64_t until_us)
+/* Is there a place to go on with? Of a delete one that has a rule; an insert's end says why there is none. */
+static bool has_next(struct measuring *measuring, uint64_t until_us)
 {
+	const struct provider_config *config = &measuring->config->provider;
 	struct limits *limits = measuring->limits;
 
-	const atomic_bool *stop = measuring->config->provider.stop;
-
+	if (measuring->op == PROVIDER_REMOVE) {
+		while (measuring->place < measuring->end && !measuring->there[measuring->place])
+			measuring->place++;
+		return measuring->place < measuring->end && monotonic_us() < until_us;
+	}
 	if (measuring->over)
-		return true;
-	if (stop != NULL && atomic_load_explicit(stop, memory_order_acquire))
+		return false;
+	if (config->stop != NULL && atomic_load_explicit(config->stop, memory_order_acquire))
 		limits->end = LIMITS_STOPPED;
-	else if (measuring->next == measuring->config->provider.n_places)
+	else if (measuring->place == config->n_places)
 		limits->end = LIMITS_CAP;
 	else if (monotonic_us() >= until_us)
 		limits->end = LIMITS_TIME;
 	else
-		return false;
+		return true;
 	measuring->over = true;
-	return true;
+	return false;
 }
 
-static void tell_latency(
-	struct limits_latency *latency, uint64_t *times, uint32_t n, uint64_t took_ns)
+/* One at a time: the times of those that succeed are latencies. */
+static void measure_singly(
+	struct measuring *measuring, struct limits_latency *latency, uint64_t until_us)
 {
+	const char *what = measuring->op == PROVIDER_INSERT ? "insert" : "delete";
+	const uint64_t begin_ns = now_ns(), single_us = monotonic_us() + SINGLES_US;
+	uint64_t took_ns;
+	uint32_t n = 0;
+
+	while (n < SINGLES && monotonic_us() < single_us && has_next(measuring, until_us)) {
+		const uint32_t before = measuring->done;
+		uint64_t one_ns;
+
+		step(measuring, what, 0);
+		one_ns = now_ns();
+		ask(measuring, measuring->place++);
+		if (!await(measuring, 0))
+			measuring->under_way = 0;
+		if (measuring->done > before)
+			measuring->times[n++] = now_ns() - one_ns;
+	}
+	took_ns = now_ns() - begin_ns;
 	latency->times = n;
-	latency->p50_ns = limits_percentile(times, n, 0.5);
-	latency->p99_ns = limits_percentile(times, n, 0.99);
+	latency->p50_ns = limits_percentile(measuring->times, n, 0.5);
+	latency->p99_ns = limits_percentile(measuring->times, n, 0.99);
 	if (n > 0 && took_ns > 0)
 		latency->per_s = 1e9 * (double)n / (double)took_ns;
+}
+
+/* As many at once as the back end takes. False: some were not answered. */
+static bool measure_together(
+	struct measuring *measuring, struct limits_latency *latency, uint64_t until_us)
+{
+	const char *what = measuring->op == PROVIDER_INSERT ? "insert" : "delete";
+	const uint64_t begin_ns = now_ns();
+	const uint32_t before = measuring->done;
+	bool answered = true;
+
+	for (unsigned i = 0; answered && has_next(measuring, until_us); i++) {
+		if (i % STEP_EACH == 0)
+			step(measuring, what, 0);
+		ask(measuring, measuring->place++);
+		answered = await(measuring, MANY - 1);
+	}
+	answered = answered && await(measuring, 0);
+	/* the better figure, where there is one */
+	if (answered && measuring->done >= before + MANY)
+		latency->per_s =
+			1e9 * (double)(measuring->done - before) / (double)(now_ns() - begin_ns);
+	return answered;
 }
 
 static void fill(struct measuring *measuring, uint64_t until_us)
 {
 	struct limits *limits = measuring->limits;
-	uint64_t begin_ns = now_ns(), single_us = monotonic_us() + SINGLES_US;
-	uint32_t n = 0;
 
-	while (n < SINGLES && monotonic_us() < single_us && !limits_is_over(measuring, until_us)) {
-		uint32_t had = limits->rules;
-		uint64_t begin;
-
-		step(measuring, "insert", 0);
-		begin = now_ns();
-		ask(measuring, PROVIDER_INSERT, measuring->next++);
-		if (!limits_await(measuring, PROVIDER_INSERT, 0))
-			measuring->under_way = 0;
-		if (limits->rules > had)
-			measuring->times[n++] = now_ns() - begin;
-	}
-	tell_latency(&limits->insert, measuring->times, n, now_ns() - begin_ns);
-
-	uint32_t had = limits->rules;
-
-	begin_ns = now_ns();
-	while (!limits_is_over(measuring, until_us)) {
-		if (measuring->next % STEP_EACH == 0)
-			step(measuring, "insert", 0);
-		ask(measuring, PROVIDER_INSERT, measuring->next++);
-		if (!limits_await(measuring, PROVIDER_INSERT, MANY - 1))
-			break;
-	}
-	if (!limits_await(measuring, PROVIDER_INSERT, 0) && limits->end == LIMITS_NONE) {
+	measuring->op = PROVIDER_INSERT;
+	measure_singly(measuring, &limits->insert, until_us);
+	if (!measure_together(measuring, &limits->insert, until_us) && limits->end == LIMITS_NONE) {
 		limits->end = LIMITS_FAILED;
 		limits->why =
 			(struct provider_why){.error = ETIMEDOUT, .words = "no completion came"};
 	}
-	/* the better figure where there is one: of many under way */
-	if (limits->rules >= had + MANY)
-		limits->insert.per_s =
-			1e9 * (double)(limits->rules - had) / (double)(now_ns() - begin_ns);
 	if (limits->rules == 0 && limits->end != LIMITS_STOPPED)
 		limits->end = LIMITS_NONE;
 }
 
-/* The next place from there on that has a rule, or `end`. */
-static uint32_t next_rule(const struct measuring *measuring, uint32_t place)
+/* Deletes for as long as that is quick: what is left then goes by one call. Returns how many places that are. */
+static uint32_t empty(struct measuring *measuring)
 {
-	while (place < measuring->end && !measuring->there[place])
-		place++;
-	return place;
-}
-
-/* One at a time: the times of those that went. */
-static uint32_t empty_singly(struct measuring *measuring)
-{
-	struct limits *limits = measuring->limits;
-	uint64_t begin_ns = now_ns(), single_us = monotonic_us() + SINGLES_US;
-	uint32_t n = 0, place = next_rule(measuring, 0);
-
-	while (n < SINGLES && place < measuring->end && monotonic_us() < single_us) {
-		const uint32_t refused = limits->refused_removes;
-		uint64_t begin;
-
-		step(measuring, "delete", 0);
-		begin = now_ns();
-		ask(measuring, PROVIDER_REMOVE, place);
-		if (limits_await(measuring, PROVIDER_REMOVE, 0) &&
-			limits->refused_removes == refused)
-			measuring->times[n++] = now_ns() - begin;
-		measuring->under_way = 0;
-		place = next_rule(measuring, place + 1);
-	}
-	tell_latency(&limits->remove, measuring->times, n, now_ns() - begin_ns);
-	return place;
-}
-
-/* As many at once as it takes, for as long as that is quick; what is left then goes by one call. */
-static void limits_empty(struct measuring *measuring)
-{
-	struct limits *limits = measuring->limits;
-	uint32_t place = empty_singly(measuring), asked = 0;
-	const uint32_t refused = limits->refused_removes;
-	const uint64_t begin_ns = now_ns(), until_us = monotonic_us() + ONE_BY_ONE_US;
-	const uint64_t rest_us = limits->remove.p50_ns * (uint64_t)(measuring->end - place) / 1000;
-
-	measuring->gone = place;
+	struct limits_latency *remove = &measuring->limits->remove;
 	/* rules of a form have nobody else who would take them away */
 	const bool all = measuring->rules != NULL;
+	uint64_t rest_us;
+	uint32_t begun;
 
+	measuring->op = PROVIDER_REMOVE;
+	measuring->place = measuring->done = measuring->under_way = 0;
+	measure_singly(measuring, remove, UINT64_MAX);
+	begun = measuring->place;
+	rest_us = remove->p50_ns * (uint64_t)(measuring->end - begun) / 1000;
 	/* one after the other these are no faster than before */
-	if (!all && (limits->remove.times == 0 || (rest_us > ONE_BY_ONE_US && !measuring->async)))
-		return;
-	for (; place < measuring->end && (all || monotonic_us() < until_us); asked++) {
-		if (asked % STEP_EACH == 0)
-			step(measuring, "delete", 0);
-		ask(measuring, PROVIDER_REMOVE, place);
-		if (!limits_await(measuring, PROVIDER_REMOVE, MANY - 1))
-			return;
-		place = next_rule(measuring, place + 1);
-	}
-	limits_await(measuring, PROVIDER_REMOVE, 0);
-	measuring->gone = place;
-	asked -= limits->refused_removes - refused;
-	if (asked >= MANY)
-		limits->remove.per_s = 1e9 * (double)asked / (double)(now_ns() - begin_ns);
+	if (!all && (remove->times == 0 || (rest_us > ONE_BY_ONE_US && !measuring->async)))
+		return measuring->end - begun;
+	if (!measure_together(measuring, remove, all ? UINT64_MAX : monotonic_us() + ONE_BY_ONE_US))
+		return measuring->end - begun;
+	return measuring->end - measuring->place;
 }
 
 /* The kind that most flows are of, where it is granted. */
@@ -395,7 +376,7 @@ static int turn_to_form(struct measuring *measuring)
 	return 0;
 }
 
-static int open_it(struct measuring *measuring)
+static int open_provider(struct measuring *measuring)
 {
 	struct provider_config config = measuring->config->provider;
 	int ret;
@@ -410,10 +391,10 @@ static int open_it(struct measuring *measuring)
 	return ret;
 }
 
-static void limits_close_it(struct measuring *measuring)
+/* Takes away the rules of the last `rest` places. */
+static void close_provider(struct measuring *measuring, uint32_t rest)
 {
 	struct limits *limits = measuring->limits;
-	uint32_t rest = measuring->end - measuring->gone;
 	uint64_t begin_us, each_us = limits->remove.p50_ns / 1000 + 1;
 
 	if (rest > 0)
@@ -429,25 +410,27 @@ static void limits_close_it(struct measuring *measuring)
 int limits_measure(struct limits *limits, const struct limits_config *config)
 {
 	struct measuring measuring = {.limits = limits, .config = config};
-	uint64_t now_us = monotonic_us();
+	uint64_t now_us = monotonic_us(), fill_until_us = 0;
+	uint32_t rest = 0;
 	int ret;
 
+	/* as long again for what has to go */
+	if (now_us < config->deadline_us)
+		fill_until_us = now_us + (config->deadline_us - now_us) / 2;
 	memset(limits, 0, sizeof(*limits));
 	measuring.times = calloc(SINGLES, sizeof(*measuring.times));
 	measuring.there = calloc(config->provider.n_places, sizeof(*measuring.there));
-	ret = measuring.times == NULL || measuring.there == NULL ? -ENOMEM : open_it(&measuring);
+	ret = measuring.times == NULL || measuring.there == NULL ? -ENOMEM
+								 : open_provider(&measuring);
 	if (ret == 0) {
 		limits->abilities = *provider_abilities(measuring.provider);
 		limits->kind = choose_kind(&limits->abilities);
 		ret = turn_to_form(&measuring);
 		if (ret == 0 && limits->kind != PROVIDER_N_KINDS) {
-			/* as long again for what has to go */
-			fill(&measuring, now_us < config->deadline_us
-						 ? now_us + (config->deadline_us - now_us) / 2
-						 : 0);
-			limits_empty(&measuring);
+			fill(&measuring, fill_until_us);
+			rest = empty(&measuring);
 		}
-		limits_close_it(&measuring);
+		close_provider(&measuring, rest);
 	}
 	free(measuring.rules);
 	free(measuring.there);

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "probe/cell.h"
+#include "probe/rule.h"
 #include "rteflow/provider.h"
 
 /* Rules whose addresses and ports differ. */
@@ -26,7 +26,7 @@ struct limits_config {
 	 * of the engine's.
 	 */
 	const struct form *form;
-	struct cell_port *cells;
+	struct rule_port *port;
 	uint64_t deadline_us; /* monotonic */
 	/* `allow_s`: it may take that long; 0: as others do */
 	void (*step)(void *context, const char *what, unsigned rules, unsigned allow_s);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "probe/options.h"
-
 #include <errno.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "base/options.h"
 #include "probe/limits.h"
+#include "probe/probe.h"
 
 #define MAX_RULES 100000
 #define TIMEOUT_S 300
 #define STEP_S 20
-#define LISTEN_MS 2000
+#define LISTEN_S 2
 
 enum probe_option {
 	OPTION_PEER = 256,
@@ -87,7 +86,7 @@ static int take_device(
 	struct error because;
 
 	if (port_device_parse(device, text, &because) < 0)
-		return error_set(error, -EINVAL, "%s%s", where, because.text);
+		return error_set(error, -EINVAL, "%s %s", where, because.text);
 	return 0;
 }
 
@@ -98,7 +97,7 @@ static int take_vdev(struct probe_options *options, const char *value, struct er
 
 	if (options->n_vdevs == PROBE_MAX_VDEVS)
 		return error_set(error, -EINVAL, "--vdev: at most %d of them", PROBE_MAX_VDEVS);
-	ret = take_device(device, "--vdev ", value, error);
+	ret = take_device(device, "--vdev", value, error);
 	if (ret == 0 && device->kind != PORT_DEVICE_VDEV)
 		return option_bad_value(
 			"--vdev", value, "a DPDK device is needed, such as net_ring0", error);
@@ -106,64 +105,35 @@ static int take_vdev(struct probe_options *options, const char *value, struct er
 	return ret;
 }
 
-static int take_number(
-	uint32_t *number, const char *where, const char *value, uint32_t max, struct error *error)
-{
-	return option_number(where, value, value, max, number, error);
-}
-
-static int probe_take_option(
+static int take_option(
 	struct probe_options *options, int id, const char *value, struct error *error)
 {
-	uint32_t seconds;
-	int ret;
+	char where[OPTION_WORD_MAX];
 
+	snprintf(where, sizeof(where), "--%s", option_name(long_options, id));
 	switch (id) {
 	case OPTION_PEER:
-		return take_device(&options->peer, "--peer ", value, error);
+		return take_device(&options->devices[PROBE_PEER], where, value, error);
 	case OPTION_TO:
-		return take_device(&options->to, "--to ", value, error);
+		return take_device(&options->devices[PROBE_TO], where, value, error);
 	case OPTION_VDEV:
 		return take_vdev(options, value, error);
 	case OPTION_LISTEN:
-		ret = take_number(&seconds, "--listen", value, 600, error);
-		options->listen_ms = ret == 0 ? seconds * 1000 : 0;
-		return ret;
+		return option_number(where, value, value, 600, &options->listen_s, error);
 	case OPTION_MAX_RULES:
-		return take_number(
-			&options->max_rules, "--max-rules", value, LIMITS_MAX_RULES, error);
+		return option_number(
+			where, value, value, LIMITS_MAX_RULES, &options->max_rules, error);
 	case OPTION_TIMEOUT:
-		return take_number(&options->timeout_s, "--timeout", value, 86400, error);
+		return option_number(where, value, value, 86400, &options->timeout_s, error);
 	case OPTION_STEP:
-		return take_number(&options->step_s, "--step-timeout", value, 3600, error);
-	case OPTION_LOOPBACK:
-		options->loopback = true;
-		return 0;
-	case OPTION_NO_STORE:
-		options->no_store = true;
-		return 0;
-	case OPTION_FORCE:
-		options->force = true;
-		return 0;
-	case OPTION_JSON:
-		options->json = true;
-		return 0;
+		return option_number(where, value, value, 3600, &options->step_s, error);
 	default:
-		return PROBE_HELP;
+		options->loopback |= id == OPTION_LOOPBACK;
+		options->no_store |= id == OPTION_NO_STORE;
+		options->force |= id == OPTION_FORCE;
+		options->json |= id == OPTION_JSON;
+		return id == OPTION_HELP || id == 'h' ? PROBE_HELP : 0;
 	}
-}
-
-static int probe_check(struct probe_options *options, int argc, char **argv, struct error *error)
-{
-	if (optind == argc)
-		return error_set(error, -EINVAL,
-			"probe: a device is needed, such as eth1; \"millrace help probe\" says "
-			"more");
-	if (argc - optind > 1)
-		return error_set(error, -EINVAL, "probe: one device at a time");
-	if (options->loopback && options->peer.text[0] != '\0')
-		return error_set(error, -EINVAL, "--loopback and --peer: only one of them");
-	return take_device(&options->device, "probe: ", argv[optind], error);
 }
 
 int probe_options_parse(struct probe_options *options, int argc, char **argv, struct error *error)
@@ -173,14 +143,22 @@ int probe_options_parse(struct probe_options *options, int argc, char **argv, st
 	*options = (struct probe_options){.max_rules = MAX_RULES,
 		.timeout_s = TIMEOUT_S,
 		.step_s = STEP_S,
-		.listen_ms = LISTEN_MS};
+		.listen_s = LISTEN_S};
 	optind = 0; /* glibc: begin anew, whatever was parsed before */
 	while ((id = getopt_long(argc, argv, ":h", long_options, NULL)) != -1) {
 		if (id == '?' || id == ':')
 			return option_refused(long_options, id, argv, error);
-		ret = probe_take_option(options, id, optarg, error);
+		ret = take_option(options, id, optarg, error);
 		if (ret != 0)
 			return ret;
 	}
-	return probe_check(options, argc, argv, error);
+	if (optind == argc)
+		return error_set(error, -EINVAL,
+			"probe: a device is needed, such as eth1; \"millrace help probe\" says "
+			"more");
+	if (argc - optind > 1)
+		return error_set(error, -EINVAL, "probe: one device at a time");
+	if (options->loopback && options->devices[PROBE_PEER].text[0] != '\0')
+		return error_set(error, -EINVAL, "--loopback and --peer: only one of them");
+	return take_device(&options->devices[PROBE_DEVICE], "probe:", argv[optind], error);
 }

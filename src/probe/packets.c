@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "probe/packets.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +14,12 @@
 /* Flows that are remembered; those that come when there is no room are not. */
 #define FLOWS 4096
 #define INDEX (2 * FLOWS)
-/* Of what is sent: some of each kind, with and without a tag. */
+/* Flows that are sent: some of each kind, with and without a tag. */
 #define SENT_FLOWS 256
 /* Listening is over when so many packets in a row brought nothing new. */
 #define ENOUGH 20000
 #define ENOUGH_US 50000
-/* Of a flow that may be looked at. */
+/* A flow that may be looked at has so many packets, so close together. */
 #define LEAST_PACKETS 3
 #define LONGEST_GAP_US 250000
 /* Looking for packets: as long as it takes usually, twice, within these limits. */
@@ -30,7 +29,7 @@
 #define WIRE_US 20000
 #define LATE_US 500000
 #define SEND_EACH 16
-/* Of so many flows not a packet arrives: then none does. */
+/* Where of so many flows not a packet arrives none does. */
 #define SENT_TRIES 16
 /* Packets of a queue that were on their way at the most. */
 #define SETTLE_EACH 2048
@@ -38,7 +37,7 @@
 #define MAX_XSTATS 1024
 
 struct seen_flow {
-	struct eyes_flow flow;
+	struct observed_flow flow;
 	uint64_t hash;
 	uint64_t first_us, last_us, packets;
 	uint32_t stream;
@@ -48,18 +47,36 @@ struct probe_packets {
 	struct probe_packets_config config;
 	struct hash_secret secret;
 	struct extract_options extract;
-	struct stream_set *streams; /* of what is sent */
-	uint64_t heard, new_at;
-	const struct seen_flow *behind; /* the flow of what was sent behind others */
+	struct stream_set *streams; /* that are sent */
+	uint64_t heard, new_at, now_us;
+	const struct seen_flow *behind; /* the flow that was sent behind others */
 	bool behind_came;
+	/* what is watched, and what is seen of it at the port and at the peer */
+	const struct observer_watch *watch;
+	struct observed *seen;
 	unsigned n_flows, next;
 	uint16_t index[INDEX]; /* number of a flow + 1; 0: none */
 	struct seen_flow flows[FLOWS];
 };
 
-static bool sends(const struct probe_packets *packets)
+typedef void (*packet_fn)(
+	struct probe_packets *packets, const struct rte_mbuf *frame, uint16_t queue);
+
+/* Takes a burst of each queue, and has each packet looked at; returns how many these were. `look` may be NULL. */
+static unsigned take(struct probe_packets *packets, const struct port *port, packet_fn look)
 {
-	return packets->config.peer != NULL;
+	unsigned all = 0;
+
+	for (uint16_t queue = 0; queue < port->n_rx; queue++) {
+		struct rte_mbuf *burst[PORT_BURST];
+		uint16_t n = rte_eth_rx_burst(port->id, queue, burst, PORT_BURST);
+
+		for (uint16_t i = 0; i < n && look != NULL; i++)
+			look(packets, burst[i], queue);
+		rte_pktmbuf_free_bulk(burst, n);
+		all += n;
+	}
+	return all;
 }
 
 /* False: not a packet by which rules are judged. */
@@ -74,17 +91,8 @@ static bool read_packet(
 	return !(info->flags & PACKET_TCP) || !(info->tcp.flags & TAGS);
 }
 
-static bool is_tagged(const struct rte_mbuf *frame)
-{
-	const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(frame, const struct rte_ether_hdr *);
-	uint16_t type = rte_be_to_cpu_16(eth->ether_type);
-
-	return type == RTE_ETHER_TYPE_VLAN || type == RTE_ETHER_TYPE_QINQ || type == 0x9100 ||
-	       type == 0x9200;
-}
-
-/* The flow of a packet; NULL: it is not known. */
-static struct seen_flow *find_flow(
+/* The flow of a packet; NULL: it is not known, and may have the `place` in the index. */
+static struct seen_flow *find_packet(
 	struct probe_packets *packets, const struct packet_info *info, unsigned *place)
 {
 	for (*place = (unsigned)(info->hash >> 32) % INDEX; packets->index[*place] != 0;
@@ -98,62 +106,58 @@ static struct seen_flow *find_flow(
 	return NULL;
 }
 
-static struct seen_flow *remember(
-	struct probe_packets *packets, const struct rte_mbuf *frame, const struct packet_info *info)
+/* The flow of a packet by which rules are judged, a new one if need be; NULL: it has none. */
+static struct seen_flow *remember(struct probe_packets *packets, const struct rte_mbuf *frame)
 {
 	const struct rte_ether_hdr *eth = rte_pktmbuf_mtod(frame, const struct rte_ether_hdr *);
+	struct packet_info info;
+	struct seen_flow *flow;
 	unsigned place;
-	struct seen_flow *flow = find_flow(packets, info, &place);
+	uint16_t type;
 
+	if (!read_packet(packets, frame, &info))
+		return NULL;
+	flow = find_packet(packets, &info, &place);
 	if (flow != NULL || packets->n_flows == FLOWS)
 		return flow;
 	flow = &packets->flows[packets->n_flows++];
 	packets->index[place] = (uint16_t)packets->n_flows;
-	*flow = (struct seen_flow){.hash = info->hash,
-		.flow = {.key = info->key,
-			.from = info->from,
+	type = rte_be_to_cpu_16(eth->ether_type);
+	*flow = (struct seen_flow){.hash = info.hash,
+		.flow = {.key = info.key,
+			.from = info.from,
 			.to = eth->dst_addr,
-			.by = eth->src_addr,
-			.tagged = is_tagged(frame)}};
+			.tagged = type == RTE_ETHER_TYPE_VLAN || type == RTE_ETHER_TYPE_QINQ ||
+				  type == 0x9100 || type == 0x9200}};
 	packets->new_at = packets->heard;
 	return flow;
 }
 
-static void note(struct probe_packets *packets, const struct rte_mbuf *frame, uint16_t queue,
-	uint64_t now_us)
+static void hear(struct probe_packets *packets, const struct rte_mbuf *frame, uint16_t queue)
 {
-	struct packet_info info;
 	struct seen_flow *flow;
 
 	packets->heard++;
-	if (!read_packet(packets, frame, &info))
-		return;
-	flow = remember(packets, frame, &info);
+	flow = remember(packets, frame);
 	if (flow == NULL)
 		return;
 	if (flow->packets++ == 0)
-		flow->first_us = now_us;
-	flow->last_us = now_us;
+		flow->first_us = packets->now_us;
+	flow->last_us = packets->now_us;
 	flow->flow.queue = queue;
 }
 
 static void listen_for(struct probe_packets *packets)
 {
-	uint64_t begin_us = monotonic_us(), now_us = begin_us;
-	const struct port *port = packets->config.port;
+	const uint64_t begin_us = monotonic_us();
+	uint64_t passed_us = 0;
 
-	while (now_us - begin_us < packets->config.listen_ms * UINT64_C(1000)) {
-		for (uint16_t queue = 0; queue < port->n_rx; queue++) {
-			struct rte_mbuf *burst[PORT_BURST];
-			uint16_t n = rte_eth_rx_burst(port->id, queue, burst, PORT_BURST);
-
-			for (uint16_t i = 0; i < n; i++)
-				note(packets, burst[i], queue, now_us);
-			rte_pktmbuf_free_bulk(burst, n);
-		}
-		now_us = monotonic_us();
-		if (packets->heard - packets->new_at > ENOUGH && now_us - begin_us > ENOUGH_US)
-			break;
+	packets->now_us = begin_us;
+	while (passed_us < packets->config.listen_ms * UINT64_C(1000) &&
+		(packets->heard - packets->new_at <= ENOUGH || passed_us <= ENOUGH_US)) {
+		take(packets, packets->config.port, hear);
+		packets->now_us = monotonic_us();
+		passed_us = packets->now_us - begin_us;
 	}
 }
 
@@ -182,46 +186,33 @@ static int make_streams(struct probe_packets *packets, struct error *error)
 		.vlan_share = 64};
 	int ret = stream_set_create(&packets->streams, &config, error);
 
-	for (uint32_t flow = 0; ret == 0 && flow < SENT_FLOWS; flow++) {
-		struct rte_mbuf *frame = frame_of(packets, 2 * flow);
-		struct packet_info info;
-		struct seen_flow *seen = NULL;
+	for (uint32_t stream = 0; ret == 0 && stream < 2 * SENT_FLOWS; stream += 2) {
+		struct rte_mbuf *frame = frame_of(packets, stream);
+		struct seen_flow *flow;
 
 		if (frame == NULL)
 			return error_set(error, -ENOMEM, "no memory for test packets");
-		if (read_packet(packets, frame, &info))
-			seen = remember(packets, frame, &info);
-		if (seen != NULL)
-			seen->stream = 2 * flow;
+		flow = remember(packets, frame);
+		if (flow != NULL)
+			flow->stream = stream;
 		rte_pktmbuf_free(frame);
 	}
 	return ret;
 }
 
-/* Where no packet came for a while. */
-static void settle(void *context)
+static void settle_ports(void *context)
 {
-	const struct probe_packets *packets = context;
+	struct probe_packets *packets = context;
 	const struct probe_packets_config *config = &packets->config;
 	const struct port *ports[] = {config->port,
 		config->peer != config->port ? config->peer : NULL,
 		config->to != config->port ? config->to : NULL};
 
-	for (unsigned i = 0; i < RTE_DIM(ports); i++) {
-		if (ports[i] == NULL)
-			continue;
-		for (uint16_t queue = 0; queue < ports[i]->n_rx; queue++) {
-			struct rte_mbuf *burst[PORT_BURST];
-			unsigned left = SETTLE_EACH;
-			uint16_t n;
-
-			do {
-				n = rte_eth_rx_burst(ports[i]->id, queue, burst, PORT_BURST);
-				rte_pktmbuf_free_bulk(burst, n);
-				left -= RTE_MIN(left, (unsigned)PORT_BURST);
-			} while (n > 0 && left > 0);
-		}
-	}
+	for (unsigned i = 0; i < RTE_DIM(ports); i++)
+		for (unsigned taken = 0; ports[i] != NULL && taken < SETTLE_EACH;
+			taken += PORT_BURST)
+			if (take(packets, ports[i], NULL) == 0)
+				break;
 }
 
 static uint64_t gap_us(const struct seen_flow *flow)
@@ -232,10 +223,11 @@ static uint64_t gap_us(const struct seen_flow *flow)
 
 static bool may_be_looked_at(const struct probe_packets *packets, const struct seen_flow *flow)
 {
-	return sends(packets) || (flow->packets >= LEAST_PACKETS && gap_us(flow) <= LONGEST_GAP_US);
+	return packets->config.peer != NULL ||
+	       (flow->packets >= LEAST_PACKETS && gap_us(flow) <= LONGEST_GAP_US);
 }
 
-static bool find(void *context, const struct form_pattern *pattern, struct eyes_flow *found)
+static bool find(void *context, const struct form_pattern *pattern, struct observed_flow *found)
 {
 	struct probe_packets *packets = context;
 
@@ -256,88 +248,70 @@ static bool find(void *context, const struct form_pattern *pattern, struct eyes_
 	return false;
 }
 
-static bool is_of(const struct packet_info *info, const struct eyes_flow *flow)
+static bool is_of(const struct packet_info *info, const struct observed_flow *flow)
 {
 	return info->from == flow->from && flow_key_equal(&info->key, &flow->key);
 }
 
-static void look_at(struct probe_packets *packets, const struct eyes_watch *watch,
-	const struct rte_mbuf *frame, uint16_t queue, struct eyes_seen *seen)
+/* Is it of the flow that is watched? Notices the one behind it, too. */
+static bool is_watched(struct probe_packets *packets, const struct rte_mbuf *frame)
 {
-	bool marked = (frame->ol_flags & RTE_MBUF_F_RX_FDIR_ID) != 0;
 	struct packet_info info;
 
-	if (!read_packet(packets, frame, &info)) {
-		seen->others++;
+	if (!read_packet(packets, frame, &info))
+		return false;
+	if (is_of(&info, packets->watch->flow))
+		return true;
+	packets->behind_came |= packets->behind != NULL && is_of(&info, &packets->behind->flow);
+	return false;
+}
+
+static void see(struct probe_packets *packets, const struct rte_mbuf *frame, uint16_t queue)
+{
+	bool marked = (frame->ol_flags & RTE_MBUF_F_RX_FDIR_ID) != 0;
+	struct observed *seen = packets->seen;
+
+	if (!is_watched(packets, frame))
 		return;
-	}
-	if (!is_of(&info, watch->flow)) {
-		packets->behind_came |=
-			packets->behind != NULL && is_of(&info, &packets->behind->flow);
-		seen->others++;
-		return;
-	}
 	seen->packets++;
-	seen->bytes += frame->pkt_len;
-	seen->marked += marked && frame->hash.fdir.hi == watch->mark;
-	seen->wrong += marked && frame->hash.fdir.hi != watch->mark;
-	seen->in_place += watch->queues >> queue & 1;
+	seen->marked += marked && frame->hash.fdir.hi == packets->watch->mark;
+	seen->wrong += marked && frame->hash.fdir.hi != packets->watch->mark;
+	seen->in_place += packets->watch->queues >> queue & 1;
 	seen->queue = queue;
 }
 
-static void receive(
-	struct probe_packets *packets, const struct eyes_watch *watch, struct eyes_seen *seen)
+static void see_elsewhere(
+	struct probe_packets *packets, const struct rte_mbuf *frame, uint16_t queue)
 {
-	const struct port *port = packets->config.port, *peer = packets->config.peer;
-	struct rte_mbuf *burst[PORT_BURST];
-
-	for (uint16_t queue = 0; queue < port->n_rx; queue++) {
-		uint16_t n = rte_eth_rx_burst(port->id, queue, burst, PORT_BURST);
-
-		for (uint16_t i = 0; i < n; i++)
-			look_at(packets, watch, burst[i], queue, seen);
-		rte_pktmbuf_free_bulk(burst, n);
-	}
-	if (peer == NULL || peer == port)
-		return;
-	for (uint16_t queue = 0; queue < peer->n_rx; queue++) {
-		struct eyes_seen there = {0};
-		uint16_t n = rte_eth_rx_burst(peer->id, queue, burst, PORT_BURST);
-
-		for (uint16_t i = 0; i < n; i++)
-			look_at(packets, watch, burst[i], queue, &there);
-		rte_pktmbuf_free_bulk(burst, n);
-		seen->elsewhere += there.packets;
-	}
+	(void)queue;
+	packets->seen->elsewhere += is_watched(packets, frame);
 }
 
-static void send_some(const struct probe_packets *packets, uint32_t stream, struct eyes_seen *seen)
+static void receive(struct probe_packets *packets)
+{
+	const struct port *port = packets->config.port, *peer = packets->config.peer;
+
+	take(packets, port, see);
+	if (peer != NULL && peer != port)
+		take(packets, peer, see_elsewhere);
+}
+
+/* Some packets; returns how many went. */
+static uint16_t send_some(const struct probe_packets *packets, uint32_t stream, unsigned wanted)
 {
 	struct rte_mbuf *burst[SEND_EACH];
 	uint16_t n = 0, sent;
 
-	while (n < SEND_EACH && (burst[n] = frame_of(packets, stream)) != NULL)
+	while (n < wanted && (burst[n] = frame_of(packets, stream)) != NULL)
 		n++;
 	sent = rte_eth_tx_burst(packets->config.peer->id, 0, burst, n);
-	if (sent < n)
-		rte_pktmbuf_free_bulk(&burst[sent], n - sent);
-	seen->sent += sent;
-}
-
-/* Of the flow that is watched. */
-static const struct seen_flow *flow_of(
-	struct probe_packets *packets, const struct eyes_flow *wanted)
-{
-	for (unsigned i = 0; i < packets->n_flows; i++)
-		if (packets->flows[i].flow.from == wanted->from &&
-			flow_key_equal(&packets->flows[i].flow.key, &wanted->key))
-			return &packets->flows[i];
-	return NULL;
+	rte_pktmbuf_free_bulk(&burst[sent], n - sent);
+	return sent;
 }
 
 /* One that arrives, and that no rule for the given one ought to match: the other version of IP, if possible. */
 static const struct seen_flow *other_flow(
-	const struct probe_packets *packets, const struct eyes_flow *flow)
+	const struct probe_packets *packets, const struct observed_flow *flow)
 {
 	bool six = provider_kind(&flow->key) >= PROVIDER_IPV6_TCP;
 	const struct seen_flow *found = NULL;
@@ -359,42 +333,37 @@ static const struct seen_flow *other_flow(
  * Not all have come, and they may be late. So another one is sent behind them: when it has come they came before it, or
  * do not come.
  */
-static void wait_for_late(
-	struct probe_packets *packets, const struct eyes_watch *watch, struct eyes_seen *seen)
+static void wait_for_late(struct probe_packets *packets)
 {
-	uint64_t begin_us = monotonic_us(), until_us = begin_us + WIRE_US;
-	struct rte_mbuf *frame = NULL;
+	uint64_t until_us = monotonic_us() + WIRE_US;
 
-	packets->behind = other_flow(packets, watch->flow);
+	packets->behind = other_flow(packets, packets->watch->flow);
 	packets->behind_came = false;
-	if (packets->behind != NULL)
-		frame = frame_of(packets, packets->behind->stream);
-	if (frame != NULL && rte_eth_tx_burst(packets->config.peer->id, 0, &frame, 1) == 1)
-		until_us = begin_us + LATE_US;
-	else
-		rte_pktmbuf_free(frame);
+	if (packets->behind != NULL && send_some(packets, packets->behind->stream, 1) == 1)
+		until_us += LATE_US - WIRE_US;
 	/* also where all are there by now: it would be taken for the next one */
 	while (!packets->behind_came && monotonic_us() < until_us)
-		receive(packets, watch, seen);
+		receive(packets);
 	/* by a queue that was looked into before */
-	receive(packets, watch, seen);
+	receive(packets);
 	packets->behind = NULL;
 }
 
-static void watch_sent(struct probe_packets *packets, const struct eyes_watch *watch,
-	uint32_t stream, struct eyes_seen *seen)
+static void watch_sent(struct probe_packets *packets, uint32_t stream)
 {
-	while (seen->sent < watch->wanted) {
-		uint64_t sent = seen->sent, begin_us = monotonic_us();
-		uint64_t wanted = seen->packets;
+	struct observed *seen = packets->seen;
 
-		send_some(packets, stream, seen);
-		wanted += seen->sent - sent;
+	while (seen->sent < packets->watch->wanted) {
+		const uint64_t begin_us = monotonic_us();
+		const uint16_t sent = send_some(packets, stream, SEND_EACH);
+		const uint64_t wanted = seen->packets + sent;
+
+		seen->sent += sent;
 		while (monotonic_us() - begin_us < WIRE_US && seen->packets < wanted)
-			receive(packets, watch, seen);
+			receive(packets);
 		if (seen->packets < wanted)
-			wait_for_late(packets, watch, seen);
-		if (seen->sent == sent)
+			wait_for_late(packets);
+		if (sent == 0)
 			break;
 	}
 }
@@ -406,38 +375,46 @@ static void send_each(struct probe_packets *packets)
 
 	for (unsigned i = 0; i < packets->n_flows && (any || i < SENT_TRIES); i++) {
 		struct seen_flow *flow = &packets->flows[i];
-		const struct eyes_watch watch = {
+		const struct observer_watch watch = {
 			.flow = &flow->flow, .queues = UINT64_MAX, .wanted = 1};
-		struct eyes_seen seen = {0};
+		struct observed seen = {0};
 
-		watch_sent(packets, &watch, flow->stream, &seen);
+		packets->watch = &watch;
+		packets->seen = &seen;
+		watch_sent(packets, flow->stream);
 		flow->packets = seen.packets;
 		flow->flow.queue = seen.queue;
 		any |= seen.packets > 0;
 	}
 }
 
-static void watch_flows(void *context, const struct eyes_watch *watch, struct eyes_seen *seen)
+static void watch_flow(void *context, const struct observer_watch *watch, struct observed *seen)
 {
 	struct probe_packets *packets = context;
-	const struct seen_flow *flow = flow_of(packets, watch->flow);
-	uint64_t begin_us = monotonic_us(), usual_us;
+	const struct seen_flow *flow = packets->flows, *end = flow + packets->n_flows;
+	const uint64_t begin_us = monotonic_us();
+	uint64_t usual_us;
 	bool is_over;
 
-	if (flow == NULL)
+	while (flow < end && (flow->flow.from != watch->flow->from ||
+				     !flow_key_equal(&flow->flow.key, &watch->flow->key)))
+		flow++;
+	if (flow == end)
 		return;
-	if (sends(packets)) {
-		watch_sent(packets, watch, flow->stream, seen);
+	packets->watch = watch;
+	packets->seen = seen;
+	if (packets->config.peer != NULL) {
+		watch_sent(packets, flow->stream);
 		return;
 	}
 	/* slow flows are judged by fewer packets */
 	usual_us =
 		gap_us(flow) * (gap_us(flow) > 10000 ? RTE_MIN(watch->wanted, 4u) : watch->wanted);
 	usual_us = RTE_MIN(RTE_MAX(2 * usual_us, (uint64_t)WATCH_MIN_US), (uint64_t)WATCH_MAX_US);
-	/* once more when it is over: who was not run meanwhile has not looked */
+	/* once more when it is over: a thread that was not run meanwhile has not looked */
 	do {
 		is_over = monotonic_us() - begin_us >= usual_us;
-		receive(packets, watch, seen);
+		receive(packets);
 	} while (seen->packets < watch->wanted && !is_over);
 }
 
@@ -446,12 +423,10 @@ static bool is_tx_packets(const char *name)
 	static const char *const others[] = {
 		"drop", "err", "miss", "discard", "sampled", "filtered", "no_mbuf"};
 
-	if (strncmp(name, "tx", 2) != 0 || strstr(name, "packets") == NULL)
-		return false;
 	for (unsigned i = 0; i < RTE_DIM(others); i++)
 		if (strstr(name, others[i]) != NULL)
 			return false;
-	return true;
+	return strncmp(name, "tx", 2) == 0 && strstr(name, "packets") != NULL;
 }
 
 /* Whatever counters of the driver grow when packets leave by the port: only that they do is of use. */
@@ -509,26 +484,15 @@ void probe_packets_destroy(struct probe_packets *packets)
 	free(packets);
 }
 
-unsigned probe_packets_flows(const struct probe_packets *packets)
+void probe_packets_observer(struct probe_packets *packets, struct observer *observer)
 {
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < packets->n_flows; i++)
-		n += provider_kind(&packets->flows[i].flow.key) != PROVIDER_N_KINDS &&
-		     may_be_looked_at(packets, &packets->flows[i]);
-	return n;
-}
-
-uint64_t probe_packets_heard(const struct probe_packets *packets)
-{
-	return packets->heard;
-}
-
-void probe_packets_eyes(struct probe_packets *packets, struct eyes *eyes)
-{
-	*eyes = (struct eyes){.find = find,
-		.settle = settle,
-		.watch = watch_flows,
+	*observer = (struct observer){.find = find,
+		.settle = settle_ports,
+		.watch = watch_flow,
 		.forwarded = forwarded,
-		.context = packets};
+		.context = packets,
+		.heard = packets->heard};
+	for (unsigned i = 0; i < packets->n_flows; i++)
+		observer->flows += provider_kind(&packets->flows[i].flow.key) != PROVIDER_N_KINDS &&
+				   may_be_looked_at(packets, &packets->flows[i]);
 }

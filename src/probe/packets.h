@@ -2,14 +2,13 @@
 #pragma once
 
 /*
- * The eyes of `millrace probe` (struct eyes of probe/cell.h): packets that arrive at the port by themselves, or
- * that are sent to it, by a peer at the other end of its wire or by itself.
- *
- * One thread. Where packets are sent, flows are those of traffic/stream.h.
+ * The observer of `millrace probe` (probe/observer.h): it looks at packets that arrive at the port by themselves, or
+ * that it sends there, by a peer at the other end of the wire or by the port itself. What is sent are flows of
+ * traffic/stream.h. One thread.
  */
 
 #include "port/port.h"
-#include "probe/cell.h"
+#include "probe/observer.h"
 
 struct probe_packets;
 
@@ -27,9 +26,4 @@ int probe_packets_create(struct probe_packets **packets, const struct probe_pack
 /* Accepts NULL. */
 void probe_packets_destroy(struct probe_packets *packets);
 
-/* Flows that may be looked at; 0: there is nothing to see by. */
-unsigned probe_packets_flows(const struct probe_packets *packets);
-/* Packets that came while it listened. */
-uint64_t probe_packets_heard(const struct probe_packets *packets);
-
-void probe_packets_eyes(struct probe_packets *packets, struct eyes *eyes);
+void probe_packets_observer(struct probe_packets *packets, struct observer *observer);

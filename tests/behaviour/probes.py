@@ -51,7 +51,7 @@ def probe(*words, state=None):
         return Probe(process.returncode, output, errors)
 
 
-# The truth about each profile: docs/hardware.md, "Profiles" and "What they take".
+# The truth about each profile: docs/hardware.md, "Profiles", and drivers/flowsim/kind/profile.h.
 
 MARKS = {"mark", "mark + passthru", "mark + queue", "mark + rss"}
 COUNTED = {f"{actions} + count" for actions in MARKS}

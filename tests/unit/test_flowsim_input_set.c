@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packet types and input sets: what an X710 makes of whole fields. */
-#include "flowsim_parts.h"
+#include "flowsim_draft.h"
 
 static void view_of(struct sim_view *view, uint32_t layers, bool fragment)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which rules each profile takes. */
-#include "flowsim_parts.h"
+#include "flowsim_draft.h"
 
 static void test_names(void **state)
 {

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "drivers/flowsim/packets/pump_parts.h"
+#include "drivers/flowsim/packets/pump.h"
 
 #define END {.type = RTE_FLOW_ACTION_TYPE_END}
 #define ACTION(name, pointer) {.type = RTE_FLOW_ACTION_TYPE_##name, .conf = (pointer)}

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "drivers/flowsim/match/table_parts.h"
+#include "drivers/flowsim/match/table.h"
 
 #define PORT 3
 #define MAX_RULES 64

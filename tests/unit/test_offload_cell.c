@@ -15,8 +15,8 @@ struct cells {
 	struct provider_scene scene;
 	struct port port;
 	struct probe_packets *packets;
-	struct eyes eyes;
-	struct cell_port cell_port;
+	struct observer observer;
+	struct rule_port cell_port;
 };
 
 static void cells_open(struct cells *cells, const char *args, bool async)
@@ -31,11 +31,11 @@ static void cells_open(struct cells *cells, const char *args, bool async)
 	cells->port.id = cells->scene.nic.id;
 	cells->port.n_rx = NIC_QUEUES;
 	assert_int_equal(probe_packets_create(&cells->packets, &config, &error), 0);
-	probe_packets_eyes(cells->packets, &cells->eyes);
-	cells->cell_port = (struct cell_port){.id = cells->scene.nic.id,
+	probe_packets_observer(cells->packets, &cells->observer);
+	cells->cell_port = (struct rule_port){.id = cells->scene.nic.id,
 		.n_queues = NIC_QUEUES,
 		.target = cells->scene.nic.id,
-		.eyes = probe_packets_flows(cells->packets) > 0 ? &cells->eyes : NULL,
+		.observer = cells->observer.flows > 0 ? &cells->observer : NULL,
 		.flow_queues = async};
 	provider = cells->scene.config;
 	shape_port_read(&cells->cell_port.rss, &provider);
@@ -205,7 +205,7 @@ static void where_nothing_comes_nothing_works(void **state)
 
 	(void)state;
 	cells_open(&cells, "source=none", false);
-	assert_null(cells.cell_port.eyes);
+	assert_null(cells.cell_port.observer);
 	try_form(&cells, "eth / ipv4 / udp", "mark + count", &cell);
 	assert_int_equal(cell.level, LEVEL_ACCEPTS);
 	assert_int_equal(cell.effect, CELL_UNSEEN);
@@ -216,12 +216,12 @@ static void where_nothing_comes_nothing_works(void **state)
 
 /* Says how many packets come at each look, one after the other. */
 struct told {
-	struct eyes real;
+	struct observer real;
 	const unsigned *packets;
 	unsigned looks;
 };
 
-static bool told_find(void *context, const struct form_pattern *pattern, struct eyes_flow *flow)
+static bool told_find(void *context, const struct form_pattern *pattern, struct observed_flow *flow)
 {
 	const struct told *told = context;
 
@@ -236,7 +236,7 @@ static void told_settle(void *context)
 	told->looks++;
 }
 
-static void told_watch(void *context, const struct eyes_watch *watch, struct eyes_seen *seen)
+static void told_watch(void *context, const struct observer_watch *watch, struct observed *seen)
 {
 	const struct told *told = context;
 
@@ -282,12 +282,15 @@ static void silence_of_uneven_traffic_tells_nothing(void **state)
 	(void)state;
 	cells_open(&cells, "flows=8", false);
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
-		struct told told = {.real = cells.eyes, .packets = rows[i].packets};
-		const struct eyes eyes = {
-			told_find, told_settle, told_watch, told_forwarded, &told};
+		struct told told = {.real = cells.observer, .packets = rows[i].packets};
+		const struct observer observer = {.find = told_find,
+			.settle = told_settle,
+			.watch = told_watch,
+			.forwarded = told_forwarded,
+			.context = &told};
 		struct cell cell;
 
-		cells.cell_port.eyes = &eyes;
+		cells.cell_port.observer = &observer;
 		/* no pause is waited for */
 		cells.cell_port.n_stuck = cells.cell_port.n_silent = 2;
 		try_form(&cells, "eth / ipv4 / udp", rows[i].actions, &cell);

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "drivers/flowsim/calls/calls.h"
+#include "drivers/flowsim/calls/meter_policy.h"
 #include "drivers/flowsim/match/actions.h"
-#include "drivers/flowsim/packets/meter_parts.h"
+#include "drivers/flowsim/packets/meter_lists.h"
 #include "drivers/flowsim/port/port.h"
 
 #define STATS_MASK                                                                             \

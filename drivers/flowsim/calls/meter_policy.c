@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include "drivers/flowsim/calls/meter_policy.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "drivers/flowsim/match/actions.h"
-#include "drivers/flowsim/packets/meter_parts.h"
+#include "drivers/flowsim/packets/meter_lists.h"
 #include "drivers/flowsim/port/port.h"
 
 static int refused(struct rte_mtr_error *error, int code, enum rte_mtr_error_type type,

@@ -7,7 +7,7 @@
 #include <rte_common.h>
 
 #include "base/suggest.h"
-#include "drivers/flowsim/kind/args_parts.h"
+#include "drivers/flowsim/kind/args_lists.h"
 
 int sim_args_number(const char *word, const char *text, uint64_t low, uint64_t high,
 	uint64_t *value, struct error *error)

@@ -6,11 +6,6 @@
 
 #include <rte_common.h>
 
-/*
- * Where each figure comes from stands in docs/hardware.md, "Profiles"; where a quirk was seen, in
- * "Small hostilities". Lines are those of DPDK 22.11.11.
- */
-
 #define ITEM(name) (1ull << RTE_FLOW_ITEM_TYPE_##name)
 #define ACTION(name) (1ull << RTE_FLOW_ACTION_TYPE_##name)
 

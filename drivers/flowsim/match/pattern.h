@@ -2,17 +2,62 @@
 #pragma once
 
 /*
- * A rule's pattern, from rte_flow items to bytes. What the items mean is rte_flow.h's and stands, with
- * everything that it leaves open, in docs/hardware.md, "What a rule matches":
+ * A rule's pattern, from rte_flow items to bytes: what the items mean is rte_flow.h's, and what that leaves open is
+ * this. A pattern owns no memory.
  *
- * - An item's spec is compared under its mask; no mask = rte_flow's default mask of the item; nothing =
- *   any such header. `last`: each field is between spec and last, both under the mask.
- * - Each header item must be there, in this order; VOID is skipped, ANY says nothing. A tag before an
- *   IP header need not be mentioned. After a tunnel item come the inner headers.
- * - An item of an upper layer without the lower ones is fine (`pattern udp / end`).
- * - A packet's ports: REPRESENTED_PORT, PORT_REPRESENTOR and PORT_ID name the ethdev that it arrives at.
+ * A packet is looked at from its first byte, in its first segment. What the frame's end cuts is not there, nor is
+ * anything behind it; what has to be there of a header is its fixed part (IPv4 20 bytes, TCP 20, ICMP and ICMPv6 8,
+ * an IPv6 extension header 8, and so on), options count for where the next header begins. Of the lengths that
+ * headers claim only those are believed: IHL (below 5: the header is not there), lengths of extension headers,
+ * GENEVE's options, GRE's flags; not the total lengths, nor TCP's data offset. Checksums are not looked at.
  *
- * A pattern owns no memory.
+ * Layers. Ethernet; up to two VLAN tags (TPID 0x8100, 0x88a8, 0x9100, 0x9200; a third tag ends the walk: nothing
+ * behind it is there); IPv4 or IPv6, by the type behind the tags and if the version nibble agrees; of IPv6's
+ * extension headers hop-by-hop, routing, destination options, authentication, mobility, HIP, shim6 are stepped over
+ * and the fragment header is a layer of its own, of several the first (at most eight headers in all; a ninth, or
+ * ESP, ends the walk); then TCP, UDP, SCTP, ICMP (over IPv4) or ICMPv6 (over IPv6) by protocol number. A fragment
+ * with an offset above 0 has no layer 4, nor a tunnel. Then a tunnel: over UDP by its destination port VXLAN
+ * (4789), GENEVE (6081), GTP-U (2152, version 1, protocol type 1, message 255); GRE by protocol 47 with version 0
+ * (with RFC 1701's routing bit nothing behind it is there). Inside it a second level: Ethernet in VXLAN, and in
+ * GENEVE and GRE with type 0x6558; IPv4 or IPv6 by type in GENEVE and GRE, by the version nibble in GTP-U. GENEVE's
+ * options, GRE's optional checksum, key and sequence words, GTP-U's optional word and up to four extension headers
+ * (a fifth, or one of length 0, ends the walk) are stepped over. There is no third level.
+ *
+ * Items. A header item says that the header is there, and compares spec under mask with its bytes as they stand in
+ * the frame. No mask means rte_flow's default mask of the item (`rte_flow_item_X_mask`; IPV6_FRAG_EXT has none:
+ * nothing is compared), none of the three any such header. A mask or a `last` without spec is -EINVAL, as
+ * rte_flow's guide says. Items stand in the order of the layers, each once a level (VLAN twice); layers need not be
+ * named to be there: `pattern udp / end` is UDP over anything. VOID is skipped, ANY says nothing and may stand
+ * anywhere. Another order, or one that no packet can have (`ipv4 / icmp6`, `tcp / vxlan`, `udp / gre`, `gtpu /
+ * eth`), a third tag, a tunnel in a tunnel and any other item are refused with -ENOTSUP. END has to be among the
+ * first 32 items, else -EINVAL.
+ *
+ * - ETH: `type` is what stands behind the addresses: a TPID when there is a tag. So `eth / ipv4` matches with and
+ *   without tags, `eth type is 0x0800 / ipv4` without. `has_vlan` compares with whether there is a tag.
+ * - VLAN: the first item is the outer tag, the second the inner one. `has_more_vlan`: whether another follows that
+ *   one.
+ * - IPV6: `proto` is the next header of the fixed header. The `has_..._ext` bits compare with what the walk met,
+ *   ESP and fragment headers too.
+ * - IPV6_FRAG_EXT: the fragment header is there.
+ * - ICMP: type, code, checksum, identifier, sequence number. ICMP6: type, code, checksum.
+ * - VXLAN, GENEVE, GTPU (GTP too): the first 8 bytes. GRE: 4 bytes; GRE_KEY: the key is there and is that (spec a
+ *   32-bit word, default mask all ones); it stands right behind GRE, or in its place.
+ * - PORT_ID, REPRESENTED_PORT, PORT_REPRESENTOR: the packet arrived at that ethdev. One of them, with a spec and
+ *   all bits of the mask (else -ENOTSUP; a number above 65534: -EINVAL). First in the pattern, in transfer rules;
+ *   in others only the rule's own port. A transfer rule that names no port is for packets that arrive at the port
+ *   it was created on.
+ *
+ * Ranges. With `last`, each field of the header (as rte_flow's structures cut it; addresses of 16 bytes cannot be
+ * ranges) lies between spec and last, read as a big-endian number, all three under the mask. A field whose `last`
+ * under the mask is 0 or equals spec is compared as without. `last` below spec: -EINVAL. A range of an address of
+ * 16 bytes, of a port item, of bits of structures that are no header bytes, and more than eight ranges in one rule:
+ * -ENOTSUP.
+ *
+ * Templates of asynchronous rules have the masks, each rule the specs. An item of the template without a mask says
+ * that the header is there, and a port item that the rule names a port; with `relaxed` it says nothing. `spec` of a
+ * template counts only beside `last`: that range is the same for all its rules. A rule's items have the template's
+ * types in its order (but for VOID), and a spec wherever the template has a mask that is not zero, else -EINVAL;
+ * their `last` and mask are not looked at.
  */
 
 #include <rte_flow.h>

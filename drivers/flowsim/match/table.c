@@ -6,8 +6,6 @@
 
 #include <rte_prefetch.h>
 
-#include "drivers/flowsim/match/table_parts.h"
-
 /* What a walk over empty classes does at most for a new one. */
 #define MAX_LOOKS 4
 

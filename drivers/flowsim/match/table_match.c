@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "drivers/flowsim/match/handle.h"
 #include "drivers/flowsim/match/table.h"
-#include "drivers/flowsim/match/table_parts.h"
 
 bool sim_class_may_match(const struct sim_class *sort, const struct sim_view *view)
 {

@@ -3,7 +3,7 @@
 
 #include "drivers/flowsim/packets/pump.h"
 #include "drivers/flowsim/packets/queue.h"
-#include "drivers/flowsim/packets/resolve.h"
+#include "drivers/flowsim/packets/streams.h"
 #include "drivers/flowsim/port/nic.h"
 #include "drivers/flowsim/port/port.h"
 
@@ -77,7 +77,7 @@ void sim_nic_settle(struct sim_port *port)
 		if (other == NULL)
 			continue;
 		pthread_mutex_lock(&other->lock);
-		sim_resolver_settle(other->resolver);
+		sim_streams_settle(other->resolver);
 		pthread_mutex_unlock(&other->lock);
 	}
 }

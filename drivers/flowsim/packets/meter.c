@@ -6,7 +6,7 @@
 
 #include <rte_cycles.h>
 
-#include "drivers/flowsim/packets/meter_parts.h"
+#include "drivers/flowsim/packets/meter_lists.h"
 #include "drivers/flowsim/port/port.h"
 
 int sim_meters_init(struct sim_port *port)

@@ -13,15 +13,48 @@
  * a lock. When its device is removed the port lives on and receives nothing.
  */
 
+#include <pthread.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
+#include <rte_spinlock.h>
 
 #include "base/error.h"
+#include "drivers/flowsim/packets/pump_device.h"
+#include "drivers/flowsim/port/port.h"
 
-struct sim_port;
-struct sim_pump;
+#define SIM_PUMP_BURST 32
+
+/* A way out of the wrapped port: one of its transmit queues. */
+struct sim_pump_out {
+	rte_spinlock_t lock;
+} __rte_cache_aligned;
+
+/*
+ * What a turn looks at is under `lock`, what sending looks at under the lock of each way out as well:
+ * whoever changes it takes all of them, `lock` first.
+ */
+struct sim_pump {
+	LIST_ENTRY(sim_pump) link;
+	struct sim_port *port;
+	rte_spinlock_t lock;
+	uint16_t wrapped; /* SIM_NO_PORT: its device was removed */
+	bool running;
+	/* under `lock`: a burst's packets that go out of another port of the NIC, together when it is over */
+	bool gathers;
+	uint16_t n_gathered, gathered_to;
+	struct rte_mbuf *gathered[SIM_PUMP_BURST];
+	uint16_t n_rx, n_tx;
+	struct sim_pump_out out[SIM_MAX_QUEUES];
+	uint64_t owner;
+	char made
+		[SIM_DEVICE_NAME]; /* the device's name, where it was made for this port; else empty */
+	pthread_t thread;
+	bool has_thread;
+	bool quit;
+};
 
 /* Opens nothing: the wrapped port was probed before. Configures and starts it with the port. */
 int sim_pump_create(struct sim_port *port, struct error *error);

@@ -8,8 +8,8 @@
 
 #include "base/mapping.h"
 #include "drivers/flowsim/packets/index.h"
-#include "drivers/flowsim/packets/resolve_parts.h"
 #include "drivers/flowsim/packets/source.h"
+#include "drivers/flowsim/packets/streams.h"
 #include "drivers/flowsim/port/firmware.h"
 #include "drivers/flowsim/port/nic.h"
 #include "drivers/flowsim/port/rss.h"
@@ -216,11 +216,34 @@ void sim_resolver_prefetch(const struct sim_resolver *resolver, const struct sim
 						: &resolver->entries[number]);
 }
 
+/* All hashes anew, those in the rounds too. */
+static void hash_all(struct sim_resolver *resolver)
+{
+	const struct sim_source *source = resolver->source;
+	struct sim_view view;
+
+	for (uint32_t number = 0; number < source->n_streams; number++) {
+		source->view(source, number, &view);
+		resolver->hashes[number] = sim_rss_of(resolver->port, &view);
+	}
+	for (unsigned i = 0; i < resolver->port->n_rx; i++) {
+		struct sim_rx_queue *queue = &resolver->port->rx[i];
+
+		rte_spinlock_lock(&queue->lock);
+		for (uint32_t at = 0; at < queue->round.n; at++) {
+			struct sim_place *place = &queue->round.places[at];
+
+			place->rss = resolver->hashes[place->stream];
+		}
+		rte_spinlock_unlock(&queue->lock);
+	}
+}
+
 void sim_resolver_all(struct sim_resolver *resolver)
 {
 	if (resolver == NULL)
 		return;
-	sim_streams_hash(resolver);
+	hash_all(resolver);
 	for (uint32_t number = 0; number < resolver->source->n_streams; number++)
 		decide(resolver, number);
 	/* a round may be empty now, and the firmware's to turn */
@@ -277,4 +300,136 @@ void sim_resolver_credit(struct sim_resolver *resolver)
 		return;
 	for (uint32_t number = 0; number < resolver->source->n_streams; number++)
 		credit(resolver, number);
+}
+
+/* The source's places, each stream's one after the other, on the queues that RSS has for them. */
+static void place_all(struct sim_resolver *resolver)
+{
+	const struct sim_source *source = resolver->source;
+
+	for (uint32_t number = 0; number < source->n_streams; number++) {
+		struct sim_stream *stream = &resolver->streams[number];
+
+		stream->first = SIM_NO_PLACE;
+		stream->n_places = 0;
+		stream->exit = SIM_IN_ROUND;
+
+		uint16_t queue = sim_rss_queue(resolver->port, resolver->hashes[number]);
+
+		stream->queue = (uint8_t)(queue < resolver->port->n_rx ? queue : 0);
+	}
+	for (uint32_t place = 0; place < source->n_places; place++) {
+		uint32_t number = source->places == NULL ? place : source->places[place];
+		struct sim_stream *stream = &resolver->streams[number];
+		const struct sim_place what = {.stream = number, .rss = resolver->hashes[number]};
+		uint32_t id = resolver->entries == NULL ? number : place;
+
+		resolver->next[id] = stream->first;
+		stream->first = id;
+		stream->n_places++;
+		resolver->position[id] =
+			sim_round_add(&resolver->port->rx[stream->queue].round, what, id);
+	}
+}
+
+const struct sim_verdict *sim_stream_verdict(const struct sim_resolver *resolver, uint32_t number)
+{
+	return resolver->streams[number].verdict;
+}
+
+static int create_rounds(struct sim_resolver *resolver)
+{
+	struct sim_port *port = resolver->port;
+
+	for (unsigned i = 0; i < port->n_rx; i++) {
+		struct sim_rx_queue *queue = &port->rx[i];
+
+		queue->entries = resolver->entries;
+		queue->plain =
+			resolver->source->set != NULL && stream_set_is_plain(resolver->source->set);
+		queue->n_looks = 0;
+		queue->n_programs = 0;
+		/* a rule may send all of them to one queue */
+		if (sim_round_create(&queue->round, resolver->source->n_places,
+			    resolver->entries == NULL) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Whether a stream has several places. Counts them where place_all() begins to count anew. */
+static bool has_several(struct sim_resolver *resolver)
+{
+	const struct sim_source *source = resolver->source;
+	bool several = false;
+
+	for (uint32_t place = 0; source->places != NULL && place < source->n_places; place++)
+		several |= resolver->streams[source->places[place]].n_places++ > 0;
+	return several;
+}
+
+/* Numbers of places: the source's, or the streams'. */
+static size_t max_places(const struct sim_source *source)
+{
+	return RTE_MAX(source->n_streams, source->n_places);
+}
+
+static int take_memory(struct sim_resolver *resolver)
+{
+	size_t n = resolver->source->n_streams, n_places = max_places(resolver->source);
+
+	resolver->streams = mapping_create(n * sizeof(*resolver->streams), MAPPING_HUGE);
+	resolver->hashes = mapping_create(n * sizeof(*resolver->hashes), MAPPING_HUGE);
+	resolver->next = mapping_create(n_places * sizeof(*resolver->next), MAPPING_HUGE);
+	resolver->position = mapping_create(n_places * sizeof(*resolver->position), MAPPING_HUGE);
+	if (resolver->streams == NULL || resolver->hashes == NULL || resolver->next == NULL ||
+		resolver->position == NULL)
+		return -ENOMEM;
+	if (has_several(resolver)) {
+		resolver->entries = mapping_create(n * sizeof(*resolver->entries), MAPPING_HUGE);
+		if (resolver->entries == NULL)
+			return -ENOMEM;
+	}
+	return create_rounds(resolver);
+}
+
+struct sim_resolver *sim_resolver_create(struct sim_port *port, struct error *error)
+{
+	struct sim_resolver *resolver = calloc(1, sizeof(*resolver));
+
+	if (resolver != NULL) {
+		resolver->port = port;
+		resolver->source = port->source;
+	}
+	if (resolver == NULL || take_memory(resolver) < 0) {
+		error_set(error, -ENOMEM, "no memory for %u streams", port->source->n_streams);
+		sim_resolver_destroy(resolver);
+		return NULL;
+	}
+	hash_all(resolver);
+	place_all(resolver);
+	if (port->isolated || !sim_table_is_empty(port->table, SIM_INGRESS))
+		sim_resolver_all(resolver);
+	return resolver;
+}
+
+void sim_resolver_destroy(struct sim_resolver *resolver)
+{
+	if (resolver == NULL)
+		return;
+
+	size_t n = resolver->source->n_streams, n_places = max_places(resolver->source);
+
+	for (unsigned i = 0; i < resolver->port->n_rx; i++) {
+		sim_round_destroy(&resolver->port->rx[i].round, resolver->source->n_places);
+		resolver->port->rx[i].entries = NULL;
+	}
+	for (size_t i = 0; resolver->streams != NULL && i < n; i++)
+		free(resolver->streams[i].verdict);
+	mapping_destroy(resolver->entries, n * sizeof(*resolver->entries));
+	mapping_destroy(resolver->streams, n * sizeof(*resolver->streams));
+	mapping_destroy(resolver->hashes, n * sizeof(*resolver->hashes));
+	mapping_destroy(resolver->next, n_places * sizeof(*resolver->next));
+	mapping_destroy(resolver->position, n_places * sizeof(*resolver->position));
+	free(resolver);
 }

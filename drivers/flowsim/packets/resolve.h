@@ -50,17 +50,5 @@ struct sim_count sim_resolver_count(struct sim_resolver *resolver, const struct 
 /* What the rules make of a stream that has a program; under its queue's lock. */
 const struct sim_verdict *sim_stream_verdict(const struct sim_resolver *resolver, uint32_t number);
 
-/*
- * Brings what the NIC kept to itself (dropped, sent on) into the counters of the port's queues and of
- * the ports that it went to; before statistics are read. Takes the queues' locks.
- */
-void sim_resolver_settle(struct sim_resolver *resolver);
-
 /* What was counted so far goes to the rules for good: before it is destroyed, nobody receiving. */
 void sim_resolver_credit(struct sim_resolver *resolver);
-
-/*
- * Turns empty rounds, by the firmware, with the time that passed since the last call; under the port's
- * lock. Returns whether there is such a round: the next call should come within some milliseconds.
- */
-bool sim_resolver_turn(struct sim_resolver *resolver, uint64_t passed_ns);

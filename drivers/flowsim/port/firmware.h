@@ -23,7 +23,7 @@ struct sim_firmware_jobs {
 	bool (*waits)(const struct sim_port *port);
 	uint64_t (*look)(struct sim_port *port); /* ages: rules/age.h */
 	bool (*turn)(struct sim_resolver *resolver,
-		uint64_t passed_ns); /* empty rounds: packets/resolve.h */
+		uint64_t passed_ns); /* empty rounds: packets/streams.h */
 };
 
 /* port->firmware. `jobs` are constant. Returns 0, -ENOMEM, or what the system says of one more thread. */

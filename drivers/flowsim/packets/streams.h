@@ -2,13 +2,14 @@
 #pragma once
 
 /*
- * Inside of resolve.c and streams.c: what control knows of each stream, and its coming and going. All
- * of it is under the port's lock.
+ * The streams of a source (packets/resolve.h), as control knows them: each comes into a round or leaves it, and its
+ * packets are counted wherever it is. All of it is under the port's lock.
  */
 
 #include "drivers/flowsim/port/port.h"
 
 #define SIM_IN_ROUND SIM_MAX_EXITS
+#define SIM_NO_PLACE UINT32_MAX
 
 /* A stream as it was decided. */
 struct sim_stream {
@@ -19,7 +20,7 @@ struct sim_stream {
 	uint64_t gone_round;
 	uint32_t gone_served; /* of its places, those that are done in that round */
 	uint32_t n_places;
-	uint32_t first; /* place */
+	uint32_t first; /* place, or SIM_NO_PLACE */
 	uint16_t gone_passed;
 	uint8_t queue; /* whose round it is in, or was when it left */
 	uint8_t exit;  /* how its packets leave, or SIM_IN_ROUND */
@@ -42,9 +43,6 @@ struct sim_resolver {
 	uint64_t turn_credit[SIM_MAX_QUEUES]; /* packets of the time that passed, times 10^9 */
 };
 
-/* All hashes anew, those in the rounds too. */
-void sim_streams_hash(struct sim_resolver *resolver);
-
 /* The stream's entry; NULL when it has none, as it is not in a round. */
 struct sim_entry *sim_stream_entry(const struct sim_resolver *resolver, uint32_t number);
 
@@ -63,3 +61,15 @@ void sim_stream_pass(struct sim_resolver *resolver, uint32_t number);
  */
 void sim_stream_leave(struct sim_resolver *resolver, uint32_t number);
 void sim_stream_enter(struct sim_resolver *resolver, uint32_t number, uint16_t queue, unsigned way);
+
+/*
+ * Brings what the NIC kept to itself (dropped, sent on) into the counters of the port's queues and of
+ * the ports that it went to; before statistics are read. Takes the queues' locks.
+ */
+void sim_streams_settle(struct sim_resolver *resolver);
+
+/*
+ * Turns empty rounds, by the firmware, with the time that passed since the last call; under the port's
+ * lock. Returns whether there is such a round: the next call should come within some milliseconds.
+ */
+bool sim_streams_turn(struct sim_resolver *resolver, uint64_t passed_ns);

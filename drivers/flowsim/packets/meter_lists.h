@@ -2,8 +2,8 @@
 #pragma once
 
 /*
- * Inside of meter.c, meter_ops.c and meter_policy.c. All lists are under the lock of sim_meters; what a
- * packet changes in a meter is under the meter's.
+ * The meters of a port, their profiles and policies, as the calls of rte_mtr find and change them. All lists are under the
+ * lock of sim_meters; what a packet changes in a meter is under the meter's.
  */
 
 #include <pthread.h>
@@ -62,13 +62,3 @@ struct sim_meter_policy *sim_meters_policy(const struct sim_meters *meters, uint
 
 /* Full buckets, from now on. The meter's lock is held, or nobody knows it yet. */
 void sim_meter_begin(struct sim_meter *meter);
-
-/* rte_mtr_ops */
-int sim_mtr_profile_add(struct rte_eth_dev *dev, uint32_t id, struct rte_mtr_meter_profile *profile,
-	struct rte_mtr_error *error);
-int sim_mtr_profile_delete(struct rte_eth_dev *dev, uint32_t id, struct rte_mtr_error *error);
-int sim_mtr_policy_validate(struct rte_eth_dev *dev, struct rte_mtr_meter_policy_params *policy,
-	struct rte_mtr_error *error);
-int sim_mtr_policy_add(struct rte_eth_dev *dev, uint32_t id,
-	struct rte_mtr_meter_policy_params *policy, struct rte_mtr_error *error);
-int sim_mtr_policy_delete(struct rte_eth_dev *dev, uint32_t id, struct rte_mtr_error *error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* Rules made of parts, and what a profile of the simulated NIC says to them. */
+/* Drafts of rules that tests make of their parts, and what a profile of the simulated NIC says to them. */
 
 #include <errno.h>
 #include <setjmp.h>

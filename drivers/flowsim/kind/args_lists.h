@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* What args.c and the files of its words share. Each returns 0 or -EINVAL with a line that names the word. */
+/*
+ * Values of arguments: numbers, choices, lists of words, and the lists of the profile. Each returns 0 or -EINVAL with a
+ * line that names the word.
+ */
 
 #include "drivers/flowsim/kind/args.h"
 
@@ -24,12 +27,7 @@ struct sim_args_bit {
 int sim_args_list(const char *word, const char *text, const struct sim_args_bit bits_of[],
 	unsigned n, uint64_t *bits, struct error *error);
 
-/* The words of streams and rounds (args_source.c). */
-int sim_args_size(struct sim_args *args, const char *word, const char *text, struct error *error);
-int sim_args_proto(struct sim_args *args, const char *word, const char *text, struct error *error);
-int sim_args_load(struct sim_args *args, const char *word, const char *text, struct error *error);
-
-/* Lists of the profile (args_lists.c). */
+/* Lists of the profile. */
 int sim_args_actions(
 	struct sim_args *args, const char *word, const char *text, struct error *error);
 int sim_args_items(struct sim_args *args, const char *word, const char *text, struct error *error);
