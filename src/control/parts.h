@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "control/answer.h"
+#include "control/configurer.h"
 #include "control/output.h"
 #include "control/place.h"
 #include "control/server.h"
@@ -72,14 +73,26 @@ struct control_policy {
 	uint64_t loaded_us; /* clock of the run */
 	uint64_t
 		generation; /* all flows are to be decided at it; 0: they were, and NICs have let go */
-	uint64_t since_us;     /* of the wait */
-	uint64_t flows_us;     /* how long live flows took; 0: they are not all decided yet */
-	uint64_t took_us;      /* until it was done */
-	uint64_t look_us;      /* when to look again */
-	uint64_t confirm_us;   /* it is gone back then; UINT64_MAX: it is not */
-	unsigned workers_told; /* that had decided all their flows */
-	uint32_t applied;      /* the last epoch that was done in full */
-	uint32_t not_in_nic;   /* the last one that some NIC did not let go in time */
+	uint64_t since_us;	    /* of the wait */
+	uint64_t flows_us;	    /* how long live flows took; 0: they are not all decided yet */
+	uint64_t took_us;	    /* until it was done */
+	uint64_t look_us;	    /* when to look again */
+	uint64_t confirm_us;	    /* it is gone back then; UINT64_MAX: it is not */
+	bool of_config;		    /* from the whole configuration that was applied */
+	struct control_staged save; /* text of a list that is to be saved; NULL: none is */
+	unsigned workers_told;	    /* that had decided all their flows */
+	uint32_t applied;	    /* the last epoch that was done in full */
+	uint32_t not_in_nic;	    /* the last one that some NIC did not let go in time */
+};
+
+/* The configuration in effect (config_apply.c). */
+struct control_configured {
+	uint32_t number;     /* that of the start is 1 */
+	uint64_t applied_us; /* clock of the run; 0: it is that of the start */
+	char name[256]; /* where it came from; "": it is that of the start, or was gone back to */
+	bool saved;	/* as it is in the engine's own file, as far as is known */
+	bool saved_before; /* the one before was, and is there still */
+	bool save;	   /* it is to be saved once it is confirmed */
 };
 
 struct watch {
@@ -93,6 +106,8 @@ struct control {
 	struct plane *plane;
 	struct exporter *exporter; /* NULL: there are no exports */
 	char *config_json;
+	struct control_configurer configurer; /* all NULL: it cannot be changed */
+	struct control_configured configured;
 	control_line_fn note;
 	void *note_context;
 	uint64_t (*clock_us)(void);
@@ -165,9 +180,12 @@ void event_block_expired(struct control *control, const struct block_view *gone)
 void blocks_tend(struct control *control);
 /* rule.c: frees what removed rules have, as soon as no flow has them. */
 void rules_tend(struct control *control);
-/* rule_load.c: sees how far a list has come that replaced another, and goes back where that was not confirmed. */
+/* policy.c: sees how far a list has come that replaced another, and goes back where that was not confirmed. */
 void policy_begin_control(struct control *control);
 void policy_tend(struct control *control);
+/* rule_load.c: one piece more of what a connection sends; `what` is told where that has more than `most` bytes. */
+int staged_add(struct answer *answer, const char *text, size_t most, const char *what,
+	struct error *error);
 /* Forgets what was sent. */
 void staged_drop(struct control_staged *staged);
 /* All that there still are. */

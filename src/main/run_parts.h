@@ -11,14 +11,25 @@
 #include "export/news.h"
 #include "main/run_config.h"
 
+struct run_before;
+
 struct run {
-	struct run_config config;
+	struct run_config config; /* of the start: what only a restart changes stays as it says */
+	struct run_config
+		*current;	/* in effect: that of the start, or one that was applied since */
+	struct run_words words; /* of the command line */
+	struct run_blocks_text blocks; /* what the one in effect has blocked */
+	struct run_before *before;     /* that can be gone back to; NULL: none */
+	char *text; /* of the one that was applied last; NULL: it is its file's */
+	size_t text_size;
 	struct topology topology;	     /* of the configuration's wires */
 	struct port *ports[PLANE_MAX_PORTS]; /* by their numbers there */
 	struct known
 		*known[PLANE_MAX_PORTS]; /* of their cards, by an earlier probe; NULL: nothing */
 	struct exporter *exporter;
+	const char *port_names[TOPOLOGY_MAX_PORTS];
 	struct export_collector *collectors[EXPORTS_MAX]; /* the exporter's */
+	unsigned n_collectors;
 	struct exports_news exports_news[EXPORTS_MAX];
 	struct capture_files *captures; /* NULL: there are none */
 	struct plane *plane;
@@ -26,9 +37,9 @@ struct run {
 	bool dpdk;   /* was started */
 	int signals; /* descriptor */
 	bool stop;
-	bool reloading;		/* the service manager was told so */
-	bool rules_wait;	/* the rules are to be read again as soon as that can be */
-	uint64_t rules_wait_us; /* since when; clock of the machine */
+	bool reloading;		  /* the service manager was told so */
+	bool reload_waits;	  /* the configuration is to be read again as soon as that can be */
+	uint64_t reload_waits_us; /* since when; clock of the machine */
 	struct export_news news;
 	uint64_t tended_us; /* clock of the machine */
 	uint64_t alive_us;
