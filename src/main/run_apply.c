@@ -7,13 +7,14 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/options.h"
 #include "base/text.h"
 #include "control/configurer.h"
 #include "main/block_changes.h"
 #include "main/config_difference.h"
 #include "main/exports_change.h"
 #include "main/run_config_places.h"
+
+#define FILE_NAME_MAX 160
 
 /* A configuration that was in effect, with what it needs to be so again. */
 struct run_before {
@@ -159,7 +160,7 @@ static int tell_overridden(
 /* The first key that only a restart changes, and how many more there are. */
 static int refuse_restart(const struct wanted *wanted, const char *name, struct error *error)
 {
-	char before[CONFIG_VALUE_TEXT], after[CONFIG_VALUE_TEXT], word[OPTION_WORD_MAX];
+	char before[CONFIG_VALUE_TEXT], after[CONFIG_VALUE_TEXT], word[FILE_NAME_MAX];
 	char more[64] = "", line[16] = "";
 
 	for (unsigned i = 0; i < wanted->differences.n; i++) {
@@ -583,7 +584,7 @@ static const char *own_rules_file(void *context)
 
 static int save_to(const char *file, const char *bytes, size_t size, struct error *error)
 {
-	char word[OPTION_WORD_MAX];
+	char word[FILE_NAME_MAX];
 	int ret = file_replace(file, bytes, size);
 
 	return ret < 0 ? error_set(error, ret, "%s: %s", text_printable(word, sizeof(word), file),
