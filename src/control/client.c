@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "control/parts.h"
+#include "control/staged.h"
 #include "export/json.h"
 #include "millrace_version.h"
 

@@ -16,6 +16,7 @@
 
 #include "control/parts.h"
 #include "control/policy.h"
+#include "control/staged.h"
 #include "control/verbs.h"
 #include "export/json.h"
 
@@ -38,7 +39,7 @@ void control_configured_by(struct control *control, const struct control_configu
 
 /* Events. */
 
-static size_t put_change(char *keys, size_t size, const struct control_config_change *change)
+static size_t put_config_change(char *keys, size_t size, const struct control_config_change *change)
 {
 	return (size_t)snprintf(keys, size,
 		",\"keys\":%u,\"rules\":%s,\"blocks_added\":%" PRIu32 ",\"blocks_removed\":%" PRIu32
@@ -96,7 +97,7 @@ static int apply(struct control *control, const struct control_config_text *text
 	control->configured.saved_before = control->configured.saved;
 	control->configured.saved = text->text == NULL;
 	snprintf(keys, sizeof(keys), ",\"number\":%" PRIu32, control->configured.number);
-	put_change(keys + strlen(keys), sizeof(keys) - strlen(keys), change);
+	put_config_change(keys + strlen(keys), sizeof(keys) - strlen(keys), change);
 	put_text(keys, sizeof(keys), "file", text->name);
 	event_policy(control, "config_applied", keys);
 	return 0;
@@ -131,7 +132,7 @@ int config_go_back(struct control *control, const char *why, struct control_conf
 		control->configured.saved = control->configured.saved_before;
 		snprintf(keys, sizeof(keys), ",\"number\":%" PRIu32 ",\"why\":\"%s\"",
 			control->configured.number, why);
-		put_change(keys + strlen(keys), sizeof(keys) - strlen(keys), change);
+		put_config_change(keys + strlen(keys), sizeof(keys) - strlen(keys), change);
 		event_policy(control, "config_rollback", keys);
 	}
 	control_config_change_fini(&own);
@@ -176,7 +177,8 @@ static int can_change(const struct answer *answer, struct error *error)
 		answer->verb->ask);
 }
 
-static int stage(struct answer *answer, const struct request_value *values, struct error *error)
+static int stage_config(
+	struct answer *answer, const struct request_value *values, struct error *error)
 {
 	int ret = can_change(answer, error);
 
@@ -189,7 +191,7 @@ const struct answer_verb config_stage = {
 	.ask = "config stage",
 	.keys = stage_keys,
 	.n_keys = RTE_DIM(stage_keys),
-	.begin = stage,
+	.begin = stage_config,
 };
 
 /* diff, apply */
@@ -247,7 +249,7 @@ static int tell_lines(struct answer *answer, struct error *error)
 	return ret < 0 ? control_silent(error, ret, answer->verb->ask) : 0;
 }
 
-static void add_change(json_t *line, const struct control_config_change *change)
+static void add_config_change(json_t *line, const struct control_config_change *change)
 {
 	answer_number(line, "keys", change->now);
 	answer_number(line, "restart", change->restart);
@@ -266,7 +268,8 @@ static void add_change(json_t *line, const struct control_config_change *change)
 	answer_number(line, "exports_closed", change->exports_closed);
 }
 
-static int diff(struct answer *answer, const struct request_value *values, struct error *error)
+static int diff_config(
+	struct answer *answer, const struct request_value *values, struct error *error)
 {
 	const struct control_configurer *configurer = &answer->control->configurer;
 	const struct control_config_text text = text_of(answer, &values[APPLY_FILE]);
@@ -283,11 +286,11 @@ static int diff(struct answer *answer, const struct request_value *values, struc
 	return tell_lines(answer, error);
 }
 
-static void end_diff(struct answer *answer, json_t *end)
+static void end_config_diff(struct answer *answer, json_t *end)
 {
 	const struct applying *applying = answer->state;
 
-	add_change(end, &applying->change);
+	add_config_change(end, &applying->change);
 	answer_number(end, "number", answer->control->configured.number);
 }
 
@@ -304,8 +307,8 @@ const struct answer_verb config_diff = {
 	.ask = "config diff",
 	.keys = apply_keys,
 	.n_keys = APPLY_FILE + 1,
-	.begin = diff,
-	.finish = end_diff,
+	.begin = diff_config,
+	.finish = end_config_diff,
 	.end = end_applying,
 };
 
@@ -317,7 +320,7 @@ static int tell_applied(struct answer *answer, bool waited, struct error *error)
 	json_t *line = json_object();
 
 	answer_number(line, "number", control->configured.number);
-	add_change(line, &applying->change);
+	add_config_change(line, &applying->change);
 	if (applying->change.rules_changed)
 		answer_number(line, "epoch", rules_epoch(plane_rules(answer->plane)));
 	if (waited) {
@@ -335,7 +338,7 @@ static int tell_applied(struct answer *answer, bool waited, struct error *error)
 }
 
 /* It is in effect: it is told at once, or when its rules are in force everywhere. */
-static int finish(struct answer *answer, bool wait, struct error *error)
+static int end_apply(struct answer *answer, bool wait, struct error *error)
 {
 	struct applying *applying = answer->state;
 	int ret = tell_lines(answer, error);
@@ -392,6 +395,12 @@ static int save(struct answer *answer, struct error *error)
 	return 0;
 }
 
+/* Nobody has confirmed it in time. */
+static int back_alone(struct control *control, struct error *error)
+{
+	return config_go_back(control, "not confirmed", NULL, error);
+}
+
 static int apply_staged(
 	struct answer *answer, const struct request_value *values, struct error *error)
 {
@@ -412,7 +421,7 @@ static int apply_staged(
 	}
 	if (values[APPLY_CONFIRM].given) {
 		applying->confirm = values[APPLY_CONFIRM].number;
-		policy_await(control, applying->confirm, true);
+		policy_await(control, applying->confirm, true, back_alone);
 		control->configured.save = values[APPLY_SAVE].flag;
 	} else if (values[APPLY_SAVE].flag) {
 		ret = save(answer, error);
@@ -434,7 +443,7 @@ static int apply_begin(
 		return ret;
 	staged_drop(answer->staged);
 	return ret < 0 ? ret
-		       : finish(answer, !values[APPLY_WAIT].given || values[APPLY_WAIT].flag,
+		       : end_apply(answer, !values[APPLY_WAIT].given || values[APPLY_WAIT].flag,
 				 error);
 }
 
@@ -449,7 +458,8 @@ const struct answer_verb config_apply = {
 
 /* confirm, rollback */
 
-static int confirm(struct answer *answer, const struct request_value *values, struct error *error)
+static int confirm_config(
+	struct answer *answer, const struct request_value *values, struct error *error)
 {
 	struct control *control = answer->control;
 	bool saved = false;
@@ -480,10 +490,11 @@ static int confirm(struct answer *answer, const struct request_value *values, st
 
 const struct answer_verb config_confirm = {
 	.ask = "config confirm",
-	.begin = confirm,
+	.begin = confirm_config,
 };
 
-static int rollback(struct answer *answer, const struct request_value *values, struct error *error)
+static int roll_back_config(
+	struct answer *answer, const struct request_value *values, struct error *error)
 {
 	struct applying *applying = begin_applying(answer, error);
 	struct control *control = answer->control;
@@ -503,19 +514,20 @@ static int rollback(struct answer *answer, const struct request_value *values, s
 		return error_set(error, ret == -EAGAIN ? -ETIMEDOUT : ret, "%s: %s",
 			answer->verb->ask, said.text);
 	(void)policy_confirm(control, true);
-	return finish(answer, true, error);
+	return end_apply(answer, true, error);
 }
 
 const struct answer_verb config_rollback = {
 	.ask = "config rollback",
-	.begin = rollback,
+	.begin = roll_back_config,
 	.turn = apply_turn,
 	.end = end_applying,
 };
 
 /* status */
 
-static int status(struct answer *answer, const struct request_value *values, struct error *error)
+static int config_state(
+	struct answer *answer, const struct request_value *values, struct error *error)
 {
 	const struct control *control = answer->control;
 	const struct control_configured *configured = &control->configured;
@@ -549,5 +561,5 @@ static int status(struct answer *answer, const struct request_value *values, str
 
 const struct answer_verb config_status = {
 	.ask = "config status",
-	.begin = status,
+	.begin = config_state,
 };

@@ -67,6 +67,9 @@ struct client {
 	struct output output;
 };
 
+/* Goes back to what was before: 0 or a negative errno with a line. */
+typedef int (*policy_back_fn)(struct control *control, struct error *error);
+
 /* The last list of rules that replaced another, and how far that has come (rule_load.c). */
 struct control_policy {
 	char file[256];	    /* "": none was loaded */
@@ -78,6 +81,7 @@ struct control_policy {
 	uint64_t took_us;	    /* until it was done */
 	uint64_t look_us;	    /* when to look again */
 	uint64_t confirm_us;	    /* it is gone back then; UINT64_MAX: it is not */
+	policy_back_fn back;	    /* which does that */
 	bool of_config;		    /* from the whole configuration that was applied */
 	struct control_staged save; /* text of a list that is to be saved; NULL: none is */
 	unsigned workers_told;	    /* that had decided all their flows */
@@ -183,11 +187,6 @@ void rules_tend(struct control *control);
 /* policy.c: sees how far a list has come that replaced another, and goes back where that was not confirmed. */
 void policy_begin_control(struct control *control);
 void policy_tend(struct control *control);
-/* rule_load.c: one piece more of what a connection sends; `what` is told where that has more than `most` bytes. */
-int staged_add(struct answer *answer, const char *text, size_t most, const char *what,
-	struct error *error);
-/* Forgets what was sent. */
-void staged_drop(struct control_staged *staged);
 /* All that there still are. */
 void events_drain(struct control *control);
 /* Someone follows, or does no longer: events of flows are made only when wanted. 0 or errno. */

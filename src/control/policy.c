@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/config_apply.h"
 #include "control/parts.h"
+#include "control/staged.h"
 #include "export/json.h"
 
 /* How often it is looked how far a list has come once that has taken too long. */
@@ -198,22 +198,19 @@ static void go_back_alone(struct control *control)
 {
 	struct control_policy *policy = &control->policy;
 	const bool of_config = policy->of_config;
-	struct rules_change change;
 	struct error error;
-	int ret = of_config ? config_go_back(control, "not confirmed", NULL, &error)
-			    : policy_go_back(control, "not confirmed", &change, &error);
 
-	if (ret == 0) {
-		policy_confirm(control, of_config);
-		if (control->note)
-			control->note(control->note_context,
-				of_config ? "the new configuration was not confirmed: the one "
-					    "before is in force again"
-					  : "the new rules were not confirmed: those before are "
-					    "in force again");
-	}
-	if (ret < 0)
+	if (policy->back(control, &error) < 0) {
 		policy->confirm_us = control->now_us + POLICY_LOOK_US;
+		return;
+	}
+	policy_confirm(control, of_config);
+	if (control->note)
+		control->note(control->note_context,
+			of_config ? "the new configuration was not confirmed: the one before is in "
+				    "force again"
+				  : "the new rules were not confirmed: those before are in force "
+				    "again");
 }
 
 void policy_tend(struct control *control)
@@ -238,8 +235,9 @@ int policy_check_unconfirmed(const struct control *control, struct error *error)
 			  "rollback, comes first");
 }
 
-void policy_await(struct control *control, uint32_t seconds, bool of_config)
+void policy_await(struct control *control, uint32_t seconds, bool of_config, policy_back_fn back)
 {
+	control->policy.back = back;
 	control->policy.of_config = of_config;
 	control->policy.confirm_us = control->now_us + seconds * (uint64_t)CLOCK_US_PER_S;
 }

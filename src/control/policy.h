@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "control/server.h"
+#include "control/parts.h"
 #include "rule/rules.h"
 
 struct answer;
@@ -28,8 +28,8 @@ int policy_go_back(
 /* -EBUSY with a line while something that was loaded or applied waits to be confirmed. */
 int policy_check_unconfirmed(const struct control *control, struct error *error);
 
-/* Goes back after so many seconds, unless policy_confirm() comes. `of_config`: with the whole configuration. */
-void policy_await(struct control *control, uint32_t seconds, bool of_config);
+/* Goes back, by `back`, after so many seconds, unless policy_confirm() comes. `of_config`: with the whole configuration. */
+void policy_await(struct control *control, uint32_t seconds, bool of_config, policy_back_fn back);
 /* Seconds until it goes back, 0: nothing waits; `of_config`: is it about the configuration, or about rules? */
 uint32_t policy_waits_s(const struct control *control, bool of_config);
 /* False: nothing of that kind waits. */

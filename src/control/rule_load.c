@@ -17,14 +17,9 @@
 #include "control/parts.h"
 #include "control/policy.h"
 #include "control/rule_name.h"
+#include "control/staged.h"
 #include "control/verbs.h"
 #include "export/json.h"
-
-void staged_drop(struct control_staged *staged)
-{
-	free(staged->text);
-	*staged = (struct control_staged){0};
-}
 
 /* stage */
 
@@ -33,33 +28,6 @@ enum stage_key { STAGE_TEXT, STAGE_N_KEYS };
 static const struct request_key stage_keys[STAGE_N_KEYS] = {
 	[STAGE_TEXT] = {.name = "text", .type = REQUEST_TEXT, .needed = true},
 };
-
-int staged_add(
-	struct answer *answer, const char *text, size_t most, const char *what, struct error *error)
-{
-	struct control_staged *staged = answer->staged;
-	const size_t length = strlen(text);
-	json_t *line;
-
-	if (staged->length + length > most)
-		return error_set(error, -EFBIG, "%s: %s", answer->verb->ask, what);
-	if (staged->length + length > staged->room) {
-		const size_t room = 2 * (staged->length + length);
-		char *larger = realloc(staged->text, room);
-
-		if (larger == NULL)
-			return control_silent(error, -ENOMEM, answer->verb->ask);
-		staged->text = larger;
-		staged->room = room;
-	}
-	memcpy(staged->text + staged->length, text, length);
-	staged->length += length;
-	line = json_object();
-	answer_number(line, "bytes", staged->length);
-	int ret = answer_add(answer, line);
-
-	return ret < 0 ? control_silent(error, ret, answer->verb->ask) : 0;
-}
 
 static int stage(struct answer *answer, const struct request_value *values, struct error *error)
 {
@@ -193,6 +161,14 @@ static int save_list(struct answer *answer, bool later, struct error *error)
 	return 0;
 }
 
+/* Nobody has confirmed it in time. */
+static int back_alone_to_rules(struct control *control, struct error *error)
+{
+	struct rules_change change;
+
+	return policy_go_back(control, "not confirmed", &change, error);
+}
+
 static int load_staged(
 	struct answer *answer, const struct request_value *values, struct error *error)
 {
@@ -221,7 +197,7 @@ static int load_staged(
 	loading->epoch = rules_epoch(plane_rules(answer->plane));
 	if (values[LOAD_CONFIRM].given) {
 		loading->confirm = values[LOAD_CONFIRM].number;
-		policy_await(control, loading->confirm, false);
+		policy_await(control, loading->confirm, false, back_alone_to_rules);
 	}
 	if (values[LOAD_SAVE].flag)
 		ret = save_list(answer, values[LOAD_CONFIRM].given, error);

@@ -31,7 +31,7 @@ const char *config_difference_restart(const struct config_difference *difference
 	return is_live(difference->key) ? NULL : "";
 }
 
-static int add(
+static int add_difference(
 	struct config_differences *differences, const char *key, json_t *before, json_t *after)
 {
 	struct config_difference *larger =
@@ -64,7 +64,7 @@ static int find(
 		if (json_is_object(value) && path[0] == '\0')
 			ret = find(differences, key, old, value);
 		else if (!json_equal(old, value))
-			ret = add(differences, key, old, value);
+			ret = add_difference(differences, key, old, value);
 		if (ret < 0)
 			return ret;
 	}

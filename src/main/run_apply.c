@@ -39,7 +39,7 @@ struct wanted {
 	struct control_config_change *change;
 };
 
-static int no_memory(struct error *error)
+static int no_memory_to_apply(struct error *error)
 {
 	return error_set(error, -ENOMEM, "no memory for the configuration");
 }
@@ -72,7 +72,8 @@ static void free_wanted(struct wanted *wanted)
 
 static int add_line(struct wanted *wanted, json_t *line, struct error *error)
 {
-	return json_array_append_new(wanted->change->lines, line) < 0 ? no_memory(error) : 0;
+	return json_array_append_new(wanted->change->lines, line) < 0 ? no_memory_to_apply(error)
+								      : 0;
 }
 
 /* The line of a key in the text; a time-out may be said by its protocol. 0: it is not said there. */
@@ -127,14 +128,14 @@ static int tell_overridden(
 	struct config_differences other = {0};
 	struct run_config *alone = calloc(1, sizeof(*alone));
 	int ret = alone == NULL
-			  ? no_memory(error)
+			  ? no_memory_to_apply(error)
 			  : run_config_read_bytes(alone, text->name, text->text, text->size, error);
 	char *json = ret == 0 ? run_config_json(alone) : NULL;
 
 	if (ret == 0)
 		ret = json == NULL ? -ENOMEM : config_differences_find(&other, json, wanted->json);
 	if (ret == -ENOMEM)
-		no_memory(error);
+		no_memory_to_apply(error);
 	for (unsigned i = 0; ret == 0 && i < other.n; i++) {
 		const unsigned line = line_of(wanted->places, other.list[i].key);
 		json_t *told;
@@ -197,7 +198,7 @@ static int read_config(
 
 	wanted->config = calloc(1, sizeof(*wanted->config));
 	if (wanted->config == NULL)
-		return no_memory(error);
+		return no_memory_to_apply(error);
 	ret = run_config_parse_again(
 		wanted->config, &wanted->run->words, text->text != NULL ? &bytes : NULL, error);
 	if (ret == 0 && text->text != NULL)
@@ -218,7 +219,7 @@ static int compare(struct wanted *wanted, struct error *error)
 		      : config_differences_find(&wanted->differences, before, wanted->json);
 	free(before);
 	if (ret < 0)
-		return no_memory(error);
+		return no_memory_to_apply(error);
 	for (unsigned i = 0; ret == 0 && i < wanted->differences.n; i++)
 		ret = tell_difference(wanted, &wanted->differences.list[i], error);
 	return ret;
@@ -251,7 +252,7 @@ static void tell_warning(void *context, const char *text)
 	json_array_append_new(wanted->change->lines, line);
 }
 
-static void tell_rule(
+static void tell_rule_change(
 	void *context, enum rules_difference difference, const char *text, uint32_t number)
 {
 	static const char *const names[RULES_N_DIFFERENCES] = {
@@ -295,9 +296,9 @@ static int read_rules(struct wanted *wanted, bool tell, struct error *error)
 
 	if (ret < 0)
 		return ret;
-	if (rules_compare(rules, wanted->rules, &change->of_rules, tell ? tell_rule : tell_no_rule,
-		    wanted) < 0)
-		return no_memory(error);
+	if (rules_compare(rules, wanted->rules, &change->of_rules,
+		    tell ? tell_rule_change : tell_no_rule, wanted) < 0)
+		return no_memory_to_apply(error);
 	change->rules = true;
 	change->rules_changed = change->of_rules.n[RULES_ADDED] != 0 ||
 				change->of_rules.n[RULES_REMOVED] != 0 ||
@@ -472,7 +473,7 @@ static int keep_text(struct run *run, const struct control_config_text *text, st
 	char *copy = text->text != NULL ? malloc(text->size + 1) : NULL;
 
 	if (text->text != NULL && copy == NULL)
-		return no_memory(error);
+		return no_memory_to_apply(error);
 	if (copy != NULL)
 		memcpy(copy, text->text, text->size);
 	free(run->text);
@@ -497,7 +498,7 @@ static int apply_config(void *context, const struct control_config_text *text,
 	struct run *run = context;
 	struct wanted wanted = {.run = run, .change = change};
 	struct run_before *before = calloc(1, sizeof(*before));
-	int ret = before == NULL ? no_memory(error) : check_changing(run, error);
+	int ret = before == NULL ? no_memory_to_apply(error) : check_changing(run, error);
 
 	if (ret == 0)
 		ret = prepare(&wanted, text, false, error);
