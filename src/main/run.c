@@ -15,7 +15,7 @@
 #include "base/privilege.h"
 #include "main/capture_files.h"
 #include "main/run_apply.h"
-#include "main/run_parts.h"
+#include "main/run_loop.h"
 #include "packet/hash.h"
 #include "port/known_port.h"
 #include "port/rss.h"

@@ -6,7 +6,7 @@
  * with it, before anything changes; then all of it is in effect, or nothing is. Control's thread.
  */
 
-#include "main/run_parts.h"
+#include "main/running.h"
 
 /* Keeps what the configuration of the start came from; before the plane is made. 0 or a negative errno with a line. */
 int run_apply_begin(struct run *run, struct error *error);

@@ -13,6 +13,8 @@
 #include "base/text.h"
 #include "packet/hash.h"
 
+#define FILE_NAME_MAX 256
+
 const char *run_blocks_key(enum run_blocks_key key)
 {
 	static const char *const keys[RUN_BLOCKS_N_KEYS] = {
@@ -114,7 +116,7 @@ static int text_of_lines(
 int run_blocks_read(
 	const struct run_blocks *from, struct run_blocks_text *text, struct error *error)
 {
-	char name[OPTION_WORD_MAX];
+	char name[FILE_NAME_MAX];
 	int ret = 0;
 
 	*text = (struct run_blocks_text){0};

@@ -12,7 +12,9 @@
 
 #include "base/options.h"
 #include "base/text.h"
-#include "main/run_config_parts.h"
+#include "main/run_config_make.h"
+#include "main/run_draft.h"
+#include "main/run_option.h"
 
 static_assert(PLANE_MAX_PORTS == 32 && FLOW_MAX_WIRES == 16, "as the complaints here say");
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the control thread does while packets flow, and at the end. */
+#include "main/run_loop.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,7 +12,6 @@
 #include "base/monotonic.h"
 #include "base/text.h"
 #include "control/configurer.h"
-#include "main/run_parts.h"
 #include "main/service.h"
 #include "plane/plane.h"
 

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* The parts of a running engine, for run.c, which makes them, and run_loop.c, which sees to them. */
+/*
+ * A running engine, as main has it: what it was told, and what was made of that, in the order in which it is made. All of it
+ * belongs to control's thread.
+ */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -51,17 +54,3 @@ static inline unsigned run_n_ports(const struct run *run)
 {
 	return run->topology.n_ports;
 }
-
-/* A line for the user; the first argument is not used. */
-void run_say(void *run, const char *line);
-
-/* SIGINT, SIGTERM and SIGHUP come by run->signals from here on, in this thread and those made later. */
-int run_catch_signals(struct run *run, struct error *error);
-/* Takes what came; called when the descriptor is readable. */
-void run_take_signals(void *run, int descriptor);
-
-/* Tells what there is, then serves until a signal says stop, or it cannot go on. */
-void run_loop(struct run *run);
-
-/* Stops receiving, has every flow reported, and tells what was counted. */
-void run_finish(struct run *run);
