@@ -140,7 +140,8 @@ static int send_all(struct staging *staging)
 {
 	int c, ret = 0;
 
-	while (ret == 0 && !feof(staging->file) && (c = getc(staging->file)) != EOF) {
+	while (ret == 0 && !feof(staging->file) && !ferror(staging->file) &&
+		(c = getc(staging->file)) != EOF) {
 		const char byte = (char)c;
 
 		if (c == '\0')
