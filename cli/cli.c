@@ -22,6 +22,8 @@
 
 #define WORD_MAX 80
 #define MAX_VERBS 16
+/* Bytes of a configuration. */
+#define CONFIG_MAX 1048576
 
 static int complain(const struct error *error, int code)
 {
@@ -127,6 +129,19 @@ static int show_answer(struct cli_show *show, struct cli_client *client)
 	return cli_finish_stdout(end_of_answer(show, line.json));
 }
 
+static int stage_file(struct cli_client *client, const struct cli_args *args, struct error *error)
+{
+	const bool is_config = strcmp(args->verb->noun, "config") == 0;
+	const struct cli_stage stage = {
+		.ask = is_config ? "config stage" : "rule stage",
+		.path = args->file,
+		.exact = is_config || cli_args_given(args, CLI_SAVE),
+		.most = is_config ? CONFIG_MAX : 0,
+	};
+
+	return cli_stage_file(client, &stage, error);
+}
+
 static int ask(const struct cli_args *args)
 {
 	const struct cli_verb *verb = args->verb;
@@ -139,7 +154,7 @@ static int ask(const struct cli_args *args)
 	int ret = cli_client_open(&client, args->socket, &error);
 
 	if (ret == 0 && args->file)
-		ret = cli_stage_file(&client, args->file, &error);
+		ret = stage_file(&client, args, &error);
 	if (ret == 0)
 		ret = cli_client_ask(&client, request, args->with, &error);
 	if (ret < 0) {

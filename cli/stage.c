@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A list of rules on its way to the engine, in requests that are as long as it takes them. */
+/* A file of rules, or a configuration, on its way to the engine, in requests that are as long as it takes them. */
 #include "cli/stage.h"
 
 #include <errno.h>
@@ -20,25 +20,32 @@ static size_t size_in_json(char c)
 	return (unsigned char)c < ' ' || c == 0x7f ? 6 : 1;
 }
 
-/* The language is ASCII; what else comments have is not needed, and an error is in the same column. */
-static char to_ascii(int c)
-{
-	return c == '\0' || c > 0x7f ? '?' : (char)c;
-}
+/* What is being read, and the piece that is sent next. */
+struct staging {
+	struct cli_client *client;
+	const struct cli_stage *stage;
+	FILE *file;
+	struct error *error;
+	char piece[PIECE_MAX];
+	size_t length, size; /* of the piece, and as JSON */
+	size_t all;
+	unsigned line;
+};
 
-static int send_piece(
-	struct cli_client *client, const char *text, size_t length, struct error *error)
+static int send_piece(struct staging *staging)
 {
-	json_t *with = json_pack("{s:s%}", "text", text, length);
+	json_t *with = json_pack("{s:s%}", "text", staging->piece, staging->length);
+	struct error *error = staging->error;
 	struct cli_line line;
 	const char *said;
 	int ret = with == NULL ? error_set(error, -ENOMEM, "no memory for the request")
-			       : cli_client_ask(client, "rule stage", with, error);
+			       : cli_client_ask(staging->client, staging->stage->ask, with, error);
 
 	json_decref(with);
+	staging->length = staging->size = 0;
 	if (ret < 0)
 		return ret;
-	while ((ret = cli_client_next(client, &line, error)) > 0)
+	while ((ret = cli_client_next(staging->client, &line, error)) > 0)
 		;
 	if (ret < 0)
 		return ret;
@@ -49,39 +56,100 @@ static int send_piece(
 	return -EPROTO;
 }
 
-/* The first bytes of the file, without a byte order mark, which says nothing. Returns how many, at most 3. */
-static size_t read_head(FILE *file, char *piece)
+/* One character of `n` bytes. */
+static int put(struct staging *staging, const char *bytes, unsigned n)
 {
-	const size_t n = fread(piece, 1, 3, file);
+	const size_t size = n == 1 ? size_in_json(bytes[0]) : n;
+	char word[WORD_MAX];
 
-	if (text_byte_order_mark(piece, n) != 0)
-		return 0;
-	for (size_t i = 0; i < n; i++)
-		piece[i] = to_ascii((unsigned char)piece[i]);
-	return n;
+	staging->all += n;
+	if (staging->stage->most != 0 && staging->all > staging->stage->most)
+		return error_set(staging->error, -EFBIG,
+			"%s: more than 1 MB, too long for a configuration",
+			text_printable(word, sizeof(word), staging->stage->path));
+	if (staging->size + size > PIECE_MAX) {
+		int ret = send_piece(staging);
+
+		if (ret < 0)
+			return ret;
+	}
+	memcpy(staging->piece + staging->length, bytes, n);
+	staging->length += n;
+	staging->size += size;
+	staging->line += bytes[0] == '\n';
+	return 0;
 }
 
-static int send_all(struct cli_client *client, FILE *file, struct error *error)
+/* Bytes that are no text: one '?' each, so that what follows is in the same column. */
+static int put_no_text(struct staging *staging, unsigned n)
 {
-	char piece[PIECE_MAX];
-	size_t length = read_head(file, piece), size = 0;
+	char word[WORD_MAX];
+	int ret = 0;
+
+	if (staging->stage->exact)
+		return error_set(staging->error, -EILSEQ,
+			"%s:%u: it has bytes that are no text in UTF-8",
+			text_printable(word, sizeof(word), staging->stage->path), staging->line);
+	while (ret == 0 && n-- > 0)
+		ret = put(staging, "?", 1);
+	return ret;
+}
+
+/* How many bytes a character of UTF-8 has that begins so; 0: none does. */
+static unsigned length_by_first(unsigned char first)
+{
+	if (first < 0xc2)
+		return 0;
+	if (first < 0xe0)
+		return 2;
+	return first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+}
+
+/* Neither longer than need be, nor half of a pair, nor beyond the last one. */
+static bool is_character(const char *bytes, unsigned n)
+{
+	const unsigned first = (unsigned char)bytes[0], second = (unsigned char)bytes[1];
+
+	if (n == 3)
+		return !(first == 0xe0 && second < 0xa0) && !(first == 0xed && second >= 0xa0);
+	return n != 4 || (!(first == 0xf0 && second < 0x90) && !(first == 0xf4 && second >= 0x90));
+}
+
+/* A character that begins with a byte beyond ASCII. */
+static int put_wide(struct staging *staging, int first)
+{
+	const unsigned wanted = length_by_first((unsigned char)first);
+	char bytes[4] = {(char)first};
+	unsigned n = 1;
+
+	while (n < wanted) {
+		int c = getc(staging->file);
+
+		if (c == EOF || (c & 0xc0) != 0x80) {
+			if (c != EOF)
+				(void)ungetc(c, staging->file);
+			return put_no_text(staging, n);
+		}
+		bytes[n++] = (char)c;
+	}
+	return wanted != 0 && is_character(bytes, n) ? put(staging, bytes, n)
+						     : put_no_text(staging, n);
+}
+
+static int send_all(struct staging *staging)
+{
 	int c, ret = 0;
 
-	if (ferror(file))
-		return 0; /* the caller looks, too */
-	for (size_t i = 0; i < length; i++)
-		size += size_in_json(piece[i]);
-	while (ret == 0 && !feof(file) && (c = getc(file)) != EOF) {
-		const char byte = to_ascii(c);
+	while (ret == 0 && !feof(staging->file) && !ferror(staging->file) &&
+		(c = getc(staging->file)) != EOF) {
+		const char byte = (char)c;
 
-		if (size + size_in_json(byte) > PIECE_MAX) {
-			ret = send_piece(client, piece, length, error);
-			length = size = 0;
-		}
-		piece[length++] = byte;
-		size += size_in_json(byte);
+		if (c == '\0')
+			ret = put_no_text(staging, 1);
+		else
+			ret = c < 0x80 ? put(staging, &byte, 1) : put_wide(staging, c);
 	}
-	return ret < 0 || length == 0 ? ret : send_piece(client, piece, length, error);
+	return ret < 0 || staging->length == 0 ? ret : send_piece(staging);
 }
 
 static int refuse_file(const char *path, struct error *error)
@@ -93,19 +161,23 @@ static int refuse_file(const char *path, struct error *error)
 		error, -code, "%s: %s", text_printable(word, sizeof(word), path), strerror(code));
 }
 
-int cli_stage_file(struct cli_client *client, const char *path, struct error *error)
+int cli_stage_file(struct cli_client *client, const struct cli_stage *stage, struct error *error)
 {
-	const bool standard = strcmp(path, "-") == 0;
-	FILE *file = standard ? stdin : fopen(path, "re");
+	const bool standard = strcmp(stage->path, "-") == 0;
+	struct staging staging = {.client = client,
+		.stage = stage,
+		.file = standard ? stdin : fopen(stage->path, "re"),
+		.error = error,
+		.line = 1};
 	int ret;
 
-	if (file == NULL)
-		return refuse_file(path, error);
+	if (staging.file == NULL)
+		return refuse_file(stage->path, error);
 	errno = 0;
-	ret = send_all(client, file, error);
-	if (ret == 0 && ferror(file))
-		ret = refuse_file(path, error);
+	ret = send_all(&staging);
+	if (ret == 0 && ferror(staging.file))
+		ret = refuse_file(stage->path, error);
 	if (!standard)
-		fclose(file);
+		fclose(staging.file);
 	return ret;
 }

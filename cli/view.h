@@ -38,3 +38,5 @@ extern const struct cli_view cli_drop_show, cli_drop_follow;
 extern const struct cli_view cli_export_show;
 extern const struct cli_view cli_offload_show, cli_offload_events, cli_offload_check;
 extern const struct cli_view cli_event_follow, cli_config_show;
+extern const struct cli_view cli_config_diff, cli_config_apply, cli_config_confirm;
+extern const struct cli_view cli_config_status;

@@ -82,12 +82,13 @@ const struct cli_option cli_options[CLI_N_OPTIONS] = {
 	[CLI_AT] = {"at", "N", "at this port of the engine, by its number", "at", CLI_VALUE_NUMBER,
 		0, 31, NULL},
 	[CLI_CONFIRM] = {"confirm", "SECONDS",
-		"go back by itself after so long, unless rule confirm comes; 1 to\n"
-		"86,400",
-		"confirm", CLI_VALUE_NUMBER, 1, 86400, NULL},
+		"go back by itself after so long, unless confirm comes; 1 to 86,400", "confirm",
+		CLI_VALUE_NUMBER, 1, 86400, NULL},
 	[CLI_NO_WAIT] = {"no-wait", NULL,
 		"do not wait until all live flows are decided by the new rules", "wait",
 		CLI_VALUE_NO, 0, 0, NULL},
+	[CLI_SAVE] = {"save", NULL, "replace the engine's own file, too, once it is in force",
+		"save", CLI_VALUE_YES, 0, 0, NULL},
 	[CLI_OF_RULE] = {"rule", "N", "only by the rule of this number, with --at", "rule",
 		CLI_VALUE_NUMBER, 0, UINT32_MAX - 1, NULL},
 	[CLI_RATE] = {"rate", "N", "of each reason so many a second, 1 to 1,000 (default 100)",
@@ -165,7 +166,8 @@ const struct cli_verb cli_verbs[] = {
 		"when all live flows are decided anew, and network cards have let go what they "
 		"had\n"
 		"of the rules before. FILE is - for standard input.\n",
-		CLI_FILE, false, CLI_BIT(CLI_CONFIRM) | CLI_BIT(CLI_NO_WAIT), &cli_rule_load},
+		CLI_FILE, false, CLI_BIT(CLI_CONFIRM) | CLI_BIT(CLI_NO_WAIT) | CLI_BIT(CLI_SAVE),
+		&cli_rule_load},
 	{"rule", "confirm", "keep the rules that were loaded with --confirm", NULL, CLI_NO_WORDS,
 		false, 0, &cli_rule_confirm},
 	{"rule", "rollback", "go back to the rules before the last rule load", NULL, CLI_NO_WORDS,
@@ -217,6 +219,22 @@ const struct cli_verb cli_verbs[] = {
 		CLI_BIT(CLI_NO_FLOWS), &cli_event_follow},
 	{"config", "show", "the configuration in effect, every default filled in", NULL,
 		CLI_NO_WORDS, false, 0, &cli_config_show},
+	{"config", "diff", "what config apply of the file would change, key by key", NULL, CLI_FILE,
+		false, 0, &cli_config_diff},
+	{"config", "apply", "put a file's configuration in effect, all of it or nothing",
+		"Everything is checked first. Where the file says something that only a restart "
+		"can\n"
+		"change, nothing changes, and the key is named. What the engine's command line "
+		"says\n"
+		"holds. FILE is - for standard input.\n",
+		CLI_FILE, false, CLI_BIT(CLI_CONFIRM) | CLI_BIT(CLI_NO_WAIT) | CLI_BIT(CLI_SAVE),
+		&cli_config_apply},
+	{"config", "confirm", "keep the configuration that was applied with --confirm", NULL,
+		CLI_NO_WORDS, false, 0, &cli_config_confirm},
+	{"config", "rollback", "go back to the configuration before the last config apply", NULL,
+		CLI_NO_WORDS, false, 0, &cli_config_apply},
+	{"config", "status", "where the configuration came from, and what it waits for", NULL,
+		CLI_NO_WORDS, false, 0, &cli_config_status},
 };
 const unsigned cli_n_verbs = N_OF(cli_verbs);
 

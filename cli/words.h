@@ -36,6 +36,7 @@ enum cli_option_id {
 	CLI_AT,
 	CLI_CONFIRM,
 	CLI_NO_WAIT,
+	CLI_SAVE,
 	CLI_OF_RULE,
 	CLI_RATE,
 	CLI_INTERVAL,

@@ -11,7 +11,7 @@
 #include "control/control.h"
 #include "export/json.h"
 
-#define MAX_VERBS 32
+#define MAX_VERBS 64
 /* How often a thread that does not answer is asked. */
 #define AGAIN_US UINT64_C(10000)
 #define CODE_FAILED 1
@@ -103,12 +103,15 @@ static int no_such_verb(const struct control *control, const char *ask, struct e
 	if (near)
 		return error_set(
 			error, -EINVAL, "\"%s\": no such request; did you mean %s?", word, near);
-	error_set(error, -EINVAL, "\"%s\": no such request; known are", word);
+	/* by their nouns: all verbs would be more than one line has room for */
+	error_set(error, -EINVAL, "\"%s\": no such request; there are requests about", word);
 	for (unsigned i = 0; i < control->n_verbs; i++) {
-		size_t length = strlen(error->text);
+		const size_t length = strlen(error->text), noun = strcspn(names[i], " ") + 1;
 
-		snprintf(error->text + length, sizeof(error->text) - length, "%s %s",
-			i > 0 ? "," : "", names[i]);
+		if (i > 0 && strncmp(names[i], names[i - 1], noun) == 0)
+			continue;
+		snprintf(error->text + length, sizeof(error->text) - length, "%s %.*s",
+			i > 0 ? "," : "", (int)noun - 1, names[i]);
 	}
 	return -EINVAL;
 }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "control/control.h"
-#include "control/rule_load.h"
+#include "control/staged.h"
 #include "export/json.h"
 #include "millrace_version.h"
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "control/answer.h"
+#include "control/configurer.h"
 #include "control/output.h"
 #include "control/place.h"
 #include "control/server.h"
@@ -66,20 +67,36 @@ struct client {
 	struct output output;
 };
 
+/* Goes back to what was before: 0 or a negative errno with a line. */
+typedef int (*policy_back_fn)(struct control *control, struct error *error);
+
 /* The last list of rules that replaced another, and how far that has come (rule_load.c). */
 struct control_policy {
 	char file[256];	    /* "": none was loaded */
 	uint64_t loaded_us; /* clock of the run */
 	uint64_t
 		generation; /* all flows are to be decided at it; 0: they were, and NICs have let go */
-	uint64_t since_us;     /* of the wait */
-	uint64_t flows_us;     /* how long live flows took; 0: they are not all decided yet */
-	uint64_t took_us;      /* until it was done */
-	uint64_t look_us;      /* when to look again */
-	uint64_t confirm_us;   /* it is gone back then; UINT64_MAX: it is not */
-	unsigned workers_told; /* that had decided all their flows */
-	uint32_t applied;      /* the last epoch that was done in full */
-	uint32_t not_in_nic;   /* the last one that some NIC did not let go in time */
+	uint64_t since_us;	    /* of the wait */
+	uint64_t flows_us;	    /* how long live flows took; 0: they are not all decided yet */
+	uint64_t took_us;	    /* until it was done */
+	uint64_t look_us;	    /* when to look again */
+	uint64_t confirm_us;	    /* it is gone back then; UINT64_MAX: it is not */
+	policy_back_fn back;	    /* which does that */
+	bool of_config;		    /* from the whole configuration that was applied */
+	struct control_staged save; /* text of a list that is to be saved; NULL: none is */
+	unsigned workers_told;	    /* that had decided all their flows */
+	uint32_t applied;	    /* the last epoch that was done in full */
+	uint32_t not_in_nic;	    /* the last one that some NIC did not let go in time */
+};
+
+/* The configuration in effect (config_apply.c). */
+struct control_configured {
+	uint32_t number;     /* that of the start is 1 */
+	uint64_t applied_us; /* clock of the run; 0: it is that of the start */
+	char name[256]; /* where it came from; "": it is that of the start, or was gone back to */
+	bool saved;	/* as it is in the engine's own file, as far as is known */
+	bool saved_before; /* the one before was, and is there still */
+	bool save;	   /* it is to be saved once it is confirmed */
 };
 
 struct watch {
@@ -95,6 +112,8 @@ struct control {
 	struct plane *plane;
 	struct exporter *exporter; /* NULL: there are no exports */
 	char *config_json;
+	struct control_configurer configurer; /* all NULL: it cannot be changed */
+	struct control_configured configured;
 	control_line_fn note;
 	void *note_context;
 	uint64_t (*clock_us)(void);

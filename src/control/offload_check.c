@@ -41,6 +41,8 @@ static uint8_t reason_of_port(const struct checked *checked)
 	if (checked->installer == NULL)
 		return config->on && !config->off_port[checked->port] ? OFFLOAD_NO_NIC
 								      : OFFLOAD_OFF;
+	if (config->paused)
+		return OFFLOAD_OFF;
 	return installer_reason(checked->installer, provider_kind(checked->key));
 }
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * rule load and its like: another list of rules in place of the one in force. The list comes in pieces, by rule stage, as
- * a request is short; it is checked and put in force by one request, and what becomes of it is looked at until all live
- * flows are decided by it and NICs have let go what the old list had there.
+ * a request is short; it is checked and put in force by one request, whose answer waits until all live flows are decided
+ * by it and NICs have let go what the old list had there.
  */
-#include "control/rule_load.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,258 +12,14 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "control/config_apply.h"
 #include "control/control.h"
 #include "control/event.h"
+#include "control/policy.h"
 #include "control/rule_name.h"
+#include "control/staged.h"
 #include "control/verbs.h"
 #include "export/json.h"
-
-/* How often it is looked how far a list has come, and once that has taken too long. */
-#define LOOK_US UINT64_C(5000)
-#define LATE_LOOK_US UINT64_C(250000)
-/* Keys of an event, and of names in them. */
-#define KEYS_MAX 1024
-
-void staged_drop(struct control_staged *staged)
-{
-	free(staged->text);
-	*staged = (struct control_staged){0};
-}
-
-void policy_begin_control(struct control *control)
-{
-	control->policy = (struct control_policy){
-		.look_us = UINT64_MAX, .confirm_us = UINT64_MAX, .applied = 1};
-}
-
-/* The outcome of a list. */
-
-static uint64_t us_since(const struct control *control, uint64_t since_us)
-{
-	/* nothing takes no time: 0 is for what is not over */
-	return RTE_MAX(control->now_us - since_us, UINT64_C(1));
-}
-
-/* Rules of single flows that NICs have still, which do otherwise than the list says. False: a worker does not answer. */
-static bool flows_in_nics(const struct control *control, uint64_t *flows)
-{
-	const struct plane_config *config = plane_config(control->plane);
-	struct agent_counters counters;
-
-	*flows = 0;
-	for (unsigned i = 0; config->offload.on && i < config->topology.n_ports; i++) {
-		if (plane_offload_counters(control->plane, i, &counters) < 0)
-			return false;
-		*flows += counters.decided;
-	}
-	return true;
-}
-
-static void tell_progress(struct control *control)
-{
-	struct control_policy *policy = &control->policy;
-	const unsigned n = plane_policy_workers(control->plane, policy->generation);
-	char keys[KEYS_MAX];
-
-	if (n == policy->workers_told)
-		return;
-	policy->workers_told = n;
-	snprintf(keys, sizeof(keys), ",\"epoch\":%" PRIu32 ",\"workers\":%u,\"of\":%u",
-		rules_epoch(plane_rules(control->plane)), n,
-		plane_config(control->plane)->n_workers);
-	event_policy(control, "policy_progress", keys);
-}
-
-static void tell_not_in_nic(struct control *control, uint64_t flows)
-{
-	struct control_policy *policy = &control->policy;
-	const uint32_t epoch = rules_epoch(plane_rules(control->plane));
-	char keys[KEYS_MAX], line[200];
-
-	if (policy->not_in_nic == epoch)
-		return;
-	policy->not_in_nic = epoch;
-	snprintf(keys, sizeof(keys),
-		",\"epoch\":%" PRIu32 ",\"rules\":%" PRIu32 ",\"flows\":%" PRIu64
-		",\"what\":\"the rules are in force in software, but NICs still have some that "
-		"are to leave them\"",
-		epoch, plane_nic_rules_leaving(control->plane, NULL, 0), flows);
-	event_policy(control, "policy_not_in_nic", keys);
-	snprintf(line, sizeof(line),
-		"the new rules are in force in software, but NICs still have %" PRIu32
-		" rules and %" PRIu64 " flows that are to leave them",
-		plane_nic_rules_leaving(control->plane, NULL, 0), flows);
-	if (control->note)
-		control->note(control->note_context, line);
-}
-
-static void end_wait(struct control *control)
-{
-	struct control_policy *policy = &control->policy;
-	char keys[KEYS_MAX];
-
-	policy->took_us = us_since(control, policy->since_us);
-	policy->generation = 0;
-	policy->look_us = UINT64_MAX;
-	policy->applied = rules_epoch(plane_rules(control->plane));
-	snprintf(keys, sizeof(keys),
-		",\"epoch\":%" PRIu32 ",\"flows_us\":%" PRIu64 ",\"took_us\":%" PRIu64,
-		policy->applied, policy->flows_us, policy->took_us);
-	event_policy(control, "policy_applied", keys);
-}
-
-/* Have all come to the list: first workers with their flows, then NICs? */
-static void look_at_policy(struct control *control)
-{
-	struct control_policy *policy = &control->policy;
-	uint64_t flows = 0;
-
-	policy->look_us = control->now_us + LOOK_US;
-	tell_progress(control);
-	if (plane_policy_decided(control->plane) < policy->generation)
-		return;
-	if (policy->flows_us == 0)
-		policy->flows_us = us_since(control, policy->since_us);
-	const bool told = flows_in_nics(control, &flows);
-
-	if (told && flows == 0 && !plane_nic_rules_leave(control->plane)) {
-		end_wait(control);
-		return;
-	}
-	if (control->now_us - policy->since_us < ANSWER_PATIENCE_US)
-		return;
-	policy->look_us = control->now_us + LATE_LOOK_US;
-	if (told)
-		tell_not_in_nic(control, flows);
-}
-
-/* From here on it is looked at. */
-static void begin_wait(struct control *control, uint64_t generation)
-{
-	struct control_policy *policy = &control->policy;
-
-	policy->generation = generation;
-	policy->since_us = control->now_us;
-	policy->flows_us = policy->took_us = 0;
-	policy->workers_told = 0;
-	policy->look_us = control->now_us + 1;
-	plane_nic_rules_tend(control->plane);
-}
-
-static size_t put_change(char *keys, size_t size, const struct rules_change *change)
-{
-	return (size_t)snprintf(keys, size,
-		",\"added\":%" PRIu32 ",\"removed\":%" PRIu32 ",\"moved\":%" PRIu32
-		",\"unchanged\":%" PRIu32,
-		change->n[RULES_ADDED], change->n[RULES_REMOVED], change->n[RULES_MOVED],
-		change->n[RULES_UNCHANGED]);
-}
-
-/* A list is in force. */
-static void take_list(struct control *control, const char *name, const struct rules_change *change)
-{
-	struct control_policy *policy = &control->policy;
-	char *quoted = export_json_string(name);
-	char keys[KEYS_MAX];
-	size_t length;
-
-	snprintf(policy->file, sizeof(policy->file), "%s", name);
-	policy->loaded_us = plane_now_us(control->plane);
-	begin_wait(control, change->generation);
-	length = (size_t)snprintf(keys, sizeof(keys), ",\"epoch\":%" PRIu32,
-		rules_epoch(plane_rules(control->plane)));
-	length += put_change(keys + length, sizeof(keys) - length, change);
-	if (quoted != NULL && length + strlen(quoted) + 16 < sizeof(keys))
-		snprintf(keys + length, sizeof(keys) - length, ",\"file\":%s", quoted);
-	free(quoted);
-	event_policy(control, "policy_loaded", keys);
-}
-
-/* `why`: who wanted it. */
-static int go_back(
-	struct control *control, const char *why, struct rules_change *change, struct error *error)
-{
-	int ret = rules_go_back(plane_rules(control->plane), change, error);
-	char keys[KEYS_MAX];
-	size_t length;
-
-	if (ret < 0)
-		return ret;
-	control->policy.confirm_us = UINT64_MAX;
-	control->policy.loaded_us = plane_now_us(control->plane);
-	control->policy.file[0] = '\0';
-	begin_wait(control, change->generation);
-	length = (size_t)snprintf(keys, sizeof(keys), ",\"epoch\":%" PRIu32 ",\"why\":\"%s\"",
-		rules_epoch(plane_rules(control->plane)), why);
-	put_change(keys + length, sizeof(keys) - length, change);
-	event_policy(control, "policy_rollback", keys);
-	return 0;
-}
-
-void policy_tend(struct control *control)
-{
-	struct control_policy *policy = &control->policy;
-	struct rules_change change;
-	struct error error;
-
-	if (control->now_us >= policy->confirm_us) {
-		int ret = go_back(control, "not confirmed", &change, &error);
-
-		if (ret == 0 && control->note)
-			control->note(control->note_context, "the new rules were not confirmed: "
-							     "those before are in force again");
-		if (ret < 0)
-			policy->confirm_us = control->now_us + LOOK_US;
-	}
-	if (policy->generation != 0 && control->now_us >= policy->look_us)
-		look_at_policy(control);
-}
-
-static int check_unconfirmed(const struct control *control, struct error *error)
-{
-	if (control->policy.confirm_us == UINT64_MAX)
-		return 0;
-	return error_set(error, -EBUSY,
-		"the rules that were loaded last wait for rule confirm; it, or rule rollback, "
-		"comes "
-		"first");
-}
-
-/* Lines that were read are put in force, or nothing has changed. The list is gone in any case. */
-static int put_in_force(struct control *control, const char *name, struct rules_list *list,
-	struct rules_change *change, struct error *error)
-{
-	struct rules *rules = plane_rules(control->plane);
-
-	rules_tell_time(rules, plane_now_us(control->plane));
-	int ret = rules_replace(rules, list, change, error);
-
-	if (ret < 0)
-		rules_list_destroy(rules, list);
-	else
-		take_list(control, name, change);
-	return ret;
-}
-
-int control_load_rules(struct control *control, const char *name, control_read_rules_fn read,
-	void *context, struct error *error)
-{
-	struct rules *rules = plane_rules(control->plane);
-	struct rules_change change;
-	struct rules_list *list;
-	int ret = check_unconfirmed(control, error);
-
-	if (ret < 0)
-		return ret;
-	if (rules_list_create(rules, &list) < 0)
-		return error_set(error, -ENOMEM, "no memory to read the rules");
-	ret = read(context, rules, list, error);
-	if (ret < 0)
-		rules_list_destroy(rules, list);
-	else
-		ret = put_in_force(control, name, list, &change, error);
-	return ret;
-}
 
 /* stage */
 
@@ -276,32 +31,10 @@ static const struct request_key stage_keys[STAGE_N_KEYS] = {
 
 static int stage(struct answer *answer, const struct request_value *values, struct error *error)
 {
-	struct control_staged *staged = answer->staged;
-	const char *text = values[STAGE_TEXT].text;
-	const size_t length = strlen(text);
-	json_t *line;
-
 	if (rules_of(answer, error) == NULL)
 		return -ENOTSUP;
-	if (staged->length + length > RULES_FILE_MAX_BYTES)
-		return error_set(
-			error, -EFBIG, "%s: a list of rules has at most 1 GiB", answer->verb->ask);
-	if (staged->length + length > staged->room) {
-		const size_t room = 2 * (staged->length + length);
-		char *larger = realloc(staged->text, room);
-
-		if (larger == NULL)
-			return control_silent(error, -ENOMEM, answer->verb->ask);
-		staged->text = larger;
-		staged->room = room;
-	}
-	memcpy(staged->text + staged->length, text, length);
-	staged->length += length;
-	line = json_object();
-	answer_number(line, "bytes", staged->length);
-	int ret = answer_add(answer, line);
-
-	return ret < 0 ? control_silent(error, ret, answer->verb->ask) : 0;
+	return staged_add(answer, values[STAGE_TEXT].text, RULES_FILE_MAX_BYTES,
+		"a list of rules has at most 1 GiB", error);
 }
 
 const struct answer_verb rule_stage = {
@@ -313,12 +46,13 @@ const struct answer_verb rule_stage = {
 
 /* diff, load */
 
-enum load_key { LOAD_FILE, LOAD_CONFIRM, LOAD_WAIT, LOAD_N_KEYS };
+enum load_key { LOAD_FILE, LOAD_CONFIRM, LOAD_WAIT, LOAD_SAVE, LOAD_N_KEYS };
 
 static const struct request_key load_keys[LOAD_N_KEYS] = {
 	[LOAD_FILE] = {.name = "file", .type = REQUEST_TEXT},
 	[LOAD_CONFIRM] = {.name = "confirm", .type = REQUEST_NUMBER, .min = 1, .max = 86400},
 	[LOAD_WAIT] = {.name = "wait", .type = REQUEST_FLAG},
+	[LOAD_SAVE] = {.name = "save", .type = REQUEST_FLAG},
 };
 
 /* The name that errors give to the source of its lines. */
@@ -405,69 +139,101 @@ static struct loading *begin_loading(struct answer *answer, struct error *error)
 	return loading;
 }
 
-static int load_list(struct answer *answer, const struct request_value *values, struct error *error)
+/*
+ * The text of the list that is in force is written to the engine's own file of rules: now, or when it is confirmed. It is
+ * in force whether or not that succeeds.
+ */
+static int save_list(struct answer *answer, bool later, struct error *error)
 {
-	struct control *control = answer->control;
-	struct loading *loading = begin_loading(answer, error);
-	struct rules_list *list;
+	struct control_policy *policy = &answer->control->policy;
+	struct control_staged *staged = answer->staged;
 	struct error said;
 
-	if (loading == NULL)
-		return -ENOMEM;
-	if (check_unconfirmed(control, &said) < 0)
-		return error_set(error, -EBUSY, "%s: %s", answer->verb->ask, said.text);
-	int ret = read_staged(
-		answer, name_of(&values[LOAD_FILE]), tell_warning, loading, &list, error);
+	free(policy->save.text);
+	policy->save = *staged;
+	*staged = (struct control_staged){0};
+	if (later)
+		return 0;
+	if (config_save_rules(answer->control, &said) < 0)
+		return error_set(error, -EIO,
+			"%s: the rules are in force, but they were not saved: %.350s",
+			answer->verb->ask, said.text);
+	return 0;
+}
 
+/* Nobody has confirmed it in time. */
+static int back_alone_to_rules(struct control *control, struct error *error)
+{
+	struct rules_change change;
+
+	return policy_go_back(control, "not confirmed", &change, error);
+}
+
+static int load_staged(
+	struct answer *answer, const struct request_value *values, struct error *error)
+{
+	struct control *control = answer->control;
+	struct loading *loading = answer->state;
+	const char *name = name_of(&values[LOAD_FILE]);
+	struct rules_list *list;
+	struct error said;
+	int ret = policy_check_unconfirmed(control, &said);
+
+	if (ret == 0 && values[LOAD_SAVE].flag)
+		ret = config_can_save_rules(control, &said);
+	if (ret < 0)
+		return error_set(error, ret, "%s: %s", answer->verb->ask, said.text);
+	ret = read_staged(answer, name, tell_warning, loading, &list, error);
 	if (ret < 0)
 		return ret;
-	ret = put_in_force(control, name_of(&values[LOAD_FILE]), list, &loading->change, &said);
+	ret = policy_put(control, name, list, &loading->change, &said);
 	/* workers are about to be through with the list before: the request is begun again until then */
 	if (ret == -EAGAIN)
 		return error_set(error, -ETIMEDOUT, "%s: %s", answer->verb->ask, said.text);
-	staged_drop(answer->staged);
-	if (ret < 0)
+	if (ret < 0) {
+		staged_drop(answer->staged);
 		return error_set(error, ret, "%s: %s", answer->verb->ask, said.text);
+	}
 	loading->epoch = rules_epoch(plane_rules(answer->plane));
 	if (values[LOAD_CONFIRM].given) {
 		loading->confirm = values[LOAD_CONFIRM].number;
-		control->policy.confirm_us =
-			control->now_us + loading->confirm * (uint64_t)CLOCK_US_PER_S;
+		policy_await(control, loading->confirm, false, back_alone_to_rules);
 	}
-	if (!values[LOAD_WAIT].given || values[LOAD_WAIT].flag)
-		return 0;
+	if (values[LOAD_SAVE].flag)
+		ret = save_list(answer, values[LOAD_CONFIRM].given, error);
+	staged_drop(answer->staged);
+	return ret;
+}
+
+static int load_list(struct answer *answer, const struct request_value *values, struct error *error)
+{
+	struct loading *loading = begin_loading(answer, error);
+
+	if (loading == NULL)
+		return -ENOMEM;
+	int ret = load_staged(answer, values, error);
+
+	if (ret < 0 || !values[LOAD_WAIT].given || values[LOAD_WAIT].flag)
+		return ret;
 	ret = tell_loaded(answer, false, error);
 	loading->epoch = 0;
 	return ret;
 }
 
-/* Until it is in force everywhere. Another list may have come meanwhile: then it is that one. */
+/* Until it is in force everywhere. */
 static int load_turn(struct answer *answer, struct error *error)
 {
-	const struct loading *loading = answer->state;
-	const struct control_policy *policy = &answer->control->policy;
+	struct loading *loading = answer->state;
 
 	if (loading->epoch == 0)
 		return ANSWER_END;
-	if (policy->applied >= loading->epoch) {
-		int ret = tell_loaded(answer, true, error);
+	int ret = policy_turn_of(answer, loading->epoch, error);
 
-		((struct loading *)answer->state)->epoch = 0;
-		return ret < 0 ? ret : ANSWER_GO;
-	}
-	if (policy->not_in_nic >= loading->epoch)
-		return error_set(error, -EBUSY,
-			"%s: the rules are in force in software as epoch %" PRIu32
-			", but NICs still have some that are to leave them (policy_not_in_nic); "
-			"rule list says why",
-			answer->verb->ask, loading->epoch);
-	if (answer->control->now_us - policy->since_us > 2 * ANSWER_PATIENCE_US)
-		return error_set(error, -EBUSY,
-			"%s: the rules are in force as epoch %" PRIu32
-			", but not all live flows are decided by them yet; rule status says when",
-			answer->verb->ask, loading->epoch);
-	answer->wake_us = answer->control->now_us + LOOK_US;
-	return ANSWER_WAIT;
+	if (ret != ANSWER_GO)
+		return ret;
+	ret = tell_loaded(answer, true, error);
+	loading->epoch = 0;
+	return ret < 0 ? ret : ANSWER_GO;
 }
 
 static void end_loading(struct answer *answer)
@@ -546,18 +312,25 @@ static int confirm(struct answer *answer, const struct request_value *values, st
 {
 	struct rules *rules = rules_of(answer, error);
 	json_t *line = json_object();
+	struct error said;
 
 	(void)values;
-	if (rules == NULL || answer->control->policy.confirm_us == UINT64_MAX) {
+	if (rules == NULL || !policy_confirm(answer->control, false)) {
 		json_decref(line);
 		return rules == NULL ? -ENOTSUP
 				     : error_set(error, -ENOENT,
 					       "%s: no list of rules waits to be confirmed",
 					       answer->verb->ask);
 	}
-	answer->control->policy.confirm_us = UINT64_MAX;
 	answer_number(line, "epoch", rules_epoch(rules));
 	event_policy(answer->control, "policy_confirmed", "");
+	if (answer->control->policy.save.text != NULL &&
+		config_save_rules(answer->control, &said) < 0) {
+		json_decref(line);
+		return error_set(error, -EIO,
+			"%s: the rules stay in force, but they were not saved: %.350s",
+			answer->verb->ask, said.text);
+	}
 	int ret = answer_add(answer, line);
 
 	return ret < 0 ? control_silent(error, ret, answer->verb->ask) : 0;
@@ -578,7 +351,13 @@ static int rollback(struct answer *answer, const struct request_value *values, s
 		return -ENOMEM;
 	if (rules_of(answer, error) == NULL)
 		return -ENOTSUP;
-	int ret = go_back(answer->control, "asked for", &loading->change, &said);
+	/* rules of an applied configuration go back with it */
+	if (policy_waits_s(answer->control, true) != 0)
+		return error_set(error, -EBUSY,
+			"%s: the configuration that was applied last waits for config confirm; it, "
+			"or config rollback, comes first",
+			answer->verb->ask);
+	int ret = policy_go_back(answer->control, "asked for", &loading->change, &said);
 
 	if (ret < 0)
 		return error_set(error, ret == -EAGAIN ? -ETIMEDOUT : ret, "%s: %s",
@@ -641,11 +420,8 @@ static int status(struct answer *answer, const struct request_value *values, str
 	}
 	if (stats.before != RULES_NONE)
 		answer_number(line, "before", stats.before);
-	if (policy->confirm_us != UINT64_MAX)
-		answer_number(line, "confirm",
-			(policy->confirm_us - RTE_MIN(control->now_us, policy->confirm_us) +
-				CLOCK_US_PER_S - 1) /
-				CLOCK_US_PER_S);
+	if (policy_waits_s(control, false) != 0)
+		answer_number(line, "confirm", policy_waits_s(control, false));
 	int ret = answer_add(answer, line);
 
 	return ret < 0 ? control_silent(error, ret, answer->verb->ask) : 0;

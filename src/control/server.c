@@ -22,7 +22,7 @@
 #include "control/http.h"
 #include "control/offload_events.h"
 #include "control/rule.h"
-#include "control/rule_load.h"
+#include "control/policy.h"
 #include "control/verbs.h"
 
 /* Handled in one step: every client, every watch, and the door. */
@@ -86,6 +86,7 @@ int control_create(struct control **out, const struct control_config *config, st
 	control->events_us = control->blocks_us = control->now_us;
 	control->rules_us = UINT64_MAX;
 	policy_begin_control(control);
+	control->configured = (struct control_configured){.number = 1, .saved = true};
 	for (unsigned i = 0; i < CONTROL_MAX_CLIENTS; i++)
 		control->clients[i].fd = -1;
 	for (unsigned i = 0; i < CONTROL_MAX_WATCHES; i++)
@@ -375,5 +376,6 @@ void control_destroy(struct control *control)
 	flow_rates_destroy(control->flow_rates);
 	events_room_destroy(control->events_room);
 	free(control->config_json);
+	free(control->policy.save.text);
 	free(control);
 }

@@ -109,17 +109,5 @@ void control_event_renamed(struct control *control, const struct port *port);
 /* So many more records could not be written. */
 void control_event_records_lost(struct control *control, uint64_t records);
 
-/*
- * Another list of rules in place of the one in force, as the request `rule load` does it. `read` fills it; `name` is where it
- * comes from. 0, or a negative errno with a line, and nothing has changed: -EAGAIN: later it may be done. What becomes of it
- * is told by events, and by the request `rule status`.
- */
-struct rules;
-struct rules_list;
-typedef int (*control_read_rules_fn)(
-	void *context, struct rules *rules, struct rules_list *list, struct error *error);
-int control_load_rules(struct control *control, const char *name, control_read_rules_fn read,
-	void *context, struct error *error);
-
 /* Accepts NULL. */
 void control_destroy(struct control *control);

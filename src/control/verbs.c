@@ -29,6 +29,12 @@ const struct answer_verb *const control_verbs[] = {
 	&offload_check,
 	&event_follow,
 	&config_show,
+	&config_stage,
+	&config_diff,
+	&config_apply,
+	&config_confirm,
+	&config_rollback,
+	&config_status,
 };
 
 const unsigned control_n_verbs = sizeof(control_verbs) / sizeof(control_verbs[0]);

@@ -35,6 +35,13 @@ extern const struct answer_verb drop_follow;
 extern const struct answer_verb export_show;
 extern const struct answer_verb event_follow;
 extern const struct answer_verb config_show;
+/* config_apply.c */
+extern const struct answer_verb config_stage;
+extern const struct answer_verb config_diff;
+extern const struct answer_verb config_apply;
+extern const struct answer_verb config_confirm;
+extern const struct answer_verb config_rollback;
+extern const struct answer_verb config_status;
 /* offload.c, offload_events.c, offload_check.c */
 extern const struct answer_verb offload_show;
 extern const struct answer_verb offload_events;

@@ -39,6 +39,7 @@ struct agent;
 struct agent_credit;
 struct ask_slot;
 struct pipeline;
+struct settings_board;
 
 /*
  * Packets that are asked of a queue at once where NICs mark them: their records are on their way as soon as they are
@@ -134,7 +135,8 @@ struct lcore {
 	struct mailbox *events;	     /* struct path_event */
 	struct mailbox *copies;	     /* the worker's, for capture files (plane_copies()); or NULL */
 	struct balance_board *board; /* NULL: the lcore is no worker, or the only one */
-	const _Atomic uint32_t *pause; /* a bit for each port that is to be left alone */
+	const _Atomic uint32_t *pause;	 /* a bit for each port that is to be left alone */
+	struct settings_board *settings; /* NULL: they do not change */
 	/* control's and the lcore's */
 	struct ask_slot *ask; /* what control asks it: plane/ask.h */
 	/* answers it, between two bursts; true when there was something */
@@ -148,8 +150,9 @@ struct lcore {
 	struct drop_watch drops;      /* what those want to see who follow drops: ASK_WATCH */
 	/* the lcore's */
 	struct rate_limit reject_limit,
-		log_limit; /* its part of answers to rejected packets, and of log lines */
-	uint16_t log_lost; /* lines since the last one, UINT16_MAX at most */
+		log_limit;	 /* its part of answers to rejected packets, and of log lines */
+	uint32_t settings_taken; /* the sequence number of those that are heeded */
+	uint16_t log_lost;	 /* lines since the last one, UINT16_MAX at most */
 	uint32_t paused;
 	uint32_t any_length; /* a bit for each port that frames may be too long for */
 	uint32_t careful;    /* paused, or of any length */

@@ -8,6 +8,7 @@
 #include "base/privilege.h"
 #include "dataplane/handoff_take.h"
 #include "dataplane/rx.h"
+#include "dataplane/settings.h"
 #include "dataplane/snapshot.h"
 #include "dataplane/tx.h"
 #include "offload/agent.h"
@@ -82,6 +83,7 @@ bool lcore_poll(struct lcore *lcore, uint64_t now_us)
 	bool busy = false;
 
 	see_pauses(lcore);
+	settings_take(lcore);
 	lcore->now_us = now_us;
 	lcore->iterations++;
 	lcore->more_wait = false;

@@ -23,6 +23,22 @@ struct exporter_worker {
 	_Atomic uint64_t overflowed; /* the worker writes, anyone reads */
 } __attribute__((aligned(64)));
 
+/* The collectors in use; the thread's once it has it. */
+struct exporter_set {
+	bool takes_lines; /* the output does, or one of these */
+	unsigned n;
+	struct export_collector *collectors[];
+};
+
+/* Others in place of those in use: control makes it, and frees it when those that leave have ended. */
+struct exporter_change {
+	struct exporter_set *set;	/* NULL once the thread has it */
+	struct export_collector **kept; /* control's list of the same; NULL once it is in use */
+	struct exporter_change *next;
+	unsigned n_leaving;
+	struct export_collector *leaving[];
+};
+
 struct exporter {
 	/* set once */
 	struct exporter_worker *workers;
@@ -30,7 +46,6 @@ struct exporter {
 	char **files; /* names of the runs as JSON strings */
 	unsigned n_files;
 	bool wire_is_link;
-	bool takes_lines; /* the output, or a collector */
 	pthread_t thread;
 	bool running;
 	/* anyone writes, the threads read */
@@ -38,15 +53,20 @@ struct exporter {
 	atomic_bool stopping;
 	/* the thread's, until it ends, but for what others may ask of an output */
 	struct export_output *output; /* NULL: none */
-	struct export_collector **collectors;
-	unsigned n_collectors;
+	struct exporter_set *current;
+	struct exporter_change *leaving; /* chain of those whose leaving ones have not ended */
 	struct top *top;
 	struct exporter_totals totals;
 	char *line;
 	struct flow_report batch[BATCH];
+	/* control's */
+	struct export_collector **collectors; /* as of the last change */
+	unsigned n_collectors;
+	_Atomic(struct exporter_change *) next; /* that the thread is to take over; NULL: none */
 	/* the thread writes, anyone reads, under the lock: no worker is among them */
 	pthread_mutex_t lock;
 	struct exporter_totals live;
+	struct exporter_change *gone; /* chain of those whose leaving ones have ended */
 };
 
 const char *exporter_protocol_name(enum exporter_protocol protocol)
@@ -94,12 +114,12 @@ static void export_one(struct exporter *exporter, const struct flow_report *repo
 	struct exporter_totals *totals = &exporter->totals;
 	struct export_line line = {0};
 
-	if (exporter->takes_lines)
+	if (exporter->current->takes_lines)
 		line = make_line(exporter, report);
 	if (exporter->output)
 		export_output_write(exporter->output, line.bytes, line.length);
-	for (unsigned i = 0; i < exporter->n_collectors; i++)
-		export_collector_add(exporter->collectors[i], report, &line);
+	for (unsigned i = 0; i < exporter->current->n; i++)
+		export_collector_add(exporter->current->collectors[i], report, &line);
 	if (exporter->top)
 		top_add(exporter->top, report);
 	totals->records++;
@@ -149,8 +169,8 @@ static void pause_writing(struct exporter *exporter)
 {
 	struct export_output *output = exporter->output;
 
-	for (unsigned i = 0; i < exporter->n_collectors; i++)
-		export_collector_flush(exporter->collectors[i]);
+	for (unsigned i = 0; i < exporter->current->n; i++)
+		export_collector_flush(exporter->current->collectors[i]);
 	if (!output)
 		return;
 	export_output_flush(output);
@@ -158,21 +178,69 @@ static void pause_writing(struct exporter *exporter)
 		publish(exporter);
 }
 
+/*
+ * Collectors that are not in use any more have taken what was theirs, or are not waited for longer. `all`: they are waited for
+ * here.
+ */
+static void end_leaving(struct exporter *exporter, bool all)
+{
+	struct exporter_change **at = &exporter->leaving;
+
+	while (*at != NULL) {
+		struct exporter_change *change = *at;
+		bool over = true;
+
+		for (unsigned i = 0; i < change->n_leaving; i++)
+			over &= all || export_collector_ends(change->leaving[i]);
+		if (!over) {
+			at = &change->next;
+			continue;
+		}
+		for (unsigned i = 0; i < change->n_leaving; i++)
+			export_collector_end(change->leaving[i]);
+		*at = change->next;
+		pthread_mutex_lock(&exporter->lock);
+		change->next = exporter->gone;
+		exporter->gone = change;
+		pthread_mutex_unlock(&exporter->lock);
+	}
+}
+
+/* From the next report on others take them. */
+static void take_change(struct exporter *exporter)
+{
+	struct exporter_change *change =
+		atomic_exchange_explicit(&exporter->next, NULL, memory_order_acquire);
+
+	if (change == NULL)
+		return;
+	free(exporter->current);
+	exporter->current = change->set;
+	change->set = NULL;
+	change->next = NULL;
+	for (struct exporter_change **at = &exporter->leaving;; at = &(*at)->next)
+		if (*at == NULL) {
+			*at = change;
+			break;
+		}
+}
+
 /* All collectors are waited for at once. */
 static void end_collectors(struct exporter *exporter)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
-	bool over = exporter->n_collectors == 0;
+	bool over = exporter->current->n == 0;
 
 	while (!over) {
 		over = true;
-		for (unsigned i = 0; i < exporter->n_collectors; i++)
-			over &= export_collector_ends(exporter->collectors[i]);
+		for (unsigned i = 0; i < exporter->current->n; i++)
+			over &= export_collector_ends(exporter->current->collectors[i]);
 		if (!over)
 			(void)nanosleep(&pause, NULL);
 	}
-	for (unsigned i = 0; i < exporter->n_collectors; i++)
-		export_collector_end(exporter->collectors[i]);
+	for (unsigned i = 0; i < exporter->current->n; i++)
+		export_collector_end(exporter->current->collectors[i]);
+	end_leaving(exporter, true);
 }
 
 static void end_writing(struct exporter *exporter)
@@ -197,9 +265,12 @@ static void *run(void *arg)
 
 		if (output)
 			export_output_tend(output);
+		take_change(exporter);
+		if (exporter->leaving != NULL)
+			end_leaving(exporter, false);
 		if (export_round(exporter) > 0) {
-			for (unsigned i = 0; i < exporter->n_collectors; i++)
-				export_collector_tend(exporter->collectors[i]);
+			for (unsigned i = 0; i < exporter->current->n; i++)
+				export_collector_tend(exporter->current->collectors[i]);
 			idle = 0;
 			continue;
 		}
@@ -261,6 +332,23 @@ static ssize_t take_names(struct exporter *exporter, const struct exporter_confi
 	return (ssize_t)longest;
 }
 
+/* NULL: no memory. */
+static struct exporter_set *make_set(
+	const struct exporter *exporter, struct export_collector *const *collectors, unsigned n)
+{
+	struct exporter_set *set = malloc(sizeof(*set) + n * sizeof(set->collectors[0]));
+
+	if (set == NULL)
+		return NULL;
+	set->takes_lines = exporter->output != NULL;
+	set->n = n;
+	for (unsigned i = 0; i < n; i++) {
+		set->collectors[i] = collectors[i];
+		set->takes_lines |= export_collector_takes_lines(collectors[i]);
+	}
+	return set;
+}
+
 static int create_parts(struct exporter *exporter, const struct exporter_config *config)
 {
 	unsigned count = config->mailbox > 0 ? config->mailbox : MAILBOX_REPORTS;
@@ -270,9 +358,10 @@ static int create_parts(struct exporter *exporter, const struct exporter_config 
 		return -ENOMEM;
 	exporter->line = malloc(EXPORT_JSON_MAX + (size_t)longest);
 	exporter->collectors = calloc(config->n_collectors + 1, sizeof(exporter->collectors[0]));
+	exporter->current = make_set(exporter, config->collectors, config->n_collectors);
 	exporter->workers = aligned_alloc(_Alignof(struct exporter_worker),
 		config->n_workers * sizeof(struct exporter_worker));
-	if (!exporter->line || !exporter->workers || !exporter->collectors)
+	if (!exporter->line || !exporter->workers || !exporter->collectors || !exporter->current)
 		return -ENOMEM;
 	if (config->n_collectors > 0)
 		memcpy(exporter->collectors, config->collectors,
@@ -332,10 +421,6 @@ int exporter_create(
 		exporter->wire_is_link = config->wire_is_link;
 		ret = create_parts(exporter, config);
 		exporter->n_collectors = ret == 0 ? config->n_collectors : 0;
-		exporter->takes_lines = exporter->output != NULL;
-		for (unsigned i = 0; i < exporter->n_collectors; i++)
-			exporter->takes_lines |=
-				export_collector_takes_lines(exporter->collectors[i]);
 		if (ret == 0)
 			ret = start_thread(exporter, config);
 	}
@@ -394,6 +479,81 @@ bool exporter_reopening(const struct exporter *exporter)
 	return exporter->output && export_output_reopening(exporter->output);
 }
 
+static bool is_among(const struct export_collector *collector,
+	struct export_collector *const *collectors, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (collectors[i] == collector)
+			return true;
+	return false;
+}
+
+bool exporter_changing(const struct exporter *exporter)
+{
+	return atomic_load_explicit(&exporter->next, memory_order_relaxed) != NULL;
+}
+
+void exporter_change_drop(struct exporter_change *change)
+{
+	if (change != NULL) {
+		free(change->set);
+		free(change->kept);
+	}
+	free(change);
+}
+
+struct exporter_change *exporter_change_make(
+	const struct exporter *exporter, struct export_collector *const *collectors, unsigned n)
+{
+	struct exporter_change *change =
+		malloc(sizeof(*change) + exporter->n_collectors * sizeof(change->leaving[0]));
+
+	if (change == NULL)
+		return NULL;
+	*change = (struct exporter_change){.set = make_set(exporter, collectors, n),
+		.kept = calloc(n + 1, sizeof(change->kept[0]))};
+	if (change->set == NULL || change->kept == NULL) {
+		exporter_change_drop(change);
+		return NULL;
+	}
+	for (unsigned i = 0; i < exporter->n_collectors; i++)
+		if (!is_among(exporter->collectors[i], collectors, n))
+			change->leaving[change->n_leaving++] = exporter->collectors[i];
+	if (n > 0)
+		memcpy(change->kept, collectors, n * sizeof(change->kept[0]));
+	return change;
+}
+
+void exporter_change_begin(struct exporter *exporter, struct exporter_change *change)
+{
+	free(exporter->collectors);
+	exporter->collectors = change->kept;
+	exporter->n_collectors = change->set->n;
+	change->kept = NULL;
+	atomic_store_explicit(&exporter->next, change, memory_order_release);
+}
+
+void exporter_left(struct exporter *exporter, exporter_left_fn tell, void *context)
+{
+	struct exporter_change *gone;
+
+	pthread_mutex_lock(&exporter->lock);
+	gone = exporter->gone;
+	exporter->gone = NULL;
+	pthread_mutex_unlock(&exporter->lock);
+	while (gone != NULL) {
+		struct exporter_change *next = gone->next;
+
+		for (unsigned i = 0; i < gone->n_leaving; i++) {
+			if (tell != NULL)
+				tell(context, gone->leaving[i]);
+			export_collector_close(gone->leaving[i]);
+		}
+		free(gone);
+		gone = next;
+	}
+}
+
 void exporter_stopping(struct exporter *exporter)
 {
 	atomic_store_explicit(&exporter->stopping, true, memory_order_relaxed);
@@ -442,6 +602,7 @@ void exporter_destroy(struct exporter *exporter)
 		return;
 	if (exporter->running)
 		(void)exporter_finish(exporter, &totals, &error);
+	exporter_left(exporter, NULL, NULL);
 	for (unsigned i = 0; i < exporter->n_workers; i++)
 		mailbox_destroy(exporter->workers[i].mailbox);
 	for (unsigned i = 0; i < exporter->n_files; i++)
@@ -449,6 +610,7 @@ void exporter_destroy(struct exporter *exporter)
 	for (unsigned i = 0; i < exporter->n_collectors; i++)
 		export_collector_close(exporter->collectors[i]);
 	free(exporter->collectors);
+	free(exporter->current);
 	top_destroy(exporter->top);
 	pthread_mutex_destroy(&exporter->lock);
 	free(exporter->files);

@@ -122,6 +122,25 @@ bool exporter_reopening(const struct exporter *exporter);
 unsigned exporter_n_collectors(const struct exporter *exporter);
 struct export_collector *exporter_collector(const struct exporter *exporter, unsigned number);
 
+/*
+ * Others in place of the exporter's collectors: those that are among both stay as they are, the new ones are open. Each
+ * report goes to those in use when the exporter takes it from its worker. Those that are not among them any more send what
+ * they have, without anybody waiting for them; whoever calls exporter_left() now and then is told of each, with its last
+ * counters, before it is closed.
+ *
+ * exporter_change_make() takes the memory (NULL: there is none), and is followed by exporter_change_begin(), which cannot
+ * fail, or by exporter_change_drop(). Not while exporter_changing(): the last change is not taken over yet.
+ */
+struct exporter_change;
+struct exporter_change *exporter_change_make(
+	const struct exporter *exporter, struct export_collector *const *collectors, unsigned n);
+void exporter_change_begin(struct exporter *exporter, struct exporter_change *change);
+/* Accepts NULL. The collectors stay the caller's. */
+void exporter_change_drop(struct exporter_change *change);
+bool exporter_changing(const struct exporter *exporter);
+typedef void (*exporter_left_fn)(void *context, struct export_collector *collector);
+void exporter_left(struct exporter *exporter, exporter_left_fn tell, void *context);
+
 /* The workers are about to end: see above. */
 void exporter_stopping(struct exporter *exporter);
 

@@ -92,7 +92,34 @@ static unsigned pace(const struct flow_shard *shard, uint64_t passed_us, uint64_
 	return RTE_MIN(budget, room);
 }
 
-bool flow_shard_advance(struct flow_shard *shard, uint64_t now_us)
+void flow_shard_set_times(
+	struct flow_shard *shard, const struct flow_timeouts *timeouts, uint32_t active_s)
+{
+	shard->config.timeouts = *timeouts;
+	shard->config.active_s = active_s;
+	shard->refile = 0;
+}
+
+/* Some live flows more are filed by the newest time-outs. */
+static void refile_some(struct flow_shard *shard)
+{
+	for (unsigned i = 0; i < FLOW_SHARD_REFILE; i++) {
+		const uint32_t position = flow_table_touched(&shard->table, shard->refile);
+
+		shard->refile = position == FLOW_NONE ? FLOW_NONE : position + 1;
+		if (position == FLOW_NONE)
+			return;
+		const struct flow_record *record = flow_table_record(&shard->table, position);
+
+		if (record->state == FLOW_FREE)
+			continue;
+		flow_age_unfile(shard, position, flow_record_phase(record));
+		flow_age_file(shard, position);
+	}
+}
+
+/* flow_shard_advance(), but for flows that are to be filed anew. */
+static bool advance(struct flow_shard *shard, uint64_t now_us)
 {
 	uint64_t passed_us;
 	unsigned budget;
@@ -126,4 +153,14 @@ bool flow_shard_advance(struct flow_shard *shard, uint64_t now_us)
 		shard->behind = !age_work_off(shard, &budget);
 	}
 	return !(shard->behind && may);
+}
+
+bool flow_shard_advance(struct flow_shard *shard, uint64_t now_us)
+{
+	const bool done = advance(shard, now_us);
+
+	if (likely(shard->refile == FLOW_NONE))
+		return done;
+	refile_some(shard);
+	return done && shard->refile == FLOW_NONE;
 }

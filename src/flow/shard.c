@@ -136,6 +136,7 @@ void flow_shard_begin(struct flow_shard *shard, uint64_t origin_us, uint32_t run
 	shard->waited_us = 0;
 	shard->tick = 0;
 	shard->behind = false;
+	shard->refile = FLOW_NONE;
 	shard->origin_us = origin_us;
 	shard->run = run;
 }

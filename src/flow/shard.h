@@ -36,6 +36,7 @@
 #define FLOW_SHARD_REPORTS 32
 #define FLOW_SHARD_PACE 64
 #define FLOW_SHARD_PATIENCE_S 2
+#define FLOW_SHARD_REFILE 32
 
 /* Takes a batch of reports. */
 typedef void (*flow_sink_fn)(void *context, const struct flow_report *reports, unsigned n);
@@ -90,6 +91,7 @@ struct flow_shard {
 		waited_us; /* so long ago the packets that are handed in came; 0 but for those held back */
 	uint64_t tick;	    /* ticks of it that were worked off, or begun */
 	bool behind;	    /* the last one was not finished */
+	uint32_t refile;    /* record that is to be filed anew next; FLOW_NONE: none is */
 	uint64_t origin_us; /* Unix time of clock 0 */
 	uint64_t stamp_us;  /* theirs, where packets have time stamps: see flow_shard_came() */
 	struct flow_stamps *stamps;   /* of records, by position; NULL: packets have none */
@@ -153,6 +155,13 @@ void flow_shard_begin(struct flow_shard *shard, uint64_t origin_us, uint32_t run
  * the next call may do at once; a flow that gets a packet before its turn lives on.
  */
 bool flow_shard_advance(struct flow_shard *shard, uint64_t now_us);
+
+/*
+ * Other time-outs, and another time between active reports, from now on. Live flows end by them, too: the calls of
+ * flow_shard_advance() that follow file some of them anew each, FLOW_SHARD_REFILE at most, and return false until all are.
+ */
+void flow_shard_set_times(
+	struct flow_shard *shard, const struct flow_timeouts *timeouts, uint32_t active_s);
 
 /*
  * The packets that are accounted from here to the next advance came at `came_us` of the run's clock, which may be a

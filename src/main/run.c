@@ -14,7 +14,8 @@
 #include "base/mapping.h"
 #include "base/privilege.h"
 #include "main/capture_files.h"
-#include "main/run_parts.h"
+#include "main/run_apply.h"
+#include "main/run_loop.h"
 #include "packet/hash.h"
 #include "port/known_port.h"
 #include "port/rss.h"
@@ -144,11 +145,11 @@ static unsigned room_for_reports(void *context, unsigned worker)
 
 static int open_collectors(struct run *run, struct error *error)
 {
-	const char *names[TOPOLOGY_MAX_PORTS];
-	const struct export_ports ports = {.topology = run->topology, .names = names};
+	const struct export_ports ports = {.topology = run->topology, .names = run->port_names};
 
 	for (unsigned i = 0; i < run_n_ports(run); i++)
-		names[i] = port_of(run, i)->name;
+		run->port_names[i] = port_of(run, i)->name;
+	run->n_collectors = run->config.exports.n;
 	return exports_open(&run->config.exports, &ports, NULL, run->collectors, error);
 }
 
@@ -311,13 +312,17 @@ static int take_memory(struct run *run, struct error *error)
 
 	/* before the first packet */
 	if (ret == 0)
-		ret = run_blocks_load(&run->config.blocks, plane_blocks(run->plane),
-			plane_now_us(run->plane), error);
+		ret = run_apply_begin(run, error);
+	if (ret == 0)
+		ret = run_blocks_fill(
+			&run->blocks, plane_blocks(run->plane), plane_now_us(run->plane), error);
 	if (ret == 0)
 		ret = run_rules_load(
 			&run->config.rules, plane_rules(run->plane), tell_rule, run, error);
 	if (ret == 0)
 		ret = control_serve(run->control, run->plane, error);
+	if (ret == 0)
+		run_apply_serve(run);
 	mapping_ask(NULL, NULL);
 	return ret == 0 && is_to_stop(run) ? -EINTR : ret;
 }
@@ -383,6 +388,7 @@ static void destroy_all(struct run *run)
 	for (unsigned i = 0; i < run_n_ports(run); i++)
 		free(run->known[i]);
 	exporter_destroy(run->exporter);
+	run_apply_end(run);
 	if (run->signals >= 0)
 		close(run->signals);
 	if (run->dpdk)
@@ -407,10 +413,17 @@ int run_main(int argc, char **argv)
 {
 	struct run run = {.signals = -1};
 	struct error error;
+
+	run.current = &run.config;
+	if (run_words_copy(&run.words, argc, argv) < 0) {
+		fputs("millrace: no memory for the command line\n", stderr);
+		return EXIT_FAILURE;
+	}
 	int ret = run_config_parse(&run.config, argc, argv, &error);
 
 	if (ret == RUN_HELP) {
 		run_config_help(stdout);
+		run_words_fini(&run.words);
 		run_config_fini(&run.config);
 		return fflush(stdout) == 0 && !ferror(stdout) ? EXIT_SUCCESS : EXIT_FAILURE;
 	}
@@ -420,6 +433,7 @@ int run_main(int argc, char **argv)
 		run.topology = topology_of_wires(run.config.n_wires);
 		run_engine(&run);
 	}
+	run_words_fini(&run.words);
 	run_config_fini(&run.config);
 	if (ret == -EINVAL)
 		return EXIT_MISUSED;

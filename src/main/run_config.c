@@ -10,7 +10,8 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "main/file_uses.h"
-#include "main/run_config_parts.h"
+#include "main/run_config_make.h"
+#include "main/run_option.h"
 
 const struct option run_options[] = {
 	{"config", required_argument, NULL, RUN_OPTION_CONFIG},

@@ -70,6 +70,31 @@ struct run_config {
  */
 int run_config_parse(struct run_config *config, int argc, char **argv, struct error *error);
 
+/* A command line, to be read again later: reading cuts its words and changes their order. */
+struct run_words {
+	int n;
+	char **word;
+};
+
+/* 0 or -ENOMEM. */
+int run_words_copy(struct run_words *words, int n, char *const *word);
+void run_words_fini(struct run_words *words);
+
+/* A configuration file in memory; `name` stands for it in errors. */
+struct run_config_text {
+	const char *name, *bytes;
+	size_t size;
+	bool strict; /* it is held against the command line as a file at the start is */
+};
+
+/*
+ * Reads that command line again, with a text in the place of the file that it names, or a file that has changed since
+ * (`text` NULL). What the command line says goes before what the text says, but for wires: a text that is not strict may have some
+ * although the command line has, which then are those of the configuration. As run_config_parse().
+ */
+int run_config_parse_again(struct run_config *config, const struct run_words *words,
+	const struct run_config_text *text, struct error *error);
+
 /*
  * Reads a file alone, for `config check`; it may leave the wires to the command line. 0 or a negative
  * errno as above. Errors name the file, the line and the path of the key.

@@ -8,9 +8,12 @@
 
 #include <rte_rcu_qsbr.h>
 
+#include "base/file.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "packet/hash.h"
+
+#define FILE_NAME_MAX 256
 
 const char *run_blocks_key(enum run_blocks_key key)
 {
@@ -95,28 +98,52 @@ int run_blocks_complete(const struct run_blocks *blocks, const char *where, stru
 	return 0;
 }
 
-static int load_lines(
-	const struct run_blocks *from, struct blocks *blocks, uint64_t now_us, struct error *error)
+static int text_of_lines(
+	const struct run_blocks *from, struct run_blocks_text *text, struct error *error)
 {
-	struct blocks_added added;
-	size_t size = 0, at = 0;
+	size_t at = 0;
 
 	for (unsigned i = 0; i < from->n_list; i++)
-		size += strlen(from->list[i]) + 1;
-	char *text = malloc(size + 1);
-
-	if (!text)
+		text->lines_size += strlen(from->list[i]) + 1;
+	text->lines = malloc(text->lines_size + 1);
+	if (!text->lines)
 		return error_set(error, -ENOMEM, "no memory for the list of blocks");
 	for (unsigned i = 0; i < from->n_list; i++)
-		at += (size_t)sprintf(text + at, "%s\n", from->list[i]);
-	int ret = blocks_load_bytes(blocks, "blocks.list", text, size, now_us, &added, error);
-
-	free(text);
-	return ret;
+		at += (size_t)sprintf(text->lines + at, "%s\n", from->list[i]);
+	return 0;
 }
 
-int run_blocks_load(
-	const struct run_blocks *from, struct blocks *blocks, uint64_t now_us, struct error *error)
+int run_blocks_read(
+	const struct run_blocks *from, struct run_blocks_text *text, struct error *error)
+{
+	char name[FILE_NAME_MAX];
+	int ret = 0;
+
+	*text = (struct run_blocks_text){0};
+	if (from->n_list > 0)
+		ret = text_of_lines(from, text, error);
+	if (ret < 0 || !from->file)
+		return ret;
+	text->file = strdup(from->file);
+	if (!text->file)
+		return error_set(error, -ENOMEM, "no memory for the list of blocks");
+	ret = file_read_all(from->file, BLOCKS_FILE_MAX_BYTES, &text->bytes, &text->size);
+	if (ret == 0)
+		return 0;
+	return error_set(error, ret, "%s: %s", text_printable(name, sizeof(name), from->file),
+		ret == -EFBIG ? "a list of blocks has at most 1 GiB" : strerror(-ret));
+}
+
+void run_blocks_text_fini(struct run_blocks_text *text)
+{
+	free(text->lines);
+	free(text->bytes);
+	free(text->file);
+	*text = (struct run_blocks_text){0};
+}
+
+int run_blocks_fill(const struct run_blocks_text *text, struct blocks *blocks, uint64_t now_us,
+	struct error *error)
 {
 	struct blocks_added added;
 	struct error said;
@@ -124,14 +151,28 @@ int run_blocks_load(
 
 	if (!blocks)
 		return 0;
-	if (from->n_list > 0)
-		ret = load_lines(from, blocks, now_us, &said);
-	if (ret == 0 && from->file)
-		ret = blocks_load_file(blocks, from->file, now_us, &added, &said);
+	if (text->lines)
+		ret = blocks_load_bytes(blocks, "blocks.list", text->lines, text->lines_size,
+			now_us, &added, &said);
+	if (ret == 0 && text->bytes)
+		ret = blocks_load_bytes(
+			blocks, text->file, text->bytes, text->size, now_us, &added, &said);
 	if (ret == -ENOSPC)
 		return error_set(
 			error, ret, "%.400s (blocks.max and blocks.reasons make room)", said.text);
 	return ret < 0 ? error_set(error, ret, "%s", said.text) : 0;
+}
+
+int run_blocks_load(
+	const struct run_blocks *from, struct blocks *blocks, uint64_t now_us, struct error *error)
+{
+	struct run_blocks_text text;
+	int ret = run_blocks_read(from, &text, error);
+
+	if (ret == 0)
+		ret = run_blocks_fill(&text, blocks, now_us, error);
+	run_blocks_text_fini(&text);
+	return ret;
 }
 
 int run_blocks_check(const struct run_blocks *from, struct error *error)

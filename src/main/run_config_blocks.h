@@ -52,7 +52,22 @@ int run_blocks_add(
 /* Is there room for the lines? */
 int run_blocks_complete(const struct run_blocks *blocks, const char *where, struct error *error);
 
+/* What a configuration says of blocks, as text: its lines, and its file as that was when it was read. Zeroed: nothing. */
+struct run_blocks_text {
+	char *lines, *bytes; /* NULL: there are none */
+	size_t lines_size, size;
+	char *file; /* that `bytes` are of */
+};
+
+/* 0 or a negative errno with a line. run_blocks_text_fini() in any case. */
+int run_blocks_read(
+	const struct run_blocks *from, struct run_blocks_text *text, struct error *error);
+void run_blocks_text_fini(struct run_blocks_text *text);
+
 /* Fills the list: with the lines, and with the file behind them. 0 or a negative errno with a line. */
+int run_blocks_fill(const struct run_blocks_text *text, struct blocks *blocks, uint64_t now_us,
+	struct error *error);
+/* Both together, of a list that does not change later. */
 int run_blocks_load(
 	const struct run_blocks *from, struct blocks *blocks, uint64_t now_us, struct error *error);
 

@@ -13,8 +13,10 @@
 
 #include "base/options.h"
 #include "base/text.h"
-#include "main/run_config_parts.h"
+#include "main/run_config_make.h"
 #include "main/run_config_yaml.h"
+#include "main/run_draft.h"
+#include "main/run_option.h"
 
 #define MAX_BYTES 1048576
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "main/run_config_parts.h"
+#include "main/run_config.h"
 
 /* A path may have any bytes, JSON has UTF-8 only: where it is none, what is not ASCII becomes '?'. */
 static json_t *text(const char *bytes)

@@ -12,7 +12,9 @@
 
 #include "base/options.h"
 #include "base/text.h"
-#include "main/run_config_parts.h"
+#include "main/run_config_make.h"
+#include "main/run_draft.h"
+#include "main/run_option.h"
 
 static_assert(PLANE_MAX_PORTS == 32 && FLOW_MAX_WIRES == 16, "as the complaints here say");
 
@@ -20,6 +22,7 @@ struct line {
 	struct run_config *config;
 	struct run_draft draft;
 	const char *file;
+	const struct run_config_text *text; /* in its place; NULL: it is read */
 	bool except_given;
 	struct error *error;
 };
@@ -152,6 +155,9 @@ static int join(struct line *line)
 	bool given = line->draft.n_wires > 0 || line->draft.n_ports > 0;
 	char word[OPTION_WORD_MAX];
 
+	/* what another file says of the wires is held against those that there are */
+	if (given && line->config->n_wires > 0 && line->text != NULL && !line->text->strict)
+		return 0;
 	if (given && line->config->n_wires > 0)
 		return error_set(line->error, -EINVAL,
 			"--%s: %s has wires of its own; choose one: its wires, or those of the "
@@ -187,7 +193,22 @@ static const char *line_where_except(
 	return where;
 }
 
-int run_config_parse(struct run_config *config, int argc, char **argv, struct error *error)
+/* The file that the command line names, or the text in its place. */
+static int read_file(struct line *line)
+{
+	const struct run_config_text *text = line->text;
+
+	if (text == NULL)
+		return line->file ? run_config_read(line->config, line->file, line->error) : 0;
+	int ret = run_config_read_bytes(
+		line->config, text->name, text->bytes, text->size, line->error);
+
+	return ret == 0 && line->file ? run_config_name(line->config, line->file, line->error)
+				      : ret;
+}
+
+static int parse(struct run_config *config, int argc, char **argv,
+	const struct run_config_text *text, struct error *error)
 {
 	struct line *line = calloc(1, sizeof(*line));
 	int ret;
@@ -195,10 +216,10 @@ int run_config_parse(struct run_config *config, int argc, char **argv, struct er
 	run_config_init(config);
 	if (!line)
 		return error_set(error, -ENOMEM, "no memory for the configuration");
-	*line = (struct line){.config = config, .error = error};
+	*line = (struct line){.config = config, .text = text, .error = error};
 	ret = first_look(line, argc, argv);
-	if (ret == 0 && line->file)
-		ret = run_config_read(config, line->file, error);
+	if (ret == 0)
+		ret = read_file(line);
 	if (ret == 0)
 		ret = second_look(line, argc, argv);
 	if (ret == 0)
@@ -211,5 +232,48 @@ int run_config_parse(struct run_config *config, int argc, char **argv, struct er
 	if (ret == 0)
 		ret = run_config_check_files(config, error);
 	free(line);
+	return ret;
+}
+
+int run_config_parse(struct run_config *config, int argc, char **argv, struct error *error)
+{
+	return parse(config, argc, argv, NULL, error);
+}
+
+void run_words_fini(struct run_words *words)
+{
+	for (int i = 0; i < words->n; i++)
+		free(words->word[i]);
+	free(words->word);
+	*words = (struct run_words){0};
+}
+
+int run_words_copy(struct run_words *words, int n, char *const *word)
+{
+	*words = (struct run_words){.word = calloc((size_t)n + 1, sizeof(*words->word))};
+	for (; words->word != NULL && words->n < n; words->n++) {
+		words->word[words->n] = strdup(word[words->n]);
+		if (words->word[words->n] == NULL)
+			break;
+	}
+	if (words->word != NULL && words->n == n)
+		return 0;
+	run_words_fini(words);
+	return -ENOMEM;
+}
+
+int run_config_parse_again(struct run_config *config, const struct run_words *words,
+	const struct run_config_text *text, struct error *error)
+{
+	struct run_words copy;
+	int ret;
+
+	if (run_words_copy(&copy, words->n, words->word) < 0) {
+		run_config_init(config);
+		return error_set(error, -ENOMEM, "no memory for the configuration");
+	}
+	/* reading moves the words: the copy's own are freed all the same, in another order */
+	ret = parse(config, copy.n, copy.word, text, error);
+	run_words_fini(&copy);
 	return ret;
 }

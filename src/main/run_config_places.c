@@ -251,18 +251,26 @@ void run_places_destroy(struct run_places *places)
 	free(places);
 }
 
-const char *run_places_where(
-	const struct run_places *places, const char *path, char where[RUN_WHERE_MAX])
+unsigned run_places_line(const struct run_places *places, const char *path)
 {
-	char other[RUN_PATH_MAX], line[16] = "";
+	char other[RUN_PATH_MAX];
 
 	for (unsigned i = 0; i < places->n; i++) {
 		write_path(places, i, other);
-		if (strcmp(other, path) != 0 || places->place[i].line == 0)
-			continue;
-		snprintf(line, sizeof(line), "%u:", places->place[i].line);
-		break;
+		if (strcmp(other, path) == 0 && places->place[i].line != 0)
+			return places->place[i].line;
 	}
+	return 0;
+}
+
+const char *run_places_where(
+	const struct run_places *places, const char *path, char where[RUN_WHERE_MAX])
+{
+	const unsigned number = run_places_line(places, path);
+	char line[16] = "";
+
+	if (number != 0)
+		snprintf(line, sizeof(line), "%u:", number);
 	snprintf(where, RUN_WHERE_MAX, "%s:%s%s%s%s", places->name, line, *path ? " " : "", path,
 		*path ? ":" : "");
 	return where;

@@ -32,6 +32,9 @@ int run_places_read(struct run_places **places, const char *name, const char *by
 /* Accepts NULL. */
 void run_places_destroy(struct run_places *places);
 
+/* The line of what stands at `path`; 0: nothing does. */
+unsigned run_places_line(const struct run_places *places, const char *path);
+
 /* "FILE:LINE: PATH:" of what stands at `path`; without the line where nothing does. Returns `where`. */
 const char *run_places_where(
 	const struct run_places *places, const char *path, char where[RUN_WHERE_MAX]);

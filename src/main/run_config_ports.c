@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "main/run_config_parts.h"
+#include "main/run_draft.h"
 
 #include <errno.h>
 #include <string.h>

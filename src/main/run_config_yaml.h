@@ -11,7 +11,8 @@
 
 #include <stddef.h>
 
-#include "main/run_config_parts.h"
+#include "main/run_config_places.h"
+#include "main/run_option.h"
 
 /* A protocol's name alone sets all of its timeouts: these keys come first, then one for each. */
 #define RUN_YAML_GROUPS 4

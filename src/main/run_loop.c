@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the control thread does while packets flow, and at the end. */
+#include "main/run_loop.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,7 +11,7 @@
 #include "base/clock.h"
 #include "base/monotonic.h"
 #include "base/text.h"
-#include "main/run_parts.h"
+#include "control/configurer.h"
 #include "main/service.h"
 #include "plane/plane.h"
 
@@ -18,8 +19,8 @@
 #define TEND_MS 250
 /* How often it is looked whether a reload is over. */
 #define RELOAD_MS 5
-/* Rules that were just replaced are waited for so long. */
-#define RULES_PATIENCE_US 5000000
+/* Rules and exports that were just replaced are waited for so long. */
+#define RELOAD_PATIENCE_US 5000000
 /* Signals this close together are one: timeout(1) signals the program, and then its whole group. */
 #define TOGETHER_US 200000
 
@@ -54,43 +55,62 @@ void run_take_signals(void *context, int descriptor)
 		service_reloading();
 		exporter_reopen(run->exporter);
 		run->reloading = true;
-		run->rules_wait = run->config.rules.file != NULL;
-		run->rules_wait_us = monotonic_us();
+		run->reload_waits = run->config.config_file != NULL ||
+				    run->config.rules.file != NULL ||
+				    run->config.blocks.file != NULL;
+		run->reload_waits_us = monotonic_us();
 	}
 }
 
-static int read_rules(
-	void *context, struct rules *rules, struct rules_list *list, struct error *error)
+/* What was done, as a line: "the configuration was read again: 2 keys, 1 rule ..." */
+static void say_reloaded(struct run *run, const struct control_config_change *change)
 {
-	struct run *run = context;
+	const uint32_t *n = change->of_rules.n;
+	char line[320], rules[128] = "";
 
-	return run_rules_read(&run->config.rules, rules, list, run_say, run, error);
-}
-
-/* Loads the file that the engine was started with, as `rule load` does. An error is told, and changes nothing. */
-static void reload_rules(struct run *run)
-{
-	struct error error;
-	char line[sizeof(error.text) + 64];
-	int ret = control_load_rules(run->control, run->config.rules.file, read_rules, run, &error);
-
-	/* the list before is about to be gone */
-	if (ret == -EAGAIN && monotonic_us() - run->rules_wait_us < RULES_PATIENCE_US)
-		return;
-	run->rules_wait = false;
-	if (ret < 0)
-		snprintf(line, sizeof(line), "the rules stay as they are: %s", error.text);
-	else
-		snprintf(line, sizeof(line), "the rules were read again");
+	if (change->rules_changed)
+		snprintf(rules, sizeof(rules), ", rules %u added, %u removed, %u moved",
+			n[RULES_ADDED], n[RULES_REMOVED], n[RULES_MOVED]);
+	snprintf(line, sizeof(line),
+		"%s: %u key%s changed%s, blocks %u added, %u removed, exports %u opened, %u closed",
+		run->config.config_file != NULL ? "the configuration was read again"
+						: "the rules were read again",
+		change->now, change->now == 1 ? "" : "s", rules, change->blocks_added,
+		change->blocks_removed, change->exports_opened, change->exports_closed);
 	run_say(run, line);
 }
 
-/* Ready again, once the rules were read, and the file of records was opened anew by the thread that writes it. */
+/* Applies what the engine was started with, as its files are now. An error is told, and changes nothing. */
+static void reload(struct run *run)
+{
+	struct control_config_change change;
+	struct error error;
+	char line[sizeof(error.text) + 64];
+	int ret = control_reload(run->control, &change, &error);
+
+	/* what was replaced just before is about to be gone */
+	if (ret == -EAGAIN && monotonic_us() - run->reload_waits_us < RELOAD_PATIENCE_US) {
+		control_config_change_fini(&change);
+		return;
+	}
+	run->reload_waits = false;
+	if (ret < 0) {
+		snprintf(line, sizeof(line), "the %s as %s: %s",
+			run->config.config_file != NULL ? "configuration stays" : "rules stay",
+			run->config.config_file != NULL ? "it is" : "they are", error.text);
+		run_say(run, line);
+	} else {
+		say_reloaded(run, &change);
+	}
+	control_config_change_fini(&change);
+}
+
+/* Ready again, once the configuration was read, and the file of records was opened anew by the thread that writes it. */
 static void end_reload(struct run *run)
 {
-	if (run->rules_wait)
-		reload_rules(run);
-	if (!run->reloading || run->rules_wait || exporter_reopening(run->exporter))
+	if (run->reload_waits)
+		reload(run);
+	if (!run->reloading || run->reload_waits || exporter_reopening(run->exporter))
 		return;
 	run->reloading = false;
 	get_ready(run);
@@ -224,6 +244,13 @@ static void say_clock_set(struct run *run, int64_t step_us)
 	run_say(run, line);
 }
 
+/* An export that is none any more. */
+static void say_left(void *context, struct export_collector *collector)
+{
+	(void)context;
+	(void)exports_tell(&collector, 1, stderr);
+}
+
 /* Links, MTUs, lost records, clocks and the watchdog; a few times a second. */
 static void tend(struct run *run)
 {
@@ -246,8 +273,9 @@ static void tend(struct run *run)
 		get_ready(run);
 	for (unsigned i = 0; i < run->news.n_lines; i++)
 		run_say(run, run->news.lines[i].text);
-	exports_look(run->collectors, run->config.exports.n, run->exports_news, run->tended_us,
-		run_say, run);
+	exports_look(run->collectors, run->n_collectors, run->exports_news, run->tended_us, run_say,
+		run);
+	exporter_left(run->exporter, say_left, run);
 	if (run->news.lost != 0)
 		control_event_records_lost(run->control, run->news.lost);
 	plane_tend(run->plane);
@@ -401,6 +429,7 @@ void run_finish(struct run *run)
 		run->failed = true;
 	}
 	tell_totals(run, &totals);
-	if (exports_tell(run->collectors, run->config.exports.n, stderr))
+	exporter_left(run->exporter, say_left, run);
+	if (exports_tell(run->collectors, run->n_collectors, stderr))
 		run->failed = true;
 }

@@ -20,6 +20,13 @@
 /* Of all rules of a wire together. */
 #define COUNT_EACH_US 100
 
+/* Each worker has its part; it is not less than one. */
+static uint32_t own_rules_per_s(const struct agent_config *config)
+{
+	return config->rules_per_s / config->n_workers +
+	       (config->worker < config->rules_per_s % config->n_workers);
+}
+
 int agent_create(struct agent **out, const struct agent_config *config)
 {
 	struct agent *agent = calloc(1, sizeof(*agent));
@@ -32,13 +39,26 @@ int agent_create(struct agent **out, const struct agent_config *config)
 		agent->port[i].limit = FIRST_LIMIT;
 		agent->port[i].room_step = 1;
 		agent->port[i].counters.read_us = config->full ? AGENT_READ_US : 0;
-		/* each worker has its part; it is not less than one */
-		agent->port[i].budget.per_s =
-			config->rules_per_s / config->n_workers +
-			(config->worker < config->rules_per_s % config->n_workers);
+		agent->port[i].budget.per_s = own_rules_per_s(config);
 	}
 	*out = agent;
 	return 0;
+}
+
+void agent_set(struct agent *agent, const struct agent_settings *settings)
+{
+	struct agent_config *config = &agent->config;
+
+	agent->off = !settings->on;
+	config->threshold = settings->threshold;
+	config->min_packets = settings->min_packets;
+	config->rules = settings->rules;
+	config->rules_per_s = settings->rules_per_s;
+	for (unsigned i = 0; i < config->topology.n_ports; i++) {
+		agent->port[i].budget.per_s = own_rules_per_s(config);
+		if (agent->off && agent->port[i].installer != NULL)
+			agent_send_home(agent, i, OFFLOAD_OFF);
+	}
 }
 
 void agent_introduce(struct agent *const *agents, unsigned n)

@@ -183,6 +183,7 @@ struct agent_port {
 
 struct agent {
 	struct agent_config config;
+	bool off; /* no flow is asked in, and all leave: agent_set() */
 	struct agent_wire wire[TOPOLOGY_MAX_DOMAINS];
 	struct agent_port port[AGENT_MAX_PORTS];
 	struct meter meter;
@@ -197,6 +198,13 @@ struct agent {
 	/* all workers', by number; of others nothing is read but `adopted`, and what it leads to */
 	const struct agent *workers[INSTALLER_MAX_WORKERS];
 	_Atomic(const struct slots *) adopted[TOPOLOGY_MAX_DOMAINS]; /* NULL: not yet */
+};
+
+/* What of the configuration can change while packets flow; as in struct agent_config. */
+struct agent_settings {
+	bool on; /* false: all flows leave, and none is asked in */
+	uint32_t threshold, min_packets;
+	uint32_t rules, rules_per_s;
 };
 
 /* 0 or -ENOMEM. */
@@ -301,6 +309,9 @@ unsigned agent_port_of(const struct agent *agent, const struct slot *entry,
  */
 bool agent_has_older_rule(const struct agent *agent, const struct flow_record *record,
 	unsigned from, uint64_t *since_us);
+
+/* From now on flows are asked in by these; which of those in the NIC leave is seen within the next second. */
+void agent_set(struct agent *agent, const struct agent_settings *settings);
 
 /* Every turn of the worker. */
 void agent_turn(struct agent *agent, uint64_t now_us);

@@ -61,7 +61,7 @@ static bool may_ask(struct agent *agent, const struct agent_at *at)
 	const struct agent_port *port = &agent->port[at->port];
 	enum offload_state state = offload_state(at->record, at->from);
 
-	if (port->installer == NULL || agent->wire[at->domain].slots.n == 0)
+	if (port->installer == NULL || agent->off || agent->wire[at->domain].slots.n == 0)
 		return false;
 	if (state != OFFLOAD_SOFTWARE && state != OFFLOAD_REFUSED)
 		return false;

@@ -200,7 +200,9 @@ static void sweep_look(struct agent *agent, unsigned number, uint32_t slot, unsi
 	case OFFLOAD_SUSPECT:
 	case OFFLOAD_ACCEPTED:
 	case OFFLOAD_PROVEN:
-		if (is_of_before(&at))
+		if (agent->off)
+			agent_leave(&at, OFFLOAD_OFF);
+		else if (is_of_before(&at))
 			agent_leave(&at, OFFLOAD_BREAKER);
 		else if (at.record != NULL && !agent_full_look(&at))
 			look_at_flow(&at);
@@ -337,7 +339,7 @@ static void sweep_wire(struct agent *agent, unsigned number, uint64_t passed_us)
 	uint64_t due = wire->due + times * many * RTE_MIN(passed_us, (uint64_t)AGENT_SECOND_US);
 	uint64_t n = RTE_MIN(due / AGENT_SECOND_US, (uint64_t)RTE_MIN(wire->n_used, SWEEP_MOST));
 	/* nothing rests when rules are to be taken out */
-	const bool any = is_any_broken(agent, number);
+	const bool any = agent->off || is_any_broken(agent, number);
 
 	if (n < RTE_MIN(wire->n_used / SWEEP_PART, SWEEP_LEAST)) {
 		wire->due = (uint32_t)due;

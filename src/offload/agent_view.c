@@ -18,7 +18,7 @@ static uint8_t reason_of_quiet(
 {
 	struct installer *installer = agent->port[port].installer;
 
-	if (installer == NULL)
+	if (installer == NULL || agent->off)
 		return OFFLOAD_OFF;
 	if (flow_is_rejected(record, from))
 		return OFFLOAD_REJECTED;
@@ -60,6 +60,8 @@ static bool view_is_over(const struct agent *agent, const struct slot *entry,
 		return installer == NULL;
 	case OFFLOAD_OUTRANKED:
 		return agent_has_room(agent, port);
+	case OFFLOAD_OFF:
+		return !agent->off;
 	case OFFLOAD_BREAKER:
 		return installer == NULL ||
 		       health_state(installer_health(installer)) == HEALTH_CLOSED;

@@ -87,6 +87,7 @@ int installer_create(
 	if (installer) {
 		memset(installer, 0, sizeof(*installer));
 		installer->config = *config;
+		installer->most_rules = config->rules;
 		installer->config.provider.stop = &installer->stopping;
 		pthread_mutex_init(&installer->marks_lock, NULL);
 		health_init(&installer->health, &config->health);
@@ -105,6 +106,11 @@ int installer_create(
 	}
 	*out = installer;
 	return 0;
+}
+
+void installer_set_rules(struct installer *installer, uint32_t rules)
+{
+	atomic_store_explicit(&installer->most_rules, rules, memory_order_relaxed);
 }
 
 void installer_stop(struct installer *installer)

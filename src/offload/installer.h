@@ -136,6 +136,8 @@ struct installer;
 /* 0 or a negative errno with a line. */
 int installer_create(
 	struct installer **installer, const struct installer_config *config, struct error *error);
+/* Another limit of rules, as `rules` of the configuration. Control's thread. */
+void installer_set_rules(struct installer *installer, uint32_t rules);
 /* Control's thread. */
 void installer_stop(struct installer *installer);
 /* Accepts NULL. Stops first if need be. */

@@ -74,8 +74,9 @@ struct desk {
 
 struct installer {
 	struct installer_config config;
-	struct provider *provider;			      /* NULL: there was no memory for it */
-	struct static_rules *static_rules;		      /* NULL: there are none */
+	_Atomic uint32_t most_rules;	   /* of all workers; 0: as many as the port takes */
+	struct provider *provider;	   /* NULL: there was no memory for it */
+	struct static_rules *static_rules; /* NULL: there are none */
 	_Atomic(const struct provider_abilities *) abilities; /* one of those told; NULL: not yet */
 	_Atomic uint64_t trial_us; /* when the port is tried again; 0: it is not to be */
 	pthread_mutex_t marks_lock;

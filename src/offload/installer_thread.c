@@ -143,8 +143,9 @@ static bool is_at_limit(const struct installer *installer)
 			return true;
 		rules += static_rules_there(installer->static_rules);
 	}
-	return installer->config.rules != 0 &&
-	       rules + installer->n_inserts >= installer->config.rules;
+	const uint32_t most = atomic_load_explicit(&installer->most_rules, memory_order_relaxed);
+
+	return most != 0 && rules + installer->n_inserts >= most;
 }
 
 /* What a request took is for counters to have, or they have had it. */

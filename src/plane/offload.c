@@ -93,6 +93,12 @@ static void bound(const struct port *port, uint64_t *link_mbps, uint32_t *longes
 	*link_mbps = fastest < RTE_DIM(speeds) ? speeds[fastest] : 0;
 }
 
+/* Packets that a flow has had before a NIC is asked. */
+static uint32_t least_packets(uint32_t threshold)
+{
+	return threshold == 0 ? 1 : PLANE_OFFLOAD_LEAST;
+}
+
 static int make_agent(struct plane *plane, unsigned worker)
 {
 	struct lcore *lcore = plane_shard_lcore(plane, worker);
@@ -107,7 +113,7 @@ static int make_agent(struct plane *plane, unsigned worker)
 		.slots = plane->config.offload.slots,
 		.rules = plane->config.offload.rules,
 		.rules_per_s = plane->config.offload.rules_per_s,
-		.min_packets = plane->config.offload.threshold == 0 ? 1 : PLANE_OFFLOAD_LEAST,
+		.min_packets = least_packets(plane->config.offload.threshold),
 		.audit_counters = plane->config.offload.counters,
 		.random = rte_rand(),
 		.full = plane->config.offload.full,
@@ -293,4 +299,44 @@ int plane_flow(struct plane *plane, const struct flow_key *key, struct plane_flo
 	*flow = ask->flow;
 	flow->worker = worker;
 	return ask->found ? 0 : -ENOENT;
+}
+
+static void set_offload(struct plane *plane, const struct plane_settings *settings)
+{
+	struct plane_offload *offload = &plane->config.offload;
+
+	if (!offload->on)
+		return;
+	offload->paused = !settings->offload_on;
+	offload->threshold = settings->threshold;
+	offload->rules = settings->rules;
+	offload->rules_per_s = settings->rules_per_s;
+	for (unsigned i = 0; i < plane_n_ports(plane); i++)
+		if (plane->installer[i] != NULL)
+			installer_set_rules(plane->installer[i], settings->rules);
+}
+
+void plane_set(struct plane *plane, const struct plane_settings *settings)
+{
+	const struct settings put = {
+		.timeouts = settings->timeouts,
+		.active_s = settings->active_s,
+		.reject_rate = settings->reject_rate,
+		.log_rate = settings->log_rate,
+		.offload =
+			{
+				.on = settings->offload_on,
+				.threshold = settings->threshold,
+				.min_packets = least_packets(settings->threshold),
+				.rules = settings->rules,
+				.rules_per_s = settings->rules_per_s,
+			},
+	};
+
+	plane->config.timeouts = settings->timeouts;
+	plane->config.active_s = settings->active_s;
+	plane->config.reject_rate = settings->reject_rate;
+	plane->config.log_rate = settings->log_rate;
+	set_offload(plane, settings);
+	settings_put(&plane->settings, &put);
 }

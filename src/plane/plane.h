@@ -56,6 +56,7 @@ struct programs;	/* action/programs.h */
 /* Whether and how NICs are given flows: docs/offload.md. */
 struct plane_offload {
 	bool on;
+	bool paused;			/* plane_set() has turned it off, for the time being */
 	bool off_port[PLANE_MAX_PORTS]; /* ports that are left out */
 	uint32_t threshold; /* packets a second of one direction; 0: all flows, at once */
 	uint32_t slots;	    /* flows of a wire that may be in a NIC; one for each worker at least */
@@ -121,6 +122,16 @@ struct plane_config {
 
 struct plane;
 
+/* What of the configuration can change while packets flow; as in struct plane_config and struct plane_offload. */
+struct plane_settings {
+	struct flow_timeouts timeouts;
+	uint32_t active_s;
+	uint32_t reject_rate, log_rate;
+	/* of a plane that was made with offload on; flows alone: rules that drop stay in NICs */
+	bool offload_on;
+	uint32_t threshold, rules, rules_per_s;
+};
+
 /* Everything of one moment: packets between two lcores are in `held` of their wire. */
 struct plane_snapshot {
 	uint64_t now_us; /* clock of the run */
@@ -140,6 +151,12 @@ void plane_stop(struct plane *plane);
 void plane_destroy(struct plane *plane);
 
 const struct plane_config *plane_config(const struct plane *plane);
+
+/*
+ * Other settings from now on. It cannot fail and waits for nobody: each worker takes them over between two bursts.
+ * plane_config() tells them.
+ */
+void plane_set(struct plane *plane, const struct plane_settings *settings);
 /* What walks and hashes are compiled for. */
 enum simd_level plane_simd(const struct plane *plane);
 /* Bytes of memory that flows have: tables and records. */

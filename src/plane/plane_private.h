@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include "dataplane/lcore.h"
+#include "dataplane/settings.h"
 #include "plane/ask.h"
 #include "plane/plane.h"
 
@@ -60,6 +61,7 @@ struct plane {
 	struct ask_patience patience;
 	cpu_set_t
 		others; /* processors that lcores leave to other threads; empty: it makes no difference */
+	struct settings_board settings;
 	_Atomic uint32_t paused;     /* a bit for each port that lcores leave alone */
 	uint64_t began_us;	     /* when ports began to be tried; clock of the machine */
 	bool tended[FLOW_MAX_WIRES]; /* its slots were made, or cannot be */

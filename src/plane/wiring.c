@@ -64,6 +64,7 @@ static void make_lcores(struct plane *plane)
 
 		lcore->poll_always = plane->config.poll_always;
 		lcore->pause = &plane->paused;
+		lcore->settings = &plane->settings;
 		lcore->ask = &plane->asks[i];
 		lcore->ask->patience = &plane->patience;
 		lcore->answer = ask_answer;

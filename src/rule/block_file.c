@@ -166,3 +166,30 @@ int blocks_load_file(struct blocks *blocks, const char *path, uint64_t now_us,
 	free(text);
 	return ret;
 }
+
+int blocks_list_read(struct blocks_list *list, const char *name, const char *bytes, size_t size,
+	struct error *error)
+{
+	struct loading loading = {.name = name, .error = error};
+
+	*list = (struct blocks_list){.text = malloc(size + 1)};
+	if (list->text == NULL)
+		return refuse_load(&loading, -ENOMEM, "no memory to read the list of blocks");
+	if (size > 0)
+		memcpy(list->text, bytes, size);
+	const size_t mark = text_byte_order_mark(list->text, size);
+	int ret = read_lines(&loading, list->text + mark, size - mark);
+
+	list->blocks = loading.list;
+	list->n = loading.n;
+	if (ret < 0)
+		blocks_list_fini(list);
+	return ret;
+}
+
+void blocks_list_fini(struct blocks_list *list)
+{
+	free(list->blocks);
+	free(list->text);
+	*list = (struct blocks_list){0};
+}

@@ -193,3 +193,15 @@ int blocks_load_file(struct blocks *blocks, const char *path, uint64_t now_us,
 /* The same from memory; `name` stands for the file. */
 int blocks_load_bytes(struct blocks *blocks, const char *name, const char *bytes, size_t size,
 	uint64_t now_us, struct blocks_added *added, struct error *error);
+
+/* The blocks of a text, in its order. Zeroed, it has none. blocks_list_fini() frees it. */
+struct blocks_list {
+	struct block *blocks; /* their reasons lie in `text` */
+	uint32_t n;
+	char *text;
+};
+
+/* Reads a text as blocks_load_bytes() does, but nothing is added anywhere. After an error the list is empty. */
+int blocks_list_read(struct blocks_list *list, const char *name, const char *bytes, size_t size,
+	struct error *error);
+void blocks_list_fini(struct blocks_list *list);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* The parts of a running engine, for run.c, which makes them, and run_loop.c, which sees to them. */
+/*
+ * A running engine, as main has it: what it was told, and what was made of that, in the order in which it is made. All of it
+ * belongs to control's thread.
+ */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,14 +14,25 @@
 #include "export/news.h"
 #include "main/run_config.h"
 
+struct run_before;
+
 struct run {
-	struct run_config config;
+	struct run_config config; /* of the start: what only a restart changes stays as it says */
+	struct run_config
+		*current;	/* in effect: that of the start, or one that was applied since */
+	struct run_words words; /* of the command line */
+	struct run_blocks_text blocks; /* what the one in effect has blocked */
+	struct run_before *before;     /* that can be gone back to; NULL: none */
+	char *text; /* of the one that was applied last; NULL: it is its file's */
+	size_t text_size;
 	struct topology topology;	     /* of the configuration's wires */
 	struct port *ports[PLANE_MAX_PORTS]; /* by their numbers there */
 	struct known
 		*known[PLANE_MAX_PORTS]; /* of their cards, by an earlier probe; NULL: nothing */
 	struct exporter *exporter;
+	const char *port_names[TOPOLOGY_MAX_PORTS];
 	struct export_collector *collectors[EXPORTS_MAX]; /* the exporter's */
+	unsigned n_collectors;
 	struct exports_news exports_news[EXPORTS_MAX];
 	struct capture_files *captures; /* NULL: there are none */
 	struct plane *plane;
@@ -26,9 +40,9 @@ struct run {
 	bool dpdk;   /* was started */
 	int signals; /* descriptor */
 	bool stop;
-	bool reloading;		/* the service manager was told so */
-	bool rules_wait;	/* the rules are to be read again as soon as that can be */
-	uint64_t rules_wait_us; /* since when; clock of the machine */
+	bool reloading;		  /* the service manager was told so */
+	bool reload_waits;	  /* the configuration is to be read again as soon as that can be */
+	uint64_t reload_waits_us; /* since when; clock of the machine */
 	struct export_news news;
 	uint64_t tended_us; /* clock of the machine */
 	uint64_t alive_us;
@@ -40,17 +54,3 @@ static inline unsigned run_n_ports(const struct run *run)
 {
 	return run->topology.n_ports;
 }
-
-/* A line for the user; the first argument is not used. */
-void run_say(void *run, const char *line);
-
-/* SIGINT, SIGTERM and SIGHUP come by run->signals from here on, in this thread and those made later. */
-int run_catch_signals(struct run *run, struct error *error);
-/* Takes what came; called when the descriptor is readable. */
-void run_take_signals(void *run, int descriptor);
-
-/* Tells what there is, then serves until a signal says stop, or it cannot go on. */
-void run_loop(struct run *run);
-
-/* Stops receiving, has every flow reported, and tells what was counted. */
-void run_finish(struct run *run);
