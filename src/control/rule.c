@@ -574,12 +574,16 @@ static void end_list(struct answer *answer, json_t *end)
 	struct rules_stats stats;
 	char cursor[16];
 
+	rules_tell_time(listing->rules, plane_now_us(answer->plane));
 	rules_stats(listing->rules, &stats);
 	answer_number(end, "rules", stats.rules);
 	answer_number(end, "max", stats.max_rules);
 	answer_number(end, "per_packet", stats.by_packet);
 	answer_number(end, "programs", stats.programs);
 	answer_number(end, "unsettled", stats.unsettled);
+	answer_number(end, "sources", stats.sources);
+	answer_number(end, "max_sources", stats.max_sources);
+	answer_number(end, "sources_full", stats.sources_full);
 	add_removed(answer, end);
 	answer_number(end, "epoch", rules_epoch(listing->rules));
 	answer_number(end, "matched", listing->matched);

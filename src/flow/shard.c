@@ -756,7 +756,9 @@ enum flow_account flow_shard_account_packet(struct flow_shard *shard, uint32_t p
 	/* last: it tells rules of what the record has, but for what they know */
 	look_where(shard, position, place);
 	if (goes && flow_decide_accepts(shard, position, info))
-		(void)flow_decide_accepted(shard, position, info, packet->rule);
+		(void)flow_decide_accepted(shard, position, info, packet);
+	else
+		flow_decide_leave(shard, &info->key, info->from, packet->counted);
 	return account;
 }
 

@@ -57,6 +57,7 @@ struct rules_config {
 	uint32_t max_rules; /* 1 to RULES_MAX */
 	/* so many more have room while a list takes the place of another: max_rules, or less where lists differ in few; 0: none does */
 	uint32_t max_beside;
+	uint32_t max_sources;		 /* of limits (rule/sources.h), 1 to SOURCES_MAX; 0: as many as usual */
 	unsigned n_workers;		 /* how many count */
 	const struct topology *topology; /* copied; NULL: rules may name any port */
 	uint32_t max_sets, max_prefixes; /* sets of addresses, and prefixes in all of them */
@@ -123,6 +124,9 @@ void rules_count_packets(void *rules, unsigned worker, uint32_t slot, uint64_t f
 /* A flow of a slot had its last packet then (clock of the run). `rules` is a struct rules. */
 void rules_see(void *rules, unsigned worker, uint32_t slot, uint64_t last_us);
 
+/* Limits of sources count a flow no more: see flow/verdict.h. `rules` is a struct rules. */
+void rules_leave(void *rules, const struct flow_key *key, unsigned from, uint16_t counted);
+
 /* Whether what comes to a slot is told. `rules` is a struct rules. */
 bool rules_logs(void *rules, uint32_t slot);
 
@@ -154,6 +158,7 @@ struct rules_view {
 	uint32_t line;	    /* of the list that it came with, from 1; 0: it was added alone */
 	uint32_t epoch;	    /* in which it came: rules_epoch() */
 	bool follows;	    /* replies take its verdict */
+	bool limits;	    /* it has a limit of its source's flows */
 	uint64_t age;	    /* no other rule had, has or will have this number */
 	uint16_t in_port;   /* that packets have to come in by, or RULES_NO_PORT */
 	enum rule_nic nic;  /* is it one for NICs, as far as that is known? */
@@ -245,8 +250,37 @@ struct rules_stats {
 	uint32_t
 		before; /* of the list that rules_go_back() goes back to; RULES_NONE: there is none */
 	uint32_t programs; /* action programs in use */
+	/* of limits: entries for sources, those in use, and how often none was free */
+	uint32_t max_sources, sources;
+	uint64_t sources_full;
 };
 void rules_stats(const struct rules *rules, struct rules_stats *stats);
+
+/* Sources of limits that have room at least, if nothing else is said. */
+#define RULES_SOURCES 65536u
+
+/* The limit of a rule, and what is known of the source of a header. */
+struct rules_limited {
+	bool live;	/* of live flows, which the source has `flows` of; else of new ones */
+	bool above;	/* the rule matches */
+	uint32_t limit, flows;
+	uint8_t version, prefix;
+	uint32_t addr[4];
+};
+/* False: the rule has no limit, or is not asked about the header, which begins no flow. */
+bool rules_look_limit(const struct rules *rules, uint32_t slot,
+	const struct classifier_header *header, struct rules_limited *limited);
+
+/*
+ * The limits that count a live flow, with the header of its initiator; or, as long as nothing of it was let pass, those that
+ * are asked about it, up to the one that it is above. Returns how many, at most `max`.
+ */
+struct rules_looked {
+	uint32_t slot;
+	struct rules_limited limit;
+};
+unsigned rules_look_limits(const struct rules *rules, const struct classifier_header *header,
+	const struct flow_conversation *conversation, struct rules_looked *looked, unsigned max);
 
 /* A step of a search, and the rule that it is about, if it is about one. */
 struct rules_step {
@@ -254,6 +288,8 @@ struct rules_step {
 	bool jumped; /* of a group: it is searched for packets that the rule matches, and not for those that it does not */
 	bool has_rule;
 	struct rules_view rule;
+	bool has_limit; /* of the result: the rule has one. Where it is not above the search goes on behind it */
+	struct rules_limited limit;
 };
 typedef void (*rules_step_fn)(void *context, const struct rules_step *step);
 
