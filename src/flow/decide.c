@@ -553,8 +553,8 @@ bool flow_decide_accepted(struct flow_shard *shard, uint32_t position,
 	return changes;
 }
 
-void flow_decide_leave(const struct flow_shard *shard, const struct flow_key *key, unsigned from,
-	uint16_t counted)
+void flow_decide_leave(
+	const struct flow_shard *shard, const struct flow_key *key, unsigned from, uint16_t counted)
 {
 	const struct flow_policy *policy = &shard->config.policy;
 

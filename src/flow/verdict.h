@@ -84,7 +84,8 @@ struct flow_conversation {
 	 */
 	uint8_t asked;
 	uint32_t asked_by[2];
-	uint16_t counted; /* bits of the limits that count the flow as one of its initiator's live ones */
+	uint16_t
+		counted; /* bits of the limits that count the flow as one of its initiator's live ones */
 };
 
 /* The state and direction that packets of an end have in a conversation, unless each packet says it by itself. */
@@ -108,7 +109,7 @@ struct flow_decision {
 		[2]; /* whatever number tells whoever decides which rule it was, or FLOW_RULE_NONE */
 	uint32_t mark[2]; /* that the rule gives to packets, where `marked` has a bit */
 	uint8_t marked;
-	uint32_t age_s; /* seconds of silence that end it, in place of the protocol's; 0: those */
+	uint32_t age_s;	 /* seconds of silence that end it, in place of the protocol's; 0: those */
 	uint64_t now_us; /* comes as the clock of the run says */
 	/* by another port than that of their end packets may have another verdict: those are classified each */
 	bool by_port;
@@ -169,8 +170,7 @@ struct flow_policy {
 	 * A flow whose first packet came from the key's end `from` is no longer one of those that these limits count. NULL:
 	 * there are no limits
 	 */
-	void (*leave)(
-		void *context, const struct flow_key *key, unsigned from, uint16_t counted);
+	void (*leave)(void *context, const struct flow_key *key, unsigned from, uint16_t counted);
 	/* a flow whose decision has an `age_s` had its last packet then; NULL: nobody wants to know */
 	void (*seen)(void *context, uint32_t rule, uint64_t last_us);
 	/* what is told of a rule; never of FLOW_RULE_NONE. NULL: rules have no numbers and name no ports */

@@ -31,9 +31,8 @@ static int check_number(struct error *error, const char *field, uint32_t number)
 		RULE_LIMIT_MAX);
 }
 
-static int read_source(
-	const struct rule_source *spec, const struct rule_source *mask, struct rule_limit *limit,
-	struct error *error)
+static int read_source(const struct rule_source *spec, const struct rule_source *mask,
+	struct rule_limit *limit, struct error *error)
 {
 	const bool is_new = mask->new_flows != 0, is_live = mask->live_flows != 0;
 	int ret;

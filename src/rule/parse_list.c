@@ -238,8 +238,7 @@ static int parse_variant(
 }
 
 /* A value that follows the name of its field. */
-static int parse_bare(
-	struct rule_parser *parser, struct item *item, const struct rule_field *field)
+static int parse_bare(struct rule_parser *parser, struct item *item, const struct rule_field *field)
 {
 	struct rule_value value;
 	int ret = rule_parser_value(parser, field, false, &value);

@@ -510,7 +510,8 @@ static int read_vxlan(struct reading *reading)
 	if (!is_zero(reading->last + at, 3) &&
 		memcmp(reading->last + at, reading->spec + at, 3) != 0)
 		return refuse_field(reading, "vni", "a range is not matched in software");
-	rule->value.metadata |= RULE_METADATA_VXLAN | load_be32(reading->spec + at - 1) % (1u << 24);
+	rule->value.metadata |=
+		RULE_METADATA_VXLAN | load_be32(reading->spec + at - 1) % (1u << 24);
 	rule->mask.metadata |= RULE_METADATA_KIND | load_be32(reading->mask + at - 1) % (1u << 24);
 	memset(reading->mask + at, 0, 3);
 	return 0;

@@ -213,8 +213,8 @@ static void print_presence(struct printer *printer, struct item *item)
 	for (unsigned i = 0; i < item->thing->n_fields; i++) {
 		const struct rule_field *field = &item->thing->fields[i];
 
-		if ((field->flags & (RULE_ALIAS | RULE_IS_ONLY | RULE_NO_RANGE | RULE_ABOVE |
-					    RULE_BARE)) ||
+		if ((field->flags &
+			    (RULE_ALIAS | RULE_IS_ONLY | RULE_NO_RANGE | RULE_ABOVE | RULE_BARE)) ||
 			field->kind == RULE_EMPTY || field->kind == RULE_VARIANT ||
 			(field->variants && !(field->variants & item->variant)))
 			continue;

@@ -701,9 +701,9 @@ uint32_t rules_fill_slot(struct rules *rules, struct rules_made *made, uint64_t 
 		.in_port = made->rule.mask.in_port != 0 ? made->rule.value.in_port : RULES_NO_PORT,
 		.hands_on = made->passes || made->rule.jump != 0,
 		.jump = (uint8_t)made->rule.jump,
-		.beginnings = (uint8_t)rule_of_beginnings(&made->rule,
-			flow_verdict_drops(made->verdict) && !made->passes &&
-				made->rule.jump == 0 && !made->limit.given),
+		.beginnings = (uint8_t)rule_of_beginnings(
+			&made->rule, flow_verdict_drops(made->verdict) && !made->passes &&
+					     made->rule.jump == 0 && !made->limit.given),
 	};
 	rules->slots[slot] = (struct rules_slot){
 		.mark = made->mark,

@@ -57,8 +57,9 @@ struct rules_config {
 	uint32_t max_rules; /* 1 to RULES_MAX */
 	/* so many more have room while a list takes the place of another: max_rules, or less where lists differ in few; 0: none does */
 	uint32_t max_beside;
-	uint32_t max_sources;		 /* of limits (rule/sources.h), 1 to SOURCES_MAX; 0: as many as usual */
-	unsigned n_workers;		 /* how many count */
+	uint32_t
+		max_sources; /* of limits (rule/sources.h), 1 to SOURCES_MAX; 0: as many as usual */
+	unsigned n_workers;  /* how many count */
 	const struct topology *topology; /* copied; NULL: rules may name any port */
 	uint32_t max_sets, max_prefixes; /* sets of addresses, and prefixes in all of them */
 	bool any_set; /* sets have all addresses, and are there when a rule names them: rules that are only checked */
@@ -261,8 +262,8 @@ void rules_stats(const struct rules *rules, struct rules_stats *stats);
 
 /* The limit of a rule, and what is known of the source of a header. */
 struct rules_limited {
-	bool live;	/* of live flows, which the source has `flows` of; else of new ones */
-	bool above;	/* the rule matches */
+	bool live;  /* of live flows, which the source has `flows` of; else of new ones */
+	bool above; /* the rule matches */
 	uint32_t limit, flows;
 	uint8_t version, prefix;
 	uint32_t addr[4];

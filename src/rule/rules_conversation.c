@@ -90,8 +90,8 @@ static uint32_t find_as(const struct deciding *deciding, unsigned from, enum flo
 	const struct classifier_header *const asked[] = {header};
 	uint32_t slot;
 
-	header->bits = rules_bits_of(
-		deciding->rules, (struct flow_packet_ct){.state = (uint8_t)state});
+	header->bits =
+		rules_bits_of(deciding->rules, (struct flow_packet_ct){.state = (uint8_t)state});
 	/* but for ICMP, where what is let pass is asked for, what may begin a flow is */
 	header->metadata = decision_is_of_icmp(deciding) ? 0 : RULE_METADATA_LIMIT;
 	classifier_find_in_list(deciding->classifier, deciding->list, 0, asked, &slot, 1);

@@ -36,7 +36,8 @@ static unsigned count_free(const struct rules *rules, bool live)
 	return n;
 }
 
-int rules_limits_room(const struct rules *rules, unsigned n_new, unsigned n_live, struct error *error)
+int rules_limits_room(
+	const struct rules *rules, unsigned n_new, unsigned n_live, struct error *error)
 {
 	const bool live = n_live > count_free(rules, true);
 
@@ -141,12 +142,12 @@ static bool count(const struct rules *rules, const struct rules_limit *limit,
 }
 
 /* Those in `counted` count one flow less of the source. */
-static void leave(const struct rules *rules, uint8_t version, const uint32_t addr[4],
-	uint16_t counted)
+static void leave(
+	const struct rules *rules, uint8_t version, const uint32_t addr[4], uint16_t counted)
 {
 	for (unsigned left = counted; left != 0; left &= left - 1) {
-		const struct sources_key key = source_of(
-			&rules->limits[__builtin_ctz(left)], version, addr);
+		const struct sources_key key =
+			source_of(&rules->limits[__builtin_ctz(left)], version, addr);
 
 		sources_leave(rules->sources, &key);
 	}

@@ -24,7 +24,7 @@ struct rules_slot {
 	bool marked, by_packet, logs;
 	bool follows; /* replies take the verdict */
 	uint8_t states; /* that it asks for, as RULE_CT_ALL, and RULES_DIRECTION; 0: it does not ask */
-	uint8_t gone; /* it was removed: the one thing that changes, and atomic */
+	uint8_t gone;	/* it was removed: the one thing that changes, and atomic */
 	uint16_t limit; /* 1 more than its place among the limits; 0: it has none */
 };
 
@@ -120,7 +120,7 @@ struct rules {
 	uint32_t max_rules, n_rules, n_begun, n_unsettled;
 	uint32_t free, first_gone, last_gone;
 	uint64_t settled, last_age, last_rank;
-	uint32_t last_limit; /* serial */
+	uint32_t last_limit;	      /* serial */
 	struct rules_removed removed; /* those whose slots are free again; of NICs all */
 	uint64_t now_us;	      /* rules_tell_time() */
 	bool filled;		      /* of_flows has the rules */

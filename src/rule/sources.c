@@ -147,7 +147,8 @@ static union entry load(const union entry *entry)
 #ifdef __x86_64__
 __attribute__((target("cx16")))
 #endif
-static bool exchange(union entry *entry, union entry before, uint64_t fingerprint, uint64_t value)
+static bool
+exchange(union entry *entry, union entry before, uint64_t fingerprint, uint64_t value)
 {
 	const union entry after = {.word = {fingerprint, value}};
 
@@ -170,19 +171,33 @@ static union entry *find(const struct places *places, union entry *loaded)
 	return NULL;
 }
 
-/* An entry that says nothing. */
+static bool is_free(union entry loaded, uint64_t now)
+{
+	return loaded.word[FINGERPRINT] == 0 ||
+	       ((loaded.word[FINGERPRINT] & STATE_BITS) == MADE && loaded.word[VALUE] <= now);
+}
+
+/* An entry that says nothing, in the bucket that has more of them: so both are filled alike. */
 static union entry *find_free(const struct places *places, uint64_t now, union entry *loaded)
 {
+	union entry *found[BUCKETS] = {NULL, NULL}, before[BUCKETS];
+	unsigned n[BUCKETS] = {0, 0};
+
 	for (unsigned i = 0; i < PLACES; i++) {
 		union entry *entry = place(places, i);
+		const union entry seen = load(entry);
 
-		*loaded = load(entry);
-		if (loaded->word[FINGERPRINT] == 0 ||
-			((loaded->word[FINGERPRINT] & STATE_BITS) == MADE &&
-				loaded->word[VALUE] <= now))
-			return entry;
+		if (!is_free(seen, now))
+			continue;
+		found[i / BUCKET] = entry;
+		before[i / BUCKET] = seen;
+		n[i / BUCKET]++;
 	}
-	return NULL;
+	const unsigned bucket = n[1] > n[0];
+
+	if (found[bucket] != NULL)
+		*loaded = before[bucket];
+	return found[bucket];
 }
 
 /* False: the change would be above the limit. */
@@ -240,8 +255,7 @@ static bool make(
 static enum sources_answer apply(
 	struct sources *sources, const struct sources_key *key, const struct change *change)
 {
-	const struct places places =
-		places_of(sources, key, change->rate == NULL ? OF_LIVE : 0);
+	const struct places places = places_of(sources, key, change->rate == NULL ? OF_LIVE : 0);
 	union entry before;
 	uint64_t value;
 

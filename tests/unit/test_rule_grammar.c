@@ -351,8 +351,8 @@ static void test_every_item(void **state)
 									    : params[p];
 				snprintf(line, sizeof(line),
 					"flow create 0 pattern %s %s %s %s %s / end actions end",
-					thing->name, front_of(thing, field), field->name,
-					param, value_of(field));
+					thing->name, front_of(thing, field), field->name, param,
+					value_of(field));
 				check_round(NULL, line, NULL);
 			}
 		}
