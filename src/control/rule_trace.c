@@ -246,8 +246,11 @@ static int trace_flow(
 		return ret;
 	if (flow.conversation.follows && from != flow.conversation.initiator)
 		telling.follows = flow.rules.rule[from];
-	rules_header_of_flow(
-		rules, &key, from, port, flow_conversation_ct(&flow.conversation, from), &header);
+	struct flow_packet_ct ct = flow_conversation_ct(&flow.conversation, from);
+
+	/* where there is no such flow packets are taken to begin it */
+	ct.begins = ct.begins || !flow.conversation.kept;
+	rules_header_of_flow(rules, &key, from, port, ct, &header);
 	return trace_header(&telling, rules, &header, error);
 }
 

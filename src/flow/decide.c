@@ -574,6 +574,17 @@ void flow_decide_ended(struct flow_shard *shard, uint32_t position)
 	row->counted = 0;
 }
 
+void flow_decide_last(struct flow_shard *shard)
+{
+	uint32_t position;
+
+	if (shard->rows == NULL)
+		return;
+	for (position = flow_table_next(&shard->table, 0); position != FLOW_NONE;
+		position = flow_table_next(&shard->table, position + 1))
+		shard->rows[position].counted = 0;
+}
+
 void flow_decide_reopened(struct flow_shard *shard, uint32_t position)
 {
 	if (shard->rows != NULL)

@@ -74,6 +74,11 @@ void flow_decide_leave(const struct flow_shard *shard, const struct flow_key *ke
 	uint16_t counted);
 /* The flow, or the conversation on its record, has ended: limits count it no more. */
 void flow_decide_ended(struct flow_shard *shard, uint32_t position);
+/*
+ * All flows end now. Limits go on counting them: other shards may still learn flows of the same moment, which are not to pass
+ * because this one has come to its end before them.
+ */
+void flow_decide_last(struct flow_shard *shard);
 /* The record counts a packet that was decided by itself: it is its own rule's. */
 void flow_decide_carried(struct flow_shard *shard, uint32_t position,
 	const struct packet_info *info, const struct flow_packet_decision *packet);

@@ -813,6 +813,7 @@ void flow_shard_kill(struct flow_shard *shard, uint32_t position)
 
 void flow_shard_end_all(struct flow_shard *shard)
 {
+	flow_decide_last(shard);
 	for (uint32_t position = flow_table_next(&shard->table, 0); position != FLOW_NONE;
 		position = flow_table_next(&shard->table, position)) {
 		const struct flow_record *record = flow_table_record(&shard->table, position);

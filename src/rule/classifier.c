@@ -242,7 +242,8 @@ uint32_t classifier_find_behind(const struct classifier *classifier, unsigned li
 {
 	uint32_t found;
 
-	classifier_walk_behind(classifier, list, place->group, place->order, header, &found);
+	classifier_walk_behind_portable(
+		classifier, list, place->group, place->order, header, &found);
 	while (found != NO_LINK && record_jumps(&classifier->records[found])) {
 		place->group = classifier->jumps[found];
 		walk_of(classifier)(classifier, list, place->group, &header, &found, 1);

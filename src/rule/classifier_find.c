@@ -309,8 +309,8 @@ static void search_space(struct part *part, enum space_kind kind)
 }
 
 #if SIMD_LEVEL == SIMD_LEVEL_PORTABLE
-void classifier_walk_behind(const struct classifier *classifier, unsigned list, uint32_t group,
-	uint64_t behind, const struct classifier_header *header, uint32_t *found)
+void SIMD_SYMBOL(classifier_walk_behind)(const struct classifier *classifier, unsigned list,
+	uint32_t group, uint64_t behind, const struct classifier_header *header, uint32_t *found)
 {
 	struct search search = {.order = UINT64_MAX};
 	struct part part = {.classifier = classifier,

@@ -413,8 +413,8 @@ void classifier_walk_avx512(const struct classifier *classifier, unsigned list, 
  * The same of one header, without the rules up to an order. It is compiled once, since few packets need it: those of flows
  * that are below a limit.
  */
-void classifier_walk_behind(const struct classifier *classifier, unsigned list, uint32_t group,
-	uint64_t behind, const struct classifier_header *header, uint32_t *found);
+void classifier_walk_behind_portable(const struct classifier *classifier, unsigned list,
+	uint32_t group, uint64_t behind, const struct classifier_header *header, uint32_t *found);
 
 /* Sets (rule/classifier_set.c). */
 

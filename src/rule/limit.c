@@ -8,7 +8,8 @@
 #define USUAL_IPV6_PREFIX 128
 
 /* The rule's item, and its place in the pattern; NULL: it has none. */
-static const struct rte_flow_item *find_item(const struct rule_command *command, unsigned *index)
+static const struct rte_flow_item *find_source_item(
+	const struct rule_command *command, unsigned *index)
 {
 	const struct rte_flow_item *item = command->pattern;
 
@@ -18,12 +19,12 @@ static const struct rte_flow_item *find_item(const struct rule_command *command,
 	return NULL;
 }
 
-static int refuse(struct error *error, const char *why)
+static int refuse_source(struct error *error, const char *why)
 {
 	return error_set(error, -EINVAL, "item 'source': %s", why);
 }
 
-static int check_number(struct error *error, const char *field, uint32_t number)
+static int check_limit_number(struct error *error, const char *field, uint32_t number)
 {
 	if (number >= 1 && number <= RULE_LIMIT_MAX)
 		return 0;
@@ -31,20 +32,20 @@ static int check_number(struct error *error, const char *field, uint32_t number)
 		RULE_LIMIT_MAX);
 }
 
-static int read_source(const struct rule_source *spec, const struct rule_source *mask,
+static int read_numbers(const struct rule_source *spec, const struct rule_source *mask,
 	struct rule_limit *limit, struct error *error)
 {
 	const bool is_new = mask->new_flows != 0, is_live = mask->live_flows != 0;
 	int ret;
 
 	if (is_new == is_live)
-		return refuse(error,
+		return refuse_source(error,
 			is_new ? "it has one limit; another one needs a rule of its own"
 			       : "it needs `new_flows above N per TIME` or `live_flows above N`");
 	if (is_new && mask->per_s == 0)
-		return refuse(error, "new_flows needs a time: per second, minute or hour");
+		return refuse_source(error, "new_flows needs a time: per second, minute or hour");
 	if (is_live && (mask->per_s != 0 || mask->burst != 0))
-		return refuse(error, "live_flows has neither per nor burst");
+		return refuse_source(error, "live_flows has neither per nor burst");
 	*limit = (struct rule_limit){
 		.given = true,
 		.live = is_live,
@@ -54,12 +55,12 @@ static int read_source(const struct rule_source *spec, const struct rule_source 
 		.prefix6 = mask->ipv6_prefix != 0 ? spec->ipv6_prefix : USUAL_IPV6_PREFIX,
 	};
 	limit->burst = is_live ? 0 : mask->burst != 0 ? spec->burst : limit->above;
-	ret = check_number(error, is_live ? "live_flows" : "new_flows", limit->above);
-	return ret < 0 || is_live ? ret : check_number(error, "burst", limit->burst);
+	ret = check_limit_number(error, is_live ? "live_flows" : "new_flows", limit->above);
+	return ret < 0 || is_live ? ret : check_limit_number(error, "burst", limit->burst);
 }
 
 /* A limit is asked about when a flow begins, and says who may begin none: that leaves no room for more. */
-static int check_rule(const struct rule_ground *ground, const struct classifier_rule *rule,
+static int check_limited(const struct rule_ground *ground, const struct classifier_rule *rule,
 	const struct rule_effect *effect, struct error *error)
 {
 	struct classifier_rule plain = *rule, of_flows;
@@ -70,7 +71,7 @@ static int check_rule(const struct rule_ground *ground, const struct classifier_
 			"item 'source': the rule may not ask for what packets of a flow differ in");
 	if (effect->passes || effect->jump != 0 || effect->n == 0 ||
 		(effect->list[0].kind != ACTION_DROP && effect->list[0].kind != ACTION_REJECT))
-		return refuse(error, "the rule has to drop or reject");
+		return refuse_source(error, "the rule has to drop or reject");
 	return 0;
 }
 
@@ -80,14 +81,14 @@ int rule_limit_read(const struct rule_command *command, const struct rule_ground
 {
 	static const struct rule_source none;
 	unsigned index;
-	const struct rte_flow_item *item = find_item(command, &index);
+	const struct rte_flow_item *item = find_source_item(command, &index);
 	int ret;
 
 	*limit = (struct rule_limit){0};
 	if (item == NULL)
 		return 0;
 	*refusal = (struct rule_refusal){.part = RULE_PART_PATTERN, .index = index};
-	ret = read_source(item->spec != NULL ? item->spec : &none,
+	ret = read_numbers(item->spec != NULL ? item->spec : &none,
 		item->mask != NULL ? item->mask : &none, limit, error);
-	return ret < 0 ? ret : check_rule(ground, rule, effect, error);
+	return ret < 0 ? ret : check_limited(ground, rule, effect, error);
 }

@@ -85,8 +85,7 @@ static int create_parts(struct rules *rules, const struct rules_config *config)
 	rules->ground.shared = rules->shared;
 	if (rules->setup == NULL || rules->meters == NULL || rules->shared == NULL)
 		return -ENOMEM;
-	const int ret = sources_create(&rules->sources,
-		config->max_sources == 0 ? RULES_SOURCES : config->max_sources, config->secret);
+	const int ret = sources_create(&rules->sources, RULES_SOURCES, config->secret);
 
 	return ret < 0 ? ret : create_classifiers(rules, config);
 }
@@ -165,6 +164,7 @@ struct action_meter *rules_meters(const struct rules *rules)
 void rules_restart(struct rules *rules)
 {
 	rule_meters_restart(rules->meters);
+	sources_restart(rules->sources);
 }
 
 const atomic_uint_fast64_t *rules_generation(const struct rules *rules)
@@ -891,12 +891,6 @@ void rules_stats(const struct rules *rules, struct rules_stats *stats)
 		.before = rules->before == NULL ? RULES_NONE : rules->before->n,
 		.programs = programs_count(rules->programs),
 	};
-	struct sources_stats sources;
-
-	sources_stats(rules->sources, rules->now_us, &sources);
-	stats->max_sources = sources.max;
-	stats->sources = sources.used;
-	stats->sources_full = sources.full;
 }
 
 bool rules_no_jump(const struct rules *rules, uint32_t group, struct error *error)
@@ -928,6 +922,9 @@ void rules_warn(const struct rules *rules, const struct classifier_rule *rule, u
 	if (classifier_shadow(rules->full, rule, own, &handle) < 0 ||
 		classifier_get(rules->full, handle, &outer) < 0 ||
 		rules_get_slot(rules, outer.id, &view) < 0)
+		return;
+	/* a rule with a limit leaves packets to those behind it */
+	if (view.limits)
 		return;
 	snprintf(line, sizeof(line),
 		"the rule matches nothing that rule #%u of port %u does not match before it",

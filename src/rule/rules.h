@@ -57,9 +57,7 @@ struct rules_config {
 	uint32_t max_rules; /* 1 to RULES_MAX */
 	/* so many more have room while a list takes the place of another: max_rules, or less where lists differ in few; 0: none does */
 	uint32_t max_beside;
-	uint32_t
-		max_sources; /* of limits (rule/sources.h), 1 to SOURCES_MAX; 0: as many as usual */
-	unsigned n_workers;  /* how many count */
+	unsigned n_workers;		 /* how many count */
 	const struct topology *topology; /* copied; NULL: rules may name any port */
 	uint32_t max_sets, max_prefixes; /* sets of addresses, and prefixes in all of them */
 	bool any_set; /* sets have all addresses, and are there when a rule names them: rules that are only checked */
@@ -140,7 +138,7 @@ struct action_meter *rules_meters(const struct rules *rules);
 
 /* The writer: */
 
-/* The clock of the run begins anew: meters have their bursts again. */
+/* The clock of the run begins anew: meters and limits have their bursts again. */
 void rules_restart(struct rules *rules);
 
 /* What the clock of the run says now, which never goes back: rules that age are idle since then at most. At first 0. */
@@ -251,14 +249,18 @@ struct rules_stats {
 	uint32_t
 		before; /* of the list that rules_go_back() goes back to; RULES_NONE: there is none */
 	uint32_t programs; /* action programs in use */
-	/* of limits: entries for sources, those in use, and how often none was free */
-	uint32_t max_sources, sources;
-	uint64_t sources_full;
 };
 void rules_stats(const struct rules *rules, struct rules_stats *stats);
 
-/* Sources of limits that have room at least, if nothing else is said. */
+/* Sources of limits that have room at least. */
 #define RULES_SOURCES 65536u
+
+/* What limits know: sources, of each limit its own. It takes as long as the table is large. */
+struct rules_sources {
+	uint32_t max, used;
+	uint64_t full; /* how often there was no room for one */
+};
+void rules_sources(const struct rules *rules, struct rules_sources *sources);
 
 /* The limit of a rule, and what is known of the source of a header. */
 struct rules_limited {

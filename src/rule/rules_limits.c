@@ -18,7 +18,7 @@ static const struct {
 
 /* The writer: */
 
-static unsigned find_free(const struct rules *rules, bool live)
+static unsigned find_unused(const struct rules *rules, bool live)
 {
 	unsigned i = places[live].from;
 
@@ -27,7 +27,7 @@ static unsigned find_free(const struct rules *rules, bool live)
 	return i;
 }
 
-static unsigned count_free(const struct rules *rules, bool live)
+static unsigned count_unused(const struct rules *rules, bool live)
 {
 	unsigned n = 0;
 
@@ -39,12 +39,14 @@ static unsigned count_free(const struct rules *rules, bool live)
 int rules_limits_room(
 	const struct rules *rules, unsigned n_new, unsigned n_live, struct error *error)
 {
-	const bool live = n_live > count_free(rules, true);
+	const bool live = n_live > count_unused(rules, true);
 
-	if (!live && n_new <= count_free(rules, false))
+	if (!live && n_new <= count_unused(rules, false))
 		return 0;
 	if (rules->n_unsettled > 0)
-		return rules_explain_add(-EAGAIN, error);
+		return error_set(error, -EAGAIN,
+			"limits of rules that were just removed are still in use; try again in a "
+			"second");
 	return error_set(error, -ENOSPC,
 		"no room: at most %u rules have a limit of %s, those that they replace among them",
 		places[live].to - places[live].from, live ? "live flows" : "new flows");
@@ -62,7 +64,7 @@ void rules_limits_take(struct rules *rules, uint32_t slot, const struct rule_lim
 
 	if (!limit->given)
 		return;
-	i = find_free(rules, limit->live);
+	i = find_unused(rules, limit->live);
 	taken = &rules->limits[i];
 	*taken = (struct rules_limit){
 		.used = true,
@@ -118,7 +120,7 @@ static uint16_t bit_of(const struct rules *rules, const struct rules_limit *limi
 }
 
 /* Nothing is counted. */
-static bool is_above(const struct rules *rules, const struct rules_limit *limit,
+static bool source_is_above(const struct rules *rules, const struct rules_limit *limit,
 	const struct classifier_header *header, uint64_t now_us)
 {
 	const struct sources_key key = source_of(limit, header->version, header->src);
@@ -127,8 +129,8 @@ static bool is_above(const struct rules *rules, const struct rules_limit *limit,
 			   : sources_is_above(rules->sources, &key, &limit->rate, now_us);
 }
 
-/* As is_above(), of a flow that is counted where it is not above. A source that finds no room is not above. */
-static bool count(const struct rules *rules, const struct rules_limit *limit,
+/* As source_is_above(), of a flow that is counted where it is not above. A source that finds no room is not above. */
+static bool count_source(const struct rules *rules, const struct rules_limit *limit,
 	const struct classifier_header *header, uint64_t now_us, uint16_t *counted)
 {
 	const struct sources_key key = source_of(limit, header->version, header->src);
@@ -142,7 +144,7 @@ static bool count(const struct rules *rules, const struct rules_limit *limit,
 }
 
 /* Those in `counted` count one flow less of the source. */
-static void leave(
+static void leave_source(
 	const struct rules *rules, uint8_t version, const uint32_t addr[4], uint16_t counted)
 {
 	for (unsigned left = counted; left != 0; left &= left - 1) {
@@ -159,7 +161,7 @@ void rules_leave(void *context, const struct flow_key *key, unsigned from, uint1
 
 	for (unsigned i = 0; i < 4; i++)
 		addr[i] = load_be32(key->addr[from] + 4 * i);
-	leave(context, flow_key_version(key), addr, counted);
+	leave_source(context, flow_key_version(key), addr, counted);
 }
 
 uint32_t rules_limits_find(const struct rules *rules, unsigned list,
@@ -173,10 +175,11 @@ uint32_t rules_limits_find(const struct rules *rules, unsigned list,
 	do {
 		slot = classifier_find_behind(rules->full, list, header, &place);
 		limit = limit_of(rules, slot);
-	} while (limit != NULL && !(ct.looks ? is_above(rules, limit, header, ct.now_us)
-					     : count(rules, limit, header, ct.now_us, counted)));
+	} while (limit != NULL &&
+		 !(ct.looks ? source_is_above(rules, limit, header, ct.now_us)
+			    : count_source(rules, limit, header, ct.now_us, counted)));
 	if (slot != CLASSIFIER_NONE && flow_verdict_drops(rules->slots[slot].verdict)) {
-		leave(rules, header->version, header->src, *counted);
+		leave_source(rules, header->version, header->src, *counted);
 		*counted = 0;
 	}
 	return slot;
@@ -226,7 +229,7 @@ void rules_limits_recount(const struct rules *rules, const struct classifier *cl
 	/* what stands behind a rule by packet was asked about a packet, and is not known of the flow */
 	if (slot != CLASSIFIER_NONE && rules->slots[slot].by_packet)
 		wanted |= still_there(rules, before);
-	leave(rules, header->version, header->src, (uint16_t)(before & ~wanted));
+	leave_source(rules, header->version, header->src, (uint16_t)(before & ~wanted));
 	*counted = wanted;
 }
 
@@ -254,7 +257,7 @@ bool rules_look_limit(const struct rules *rules, uint32_t slot,
 		.live = limit->live,
 		.limit = limit->above,
 		.flows = limit->live ? sources_live(rules->sources, &key) : 0,
-		.above = is_above(rules, limit, header, rules->now_us),
+		.above = source_is_above(rules, limit, header, rules->now_us),
 		.version = header->version,
 		.prefix = rules->own[slot].made->limit.prefix4,
 	};
@@ -264,8 +267,8 @@ bool rules_look_limit(const struct rules *rules, uint32_t slot,
 	return true;
 }
 
-static void look(const struct rules *rules, uint32_t slot, const struct classifier_header *header,
-	struct rules_looked *looked)
+static void look_at_limit(const struct rules *rules, uint32_t slot,
+	const struct classifier_header *header, struct rules_looked *looked)
 {
 	looked->slot = slot;
 	(void)rules_look_limit(rules, slot, header, &looked->limit);
@@ -282,7 +285,8 @@ unsigned rules_look_limits(const struct rules *rules, const struct classifier_he
 	begins.metadata |= RULE_METADATA_LIMIT;
 	if (conversation->accepted) {
 		for (unsigned left = conversation->counted; left != 0 && n < max; left &= left - 1)
-			look(rules, rules->limits[__builtin_ctz(left)].slot, &begins, &looked[n++]);
+			look_at_limit(rules, rules->limits[__builtin_ctz(left)].slot, &begins,
+				&looked[n++]);
 		return n;
 	}
 	do {
@@ -290,7 +294,15 @@ unsigned rules_look_limits(const struct rules *rules, const struct classifier_he
 			atomic_load_explicit(&rules->list, memory_order_relaxed), &begins, &place);
 		if (n == max || limit_of(rules, slot) == NULL)
 			return n;
-		look(rules, slot, &begins, &looked[n++]);
+		look_at_limit(rules, slot, &begins, &looked[n++]);
 	} while (!looked[n - 1].limit.above);
 	return n;
+}
+
+void rules_sources(const struct rules *rules, struct rules_sources *sources)
+{
+	struct sources_stats stats;
+
+	sources_stats(rules->sources, rules->now_us, &stats);
+	*sources = (struct rules_sources){.max = stats.max, .used = stats.used, .full = stats.full};
 }

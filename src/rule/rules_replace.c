@@ -672,7 +672,7 @@ static int check_room_for_list(struct rules *rules, const struct rules_list *lis
 }
 
 /* Limits of rules that are not in force have room beside those that are. */
-static int check_limits(const struct replacing *replacing, struct error *error)
+static int check_limits_room(const struct replacing *replacing, struct error *error)
 {
 	unsigned n[2] = {0, 0};
 
@@ -724,7 +724,7 @@ static int try_to_replace(struct rules *rules, struct rules_list *list, struct r
 	} else {
 		count_change(&replacing, change);
 		ret = check_room_for_list(rules, list, change, error);
-		ret = ret < 0 ? ret : check_limits(&replacing, error);
+		ret = ret < 0 ? ret : check_limits_room(&replacing, error);
 	}
 	if (ret == 0)
 		ret = replace_by(&replacing, before, change, error);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rte_common.h>
 
@@ -93,6 +94,11 @@ size_t sources_memory(const struct sources *sources)
 	return sources->size;
 }
 
+void sources_restart(struct sources *sources)
+{
+	memset(sources->entries, 0, sources->size);
+}
+
 struct sources_rate sources_rate_of(uint32_t flows, uint32_t seconds, uint32_t burst)
 {
 	const uint64_t interval =
@@ -129,13 +135,13 @@ static struct places places_of(
 	};
 }
 
-static union entry *place(const struct places *places, unsigned i)
+static union entry *entry_at(const struct places *places, unsigned i)
 {
 	return &places->bucket[i / BUCKET][i % BUCKET];
 }
 
 /* The words are of one moment only if an exchange finds them so. */
-static union entry load(const union entry *entry)
+static union entry load_entry(const union entry *entry)
 {
 	union entry loaded;
 
@@ -148,7 +154,7 @@ static union entry load(const union entry *entry)
 __attribute__((target("cx16")))
 #endif
 static bool
-exchange(union entry *entry, union entry before, uint64_t fingerprint, uint64_t value)
+exchange_entry(union entry *entry, union entry before, uint64_t fingerprint, uint64_t value)
 {
 	const union entry after = {.word = {fingerprint, value}};
 
@@ -156,38 +162,38 @@ exchange(union entry *entry, union entry before, uint64_t fingerprint, uint64_t 
 }
 
 /* The entry of the source, as it was loaded. NULL: there is none. */
-static union entry *find(const struct places *places, union entry *loaded)
+static union entry *find_made(const struct places *places, union entry *loaded)
 {
 	for (unsigned i = 0; i < PLACES; i++) {
-		union entry *entry = place(places, i);
+		union entry *entry = entry_at(places, i);
 
 		if (__atomic_load_n(&entry->word[FINGERPRINT], __ATOMIC_SEQ_CST) !=
 			places->fingerprint)
 			continue;
-		*loaded = load(entry);
+		*loaded = load_entry(entry);
 		if (loaded->word[FINGERPRINT] == places->fingerprint)
 			return entry;
 	}
 	return NULL;
 }
 
-static bool is_free(union entry loaded, uint64_t now)
+static bool is_idle(union entry loaded, uint64_t now)
 {
 	return loaded.word[FINGERPRINT] == 0 ||
 	       ((loaded.word[FINGERPRINT] & STATE_BITS) == MADE && loaded.word[VALUE] <= now);
 }
 
 /* An entry that says nothing, in the bucket that has more of them: so both are filled alike. */
-static union entry *find_free(const struct places *places, uint64_t now, union entry *loaded)
+static union entry *find_idle(const struct places *places, uint64_t now, union entry *loaded)
 {
 	union entry *found[BUCKETS] = {NULL, NULL}, before[BUCKETS];
 	unsigned n[BUCKETS] = {0, 0};
 
 	for (unsigned i = 0; i < PLACES; i++) {
-		union entry *entry = place(places, i);
-		const union entry seen = load(entry);
+		union entry *entry = entry_at(places, i);
+		const union entry seen = load_entry(entry);
 
-		if (!is_free(seen, now))
+		if (!is_idle(seen, now))
 			continue;
 		found[i / BUCKET] = entry;
 		before[i / BUCKET] = seen;
@@ -220,12 +226,12 @@ static bool take_step(const struct change *change, uint64_t before, uint64_t *af
 static bool look_for_others(const struct places *places, const union entry *own)
 {
 	for (unsigned i = 0; i < PLACES; i++) {
-		union entry *entry = place(places, i);
-		union entry loaded = load(entry);
+		union entry *entry = entry_at(places, i);
+		union entry loaded = load_entry(entry);
 
 		while (entry != own && loaded.word[FINGERPRINT] == (places->fingerprint & ~MADE)) {
-			(void)exchange(entry, loaded, 0, 0);
-			loaded = load(entry);
+			(void)exchange_entry(entry, loaded, 0, 0);
+			loaded = load_entry(entry);
 		}
 		if (entry != own && loaded.word[FINGERPRINT] == places->fingerprint)
 			return true;
@@ -237,22 +243,22 @@ static bool look_for_others(const struct places *places, const union entry *own)
  * Makes an entry with the first value: announced first, then finished, unless another worker was faster. Of two that announce
  * the same source at least one sees the other, so that never both finish.
  */
-static bool make(
+static bool make_entry(
 	union entry *entry, union entry before, const struct places *places, uint64_t value)
 {
 	const uint64_t announced = places->fingerprint & ~MADE;
 	const union entry own = {.word = {announced, value}};
 
-	if (!exchange(entry, before, announced, value))
+	if (!exchange_entry(entry, before, announced, value))
 		return false;
 	if (look_for_others(places, entry)) {
-		(void)exchange(entry, own, 0, 0);
+		(void)exchange_entry(entry, own, 0, 0);
 		return false;
 	}
-	return exchange(entry, own, places->fingerprint, value);
+	return exchange_entry(entry, own, places->fingerprint, value);
 }
 
-static enum sources_answer apply(
+static enum sources_answer apply_change(
 	struct sources *sources, const struct sources_key *key, const struct change *change)
 {
 	const struct places places = places_of(sources, key, change->rate == NULL ? OF_LIVE : 0);
@@ -260,19 +266,19 @@ static enum sources_answer apply(
 	uint64_t value;
 
 	for (unsigned i = 0; i < TRIES; i++) {
-		union entry *entry = find(&places, &before);
+		union entry *entry = find_made(&places, &before);
 
 		if (!take_step(change, entry == NULL ? 0 : before.word[VALUE], &value))
 			return SOURCES_ABOVE;
 		if (entry != NULL) {
-			if (exchange(entry, before, places.fingerprint, value))
+			if (exchange_entry(entry, before, places.fingerprint, value))
 				return SOURCES_TAKEN;
 			continue;
 		}
-		entry = find_free(&places, change->now, &before);
+		entry = find_idle(&places, change->now, &before);
 		if (entry == NULL)
 			break;
-		if (make(entry, before, &places, value))
+		if (make_entry(entry, before, &places, value))
 			return SOURCES_TAKEN;
 	}
 	__atomic_fetch_add(&sources->full, 1, __ATOMIC_RELAXED);
@@ -284,7 +290,7 @@ enum sources_answer sources_begin(struct sources *sources, const struct sources_
 {
 	const struct change change = {.rate = rate, .now = now_us << SOURCES_TIME_SHIFT};
 
-	return apply(sources, key, &change);
+	return apply_change(sources, key, &change);
 }
 
 enum sources_answer sources_enter(
@@ -292,7 +298,7 @@ enum sources_answer sources_enter(
 {
 	const struct change change = {.most = most, .now = now_us << SOURCES_TIME_SHIFT};
 
-	return apply(sources, key, &change);
+	return apply_change(sources, key, &change);
 }
 
 void sources_leave(struct sources *sources, const struct sources_key *key)
@@ -300,10 +306,10 @@ void sources_leave(struct sources *sources, const struct sources_key *key)
 	const struct places places = places_of(sources, key, OF_LIVE);
 	union entry before, *entry;
 
-	while ((entry = find(&places, &before)) != NULL) {
+	while ((entry = find_made(&places, &before)) != NULL) {
 		const bool last = before.word[VALUE] <= 1;
 
-		if (exchange(entry, before, last ? 0 : places.fingerprint,
+		if (exchange_entry(entry, before, last ? 0 : places.fingerprint,
 			    last ? 0 : before.word[VALUE] - 1))
 			return;
 	}
@@ -314,7 +320,7 @@ uint32_t sources_live(const struct sources *sources, const struct sources_key *k
 	const struct places places = places_of(sources, key, OF_LIVE);
 	union entry loaded;
 
-	return find(&places, &loaded) == NULL ? 0 : (uint32_t)loaded.word[VALUE];
+	return find_made(&places, &loaded) == NULL ? 0 : (uint32_t)loaded.word[VALUE];
 }
 
 bool sources_is_above(const struct sources *sources, const struct sources_key *key,
@@ -325,7 +331,8 @@ bool sources_is_above(const struct sources *sources, const struct sources_key *k
 	union entry loaded;
 	uint64_t after;
 
-	return find(&places, &loaded) != NULL && !take_step(&change, loaded.word[VALUE], &after);
+	return find_made(&places, &loaded) != NULL &&
+	       !take_step(&change, loaded.word[VALUE], &after);
 }
 
 void sources_stats(const struct sources *sources, uint64_t now_us, struct sources_stats *stats)
@@ -337,7 +344,7 @@ void sources_stats(const struct sources *sources, uint64_t now_us, struct source
 		.full = __atomic_load_n(&sources->full, __ATOMIC_RELAXED),
 	};
 	for (size_t i = 0; i < sources->size / sizeof(union entry); i++) {
-		const union entry loaded = load(&sources->entries[i]);
+		const union entry loaded = load_entry(&sources->entries[i]);
 
 		stats->used += loaded.word[FINGERPRINT] & OF_LIVE ||
 			       (loaded.word[FINGERPRINT] != 0 && loaded.word[VALUE] > now);

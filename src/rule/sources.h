@@ -53,6 +53,9 @@ int sources_create(struct sources **sources, uint32_t max, const struct hash_sec
 void sources_destroy(struct sources *sources);
 size_t sources_memory(const struct sources *sources);
 
+/* The clock begins anew, and nobody else is here: there is no flow, and all buckets are full. */
+void sources_restart(struct sources *sources);
+
 /* Any thread: */
 
 /* A new flow. `now_us`: the clock of the run. */

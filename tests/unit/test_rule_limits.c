@@ -397,13 +397,15 @@ static void begin(void)
 
 static void end(void)
 {
-	struct rules_stats stats;
+	struct rules_sources sources;
 
-	flow_shard_end_all(life.shard);
+	for (unsigned i = 0; i < N_FLOWS; i++)
+		if (find(&life.flows[i]) != FLOW_NONE)
+			flow_shard_kill(life.shard, find(&life.flows[i]));
 	rules_tell_time(life.scene.rules, life.now_us + 10 * CLOCK_US_PER_S);
-	rules_stats(life.scene.rules, &stats);
-	assert_int_equal(stats.sources, 0);
-	assert_int_equal(stats.sources_full, 0);
+	rules_sources(life.scene.rules, &sources);
+	assert_int_equal(sources.used, 0);
+	assert_int_equal(sources.full, 0);
 	flow_shard_destroy(life.shard);
 	frame_mbuf_free(life.mbuf);
 	scene_close(&life.scene);
