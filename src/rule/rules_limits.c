@@ -107,11 +107,15 @@ static struct sources_key source_of(
 	return key;
 }
 
+static bool has_limit(const struct rules *rules, uint32_t slot)
+{
+	return slot != CLASSIFIER_NONE && rules->slots[slot].limit != 0;
+}
+
+/* Of a slot that has one. */
 static const struct rules_limit *limit_of(const struct rules *rules, uint32_t slot)
 {
-	return slot == CLASSIFIER_NONE || rules->slots[slot].limit == 0
-		       ? NULL
-		       : &rules->limits[rules->slots[slot].limit - 1];
+	return &rules->limits[rules->slots[slot].limit - 1];
 }
 
 static uint16_t bit_of(const struct rules *rules, const struct rules_limit *limit)
@@ -172,12 +176,15 @@ uint32_t rules_limits_find(const struct rules *rules, unsigned list,
 	uint32_t slot;
 
 	*counted = 0;
-	do {
+	for (;;) {
 		slot = classifier_find_behind(rules->full, list, header, &place);
+		if (!has_limit(rules, slot))
+			break;
 		limit = limit_of(rules, slot);
-	} while (limit != NULL &&
-		 !(ct.looks ? source_is_above(rules, limit, header, ct.now_us)
-			    : count_source(rules, limit, header, ct.now_us, counted)));
+		if (ct.looks ? source_is_above(rules, limit, header, ct.now_us)
+			     : count_source(rules, limit, header, ct.now_us, counted))
+			break;
+	}
 	if (slot != CLASSIFIER_NONE && flow_verdict_drops(rules->slots[slot].verdict)) {
 		leave_source(rules, header->version, header->src, *counted);
 		*counted = 0;
@@ -215,9 +222,9 @@ void rules_limits_recount(const struct rules *rules, const struct classifier *cl
 	begins.metadata |= RULE_METADATA_LIMIT;
 	for (;;) {
 		slot = classifier_find_behind(classifier, list, &begins, &place);
-		limit = limit_of(rules, slot);
-		if (limit == NULL)
+		if (!has_limit(rules, slot))
 			break;
+		limit = limit_of(rules, slot);
 		const struct sources_key key = source_of(limit, header->version, header->src);
 
 		if (!limit->live)
@@ -247,10 +254,9 @@ void rules_limits_forget(const struct rules *rules, const struct flow_key *key,
 bool rules_look_limit(const struct rules *rules, uint32_t slot,
 	const struct classifier_header *header, struct rules_limited *limited)
 {
-	const struct rules_limit *limit = limit_of(rules, slot);
-
-	if (limit == NULL || !(header->metadata & RULE_METADATA_LIMIT))
+	if (!has_limit(rules, slot) || !(header->metadata & RULE_METADATA_LIMIT))
 		return false;
+	const struct rules_limit *limit = limit_of(rules, slot);
 	const struct sources_key key = source_of(limit, header->version, header->src);
 
 	*limited = (struct rules_limited){
@@ -292,7 +298,7 @@ unsigned rules_look_limits(const struct rules *rules, const struct classifier_he
 	do {
 		slot = classifier_find_behind(rules->full,
 			atomic_load_explicit(&rules->list, memory_order_relaxed), &begins, &place);
-		if (n == max || limit_of(rules, slot) == NULL)
+		if (n == max || !has_limit(rules, slot))
 			return n;
 		look_at_limit(rules, slot, &begins, &looked[n++]);
 	} while (!looked[n - 1].limit.above);
