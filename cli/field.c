@@ -122,3 +122,19 @@ const char *field_endpoint(
 			text, (unsigned long long)number);
 	return buffer;
 }
+
+const char *field_limit(const json_t *limit, char buffer[2 * FIELD_MAX])
+{
+	const bool above = json_is_true(json_object_get(limit, "above"));
+	char source[FIELD_MAX], flows[FIELD_MAX], most[FIELD_MAX];
+
+	field_text(limit, "source", source);
+	field_grouped(limit, "limit", most);
+	if (field_has(limit, "live_flows"))
+		snprintf(buffer, 2 * FIELD_MAX, "source %.64s has %.32s live flows, limit %.32s",
+			source, field_grouped(limit, "live_flows", flows), most);
+	else
+		snprintf(buffer, 2 * FIELD_MAX, "source %.64s %s new flows, limit %.32s", source,
+			above ? "has used up its" : "may begin", most);
+	return buffer;
+}

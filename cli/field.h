@@ -29,6 +29,9 @@ const char *field_endpoint(
 /* tcp, 253 */
 const char *field_proto(const json_t *line, char buffer[FIELD_MAX]);
 
+/* "source 10.0.0.7 has 201 live flows, limit 200", of a limit of a rule. */
+const char *field_limit(const json_t *limit, char buffer[2 * FIELD_MAX]);
+
 bool field_has(const json_t *line, const char *key);
 /* 0 when it is absent or no number above 0. */
 uint64_t field_number(const json_t *line, const char *key);

@@ -281,6 +281,18 @@ static void print_decided_by(FILE *out, const json_t *line, const char *key, con
 	print_wrapped(out, head, text, SENTENCE);
 }
 
+/* "source 10.0.0.7 has 201 live flows, limit 200 (rule #3 of port 0)" */
+static void print_limits(FILE *out, const json_t *line)
+{
+	char text[2 * FIELD_MAX], number[FIELD_MAX], port[FIELD_MAX];
+	const json_t *limit;
+	size_t i;
+
+	json_array_foreach(json_object_get(line, "limits"), i, limit)
+		fprintf(out, " %s (rule #%s of port %s)\n", field_limit(limit, text),
+			field_text(limit, "number", number), field_text(limit, "port", port));
+}
+
 /* "rules dropped 12 packets, bytes 768, not counted above", and the marks that they give */
 static void print_rules(FILE *out, const json_t *line)
 {
@@ -294,6 +306,7 @@ static void print_rules(FILE *out, const json_t *line)
 			field_text(line, "reverse_ct_state", bytes));
 	print_decided_by(out, line, "decided_by", "->");
 	print_decided_by(out, line, "reverse_decided_by", "<-");
+	print_limits(out, line);
 	if (field_has(line, "rule_dropped_packets"))
 		fprintf(out, " packets dropped by rules %s, bytes %s, not counted above\n",
 			field_grouped(line, "rule_dropped_packets", packets),

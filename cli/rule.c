@@ -68,6 +68,12 @@ static void list_end(struct cli_show *show, const json_t *end)
 		fprintf(show->out, " removed rules matched %s packets, %s\n",
 			field_grouped(end, "gone_packets", text),
 			field_bytes(end, "gone_bytes", bytes));
+	if (field_number(end, "sources") > 0 || field_number(end, "sources_full") > 0) {
+		fprintf(show->out, " limits know %s sources", field_grouped(end, "sources", text));
+		fprintf(show->out, ", with room for %s", field_grouped(end, "max_sources", text));
+		fprintf(show->out, "; %s times there was none\n",
+			field_grouped(end, "sources_full", text));
+	}
 	if (field_number(end, "leaving") > 0)
 		fprintf(show->out, " NICs have still to let %s rules go\n",
 			field_grouped(end, "leaving", text));
@@ -136,21 +142,37 @@ static void print_traced_rule(FILE *out, const json_t *line)
 		fprintf(out, " (%s)", command);
 }
 
+/* The rule has a limit that the source is not above. */
+static bool is_below(const json_t *line)
+{
+	const json_t *limit = json_object_get(line, "limit");
+
+	return limit != NULL && json_is_false(json_object_get(limit, "above"));
+}
+
 static void print_result(FILE *out, const json_t *line)
 {
 	const char *per = json_string_value(json_object_get(line, "per"));
-	char text[FIELD_MAX], port[FIELD_MAX];
+	char text[FIELD_MAX], port[FIELD_MAX], limit[2 * FIELD_MAX];
 
 	if (!field_has(line, "number")) {
 		fputs(" no rule matches: forwarded\n", out);
 		return;
 	}
-	fputs(field_has(line, "jump") ? " matched: " : " decided by ", out);
+	if (field_has(line, "limit")) {
+		field_limit(json_object_get(line, "limit"), limit);
+		fprintf(out, " %s:", limit);
+	}
+	if (is_below(line))
+		fputs(" goes on behind ", out);
+	else
+		fputs(field_has(line, "jump") ? " matched: " : " decided by ", out);
 	fprintf(out, "rule #%s of port %s", field_text(line, "number", text),
 		field_text(line, "port", port));
 	if (field_has(line, "jump"))
 		fprintf(out, ", which goes on in group %s", field_text(line, "jump", text));
-	if (per != NULL && strcmp(per, "packet") == 0 && !field_has(line, "packet"))
+	if (per != NULL && strcmp(per, "packet") == 0 && !field_has(line, "packet") &&
+		!field_has(line, "limit"))
 		fputs(", if a packet has what it asks for; each packet of the flow is classified",
 			out);
 	putc('\n', out);

@@ -9,10 +9,13 @@
 #include "control/answer.h"
 #include "control/block_name.h"
 #include "control/flow_offload.h"
+#include "control/rule_limit.h"
 #include "control/span.h"
 #include "packet/extract.h"
 
 #define SENTENCE_MAX 256
+/* Limits that are told of a flow at most. */
+#define LIMITS_TOLD 16
 
 /* What a state means for the end: said before the time-out, or "" where that says it all. */
 static const char *prelude(const struct flow_record *record)
@@ -167,6 +170,41 @@ static void describe_conversation(
 				flow_conversation_ct(conversation, flow->record.initiator ^ way))));
 }
 
+/* The limits that count the flow; or, where nothing of it was let pass, those that were asked about it. */
+static void describe_limits(json_t *line, const struct plane *plane, const struct plane_flow *flow)
+{
+	const struct topology *topology = &plane_config(plane)->topology;
+	const struct flow_record *record = &flow->record;
+	const unsigned domain = flow_key_wire(&record->key), from = flow->conversation.initiator;
+	const struct rules *rules = plane_rules(plane);
+	struct rules_looked looked[LIMITS_TOLD];
+	struct classifier_header header;
+	struct rules_view view;
+
+	if (rules == NULL || !flow->conversation.kept || !topology_is_wire(topology, domain))
+		return;
+	rules_header_of_flow(rules, &record->key, from,
+		(uint16_t)topology_port(
+			topology, domain, from == record->initiator ? record->side : !record->side),
+		flow_conversation_ct(&flow->conversation, from), &header);
+	const unsigned n =
+		rules_look_limits(rules, &header, &flow->conversation, looked, LIMITS_TOLD);
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < n; i++) {
+		json_t *limit = rule_limit_object(&looked[i].limit);
+
+		if (rules_get_slot(rules, looked[i].slot, &view) == 0) {
+			answer_number(limit, "port", view.port);
+			answer_number(limit, "number", view.number);
+		}
+		json_array_append_new(list, limit);
+	}
+	if (n > 0)
+		json_object_set(line, "limits", list);
+	json_decref(list);
+}
+
 /* What is done with its packets; and of one that is blocked, by what. */
 static void describe_verdict(json_t *line, struct plane *plane, const struct plane_flow *flow)
 {
@@ -213,6 +251,7 @@ json_t *flow_explain_record(struct plane *plane, const struct plane_flow *flow, 
 	describe_verdict(line, plane, flow);
 	describe_conversation(line, plane, flow);
 	describe_rules(line, plane, flow);
+	describe_limits(line, plane, flow);
 	if (record->key.proto == IPPROTO_TCP)
 		json_object_set_new(line, "tcp", describe_tcp(record));
 	describe_timeout(line, config, flow);

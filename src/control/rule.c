@@ -568,6 +568,18 @@ static void add_removed(const struct answer *answer, json_t *end)
 	answer_number(end, "gone_nic_bytes", removed.nic_bytes);
 }
 
+/* Adds what limits know of sources. */
+static void add_sources(const struct answer *answer, struct rules *rules, json_t *end)
+{
+	struct rules_sources sources;
+
+	rules_tell_time(rules, plane_now_us(answer->plane));
+	rules_sources(rules, &sources);
+	answer_number(end, "sources", sources.used);
+	answer_number(end, "max_sources", sources.max);
+	answer_number(end, "sources_full", sources.full);
+}
+
 static void end_list(struct answer *answer, json_t *end)
 {
 	const struct listing *listing = answer->state;
@@ -581,6 +593,7 @@ static void end_list(struct answer *answer, json_t *end)
 	answer_number(end, "programs", stats.programs);
 	answer_number(end, "unsettled", stats.unsettled);
 	add_removed(answer, end);
+	add_sources(answer, listing->rules, end);
 	answer_number(end, "epoch", rules_epoch(listing->rules));
 	answer_number(end, "matched", listing->matched);
 	snprintf(cursor, sizeof(cursor), "%" PRIu32, listing->next);

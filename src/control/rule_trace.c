@@ -11,6 +11,7 @@
 #include "control/control.h"
 #include "control/flow_filter.h"
 #include "control/flow_name.h"
+#include "control/rule_limit.h"
 #include "control/rule_name.h"
 #include "control/verbs.h"
 
@@ -66,6 +67,14 @@ static void add_rule_of(json_t *line, const struct rules_view *rule)
 	json_object_set_new(line, "per", json_string(rule->by_packet ? "packet" : "flow"));
 }
 
+/* No limit is asked about what begins no flow: the item is named, not the bit that stands for it. */
+static const char *name_of_field(const struct rules_step *told)
+{
+	if (told->step.field == CLASSIFIER_FIELD_METADATA && told->has_rule && told->rule.limits)
+		return "source";
+	return classifier_field_name(told->step.field);
+}
+
 static void tell_traced(void *context, const struct rules_step *told)
 {
 	static const char *const names[] = {
@@ -101,7 +110,9 @@ static void tell_traced(void *context, const struct rules_step *told)
 		json_object_set_new(
 			line, "matches", json_boolean(step->field == CLASSIFIER_FIELD_NONE));
 	if (step->field != CLASSIFIER_FIELD_NONE)
-		json_object_set_new(line, "field", json_string(classifier_field_name(step->field)));
+		json_object_set_new(line, "field", json_string(name_of_field(told)));
+	if (told->has_limit)
+		json_object_set_new(line, "limit", rule_limit_object(&told->limit));
 	if (step->kind == CLASSIFIER_STEP_FOUND && told->has_rule && step->jump != 0)
 		answer_number(line, "jump", step->jump);
 	if (step->kind == CLASSIFIER_STEP_FOUND && telling->packet)
@@ -235,8 +246,11 @@ static int trace_flow(
 		return ret;
 	if (flow.conversation.follows && from != flow.conversation.initiator)
 		telling.follows = flow.rules.rule[from];
-	rules_header_of_flow(
-		rules, &key, from, port, flow_conversation_ct(&flow.conversation, from), &header);
+	struct flow_packet_ct ct = flow_conversation_ct(&flow.conversation, from);
+
+	/* where there is no such flow packets are taken to begin it */
+	ct.begins = ct.begins || !flow.conversation.kept;
+	rules_header_of_flow(rules, &key, from, port, ct, &header);
 	return trace_header(&telling, rules, &header, error);
 }
 

@@ -50,6 +50,7 @@ static uint32_t rule_of(const struct lcore *lcore, unsigned port, const struct r
 	const struct policy *policy = lcore->worker.policy;
 	const struct flow_shard *shard = lcore->worker.shard;
 	struct flow_packet_decision decision = {.rule = FLOW_RULE_NONE};
+	struct flow_packet_ct ct = {.state = FLOW_CT_NEW};
 	uint32_t position = FLOW_NONE;
 
 	if (policy == NULL || shard == NULL)
@@ -60,11 +61,11 @@ static uint32_t rule_of(const struct lcore *lcore, unsigned port, const struct r
 	if (position != FLOW_NONE &&
 		!flow_is_by_packet(flow_table_record(&shard->table, position), info))
 		return flow_shard_rules(shard, position).rule[info->from];
+	if (position != FLOW_NONE)
+		ct = flow_shard_ct(shard, position, info);
+	ct.looks = true;
 	if (policy->others.classify != NULL)
-		policy_classify(policy, packet, info, (uint16_t)port,
-			position != FLOW_NONE ? flow_shard_ct(shard, position, info)
-					      : (struct flow_packet_ct){FLOW_CT_NEW, false, 0},
-			&decision);
+		policy_classify(policy, packet, info, (uint16_t)port, ct, &decision);
 	return decision.rule;
 }
 

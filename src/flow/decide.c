@@ -219,6 +219,7 @@ static void write_row(struct flow_shard *shard, const struct flow_record *record
 	row->follows = decision->conversation.follows;
 	row->kept = decision->conversation.kept;
 	row->asked = decision->conversation.asked & 3u;
+	row->counted = decision->conversation.counted;
 	/* a block is no rule, and not the lack of one */
 	if (decision->cause == FLOW_CAUSE_NONE)
 		tell_flow(shard, record, had);
@@ -294,16 +295,18 @@ static struct flow_packet_ct icmp_ct(const struct flow_row *row, const struct pa
 		part = asked && !(row->asked >> info->from & 1) ? ICMP_ANSWERS : ICMP_ASKS;
 	switch (part) {
 	case ICMP_TELLS:
-		return (struct flow_packet_ct){FLOW_CT_RELATED, false, 0};
+		return (struct flow_packet_ct){.state = FLOW_CT_RELATED};
 	case ICMP_ANSWERS:
 		if (!asked)
-			return (struct flow_packet_ct){FLOW_CT_INVALID, false, 0};
-		return (struct flow_packet_ct){
-			FLOW_CT_ESTABLISHED, true, rule == FLOW_RULE_NONE ? 0 : rule + 1};
+			return (struct flow_packet_ct){.state = FLOW_CT_INVALID};
+		return (struct flow_packet_ct){.state = FLOW_CT_ESTABLISHED,
+			.reverse = true,
+			.answers = rule == FLOW_RULE_NONE ? 0 : rule + 1};
 	case ICMP_ASKS:
 		break;
 	}
-	return (struct flow_packet_ct){FLOW_CT_NEW, false, 0};
+	return (struct flow_packet_ct){
+		.state = FLOW_CT_NEW, .begins = !(row->asked >> info->from & 1)};
 }
 
 /* The conversation of a live flow, as its row has it. */
@@ -320,6 +323,7 @@ static struct flow_conversation conversation_of(const struct flow_shard *shard, 
 		.followed = row->follows ? row->end[!row->initiator].rule : FLOW_RULE_NONE,
 		.asked = row->asked,
 		.asked_by = {row->end[1].rule, row->end[0].rule},
+		.counted = row->counted,
 	};
 }
 
@@ -327,24 +331,33 @@ static struct flow_decision decision_before(const struct flow_shard *shard, uint
 {
 	struct flow_decision decision = no_decision;
 
+	decision.now_us = shard->now_us;
 	if (shard->rows != NULL)
 		decision.conversation = conversation_of(shard, position);
 	return decision;
 }
 
+static struct flow_packet_ct ct_of(const struct flow_row *row, const struct packet_info *info)
+{
+	const bool midway = row->accepted ? row->midway : is_midway(info);
+
+	if (is_of_icmp(&info->key))
+		return icmp_ct(row, info);
+	if (row->accepted && info->from != row->initiator)
+		return (struct flow_packet_ct){.state = FLOW_CT_ESTABLISHED, .reverse = true};
+	return (struct flow_packet_ct){
+		.state = midway ? FLOW_CT_MIDWAY : FLOW_CT_NEW, .begins = !row->accepted};
+}
+
 struct flow_packet_ct flow_shard_ct(
 	const struct flow_shard *shard, uint32_t position, const struct packet_info *info)
 {
-	if (!flow_decide_keeps(shard, position))
-		return (struct flow_packet_ct){FLOW_CT_NEW, false, 0};
-	if (is_of_icmp(&info->key))
-		return icmp_ct(&shard->rows[position], info);
-	const struct flow_row *row = &shard->rows[position];
-	const bool midway = row->accepted ? row->midway : is_midway(info);
+	struct flow_packet_ct ct = {.state = FLOW_CT_NEW};
 
-	if (row->accepted && info->from != row->initiator)
-		return (struct flow_packet_ct){FLOW_CT_ESTABLISHED, true, 0};
-	return (struct flow_packet_ct){midway ? FLOW_CT_MIDWAY : FLOW_CT_NEW, false, 0};
+	if (flow_decide_keeps(shard, position))
+		ct = ct_of(&shard->rows[position], info);
+	ct.now_us = shard->now_us;
+	return ct;
 }
 
 /* Asks the policy about a flow, and writes down what it says. True: its verdicts are others than before. */
@@ -422,18 +435,26 @@ static void begin_conversation(struct flow_row *row, const struct packet_info *i
  * A packet of the one who begins the conversation, or asks in it, was let pass by a rule: the other direction is decided by
  * that.
  */
-static bool accept_by(
-	struct flow_shard *shard, uint32_t position, const struct packet_info *info, uint32_t rule)
+static bool accept_by(struct flow_shard *shard, uint32_t position, const struct packet_info *info,
+	const struct flow_packet_decision *packet)
 {
 	const struct flow_policy *policy = &shard->config.policy;
 	struct flow_decision decision = decision_before(shard, position);
+	struct flow_conversation *conversation = &decision.conversation;
 
-	if (is_of_icmp(&info->key)) {
-		decision.conversation.asked |= (uint8_t)(1u << info->from);
-		decision.conversation.asked_by[info->from] = rule;
+	/* an ICMP flow is one of the end that asked first */
+	if (conversation->asked == 0) {
+		conversation->initiator = info->from != 0;
+		conversation->counted |= packet->counted;
 	} else {
-		decision.conversation.accepted = true;
-		decision.conversation.followed = rule;
+		flow_decide_leave(shard, &info->key, info->from, packet->counted);
+	}
+	if (is_of_icmp(&info->key)) {
+		conversation->asked |= (uint8_t)(1u << info->from);
+		conversation->asked_by[info->from] = packet->rule;
+	} else {
+		conversation->accepted = true;
+		conversation->followed = packet->rule;
 	}
 	policy->decide(policy->context, flow_table_record(&shard->table, position), &decision);
 	return write_decision(shard, position, &decision);
@@ -455,7 +476,9 @@ static void decide_packet(struct flow_shard *shard, uint32_t position,
 		policy->context, info, flow_shard_ct(shard, position, info), &first->packet);
 	if (!flow_verdict_drops(first->packet.verdict) &&
 		flow_decide_accepts(shard, position, info))
-		(void)accept_by(shard, position, info, first->packet.rule);
+		(void)accept_by(shard, position, info, &first->packet);
+	else
+		flow_decide_leave(shard, &info->key, info->from, first->packet.counted);
 }
 
 void flow_decide_first(struct flow_shard *shard, uint32_t position, const struct packet_info *info,
@@ -516,18 +539,50 @@ bool flow_decide_accepts(
 	return !flow_sides_cross(record, info) || flow_is_uncarried(record);
 }
 
-bool flow_decide_accepted(
-	struct flow_shard *shard, uint32_t position, const struct packet_info *info, uint32_t rule)
+bool flow_decide_accepted(struct flow_shard *shard, uint32_t position,
+	const struct packet_info *info, const struct flow_packet_decision *packet)
 {
 	const uint32_t age_s = flow_shard_age_s(shard, position);
 
 	flow_decide_fold(shard, position);
 	if (!is_of_icmp(&info->key))
 		begin_conversation(&shard->rows[position], info);
-	const bool changes = accept_by(shard, position, info, rule);
+	const bool changes = accept_by(shard, position, info, packet);
 
 	file_again(shard, position, age_s);
 	return changes;
+}
+
+void flow_decide_leave(
+	const struct flow_shard *shard, const struct flow_key *key, unsigned from, uint16_t counted)
+{
+	const struct flow_policy *policy = &shard->config.policy;
+
+	if (counted != 0)
+		policy->leave(policy->context, key, from, counted);
+}
+
+void flow_decide_ended(struct flow_shard *shard, uint32_t position)
+{
+	struct flow_row *row;
+
+	if (shard->rows == NULL)
+		return;
+	row = &shard->rows[position];
+	flow_decide_leave(shard, &flow_table_record(&shard->table, position)->key, row->initiator,
+		row->counted);
+	row->counted = 0;
+}
+
+void flow_decide_last(struct flow_shard *shard)
+{
+	uint32_t position;
+
+	if (shard->rows == NULL)
+		return;
+	for (position = flow_table_next(&shard->table, 0); position != FLOW_NONE;
+		position = flow_table_next(&shard->table, position + 1))
+		shard->rows[position].counted = 0;
 }
 
 void flow_decide_reopened(struct flow_shard *shard, uint32_t position)

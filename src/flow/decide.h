@@ -25,6 +25,7 @@ struct flow_row {
 	uint8_t marked;
 	/* of the conversation (struct flow_conversation); 0 where the policy does not care */
 	uint8_t initiator : 1, midway : 1, accepted : 1, follows : 1, kept : 1, asked : 2;
+	uint16_t counted;
 	uint32_t age_s; /* as in struct flow_decision */
 };
 
@@ -62,9 +63,22 @@ static inline bool flow_decide_keeps(const struct flow_shard *shard, uint32_t po
 /* Would a packet of the flow that is let pass by itself accept its conversation? */
 bool flow_decide_accepts(
 	const struct flow_shard *shard, uint32_t position, const struct packet_info *info);
-/* It did, by this rule: the flow is decided by that. True: its verdicts are others than before. */
-bool flow_decide_accepted(
-	struct flow_shard *shard, uint32_t position, const struct packet_info *info, uint32_t rule);
+/*
+ * It did, by this decision: the flow is decided by that, and takes over what limits have counted. True: its verdicts are
+ * others than before.
+ */
+bool flow_decide_accepted(struct flow_shard *shard, uint32_t position,
+	const struct packet_info *info, const struct flow_packet_decision *packet);
+/* It did not: limits that have counted it for the key's end `from` do so no more. 0: none has. */
+void flow_decide_leave(const struct flow_shard *shard, const struct flow_key *key, unsigned from,
+	uint16_t counted);
+/* The flow, or the conversation on its record, has ended: limits count it no more. */
+void flow_decide_ended(struct flow_shard *shard, uint32_t position);
+/*
+ * All flows end now. Limits go on counting them: other shards may still learn flows of the same moment, which are not to pass
+ * because this one has come to its end before them.
+ */
+void flow_decide_last(struct flow_shard *shard);
 /* The record counts a packet that was decided by itself: it is its own rule's. */
 void flow_decide_carried(struct flow_shard *shard, uint32_t position,
 	const struct packet_info *info, const struct flow_packet_decision *packet);

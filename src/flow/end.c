@@ -58,6 +58,8 @@ void flow_report(struct flow_shard *shard, const struct flow_record *record, enu
 	uint64_t end_us = record->last_seen_us;
 
 	flow_decide_fold(shard, position);
+	if (reason != FLOW_END_ACTIVE)
+		flow_decide_ended(shard, position);
 
 	if (end_us < record->start_us)
 		end_us = record->start_us; /* nothing came since the last active report */

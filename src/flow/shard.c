@@ -750,7 +750,9 @@ enum flow_account flow_shard_account_packet(struct flow_shard *shard, uint32_t p
 	/* last: it tells rules of what the record has, but for what they know */
 	look_where(shard, position, place);
 	if (goes && flow_decide_accepts(shard, position, info))
-		(void)flow_decide_accepted(shard, position, info, packet->rule);
+		(void)flow_decide_accepted(shard, position, info, packet);
+	else
+		flow_decide_leave(shard, &info->key, info->from, packet->counted);
 	return account;
 }
 
@@ -805,6 +807,7 @@ void flow_shard_kill(struct flow_shard *shard, uint32_t position)
 
 void flow_shard_end_all(struct flow_shard *shard)
 {
+	flow_decide_last(shard);
 	for (uint32_t position = flow_table_next(&shard->table, 0); position != FLOW_NONE;
 		position = flow_table_next(&shard->table, position)) {
 		const struct flow_record *record = flow_table_record(&shard->table, position);

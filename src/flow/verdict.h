@@ -60,6 +60,10 @@ struct flow_packet_ct {
 	bool reverse;  /* of the one who did not begin it */
 	/* of a reply whose request was let pass by a rule: 1 more than that; 0: none. ICMP alone */
 	uint32_t answers;
+	/* the packet may begin a conversation: rules may limit how many its source has. And when it came */
+	bool begins;
+	bool looks; /* it was decided before, and is only looked at: limits count nothing */
+	uint64_t now_us;
 };
 
 /*
@@ -80,6 +84,8 @@ struct flow_conversation {
 	 */
 	uint8_t asked;
 	uint32_t asked_by[2];
+	uint16_t
+		counted; /* bits of the limits that count the flow as one of its initiator's live ones */
 };
 
 /* The state and direction that packets of an end have in a conversation, unless each packet says it by itself. */
@@ -87,11 +93,12 @@ static inline struct flow_packet_ct flow_conversation_ct(
 	const struct flow_conversation *conversation, unsigned from)
 {
 	if (conversation->accepted && from != conversation->initiator)
-		return (struct flow_packet_ct){FLOW_CT_ESTABLISHED, true, 0};
-	return (struct flow_packet_ct){conversation->midway && from == conversation->initiator
-					       ? FLOW_CT_MIDWAY
-					       : FLOW_CT_NEW,
-		false, 0};
+		return (struct flow_packet_ct){.state = FLOW_CT_ESTABLISHED, .reverse = true};
+	return (struct flow_packet_ct){
+		.state = conversation->midway && from == conversation->initiator ? FLOW_CT_MIDWAY
+										 : FLOW_CT_NEW,
+		.begins = conversation->kept && !conversation->accepted,
+	};
 }
 
 /* What is decided of a flow; pairs are by the key's end that packets come from. */
@@ -102,7 +109,8 @@ struct flow_decision {
 		[2]; /* whatever number tells whoever decides which rule it was, or FLOW_RULE_NONE */
 	uint32_t mark[2]; /* that the rule gives to packets, where `marked` has a bit */
 	uint8_t marked;
-	uint32_t age_s; /* seconds of silence that end it, in place of the protocol's; 0: those */
+	uint32_t age_s;	 /* seconds of silence that end it, in place of the protocol's; 0: those */
+	uint64_t now_us; /* comes as the clock of the run says */
 	/* by another port than that of their end packets may have another verdict: those are classified each */
 	bool by_port;
 	struct flow_conversation conversation; /* comes as it is known */
@@ -115,6 +123,11 @@ struct flow_packet_decision {
 	uint32_t mark;	  /* where it is `marked` */
 	bool marked;
 	bool logs; /* the packet is to be told of */
+	/*
+	 * Limits that have counted the flow because of this packet, as in struct flow_conversation: whoever asked takes them
+	 * over when the packet begins the conversation, or gives them back
+	 */
+	uint16_t counted;
 };
 
 /* Flows that are decided side by side. */
@@ -153,6 +166,11 @@ struct flow_policy {
 	 * wants to know
 	 */
 	void (*came)(void *context, const struct flow_record *record, unsigned from, uint32_t rule);
+	/*
+	 * A flow whose first packet came from the key's end `from` is no longer one of those that these limits count. NULL:
+	 * there are no limits
+	 */
+	void (*leave)(void *context, const struct flow_key *key, unsigned from, uint16_t counted);
 	/* a flow whose decision has an `age_s` had its last packet then; NULL: nobody wants to know */
 	void (*seen)(void *context, uint32_t rule, uint64_t last_us);
 	/* what is told of a rule; never of FLOW_RULE_NONE. NULL: rules have no numbers and name no ports */

@@ -54,6 +54,7 @@ struct policy_others engine_rules_policy(const struct lone_rules *rules)
 		.decide = decide_captured,
 		.classify = classify_captured,
 		.count = rules_count_packets,
+		.leave = rules_leave,
 		.tell = rules_tell_flow,
 	};
 }

@@ -265,6 +265,7 @@ static int make_policy(struct plane *plane, struct lcore *lcore)
 			.decide_burst = rules_decide_burst,
 			.classify = rules_classify,
 			.count = rules_count_packets,
+			.leave = rules_leave,
 			.seen = rules_see,
 			.logs = rules_logs,
 			.tell = rules_tell_flow,

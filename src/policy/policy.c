@@ -67,6 +67,11 @@ static bool decide_block(const struct policy *policy, const struct flow_record *
 		return false;
 	decision->verdict[0] = decision->verdict[1] = FLOW_VERDICT_DROP;
 	decision->cause = position;
+	/* a flow that is blocked is not one of its source's */
+	if (decision->conversation.counted != 0)
+		policy->others.leave(policy->others.context, &record->key,
+			decision->conversation.initiator, decision->conversation.counted);
+	decision->conversation.counted = 0;
 	return true;
 }
 
@@ -145,6 +150,13 @@ static void see_rule(void *context, uint32_t rule, uint64_t last_us)
 	const struct policy *policy = context;
 
 	policy->others.seen(policy->others.context, policy->thread, rule, last_us);
+}
+
+static void leave(void *context, const struct flow_key *key, unsigned from, uint16_t counted)
+{
+	const struct policy *policy = context;
+
+	policy->others.leave(policy->others.context, key, from, counted);
 }
 
 static struct flow_rule_told told_of_rule(void *context, uint32_t rule)
@@ -231,6 +243,7 @@ struct flow_policy policy_of_flows(struct policy *policy)
 		.classify = policy->others.classify == NULL ? NULL : classify_first,
 		.count = has_rules ? count_rule : NULL,
 		.came = policy->others.logs == NULL ? NULL : came,
+		.leave = policy->others.leave == NULL ? NULL : leave,
 		.seen = policy->others.seen == NULL ? NULL : see_rule,
 		.tell = policy->others.tell == NULL ? NULL : told_of_rule,
 	};

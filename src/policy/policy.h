@@ -61,6 +61,8 @@ struct policy_others {
 	 */
 	void (*count)(void *context, unsigned worker, uint32_t rule, uint64_t flows,
 		uint64_t packets, uint64_t bytes);
+	/* limits count a flow no more, as in flow/verdict.h; NULL: there are no limits */
+	void (*leave)(void *context, const struct flow_key *key, unsigned from, uint16_t counted);
 	/* a flow of a rule that ages flows had its last packet then (clock of the run); NULL: nobody wants to know */
 	void (*seen)(void *context, unsigned worker, uint32_t rule, uint64_t last_us);
 	/* whether what comes to a rule is told: see policy_log_fn; NULL: nothing is */

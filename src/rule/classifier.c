@@ -237,6 +237,23 @@ void classifier_find_in_list(const struct classifier *classifier, unsigned list,
 	}
 }
 
+uint32_t classifier_find_behind(const struct classifier *classifier, unsigned list,
+	const struct classifier_header *header, struct classifier_place *place)
+{
+	uint32_t found;
+
+	classifier_walk_behind_portable(
+		classifier, list, place->group, place->order, header, &found);
+	while (found != NO_LINK && record_jumps(&classifier->records[found])) {
+		place->group = classifier->jumps[found];
+		walk_of(classifier)(classifier, list, place->group, &header, &found, 1);
+	}
+	if (found == NO_LINK)
+		return CLASSIFIER_NONE;
+	place->order = classifier->records[found].order;
+	return classifier->records[found].id;
+}
+
 /* Rules as the caller sees them. */
 
 static bool any_set(const void *bytes, size_t size)

@@ -152,6 +152,19 @@ static inline uint32_t classifier_find(
 	return id;
 }
 
+/* How far a search has come: the next one goes on behind that. Begins with zeros: at the begin of group 0. */
+struct classifier_place {
+	uint32_t group;
+	uint64_t order; /* of the rule that was found, in that group */
+};
+
+/*
+ * As classifier_find_in_list(), of one header and from a place on: the rule that would apply if none up to that place were
+ * there. `place` becomes that of the rule.
+ */
+uint32_t classifier_find_behind(const struct classifier *classifier, unsigned list,
+	const struct classifier_header *header, struct classifier_place *place);
+
 /* The writer: */
 
 /*

@@ -224,7 +224,8 @@ static inline uint32_t compare(const struct part *part, unsigned at)
 
 	if (record->order >= search->order)
 		return NO_LINK;
-	if (record_belongs(record, part->belongs, part->belongs_mask) &&
+	if (record->order > part->behind &&
+		record_belongs(record, part->belongs, part->belongs_mask) &&
 		record_matches(part->classifier, record, word_of_addresses(header),
 			word_of_fields(header), header)) {
 		part->found[at] = search->link;
@@ -306,6 +307,30 @@ static void search_space(struct part *part, enum space_kind kind)
 	else
 		search_part(part, 1);
 }
+
+#if SIMD_LEVEL == SIMD_LEVEL_PORTABLE
+void SIMD_SYMBOL(classifier_walk_behind)(const struct classifier *classifier, unsigned list,
+	uint32_t group, uint64_t behind, const struct classifier_header *header, uint32_t *found)
+{
+	struct search search = {.order = UINT64_MAX};
+	struct part part = {.classifier = classifier,
+		.group = group,
+		.belongs = belongs_to(group),
+		.belongs_mask = belonging_of(list),
+		.behind = behind,
+		.headers = &header,
+		.searches = &search,
+		.found = found,
+		.n = 1};
+
+	*found = NO_LINK;
+	if (header->version == 4)
+		search_space(&part, SPACE_V4);
+	else if (header->version == 6)
+		search_space(&part, SPACE_V6);
+	search_space(&part, SPACE_ANY);
+}
+#endif
 
 void SIMD_SYMBOL(classifier_walk)(const struct classifier *classifier, unsigned list,
 	uint32_t group, const struct classifier_header *const *headers, uint32_t *found, unsigned n)

@@ -409,6 +409,13 @@ void classifier_walk_avx2(const struct classifier *classifier, unsigned list, ui
 void classifier_walk_avx512(const struct classifier *classifier, unsigned list, uint32_t group,
 	const struct classifier_header *const *headers, uint32_t *found, unsigned n);
 
+/*
+ * The same of one header, without the rules up to an order. It is compiled once, since few packets need it: those of flows
+ * that are below a limit.
+ */
+void classifier_walk_behind_portable(const struct classifier *classifier, unsigned list,
+	uint32_t group, uint64_t behind, const struct classifier_header *header, uint32_t *found);
+
 /* Sets (rule/classifier_set.c). */
 
 void sets_begin(struct sets *sets, const struct hash_secret *secret, struct rte_rcu_qsbr *qsbr);

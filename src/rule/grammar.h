@@ -54,6 +54,8 @@ enum {
 	RULE_CLEARS = 32,  /* says which of them there is */
 	RULE_ONES = 64,	   /* all ones where it is not given */
 	RULE_IN_HEX = 128, /* printed in hexadecimal digits */
+	RULE_ABOVE = 256,  /* takes no parameter but `above` */
+	RULE_BARE = 512,   /* of an item: its value follows its name */
 };
 
 struct rule_field {
@@ -65,7 +67,7 @@ struct rule_field {
 	uint8_t shift;	 /* of the field's lowest bit in its word */
 	uint8_t bits;	 /* 0: the whole word */
 	bool big_endian;
-	uint8_t flags;
+	uint16_t flags;
 	uint8_t also_shift;   /* bit of a 32-bit word that says "given"; see also_offset */
 	uint16_t also_offset; /* 1 more than the offset of that word; 0: there is none */
 	uint16_t
@@ -186,6 +188,16 @@ struct rule_ct {
 };
 struct rule_direction {
 	uint8_t reverse;
+};
+/*
+ * How many flows a packet's source may have, or begin in a time of so many seconds: `above` that many the item matches. An
+ * IP version's prefix says which addresses are one source; it is all of the address where it is not given.
+ */
+#define RULE_ITEM_SOURCE 0x4d520103
+struct rule_source {
+	uint32_t new_flows, live_flows;
+	uint32_t per_s, burst;
+	uint8_t ipv4_prefix, ipv6_prefix;
 };
 /* The configuration of `indirect`: who runs the rule puts the handle of this number in its place. */
 struct rule_indirect {

@@ -359,6 +359,26 @@ static const struct rule_field direction_fields[] = {
 		.flags = RULE_IS_ONLY, .words = rule_directions},
 };
 
+static const struct rule_field source_fields[] = {
+	{FIELD("new_flows", RULE_NUMBER, struct rule_source, new_flows,
+		 "flows that the source may begin in a time, see per and burst"),
+		.flags = RULE_ABOVE},
+	{FIELD("live_flows", RULE_NUMBER, struct rule_source, live_flows,
+		 "flows that the source may have at once"),
+		.flags = RULE_ABOVE},
+	{FIELD("per", RULE_WORD, struct rule_source, per_s, "the time of new_flows"),
+		.flags = RULE_BARE, .words = rule_times},
+	{FIELD("burst", RULE_NUMBER, struct rule_source, burst,
+		 "new flows at once; if not given, as many as new_flows"),
+		.flags = RULE_BARE},
+	{FIELD("ipv4_prefix", RULE_NUMBER, struct rule_source, ipv4_prefix,
+		 "bits of an IPv4 address that make a source; if not given, 32"),
+		.flags = RULE_BARE, .max = 32},
+	{FIELD("ipv6_prefix", RULE_NUMBER, struct rule_source, ipv6_prefix,
+		 "bits of an IPv6 address that make a source; if not given, 128"),
+		.flags = RULE_BARE, .max = 128},
+};
+
 static const struct rule_field port_representor_fields[] = {
 	HOST("port_id", ETHDEV, port_id, "DPDK port"),
 	{FIELD("ethdev_port_id", RULE_NUMBER, ETHDEV, port_id, "the same as port_id"),
@@ -611,6 +631,8 @@ const struct rule_thing rule_items[] = {
 		"state of the conversation: ours, not testpmd's"),
 	OWN_ITEM("direction", RULE_ITEM_DIRECTION, struct rule_direction, direction_fields,
 		"direction in the conversation: ours, not testpmd's"),
+	OWN_ITEM("source", RULE_ITEM_SOURCE, struct rule_source, source_fields,
+		"the flows of a packet's source are above a limit: ours, not testpmd's"),
 	LATER_ITEM(
 		"ipv6_routing_ext", routing_ext_fields, RULE_CAME("23.03"), "IPv6 routing header"),
 	LATER_ITEM(

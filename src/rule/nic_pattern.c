@@ -8,6 +8,7 @@
 
 #include "packet/headers.h"
 #include "rule/command.h"
+#include "rule/pattern.h"
 
 #define PROTO_AH 51
 /* More fragments, and the offset. */
@@ -31,6 +32,7 @@ const char *rule_nic_words(enum rule_nic why)
 		[RULE_NIC_FIELD] = "it asks for a field that is not given to NICs",
 		[RULE_NIC_STATE] =
 			"it asks for the state of a conversation, which NICs do not know",
+		[RULE_NIC_LIMIT] = "it is a limit of its source's flows, which NICs do not count",
 		[RULE_NIC_REPLIES] = "replies that follow another rule may be among its packets",
 		[RULE_NIC_BEHIND] =
 			"a rule before it matches some of its packets, and does not drop them",
@@ -334,6 +336,8 @@ enum rule_nic rule_nic_pattern(const struct classifier_rule *rule, struct rule_n
 	enum rule_nic why;
 
 	memset(items, 0, sizeof(*items));
+	if (rule->mask.metadata & RULE_METADATA_LIMIT)
+		return RULE_NIC_LIMIT;
 	if (rule->mask.metadata != 0)
 		return RULE_NIC_FIELD;
 	if ((rule->mask.bits & ~CLASSIFIER_DEI) != 0)

@@ -29,6 +29,7 @@ enum rule_nic {
 	RULE_NIC_SET,	   /* it asks for an address of a set */
 	RULE_NIC_FIELD,	   /* it asks for a field that is not given to NICs */
 	RULE_NIC_STATE,	   /* it asks for the state of a conversation, or the direction in it */
+	RULE_NIC_LIMIT,	   /* it is a limit of its source's flows */
 	RULE_NIC_REPLIES,  /* its packets may be replies, which follow a rule */
 	RULE_NIC_BEHIND,  /* a rule before it matches some of its packets, and does not drop them */
 	RULE_NIC_SHARED,  /* it counts with other rules together */

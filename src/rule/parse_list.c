@@ -13,6 +13,7 @@ enum param {
 	PARAM_LAST,
 	PARAM_MASK,
 	PARAM_PREFIX,
+	PARAM_ABOVE,
 	N_PARAMS,
 };
 
@@ -24,6 +25,7 @@ static const struct {
 	[PARAM_LAST] = {"last", "up to this value"},
 	[PARAM_MASK] = {"mask", "ones where bits count"},
 	[PARAM_PREFIX] = {"prefix", "number of leading bits that count"},
+	[PARAM_ABOVE] = {"above", "more than this"},
 };
 
 /* An item while it is parsed. */
@@ -79,6 +81,8 @@ static bool param_fits(const struct rule_field *field, enum param param)
 {
 	if (field->flags & RULE_IS_ONLY)
 		return param == PARAM_IS;
+	if (field->flags & RULE_ABOVE || param == PARAM_ABOVE)
+		return param == PARAM_ABOVE && field->flags & RULE_ABOVE;
 	return !(field->flags & RULE_NO_RANGE) || (param != PARAM_LAST && param != PARAM_PREFIX);
 }
 
@@ -173,13 +177,14 @@ static int apply_bytes(struct rule_parser *parser, struct item *item,
 static int apply(struct rule_parser *parser, struct item *item, const struct rule_field *field,
 	enum param param, const struct rule_value *value)
 {
-	item->has_spec |= param == PARAM_IS || param == PARAM_SPEC;
+	item->has_spec |= param == PARAM_IS || param == PARAM_SPEC || param == PARAM_ABOVE;
 	item->has_last |= param == PARAM_LAST;
 	item->has_mask |= param != PARAM_SPEC && param != PARAM_LAST;
 	if (rule_field_points(field))
 		return apply_bytes(parser, item, field, param, value);
 	switch (param) {
 	case PARAM_IS:
+	case PARAM_ABOVE:
 		rule_field_store(field, item->spec, value);
 		rule_field_fill(field, item->mask);
 		break;
@@ -232,6 +237,15 @@ static int parse_variant(
 	return apply(parser, item, field, PARAM_IS, &value);
 }
 
+/* A value that follows the name of its field. */
+static int parse_bare(struct rule_parser *parser, struct item *item, const struct rule_field *field)
+{
+	struct rule_value value;
+	int ret = rule_parser_value(parser, field, false, &value);
+
+	return ret < 0 ? ret : apply(parser, item, field, PARAM_IS, &value);
+}
+
 /* What stands behind the name of a field. */
 static int parse_param(
 	struct rule_parser *parser, struct item *item, const struct rule_field *field)
@@ -276,6 +290,8 @@ static int parse_item_field(struct rule_parser *parser, struct item *item)
 		return ret;
 	if (field->kind == RULE_VARIANT)
 		return parse_variant(parser, item, field);
+	if (field->flags & RULE_BARE)
+		return parse_bare(parser, item, field);
 	return parse_param(parser, item, field);
 }
 

@@ -501,7 +501,7 @@ static int read_vxlan(struct reading *reading)
 
 	if (ret < 0)
 		return ret;
-	if (rule->mask.metadata != 0)
+	if ((rule->mask.metadata & ~RULE_METADATA_LIMIT) != 0)
 		return refuse_item(reading, -ENOTSUP, "inner headers are not matched in software");
 	if (rule->dst_port.first > RULE_VXLAN_PORT || rule->dst_port.last < RULE_VXLAN_PORT)
 		return refuse_item(
@@ -510,8 +510,9 @@ static int read_vxlan(struct reading *reading)
 	if (!is_zero(reading->last + at, 3) &&
 		memcmp(reading->last + at, reading->spec + at, 3) != 0)
 		return refuse_field(reading, "vni", "a range is not matched in software");
-	rule->value.metadata = RULE_METADATA_VXLAN | load_be32(reading->spec + at - 1) % (1u << 24);
-	rule->mask.metadata = RULE_METADATA_KIND | load_be32(reading->mask + at - 1) % (1u << 24);
+	rule->value.metadata |=
+		RULE_METADATA_VXLAN | load_be32(reading->spec + at - 1) % (1u << 24);
+	rule->mask.metadata |= RULE_METADATA_KIND | load_be32(reading->mask + at - 1) % (1u << 24);
 	memset(reading->mask + at, 0, 3);
 	return 0;
 }
@@ -563,9 +564,24 @@ static int read_direction(struct reading *reading)
 	return 0;
 }
 
+/* What the limit is stands in rule/limit.c. */
+static int read_source(struct reading *reading)
+{
+	struct classifier_rule *rule = reading->rule;
+
+	if (rule->mask.metadata & RULE_METADATA_LIMIT)
+		return refuse_item(reading, -EINVAL, "the rule has one already");
+	memset(reading->mask, 0, sizeof(struct rule_source));
+	rule->mask.metadata |= RULE_METADATA_LIMIT;
+	rule->value.metadata |= RULE_METADATA_LIMIT;
+	return 0;
+}
+
 static int read_fields(struct reading *reading, enum rte_flow_item_type type)
 {
 	switch ((int)type) {
+	case RULE_ITEM_SOURCE:
+		return read_source(reading);
 	case RULE_ITEM_CT:
 		return read_ct(reading);
 	case RULE_ITEM_DIRECTION:
@@ -741,7 +757,7 @@ bool rule_pattern_of_flows(const struct classifier_rule *rule, const struct rule
 	mask->eth_type = 0;
 	if (rule->mask.eth_type != 0)
 		version_of_type(rule, of_flows);
-	mask->metadata = 0;
+	mask->metadata &= RULE_METADATA_LIMIT;
 	mask->bits &= (uint8_t)~CLASSIFIER_DEI;
 	memset(mask->eth_src, 0, 6);
 	memset(mask->eth_dst, 0, 6);

@@ -22,7 +22,9 @@
 /* Where VXLAN is looked for (RFC 7348), and what such a packet has as metadata, beside its network's number. */
 #define RULE_VXLAN_PORT 4789
 #define RULE_METADATA_VXLAN 0x01000000u
-#define RULE_METADATA_KIND 0xff000000u
+#define RULE_METADATA_KIND 0x7f000000u
+/* In metadata: the packet may begin a flow, so that rules with a limit (rule/limit.h) are asked about it. */
+#define RULE_METADATA_LIMIT 0x80000000u
 
 struct rule_meters; /* rule/meters.h */
 struct rule_shared; /* rule/shared.h */

@@ -127,6 +127,14 @@ static void print_item_bytes(
 	}
 }
 
+/* The word that says a value as a whole. */
+static const char *param_of(const struct rule_field *field)
+{
+	if (field->flags & RULE_BARE)
+		return "";
+	return field->flags & RULE_ABOVE ? "above" : "is";
+}
+
 static void print_item_field(
 	struct printer *printer, const struct rule_field *field, struct item *item)
 {
@@ -135,7 +143,7 @@ static void print_item_field(
 		return;
 	}
 	if (item->spec && item->mask && rule_field_is_full(field, item->mask)) {
-		print_value(printer, field, "is", item->spec);
+		print_value(printer, field, param_of(field), item->spec);
 		item->said_spec = item->said_mask = true;
 	} else {
 		if (item->spec && !rule_field_is_zero(field, item->spec)) {
@@ -205,7 +213,8 @@ static void print_presence(struct printer *printer, struct item *item)
 	for (unsigned i = 0; i < item->thing->n_fields; i++) {
 		const struct rule_field *field = &item->thing->fields[i];
 
-		if ((field->flags & (RULE_ALIAS | RULE_IS_ONLY | RULE_NO_RANGE)) ||
+		if ((field->flags &
+			    (RULE_ALIAS | RULE_IS_ONLY | RULE_NO_RANGE | RULE_ABOVE | RULE_BARE)) ||
 			field->kind == RULE_EMPTY || field->kind == RULE_VARIANT ||
 			(field->variants && !(field->variants & item->variant)))
 			continue;

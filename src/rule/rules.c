@@ -40,6 +40,7 @@ static size_t lay_out_rules(struct rules *rules)
 	rules->counts = place_slots(rules, &used, n * rules->n_workers, sizeof(*rules->counts));
 	rules->seen = place_slots(rules, &used, n * rules->n_workers, sizeof(*rules->seen));
 	rules->own = place_slots(rules, &used, n, sizeof(*rules->own));
+	rules->limits = place_slots(rules, &used, RULES_MAX_LIMITS, sizeof(*rules->limits));
 	rules->heads =
 		place_slots(rules, &used, (size_t)rules->heads_mask + 1, sizeof(*rules->heads));
 	rules->next_number = place_slots(rules, &used, n_ports, sizeof(*rules->next_number));
@@ -84,7 +85,9 @@ static int create_parts(struct rules *rules, const struct rules_config *config)
 	rules->ground.shared = rules->shared;
 	if (rules->setup == NULL || rules->meters == NULL || rules->shared == NULL)
 		return -ENOMEM;
-	return create_classifiers(rules, config);
+	const int ret = sources_create(&rules->sources, RULES_SOURCES, config->secret);
+
+	return ret < 0 ? ret : create_classifiers(rules, config);
 }
 
 int rules_create(struct rules **rules, const struct rules_config *config)
@@ -141,6 +144,7 @@ void rules_destroy(struct rules *rules)
 	rule_setup_destroy(rules->setup);
 	rule_meters_destroy(rules->meters);
 	rule_shared_destroy(rules->shared);
+	sources_destroy(rules->sources);
 	rules_nic_end(rules);
 	mapping_destroy(rules->memory, rules->size);
 	free(rules);
@@ -148,8 +152,8 @@ void rules_destroy(struct rules *rules)
 
 size_t rules_memory(const struct rules *rules)
 {
-	return sizeof(*rules) + rules->size + classifier_memory(rules->full) +
-	       classifier_memory(rules->of_flows);
+	return sizeof(*rules) + rules->size + sources_memory(rules->sources) +
+	       classifier_memory(rules->full) + classifier_memory(rules->of_flows);
 }
 
 struct action_meter *rules_meters(const struct rules *rules)
@@ -160,6 +164,7 @@ struct action_meter *rules_meters(const struct rules *rules)
 void rules_restart(struct rules *rules)
 {
 	rule_meters_restart(rules->meters);
+	sources_restart(rules->sources);
 }
 
 const atomic_uint_fast64_t *rules_generation(const struct rules *rules)
@@ -247,6 +252,9 @@ static int read_made(struct rules *rules, const struct rule_command *command, co
 	if (ret == 0)
 		ret = rule_effect_read(
 			command, &rules->ground, &made->rule, &effect, refusal, error);
+	if (ret == 0)
+		ret = rule_limit_read(command, &rules->ground, &made->rule, &effect, &made->limit,
+			refusal, error);
 	if (ret == 0)
 		ret = rule_replies_read(
 			command, rules->replies_follow, &effect, &made->follows, refusal, error);
@@ -409,6 +417,7 @@ static void reclaim_rules(struct rules *rules)
 		if (own->gone != NULL)
 			*own->gone = (struct rules_gone){.done = true, .count = count};
 		own->gone = NULL;
+		rules_limits_give_back(rules, slot);
 		rules->first_gone = own->next;
 		if (rules->first_gone == RULES_NONE)
 			rules->last_gone = RULES_NONE;
@@ -692,8 +701,9 @@ uint32_t rules_fill_slot(struct rules *rules, struct rules_made *made, uint64_t 
 		.in_port = made->rule.mask.in_port != 0 ? made->rule.value.in_port : RULES_NO_PORT,
 		.hands_on = made->passes || made->rule.jump != 0,
 		.jump = (uint8_t)made->rule.jump,
-		.beginnings = (uint8_t)rule_of_beginnings(&made->rule,
-			flow_verdict_drops(made->verdict) && !made->passes && made->rule.jump == 0),
+		.beginnings = (uint8_t)rule_of_beginnings(
+			&made->rule, flow_verdict_drops(made->verdict) && !made->passes &&
+					     made->rule.jump == 0 && !made->limit.given),
 	};
 	rules->slots[slot] = (struct rules_slot){
 		.mark = made->mark,
@@ -709,11 +719,13 @@ uint32_t rules_fill_slot(struct rules *rules, struct rules_made *made, uint64_t 
 		.by_packet = rule_pattern_of_flows(&made->rule, &rules->ground, &of_flows) &&
 			     !made->passes,
 	};
+	rules_limits_take(rules, slot, &made->limit);
 	return slot;
 }
 
 void rules_empty_slot(struct rules *rules, uint32_t slot)
 {
+	rules_limits_give_back(rules, slot);
 	rules_release(rules, rules->own[slot].made);
 	rules->own[slot].made = NULL;
 	rules->own[slot].next = rules->free;
@@ -727,6 +739,8 @@ int rules_add(struct rules *rules, struct rules_made *made, uint32_t *slot, stru
 	struct rules_handles handles;
 	int ret = rules_room(rules, 1, error);
 
+	if (ret == 0 && made->limit.given)
+		ret = rules_limits_room(rules, !made->limit.live, made->limit.live, error);
 	if (ret < 0)
 		return ret;
 	*slot = rules_fill_slot(rules, made, at.rank);
@@ -828,6 +842,7 @@ int rules_get_slot(const struct rules *rules, uint32_t slot, struct rules_view *
 		.by_packet = rules->slots[slot].by_packet,
 		.hands_on = own->hands_on,
 		.follows = rules->slots[slot].follows,
+		.limits = rules->slots[slot].limit != 0,
 		.count = rules_sum(rules, slot),
 		.age = own->age,
 		.in_port = own->in_port,
@@ -907,6 +922,9 @@ void rules_warn(const struct rules *rules, const struct classifier_rule *rule, u
 	if (classifier_shadow(rules->full, rule, own, &handle) < 0 ||
 		classifier_get(rules->full, handle, &outer) < 0 ||
 		rules_get_slot(rules, outer.id, &view) < 0)
+		return;
+	/* a rule with a limit leaves packets to those behind it */
+	if (view.limits)
 		return;
 	snprintf(line, sizeof(line),
 		"the rule matches nothing that rule #%u of port %u does not match before it",

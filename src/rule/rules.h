@@ -123,6 +123,9 @@ void rules_count_packets(void *rules, unsigned worker, uint32_t slot, uint64_t f
 /* A flow of a slot had its last packet then (clock of the run). `rules` is a struct rules. */
 void rules_see(void *rules, unsigned worker, uint32_t slot, uint64_t last_us);
 
+/* Limits of sources count a flow no more: see flow/verdict.h. `rules` is a struct rules. */
+void rules_leave(void *rules, const struct flow_key *key, unsigned from, uint16_t counted);
+
 /* Whether what comes to a slot is told. `rules` is a struct rules. */
 bool rules_logs(void *rules, uint32_t slot);
 
@@ -135,7 +138,7 @@ struct action_meter *rules_meters(const struct rules *rules);
 
 /* The writer: */
 
-/* The clock of the run begins anew: meters have their bursts again. */
+/* The clock of the run begins anew: meters and limits have their bursts again. */
 void rules_restart(struct rules *rules);
 
 /* What the clock of the run says now, which never goes back: rules that age are idle since then at most. At first 0. */
@@ -154,6 +157,7 @@ struct rules_view {
 	uint32_t line;	    /* of the list that it came with, from 1; 0: it was added alone */
 	uint32_t epoch;	    /* in which it came: rules_epoch() */
 	bool follows;	    /* replies take its verdict */
+	bool limits;	    /* it has a limit of its source's flows */
 	uint64_t age;	    /* no other rule had, has or will have this number */
 	uint16_t in_port;   /* that packets have to come in by, or RULES_NO_PORT */
 	enum rule_nic nic;  /* is it one for NICs, as far as that is known? */
@@ -248,12 +252,47 @@ struct rules_stats {
 };
 void rules_stats(const struct rules *rules, struct rules_stats *stats);
 
+/* Sources of limits that have room at least. */
+#define RULES_SOURCES 65536u
+
+/* What limits know: sources, of each limit its own. It takes as long as the table is large. */
+struct rules_sources {
+	uint32_t max, used;
+	uint64_t full; /* how often there was no room for one */
+};
+void rules_sources(const struct rules *rules, struct rules_sources *sources);
+
+/* The limit of a rule, and what is known of the source of a header. */
+struct rules_limited {
+	bool live;  /* of live flows, which the source has `flows` of; else of new ones */
+	bool above; /* the rule matches */
+	uint32_t limit, flows;
+	uint8_t version, prefix;
+	uint32_t addr[4];
+};
+/* False: the rule has no limit, or is not asked about the header, which begins no flow. */
+bool rules_look_limit(const struct rules *rules, uint32_t slot,
+	const struct classifier_header *header, struct rules_limited *limited);
+
+/*
+ * The limits that count a live flow, with the header of its initiator; or, as long as nothing of it was let pass, those that
+ * are asked about it, up to the one that it is above. Returns how many, at most `max`.
+ */
+struct rules_looked {
+	uint32_t slot;
+	struct rules_limited limit;
+};
+unsigned rules_look_limits(const struct rules *rules, const struct classifier_header *header,
+	const struct flow_conversation *conversation, struct rules_looked *looked, unsigned max);
+
 /* A step of a search, and the rule that it is about, if it is about one. */
 struct rules_step {
 	struct classifier_step step;
 	bool jumped; /* of a group: it is searched for packets that the rule matches, and not for those that it does not */
 	bool has_rule;
 	struct rules_view rule;
+	bool has_limit; /* of the result: the rule has one. Where it is not above the search goes on behind it */
+	struct rules_limited limit;
 };
 typedef void (*rules_step_fn)(void *context, const struct rules_step *step);
 

@@ -22,7 +22,10 @@ void rules_count_conversations(struct rules *rules, uint32_t slot, uint32_t by)
 
 	rules->n_let_begin += beginnings & RULE_LETS_BEGIN ? by : 0;
 	rules->n_drop_all += beginnings & RULE_DROPS_ALL ? by : 0;
-	if (rules->slots[slot].states != 0 || rules->slots[slot].follows)
+	if (rules->own[slot].made->limit.live)
+		atomic_fetch_add_explicit(&rules->n_live_limits, by, memory_order_release);
+	if (rules->slots[slot].states != 0 || rules->slots[slot].follows ||
+		rules->own[slot].made->limit.given)
 		atomic_fetch_add_explicit(&rules->n_of_conversations, by, memory_order_release);
 }
 

@@ -79,14 +79,21 @@ struct deciding {
 	struct flow_decision *decision;
 };
 
+static bool decision_is_of_icmp(const struct deciding *deciding)
+{
+	return deciding->key->proto == IPPROTO_ICMP || deciding->key->proto == IPPROTO_ICMPV6;
+}
+
 static uint32_t find_as(const struct deciding *deciding, unsigned from, enum flow_ct state)
 {
 	struct classifier_header *header = &deciding->headers[from];
 	const struct classifier_header *const asked[] = {header};
 	uint32_t slot;
 
-	header->bits = rules_bits_of(deciding->rules,
-		(struct flow_packet_ct){(uint8_t)state, state == FLOW_CT_ESTABLISHED, 0});
+	header->bits =
+		rules_bits_of(deciding->rules, (struct flow_packet_ct){.state = (uint8_t)state});
+	/* but for ICMP, where what is let pass is asked for, what may begin a flow is */
+	header->metadata = decision_is_of_icmp(deciding) ? 0 : RULE_METADATA_LIMIT;
 	classifier_find_in_list(deciding->classifier, deciding->list, 0, asked, &slot, 1);
 	return slot;
 }
@@ -154,11 +161,6 @@ static uint32_t followed(const struct deciding *deciding, uint32_t initiators)
 	return is_followed(rules, slot) ? slot : CLASSIFIER_NONE;
 }
 
-static bool decision_is_of_icmp(const struct deciding *deciding)
-{
-	return deciding->key->proto == IPPROTO_ICMP || deciding->key->proto == IPPROTO_ICMPV6;
-}
-
 /* Are requests of that end let pass still? By this rule, where one per packet did it and may do it again. */
 static bool find_asked(const struct deciding *deciding, unsigned end, uint32_t *rule)
 {
@@ -169,6 +171,19 @@ static bool find_asked(const struct deciding *deciding, unsigned end, uint32_t *
 		return true;
 	*rule = slot == CLASSIFIER_NONE ? FLOW_RULE_NONE : slot;
 	return !rules_slot_drops(deciding->rules, slot);
+}
+
+/* The conversation is accepted: which limits count it? */
+static void recount(const struct deciding *deciding)
+{
+	struct flow_decision *decision = deciding->decision;
+	struct classifier_header header = deciding->headers[decision->conversation.initiator];
+
+	header.bits = rules_bits_of(deciding->rules,
+		(struct flow_packet_ct){
+			.state = decision->conversation.midway ? FLOW_CT_MIDWAY : FLOW_CT_NEW});
+	rules_limits_recount(deciding->rules, deciding->classifier, deciding->list, &header,
+		decision->now_us, &decision->conversation.counted);
 }
 
 /*
@@ -190,6 +205,10 @@ static void decide_icmp(const struct deciding *deciding)
 	for (unsigned end = 0; end < 2; end++)
 		if (is_followed(rules, conversation->asked_by[!end]))
 			deciding->decision->rule[end] = conversation->asked_by[!end];
+	if (conversation->asked >> conversation->initiator & 1)
+		recount(deciding);
+	else
+		rules_limits_forget(rules, deciding->key, conversation);
 }
 
 /* `found`: what the initiator's header has, and that of the other end in a conversation that was accepted. */
@@ -210,6 +229,10 @@ static void decide_one(const struct deciding *deciding, const uint32_t found[2])
 	decide_as(deciding, initiator, slot);
 	if (decision->verdict[initiator] != FLOW_VERDICT_BY_PACKET)
 		conversation->accepted = !flow_verdict_drops(decision->verdict[initiator]);
+	if (conversation->accepted)
+		recount(deciding);
+	else
+		rules_limits_forget(rules, deciding->key, conversation);
 	if (!conversation->accepted) {
 		decide_other_unaccepted(deciding, other, slot);
 		return;
@@ -236,9 +259,11 @@ void rules_decide_conversations(const struct rules *rules, const struct classifi
 
 		headers[2 * i + initiator].bits = rules_bits_of(rules,
 			(struct flow_packet_ct){
-				conversation->midway ? FLOW_CT_MIDWAY : FLOW_CT_NEW, false, 0});
-		headers[2 * i + !initiator].bits =
-			rules_bits_of(rules, (struct flow_packet_ct){FLOW_CT_ESTABLISHED, true, 0});
+				.state = conversation->midway ? FLOW_CT_MIDWAY : FLOW_CT_NEW});
+		headers[2 * i + initiator].metadata =
+			conversation->accepted ? 0 : RULE_METADATA_LIMIT;
+		headers[2 * i + !initiator].bits = rules_bits_of(rules,
+			(struct flow_packet_ct){.state = FLOW_CT_ESTABLISHED, .reverse = true});
 	}
 	for (unsigned i = 0; i < RTE_DIM(asked); i++)
 		asked[i] = &headers[i];

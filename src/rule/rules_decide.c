@@ -25,6 +25,7 @@ void rules_header_of_flow(const struct rules *rules, const struct flow_key *key,
 	header->dst_port = rte_be_to_cpu_16(key->port[!from]);
 	header->in_port = port;
 	header->bits = rules_bits_of(rules, ct);
+	header->metadata = ct.begins ? RULE_METADATA_LIMIT : 0;
 	if (rules->ground.zone_vlan && key->zone != 0)
 		header->vlan = (key->zone & 0x0fff) | CLASSIFIER_TAGGED;
 }
@@ -146,7 +147,12 @@ void rules_decide_burst(void *context, const struct flow_key *const *keys,
 	const struct classifier_header *asked[2 * FLOW_DECIDE_BURST];
 	uint32_t slots[2 * FLOW_DECIDE_BURST];
 
-	if (n == 0 || atomic_load_explicit(&rules->n_in_force, memory_order_acquire) == 0)
+	if (n == 0)
+		return;
+	/* flows that limits have counted are theirs no more when rules no longer ask for conversations */
+	for (unsigned i = 0; i < n && !rules_of_conversations(rules); i++)
+		rules_limits_forget(rules, keys[i], &decisions[i].conversation);
+	if (atomic_load_explicit(&rules->n_in_force, memory_order_acquire) == 0)
 		return;
 	for (unsigned i = 0; i < RTE_DIM(headers); i++)
 		asked[i] = &headers[i];
@@ -249,7 +255,7 @@ static void read_tunnel(
 		return;
 	bytes = reader_peek(reader, info->l4_offset + UDP_LENGTH, VXLAN_LENGTH, scratch);
 	if (bytes != NULL && bytes[0] & VXLAN_HAS_VNI)
-		header->metadata = RULE_METADATA_VXLAN | load_be32(bytes + 4) >> 8;
+		header->metadata |= RULE_METADATA_VXLAN | load_be32(bytes + 4) >> 8;
 }
 
 static void classify(const struct rules *rules, const struct rte_mbuf *packet,
@@ -284,7 +290,12 @@ static void classify(const struct rules *rules, const struct rte_mbuf *packet,
 		read_tunnel(&reader, info, &header);
 	}
 	classifier_find_in_list(rules->full, list, 0, &asked, &slot, 1);
+	uint16_t counted = 0;
+
+	if (slot != CLASSIFIER_NONE && rules->slots[slot].limit != 0)
+		slot = rules_limits_find(rules, list, &header, ct, &counted);
 	take_answer(rules, slot, decision);
+	decision->counted = counted;
 }
 
 void rules_classify(void *rules, const struct rte_mbuf *packet, const struct packet_info *info,
@@ -347,14 +358,23 @@ struct tracing {
 	void *context;
 	uint32_t
 		jumped; /* the rule per packet whose jump leads to the group that comes next, or RULES_NONE */
-	unsigned left; /* rules per packet behind which the search may go on */
+	unsigned left; /* rules behind which the search may go on */
 };
 
 /* Flows are decided without the rules per packet: their steps are told here. */
 static bool is_per_packet(const struct tracing *tracing, uint32_t slot)
 {
 	return tracing->classifier == tracing->rules->of_flows && slot != RULES_NONE &&
-	       tracing->rules->slots[slot].by_packet;
+	       tracing->rules->slots[slot].by_packet && tracing->rules->slots[slot].limit == 0;
+}
+
+/* The rule has a limit that the header's source is not above. */
+static bool is_below(const struct tracing *tracing, uint32_t slot)
+{
+	struct rules_limited limit;
+
+	return slot != RULES_NONE &&
+	       rules_look_limit(tracing->rules, slot, tracing->header, &limit) && !limit.above;
 }
 
 static void tell_step(void *context, const struct classifier_step *step)
@@ -372,14 +392,23 @@ static void tell_step(void *context, const struct classifier_step *step)
 			rules_get_slot(rules, told.step.id, &told.rule) == 0;
 	if (step->kind == CLASSIFIER_STEP_FOUND && is_per_packet(tracing, step->id))
 		told.step.jump = rules->own[step->id].jump;
+	told.has_limit = step->kind == CLASSIFIER_STEP_FOUND && told.has_rule &&
+			 rules_look_limit(rules, step->id, tracing->header, &told.limit);
 	tracing->told(tracing->context, &told);
 }
 
-/* Goes on behind a rule per packet: for the packets that it matches where it jumps, then for those that it does not. */
-static void trace_on(struct tracing *tracing, uint32_t slot)
+/*
+ * Goes on behind a rule per packet: for the packets that it matches where it jumps, then for those that it does not; and
+ * behind a rule whose limit is not reached. Returns the rule that ends the search, but for rules per packet.
+ */
+static uint32_t trace_on(struct tracing *tracing, uint32_t slot)
 {
-	while (is_per_packet(tracing, slot) && tracing->left > 0) {
-		const struct rules_own *own = &tracing->rules->own[slot];
+	const struct rules *rules = tracing->rules;
+	uint32_t first = slot;
+
+	while ((is_per_packet(tracing, slot) || is_below(tracing, slot)) && tracing->left > 0) {
+		const struct rules_own *own = &rules->own[slot];
+		const bool below = is_below(tracing, slot);
 
 		tracing->left--;
 		if (own->jump != 0) {
@@ -387,9 +416,12 @@ static void trace_on(struct tracing *tracing, uint32_t slot)
 			trace_on(tracing, classifier_trace(tracing->classifier, own->jump,
 						  tracing->header, tell_step, tracing));
 		}
-		slot = classifier_trace_behind(
-			tracing->classifier, own->of_flows, tracing->header, tell_step, tracing);
+		slot = classifier_trace_behind(tracing->classifier,
+			tracing->classifier == rules->full ? own->full : own->of_flows,
+			tracing->header, tell_step, tracing);
+		first = below ? slot : first;
 	}
+	return first;
 }
 
 uint32_t rules_trace(const struct rules *rules, const struct classifier_header *header, bool packet,
@@ -404,8 +436,7 @@ uint32_t rules_trace(const struct rules *rules, const struct classifier_header *
 		.jumped = RULES_NONE,
 		.left = RULES_TRACED_BY_PACKET,
 	};
-	const uint32_t first = classifier_trace(tracing.classifier, 0, header, tell_step, &tracing);
 
-	trace_on(&tracing, first);
-	return first;
+	return trace_on(
+		&tracing, classifier_trace(tracing.classifier, 0, header, tell_step, &tracing));
 }

@@ -66,6 +66,8 @@ static int fill_header(const struct classifier_rule *rule, uint16_t port,
 		return error_set(error, -EINVAL, "an item ipv4 or ipv6 is needed before it");
 	if (header->version == 0)
 		return 0;
+	if (header->bits & RULE_CT_NEW << CLASSIFIER_STATE_SHIFT)
+		header->metadata |= RULE_METADATA_LIMIT;
 	if (rule->mask.ttl == 0)
 		header->ttl = USUAL_TTL;
 	if (rule->mask.vlan != 0)

@@ -4,11 +4,13 @@
 /* Inside of rule/: what the files of rules.h share. */
 
 #include "rule/effect.h"
+#include "rule/limit.h"
 #include "rule/meters.h"
 #include "rule/pattern.h"
 #include "rule/rules.h"
 #include "rule/setup.h"
 #include "rule/shared.h"
+#include "rule/sources.h"
 
 /* A bit of rules_slot.states: the rule asks for a direction of the conversation. */
 #define RULES_DIRECTION 0x80u
@@ -22,7 +24,23 @@ struct rules_slot {
 	bool marked, by_packet, logs;
 	bool follows; /* replies take the verdict */
 	uint8_t states; /* that it asks for, as RULE_CT_ALL, and RULES_DIRECTION; 0: it does not ask */
-	uint8_t gone; /* it was removed: the one thing that changes, and atomic */
+	uint8_t gone;	/* it was removed: the one thing that changes, and atomic */
+	uint16_t limit; /* 1 more than its place among the limits; 0: it has none */
+};
+
+/* Limits in force, with those of rules that were removed and have not settled. */
+#define RULES_MAX_LIMITS 256u
+#define RULES_MAX_LIVE 16u /* of these, limits of live flows: each has a bit in a flow's row */
+
+/* A limit as workers read it. It is written before the classifiers have its rule. */
+struct rules_limit {
+	bool used; /* the writer's */
+	bool live;
+	uint32_t serial; /* no other limit has or had it */
+	uint32_t slot;
+	uint32_t above;
+	uint32_t mask4, mask6[4]; /* the part of an address that makes a source */
+	struct sources_rate rate;
 };
 
 /* What the writer has of it. */
@@ -72,6 +90,9 @@ struct rules {
 	_Atomic uint32_t n_in_force, n_by_packet, n_with_port;
 	_Atomic uint32_t
 		n_of_conversations; /* rules that ask for state or direction, or whose replies follow */
+	_Atomic uint32_t n_live_limits; /* rules in force that limit live flows */
+	struct rules_limit *limits;	/* RULES_MAX_LIMITS */
+	struct sources *sources;
 	bool replies_follow, no_pickup;
 	_Atomic uint32_t port_rules[TOPOLOGY_MAX_PORTS]; /* rules that ask for the port */
 	struct rule_ground ground;
@@ -99,6 +120,7 @@ struct rules {
 	uint32_t max_rules, n_rules, n_begun, n_unsettled;
 	uint32_t free, first_gone, last_gone;
 	uint64_t settled, last_age, last_rank;
+	uint32_t last_limit;	      /* serial */
 	struct rules_removed removed; /* those whose slots are free again; of NICs all */
 	uint64_t now_us;	      /* rules_tell_time() */
 	bool filled;		      /* of_flows has the rules */
@@ -116,6 +138,7 @@ struct rules_made {
 	const char *remark;
 	struct rule_use *
 		*uses; /* what it shares with others (effect.h): ends with NULL, or is NULL */
+	struct rule_limit limit;
 	uint32_t mark, age_s;
 	uint16_t port, verdict;
 	bool marked, passes, logs;
@@ -159,6 +182,25 @@ uint8_t rules_bits_of(const struct rules *rules, struct flow_packet_ct ct);
 void rules_decide_conversations(const struct rules *rules, const struct classifier *classifier,
 	unsigned list, const struct flow_key *const *keys, struct classifier_header *headers,
 	struct flow_decision *decisions, unsigned n);
+
+/* Limits (rule/rules_limits.c). Have so many of either kind room? 0, -ENOSPC or -EAGAIN. */
+int rules_limits_room(
+	const struct rules *rules, unsigned n_new, unsigned n_live, struct error *error);
+/* The rule of a slot has it from here on, unless it is not given; there is room. And has it no more. */
+void rules_limits_take(struct rules *rules, uint32_t slot, const struct rule_limit *limit);
+void rules_limits_give_back(struct rules *rules, uint32_t slot);
+/*
+ * Workers: finds the rule of a packet that may begin a flow, where some rule with a limit matches it. `counted` becomes the
+ * bits of those that count the flow, none if the packet is dropped.
+ */
+uint32_t rules_limits_find(const struct rules *rules, unsigned list,
+	const struct classifier_header *header, struct flow_packet_ct ct, uint16_t *counted);
+/* Of a live flow that was let pass, with its initiator's header: which limits count it. */
+void rules_limits_recount(const struct rules *rules, const struct classifier *classifier,
+	unsigned list, const struct classifier_header *header, uint64_t now_us, uint16_t *counted);
+/* None counts it any more. */
+void rules_limits_forget(const struct rules *rules, const struct flow_key *key,
+	struct flow_conversation *conversation);
 
 /* Decisions (rule/rules_decide.c): packets of one end have the rule of a slot, or none. */
 void rules_decide_end(

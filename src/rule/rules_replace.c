@@ -671,6 +671,20 @@ static int check_room_for_list(struct rules *rules, const struct rules_list *lis
 		       : 0;
 }
 
+/* Limits of rules that are not in force have room beside those that are. */
+static int check_limits_room(const struct replacing *replacing, struct error *error)
+{
+	unsigned n[2] = {0, 0};
+
+	for (uint32_t i = 0; i < replacing->list->n; i++) {
+		const struct rule_limit *limit = &replacing->wanted[i].made->limit;
+
+		if (replacing->wanted[i].slot == NONE && limit->given)
+			n[limit->live]++;
+	}
+	return rules_limits_room(replacing->rules, n[0], n[1], error);
+}
+
 /* The list is the caller's still. */
 static int replace_by(struct replacing *replacing, struct rules_list **before,
 	struct rules_change *change, struct error *error)
@@ -710,6 +724,7 @@ static int try_to_replace(struct rules *rules, struct rules_list *list, struct r
 	} else {
 		count_change(&replacing, change);
 		ret = check_room_for_list(rules, list, change, error);
+		ret = ret < 0 ? ret : check_limits_room(&replacing, error);
 	}
 	if (ret == 0)
 		ret = replace_by(&replacing, before, change, error);

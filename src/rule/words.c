@@ -184,6 +184,13 @@ const struct rule_word rule_ct_states[] = {
 	{.name = NULL},
 };
 
+const struct rule_word rule_times[] = {
+	IS("second", 1),
+	IS("minute", 60),
+	IS("hour", 3600),
+	{.name = NULL},
+};
+
 const struct rule_word rule_directions[] = {
 	IS("forward", 0),
 	IS("reverse", 1),

@@ -25,4 +25,5 @@ extern const struct rule_word rule_query_modes[];
 extern const struct rule_word rule_reject_types[];
 extern const struct rule_word rule_ct_states[];
 extern const struct rule_word rule_directions[];
+extern const struct rule_word rule_times[];
 extern const struct rule_word rule_replies[];

@@ -272,7 +272,7 @@ def test_page_has_right_examples():
     text = PAGE.read_text(encoding="utf-8")
     lines = [line.strip() for line in text.splitlines() if line.startswith(("    flow ", "    add ", "    create "))]
     result = check("\n".join(lines))
-    assert len(lines) == 18
+    assert len(lines) == 21
     told = result.stdout.decode().splitlines()
     # beside one another some match nothing any more, which is told of them
     assert not any(": error: " in line for line in told[:1] + told[2:])

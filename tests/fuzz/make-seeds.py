@@ -218,6 +218,9 @@ RULES = [
     "create port meter 0 1 1 1 yes 0 0\nflow indirect_action 0 create ingress action meter mtr_id 1 / end\n"
     "flow create 0 ingress pattern eth / end actions indirect 0 / age timeout 9 / end\n"
     "del port meter 0 1\nflow indirect_action 0 destroy action_id 0\n",
+    "flow create 0 ingress pattern ipv6 / tcp dst is 22 / source new_flows above 3 per minute burst 4 ipv4_prefix 24 "
+    "ipv6_prefix 64 / end actions reject / end\nflow create 0 transfer pattern source live_flows above 200 / end actions "
+    "drop / end\nflow create 0 ingress pattern source new_flows above 0 per hour / end actions drop / end\n",
     "flow create 0 pattern ib_bth opcode is 1 / end actions nat64 type 1 / end\nflow create 0 pattern ipv5",
     "testpmd> flow flush 1 # all\n\n# nothing\n",
 ]

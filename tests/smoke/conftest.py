@@ -23,7 +23,7 @@ from network import AF_PACKET, AF_XDP, Namespace, Network  # noqa: E402
 # Programs that a test may need, and who has them.
 PROGRAMS = {"ip": "iproute2", "ping": "iputils-ping", "ethtool": "ethtool", "iperf3": "iperf3",
             "curl": "curl", "tcpdump": "tcpdump", "setpriv": "util-linux",
-            "nft": "nftables", "prometheus": "prometheus"}
+            "nft": "nftables", "prometheus": "prometheus", "nmap": "nmap", "dnsmasq": "dnsmasq-base"}
 
 
 def lacks_namespaces():

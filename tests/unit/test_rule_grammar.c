@@ -325,6 +325,7 @@ static void test_every_item(void **state)
 {
 	static const char *const params[] = {"is", "spec", "last", "mask"};
 	char line[512];
+	const char *param;
 
 	(void)state;
 	for (unsigned i = 0; i < rule_n_items; i++) {
@@ -340,13 +341,18 @@ static void test_every_item(void **state)
 			bool variant = field->kind == RULE_VARIANT || field->kind == RULE_EMPTY;
 
 			for (unsigned p = 0; p < (variant ? 1 : 4); p++) {
-				if (((field->flags & RULE_IS_ONLY) && p > 0) ||
+				const uint16_t only = RULE_IS_ONLY | RULE_ABOVE | RULE_BARE;
+
+				if (((field->flags & only) && p > 0) ||
 					((field->flags & RULE_NO_RANGE) && p == 2))
 					continue;
+				param = variant || field->flags & RULE_BARE ? ""
+					: field->flags & RULE_ABOVE	    ? "above"
+									    : params[p];
 				snprintf(line, sizeof(line),
 					"flow create 0 pattern %s %s %s %s %s / end actions end",
-					thing->name, front_of(thing, field), field->name,
-					variant ? "" : params[p], value_of(field));
+					thing->name, front_of(thing, field), field->name, param,
+					value_of(field));
 				check_round(NULL, line, NULL);
 			}
 		}

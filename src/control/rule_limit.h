@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#pragma once
+
+/* What is told of the limit of a rule, and of the source of a flow or packet. */
+
+#include <jansson.h>
+
+#include "rule/rules.h"
+
+/* An object: "of", "source", "limit", "above", and of live flows "live_flows". */
+json_t *rule_limit_object(const struct rules_limited *limited);
