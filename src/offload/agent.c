@@ -20,10 +20,6 @@
 #define LOOKS_MOST 256
 /* So many are looked at together: their lines are fetched for all of them at once. */
 #define TOGETHER 16
-/* A slot is looked at so often where nothing else is due: late answers, slots that others need. */
-#define REST_US 500000
-/* The same while a rule may be on its way of a flow whose silence only its counter shows. */
-#define REST_FULL_US 250000
 
 int agent_create(struct agent **out, const struct agent_config *config)
 {
@@ -391,19 +387,12 @@ static void take_answers(struct agent *agent, unsigned port)
 		const struct agent_at at =
 			agent_at_slot(agent, domain, answers[i].place - first, answers[i].from);
 
-		switch ((enum installer_op)answers[i].op) {
-		case INSTALLER_INSERT:
+		if (answers[i].op == INSTALLER_INSERT)
 			inserted(&at, &answers[i]);
-			break;
-		case INSTALLER_REMOVE:
+		else if (answers[i].op == INSTALLER_REMOVE)
 			removed(&at, &answers[i]);
-			break;
-		case INSTALLER_COUNT:
+		else
 			agent_count_answer(&at, &answers[i]);
-			break;
-		case INSTALLER_N_OPS:
-			break;
-		}
 	}
 }
 
@@ -433,56 +422,34 @@ static void look_at_direction(const struct agent_at *at)
 {
 	struct slot_direction *direction = at->direction;
 
-	switch ((enum offload_state)direction->state) {
-	case OFFLOAD_LEAVING:
+	if (agent_is_in_hw(direction)) {
+		if (!agent_audit_breaker(at) && at->record != NULL)
+			look_at_rule(at);
+		return;
+	}
+	if (direction->state == OFFLOAD_LEAVING) {
 		if (direction->remove && !direction->awaited)
 			agent_remove(at);
 		/* a full one whose delete was refused goes on sending packets */
 		agent_count_look(at);
-		agent_audit_late(at);
-		break;
-	case OFFLOAD_INSTALLING:
-		agent_audit_late(at);
-		break;
-	case OFFLOAD_SUSPECT:
-	case OFFLOAD_ACCEPTED:
-	case OFFLOAD_PROVEN:
-		if (!agent_audit_breaker(at) && at->record != NULL)
-			look_at_rule(at);
-		break;
-	case OFFLOAD_SOFTWARE:
-	case OFFLOAD_QUEUED:
-	case OFFLOAD_REFUSED:
-	case OFFLOAD_N_STATES:
-		break;
 	}
+	if (agent_holds(direction))
+		agent_audit_late(at);
 }
 
 /* When a look at a direction is due next, as long as it stays in its state; UINT64_MAX: never. */
 static uint64_t due_of(const struct agent_at *at)
 {
-	const uint64_t rest_us =
-		at->agent->now_us + (at->agent->config.full ? REST_FULL_US : REST_US);
-	uint64_t due_us;
+	const uint64_t rest_us = at->agent->now_us + agent_rest_us(at->agent);
 
-	switch ((enum offload_state)at->direction->state) {
-	case OFFLOAD_INSTALLING:
-	case OFFLOAD_LEAVING:
+	if (!agent_holds(at->direction))
+		return UINT64_MAX;
+	if (!agent_is_in_hw(at->direction))
 		return rest_us;
-	case OFFLOAD_SUSPECT:
-	case OFFLOAD_ACCEPTED:
-	case OFFLOAD_PROVEN:
-		due_us = RTE_MIN(agent_count_due_us(at), agent_admit_due_us(at));
-		if (at->agent->wire[at->domain].broken || due_us == UINT64_MAX)
-			return RTE_MIN(due_us, rest_us);
-		return due_us;
-	case OFFLOAD_SOFTWARE:
-	case OFFLOAD_QUEUED:
-	case OFFLOAD_REFUSED:
-	case OFFLOAD_N_STATES:
-		break;
-	}
-	return UINT64_MAX;
+	const uint64_t due_us = RTE_MIN(agent_count_due_us(at), agent_admit_due_us(at));
+	const bool rests = due_us != UINT64_MAX && !at->agent->wire[at->domain].broken;
+
+	return rests ? due_us : RTE_MIN(due_us, rest_us);
 }
 
 static void look_at_slot(struct agent *agent, unsigned number, uint32_t slot)
@@ -494,14 +461,15 @@ static void look_at_slot(struct agent *agent, unsigned number, uint32_t slot)
 		const struct agent_at at = agent_at_slot(agent, number, slot, from);
 
 		look_at_direction(&at);
-		if (from == 0)
+		/* the report of a flow that ended may be held */
+		if (from == 0 && at.record == NULL)
 			agent_full_settle(&at);
 		due_us = RTE_MIN(due_us, due_of(&at));
 	}
 	/* one without a rule is given back when slots are few */
 	if (!agent_release(agent, number, slot))
-		due_hasten(
-			&wire->due, slot, due_us != UINT64_MAX ? due_us : agent->now_us + REST_US);
+		due_hasten(&wire->due, slot,
+			due_us != UINT64_MAX ? due_us : agent->now_us + agent_rest_us(agent));
 }
 
 /* Slots whose time has come, a few at once. */

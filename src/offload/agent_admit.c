@@ -230,7 +230,9 @@ static uint64_t look_us(const struct agent_at *at)
 
 uint64_t agent_admit_due_us(const struct agent_at *at)
 {
-	return agent_is_full(at->direction) ? UINT64_MAX : at->direction->rate.us + look_us(at);
+	if (agent_is_full(at->direction))
+		return UINT64_MAX;
+	return at->direction->rate.us + RTE_MAX(look_us(at), agent_rest_us(at->agent));
 }
 
 void agent_admit_look(const struct agent_at *at)
@@ -336,16 +338,10 @@ static bool may_ask(const struct agent_at *at)
 	if (offload_back_off(at->record, at->from) == OFFLOAD_NEVER ||
 		agent_waits_us(agent, at->entry, at->record, at->from) != 0)
 		return false;
-	switch (health_state(agent_health(agent, at->port))) {
-	case HEALTH_CLOSED:
-		return !other_is_there(at);
-	case HEALTH_TRYING:
-		return may_be_canary(at) && !other_is_there(at);
-	case HEALTH_OPEN:
-	case HEALTH_N_STATES:
-		break;
-	}
-	return false;
+	const enum health_state health = health_state(agent_health(agent, at->port));
+
+	return (health == HEALTH_CLOSED || (health == HEALTH_TRYING && may_be_canary(at))) &&
+	       !other_is_there(at);
 }
 
 uint64_t agent_waits_us(const struct agent *agent, const struct slot *entry,
@@ -363,7 +359,7 @@ uint64_t agent_waits_us(const struct agent *agent, const struct slot *entry,
 }
 
 /* Tells a flow at a position from an earlier one, by its key alone: all else changes while it lives. */
-static uint32_t tag_of(const struct flow_record *record)
+static uint32_t queue_tag(const struct flow_record *record)
 {
 	uint64_t word[sizeof(record->key) / sizeof(uint64_t)], tag = 0;
 
@@ -382,7 +378,7 @@ static struct flow_record *waiting(
 {
 	struct flow_record *record = agent_record_at(agent, entry->position);
 
-	if (record->state == FLOW_FREE || tag_of(record) != entry->tag ||
+	if (record->state == FLOW_FREE || queue_tag(record) != entry->tag ||
 		offload_state(record, entry->from) != OFFLOAD_QUEUED ||
 		agent_at_record(agent, record, entry->from).port != port)
 		return NULL;
@@ -430,7 +426,7 @@ static void want(
 	struct queue_entry entry = {
 		.rate = rate,
 		.position = position,
-		.tag = tag_of(record),
+		.tag = queue_tag(record),
 		.from = (uint8_t)from,
 	};
 	struct queue_entry displaced;
@@ -466,32 +462,51 @@ void agent_learned(struct agent *agent, uint32_t position, unsigned port, unsign
 }
 
 /* The rate of a flow that was queued with its first packets was too low. */
-static void raise_waiting(const struct agent_at *at, uint32_t position, uint32_t rate)
+static void raise_waiting(struct agent *agent, uint32_t position, unsigned from, uint32_t rate)
 {
+	struct flow_record *record = agent_record_at(agent, position);
 	const struct queue_entry entry = {
 		.rate = rate,
 		.position = position,
-		.tag = tag_of(at->record),
-		.from = at->from,
+		.tag = queue_tag(record),
+		.from = (uint8_t)from,
 	};
 
-	queue_raise(&at->agent->port[at->port].queue, &entry);
+	queue_raise(&agent->port[agent_at_record(agent, record, from).port].queue, &entry);
+}
+
+/* A mark is of no use to what is dropped, and no NIC tells a sender. */
+static bool is_of_no_use(
+	struct agent *agent, unsigned port, struct flow_record *record, unsigned from)
+{
+	if (flow_is_rejected(record, from))
+		return true;
+	if (!flow_is_dropped(record, from))
+		return false;
+	const struct agent_at at = agent_at_port(agent, port, record, from);
+
+	return !agent_full_drops(&at);
+}
+
+/* The direction is in software, and stays there: its reason is another one. */
+static void tell_software(
+	struct agent *agent, struct flow_record *record, unsigned from, enum agent_event event)
+{
+	const struct agent_at at = agent_at_record(agent, record, from);
+
+	agent_event(&at, event, 0, 0);
 }
 
 void agent_sample(struct agent *agent, uint32_t position, unsigned port, unsigned from)
 {
 	struct flow_record *record = agent_record_at(agent, position);
-	const struct agent_at at = agent_at_record(agent, record, from);
-	const struct agent_at here = agent_at_port(agent, port, record, from);
 	const enum offload_state state = offload_state(record, from);
 
 	if (state != OFFLOAD_SOFTWARE && state != OFFLOAD_REFUSED && state != OFFLOAD_QUEUED)
 		return;
 	if (state == OFFLOAD_SOFTWARE && !offload_has_slot(record))
 		offload_set_port(record, from, port);
-	/* a mark is of no use to what is dropped, and no NIC tells a sender */
-	if (flow_is_rejected(record, from) ||
-		(flow_is_dropped(record, from) && !agent_full_drops(&here)))
+	if (is_of_no_use(agent, port, record, from))
 		return;
 	if (agent->config.threshold == 0) {
 		if (state != OFFLOAD_QUEUED)
@@ -503,12 +518,12 @@ void agent_sample(struct agent *agent, uint32_t position, unsigned port, unsigne
 		agent_is_closing(agent, record))
 		return;
 	if (record->reason[from] == OFFLOAD_UNPLAIN && !offload_waits(record, from))
-		agent_event(&at, EVENT_PLAIN, 0, 0);
+		tell_software(agent, record, from, EVENT_PLAIN);
 	uint32_t rate = meter_packet(&agent->meter, record, position, from,
 		agent_packets(agent, record, from), agent->now_us);
 
 	if (state == OFFLOAD_QUEUED)
-		raise_waiting(&at, position, rate);
+		raise_waiting(agent, position, from, rate);
 	else if (rate >= rate_of_pps(agent->config.threshold))
 		want(agent, position, port, from, rate);
 }
@@ -516,11 +531,10 @@ void agent_sample(struct agent *agent, uint32_t position, unsigned port, unsigne
 void agent_sample_unplain(struct agent *agent, uint32_t position, unsigned from)
 {
 	struct flow_record *record = agent_record_at(agent, position);
-	const struct agent_at at = agent_at_record(agent, record, from);
 
 	if (offload_state(record, from) == OFFLOAD_SOFTWARE &&
 		record->reason[from] == OFFLOAD_QUIET)
-		agent_event(&at, EVENT_UNPLAIN, 0, 0);
+		tell_software(agent, record, from, EVENT_UNPLAIN);
 }
 
 /* The installer is asked for the rule of a flow that has a slot; false: not now. */
@@ -683,7 +697,7 @@ static void share_room(struct agent *agent, unsigned port)
 }
 
 /* May one of those that wait be handed in? Else a flow is asked to leave for the busiest of them, if it deserves that. */
-static bool make_room(struct agent *agent, unsigned port)
+static bool room_for_next(struct agent *agent, unsigned port)
 {
 	struct agent_port *of = &agent->port[port];
 	const struct queue *queue = &of->queue;
@@ -723,7 +737,7 @@ void agent_admit_turn(struct agent *agent, unsigned port)
 
 	if (health_state(agent_health(agent, port)) == HEALTH_OPEN)
 		send_all_home(agent, port, EVENT_BREAKER);
-	while (to->under_way < to->limit && make_room(agent, port) &&
+	while (to->under_way < to->limit && room_for_next(agent, port) &&
 		queue_take(&to->queue, &entry))
 		if (!hand_in(agent, port, &entry))
 			break;

@@ -51,7 +51,7 @@ static void look_at_stale(const struct agent_at *at, struct stale *stale)
 }
 
 /* The first packet came with the mark of a rule that was only accepted. */
-static void prove(const struct agent_at *at)
+static void prove_by_mark(const struct agent_at *at)
 {
 	struct health_worker *worker = agent_health_worker(at);
 
@@ -78,7 +78,7 @@ void agent_audit_marked(const struct agent_at *at, unsigned port)
 	}
 	direction->unmarked = 0;
 	if (direction->state == OFFLOAD_ACCEPTED) {
-		prove(at);
+		prove_by_mark(at);
 	} else if (direction->state < OFFLOAD_SUSPECT) {
 		/* late: of a rule that is gone, or begins to be */
 		direction->marked++;

@@ -297,7 +297,7 @@ static void adapt(struct agent_port *port, uint64_t now_us, uint64_t due_us)
 }
 
 /* The counter moved: the rule is in the NIC. */
-static void prove(const struct agent_at *at)
+static void prove_by_counter(const struct agent_at *at)
 {
 	at->direction->unmarked = 0;
 	if (record_of(at) != NULL)
@@ -339,7 +339,7 @@ static void count_full(const struct agent_at *at, const struct installer_answer 
 	packets = give_credit(at, false);
 	direction->looked_us = now_us;
 	if (packets != 0)
-		prove(at);
+		prove_by_counter(at);
 	if (is_mostly_unplain(at, packets, passed_us)) {
 		agent_event(at, EVENT_UNPLAIN, 0, 0);
 		return;

@@ -99,10 +99,6 @@ static uint8_t reason_after(uint8_t reason)
 	}
 }
 
-/* A slot in one of these is looked at so often, whatever happens: late answers, deletes that are asked again. */
-#define LOOK_US 500000
-/* The same where it may be of a flow whose silence only its counter shows. */
-#define LOOK_FULL_US 250000
 #define FIRST_WAIT_MS 100
 #define MOST_WAITS 10
 #define RETRY_FULL_MS 10000
@@ -162,7 +158,7 @@ void agent_due(const struct agent_at *at, uint64_t at_us)
 	due_hasten(&at->agent->wire[at->domain].due, at->slot, at_us);
 }
 
-static void note(struct agent *agent, const struct offload_change *change)
+static void note_change(struct agent *agent, const struct offload_change *change)
 {
 	change_note(&agent->changes, change);
 	if (agent->config.tell != NULL)
@@ -178,7 +174,7 @@ void agent_tell(struct agent *agent, unsigned port, enum change_kind kind, uint8
 		.port = port & 0xff,
 	};
 
-	note(agent, &change);
+	note_change(agent, &change);
 }
 
 /* The direction is not asked for before that; `waits`: how often it waited then, in a row. */
@@ -294,10 +290,11 @@ static void set_entry(
 		stale_forget(&direction->stale);
 	direction->state = (uint8_t)after;
 	direction->port = (uint8_t)at->port;
-	agent_due(at, at->agent->now_us + (at->agent->config.full ? LOOK_FULL_US : LOOK_US));
+	agent_due(at, at->agent->now_us + agent_rest_us(at->agent));
 }
 
-static void move(const struct agent_at *at, enum offload_state before, enum offload_state after)
+static void enter_state(
+	const struct agent_at *at, enum offload_state before, enum offload_state after)
 {
 	if (at->entry != NULL) {
 		count_move(at, before, at->direction->port, after);
@@ -338,7 +335,7 @@ static void tell_move(const struct agent_at *at, enum offload_state before,
 		.detail = detail,
 	};
 
-	note(at->agent, &change);
+	note_change(at->agent, &change);
 }
 
 void agent_event(const struct agent_at *at, enum agent_event event, uint8_t reason, uint32_t detail)
@@ -368,7 +365,7 @@ void agent_event(const struct agent_at *at, enum agent_event event, uint8_t reas
 		if (after == OFFLOAD_LEAVING)
 			at->direction->marked =
 				agent_marked_packets(at->direction, at->record, at->from);
-		move(at, before, after);
+		enter_state(at, before, after);
 		set_reason(at, reason);
 		if (!(to->actions & SILENT))
 			tell_move(at, before, after, reason, detail);

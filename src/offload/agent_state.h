@@ -108,6 +108,15 @@ static inline struct slot *agent_slot_of(
 	return flow_key_equal(&entry->key, &record->key) ? entry : NULL;
 }
 
+/*
+ * A slot is looked at so often where nothing else is due: late answers, deletes that are asked again, slots that others
+ * need; and more often where a rule may be of a flow whose silence only its counter shows.
+ */
+static inline uint64_t agent_rest_us(const struct agent *agent)
+{
+	return agent->config.full ? AGENT_SECOND_US / 4 : AGENT_SECOND_US / 2;
+}
+
 static inline bool agent_is_full(const struct slot_direction *direction)
 {
 	return direction->deed != PROVIDER_MARKS;
