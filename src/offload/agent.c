@@ -295,11 +295,11 @@ static void inserted(const struct agent_at *at, const struct installer_answer *a
 	agent_event(
 		at, EVENT_ACCEPTED, 0, (uint32_t)(at->agent->now_us - at->direction->queued_us));
 	agent_count_begin(at);
-	/* what lives on was seen to close meanwhile: agent_full_saw() */
+	/* what lives on was decided anew meanwhile, or seen to close: agent_full_saw() */
 	if (at->record == NULL)
 		agent_event(at, EVENT_ENDED, 0, 0);
 	else if (leaves)
-		agent_event(at, EVENT_CLOSING, 0, 0);
+		agent_event(at, at->direction->decided ? EVENT_DECIDED : EVENT_CLOSING, 0, 0);
 }
 
 /* The refusal of a delete is told, but not a time-out, which is none. */

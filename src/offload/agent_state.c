@@ -22,6 +22,7 @@ enum {
 	FAILURE = 1u << 6,   /* it is counted, and held against the port's health */
 	MARK_NEXT = 1u << 7, /* what was to be full is marked for a while */
 	SILENT = 1u << 8,    /* the flow is gone: no follower is told */
+	OF_RULES = DELETE | LATER | FAILURE | MARK_NEXT,
 };
 
 struct transition {
@@ -347,32 +348,33 @@ void agent_event(const struct agent_at *at, enum agent_event event, uint8_t reas
 	const enum offload_state after = (enum offload_state)to->next;
 	const uint8_t old =
 		at->entry != NULL ? at->direction->reason : at->record->reason[at->from];
+	/* only a direction with a slot has a rule */
+	const unsigned actions = at->entry != NULL ? to->actions : to->actions & ~OF_RULES;
 
 	if (!to->is_there)
 		return;
-	if (to->reason != GIVEN)
-		reason = to->reason == KEEP    ? old
-			 : to->reason == AFTER ? reason_after(old)
-					       : to->reason;
-	if (to->actions & FAILURE)
+	if (to->reason == KEEP)
+		reason = old;
+	else if (to->reason == AFTER)
+		reason = reason_after(old);
+	else if (to->reason != GIVEN)
+		reason = to->reason;
+	if (actions & FAILURE)
 		count_failure(at, reason);
-	if (to->actions & MARK_NEXT && agent_is_full(at->direction))
+	if (actions & MARK_NEXT && agent_is_full(at->direction))
 		mark_next(at);
-	wait_by(at, to->actions);
-	if (to->actions & LATER)
+	if (actions & LATER)
 		at->direction->remove = true;
-	if (after != before) {
-		if (after == OFFLOAD_LEAVING)
-			at->direction->marked =
-				agent_marked_packets(at->direction, at->record, at->from);
+	wait_by(at, actions);
+	if (at->entry != NULL && after == OFFLOAD_LEAVING && after != before)
+		at->direction->marked = agent_marked_packets(at->direction, at->record, at->from);
+	if (after != before)
 		enter_state(at, before, after);
+	if (after != before || reason != old)
 		set_reason(at, reason);
-		if (!(to->actions & SILENT))
-			tell_move(at, before, after, reason, detail);
-	} else if (reason != old) {
-		set_reason(at, reason);
-	}
-	if (to->actions & DELETE)
+	if (after != before && !(actions & SILENT))
+		tell_move(at, before, after, reason, detail);
+	if (actions & DELETE && at->entry != NULL)
 		agent_remove(at);
 }
 
