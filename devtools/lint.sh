@@ -4,7 +4,7 @@
 set -euo pipefail
 . devtools/lib.sh
 
-all=(layers circles topology names size commands headers words commits format tidy spelling shell)
+all=(layers circles topology names size diagram commands headers words commits format tidy spelling shell)
 [[ $# -gt 0 ]] || set -- "${all[@]}"
 
 mapfile -t c_files < <(find src cli bench drivers tests examples -name '*.[ch]' 2>/dev/null | sort)
@@ -26,6 +26,9 @@ check_names() {
 }
 check_size() {
 	devtools/check-size
+}
+check_diagram() {
+	devtools/offload-diagram --check
 }
 check_commands() {
 	in_git || return 0

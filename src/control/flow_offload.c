@@ -79,7 +79,10 @@ static void placed_because_of(
 	offload_because(sentence, &of);
 }
 
-/* Since when a direction is in its state: as its slot has it, or by its newest change. */
+/*
+ * Since when a direction is in its state for the reason that is told: as its slot has it, or by its newest change. False
+ * where that was for another reason, which is over.
+ */
 static bool since_when(const struct explained *explained, unsigned from, uint64_t *since_us)
 {
 	const struct plane_flow *flow = explained->flow;
@@ -93,7 +96,9 @@ static bool since_when(const struct explained *explained, unsigned from, uint64_
 		if (change->from != from)
 			continue;
 		*since_us = change->time_us;
-		return change->after == explained->offload.state[from];
+		return change->after == explained->offload.state[from] &&
+		       (change->reason == explained->offload.reason[from] ||
+			       explained->offload.reason[from] == OFFLOAD_OLDER_RULE);
 	}
 	return false;
 }

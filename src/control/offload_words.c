@@ -198,21 +198,40 @@ static void explain_breaker(char sentence[OFFLOAD_SENTENCE_MAX], const struct of
 #define ASKED_FOR \
 	"is asked for when one of its packets that a rule could mark is looked at: few are"
 
-/* Why nobody asked for a flow. */
+/* A flow in software is busier than some flows that have a rule, and needs to be more so to get the place of one. */
+static bool waits_for_hysteresis(const struct agent_rank *rank)
+{
+	return rank->rank != 0 && rank->rank <= rank->held && rank->rate < rank->bar;
+}
+
+static void explain_hysteresis(char sentence[OFFLOAD_SENTENCE_MAX], const struct agent_rank *rank)
+{
+	snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%s",
+		rank->bar == UINT32_MAX
+			? "it ranks high enough, and waits: no flow in the NIC gives way now"
+			: "it ranks high enough, and waits for hysteresis: a flow in the NIC gives "
+			  "way only to one that is busier by a fourth to a half");
+}
+
+/* Why a flow is not asked for. */
 static void explain_quiet(char sentence[OFFLOAD_SENTENCE_MAX], const struct offload_case *of)
 {
 	const uint32_t threshold = plane_config(of->plane)->offload.threshold;
 	const uint32_t rate = of->rank != NULL && of->rank->rank != 0 ? of->rank->rate : 0;
 	char text[TEXT_NUMBER_MAX];
 
-	if (threshold == 0 || rate >= rate_of_pps(threshold))
-		snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%s " ASKED_FOR,
-			threshold == 0 ? "it" : "it is busy enough, and");
-	else
+	if (threshold == 0 || rate >= rate_of_pps(threshold)) {
+		if (threshold != 0 && waits_for_hysteresis(of->rank))
+			explain_hysteresis(sentence, of->rank);
+		else
+			snprintf(sentence, OFFLOAD_SENTENCE_MAX, "%s " ASKED_FOR,
+				threshold == 0 ? "it" : "it is busy enough, and");
+	} else {
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
 			"its rate is below the threshold of %s packet%s a second%s",
 			text_grouped(text, threshold), threshold == 1 ? "" : "s",
 			rate == 0 ? ", or was not measured yet" : "");
+	}
 }
 
 /*
@@ -226,20 +245,13 @@ static bool explain_outranked(char sentence[OFFLOAD_SENTENCE_MAX], const struct 
 	if (of->reason != OFFLOAD_OUTRANKED || of->state != OFFLOAD_SOFTWARE || rank == NULL ||
 		rank->rank == 0)
 		return false;
-	const bool gets_in = rank->bar != UINT32_MAX && rank->rate >= rank->bar;
-
-	if (!gets_in && rank->rank > rank->held)
-		return false;
-	if (gets_in)
+	if (rank->bar != UINT32_MAX && rank->rate >= rank->bar)
 		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
 			"it is busy enough by now for another to give way, and " ASKED_FOR);
-	else if (rank->bar == UINT32_MAX)
-		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"not all flows in the NIC are busier, and none of them gives way now");
+	else if (waits_for_hysteresis(rank))
+		explain_hysteresis(sentence, rank);
 	else
-		snprintf(sentence, OFFLOAD_SENTENCE_MAX,
-			"not all flows in the NIC are busier, but none gives way to one that is "
-			"not busier by a fourth to a half");
+		return false;
 	return true;
 }
 

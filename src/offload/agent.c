@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* The agent's life, and its turn: policies are told of packets, of answers, and of slots whose time has come. */
 #include "offload/agent.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/mapping.h"
+#include "offload/agent_admit.h"
+#include "offload/agent_audit.h"
+#include "offload/agent_count.h"
 #include "offload/agent_full.h"
+#include "offload/agent_state.h"
 
-/* Inserts that one worker hands to a port's installer before it has answers; grows while they are fast. */
+/* Inserts that one worker hands to a port's installer before it has answers, at first. */
 #define FIRST_LIMIT 16
-#define LEAST_LIMIT 4
-#define MOST_LIMIT (INSTALLER_UNDER_WAY / 2)
-#define FAST_US 500
-#define SLOW_US 1000
-/* Between two readings of a counter. */
-#define TELLING UINT64_C(16)
-#define LEAST_COUNT_US 250000
-#define MOST_COUNT_US 4000000
-/* Of all rules of a wire together. */
-#define COUNT_EACH_US 100
+/* Slots that a turn looks at, at least, and more by one for each so many us that have passed. */
+#define LOOKS 32
+#define LOOK_EACH_US 16
+#define LOOKS_MOST 256
+/* So many are looked at together: their lines are fetched for all of them at once. */
+#define TOGETHER 16
 
 /* Each worker has its part; it is not less than one. */
 static uint32_t own_rules_per_s(const struct agent_config *config)
@@ -56,8 +57,6 @@ void agent_set(struct agent *agent, const struct agent_settings *settings)
 	config->rules_per_s = settings->rules_per_s;
 	for (unsigned i = 0; i < config->topology.n_ports; i++) {
 		agent->port[i].budget.per_s = own_rules_per_s(config);
-		if (agent->off && agent->port[i].installer != NULL)
-			agent_send_home(agent, i, OFFLOAD_OFF);
 	}
 }
 
@@ -95,14 +94,18 @@ int agent_slots_init(struct agent_wire *wire, const struct agent_config *config,
 
 	if (ret < 0)
 		return ret;
-	wire->used = calloc(RTE_MAX(wire->slots.n, 1u), sizeof(wire->used[0]));
+	ret = due_init(&wire->due, wire->slots.n);
 	wire->n_ports = config->topology.size[domain];
 	wire->admission = calloc(wire->n_ports, sizeof(wire->admission[0]));
-	ret = wire->used == NULL || wire->admission == NULL ? -ENOMEM : 0;
+	if (ret == 0 && wire->admission == NULL)
+		ret = -ENOMEM;
 	for (unsigned i = 0; ret == 0 && i < wire->n_ports; i++)
 		ret = admission_init(&wire->admission[i], wire->slots.n);
-	if (ret == 0 && config->full)
-		ret = agent_full_init(wire);
+	if (ret == 0 && config->full) {
+		wire->full = mapping_create(
+			wire->slots.n * sizeof(wire->full[0]), MAPPING_HUGE | MAPPING_POPULATE);
+		ret = wire->full != NULL ? 0 : -ENOMEM;
+	}
 	if (ret < 0)
 		agent_slots_fini(wire);
 	return ret;
@@ -113,9 +116,10 @@ void agent_slots_fini(struct agent_wire *wire)
 	for (unsigned i = 0; wire->admission != NULL && i < wire->n_ports; i++)
 		admission_fini(&wire->admission[i]);
 	free(wire->admission);
-	agent_full_fini(wire);
+	if (wire->full != NULL)
+		mapping_destroy(wire->full, wire->slots.n * sizeof(wire->full[0]));
+	due_fini(&wire->due);
 	slots_fini(&wire->slots);
-	free(wire->used);
 	memset(wire, 0, sizeof(*wire));
 }
 
@@ -126,259 +130,287 @@ void agent_adopt(struct agent *agent, unsigned number, const struct agent_wire *
 		&agent->adopted[number], &agent->wire[number].slots, memory_order_release);
 }
 
-/* Nobody's place is in front of a slow NIC for long: a busier flow that comes later is to overtake it. */
-static void agent_adapt(struct agent_port *port, const struct installer_answer *answer)
+static struct agent_at at_position(struct agent *agent, uint32_t position, unsigned from)
 {
-	port->under_way--;
-	if (answer->took_us < FAST_US && port->limit < MOST_LIMIT)
-		port->limit++;
-	else if (answer->took_us > SLOW_US)
-		port->limit = RTE_MAX(port->limit / 2, (uint32_t)LEAST_LIMIT);
+	return agent_at_record(agent, agent_record_at(agent, position), from);
+}
+
+/* All packets may come so, by a rule that was to go and did not: the rate is measured nowhere else then. */
+static void sample_unless_queued(
+	struct agent *agent, uint32_t position, unsigned port, unsigned from)
+{
+	if (offload_state(agent_record_at(agent, position), from) != OFFLOAD_QUEUED)
+		agent_sample(agent, position, port, from);
+}
+
+void agent_marked(struct agent *agent, uint32_t position, unsigned port, unsigned from)
+{
+	const struct agent_at at = at_position(agent, position, from);
+
+	sample_unless_queued(agent, position, port, from);
+	if (at.entry != NULL)
+		agent_audit_marked(&at, port);
+}
+
+void agent_unmarked(
+	struct agent *agent, uint32_t position, unsigned port, const struct packet_info *info)
+{
+	const struct agent_at at = at_position(agent, position, info->from);
+
+	if (at.entry == NULL)
+		return;
+	agent_full_saw(&at, info);
+	agent_audit_unmarked(&at, port, info);
+}
+
+void agent_unplain(struct agent *agent, uint32_t position, unsigned port,
+	const struct packet_info *info, bool marked)
+{
+	const struct agent_at at = at_position(agent, position, info->from);
+
+	if (at.entry == NULL)
+		return;
+	if (marked) {
+		agent_audit_unplain_marked(&at, port);
+	} else {
+		agent_full_saw(&at, info);
+		agent_audit_unplain(&at, port);
+	}
+}
+
+void agent_stranger_unplain(
+	struct agent *agent, unsigned port, uint32_t position, const struct packet_info *info)
+{
+	agent->port[port].counters.strangers++;
+	if (position != FLOW_NONE)
+		agent_unplain(agent, position, port, info, false);
+}
+
+void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t position,
+	const struct packet_info *info)
+{
+	const bool ghost = agent_audit_ghost(agent, port, mark);
+
+	agent->port[port].counters.strangers++;
+	if (position == FLOW_NONE)
+		return;
+	sample_unless_queued(agent, position, port, info->from);
+	if (ghost) {
+		const struct agent_at there =
+			agent_at_port(agent, port, agent_record_at(agent, position), info->from);
+
+		agent_audit_look_at_ghost(&there, position, mark);
+	}
+	const struct agent_at at = at_position(agent, position, info->from);
+
+	if (at.entry == NULL)
+		return;
+	agent_full_saw(&at, info);
+	agent_audit_stranger(&at, port, mark);
+}
+
+void agent_dropped(
+	struct agent *agent, uint32_t position, unsigned port, const struct packet_info *info)
+{
+	const struct agent_at at = at_position(agent, position, info->from);
+
+	/* the rule that was to drop it did not */
+	if (at.entry != NULL && at.port == port && at.direction->deed == PROVIDER_DROPS &&
+		!agent_opens_or_closes(info))
+		agent_audit_dropped(&at);
+}
+
+void agent_decided(struct agent *agent, uint32_t position)
+{
+	if (!offload_has_slot(agent_record_at(agent, position)))
+		return;
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
+		const struct agent_at at = at_position(agent, position, from);
+
+		agent_full_decided(&at);
+	}
+}
+
+/* An active report: the record's counters began anew at 0. */
+static void begin_anew(struct slot *entry, const struct flow_record *record, uint64_t now_us)
+{
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
+		struct slot_direction *at = &entry->direction[from];
+
+		at->marked = agent_marked_packets(at, record, from);
+		at->base = 0;
+		at->rate.packets = 0;
+		at->rate.us = now_us;
+	}
+	entry->reported = entry->direction[0].marked + entry->direction[1].marked;
+}
+
+bool agent_ended(struct agent *agent, struct flow_report *report)
+{
+	struct flow_record *record = &report->record;
+	const unsigned number = flow_key_wire(&record->key);
+	struct slot *entry = agent_slot_of(agent, record);
+	bool holds = false;
+
+	agent_view(agent, record, &report->offload);
+	if (report->reason == FLOW_END_ACTIVE) {
+		if (entry != NULL)
+			begin_anew(entry, record, agent->now_us);
+		return false;
+	}
+	if (entry != NULL) {
+		const struct agent_at at = agent_at_slot(agent, number, record->slot, 0);
+
+		holds = agent_full_hold(&at, report);
+	}
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
+		struct agent_at at = agent_at_record(agent, record, from);
+
+		/* the record is another's already, or will be: what it counted is in the report */
+		if (entry != NULL)
+			at.record = NULL;
+		agent_event(&at, EVENT_ENDED, 0, 0);
+	}
+	if (entry == NULL)
+		return false;
+	entry->position = FLOW_NONE;
+	slots_sever(&agent->wire[number].slots, record->slot);
+	(void)agent_release(agent, number, record->slot);
+	return holds;
+}
+
+void agent_give_up(struct agent *agent)
+{
+	for (unsigned number = 0; number < agent->config.topology.n_domains; number++)
+		agent_full_give_up(agent, number);
+}
+
+/* The event that an answer other than 0 to an insert is. */
+static enum agent_event refusal_event(
+	const struct agent_at *at, const struct installer_answer *answer)
+{
+	if (at->record == NULL || answer->reason == OFFLOAD_OUTRANKED)
+		return EVENT_NOT_TAKEN;
+	if (answer->result == -EOPNOTSUPP)
+		return agent_is_full(at->direction) ? EVENT_REFUSED : EVENT_UNABLE;
+	return answer->reason >= OFFLOAD_REFUSALS ? EVENT_REFUSED : EVENT_PUT_OFF;
 }
 
 static void inserted(const struct agent_at *at, const struct installer_answer *answer)
 {
-	const struct provider_abilities *abilities =
-		installer_abilities(at->agent->port[at->port].installer);
+	const bool leaves = at->direction->remove;
 
-	if (answer->result == -ENOSPC)
-		agent_no_room(at->agent, at->port);
-	else if (answer->result == 0)
-		agent_took(at->agent, at->port);
-	agent_adapt(&at->agent->port[at->port], answer);
+	agent_admit_answered(at, answer);
 	at->direction->awaited = false;
 	if (answer->result < 0) {
-		/* another worker's flows have what the port may have */
-		bool is_limit = answer->reason == OFFLOAD_OUTRANKED;
-
 		at->direction->remove = false;
-		agent_move(at, at->record != NULL && !is_limit ? OFFLOAD_REFUSED : OFFLOAD_SOFTWARE,
-			answer->reason, 0);
 		at->agent->port[at->port].counters.refused += answer->reason >= OFFLOAD_REFUSALS;
-		if (agent_is_full(at->direction))
-			agent_full_refused(at, answer);
-		if (at->record != NULL && answer->result == -EOPNOTSUPP &&
-			!agent_is_full(at->direction))
-			offload_set_back_off(at->record, at->from, OFFLOAD_NEVER);
-		else
-			agent_back_off(at);
-		agent_release(at->agent, at->domain, at->slot);
+		agent_event(at, refusal_event(at, answer), answer->reason, 0);
+		agent_full_settle(at);
+		(void)agent_release(at->agent, at->domain, at->slot);
 		return;
 	}
-	counter_begin(&at->direction->nic, 0);
-	if (agent_is_full(at->direction))
-		agent_full_accepted(at);
-	else if (abilities->counts && at->agent->config.audit_counters)
-		agent_count_soon(at, AGENT_DOUBT_US);
-	agent_move(at, OFFLOAD_ACCEPTED, at->direction->reason,
-		(uint32_t)(at->agent->now_us - at->direction->queued_us));
-	/* what lives on was seen to close meanwhile: agent_full_saw() */
-	if (at->record == NULL || at->direction->remove)
-		agent_leave(at, at->record == NULL ? OFFLOAD_ENDED : OFFLOAD_CLOSING);
+	agent_event(
+		at, EVENT_ACCEPTED, 0, (uint32_t)(at->agent->now_us - at->direction->queued_us));
+	agent_count_begin(at);
+	/* what lives on was decided anew meanwhile, or seen to close: agent_full_saw() */
+	if (at->record == NULL)
+		agent_event(at, EVENT_ENDED, 0, 0);
+	else if (leaves)
+		agent_event(at, at->direction->decided ? EVENT_DECIDED : EVENT_CLOSING, 0, 0);
 }
 
-/* What a flow is told to have in software, after it left for this reason. */
-static uint8_t reason_after(uint8_t reason)
-{
-	switch (reason) {
-	case OFFLOAD_UNSEEN:
-	case OFFLOAD_UNMARKED:
-	case OFFLOAD_WRONG_MARK:
-	case OFFLOAD_COUNTER:
-	case OFFLOAD_RETURNED:
-		return OFFLOAD_QUARANTINE;
-	case OFFLOAD_SLOWED:
-		return OFFLOAD_QUIET;
-	default:
-		return reason;
-	}
-}
-
-/* Packets without marks are worth no look any more where no port has a rule. */
-static void look_no_more(const struct agent_at *at)
-{
-	if (at->record == NULL || flow_is_in_nic(at->record))
-		return;
-	unsigned offload = at->record->offload & ~OFFLOAD_LOOKED_AT;
-
-	at->record->offload = offload & 0xff;
-}
-
-/* It is told, unless that is what a NIC says that has not answered. */
-static void delete_failed(const struct agent_at *at, uint8_t reason)
+/* The refusal of a delete is told, but not a time-out, which is none. */
+static void tell_kept(const struct agent_at *at, uint8_t reason)
 {
 	struct agent_port *port = &at->agent->port[at->port];
 	const struct refusal *refusal = refusal_of(installer_refusals(port->installer), reason);
 
-	if (refusal == NULL || refusal->error == ETIMEDOUT ||
-		!agent_is_new(at->agent, port->refusal_told_us))
-		return;
-	port->refusal_told_us = at->agent->now_us;
-	agent_tell(at->agent, at->port, CHANGE_DELETE_REFUSED, reason);
+	if (refusal != NULL && refusal->error != ETIMEDOUT &&
+		agent_tells_again(at->agent, &port->refusal_told_us))
+		agent_tell(at->agent, at->port, CHANGE_DELETE_REFUSED, reason);
 }
 
 static void removed(const struct agent_at *at, const struct installer_answer *answer)
 {
 	at->direction->awaited = false;
 	if (answer->result < 0) {
-		/* the rule may be there still: asked again by the sweep */
-		at->direction->remove = true;
-		if (!at->direction->stays)
-			agent_stays(at);
-		delete_failed(at, answer->reason);
+		/* the rule may be there still: its delete is asked for again by the next look */
+		agent_event(at, EVENT_KEPT, 0, 0);
+		agent_admit_stays(at);
+		tell_kept(at, answer->reason);
 		return;
 	}
 	at->direction->remove = false;
 	at->agent->port[at->port].stay_us = 0;
 	if (agent_is_full(at->direction))
-		agent_full_removed(at, answer);
-	agent_move(at, OFFLOAD_SOFTWARE, reason_after(at->direction->reason), 0);
+		agent_count_last(at, answer);
+	agent_event(at, EVENT_REMOVED, 0, 0);
 	stale_gone(
 		&at->direction->stale, at->agent->now_us, at->agent->wire[at->domain].slots.turns);
-	look_no_more(at);
-	if (agent_is_full(at->direction))
-		agent_full_settle(at);
-	agent_release(at->agent, at->domain, at->slot);
-}
+	/* packets without marks are worth no look any more where no port has a rule */
+	if (at->record != NULL && !flow_is_in_nic(at->record)) {
+		unsigned offload = at->record->offload & ~OFFLOAD_LOOKED_AT;
 
-/* What one rule's counter says of the age of readings holds for all of the port. */
-static void learn_age(struct agent_port *port, const struct counter *counter)
-{
-	port->caches |= counter->caches;
-	port->fresh = !port->caches && (port->fresh || counter->fresh >= COUNTER_FRESH);
-}
-
-/*
- * Until the next reading of a counter, at most: as long as some packets take that it may be held against. What is
- * known of the rate is one of a few seconds. Of many rules each is read less often, as readings take the installer's time,
- * too: what goes wrong with all of them is seen of those whose turn it is.
- */
-static uint64_t longest_us(const struct agent_at *at, uint64_t rate)
-{
-	const uint64_t each_us = (uint64_t)at->agent->wire[at->domain].n_used * COUNT_EACH_US;
-	const uint64_t least_us = RTE_MAX((uint64_t)LEAST_COUNT_US, each_us);
-	uint64_t pps = RTE_MAX(rate, (uint64_t)rate_pps(at->direction->rate.value));
-	uint64_t us = pps == 0 ? UINT64_MAX : TELLING * CLOCK_US_PER_S / pps;
-
-	if (at->agent->now_us - at->direction->queued_us < MOST_COUNT_US)
-		return least_us;
-	return RTE_MAX(RTE_MIN(us, (uint64_t)MOST_COUNT_US), least_us);
-}
-
-/* `rate`: packets a second since the last look at the direction. */
-static void watch_counter(const struct agent_at *at, uint64_t raw, uint64_t most, uint64_t rate)
-{
-	struct agent_port *port = &at->agent->port[at->port];
-	struct counter *counter = &at->direction->nic;
-	const struct counter_look look = {
-		.raw = raw,
-		.least = at->direction->asked,
-		.most = most,
-		.now_us = at->agent->now_us,
-		.patience_us = port->fresh ? AGENT_FRESH_US : AGENT_CACHED_US,
-	};
-	enum counter_verdict verdict = counter_watch(counter, &look);
-
-	/* what it has too many never came here, and never will: from now on it is expected */
-	if (verdict == COUNTER_AHEAD)
-		at->direction->nic_base -= counter->total - (most - AGENT_NIC_AHEAD);
-	/* so that no look of the sweep's is too early for it */
-	uint64_t us = counter_interval_us(counter, rate, longest_us(at, rate));
-
-	learn_age(port, counter);
-	if (verdict == COUNTER_STUCK)
-		agent_fall_out(at, OFFLOAD_COUNTER);
-	else if (verdict == COUNTER_BEHIND ||
-		 (!port->fresh && !port->caches && rate >= AGENT_TELLING))
-		agent_count_soon(at, RTE_MIN(us, (uint64_t)AGENT_DOUBT_US));
-	else
-		at->direction->nic_due_us = at->agent->now_us + us;
-}
-
-/* It is told once, until one can be read again: what goes wrong with counters from then on nobody would see. */
-static void count_failed(const struct agent_at *at, uint8_t reason)
-{
-	struct agent_port *port = &at->agent->port[at->port];
-	const struct refusal *refusal = refusal_of(installer_refusals(port->installer), reason);
-
-	/* a rule that has no counter, or is gone, is nothing that the NIC refused */
-	if (refusal == NULL || port->unread || !agent_is_new(at->agent, port->unread_told_us))
-		return;
-	port->unread = true;
-	port->unread_told_us = at->agent->now_us;
-	agent_tell(at->agent, at->port, CHANGE_COUNTER_REFUSED, reason);
-}
-
-static void counted(const struct agent_at *at, const struct installer_answer *answer)
-{
-	struct slot_direction *direction = at->direction;
-	uint64_t now = agent_marked_packets(at) - direction->nic_base;
-	uint64_t passed_us = at->agent->now_us - direction->rate.us + 1;
-	uint64_t rate;
-
-	direction->count_awaited = false;
-	if (answer->result < 0)
-		count_failed(at, answer->reason);
-	else
-		at->agent->port[at->port].unread = false;
-	if (agent_is_full(direction)) {
-		if (direction->state >= OFFLOAD_LEAVING)
-			agent_full_counted(at, answer);
-		return;
+		at->record->offload = offload & 0xff;
 	}
-	if (direction->state < OFFLOAD_SUSPECT || at->record == NULL)
-		return;
-	direction->nic_due_us = UINT64_MAX;
-	if (answer->result == -EOPNOTSUPP)
-		return; /* the port cannot, whatever it said */
-	rate = (flow_packets(at->record, at->from) - direction->rate.packets) * AGENT_SECOND_US /
-	       passed_us;
-	if (answer->result < 0) {
-		direction->nic_due_us = at->agent->now_us + AGENT_SECOND_US;
-		return;
-	}
-	/* packets that the NIC dropped when the host was late are in its counter, too */
-	watch_counter(at, answer->packets, now + AGENT_NIC_AHEAD, rate);
+	agent_full_settle(at);
+	(void)agent_release(at->agent, at->domain, at->slot);
 }
 
-/* What answers are about is on its way: of many flows in the NIC each line would be waited for by itself. */
-static void fetch_answered(
-	struct agent *agent, unsigned port, const struct installer_answer *answers, unsigned n)
+/* The lines of a slot that a look at one of its rules needs are on their way. */
+static void fetch_direction(const struct agent_wire *wire, uint32_t slot, unsigned from)
 {
-	const struct agent_wire *wire = &agent->wire[agent_domain_of(agent, port)];
+	const struct slot *of = slots_slot(&wire->slots, slot);
 
-	for (unsigned i = 0; i < n; i++)
-		agent_fetch_direction(wire, answers[i].place - wire->slots.first, answers[i].from);
-	for (unsigned i = 0; i < n; i++)
-		agent_fetch_record(
-			agent, slots_slot(&wire->slots, answers[i].place - wire->slots.first));
+	rte_prefetch0(of);
+	rte_prefetch0(&of->direction[from]);
+	/* the first line is all of a rule that marks and is well */
+	if (wire->full == NULL)
+		return;
+	const struct agent_full_direction *full = &wire->full[slot].direction[from];
+
+	rte_prefetch0(&of->direction[from].queued_us);
+	rte_prefetch0(&of->direction[from].stale);
+	for (size_t at = 0; at < sizeof(*full); at += RTE_CACHE_LINE_SIZE)
+		rte_prefetch0((const uint8_t *)full + at);
+	rte_prefetch0((const uint8_t *)(full + 1) - 1);
 }
 
-void agent_answers(struct agent *agent, unsigned port)
+/* Both lines of its record. */
+static void fetch_record(const struct agent *agent, const struct slot *slot)
 {
+	if (slot->position == FLOW_NONE)
+		return;
+	const struct flow_record *record = agent_record_at(agent, slot->position);
+
+	rte_prefetch0(record);
+	rte_prefetch0(&record->end);
+}
+
+static void take_answers(struct agent *agent, unsigned port)
+{
+	const unsigned domain = agent_domain_of(agent, port);
+	const struct agent_wire *wire = &agent->wire[domain];
+	const uint32_t first = wire->slots.first;
 	struct installer_answer answers[32];
 	unsigned n = installer_answers(
 		agent->port[port].installer, agent->config.worker, answers, RTE_DIM(answers));
 
-	fetch_answered(agent, port, answers, n);
+	for (unsigned i = 0; i < n; i++)
+		fetch_direction(wire, answers[i].place - first, answers[i].from);
+	for (unsigned i = 0; i < n; i++)
+		fetch_record(agent, slots_slot(&wire->slots, answers[i].place - first));
 	for (unsigned i = 0; i < n; i++) {
-		const unsigned domain = agent_domain_of(agent, port);
-		const uint32_t slot = answers[i].place - agent->wire[domain].slots.first;
-		const struct agent_at at = agent_at_slot(agent, domain, slot, answers[i].from);
+		const struct agent_at at =
+			agent_at_slot(agent, domain, answers[i].place - first, answers[i].from);
 
-		switch ((enum installer_op)answers[i].op) {
-		case INSTALLER_INSERT:
+		if (answers[i].op == INSTALLER_INSERT)
 			inserted(&at, &answers[i]);
-			break;
-		case INSTALLER_REMOVE:
+		else if (answers[i].op == INSTALLER_REMOVE)
 			removed(&at, &answers[i]);
-			break;
-		case INSTALLER_COUNT:
-			counted(&at, &answers[i]);
-			break;
-		case INSTALLER_N_OPS:
-			break;
-		}
+		else
+			agent_count_answer(&at, &answers[i]);
 	}
 }
 
@@ -394,23 +426,135 @@ static void tell_health(struct agent *agent, unsigned port)
 		memory_order_relaxed);
 }
 
+/* A rule that is in the NIC, while its record lives. */
+static void look_at_rule(const struct agent_at *at)
+{
+	agent_full_look(at);
+	if (!agent_is_in_hw(at->direction))
+		return;
+	agent_count_look(at);
+	agent_admit_look(at);
+}
+
+static void look_at_direction(const struct agent_at *at)
+{
+	struct slot_direction *direction = at->direction;
+
+	if (agent_is_in_hw(direction)) {
+		if (at->agent->off)
+			agent_event(at, EVENT_OFF, 0, 0);
+		else if (!agent_audit_breaker(at) && at->record != NULL)
+			look_at_rule(at);
+		return;
+	}
+	if (direction->state == OFFLOAD_LEAVING) {
+		if (direction->remove && !direction->awaited)
+			agent_remove(at);
+		/* a full one whose delete was refused goes on sending packets */
+		agent_count_look(at);
+	}
+	if (agent_holds(direction))
+		agent_audit_late(at);
+}
+
+/* When a look at a direction is due next, as long as it stays in its state; UINT64_MAX: never. */
+static uint64_t due_of(const struct agent_at *at)
+{
+	const uint64_t rest_us = at->agent->now_us + agent_rest_us(at->agent);
+
+	if (!agent_holds(at->direction))
+		return UINT64_MAX;
+	if (!agent_is_in_hw(at->direction))
+		return rest_us;
+	const uint64_t due_us = RTE_MIN(agent_count_due_us(at), agent_admit_due_us(at));
+	const bool rests = due_us != UINT64_MAX && !at->agent->wire[at->domain].broken;
+
+	return rests ? due_us : RTE_MIN(due_us, rest_us);
+}
+
+static void look_at_slot(struct agent *agent, unsigned number, uint32_t slot)
+{
+	struct agent_wire *wire = &agent->wire[number];
+	uint64_t due_us = UINT64_MAX;
+
+	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
+		const struct agent_at at = agent_at_slot(agent, number, slot, from);
+
+		look_at_direction(&at);
+		/* the report of a flow that ended may be held */
+		if (from == 0 && at.record == NULL)
+			agent_full_settle(&at);
+		due_us = RTE_MIN(due_us, due_of(&at));
+	}
+	/* one without a rule is given back when slots are few */
+	if (!agent_release(agent, number, slot))
+		due_hasten(&wire->due, slot,
+			due_us != UINT64_MAX ? due_us : agent->now_us + agent_rest_us(agent));
+}
+
+/* Slots whose time has come, a few at once. */
+static void look_at_due(struct agent *agent, unsigned number, uint64_t passed_us)
+{
+	struct agent_wire *wire = &agent->wire[number];
+	unsigned budget =
+		RTE_MIN((unsigned)(LOOKS + RTE_MIN(passed_us, UINT64_C(1000000)) / LOOK_EACH_US),
+			(unsigned)LOOKS_MOST);
+	uint32_t slots[TOGETHER];
+	unsigned n;
+
+	while ((n = due_take(&wire->due, agent->now_us, slots, TOGETHER, &budget)) != 0) {
+		for (unsigned i = 0; i < n; i++)
+			for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++)
+				fetch_direction(wire, slots[i], from);
+		for (unsigned i = 0; i < n; i++)
+			fetch_record(agent, slots_slot(&wire->slots, slots[i]));
+		for (unsigned i = 0; i < n; i++)
+			look_at_slot(agent, number, slots[i]);
+	}
+}
+
+static bool is_any_broken(const struct agent *agent, unsigned number)
+{
+	const struct topology *topology = &agent->config.topology;
+
+	for (unsigned place = 0; place < topology->size[number]; place++) {
+		struct installer *installer =
+			agent->port[topology_port(topology, number, place)].installer;
+
+		if (installer != NULL && health_state(installer_health(installer)) != HEALTH_CLOSED)
+			return true;
+	}
+	return false;
+}
+
 void agent_turn(struct agent *agent, uint64_t now_us)
 {
-	uint64_t passed_us = now_us - agent->now_us;
+	const struct topology *topology = &agent->config.topology;
+	const uint64_t passed_us = now_us - agent->now_us;
 
 	agent->now_us = now_us;
 	if (agent->bursts > 0)
 		agent->last_bursts = agent->bursts;
 	agent->bursts = 0;
-	for (unsigned port = 0; port < agent->config.topology.n_ports; port++) {
+	for (unsigned port = 0; port < topology->n_ports; port++) {
 		if (agent->port[port].installer == NULL ||
 			agent->wire[agent_domain_of(agent, port)].slots.n == 0)
 			continue;
-		agent_answers(agent, port);
-		agent_pump(agent, port);
+		take_answers(agent, port);
+		agent_admit_turn(agent, port);
 		tell_health(agent, port);
-		if (agent->config.n_workers > 1)
-			agent_share(agent, port);
 	}
-	agent_sweep(agent, passed_us);
+	for (unsigned number = 0; number < topology->n_domains; number++) {
+		struct agent_wire *wire = &agent->wire[number];
+		const bool was_broken = wire->broken;
+
+		if (wire->slots.n == 0)
+			continue;
+		slots_turn(&wire->slots, now_us);
+		wire->broken = agent->off || is_any_broken(agent, number);
+		/* nothing rests when rules are to be taken out */
+		if (wire->broken && !was_broken)
+			due_hurry(&wire->due);
+		look_at_due(agent, number, passed_us);
+	}
 }

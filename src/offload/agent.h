@@ -2,26 +2,23 @@
 #pragma once
 
 /*
- * The agent: a worker's part of the offload engine. It decides which of the worker's flows are asked into
- * the NIC, gives them slots, hands requests to the ports' installers, takes their answers, and watches
- * whether the NIC does what it said (the audit): all from what the worker sees anyway, without a look-up
- * of its own.
+ * The agent: a worker's part of the offload engine. It decides which of the worker's flows go to the NIC, gives them
+ * slots, hands requests to the ports' installers, takes their answers, and checks that the NIC does what it said (the
+ * audit), from what the worker sees anyway, without a look-up of its own.
  *
- * The walk asks it about packets by five calls, all of them rare but the sample:
+ * The dataplane tells it of packets by five calls, all of them rare but the sample:
  *	agent_sample()	 one packet of a burst, for rates
  *	agent_marked()	 a verified mark, where the record does not say `proven` for that direction
  *	agent_unmarked() no mark, where offload_is_watched() says that it is worth a look
- *	agent_stranger() a mark that names nobody, or somebody else
+ *	agent_stranger() a mark that names no flow, or another one
  *	agent_unplain()	 a packet that no rule can be expected to match, with a mark or without
- * and the shard about ends by agent_ended(). Everything else happens in agent_turn(), bounded each time.
+ * and the shard of ends by agent_ended(). Everything else happens in agent_turn(), bounded each time.
+ *
+ * The states, and what leads from one to another, are the table of offload/agent_state.c. The policies (agent_admit.c,
+ * agent_audit.c, agent_count.c, agent_full.c) emit events and do not call one another; agent.c tells them of packets,
+ * answers, and slots whose time has come (offload/due.h).
  *
  * Records are changed here only in `offload`, `reason`, `back_off` and `slot`.
- *
- * What makes a flow go to the NIC: its rate in one direction (offload/rate.h) is the threshold or more, and the port
- * has room, or holds a flow that is less busy (offload/admission.h). With threshold 0 all flows are asked in, with
- * their first packets. It leaves for a busier one, when its rate falls below half of the threshold, when it
- * ends, or when the audit says so. A direction that fell out, was refused or found no slot waits: 0.1 s,
- * doubled each time, up to a minute; one that lost its place in the queue 0.1 s.
  *
  * One thread, the worker. No global state; memory is taken at the start.
  */
@@ -37,6 +34,7 @@
 #include "flow/table.h"
 #include "offload/admission.h"
 #include "offload/change.h"
+#include "offload/due.h"
 #include "offload/installer.h"
 #include "offload/meter.h"
 #include "offload/queue.h"
@@ -45,8 +43,7 @@
 #include "packet/extract.h"
 
 #define AGENT_MAX_PORTS TOPOLOGY_MAX_PORTS
-#define AGENT_SOON 32
-/* Between two samples, at least. */
+/* The least time between two samples. */
 #define AGENT_SAMPLE_US 16
 /* A sample passes over no bursts for longer than that. */
 #define AGENT_PASS_US 20000
@@ -55,7 +52,7 @@
 struct agent_credit {
 	unsigned port;		    /* that they arrived at */
 	uint32_t position;	    /* of the record; FLOW_NONE: it has gone, */
-	struct flow_report *report; /* and this has them; NULL: nobody does */
+	struct flow_report *report; /* and this has them; NULL: none does */
 	struct flow_credit credit;
 	bool last;    /* of this rule */
 	bool dropped; /* the NIC did not forward them, but dropped them */
@@ -68,14 +65,14 @@ struct agent_config {
 	struct flow_table *table;		      /* the shard's; outlives the agent */
 	const struct flow_dropped *dropped; /* the shard's; NULL where no verdict drops anything */
 	const struct tsc_clock *clock;
-	uint32_t threshold; /* packets a second; 0: all flows, whoever comes first */
+	uint32_t threshold; /* packets a second; 0: all flows, whichever comes first */
 	uint32_t rules;	    /* at each port, of all workers, at most; 0: as many as it takes */
 	/* asked for and taken away at each port, one for each worker or more; 0: as many as it does */
 	uint32_t rules_per_s;
 	uint32_t slots;	      /* a wire, of all workers */
 	uint32_t min_packets; /* that a flow has had before it is considered; with threshold 0: 1 */
 	bool audit_counters;  /* where a port has counters */
-	bool full; /* where a port can, flows are forwarded without the CPU: the three calls below */
+	bool full; /* where a port can, flows are forwarded without the CPU: the calls below */
 	bool tcp_strict; /* but none of TCP, as no NIC checks its window */
 	/* by port, of what its NIC can have counted; 0: not known */
 	uint64_t link_mbps[AGENT_MAX_PORTS];
@@ -87,7 +84,7 @@ struct agent_config {
 	void (*credit)(void *context, const struct agent_credit *credit);
 	/*
 	 * The NIC has seen no packet of that record's direction since it was asked before. Says in how many us the flow
-	 * would end of that; 0: it has, and its record is gone
+	 * would end of that; 0: it has, and its record is gone.
 	 */
 	uint64_t (*silent)(void *context, uint32_t position);
 	/* a report that agent_ended() held back */
@@ -103,25 +100,17 @@ struct agent_counters {
 	uint64_t refused;				     /* by the driver */
 	uint64_t displaced;				     /* out of the queue */
 	uint64_t no_slot;
-	uint64_t stalled;   /* inserts and deletes whose answer was late */
-	uint64_t strangers; /* marked packets that were not whom the mark names */
-	uint64_t
-		ghosts; /* of those, marks that this worker has not in force, and no other gave last */
-	uint64_t forwarded, forwarded_bytes;  /* by the NIC alone, as far as it was told */
-	uint64_t unaccounted;		      /* of these, packets that are in no record */
+	uint64_t stalled;		     /* inserts and deletes whose answer was late */
+	uint64_t strangers;		     /* packets whose mark was not their flow's */
+	uint64_t ghosts;		     /* of those, with a mark that no worker has in force */
+	uint64_t forwarded, forwarded_bytes; /* by the NIC alone, as far as it was told */
+	uint64_t unaccounted;		     /* of these, packets that are in no record */
 	uint64_t fell_out[OFFLOAD_N_REASONS]; /* what the audit took out, by reason */
 	uint64_t flows[OFFLOAD_N_STATES];     /* gauge */
 	/* gauge: rules that forward or drop, other than was decided since, and are not out yet */
 	uint64_t decided;
-	/* gauge: of full offload, at most from one reading of each counter to the next; 0 without */
+	/* gauge: of full offload, the longest time from one reading of each counter to the next; 0 without */
 	uint64_t read_us;
-};
-
-/* One that is in use. */
-struct agent_used {
-	uint32_t slot;
-	uint32_t
-		rests_ms; /* nothing of it is to be looked at before that (clock of the run); 0: any time */
 };
 
 /* A wire's slots of this worker. */
@@ -129,21 +118,10 @@ struct agent_wire {
 	struct slots slots; /* zeroed until agent_adopt() */
 	unsigned n_ports;
 	struct admission *admission; /* by the port's place in the domain */
-	struct agent_used *used;     /* in no order; slot.next is the place here */
-	uint32_t n_used;
-	uint32_t sweep;	  /* places that it has still to go through, backwards */
-	uint32_t to_look; /* how many there were when it began */
-	uint32_t due;	  /* millionths of a slot that are to be looked at */
-	/* slots whose counters are to be read earlier than the sweep comes to them */
-	uint32_t n_soon;
-	uint64_t soon_due_us; /* when they are looked at next */
-	uint32_t soon[AGENT_SOON];
-	/* full offload (offload/agent_full.h); NULL without */
-	struct agent_full *full; /* beside each slot */
-	uint32_t n_ready;	 /* slots whose held reports only wait for room, */
-	uint32_t ready_first;	 /* the first of them, and the last */
-	uint32_t ready_last;
-	struct agent_often *often;
+	struct due due;		     /* all slots that are in use */
+	bool broken;		     /* rules are to be taken out of one of its ports */
+	struct agent_full
+		*full; /* full offload (offload/agent_full.h), beside each slot; NULL without */
 };
 
 /* Flows of a kind that is out (offload/health.h) which were asked in at that try. */
@@ -161,11 +139,10 @@ struct agent_port {
 	uint32_t room_step; /* when it has room for more than was known, so many more are tried */
 	bool grows;	    /* they are being tried */
 	bool claims; /* the busiest that waits has a claim to a place that becomes free, or is to */
-	uint64_t full_us;  /* how long nothing more is tried; 0: it was not full yet */
-	uint64_t again_us; /* when one more is; UINT64_MAX: now */
-	uint32_t n_stay;   /* flows that left, of whose rules the NIC refused to let go */
-	uint64_t
-		stay_us; /* how long nobody gives way after such a refusal; 0: there was none lately */
+	uint64_t full_us;     /* how long nothing more is tried; 0: it was not full yet */
+	uint64_t again_us;    /* when one more is; UINT64_MAX: now */
+	uint32_t n_stay;      /* flows that left, of whose rules the NIC refused to let go */
+	uint64_t stay_us;     /* how long no flow gives way after such a refusal; 0: none lately */
 	uint64_t exchange_us; /* until then */
 	bool fresh;	      /* counters tell what they have, */
 	bool caches;	      /* or what they had a while ago; neither: it is not known yet */
@@ -174,7 +151,8 @@ struct agent_port {
 	struct stale ghost;
 	uint32_t ghost_mark, ghost_position;
 	uint64_t stall_told_us, refusal_told_us, unread_told_us;
-	bool unread; /* counters could not be read when that was tried last, as was told */
+	uint64_t doubt_us; /* when the next counter that is in doubt may be read early */
+	bool unread;	   /* counters could not be read when that was tried last, as was told */
 	struct tally_port tally; /* of full offload: how wide counters are */
 	uint32_t read_late; /* steps that they are read less often by since they are told late */
 	struct agent_try tries[PROVIDER_N_KINDS];
@@ -189,8 +167,8 @@ struct agent {
 	struct meter meter;
 	struct change_ring changes;
 	uint64_t now_us, sampled_us;
-	uint32_t bursts,
-		last_bursts; /* that might have been sampled in this turn, and in the last that had some */
+	/* that might have been sampled in this turn, and in the last that had some */
+	uint32_t bursts, last_bursts;
 	uint32_t pass_over, drawn; /* so many of them before the next sample */
 	uint32_t n_held;	   /* reports that wait for the NIC's last numbers */
 	/* a bit for each wire for whose slots there was no memory: by who makes them, of any thread */
@@ -227,13 +205,13 @@ void agent_adopt(struct agent *agent, unsigned number, const struct agent_wire *
 /* Accepts NULL. The installers have stopped, or were never asked; so has every worker that it was introduced to. */
 void agent_destroy(struct agent *agent);
 
-/* The record of a marked packet that arrived at `port`; FLOW_NONE: the mark names nobody. To be verified. */
+/* The record of a marked packet that arrived at `port`; FLOW_NONE: the mark names no flow. To be verified. */
 static inline uint32_t agent_position(const struct agent *agent, unsigned port, uint32_t mark)
 {
 	return slots_position(&agent->wire[agent->config.topology.domain[port]].slots, mark);
 }
 
-/* Is a packet of this burst to be sampled? Of some hundred thousand a second not more is learned from more. */
+/* Is a packet of this burst to be sampled? More than some hundred thousand a second tell nothing more. */
 static inline bool agent_samples(struct agent *agent)
 {
 	if (agent->config.threshold == 0)
@@ -254,10 +232,12 @@ static inline bool agent_samples(struct agent *agent)
 	return true;
 }
 
-/* `port`: that it arrived at, as in all that follows; `from`: the key's end that it came from. */
+/*
+ * `port`: that the packet arrived at, as in all that follows; `from`: the key's end that it came from; `info` of the
+ * packet: whether rules match it, and the direction.
+ */
 void agent_sample(struct agent *agent, uint32_t position, unsigned port, unsigned from);
 void agent_marked(struct agent *agent, uint32_t position, unsigned port, unsigned from);
-/* `info` of the packet: whether rules match it, and the direction. */
 void agent_unmarked(
 	struct agent *agent, uint32_t position, unsigned port, const struct packet_info *info);
 /* `position`: of the flow that the packet is of, FLOW_NONE where it has none yet. */
@@ -271,16 +251,14 @@ void agent_stranger(struct agent *agent, unsigned port, uint32_t mark, uint32_t 
 void agent_sample_unplain(struct agent *agent, uint32_t position, unsigned from);
 void agent_unplain(struct agent *agent, uint32_t position, unsigned port,
 	const struct packet_info *info, bool marked);
-/* With a mark that names nobody, or somebody else. */
 void agent_stranger_unplain(
 	struct agent *agent, unsigned port, uint32_t position, const struct packet_info *info);
-/* A flow was learned: with threshold 0 it is queued at once. */
 /* The flow has another verdict from now on: a rule that does something else is to leave. */
 void agent_decided(struct agent *agent, uint32_t position);
 /* A packet of a flow whose verdict drops it, as it was. */
 void agent_dropped(
 	struct agent *agent, uint32_t position, unsigned port, const struct packet_info *info);
-
+/* A flow was learned: with threshold 0 it is queued at once. */
 void agent_learned(struct agent *agent, uint32_t position, unsigned port, unsigned from);
 
 /*
@@ -304,8 +282,8 @@ unsigned agent_port_of(const struct agent *agent, const struct slot *entry,
 	const struct flow_record *record, unsigned from);
 
 /*
- * Whoever had the record's key before ended, and has a rule of that direction which is not surely gone: packets may have its
- * mark. Sets since when it is to go; 0: the NIC has not even answered its insert.
+ * An earlier flow of the record's key ended, and has a rule of that direction which is not surely gone: packets may have
+ * its mark. Sets since when it is to go; 0: the NIC has not even answered its insert.
  */
 bool agent_has_older_rule(const struct agent *agent, const struct flow_record *record,
 	unsigned from, uint64_t *since_us);
@@ -319,11 +297,11 @@ void agent_turn(struct agent *agent, uint64_t now_us);
 /* Where a direction of a flow stands among those that its port may be given. */
 struct agent_rank {
 	uint32_t rate; /* its own, as offload/rate.h has it */
-	uint32_t bar;  /* that it needs to get in; UINT32_MAX: nobody gives way to it now */
+	uint32_t bar;  /* that it needs to get in; UINT32_MAX: no flow gives way to it now */
 	uint32_t rank; /* 1: no flow in the NIC is busier */
 	uint32_t held; /* flows of this worker that hold a rule, or are on their way in */
-	uint32_t
-		room; /* rules that the port is known to take, or may be asked for; UINT32_MAX: not known */
+	/* rules that the port is known to take, or may be asked for; UINT32_MAX: not known */
+	uint32_t room;
 	bool has_room;	/* for another */
 	bool has_slots; /* a mark is free for it: else only this worker's places are of use */
 	bool crowded;	/* those that wait for the port have all places of the queue */
@@ -335,7 +313,7 @@ bool agent_bar(struct agent *agent, unsigned port, struct agent_rank *rank);
 void agent_rank(struct agent *agent, uint32_t position, unsigned from, struct agent_rank *rank);
 
 /*
- * What the NIC has of a live record; reasons are made exact: of a flow that nobody asked for it says why that
+ * What the NIC has of a live record; reasons are made exact: of a flow that is not asked for it says why that
  * is so (offload is off, no NIC, the kind, too short, the breaker, quiet).
  */
 void agent_view(

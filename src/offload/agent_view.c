@@ -1,6 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is told of a flow, living or ended. */
+#include "offload/agent_admit.h"
 #include "offload/agent_full.h"
+
+unsigned agent_port_of(const struct agent *agent, const struct slot *entry,
+	const struct flow_record *record, unsigned from)
+{
+	const struct topology *topology = &agent->config.topology;
+	const unsigned domain = flow_key_wire(&record->key);
+	const unsigned port =
+		entry != NULL ? entry->direction[from].port : offload_port(record, from);
+
+	if (offload_state(record, from) != OFFLOAD_SOFTWARE)
+		return port;
+	/* by the port of the flow's first packet, or the other one */
+	if (topology_is_wire(topology, domain))
+		return topology_port(topology, domain, record->side ^ (from != record->initiator));
+	/* by that of the last sample; without any it is nobody's */
+	return topology->domain[port] == domain ? port : topology_port(topology, domain, 0);
+}
 
 /* Of a kind whose rules never mark hardly any flow is asked in, whatever was before. */
 static bool is_out(const struct agent *agent, const struct flow_record *record, unsigned port)
@@ -104,29 +122,6 @@ static bool is_behind_older(
 	       agent_has_older_rule(agent, record, from, &since_us);
 }
 
-/* The slot of a record or of its copy; NULL: it has none any more. */
-static struct slot *slot_of(const struct agent *agent, const struct flow_record *record)
-{
-	const struct agent_wire *wire = &agent->wire[flow_key_wire(&record->key)];
-
-	if (!offload_has_slot(record) || record->slot >= wire->slots.n)
-		return NULL;
-	struct slot *entry = slots_slot(&wire->slots, record->slot);
-
-	return flow_key_equal(&entry->key, &record->key) ? entry : NULL;
-}
-
-/* Marked packets of one direction, by the record's counters as they are in the copy. */
-static uint64_t marked(const struct slot *entry, const struct flow_record *record, unsigned from)
-{
-	const struct slot_direction *direction = &entry->direction[from];
-
-	if (agent_is_full(direction) ||
-		(direction->state != OFFLOAD_PROVEN && direction->state != OFFLOAD_SUSPECT))
-		return direction->marked;
-	return direction->marked + flow_packets(record, from) - direction->base;
-}
-
 /* Of whom the NIC may have forwarded more than it told. */
 static bool is_estimated(
 	const struct agent *agent, const struct slot *entry, const struct flow_record *record)
@@ -139,7 +134,7 @@ static bool is_estimated(
 void agent_view(
 	const struct agent *agent, const struct flow_record *record, struct flow_offload *view)
 {
-	const struct slot *entry = slot_of(agent, record);
+	const struct slot *entry = agent_slot_of(agent, record);
 
 	*view = (struct flow_offload){.told = true};
 	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
@@ -155,85 +150,13 @@ void agent_view(
 			view->reason[from] = OFFLOAD_OLDER_RULE;
 		if (entry == NULL)
 			continue;
-		view->packets += marked(entry, record, from);
+		view->packets += agent_marked_packets(&entry->direction[from], record, from);
 		view->full[from] = agent_is_full(&entry->direction[from]) &&
-				   offload_state_holds((enum offload_state)view->state[from]);
+				   agent_holds(&entry->direction[from]);
 	}
 	view->estimated = is_estimated(agent, entry, record);
 	if (entry != NULL)
 		view->packets -= entry->reported;
 	else if (!offload_has_slot(record) && record->offload & OFFLOAD_LOST_SLOT)
 		view->packets = FLOW_OFFLOAD_LOST;
-}
-
-/* An active report: the record's counters began anew at 0. */
-static void begin_anew(struct slot *entry, const struct flow_record *record, uint64_t now_us)
-{
-	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
-		struct slot_direction *at = &entry->direction[from];
-
-		at->marked = marked(entry, record, from);
-		at->base = 0;
-		at->rate.packets = 0;
-		at->rate.us = now_us;
-	}
-	entry->reported = entry->direction[0].marked + entry->direction[1].marked;
-}
-
-static void end_direction(struct agent *agent, const struct slot *entry,
-	const struct flow_record *record, unsigned from)
-{
-	enum offload_state state = offload_state(record, from);
-	struct agent_counters *counters =
-		&agent->port[agent_port_of(agent, entry, record, from)].counters;
-
-	/* its entry in the queue is passed over when it is its turn */
-	if (state == OFFLOAD_QUEUED || state == OFFLOAD_REFUSED) {
-		counters->flows[state]--;
-		counters->arrows[state][OFFLOAD_SOFTWARE]++;
-	}
-}
-
-/* No packet is this flow's any more, and its rules are to go. */
-static void end_slot(struct agent *agent, unsigned number, uint32_t slot)
-{
-	struct agent_wire *wire = &agent->wire[number];
-	struct slot *entry = slots_slot(&wire->slots, slot);
-
-	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++) {
-		struct agent_at at = agent_at_slot(agent, number, slot, from);
-
-		/* the record is another's already, or will be: what it counted is in the report */
-		at.record = NULL;
-		if (at.direction->state == OFFLOAD_QUEUED || at.direction->state == OFFLOAD_REFUSED)
-			at.direction->state = OFFLOAD_SOFTWARE;
-		else if (at.direction->state != OFFLOAD_SOFTWARE)
-			agent_leave(&at, OFFLOAD_ENDED);
-	}
-	entry->position = FLOW_NONE;
-	slots_sever(&wire->slots, slot);
-	agent_release(agent, number, slot);
-}
-
-bool agent_ended(struct agent *agent, struct flow_report *report)
-{
-	const struct flow_record *record = &report->record;
-	unsigned number = flow_key_wire(&record->key);
-	struct slot *entry = slot_of(agent, record);
-
-	agent_view(agent, record, &report->offload);
-	if (report->reason == FLOW_END_ACTIVE) {
-		if (entry != NULL)
-			begin_anew(entry, record, agent->now_us);
-		return false;
-	}
-	for (unsigned from = 0; from < OFFLOAD_DIRECTIONS; from++)
-		end_direction(agent, entry, record, from);
-	if (entry == NULL)
-		return false;
-	const struct agent_at at = agent_at_slot(agent, number, record->slot, 0);
-	bool holds = agent_full_hold(&at, report);
-
-	end_slot(agent, number, record->slot);
-	return holds;
 }

@@ -4,10 +4,9 @@
 #include "base/clock.h"
 
 #define UNKNOWN 64
-#define NARROWEST 16
-#define WIDEST 48
-/* Of one whose width is not known. */
-#define ASSUMED 24
+#define ALL_WIDTHS ((UINT64_C(2) << COUNTER_WIDEST) - (UINT64_C(1) << COUNTER_NARROWEST))
+/* Wider ones wrap after hours at any rate. */
+#define MOST_BITS 44
 
 void counter_begin(struct counter *counter, unsigned bits)
 {
@@ -17,14 +16,18 @@ void counter_begin(struct counter *counter, unsigned bits)
 	};
 }
 
-/* The smallest number from `from` on whose low `bits` are those of `raw`. */
-static uint64_t made_wide(uint64_t raw, unsigned bits, uint64_t from)
+unsigned counter_fit(uint64_t highest, uint64_t widths, uint64_t raw, uint64_t least, uint64_t most,
+	uint64_t *number)
 {
-	if (bits >= 64)
-		return raw;
-	uint64_t mask = (UINT64_C(1) << bits) - 1;
+	for (unsigned bits = 63; bits > 0; bits--) {
+		const uint64_t wide = counter_made_wide(raw, bits, least);
 
-	return from + ((raw - from) & mask);
+		if ((widths >> bits & 1) == 0 || highest >> bits != 0 || wide > most)
+			continue;
+		*number = wide;
+		return bits;
+	}
+	return 0;
 }
 
 /* With this width `raw` is one of `least` to `most`: then that is the total, which does not run back if it can. */
@@ -32,40 +35,43 @@ static bool fits(
 	struct counter *counter, unsigned bits, uint64_t raw, uint64_t least, uint64_t most)
 {
 	uint64_t from = counter->total > least ? counter->total : least;
-	uint64_t total = made_wide(raw, bits, from);
+	uint64_t total = counter_made_wide(raw, bits, from);
 
 	if (total > most || total < from)
-		total = made_wide(raw, bits, least);
+		total = counter_made_wide(raw, bits, least);
 	if (total > most || total < least)
 		return false;
 	counter->total = total;
 	return true;
 }
 
-/* A width for a number that is too small. */
+/* A width for a number that is too small. Where any number would fit one, nothing is learned, and it is believed. */
 static bool learn(struct counter *counter, uint64_t raw, uint64_t least, uint64_t most)
 {
-	for (unsigned bits = WIDEST; bits >= NARROWEST && counter->highest >> bits == 0; bits--) {
-		if (most - least >= UINT64_C(1) << bits) {
-			/* whatever it told would fit */
-			if (counter->total < least)
-				counter->total = least;
-			return true;
-		}
-		if (fits(counter, bits, raw, least, most)) {
-			counter->bits = (uint8_t)bits;
-			return true;
-		}
+	uint64_t telling = ALL_WIDTHS, number;
+
+	for (unsigned bits = COUNTER_NARROWEST; bits <= COUNTER_WIDEST; bits++)
+		if (most - least >= UINT64_C(1) << bits)
+			telling &= ~(UINT64_C(1) << bits);
+	const unsigned bits = counter_fit(counter->highest, telling, raw, least, most, &number);
+
+	if (bits != 0) {
+		counter->bits = (uint8_t)bits;
+		return fits(counter, bits, raw, least, most);
 	}
-	return false;
+	if (counter_fit(counter->highest, ALL_WIDTHS & ~telling, raw, least, most, &number) == 0)
+		return false;
+	if (counter->total < least)
+		counter->total = least;
+	return true;
 }
 
-/* Of a known width: is it nearer to too much, or to too little? */
+/* Nothing explains it: is it nearer to too much, or to too little? */
 static enum counter_verdict wrong(
 	struct counter *counter, uint64_t raw, uint64_t least, uint64_t most)
 {
 	unsigned bits = counter->bits;
-	uint64_t above = made_wide(raw, bits, least);
+	uint64_t above = counter_made_wide(raw, bits, least);
 	bool ahead =
 		bits >= 64 ? raw > most : above - most < least - (above - (UINT64_C(1) << bits));
 
@@ -89,7 +95,7 @@ enum counter_verdict counter_update(
 		counter->total = raw;
 		return COUNTER_AHEAD;
 	}
-	/* what was learned too narrow */
+	/* what was learned was too narrow */
 	if (counter->bits < 64 && counter->highest >> counter->bits != 0)
 		counter->bits = UNKNOWN;
 	if (fits(counter, counter->bits, raw, least, most) || learn(counter, raw, least, most))
@@ -137,16 +143,20 @@ enum counter_verdict counter_watch(struct counter *counter, const struct counter
 	return look->now_us - counter->late_us < look->patience_us ? COUNTER_BEHIND : COUNTER_STUCK;
 }
 
-uint64_t counter_interval_us(const struct counter *counter, uint64_t rate, uint64_t most_us)
+uint64_t counter_interval_of_us(unsigned bits, uint64_t rate, uint64_t most_us)
 {
-	unsigned bits = counter->bits == UNKNOWN && !counter->given ? ASSUMED : counter->bits;
-
-	/* wider ones last for hours at any rate, and would not fit below */
-	if (bits > 44)
-		bits = 44;
 	if (rate == 0)
 		return most_us;
-	uint64_t us = (UINT64_C(1) << (bits - 2)) * CLOCK_US_PER_S / rate;
+	if (bits > MOST_BITS)
+		bits = MOST_BITS;
+	const uint64_t us = (UINT64_C(1) << (bits - 2)) * CLOCK_US_PER_S / rate;
 
 	return us < most_us ? us : most_us;
+}
+
+uint64_t counter_interval_us(const struct counter *counter, uint64_t rate, uint64_t most_us)
+{
+	const bool is_known = counter->bits != UNKNOWN || counter->given;
+
+	return counter_interval_of_us(is_known ? counter->bits : COUNTER_ASSUMED, rate, most_us);
 }

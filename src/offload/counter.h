@@ -18,6 +18,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Widths that counters have, and that of one whose width is not known. */
+#define COUNTER_NARROWEST 16
+#define COUNTER_WIDEST 48
+#define COUNTER_ASSUMED 24
+
 struct counter {
 	uint64_t total;	  /* made wide */
 	uint64_t highest; /* that it ever told: it is at least so wide */
@@ -31,6 +36,20 @@ struct counter {
 	uint64_t owed; /* since `late_us` it has not told as many: 0: it is not late */
 	uint64_t late_us;
 };
+
+/* The smallest number from `from` on whose low `bits` are those of `raw`. */
+static inline uint64_t counter_made_wide(uint64_t raw, unsigned bits, uint64_t from)
+{
+	return bits >= 64 ? raw : from + ((raw - from) & ((UINT64_C(1) << bits) - 1));
+}
+
+/*
+ * The widest of `widths` (a bit for each) with which a counter that never told more than `highest` may have told `raw`
+ * when it had counted `*number`, one of `least` to `most`; 0: there is none. All that is inferred of widths is inferred by
+ * this.
+ */
+unsigned counter_fit(uint64_t highest, uint64_t widths, uint64_t raw, uint64_t least, uint64_t most,
+	uint64_t *number);
 
 enum counter_verdict {
 	COUNTER_FITS,
@@ -69,3 +88,5 @@ enum counter_verdict counter_watch(struct counter *counter, const struct counter
  * between at `rate` a second; at most `most_us`. With a width that is not known: 24 bits are assumed.
  */
 uint64_t counter_interval_us(const struct counter *counter, uint64_t rate, uint64_t most_us);
+/* The same with a width. */
+uint64_t counter_interval_of_us(unsigned bits, uint64_t rate, uint64_t most_us);

@@ -62,8 +62,8 @@ static_assert(SLOT_FORM == (1u << SLOT_FORM_BITS) - 1, "no bit is left over");
 #define SLOT_LAST_GENERATION ((SLOT_GIVEN - 1) >> SLOT_FORM_BITS)
 
 /*
- * One direction's rule, of packets that arrive at one port. Filled by the agent. What its look each half second needs of
- * a rule that is well is in the first line.
+ * One direction's rule, of packets that arrive at one port. Filled by the agent. The first line has
+ * what the agent's look at a rule that is well needs.
  */
 struct slot_direction {
 	uint8_t state; /* enum offload_state: as in the record, and when that has gone */

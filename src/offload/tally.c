@@ -5,11 +5,6 @@
 
 #include "base/clock.h"
 
-/* Of a counter whose width is not known. */
-#define ASSUMED 24
-/* Widths that counters have. */
-#define NARROWEST 16
-#define WIDEST 48
 /* Bytes of the shortest frame. */
 #define LEAST_FRAME 60
 /* A driver may tell what it read so long ago. */
@@ -45,7 +40,7 @@ static unsigned width_of(const struct tally_width *width)
 	/* no counter has all of 64: a number like that is none of packets */
 	if (bits >= 64)
 		bits = 63;
-	return bits > ASSUMED ? bits : ASSUMED;
+	return bits > COUNTER_ASSUMED ? bits : COUNTER_ASSUMED;
 }
 
 /* What was learned by one rule holds for all; and what turns out to be too narrow was wrong. */
@@ -66,7 +61,7 @@ static void forget_width(struct tally_width *width, uint64_t raw)
 /* What came between two numbers of a counter of that width, if it did not come round more than once. */
 static uint64_t between(uint64_t last, uint64_t raw, unsigned bits)
 {
-	return (raw - last) & ((UINT64_C(1) << bits) - 1);
+	return counter_made_wide(raw, bits, last) - last;
 }
 
 static bool is_about(uint64_t number, uint64_t expected)
@@ -74,13 +69,13 @@ static bool is_about(uint64_t number, uint64_t expected)
 	return number >= expected - expected / 8 && number <= expected + expected / 8;
 }
 
-/* Of what is told so by a counter of that width, that which is nearest to what is expected. */
+/* What came that is nearest to what is expected, of a counter of that width. */
 static uint64_t near(uint64_t last, uint64_t raw, unsigned bits, uint64_t expected)
 {
 	const uint64_t half = UINT64_C(1) << (bits - 1),
 		       from = expected > half ? expected - half : 0;
 
-	return from + ((between(last, raw, bits) - from) & (2 * half - 1));
+	return counter_made_wide(raw, bits, last + from) - last;
 }
 
 /* A reading in the making. */
@@ -156,15 +151,13 @@ static bool rounds_by_bytes(const struct tally *tally, const struct tally_port *
 static unsigned width_by_rate(
 	const struct tally *tally, const struct tally_width *width, const struct reading *reading)
 {
-	const uint64_t most = RISES * reading->to_come + SOME;
-	const unsigned tried[] = {
-		RTE_MAX(tally_bits_of(tally->packets.last), (unsigned)NARROWEST), width_of(width)};
+	const uint64_t last = tally->packets.last, most = RISES * reading->to_come + SOME;
+	const unsigned highest =
+		RTE_MIN(RTE_MAX(tally_bits_of(last), (unsigned)COUNTER_NARROWEST), 63u);
+	uint64_t number;
 
-	for (unsigned i = 0; i < RTE_DIM(tried); i++)
-		if (width->highest >> tried[i] == 0 &&
-			between(tally->packets.last, reading->told->packets, tried[i]) <= most)
-			return tried[i];
-	return 0;
+	return counter_fit(width->highest, UINT64_C(1) << highest | UINT64_C(1) << width_of(width),
+		reading->told->packets, last, last + most, &number);
 }
 
 enum belief {
@@ -217,50 +210,41 @@ static bool may_be(const struct reading *reading, uint64_t bytes)
 }
 
 /*
- * The number went down, and the counter's width is not known: it is that of the last one, which was in its upper half.
- * Where what may have come is a small part of it no other counter would have told these two.
+ * The number of bytes went down, and the counter's width is not known. Where it came round once, it is that of the last
+ * number, which was in its upper half; where what may have come is a small part of it no other counter would have told
+ * these two. Read so late that it may have come round more than once, it is one of the usual widths that fits what is
+ * expected.
  */
-static bool read_round(const struct tally *tally, struct tally_width *width,
+static bool learn_bytes(const struct tally *tally, struct tally_width *width,
 	const struct reading *reading, uint64_t *bytes)
 {
 	const uint64_t raw = reading->told->bytes, last = tally->bytes.last;
 	const uint64_t expected = reading->packets * reading->size;
+	const uint64_t least = least_bytes(reading->packets),
+		       most = most_bytes(reading, reading->packets);
+	const uint64_t low = RTE_MAX(least, expected - expected / 8),
+		       high = RTE_MIN(most, expected + expected / 8);
 	const unsigned bits = tally_bits_of(last);
+	const bool once = raw < last && bits >= COUNTER_NARROWEST && bits <= COUNTER_WIDEST &&
+			  expected >> (bits - 1) == 0;
+	const bool small = bits >= COUNTER_ASSUMED && most <= (UINT64_C(1) << bits) / SMALL_PART;
+	uint64_t late = 0, number;
+	unsigned found = 0;
 
-	if (raw >= last || bits < NARROWEST || bits > WIDEST || width->highest >> bits != 0 ||
-		expected >> (bits - 1) != 0)
+	/* with half of a round not known almost anything would fit */
+	for (unsigned usual = COUNTER_ASSUMED; usual <= COUNTER_WIDEST; usual += 8)
+		if (expected / 4 >> (usual - 1) == 0)
+			late |= UINT64_C(1) << usual;
+	if (once)
+		found = counter_fit(width->highest, UINT64_C(1) << bits, raw,
+			last + (small ? least : low), last + (small ? most : high), &number);
+	if (found == 0)
+		found = counter_fit(width->highest, late, raw, last + low, last + high, &number);
+	if (found == 0)
 		return false;
-	*bytes = between(last, raw, bits);
-	if (!may_be(reading, *bytes))
-		return false;
-	if (!is_about(*bytes, expected) &&
-		(bits < ASSUMED ||
-			most_bytes(reading, reading->packets) > (UINT64_C(1) << bits) / SMALL_PART))
-		return false;
-	width->bits = (uint8_t)bits;
+	width->bits = (uint8_t)found;
+	*bytes = number - last;
 	return true;
-}
-
-/*
- * The same of one that was read so late that it may have come round more than once: how often is told by what is
- * expected, and its width by which of the usual ones fits that.
- */
-static bool read_late(const struct tally *tally, struct tally_width *width,
-	const struct reading *reading, uint64_t *bytes)
-{
-	const uint64_t expected = reading->packets * reading->size;
-
-	for (unsigned bits = ASSUMED; bits <= WIDEST; bits += 8) {
-		/* half of a round is not known of them: it would fit almost anything */
-		if (width->highest >> bits != 0 || expected / 4 >> (bits - 1) != 0)
-			continue;
-		*bytes = near(tally->bytes.last, reading->told->bytes, bits, expected);
-		if (!may_be(reading, *bytes) || !is_about(*bytes, expected))
-			continue;
-		width->bits = (uint8_t)bits;
-		return true;
-	}
-	return false;
 }
 
 /* Of a known width. */
@@ -294,7 +278,7 @@ static enum belief read_bytes(const struct tally *tally, struct tally_width *wid
 	if (raw >= last && may_be(reading, *bytes) &&
 		(expected >> (width_of(width) - 1) == 0 || is_about(*bytes, expected)))
 		return KNOWN;
-	if (read_round(tally, width, reading, bytes) || read_late(tally, width, reading, bytes))
+	if (learn_bytes(tally, width, reading, bytes))
 		return KNOWN;
 	forget_width(width, raw);
 	return UNKNOWN;
@@ -378,17 +362,10 @@ bool tally_read(struct tally *tally, struct tally_port *port, const struct provi
 	return packets_are == KNOWN && bytes_are == KNOWN;
 }
 
-static uint64_t interval_us(const struct tally_width *width, uint64_t rate, uint64_t most_us)
-{
-	const struct counter counter = {.bits = (uint8_t)width_of(width), .given = true};
-
-	return counter_interval_us(&counter, rate, most_us);
-}
-
 uint64_t tally_interval_us(
 	const struct tally_port *port, uint64_t rate, uint32_t size, uint64_t most_us)
 {
-	uint64_t us = interval_us(&port->packets, rate, most_us);
+	uint64_t us = counter_interval_of_us(width_of(&port->packets), rate, most_us);
 
-	return interval_us(&port->bytes, rate * size, us);
+	return counter_interval_of_us(width_of(&port->bytes), rate * size, us);
 }

@@ -72,7 +72,10 @@ static void slot(const struct agent *agent, struct plane_flow *flow)
 		/* what is left of a rule that is gone, or is about to be, is nobody's */
 		if (entry->direction[from].state >= OFFLOAD_SUSPECT)
 			flow->nic[from] = entry->direction[from].nic.total;
-		flow->since_us[from] = entry->direction[from].since_us;
+		/* of a reason that is over it is not known since when another one holds */
+		if (flow->offload.reason[from] == entry->direction[from].reason ||
+			flow->offload.reason[from] == OFFLOAD_OLDER_RULE)
+			flow->since_us[from] = entry->direction[from].since_us;
 	}
 	if (entry != NULL)
 		flow->mark = slots_mark(slots, flow->record.slot);

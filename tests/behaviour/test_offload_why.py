@@ -85,6 +85,37 @@ def test_no_place_in_the_queue(started):
     running.stop(idle=False)
 
 
+def test_cause_and_since_are_of_one_event(started):
+    """Flows that are much alike, and more than the card has room for: some rank high enough, and wait all the same."""
+    running = started("flows=200,side=forward,hostile=0,pace=60000,profile=tiny,rules=40", "--offload-threshold", 100)
+    waits = "it ranks high enough, and waits for hysteresis: a flow in the NIC gives way only to one that is busier"
+    met = set()
+
+    def check(side, changes):
+        """A time that is told is that of the change with this cause, or of a later event than all changes."""
+        newest = next((change for change in changes if change["direction"] == side["direction"]), None)
+        if newest is None or "since" not in side:
+            return
+        assert side["since"] >= newest["time"]
+        if side["since"] == newest["time"]:
+            assert (newest["after"], newest["reason"]) == (side["state"], side["reason"])
+            met.add(side["state"])
+
+    def both():
+        for flow in running.flows():
+            for answer in ask(running, "flow explain", flow):
+                side = answer["directions"][0]
+                check(side, answer["changes"])
+                if side["because"].startswith(waits):
+                    assert side["state"] == "software" and side["rank"] <= side["ranked"]
+                    assert side["rate_pps"] < side["needs_pps"]
+                    met.add("waits")
+        return met >= {"in_hw", "waits"}
+
+    running.until(both, "a flow that waits for hysteresis, and one in the NIC since it was accepted")
+    running.stop(idle=False)
+
+
 def test_slots_are_those_that_marks_have_room_for(started):
     running = started("flows=5000,side=forward,mark_bits=16,hostile=0", "--offload-threshold", 0,
                       b="source=none,mark_bits=16")

@@ -90,10 +90,11 @@ static bool has_older_rule(
 {
 	const struct agent_wire *wire = &agent->wire[flow_key_wire(&record->key)];
 
-	for (uint32_t i = 0; i < wire->n_used; i++) {
-		const struct slot *slot = slots_slot(&wire->slots, wire->used[i].slot);
+	for (uint32_t i = 0; i < wire->slots.n; i++) {
+		const struct slot *slot = slots_slot(&wire->slots, i);
 
-		if (slot->position == FLOW_NONE && flow_key_equal(&slot->key, &record->key) &&
+		if (slot->used && slot->position == FLOW_NONE &&
+			flow_key_equal(&slot->key, &record->key) &&
 			offload_state_holds((enum offload_state)slot->direction[from].state))
 			return true;
 	}

@@ -80,9 +80,12 @@ static void assert_marks_are_known(struct offload_live *live)
 		struct agent *other = plane_shard_lcore(live->plane, !i)->worker.agent;
 		const uint64_t ghosts = other->port[0].counters.ghosts;
 
-		assert_true(wire->n_used > 0);
-		agent_stranger(
-			other, 0, slots_mark(&wire->slots, wire->used[0].slot), FLOW_NONE, NULL);
+		uint32_t used = 0;
+
+		assert_true(wire->slots.n_used > 0);
+		while (!slots_slot(&wire->slots, used)->used)
+			used++;
+		agent_stranger(other, 0, slots_mark(&wire->slots, used), FLOW_NONE, NULL);
 		assert_int_equal(other->port[0].counters.ghosts, ghosts);
 	}
 }

@@ -92,8 +92,8 @@ static inline bool crowd_is_awaited(const struct agent *agent)
 {
 	const struct agent_wire *wire = &agent->wire[0];
 
-	for (uint32_t i = 0; i < wire->n_used; i++)
-		if (slots_slot(&wire->slots, wire->used[i].slot)->direction[0].awaited)
+	for (uint32_t i = 0; i < wire->slots.n; i++)
+		if (slots_slot(&wire->slots, i)->direction[0].awaited)
 			return true;
 	return false;
 }

@@ -261,7 +261,7 @@ static void test_offloaded(void **state)
 	flow->changes[0] =
 		change_of(record, 0, OFFLOAD_ACCEPTED, OFFLOAD_PROVEN, OFFLOAD_BUSY, 12000000);
 	flow->changes[1] =
-		change_of(record, 1, OFFLOAD_LEAVING, OFFLOAD_SOFTWARE, OFFLOAD_SLOWED, 20000000);
+		change_of(record, 1, OFFLOAD_LEAVING, OFFLOAD_SOFTWARE, OFFLOAD_QUIET, 20000000);
 	flow->changes[2] =
 		change_of(record, 1, OFFLOAD_PROVEN, OFFLOAD_LEAVING, OFFLOAD_SLOWED, 21000000);
 	json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
@@ -285,6 +285,15 @@ static void test_offloaded(void **state)
 	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
 	line = json_array_get(lines, 0);
 	assert_int_equal(number_of(direction(line, 0), "for_us"), 12000000);
+	assert_null(json_object_get(direction(line, 1), "for_us"));
+	json_decref(lines);
+	/* nor is a time told of a change whose reason is over: another reason holds since some time after it */
+	flow->n_changes = 1;
+	flow->changes[0] = change_of(
+		record, 1, OFFLOAD_LEAVING, OFFLOAD_SOFTWARE, OFFLOAD_QUARANTINE, 20000000);
+	lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
+	line = json_array_get(lines, 0);
+	assert_string_equal(text_of(direction(line, 1), "reason"), "quiet");
 	assert_null(json_object_get(direction(line, 1), "for_us"));
 	json_decref(lines);
 }

@@ -60,8 +60,9 @@ static void test_outranked(void **state)
 	assert_string_equal(sentence, outranked);
 	rank.rank = 64;
 	offload_because(sentence, &of);
-	assert_string_equal(sentence, "not all flows in the NIC are busier, but none gives way to "
-				      "one that is not busier by a fourth to a half");
+	assert_string_equal(sentence, "it ranks high enough, and waits for hysteresis: a flow in "
+				      "the NIC gives way only to one that is busier by a fourth "
+				      "to a half");
 	/* by a place of another worker's, or its own */
 	rank.bar = 1200;
 	rank.rank = 65;
@@ -73,7 +74,7 @@ static void test_outranked(void **state)
 	rank.bar = UINT32_MAX;
 	offload_because(sentence, &of);
 	assert_string_equal(
-		sentence, "not all flows in the NIC are busier, and none of them gives way now");
+		sentence, "it ranks high enough, and waits: no flow in the NIC gives way now");
 	/* of a port where no flow is asked in no rank is known, and who leaves was outranked then */
 	rank.rank = 0;
 	offload_because(sentence, &of);
@@ -93,7 +94,7 @@ static void test_outranked(void **state)
 	json_t *lines = expect_lines(scene, EXPLAIN(ONE ",\"proto\":6"), 1);
 
 	assert_string_equal(text_of(direction(json_array_get(lines, 0), 0), "because"),
-		"not all flows in the NIC are busier, and none of them gives way now");
+		"it ranks high enough, and waits: no flow in the NIC gives way now");
 	json_decref(lines);
 }
 

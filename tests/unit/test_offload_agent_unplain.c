@@ -243,6 +243,37 @@ static void the_later_of_both_waits(void **state)
 	agent_scene_end(&scene);
 }
 
+/* The reason and the time since when it is so change together, also where the state stays. */
+static void another_reason_is_of_another_time(void **state)
+{
+	struct agent_scene scene;
+
+	(void)state;
+	agent_scene_begin(&scene, 64, false);
+	uint32_t flow = agent_flow(&scene, IPPROTO_UDP, 1);
+
+	agent_prove(&scene, flow, 0, 0);
+	scene.agent->config.threshold = 1000;
+	agent_pass_ms(&scene, 5000);
+	agent_until(&scene, agent_state(&scene, flow, 0) == OFFLOAD_SOFTWARE);
+	const struct slot_direction *direction =
+		&slots_slot(&scene.agent->wire[0].slots, agent_record(&scene, flow)->slot)
+			 ->direction[0];
+	const uint64_t left_us = direction->since_us;
+
+	assert_int_equal(direction->reason, OFFLOAD_QUIET);
+	agent_pass_ms(&scene, 100);
+	assert_int_equal(direction->since_us, left_us);
+	agent_sample_unplain(scene.agent, flow, 0);
+	assert_int_equal(direction->reason, OFFLOAD_UNPLAIN);
+	assert_int_equal(agent_record(&scene, flow)->reason[0], OFFLOAD_UNPLAIN);
+	assert_int_equal(direction->since_us, scene.now_us);
+	agent_pass_ms(&scene, 100);
+	agent_sample_unplain(scene.agent, flow, 0);
+	assert_int_equal(direction->since_us, scene.now_us - 100000);
+	agent_scene_end(&scene);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,6 +284,7 @@ int main(void)
 		cmocka_unit_test(other_marks_fail_nothing),
 		cmocka_unit_test(samples_say_why),
 		cmocka_unit_test(canaries_were_proven_before),
+		cmocka_unit_test(another_reason_is_of_another_time),
 		cmocka_unit_test(the_later_of_both_waits),
 	};
 
