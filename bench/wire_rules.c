@@ -386,7 +386,7 @@ static void print_redecide(const struct wire_bench *bench, uint32_t flows, const
 	memcpy(row.ours, ours, sizeof(row.ours));
 	for (unsigned i = 0; i < BENCH_ROUNDS; i++)
 		row.theirs[i] = goal;
-	wire_print(bench, measure, &row);
+	wire_print(bench, "redecide", &row);
 }
 
 int wire_redecide(const struct wire_bench *bench, uint32_t flows)
