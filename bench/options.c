@@ -34,7 +34,8 @@ static const char *const table_loads[] = {"uniform", "zipf", NULL};
 static const char *const wire_measures[] = {"wire", "wire_total", "wire_unlisted", "floor", "mark",
 	"mark_total", "installer", "installer_spin", "tcp_window", "tcp_window_share",
 	"two_workers", "two_workers_half", "learn_rate", "json_rate", "learn_export", "act",
-	"rules", "rule_adds", "syn_flood", "attack", "attack_portable", NULL};
+	"rules", "rule_adds", "redecide", "redecide_share", "syn_flood", "attack",
+	"attack_portable", NULL};
 
 static const char *const classify_measures[] = {
 	"find", "bytes_per_rule", "update", "explosion", NULL};

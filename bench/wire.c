@@ -281,6 +281,7 @@ static const struct {
 	{"act", NULL, {65536, 1000000}, wire_act},
 	{"rules", NULL, {65536, 1000000}, wire_rules},
 	{"rule_adds", NULL, {65536, 1000000}, wire_rule_adds},
+	{"redecide", "redecide_share", {1000000}, wire_redecide},
 	{"syn_flood", NULL, {65536}, wire_flood},
 	{"attack", "attack_portable", {1000000}, wire_attack},
 };

@@ -101,7 +101,7 @@ int wire_other_cpu(const struct wire_bench *bench);
 /*
  * The measures, at one size each; they print their rows. Return 0, or a negative errno after a line.
  * mark and mark_total; installer; tcp_window; two_workers; learn_rate and json_rate; learn_export; attack; act; rules;
- * rule_adds; syn_flood.
+ * rule_adds; redecide and redecide_share; syn_flood.
  */
 int wire_mark(const struct wire_bench *bench, uint32_t flows);
 int wire_installer(const struct wire_bench *bench, uint32_t flows);
@@ -112,5 +112,6 @@ int wire_learn_export(const struct wire_bench *bench, uint32_t flows);
 int wire_act(const struct wire_bench *bench, uint32_t flows);
 int wire_rules(const struct wire_bench *bench, uint32_t flows);
 int wire_rule_adds(const struct wire_bench *bench, uint32_t flows);
+int wire_redecide(const struct wire_bench *bench, uint32_t flows);
 int wire_flood(const struct wire_bench *bench, uint32_t flows);
 int wire_attack(const struct wire_bench *bench, uint32_t flows);

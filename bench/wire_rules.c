@@ -7,6 +7,9 @@
  *
  * And what it costs while rules come: another thread adds ten thousand, one by one, and the time counts until the
  * last of them holds for every flow.
+ *
+ * And what it costs that all flows are decided again, when a list of rules is replaced by another one that has no rule in
+ * common with it: the second that begins with that, and when in it the last flow was decided.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,6 +27,10 @@
 /* Rules that are added one by one, and what that may cost while it lasts: a twentieth. */
 #define ADDED 10000
 #define GOAL_ADDS (1 / 1.05)
+/* Rules of each list that replaces another; what the walk may take of the second after that, and how long it may take. */
+#define REPLACED 10000
+#define GOAL_PERCENT 5
+#define GOAL_MS 1000
 /* Packets between two looks at how far it is. */
 #define LOOK 4096
 
@@ -45,12 +52,16 @@ struct adder {
 	int ret; /* once it is done */
 };
 
-/* Addresses of the documentation's, which no flow has; like the rules of a firewall they differ in all fields. */
-static int write_rules(struct rules_bench *rules, uint32_t n)
+/*
+ * Addresses of the documentation's, which no flow has; like the rules of a firewall they differ in all fields. Lists of
+ * different `number` have no rule in common.
+ */
+static int write_rules(struct rules_bench *rules, uint32_t n, uint32_t number)
 {
 	size_t room = (size_t)n * RULE_BYTES;
-	uint32_t number = 1;
+	const uint32_t last = number + 1;
 
+	rules->size = 0;
 	rules->text = malloc(room);
 	if (rules->text == NULL)
 		return -ENOMEM;
@@ -60,7 +71,7 @@ static int write_rules(struct rules_bench *rules, uint32_t n)
 			"dst is 203.0.%u.%u / udp dst is %u / end actions count / end\n",
 			i >> 8 & 255, i & 255, number >> 24, number >> 16 & 255, 1024 + i % 50000);
 	rules->size += (size_t)snprintf(rules->text + rules->size, room - rules->size,
-		"flow create 0 transfer priority 2 pattern eth / end actions count / end\n");
+		"flow create 0 transfer priority %u pattern eth / end actions count / end\n", last);
 	return 0;
 }
 
@@ -221,7 +232,7 @@ static int open_engine(struct rules_bench *rules, uint32_t flows, uint32_t n_rul
 {
 	const struct bench_source_config source = {.flows = flows, .load = SEQUENCE_UNIFORM};
 	struct error error;
-	int ret = write_rules(rules, n_rules);
+	int ret = write_rules(rules, n_rules, 1);
 
 	rules->engine.max_rules = n_rules;
 	if (ret == 0) {
@@ -290,5 +301,117 @@ int wire_rules(const struct wire_bench *bench, uint32_t flows)
 	}
 	wire_engine_close(&rules.engine);
 	free(rules.text);
+	return ret;
+}
+
+/* ---------------------------------------------------- a list in place of another */
+
+struct redecide {
+	struct wire_engine *engine; /* the first list's */
+	struct rules_bench list[2];
+	double share[BENCH_ROUNDS]; /* percent of the second that the walk took */
+	double ms[BENCH_ROUNDS];    /* until the last flow was decided */
+};
+
+/* Puts a list in force: all flows are decided by it when they are at `generation`. */
+static int replace_list(
+	const struct redecide *redecide, const struct rules_bench *by, uint64_t *generation)
+{
+	struct plane *plane = redecide->engine->plane;
+	struct rules *rules = plane_rules(plane);
+	struct rules_change change = {0};
+	struct error error = {0};
+	struct rules_list *list;
+	uint64_t done;
+	int ret = rules_list_create(rules, &list);
+
+	if (ret < 0)
+		return ret;
+	ret = rules_list_read(rules, list, "bench", by->text, by->size, NULL, NULL, &error);
+	if (ret == 0)
+		ret = rules_replace(rules, list, &change, &error);
+	/* what the list before last had is there until the worker holds nothing of it */
+	for (; ret == -EAGAIN; ret = rules_replace(rules, list, &change, &error)) {
+		wire_turns(&plane->lcores[0], LOOK, &done);
+		rules_settled(rules, plane_policy_decided(plane));
+	}
+	if (ret < 0) {
+		rules_list_destroy(rules, list);
+		wire_say(error.text);
+	}
+	*generation = change.generation;
+	return ret;
+}
+
+/*
+ * The second that begins with a new list, and what is over of it when all flows are decided: of the thread's CPU time, as a
+ * worker has its processor for itself.
+ */
+static int measure_redecide(struct redecide *redecide, unsigned round)
+{
+	struct plane *plane = redecide->engine->plane;
+	struct lcore *lcore = &plane->lcores[0];
+	uint64_t generation, done;
+	int ret = replace_list(redecide, &redecide->list[1 - round % 2], &generation);
+	const uint64_t begin_tsc = rte_rdtsc(), walked = lcore->policy.cycles;
+	const double begin = wire_cpu_time();
+	double passed = 0, decided = 0;
+
+	if (ret < 0)
+		return ret;
+	while (passed < 1 || decided == 0) {
+		wire_turns(lcore, 256, &done);
+		passed = wire_cpu_time() - begin;
+		if (decided == 0 && plane_policy_decided(plane) >= generation)
+			decided = passed;
+	}
+	redecide->ms[round] = decided * 1e3;
+	redecide->share[round] =
+		(double)(lcore->policy.cycles - walked) * 100 / (double)(rte_rdtsc() - begin_tsc);
+	return check_rules(&redecide->list[0]);
+}
+
+static void print_redecide(const struct wire_bench *bench, uint32_t flows, const char *measure,
+	const char *unit, const double *ours, double goal)
+{
+	struct bench_row row = {.bench = "wire",
+		.measure = measure,
+		.load = "uniform",
+		.flows = flows,
+		.unit = unit,
+		.against = "goal",
+		.goal = 1,
+		.rounds = BENCH_ROUNDS};
+
+	memcpy(row.ours, ours, sizeof(row.ours));
+	for (unsigned i = 0; i < BENCH_ROUNDS; i++)
+		row.theirs[i] = goal;
+	wire_print(bench, "redecide", &row);
+}
+
+int wire_redecide(const struct wire_bench *bench, uint32_t flows)
+{
+	static struct redecide redecide;
+	uint64_t generation;
+
+	memset(&redecide, 0, sizeof(redecide));
+	redecide.engine = &redecide.list[0].engine;
+	int ret = write_rules(&redecide.list[1], REPLACED, 2);
+
+	if (ret == 0)
+		ret = open_engine(&redecide.list[0], flows, REPLACED);
+	if (ret == 0)
+		ret = replace_list(&redecide, &redecide.list[0], &generation);
+	if (ret == 0)
+		decide_all(&redecide.list[0]);
+	for (unsigned i = 0; ret == 0 && i < BENCH_ROUNDS; i++)
+		ret = measure_redecide(&redecide, i);
+	if (ret == 0) {
+		print_redecide(bench, flows, "redecide_share", "%", redecide.share, GOAL_PERCENT);
+		print_redecide(bench, flows, "redecide", "ms", redecide.ms, GOAL_MS);
+	}
+	wire_engine_close(redecide.engine);
+	for (unsigned i = 0; i < 2; i++)
+		free(redecide.list[i].text);
 	return ret;
 }

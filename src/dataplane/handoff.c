@@ -4,7 +4,7 @@
 /* What a packet is counted by; noted before it is somebody else's. */
 struct parcel {
 	uint8_t wire;
-	bool note;
+	bool counted;
 };
 
 static void not_taken(struct lcore *lcore, struct rte_mbuf *packet, enum drop_reason reason)
@@ -13,6 +13,10 @@ static void not_taken(struct lcore *lcore, struct rte_mbuf *packet, enum drop_re
 		lcore_drop(lcore, packet, reason);
 		return;
 	}
+	struct rte_mbuf *error = packet_error_of(packet);
+
+	if (error != NULL)
+		lcore_drop(lcore, error, reason);
 	/* a quoted flow that will not hear of it */
 	lcore->worker.counters[packet_meta(packet)->wire].icmp_untied++;
 	rte_pktmbuf_free(packet);
@@ -25,12 +29,12 @@ void handoff_to_lcore(struct lcore *lcore, unsigned to, struct rte_mbuf **packet
 
 	for (unsigned i = 0; i < n; i++) {
 		parcels[i].wire = packet_meta(packets[i])->wire;
-		parcels[i].note = packet_is_note(packets[i]);
+		parcels[i].counted = packet_is_counted(packets[i]);
 	}
 	taken = ring_push(lcore->to[to], packets, n);
 	for (unsigned i = 0; i < n; i++) {
 		if (i < taken)
-			lcore->worker.counters[parcels[i].wire].handed_out += !parcels[i].note;
+			lcore->worker.counters[parcels[i].wire].handed_out += parcels[i].counted;
 		else
 			not_taken(lcore, packets[i], DROP_HAND_OVER);
 	}

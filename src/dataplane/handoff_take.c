@@ -30,7 +30,7 @@ static void take_packets(
 		struct rte_mbuf *packet = ring_packet(elements[i]);
 		struct packet_meta *meta = packet_meta(packet);
 
-		if (!packet_is_note(packet)) {
+		if (packet_is_counted(packet)) {
 			lcore->worker.counters[meta->wire].handed_in++;
 			snapshot_packet(&lcore->snapshot, sender, meta->wire);
 		}

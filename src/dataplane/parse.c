@@ -59,13 +59,125 @@ static struct path_counters *counters_of(struct parser *parser, const struct rte
 	return &parser->counters[packet_meta(packet)->wire];
 }
 
-static void emit_flow(struct parser *parser, struct rte_mbuf *packet)
+static void emit_own(struct parser *parser, struct rte_mbuf *packet)
 {
 	struct packet_meta *meta = packet_meta(packet);
 
 	meta->kind = PACKET_KIND_FLOW;
 	meta->unchecked = 0;
 	emit(parser, steer_shard(&parser->config.steer, &meta->info), packet);
+}
+
+/* An ICMP error goes on, whose quoted flow was not asked: nobody will be. */
+static void emit_unasked(struct parser *parser, struct rte_mbuf *error)
+{
+	if (error != NULL)
+		emit_own(parser, error);
+}
+
+/* A note about a packet that an ICMP error quotes, for the shard of its flow. */
+static void emit_quote(struct parser *parser, struct rte_mbuf *note)
+{
+	const unsigned shard = steer_shard(&parser->config.steer, &packet_meta(note)->info);
+	struct rte_mbuf *error = packet_meta(note)->error;
+
+	packet_meta(note)->kind = PACKET_KIND_QUOTE;
+	emit(parser, shard, note);
+	if (error == NULL || parser->config.wait == NULL)
+		return;
+	flush_outbox(parser, shard);
+	parser->config.wait(parser->config.context, shard);
+	emit_own(parser, error);
+}
+
+/* The same for a quoted later fragment, which has the ports of its first, if that is known. */
+static void quoted_fragment(struct parser *parser, struct rte_mbuf *note)
+{
+	struct packet_info *quoted = &packet_meta(note)->info;
+	struct fragment_ports ports;
+
+	if (!fragments_find(parser->fragments,
+		    datagram_fingerprint(parser->config.extract.secret, quoted), parser->now_us,
+		    &ports)) {
+		counters_of(parser, note)->icmp_untied++;
+		emit_unasked(parser, packet_meta(note)->error);
+		rte_pktmbuf_free(note);
+		return;
+	}
+	extract_set_upper(&parser->config.extract, quoted, ports.proto, ports.src, ports.dst);
+	emit_quote(parser, note);
+}
+
+/*
+ * Hands a fragment, or a note about one, to the parser that ties its datagram. False when that is this
+ * one.
+ */
+static bool deal(struct parser *parser, struct rte_mbuf *packet, enum packet_kind kind)
+{
+	struct packet_meta *meta = packet_meta(packet);
+
+	if (!parser->config.shared)
+		return false;
+	unsigned owner =
+		hash_shard(datagram_fingerprint(parser->config.extract.secret, &meta->info),
+			parser->config.steer.n_shards);
+
+	if (owner == parser->config.self)
+		return false;
+	meta->kind = (uint8_t)kind;
+	emit(parser, owner, packet);
+	return true;
+}
+
+/* The note about the flow that an ICMP error quotes; NULL, and counted, when there is none. */
+static struct rte_mbuf *make_note(struct parser *parser, struct rte_mbuf *error)
+{
+	const struct packet_meta *meta = packet_meta(error);
+	struct rte_mbuf *note = NULL;
+	struct packet_info quoted;
+
+	if (extract_quote(&parser->config.extract, error, &meta->info, &quoted))
+		note = rte_pktmbuf_alloc(parser->config.pool);
+	if (note == NULL) {
+		counters_of(parser, error)->icmp_untied++;
+		return NULL;
+	}
+	packet_meta(note)->info = quoted;
+	packet_meta(note)->error = NULL;
+	packet_meta(note)->wire = meta->wire;
+	packet_meta(note)->port = meta->port;
+	return note;
+}
+
+static void quote(struct parser *parser, struct rte_mbuf *note)
+{
+	if (parser->fragments == NULL || !(packet_meta(note)->info.flags & PACKET_LATER_FRAGMENT))
+		emit_quote(parser, note);
+	else if (!deal(parser, note, PACKET_KIND_QUOTE_FRAGMENT))
+		quoted_fragment(parser, note);
+}
+
+/* An ICMP error that is to be decided by the flow that it quotes travels with the note about that. */
+static void emit_related(struct parser *parser, struct rte_mbuf *error)
+{
+	struct rte_mbuf *note = make_note(parser, error);
+
+	if (note == NULL) {
+		emit_own(parser, error);
+		return;
+	}
+	packet_meta(note)->error = error;
+	quote(parser, note);
+}
+
+static void emit_flow(struct parser *parser, struct rte_mbuf *packet)
+{
+	const uint8_t flags = packet_meta(packet)->info.flags;
+
+	if (unlikely(flags & PACKET_ICMP_ERROR) && parser->config.relates)
+		emit_related(parser, packet);
+	else
+		emit_own(parser, packet);
 }
 
 static void drop(struct parser *parser, struct rte_mbuf *packet, enum drop_reason reason)
@@ -348,78 +460,6 @@ static void fragment(struct parser *parser, struct rte_mbuf *packet)
 		first_fragment(parser, packet);
 }
 
-/* A note about a packet that an ICMP error quotes, for the shard of its flow. */
-static void emit_quote(struct parser *parser, struct rte_mbuf *note)
-{
-	packet_meta(note)->kind = PACKET_KIND_QUOTE;
-	emit(parser, steer_shard(&parser->config.steer, &packet_meta(note)->info), note);
-}
-
-/* The same for a quoted later fragment, which has the ports of its first, if that is known. */
-static void quoted_fragment(struct parser *parser, struct rte_mbuf *note)
-{
-	struct packet_info *quoted = &packet_meta(note)->info;
-	struct fragment_ports ports;
-
-	if (!fragments_find(parser->fragments,
-		    datagram_fingerprint(parser->config.extract.secret, quoted), parser->now_us,
-		    &ports)) {
-		counters_of(parser, note)->icmp_untied++;
-		rte_pktmbuf_free(note);
-		return;
-	}
-	extract_set_upper(&parser->config.extract, quoted, ports.proto, ports.src, ports.dst);
-	emit_quote(parser, note);
-}
-
-/*
- * Hands a fragment, or a note about one, to the parser that ties its datagram. False when that is this
- * one.
- */
-static bool deal(struct parser *parser, struct rte_mbuf *packet, enum packet_kind kind)
-{
-	struct packet_meta *meta = packet_meta(packet);
-
-	if (!parser->config.shared)
-		return false;
-	unsigned owner =
-		hash_shard(datagram_fingerprint(parser->config.extract.secret, &meta->info),
-			parser->config.steer.n_shards);
-
-	if (owner == parser->config.self)
-		return false;
-	meta->kind = (uint8_t)kind;
-	emit(parser, owner, packet);
-	return true;
-}
-
-/* The note about the flow that an ICMP error quotes; NULL, and counted, when there is none. */
-static struct rte_mbuf *make_note(struct parser *parser, struct rte_mbuf *error)
-{
-	const struct packet_meta *meta = packet_meta(error);
-	struct rte_mbuf *note = NULL;
-	struct packet_info quoted;
-
-	if (extract_quote(&parser->config.extract, error, &meta->info, &quoted))
-		note = rte_pktmbuf_alloc(parser->config.pool);
-	if (note == NULL) {
-		counters_of(parser, error)->icmp_untied++;
-		return NULL;
-	}
-	packet_meta(note)->info = quoted;
-	packet_meta(note)->wire = meta->wire;
-	packet_meta(note)->port = meta->port;
-	return note;
-}
-
-static void quote(struct parser *parser, struct rte_mbuf *note)
-{
-	if (parser->fragments == NULL || !(packet_meta(note)->info.flags & PACKET_LATER_FRAGMENT))
-		emit_quote(parser, note);
-	else if (!deal(parser, note, PACKET_KIND_QUOTE_FRAGMENT))
-		quoted_fragment(parser, note);
-}
-
 /*
  * A packet whose shard need not be computed: RSS brought it where it belongs. Of what is not plain the NIC may have made its
  * hash otherwise than we would.
@@ -436,14 +476,17 @@ static void flow_packet(struct parser *parser, const struct arrival *from, struc
 {
 	struct packet_meta *meta = packet_meta(packet);
 	uint8_t flags = meta->info.flags;
-	struct rte_mbuf *note = flags & PACKET_ICMP_ERROR ? make_note(parser, packet) : NULL;
+	struct rte_mbuf *note = flags & PACKET_ICMP_ERROR && !parser->config.relates
+					? make_note(parser, packet)
+					: NULL;
 
 	if (parser->fragments != NULL && flags & PACKET_FRAGMENT) {
 		if (!deal(parser, packet, PACKET_KIND_FRAGMENT))
 			fragment(parser, packet);
 	} else if (is_refused(parser, packet)) {
 		drop(parser, packet, DROP_TCP_HEADER);
-	} else if (brought(from, &meta->info)) {
+	} else if (brought(from, &meta->info) &&
+		   !(flags & PACKET_ICMP_ERROR && parser->config.relates)) {
 		meta->kind = PACKET_KIND_FLOW;
 		meta->unchecked = 1;
 		emit(parser, parser->config.self, packet);

@@ -10,7 +10,8 @@
  * needs the room, it goes on as a flow without ports and is counted as untied; either way it keeps the time at which it
  * came. With strict TCP, what has no whole TCP header or would write over one is dropped (tcp_header), and with a
  * first fragment all of its datagram. An ICMP error goes to
- * the shard of its own key, and a note to the shard of the flow it quotes.
+ * the shard of its own key, and a note to the shard of the flow it quotes. Where rules may ask whether it is related to that
+ * flow (`relates`), it travels with the note, and goes on to the shard of its own key from there.
  *
  * Where several lcores receive, each has a parser of its own, and a datagram's fragments, the first
  * too, are dealt by a hash of addresses and identification: they meet in one parser whatever they
@@ -45,12 +46,16 @@
 typedef void (*parser_hand_over_fn)(
 	void *context, unsigned shard, struct rte_mbuf **packets, unsigned n);
 
+/* Waits until that shard has done all that it was given: what it found out about an ICMP error is known. */
+typedef void (*parser_wait_fn)(void *context, unsigned shard);
+
 struct parser_config {
 	struct extract_options extract;
 	struct steer steer;
 	unsigned self;	 /* the shard beside this parser: takes what is not IP */
 	bool shared;	 /* every shard has a parser beside it: fragments are dealt among them */
 	bool tcp_strict; /* TCP without a whole header is to be dropped */
+	bool relates;	 /* an ICMP error is decided by what the flow is that it quotes */
 	uint32_t max_datagrams;	    /* fragmented datagrams remembered; 0: fragments are not tied */
 	uint32_t max_held;	    /* buffers of packets held back */
 	uint32_t max_held_datagram; /* packets of one datagram held back */
@@ -59,6 +64,8 @@ struct parser_config {
 	struct rte_mempool *pool;   /* for notes; its mbufs have PACKET_META_SIZE private bytes */
 	struct drop_watch *drops;   /* those who follow drops; NULL: nobody can */
 	parser_hand_over_fn hand_over;
+	/* with `relates`, where shards hand on nothing to each other: the error stays here meanwhile. Else NULL */
+	parser_wait_fn wait;
 	void *context;
 };
 

@@ -6,6 +6,7 @@
 
 #include "dataplane/account.h"
 #include "dataplane/act.h"
+#include "dataplane/handoff.h"
 #include "dataplane/learn.h"
 #include "dataplane/tx.h"
 
@@ -109,6 +110,43 @@ void pipeline_end(struct lcore *lcore, struct burst *burst, struct outcome *outc
 
 /* ---------------------------------------------------- packets that were parsed before */
 
+/* An ICMP error, of which the quoted flow's shard has said what it is to it: it goes to the shard of its own flow. */
+static void emit_error(struct lcore *lcore, struct rte_mbuf *error)
+{
+	struct worker *worker = &lcore->worker;
+	struct packet_meta *meta = packet_meta(error);
+	const unsigned shard = steer_shard(&worker->steer, &meta->info);
+
+	meta->kind = PACKET_KIND_FLOW;
+	meta->unchecked = 0;
+	if (shard != worker->number) {
+		handoff_to_lcore(lcore, lcore->shard_lcore[shard], &error, 1);
+		return;
+	}
+	pipeline_resume(lcore, &error, 1);
+}
+
+/* `note` tells of a packet that an ICMP error quotes, which may travel with it. */
+static void take_quote(struct lcore *lcore, const struct rte_mbuf *note)
+{
+	struct worker *worker = &lcore->worker;
+	const struct packet_meta *meta = packet_meta(note);
+
+	flow_shard_advance(worker->shard, meta->time_us);
+	const struct flow_quoted told = flow_shard_quoted(worker->shard, &meta->info);
+
+	worker->counters[meta->wire].icmp_untied += !told.known;
+	if (meta->error == NULL)
+		return;
+	if (told.related)
+		segment_set_related(&packet_meta(meta->error)->info.tcp, told.answers);
+	/* without lcores beside it, the parser waits for that, and has the error */
+	if (lcore->n_lcores == 0)
+		return;
+	packet_meta(meta->error)->time_us = meta->time_us;
+	emit_error(lcore, meta->error);
+}
+
 static void take_note(struct lcore *lcore, struct rte_mbuf *note)
 {
 	struct worker *worker = &lcore->worker;
@@ -116,9 +154,7 @@ static void take_note(struct lcore *lcore, struct rte_mbuf *note)
 
 	switch ((enum packet_kind)meta->kind) {
 	case PACKET_KIND_QUOTE:
-		flow_shard_advance(worker->shard, meta->time_us);
-		if (!flow_shard_quoted(worker->shard, &meta->info))
-			worker->counters[meta->wire].icmp_untied++;
+		take_quote(lcore, note);
 		break;
 	case PACKET_KIND_BEGIN:
 		flow_shard_begin(worker->shard, meta->time_us, meta->run);

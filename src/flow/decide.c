@@ -295,7 +295,9 @@ static struct flow_packet_ct icmp_ct(const struct flow_row *row, const struct pa
 		part = asked && !(row->asked >> info->from & 1) ? ICMP_ANSWERS : ICMP_ASKS;
 	switch (part) {
 	case ICMP_TELLS:
-		return (struct flow_packet_ct){.state = FLOW_CT_RELATED};
+		return segment_is_related(&info->tcp)
+			       ? (struct flow_packet_ct){.state = FLOW_CT_RELATED, .answers = info->tcp.ack}
+			       : (struct flow_packet_ct){.state = FLOW_CT_INVALID};
 	case ICMP_ANSWERS:
 		if (!asked)
 			return (struct flow_packet_ct){.state = FLOW_CT_INVALID};
@@ -325,6 +327,36 @@ static struct flow_conversation conversation_of(const struct flow_shard *shard, 
 		.asked_by = {row->end[1].rule, row->end[0].rule},
 		.counted = row->counted,
 	};
+}
+
+/* All ICMP between two hosts is one flow: the conversation is that of the request which the quoted packet is, or answers. */
+static bool icmp_is_related(const struct flow_row *row, unsigned from, uint32_t *rule)
+{
+	const unsigned asker = row->asked >> from & 1 ? from : !from;
+
+	*rule = row->end[!asker].rule;
+	return row->asked >> asker & 1;
+}
+
+bool flow_decide_related(
+	const struct flow_shard *shard, uint32_t position, unsigned from, uint32_t *answers)
+{
+	const struct flow_record *record = flow_table_record(&shard->table, position);
+	uint32_t rule = FLOW_RULE_NONE;
+	bool related = !flow_is_uncarried(record);
+
+	if (flow_decide_keeps(shard, position)) {
+		const struct flow_row *row = &shard->rows[position];
+
+		if (is_of_icmp(&record->key)) {
+			related = icmp_is_related(row, from, &rule);
+		} else {
+			related = row->accepted;
+			rule = row->follows ? row->end[!row->initiator].rule : FLOW_RULE_NONE;
+		}
+	}
+	*answers = rule == FLOW_RULE_NONE ? 0 : rule + 1;
+	return related && !flow_is_dropped(record, from);
 }
 
 static struct flow_decision decision_before(const struct flow_shard *shard, uint32_t position)

@@ -79,6 +79,12 @@ void flow_decide_ended(struct flow_shard *shard, uint32_t position);
  * because this one has come to its end before them.
  */
 void flow_decide_last(struct flow_shard *shard);
+/*
+ * Is the conversation of a live flow one that is let pass, and are packets of the end `from` in it? Then an ICMP error
+ * about them is related to it. `answers` is as in struct flow_packet_ct.
+ */
+bool flow_decide_related(
+	const struct flow_shard *shard, uint32_t position, unsigned from, uint32_t *answers);
 /* The record counts a packet that was decided by itself: it is its own rule's. */
 void flow_decide_carried(struct flow_shard *shard, uint32_t position,
 	const struct packet_info *info, const struct flow_packet_decision *packet);

@@ -783,19 +783,22 @@ static bool quoted_was_sent(const struct flow_record *record, const struct packe
 	return tcp_between(quoted->tcp.seq, oldest, record->tcp_end[from]);
 }
 
-bool flow_shard_quoted(struct flow_shard *shard, const struct packet_info *quoted)
+struct flow_quoted flow_shard_quoted(struct flow_shard *shard, const struct packet_info *quoted)
 {
 	uint32_t position = flow_table_find(&shard->table, &quoted->key, quoted->hash);
 
 	if (position == FLOW_NONE)
-		return false;
+		return (struct flow_quoted){0};
 	struct flow_record *record = flow_table_record(&shard->table, position);
 
 	if (!quoted_was_sent(record, quoted))
-		return false;
+		return (struct flow_quoted){0};
 	if (record->icmp_errors != UINT8_MAX)
 		record->icmp_errors++;
-	return true;
+	struct flow_quoted told = {.known = true};
+
+	told.related = flow_decide_related(shard, position, quoted->from, &told.answers);
+	return told;
 }
 
 void flow_shard_kill(struct flow_shard *shard, uint32_t position)

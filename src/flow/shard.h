@@ -227,11 +227,16 @@ enum flow_account flow_shard_account(
 enum flow_account flow_shard_account_packet(struct flow_shard *shard, uint32_t position,
 	const struct packet_info *info, const struct flow_packet_decision *packet);
 
-/*
- * Raises icmp_errors of the flow that an ICMP error quotes. False when there is no such flow, or the quoted TCP segment
- * is none that its sender can have sent lately.
- */
-bool flow_shard_quoted(struct flow_shard *shard, const struct packet_info *quoted);
+/* What a flow makes of an ICMP error that quotes it. */
+struct flow_quoted {
+	bool known; /* there is such a flow, and the quoted TCP segment is one that its sender can have sent lately */
+	bool related; /* and its conversation is let pass, so that the error may be, too */
+	uint32_t
+		answers; /* as in struct flow_packet_ct: the rule that replies in the conversation follow */
+};
+
+/* Raises icmp_errors of the flow that an ICMP error quotes, if it is known. */
+struct flow_quoted flow_shard_quoted(struct flow_shard *shard, const struct packet_info *quoted);
 
 /*
  * Asks the policy about a live flow once more, and tells its rules of all packets until now. True: its verdict is

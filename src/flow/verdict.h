@@ -58,7 +58,10 @@ enum flow_ct {
 struct flow_packet_ct {
 	uint8_t state; /* enum flow_ct */
 	bool reverse;  /* of the one who did not begin it */
-	/* of a reply whose request was let pass by a rule: 1 more than that; 0: none. ICMP alone */
+	/*
+	 * of a reply whose request was let pass by a rule, and of an error about a conversation that one let pass: 1 more than
+	 * the rule; 0: none. ICMP alone
+	 */
 	uint32_t answers;
 	/* the packet may begin a conversation: rules may limit how many its source has. And when it came */
 	bool begins;

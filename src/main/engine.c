@@ -45,6 +45,13 @@ static void hand_over(void *context, unsigned shard, struct rte_mbuf **packets, 
 	inbox_worker_feed(&engine->workers[shard], packets, n);
 }
 
+static void wait_for(void *context, unsigned shard)
+{
+	const struct engine *engine = context;
+
+	inbox_worker_wait(&engine->workers[shard]);
+}
+
 void engine_stamp(struct rte_mbuf *packet, uint64_t came_us, uint64_t stamp_us)
 {
 	packet_meta(packet)->came_us = came_us;
@@ -83,7 +90,9 @@ static int create_parser(struct engine *engine, struct error *error)
 		.max_wait_us = FRAGMENTS_LIFETIME_US,
 		.tcp_strict = engine->config.tcp_strict,
 		.pool = engine->notes,
+		.relates = engine->config.rules != NULL,
 		.hand_over = hand_over,
+		.wait = wait_for,
 		.context = engine,
 	};
 	int ret = parser_create(&engine->parser, &config);

@@ -27,6 +27,7 @@ static void *run_inbox(void *argument)
 			pipeline_resume(&self->lcore, packets, n);
 			atomic_store_explicit(&self->runs_ended, self->lcore.worker.runs_ended,
 				memory_order_release);
+			atomic_fetch_add_explicit(&self->done, n, memory_order_release);
 			idle = 0;
 		} else if (stop) {
 			break;
@@ -67,7 +68,16 @@ void inbox_worker_feed(struct inbox_worker *inbox_worker, struct rte_mbuf **pack
 	unsigned idle = 0;
 	unsigned fed = 0;
 
+	inbox_worker->fed += n;
 	while ((fed += mailbox_push(inbox_worker->inbox, &packets[fed], n - fed)) < n)
+		idle_wait(&idle);
+}
+
+void inbox_worker_wait(const struct inbox_worker *inbox_worker)
+{
+	unsigned idle = 0;
+
+	while (atomic_load_explicit(&inbox_worker->done, memory_order_acquire) != inbox_worker->fed)
 		idle_wait(&idle);
 }
 

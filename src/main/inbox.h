@@ -29,6 +29,8 @@ struct inbox_worker {
 	pthread_t thread;
 	atomic_bool stop;
 	atomic_uint runs_ended; /* by the worker, after everything else of the run */
+	atomic_uint done;	/* by the worker: packets and notes; their number may wrap */
+	unsigned fed;
 };
 
 /* Starts the thread. Returns 0 or a negative errno. */
@@ -36,6 +38,9 @@ int inbox_worker_start(struct inbox_worker *inbox_worker);
 
 /* Hands over `n` packets or notes, all of them. */
 void inbox_worker_feed(struct inbox_worker *inbox_worker, struct rte_mbuf **packets, unsigned n);
+
+/* Waits until the worker has done all that it was fed. */
+void inbox_worker_wait(const struct inbox_worker *inbox_worker);
 
 /* Waits until the worker has ended `runs` runs since its start. */
 void inbox_worker_wait_run(const struct inbox_worker *inbox_worker, unsigned runs);

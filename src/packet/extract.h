@@ -74,6 +74,21 @@ struct tcp_segment {
 
 #define TCP_SCALE_NONE 0xff
 
+/*
+ * The flow that an ICMP error quotes is known, and its packets are let pass; `answers` as in struct flow_packet_ct
+ * (flow/verdict.h). It stands in the segment, of which an ICMP message has but the window.
+ */
+static inline void segment_set_related(struct tcp_segment *icmp, uint32_t answers)
+{
+	icmp->flags = 1;
+	icmp->ack = answers;
+}
+
+static inline bool segment_is_related(const struct tcp_segment *icmp)
+{
+	return icmp->flags != 0;
+}
+
 enum tcp_flag {
 	TCP_FIN = 0x01,
 	TCP_SYN = 0x02,

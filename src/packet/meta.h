@@ -23,7 +23,7 @@ enum packet_kind {
 	PACKET_KIND_FRAGMENT, /* for the parser that ties its datagram's fragments */
 	PACKET_KIND_SEND,     /* has been through its shard: for whoever has the port's queue */
 	/* notes */
-	PACKET_KIND_QUOTE,	    /* `info` is the packet that an ICMP error quotes */
+	PACKET_KIND_QUOTE, /* `info` is the packet that an ICMP error quotes: see `error` */
 	PACKET_KIND_QUOTE_FRAGMENT, /* the same, a later fragment: first to the parser that ties it */
 	PACKET_KIND_BEGIN,	    /* a run begins */
 	PACKET_KIND_END, /* a run ends: the clock goes to time_us, then every flow ends */
@@ -52,8 +52,12 @@ struct packet_meta {
 		uint32_t out;  /* SEND: the port that it is to leave by */
 	};
 	uint64_t came_us;
-	/* while held back (flow/held.h) */
-	struct rte_mbuf *next_held, *older, *newer;
+	union {
+		struct rte_mbuf *next_held; /* while held back (flow/held.h) */
+		/* QUOTE, QUOTE_FRAGMENT: the error, which waits for what the note finds; NULL: it went on */
+		struct rte_mbuf *error;
+	};
+	struct rte_mbuf *older, *newer; /* while held back */
 };
 
 /*
@@ -99,4 +103,20 @@ static inline struct packet_meta *packet_meta(const struct rte_mbuf *packet)
 static inline bool packet_is_note(const struct rte_mbuf *packet)
 {
 	return packet_meta(packet)->kind >= PACKET_KIND_QUOTE;
+}
+
+/* The ICMP error that travels with a note, or NULL. */
+static inline struct rte_mbuf *packet_error_of(const struct rte_mbuf *packet)
+{
+	const struct packet_meta *meta = packet_meta(packet);
+
+	return meta->kind == PACKET_KIND_QUOTE || meta->kind == PACKET_KIND_QUOTE_FRAGMENT
+		       ? meta->error
+		       : NULL;
+}
+
+/* Is it a packet that was received, or does one travel with it? */
+static inline bool packet_is_counted(const struct rte_mbuf *packet)
+{
+	return !packet_is_note(packet) || packet_error_of(packet) != NULL;
 }

@@ -20,6 +20,11 @@
 
 /* Snapshots taken until nothing is under way any more; each waits for every lcore. */
 #define DRAIN_SNAPSHOTS 2000
+/*
+ * Rings that a packet may come through: to the parser that ties the fragment it quotes, to the shard of the flow that it
+ * quotes, to that of its own flow, and to the lcore that sends.
+ */
+#define RING_HOPS 4
 
 /* So long reports are waited for at the end. */
 #define HELD_US 5000000
@@ -189,7 +194,7 @@ static void ask_all(struct plane *plane, enum ask_kind kind)
 
 /*
  * Until no packet is in a ring or held. What waits for a first fragment goes on without; more than once,
- * since a fragment may come out of a ring yet.
+ * since a fragment may come out of a ring yet. Each snapshot takes what is in a ring past the next one.
  */
 static void drain(struct plane *plane)
 {
@@ -202,9 +207,10 @@ static void drain(struct plane *plane)
 			break;
 		for (unsigned wire = 0; wire < plane->config.topology.n_domains; wire++)
 			held += snapshot->wires[wire].held;
-		if (held == 0)
+		if (held == 0 && tries + 1 >= RING_HOPS)
 			break;
-		ask_all(plane, ASK_RELEASE);
+		if (held != 0)
+			ask_all(plane, ASK_RELEASE);
 	}
 	free(snapshot);
 }

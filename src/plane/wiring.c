@@ -180,8 +180,11 @@ static bool connected(const struct plane *plane, const struct lcore *from, const
 		return false;
 	if (!split(plane))
 		return true;
+	/* a worker hands ICMP errors to others, after it has been asked about the flow that they quote */
 	return (from->kind == LCORE_RX && to->kind == LCORE_WORKER) ||
-	       (from->kind == LCORE_WORKER && to->kind == LCORE_TX);
+	       (from->kind == LCORE_WORKER && to->kind == LCORE_TX) ||
+	       (from->kind == LCORE_WORKER && to->kind == LCORE_WORKER &&
+		       plane->config.max_rules != 0);
 }
 
 static int make_rings(struct plane *plane)
@@ -223,6 +226,7 @@ static int make_parser(struct plane *plane, struct lcore *lcore, unsigned n_pars
 		.max_wait_us = PLANE_MAX_WAIT_US,
 		.pace = PLANE_PACE,
 		.tcp_strict = plane->config.tcp_strict,
+		.relates = plane->config.max_rules != 0,
 		.pool = plane->pools[0],
 		.drops = &lcore->drops,
 		.hand_over = handoff_to_shard,
@@ -370,7 +374,10 @@ static void choose_steering(struct plane *plane)
 unsigned plane_buffers(const struct plane *plane)
 {
 	unsigned n_workers = plane->config.n_workers;
-	unsigned n_rings = split(plane) ? 2 * n_workers : n_workers * (n_workers - 1);
+	unsigned n_rings = split(plane) ? 2 * n_workers : 0;
+
+	if (!split(plane) || plane->config.max_rules != 0)
+		n_rings += n_workers * (n_workers - 1);
 	unsigned lcore = LCORE_BURST * (plane_n_ports(plane) + 5) + 2 * RTE_MEMPOOL_CACHE_MAX_SIZE;
 
 	return n_rings * ring_size(plane) + n_lcores(plane) * lcore +

@@ -29,6 +29,11 @@ static void take_reports(void *context, const struct flow_report *reports, unsig
 	struct live *live = context;
 
 	pthread_mutex_lock(&live->lock);
+	for (unsigned i = 0; live->options.counts_reports && i < n; i++)
+		live->reported_packets +=
+			flow_packets(&reports[i].record, 0) + flow_packets(&reports[i].record, 1);
+	if (live->options.counts_reports)
+		n = 0;
 	assert_true(live->n_reports + n <= LIVE_MAX_REPORTS);
 	memcpy(&live->reports[live->n_reports], reports, n * sizeof(*reports));
 	live->n_reports += n;
@@ -136,7 +141,7 @@ struct live *live_begin(const struct live_options *options)
 	for (unsigned side = 0; side < 2; side++)
 		live->port[side] = make_port(live, side);
 
-	const struct plane_config config = {
+	struct plane_config config = {
 		.topology = topology_of_wires(1),
 		.port = {live->port[0], live->port[1]},
 		.n_workers = options->n_workers,
@@ -145,6 +150,7 @@ struct live *live_begin(const struct live_options *options)
 		.flows = options->capacity == 0 ? 1000 : options->capacity,
 		.tie_fragments = true,
 		.max_blocks = options->max_blocks,
+		.max_rules = options->max_rules,
 		.max_programs = options->max_programs,
 		.policers = options->policers,
 		.n_policers = options->n_policers,
@@ -157,6 +163,8 @@ struct live *live_begin(const struct live_options *options)
 		.room = options->room,
 	};
 
+	for (unsigned i = 0; options->max_rules != 0 && i < FLOW_N_TIMEOUTS; i++)
+		config.timeouts.seconds[i] = 3600;
 	assert_int_equal(plane_prepare(&live->plane, &config, &error), 0);
 	assert_int_equal(plane_start_ports(live->plane, &error), 0);
 	for (unsigned side = 0; side < 2; side++) {
@@ -290,6 +298,7 @@ void live_end(struct live *live)
 	struct plane_snapshot snapshot;
 	uint64_t packets = 0;
 
+	packets -= live->reported_packets;
 	live_settle(live);
 	for (unsigned i = 0; i < plane->n_lcores; i++)
 		if (plane->lcores[i].parser != NULL)

@@ -32,6 +32,8 @@ struct live_options {
 	const struct policer_options *policers;
 	uint32_t n_policers;
 	uint32_t max_blocks; /* 0: there is no list */
+	uint32_t max_rules;  /* 0: there are none; flows live for an hour then */
+	bool counts_reports; /* too many to be kept: of them the packets alone */
 	bool zone_vlan;
 	bool one_armed;
 	enum plane_sharding sharding;
@@ -51,6 +53,7 @@ struct live {
 	pthread_mutex_t lock; /* of the reports, for workers with threads */
 	unsigned room;	      /* for whoever gives options.room */
 	unsigned n_reports;
+	uint64_t reported_packets; /* with counts_reports */
 	struct flow_report reports[LIVE_MAX_REPORTS];
 };
 
