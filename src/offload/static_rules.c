@@ -10,8 +10,10 @@
 #include <rte_common.h>
 
 #include "base/monotonic.h"
-#include "offload/static_calls.h"
 #include "rteflow/answer.h"
+#include "rteflow/flow_rule.h"
+#include "rteflow/shape.h"
+#include "rule/nic_pattern.h"
 
 /* Calls of one turn that make or remove rules, and that read counters. */
 #define CALLS_EACH 16
@@ -30,7 +32,7 @@ struct place {
 	uint64_t due_us; /* when the NIC may be asked again */
 	unsigned failures;
 	/* the installer's */
-	struct static_made made;
+	struct flow_rule made;
 	struct provider_count read; /* what its counter had when it was read last */
 };
 
@@ -204,13 +206,12 @@ static void empty_place(struct static_rules *rules, struct place *place)
 
 static void remove_one(struct static_rules *rules, struct place *place, uint64_t now_us)
 {
-	struct provider_count count = {0};
+	struct flow_last last = {0};
 	struct provider_why why = {0};
-	bool counted;
-	int ret = static_unmake(rules->port_id, &place->made, &count, &counted, &why);
+	int ret = flow_rule_remove(rules->port_id, &place->made, &last, &why);
 
-	if (counted)
-		add_count(rules, place, &count);
+	if (last.told)
+		add_count(rules, place, &last.count);
 	if (ret == 0) {
 		empty_place(rules, place);
 		return;
@@ -219,6 +220,39 @@ static void remove_one(struct static_rules *rules, struct place *place, uint64_t
 	try_again(rules, place, now_us + AGAIN_US);
 	place->view.why = why;
 	pthread_mutex_unlock(&rules->lock);
+}
+
+/* Makes a rule that drops: with a counter that tells the last packet, too, else with its own, else without. */
+static int make_rule(uint16_t port_id, const struct classifier_rule *rule, struct flow_rule *made,
+	struct provider_why *why)
+{
+	static const struct shape shapes[] = {
+		{.deed = PROVIDER_DROPS, .count = true, .indirect = true},
+		{.deed = PROVIDER_DROPS, .count = true},
+		{.deed = PROVIDER_DROPS},
+	};
+	static const struct offload_rule any;
+	static const struct shape_port no_port;
+	struct rule_nic_items items;
+	int ret = -EOPNOTSUPP;
+
+	if (rule_nic_pattern(rule, &items) != RULE_NIC_FITS) {
+		answer_words(why, ENOTSUP, "there is no such pattern");
+		return ret;
+	}
+	for (unsigned i = 0; i < RTE_DIM(shapes) && ret == -EOPNOTSUPP; i++) {
+		struct shape_actions actions;
+
+		shape_actions(&actions, &shapes[i], &no_port, &any);
+		const struct flow_request request = {.port_id = port_id,
+			.attr = {.ingress = 1},
+			.items = items.list,
+			.actions = actions.list,
+			.others = true};
+
+		ret = flow_rule_make(&request, made, why);
+	}
+	return ret;
 }
 
 /* What there is no room for is asked for soon again, one rule for all that wait; else the longer the oftener it was refused. */
@@ -242,7 +276,7 @@ static void insert_one(struct static_rules *rules, struct place *place, uint64_t
 {
 	struct provider_why why = {0};
 
-	if (static_make(rules->port_id, rule, &place->made, &why) < 0) {
+	if (make_rule(rules->port_id, rule, &place->made, &why) < 0) {
 		take_refusal(rules, place, now_us, &why);
 		return;
 	}
@@ -330,9 +364,10 @@ static bool change_rules(struct static_rules *rules, uint64_t now_us, bool inser
 static void read_one(struct static_rules *rules, struct place *place)
 {
 	struct provider_count count = {0};
+	struct provider_why why;
 
 	if (place->made.flow != NULL && place->made.counts &&
-		static_count(rules->port_id, &place->made, &count) == 0)
+		flow_rule_count(rules->port_id, &place->made, &count, &why) == 0)
 		add_count(rules, place, &count);
 }
 
@@ -389,12 +424,13 @@ void static_rules_forget(struct static_rules *rules)
 {
 	for (uint32_t i = 0; i < rules->max && rules->there > 0; i++) {
 		struct place *place = &rules->places[i];
-		struct provider_count count = {0};
+		struct flow_last last = {0};
 
 		if (place->made.flow == NULL)
 			continue;
-		if (static_let_go(rules->port_id, &place->made, &count))
-			add_count(rules, place, &count);
+		flow_rule_forget(rules->port_id, &place->made, &last);
+		if (last.told)
+			add_count(rules, place, &last.count);
 		empty_place(rules, place);
 	}
 	atomic_store_explicit(&rules->due, true, memory_order_release);

@@ -43,7 +43,7 @@ struct shape {
 	bool no_flags; /* of TCP without SYN, FIN, RST only: of full offload */
 	bool count;
 	uint8_t fate; /* enum shape_fate */
-	/* of full offload: see shape_full_actions() */
+	/* of full offload, and of an operator's rules that drop */
 	uint8_t deed;  /* enum provider_deed */
 	bool port_id;  /* ports are named by PORT_ID, which is older, else by REPRESENTED_PORT */
 	bool indirect; /* the counter is one that outlives the rule */
@@ -100,14 +100,18 @@ struct shape_actions {
 /* Asks the port how it spreads packets. */
 void shape_port_read(struct shape_port *port, const struct provider_config *config);
 
+/* Rules of full offload are transfer rules, others ingress. */
+static inline struct rte_flow_attr shape_attr(const struct shape *shape)
+{
+	const bool full = shape->deed != PROVIDER_MARKS;
+
+	return (struct rte_flow_attr){.ingress = !full, .transfer = full};
+}
 void shape_items(struct shape_items *items, const struct shape *shape, enum provider_kind kind,
 	const struct shape_port *port, const struct offload_rule *rule);
+/* A counter that outlives the rule is the first action, INDIRECT; its handle is the caller's to fill in. */
 void shape_actions(struct shape_actions *actions, const struct shape *shape,
 	const struct shape_port *port, const struct offload_rule *rule);
-/* Of full offload; `handle` of the counter where it is indirect. */
-void shape_full_actions(struct shape_actions *actions, const struct shape *shape,
-	const struct shape_port *port, const struct offload_rule *rule,
-	const struct rte_flow_action_handle *handle);
 /* Masks for a template of actions: mark and queue are each rule's own, RSS is the same for all. */
 void shape_action_masks(
 	struct shape_actions *masks, const struct shape *shape, const struct shape_port *port);

@@ -94,7 +94,7 @@ static bool make(struct trier *trier, unsigned hand, enum provider_kind kind,
 		return false;
 	trial_rule(&rule, kind, shape->vlan, mark);
 	for (unsigned i = 0; i < AGAIN && (ret == -EAGAIN || ret == -EIO); i++) {
-		ret = calls->make(calls->context, hand, kind, shape, &rule, why);
+		ret = calls->make(calls->context, hand, shape, &rule, why);
 		if (monotonic_us() - begin_us >= FAIL_US)
 			break;
 	}
@@ -410,32 +410,20 @@ bool trial_run(struct trial *trial, const struct shape_port *port,
 }
 
 const struct shape *trial_shape(
-	struct trial *trial, enum provider_kind kind, uint16_t zone, struct provider_why *why)
+	struct trial *trial, const struct offload_rule *rule, struct provider_why *why)
 {
-	struct trial_kind *result = &trial->kinds[kind];
-	bool tagged = trial->zone_vlan && zone != 0;
+	struct trial_kind *kind = &trial->kinds[provider_kind(&rule->key)];
+	const bool tagged = trial->zone_vlan && rule->key.zone != 0;
 
-	if (!(tagged ? result->tagged : result->plain)) {
-		*why = result->why[tagged];
-		return NULL;
+	if (rule->deed == PROVIDER_MARKS && (tagged ? kind->tagged : kind->plain)) {
+		kind->shapes[tagged].fate = kind->fate;
+		return &kind->shapes[tagged];
 	}
-	result->shapes[tagged].fate = result->fate;
-	return &result->shapes[tagged];
-}
-
-const struct shape *trial_full_shape(
-	const struct trial *trial, const struct offload_rule *rule, struct provider_why *why)
-{
-	enum provider_kind number = provider_kind(&rule->key);
-	unsigned tagged = trial->zone_vlan && rule->key.zone != 0;
-	const struct trial_kind *kind = &trial->kinds[number];
-
-	if (number == PROVIDER_N_KINDS || rule->deed >= PROVIDER_N_DEEDS ||
-		!kind->does[rule->deed][tagged]) {
-		*why = number == PROVIDER_N_KINDS ? (struct provider_why){0} : kind->full_why;
-		return NULL;
-	}
-	return &kind->full[rule->deed][tagged];
+	if (rule->deed != PROVIDER_MARKS && rule->deed < PROVIDER_N_DEEDS &&
+		kind->does[rule->deed][tagged])
+		return &kind->full[rule->deed][tagged];
+	*why = rule->deed == PROVIDER_MARKS ? kind->why[tagged] : kind->full_why;
+	return NULL;
 }
 
 bool trial_next(struct trial *trial, enum provider_kind kind)

@@ -54,9 +54,8 @@ void trial_rule(struct offload_rule *rule, enum provider_kind kind, bool tagged,
 
 struct trial_calls {
 	/* Makes a rule; 0 or an answer of the provider, with what the driver said. */
-	int (*make)(void *context, unsigned hand, enum provider_kind kind,
-		const struct shape *shape, const struct offload_rule *rule,
-		struct provider_why *why);
+	int (*make)(void *context, unsigned hand, const struct shape *shape,
+		const struct offload_rule *rule, struct provider_why *why);
 	/* Takes away what was made. */
 	void (*unmake)(void *context, unsigned hand);
 	/* Can its counter be read? As make(). */
@@ -98,13 +97,9 @@ bool trial_run(struct trial *trial, const struct shape_port *port,
 /* Once more, those kinds that are not settled. True: some kind is taken. */
 bool trial_again(struct trial *trial, unsigned number, const struct trial_calls *calls);
 
-/* The shape for a flow's rule; NULL: the port takes none, and has said why. */
+/* The shape for a flow's rule; NULL: the port does not do that, and has said why. */
 const struct shape *trial_shape(
-	struct trial *trial, enum provider_kind kind, uint16_t zone, struct provider_why *why);
-
-/* Of what needs no CPU: the shape for a rule; NULL: the port does not do that. */
-const struct shape *trial_full_shape(
-	const struct trial *trial, const struct offload_rule *rule, struct provider_why *why);
+	struct trial *trial, const struct offload_rule *rule, struct provider_why *why);
 
 /* The next in line; false: there is none left, the first is in use again. */
 bool trial_next(struct trial *trial, enum provider_kind kind);
