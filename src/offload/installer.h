@@ -62,6 +62,8 @@
 #define INSTALLER_UNDER_WAY 1024
 /* Of these, counters that are asked for: who reads many of them is to keep room for inserts and deletes. */
 #define INSTALLER_COUNTS (INSTALLER_UNDER_WAY / 4 * 3)
+/* Changes of the port that control has not taken; those that find no room are lost. */
+#define INSTALLER_CHANGES 256
 
 enum installer_op {
 	INSTALLER_INSERT,
@@ -179,6 +181,8 @@ const struct refusals *installer_refusals(const struct installer *installer);
 const struct installer_counters *installer_counters(const struct installer *installer);
 const struct installer_histograms *installer_histograms(const struct installer *installer);
 
+/* The installer's thread: notes a change of the port. */
+void installer_note(struct installer *installer, enum change_kind kind, uint8_t reason);
 /* Control: changes of the port itself (breaker, stalls, resets) since the last call, at most `max`. */
 unsigned installer_changes(
 	struct installer *installer, struct offload_change *changes, unsigned max);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "installer_world.h"
 
-#include "offload/installer_parts.h"
+#include "offload/installer.h"
 
 static void nothing_is_asked_before_the_port_was_tried(void **state)
 {
