@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From top to bottom: creating and stopping; requests and answers between workers and the thread; how a call of the provider
- * ends; calls that are never answered; a request from its desk to its call; restarts and flushes; and the thread's turns.
+ * From top to bottom: creating and stopping; requests and answers between workers and the thread; a request from its desk
+ * to its call (calls.h); restarts, flushes and trials; and the thread's turns.
  */
 #include "offload/installer.h"
 
@@ -17,24 +17,16 @@
 
 #include <rte_common.h>
 
-#include "base/mailbox.h"
-#include "offload/awaited.h"
+#include "offload/calls.h"
 #include "offload/marking.h"
 #include "offload/trials.h"
 #include "rteflow/answer.h"
 
-#define GIVE_UP_US 5000000
-/* Inserts that were given up, and are being taken back. */
-#define OWN_CALLS 1024
-#define POLL_EACH 64
 /* A call that finds the NIC's queue full is made again for so long, while answers are awaited. */
 #define HOLD_US 10000
 /* Static rules that go one by one have so much time; so many go by one call for all rules of the port. */
 #define CLEAR_US 5000000
 #define FLUSH_FROM 8
-/* Places that one look for orphans goes through, and the time between two rounds of all of them. */
-#define ORPHANS_LOOK 4096
-#define ORPHANS_US 500000
 /* Requests of each worker before the NIC's answers are taken again. */
 #define ROUNDS 32
 /* Between two looks at the port's health. */
@@ -51,28 +43,12 @@
 #define MOST_SLEEP_NS 640000
 #define MOST_SLEEP_AWAITING_NS 160000
 
-/* Places in installer_counters.by_answer. */
-enum {
-	ANSWER_ENOSPC,
-	ANSWER_EOPNOTSUPP,
-	ANSWER_EAGAIN,
-	ANSWER_EIO,
-	ANSWER_TIMED_OUT,
-};
-
-struct place {
-	bool rule;   /* taken by the NIC, and not given back */
-	bool orphan; /* may have a rule by an insert that was given up */
-	bool stays;  /* its delete failed, which the port's health was told */
-};
-
 /* The requests of one worker and its answers: it hands in and takes out, the thread the other way round. */
 struct desk {
 	/* the worker's: asked, answer not taken, and how many counters are among these */
 	_Alignas(128) unsigned n_out;
 	unsigned n_counts;
 	_Alignas(128) struct mailbox *asked[INSTALLER_N_OPS];
-	struct mailbox *answered;
 	_Alignas(128) struct installer_request held; /* the thread's: the NIC's queue was full */
 	uint64_t held_us;			     /* since when; 0: none */
 	int64_t counts_us; /* the thread's: for so long counters go before all else */
@@ -80,96 +56,34 @@ struct desk {
 
 struct installer {
 	struct installer_config config;
-	struct provider *provider;	   /* NULL: there was no memory for it */
 	struct static_rules *static_rules; /* NULL: there are none */
 	pthread_t thread;
 	bool running;
 	atomic_bool ready, stopping;
 	atomic_bool done; /* the thread takes no requests any more, and has closed the provider */
 	struct desk desk[INSTALLER_MAX_WORKERS];
-	struct mailbox *changes;
-	struct health health;
 	struct share share;
-	struct refusals refusals;
-	struct installer_counters counters;
-	struct installer_histograms histograms;
 	struct trials trials;
 	/* what the call for a counter takes on average, in sixteenths of a us */
 	_Atomic uint32_t count_16us;
 	/* the thread's own */
-	struct awaited awaited;
-	struct place *places;
+	struct calls calls;
 	struct marking marking;
-	uint32_t n_orphans, orphan; /* places that have one, and where the next look begins */
-	uint64_t orphans_us;	    /* when they are taken back again */
 	uint64_t looked_us;
-	bool stalled;
 	bool down; /* a restart failed: nothing comes by the port until one does not */
 };
 
 static void *run(void *context);
 
-static uint64_t now(const struct installer *installer)
-{
-	uint64_t us = tsc_clock_us(installer->config.clock, rte_rdtsc());
-
-	/* 0 is no time */
-	return us ? us : 1;
-}
-
-/* The thread alone writes these. */
-static void add(_Atomic uint64_t *counter)
-{
-	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + 1,
-		memory_order_relaxed);
-}
-
-static void note(
-	struct installer *installer, enum change_kind kind, uint8_t reason, uint32_t detail)
-{
-	const struct offload_change change = {
-		.time_us = now(installer) & ((UINT64_C(1) << 48) - 1),
-		.kind = kind,
-		.reason = reason,
-		.port = installer->config.number & 0xff,
-		.detail = detail,
-	};
-
-	if (mailbox_push(installer->changes, &change, 1) == 0)
-		add(&installer->counters.changes_lost);
-}
-
-void installer_note(struct installer *installer, enum change_kind kind, uint8_t reason)
-{
-	note(installer, kind, reason, 0);
-}
-
 static int make_desk(struct desk *desk)
 {
-	desk->answered =
-		mailbox_create("answers", sizeof(struct installer_answer), INSTALLER_UNDER_WAY);
 	for (unsigned i = 0; i < INSTALLER_N_OPS; i++) {
 		desk->asked[i] = mailbox_create(
 			"requests", sizeof(struct installer_request), INSTALLER_UNDER_WAY);
 		if (!desk->asked[i])
 			return -ENOMEM;
 	}
-	return desk->answered ? 0 : -ENOMEM;
-}
-
-static int make_room(struct installer *installer)
-{
-	const struct installer_config *config = &installer->config;
-	const uint32_t n_places = config->provider.n_places;
-	int ret = awaited_init(
-		&installer->awaited, config->n_workers * INSTALLER_UNDER_WAY + OWN_CALLS, n_places);
-
-	installer->places = calloc(n_places, sizeof(*installer->places));
-	installer->changes =
-		mailbox_create("changes", sizeof(struct offload_change), INSTALLER_CHANGES);
-	for (unsigned i = 0; i < config->n_workers && ret == 0; i++)
-		ret = make_desk(&installer->desk[i]);
-	return installer->places && installer->changes ? ret : -ENOMEM;
+	return 0;
 }
 
 /* Signals are the main thread's: this one starts with all of them blocked. */
@@ -217,10 +131,11 @@ int installer_create(
 		installer->config = *config;
 		installer->config.provider.stop = &installer->stopping;
 		trials_init(&installer->trials);
-		health_init(&installer->health, &config->health);
 		share_init(&installer->share, config->room);
-		ret = make_room(installer);
+		ret = calls_init(&installer->calls, config);
 	}
+	for (unsigned i = 0; i < config->n_workers && ret == 0; i++)
+		ret = make_desk(&installer->desk[i]);
 	if (ret == 0 && config->static_rules != 0)
 		ret = static_rules_create(
 			&installer->static_rules, config->provider.port_id, config->static_rules);
@@ -249,15 +164,11 @@ void installer_destroy(struct installer *installer)
 	if (!installer)
 		return;
 	installer_stop(installer);
-	for (unsigned i = 0; i < installer->config.n_workers; i++) {
+	for (unsigned i = 0; i < installer->config.n_workers; i++)
 		for (unsigned j = 0; j < INSTALLER_N_OPS; j++)
 			mailbox_destroy(installer->desk[i].asked[j]);
-		mailbox_destroy(installer->desk[i].answered);
-	}
-	mailbox_destroy(installer->changes);
+	calls_free(&installer->calls);
 	static_rules_destroy(installer->static_rules);
-	awaited_free(&installer->awaited);
-	free(installer->places);
 	trials_destroy(&installer->trials);
 	free(installer);
 }
@@ -307,7 +218,7 @@ unsigned installer_answers(struct installer *installer, unsigned worker,
 	struct desk *desk = &installer->desk[worker];
 	/* read before the mailbox: when it has ended, all that it answered is there */
 	bool done = atomic_load_explicit(&installer->done, memory_order_acquire);
-	unsigned n = mailbox_pop(desk->answered, answers, max);
+	unsigned n = mailbox_pop(installer->calls.answers[worker], answers, max);
 
 	if (done && n == 0 && desk->n_out > 0)
 		n = answer_the_rest(desk, answers, max);
@@ -344,7 +255,7 @@ uint32_t installer_agree_on_marks(struct installer *installer, uint32_t most)
 
 struct health *installer_health(struct installer *installer)
 {
-	return &installer->health;
+	return &installer->calls.health;
 }
 
 struct share *installer_share(struct installer *installer)
@@ -359,283 +270,23 @@ struct static_rules *installer_static_rules(const struct installer *installer)
 
 const struct refusals *installer_refusals(const struct installer *installer)
 {
-	return &installer->refusals;
+	return &installer->calls.refusals;
 }
 
 const struct installer_counters *installer_counters(const struct installer *installer)
 {
-	return &installer->counters;
+	return &installer->calls.counters;
 }
 
 const struct installer_histograms *installer_histograms(const struct installer *installer)
 {
-	return &installer->histograms;
+	return &installer->calls.histograms;
 }
 
 unsigned installer_changes(
 	struct installer *installer, struct offload_change *changes, unsigned max)
 {
-	return mailbox_pop(installer->changes, changes, max);
-}
-
-static uint64_t ns_between(const struct installer *installer, uint64_t from, uint64_t to)
-{
-	/* another core's counter may be some ticks ahead */
-	if (to < from)
-		return 0;
-	return (uint64_t)((double)(to - from) * installer->config.clock->us_per_tick * 1000);
-}
-
-static void hand_over(struct installer *installer, unsigned worker, uint64_t asked_tsc,
-	struct installer_answer *answer)
-{
-	uint64_t us = ns_between(installer, asked_tsc, rte_rdtsc()) / 1000;
-
-	answer->took_us = us < UINT32_MAX ? (uint32_t)us : UINT32_MAX;
-	/* there is room: see INSTALLER_UNDER_WAY */
-	mailbox_push(installer->desk[worker].answered, answer, 1);
-}
-
-/* A call that is no stall counts; so does a request that the NIC was not asked for. */
-static void count_done(struct installer *installer, unsigned op, int result)
-{
-	add(result == 0 ? &installer->counters.done[op] : &installer->counters.failed[op]);
-}
-
-/* Answers a request without asking the NIC. */
-static void answer_unasked(struct installer *installer, unsigned worker,
-	const struct installer_request *request, int result, uint8_t reason)
-{
-	struct installer_answer answer = {
-		.place = request->place,
-		.result = (int16_t)result,
-		.op = request->op,
-		.from = request->from,
-		.reason = reason,
-	};
-
-	count_done(installer, request->op, result);
-	hand_over(installer, worker, request->tsc, &answer);
-}
-
-/* How calls end. */
-
-static void count_answer(struct installer *installer, int result)
-{
-	static const int answers[] = {
-		[ANSWER_ENOSPC] = -ENOSPC,
-		[ANSWER_EOPNOTSUPP] = -EOPNOTSUPP,
-		[ANSWER_EAGAIN] = -EAGAIN,
-		[ANSWER_EIO] = -EIO,
-	};
-
-	for (unsigned i = 0; i < RTE_DIM(answers); i++)
-		if (answers[i] == result)
-			add(&installer->counters.by_answer[i]);
-}
-
-static void set_rule(struct installer *installer, uint32_t place, bool rule)
-{
-	struct place *state = &installer->places[place];
-	_Atomic uint32_t *rules = &installer->counters.rules;
-	uint32_t n = atomic_load_explicit(rules, memory_order_relaxed);
-
-	if (state->rule != rule)
-		atomic_store_explicit(rules, rule ? n + 1 : n - 1, memory_order_relaxed);
-	state->rule = rule;
-	installer->n_orphans -= state->orphan;
-	state->orphan = state->stays = false;
-}
-
-static void call_failed(struct installer *installer, const struct call *call, uint8_t reason)
-{
-	struct place *place = &installer->places[call->place];
-
-	if (call->op != INSTALLER_REMOVE)
-		health_call(&installer->health, false, reason);
-	else
-		health_delete_failed(&installer->health, reason, place->stays);
-	place->stays |= call->op == INSTALLER_REMOVE;
-}
-
-static void call_stalled(struct installer *installer, const struct call *call)
-{
-	add(&installer->counters.by_answer[ANSWER_TIMED_OUT]);
-	call_failed(installer, call, OFFLOAD_STALLED);
-	if (!installer->stalled)
-		installer_note(installer, CHANGE_STALLED, OFFLOAD_STALLED);
-	installer->stalled = true;
-}
-
-/* Updates the port's health. A NIC that refuses, and says why, is alive. */
-static void judge(struct installer *installer, const struct call *call, int result, uint8_t reason,
-	bool guess)
-{
-	/* it was counted when it became late; a blocking call is only now */
-	if (call->late)
-		return;
-	if (now(installer) - call->us >= AWAITED_STALL_US) {
-		call_stalled(installer, call);
-		return;
-	}
-	if (installer->awaited.n_late == 0)
-		installer->stalled = false;
-	/* whether counters can be read says nothing of rules */
-	if (call->op == INSTALLER_COUNT)
-		return;
-	if (result == -EIO)
-		call_failed(installer, call, reason);
-	else if (!guess)
-		health_call(&installer->health, true, 0);
-	else if (atomic_load_explicit(&installer->counters.rules, memory_order_relaxed) == 0)
-		health_call_guessed(&installer->health, reason);
-	/* else there is no room, most likely; but nobody knows */
-}
-
-/* A call has ended. `count`: what came with that; NULL: nothing did. */
-static void end_call(struct installer *installer, const struct call *call, int result,
-	const struct provider_why *why, const struct provider_count *count)
-{
-	struct installer_answer answer = {
-		.place = call->place,
-		.result = (int16_t)result,
-		.op = call->op,
-		.from = call->from,
-	};
-	const bool guess = result != 0 && why->guess;
-
-	/* a counter that is not there: the NIC was not asked, and has refused nothing */
-	if (call->op == INSTALLER_COUNT && result != 0 && why->error == 0) {
-		hand_over(installer, call->worker, call->asked_tsc, &answer);
-		return;
-	}
-	histogram_add(&installer->histograms.call[call->op],
-		ns_between(installer, call->tsc, rte_rdtsc()));
-	/* no driver has said so: that there was no answer is our own finding */
-	if (result != 0)
-		answer.reason =
-			call->gave_up ? OFFLOAD_STALLED
-				      : refusal_note(&installer->refusals, why->error, why->words);
-	else if (call->op != INSTALLER_COUNT)
-		set_rule(installer, call->place, call->op == INSTALLER_INSERT);
-	judge(installer, call, result, answer.reason, guess);
-	if (call->own)
-		return;
-	/* as it is told: that the table is full is our guess, and no word of the NIC's */
-	count_done(installer, call->op, result);
-	count_answer(installer, guess ? -EIO : result);
-	if (count && result == 0) {
-		answer.packets = count->packets;
-		answer.bytes = count->bytes;
-		answer.counted = true;
-		answer.has_bytes = count->has_bytes;
-		answer.final = count->final;
-	}
-	hand_over(installer, call->worker, call->asked_tsc, &answer);
-}
-
-static bool poll(struct installer *installer)
-{
-	struct provider_done done[POLL_EACH];
-	unsigned n, all = 0;
-
-	if (!installer->provider)
-		return false;
-	do {
-		n = provider_poll(installer->provider, done, POLL_EACH);
-		for (unsigned i = 0; i < n; i++) {
-			unsigned op =
-				done[i].op == PROVIDER_INSERT ? INSTALLER_INSERT : INSTALLER_REMOVE;
-			struct call call;
-
-			/* what was given up is nobody's any more */
-			if (awaited_take(&installer->awaited, done[i].place, op, &call))
-				end_call(installer, &call, done[i].result, &done[i].why, NULL);
-		}
-		all += n;
-	} while (n == POLL_EACH);
-	return all > 0;
-}
-
-/* What any thread may read of calls under way. `begins_us` of a call that is being made; 0: none is. */
-static void gauge(struct installer *installer, uint64_t begins_us)
-{
-	const uint64_t oldest_us = awaited_oldest_us(&installer->awaited);
-
-	atomic_store_explicit(&installer->counters.under_way,
-		installer->awaited.n + (begins_us != 0), memory_order_relaxed);
-	atomic_store_explicit(&installer->counters.oldest_us,
-		oldest_us != 0 ? oldest_us : begins_us, memory_order_relaxed);
-}
-
-/* Calls that are never answered. */
-
-/*
- * Nothing is known of an insert that was never answered. Its rule, if there is one, is to go before the place
- * gets another.
- */
-static void take_back(struct installer *installer, uint32_t place, uint64_t now_us)
-{
-	struct provider_why why = {0};
-	struct call call = {
-		.tsc = rte_rdtsc(),
-		.us = now_us,
-		.place = place,
-		.op = INSTALLER_REMOVE,
-		.own = true,
-	};
-
-	/* else when the place is asked for again, or it is the next time for all of them */
-	if (installer->awaited.n_own == OWN_CALLS)
-		return;
-	int ret = provider_remove(installer->provider, place, &why);
-
-	if (ret == -EINPROGRESS)
-		awaited_add(&installer->awaited, &call);
-	else
-		end_call(installer, &call, ret, &why, NULL);
-}
-
-/* Counts calls that are late, and gives up what is hopeless. */
-static void judge_awaited(struct installer *installer, uint64_t now_us)
-{
-	const struct provider_why why = {.error = ETIMEDOUT, .words = "no answer"};
-	const struct call *late;
-	struct call call;
-
-	while ((late = awaited_late(&installer->awaited, now_us)) != NULL)
-		call_stalled(installer, late);
-	while (awaited_take_oldest(&installer->awaited, now_us, GIVE_UP_US, &call)) {
-		call.gave_up = true;
-		if (!call.own)
-			end_call(installer, &call, -EIO, &why, NULL);
-		if (call.op != INSTALLER_INSERT)
-			continue;
-		installer->n_orphans += !installer->places[call.place].orphan;
-		installer->places[call.place].orphan = true;
-		take_back(installer, call.place, now_us);
-	}
-}
-
-/* Takes back, now and then, what could not be at once: nobody else may ever ask for these places again. */
-static void look_for_orphans(struct installer *installer, uint64_t now_us)
-{
-	const uint32_t n = installer->config.provider.n_places;
-
-	if (installer->n_orphans == 0 || now_us < installer->orphans_us ||
-		health_state(&installer->health) == HEALTH_OPEN)
-		return;
-	for (unsigned i = 0; i < ORPHANS_LOOK && i < n; i++) {
-		const uint32_t place = installer->orphan;
-
-		installer->orphan = place + 1 < n ? place + 1 : 0;
-		if (installer->places[place].orphan && !awaited_has(&installer->awaited, place))
-			take_back(installer, place, now_us);
-		if (installer->orphan == 0) {
-			installer->orphans_us = now_us + ORPHANS_US;
-			return;
-		}
-	}
+	return mailbox_pop(installer->calls.changes, changes, max);
 }
 
 /* A request, from its desk to its call. */
@@ -665,7 +316,8 @@ static bool next_request(struct desk *desk, struct installer_request *request)
 /* Has the port as many rules as it may, or will it have them when it has answered? What leaves it is still there. */
 static bool is_at_limit(const struct installer *installer)
 {
-	uint32_t rules = atomic_load_explicit(&installer->counters.rules, memory_order_relaxed);
+	uint32_t rules =
+		atomic_load_explicit(&installer->calls.counters.rules, memory_order_relaxed);
 
 	if (installer->static_rules != NULL) {
 		/* static rules go before those of flows */
@@ -674,93 +326,20 @@ static bool is_at_limit(const struct installer *installer)
 		rules += static_rules_there(installer->static_rules);
 	}
 	return installer->config.rules != 0 &&
-	       rules + installer->awaited.n_inserts >= installer->config.rules;
-}
-
-/* Is the place free of calls, and of what an insert that was given up may have left there? */
-static bool is_free(struct installer *installer, const struct installer_request *request)
-{
-	const struct place *place = &installer->places[request->place];
-	const bool insert = request->op == INSTALLER_INSERT;
-
-	if (insert && place->orphan && !awaited_has(&installer->awaited, request->place))
-		take_back(installer, request->place, now(installer));
-	return !awaited_has(&installer->awaited, request->place) && !(insert && place->orphan);
+	       rules + installer->calls.awaited.n_inserts >= installer->config.rules;
 }
 
 /* Why the NIC is not asked; 0: it is. */
 static uint8_t why_not(struct installer *installer, const struct installer_request *request)
 {
-	if (request->op == INSTALLER_INSERT && health_state(&installer->health) == HEALTH_OPEN)
+	if (request->op == INSTALLER_INSERT &&
+		health_state(&installer->calls.health) == HEALTH_OPEN)
 		return OFFLOAD_BREAKER;
 	if (request->op == INSTALLER_INSERT && is_at_limit(installer))
 		return OFFLOAD_OUTRANKED;
-	if (request->op != INSTALLER_COUNT && !is_free(installer, request))
+	if (request->op != INSTALLER_COUNT && !calls_is_free(&installer->calls, request))
 		return OFFLOAD_STALLED;
 	return 0;
-}
-
-static int call_provider(struct installer *installer, unsigned worker,
-	const struct installer_request *request, struct provider_count *count,
-	struct provider_why *why)
-{
-	const struct offload_rule rule = {
-		.key = request->key,
-		.mark = request->mark,
-		.from = request->from,
-		.worker = (uint8_t)worker,
-		.deed = request->deed,
-	};
-
-	if (!installer->provider) {
-		*why = (struct provider_why){.error = ENOMEM, .words = "no memory for rules"};
-		return -EOPNOTSUPP;
-	}
-	switch (request->op) {
-	case INSTALLER_INSERT:
-		return provider_insert(installer->provider, request->place, &rule, why);
-	case INSTALLER_REMOVE:
-		return provider_remove(installer->provider, request->place, why);
-	default:
-		return provider_query(installer->provider, request->place, count, why);
-	}
-}
-
-/* False: the NIC's queue is full, and it is to be asked again. */
-static bool carry_out(
-	struct installer *installer, unsigned worker, const struct installer_request *request)
-{
-	const uint64_t held_us = installer->desk[worker].held_us;
-	struct provider_count count = {0};
-	struct provider_why why = {0};
-	const struct call call = {
-		.asked_tsc = request->tsc,
-		.tsc = rte_rdtsc(),
-		.us = now(installer),
-		.place = request->place,
-		.op = request->op,
-		.worker = (uint8_t)worker,
-		.from = request->from,
-	};
-
-	gauge(installer, call.us);
-	int result = call_provider(installer, worker, request, &count, &why);
-
-	if (result == -EAGAIN && installer->awaited.n > 0 &&
-		(held_us == 0 || call.us - held_us < HOLD_US))
-		return false;
-	histogram_add(&installer->histograms.wait, ns_between(installer, request->tsc, call.tsc));
-	const bool counted =
-		request->op == INSTALLER_COUNT ||
-		(request->op == INSTALLER_REMOVE && result == 0 &&
-			provider_last_count(installer->provider, request->place, &count));
-
-	if (result == -EINPROGRESS)
-		awaited_add(&installer->awaited, &call);
-	else
-		end_call(installer, &call, result, &why, counted ? &count : NULL);
-	gauge(installer, 0);
-	return true;
 }
 
 /* Counters may use the time that another request took, or have used it. */
@@ -790,42 +369,25 @@ static bool serve(struct installer *installer, unsigned worker)
 
 	if (reason != 0) {
 		desk->held_us = 0;
-		answer_unasked(installer, worker, &request, -EAGAIN, reason);
+		calls_answer(&installer->calls, worker, &request, -EAGAIN, reason);
 		return true;
 	}
-	const uint64_t begin_us = now(installer);
-	const bool done = carry_out(installer, worker, &request);
+	const uint64_t begin_us = calls_now(&installer->calls);
+	const bool last = desk->held_us != 0 && begin_us - desk->held_us >= HOLD_US;
+	const bool done = calls_make(&installer->calls, worker, &request, last);
 
 	if (done) {
 		desk->held_us = 0;
 	} else if (desk->held_us == 0) {
 		desk->held = request;
-		desk->held_us = now(installer);
+		desk->held_us = calls_now(&installer->calls);
 	}
-	share_time(installer, desk, (enum installer_op)request.op, now(installer) - begin_us);
+	share_time(installer, desk, (enum installer_op)request.op,
+		calls_now(&installer->calls) - begin_us);
 	return done;
 }
 
 /* Restarts, flushes, and trials. */
-
-/* No rule is there any more, as far as anybody knows, and no answer will come: deletes end so, all else failed. */
-static void forget_all(struct installer *installer, int removes, const struct provider_why *why)
-{
-	struct call call;
-
-	memset(installer->places, 0,
-		installer->config.provider.n_places * sizeof(installer->places[0]));
-	installer->n_orphans = 0;
-	atomic_store_explicit(&installer->counters.rules, 0, memory_order_relaxed);
-	while (awaited_take_oldest(&installer->awaited, 0, 0, &call)) {
-		/* that is not held against the port which comes up now */
-		call.late = true;
-		if (!call.own)
-			end_call(installer, &call, call.op == INSTALLER_REMOVE ? removes : -EIO,
-				why, NULL);
-	}
-	installer->stalled = false;
-}
 
 static void reset(struct installer *installer)
 {
@@ -835,28 +397,28 @@ static void reset(struct installer *installer)
 	/* a port that keeps its rules keeps their handles, too */
 	if (static_rules != NULL && answer_keeps_rules(installer->config.provider.port_id))
 		static_rules_clear(static_rules, CLEAR_US);
-	provider_reset(installer->provider);
+	provider_reset(installer->calls.provider);
 	if (static_rules != NULL && !answer_keeps_rules(installer->config.provider.port_id))
 		static_rules_forget(static_rules);
-	forget_all(installer, -EIO, &why);
-	installer_note(installer, CHANGE_RESET, 0);
+	calls_forget_all(&installer->calls, -EIO, &why);
+	calls_note(&installer->calls, CHANGE_RESET, 0, 0);
 }
 
 /* Stops and starts the port: 0, or it did not come up again. */
 static int restart(struct installer *installer)
 {
 	int ret = installer->config.restart(installer->config.restart_context);
-	uint64_t now_us = now(installer);
+	uint64_t now_us = calls_now(&installer->calls);
 
 	installer->down = ret != 0;
 	if (ret == 0) {
 		reset(installer);
 		return 0;
 	}
-	health_call(&installer->health, false,
-		refusal_note(&installer->refusals, -ret, "the port does not start again"));
-	if (health_state(&installer->health) != HEALTH_CLOSED)
-		health_reopen(&installer->health, now_us);
+	health_call(&installer->calls.health, false,
+		refusal_note(&installer->calls.refusals, -ret, "the port does not start again"));
+	if (health_state(&installer->calls.health) != HEALTH_CLOSED)
+		health_reopen(&installer->calls.health, now_us);
 	return ret;
 }
 
@@ -871,8 +433,8 @@ static int flush(struct installer *installer)
 	/* by their own handles first: when the call fails nobody knows what is left */
 	if (installer->static_rules != NULL)
 		static_rules_clear(installer->static_rules, CLEAR_US);
-	int ret = provider_flush(installer->provider, &why);
-	const uint64_t now_us = now(installer);
+	int ret = provider_flush(installer->calls.provider, &why);
+	const uint64_t now_us = calls_now(&installer->calls);
 
 	if (ret == 0)
 		why = (struct provider_why){.error = EIO, .words = "all rules were taken out"};
@@ -880,16 +442,16 @@ static int flush(struct installer *installer)
 		static_rules_forget(installer->static_rules);
 	/* without such a call all is as it was; answers that were taken meanwhile are given up, and asked for again */
 	if (ret != -EOPNOTSUPP)
-		forget_all(installer, ret, &why);
+		calls_forget_all(&installer->calls, ret, &why);
 	if (ret == 0)
-		installer_note(installer, CHANGE_FLUSHED, 0);
+		calls_note(&installer->calls, CHANGE_FLUSHED, 0, 0);
 	if (ret != -EIO) {
-		health_flushed(&installer->health, now_us);
+		health_flushed(&installer->calls.health, now_us);
 		return 0;
 	}
-	health_call(&installer->health, false,
-		refusal_note(&installer->refusals, why.error, why.words));
-	health_reopen(&installer->health, now_us);
+	health_call(&installer->calls.health, false,
+		refusal_note(&installer->calls.refusals, why.error, why.words));
+	health_reopen(&installer->calls.health, now_us);
 	return ret;
 }
 
@@ -915,22 +477,23 @@ static uint8_t why_untried(struct installer *installer, const struct provider_ab
 
 	while (!abilities->trying[kind])
 		kind++;
-	return refusal_note(&installer->refusals, abilities->refused[kind].error,
+	return refusal_note(&installer->calls.refusals, abilities->refused[kind].error,
 		abilities->refused[kind].words);
 }
 
 static void end_trial(struct installer *installer, const struct provider_abilities *abilities)
 {
-	const struct trials_news news = trials_end(&installer->trials, abilities, now(installer));
+	const struct trials_news news =
+		trials_end(&installer->trials, abilities, calls_now(&installer->calls));
 
 	/* what a stop has cut short is no news */
 	if (is_stopping(installer))
 		return;
 	if (news.untried)
-		installer_note(installer, CHANGE_UNTRIED,
-			why_untried(installer, installer_abilities(installer)));
+		calls_note(&installer->calls, CHANGE_UNTRIED,
+			why_untried(installer, installer_abilities(installer)), 0);
 	if (news.granted != 0)
-		note(installer, CHANGE_TRIED, 0, news.granted);
+		calls_note(&installer->calls, CHANGE_TRIED, 0, news.granted);
 }
 
 /* The first trial. */
@@ -943,8 +506,8 @@ static void open_port(struct installer *installer)
 	int (*open)(struct provider **provider, const struct provider_config *config) =
 		installer->config.open ? installer->config.open : provider_open;
 
-	if (open(&installer->provider, &installer->config.provider) == 0)
-		end_trial(installer, provider_abilities(installer->provider));
+	if (open(&installer->calls.provider, &installer->config.provider) == 0)
+		end_trial(installer, provider_abilities(installer->calls.provider));
 	else
 		end_trial(installer, &none);
 	atomic_store_explicit(&installer->ready, true, memory_order_release);
@@ -958,36 +521,37 @@ static bool is_to_restart(const struct installer *installer)
 {
 	const unsigned n = installer->trials.n;
 
-	if (installer->config.restart == NULL || installer->provider == NULL)
+	if (installer->config.restart == NULL || installer->calls.provider == NULL)
 		return false;
 	return installer->down ||
-	       (provider_abilities(installer->provider)->dead && (n & (n - 1)) == 0);
+	       (provider_abilities(installer->calls.provider)->dead && (n & (n - 1)) == 0);
 }
 
 static void look_at_trial(struct installer *installer, uint64_t now_us)
 {
 	struct provider_config config = installer->config.provider;
 
-	if (health_state(&installer->health) == HEALTH_OPEN) {
+	if (health_state(&installer->calls.health) == HEALTH_OPEN) {
 		installer->trials.holds = false;
 		return;
 	}
-	if (!trials_due(&installer->trials, now_us, installer->awaited.n))
+	if (!trials_due(&installer->trials, now_us, installer->calls.awaited.n))
 		return;
 	config.trials = installer->trials.n;
 	/* what was told before stands, where nothing could be tried */
-	if ((is_to_restart(installer) && restart(installer) < 0) || installer->provider == NULL ||
-		provider_try_again(&installer->provider, &config) < 0)
+	if ((is_to_restart(installer) && restart(installer) < 0) ||
+		installer->calls.provider == NULL ||
+		provider_try_again(&installer->calls.provider, &config) < 0)
 		end_trial(installer, installer_abilities(installer));
 	else
-		end_trial(installer, provider_abilities(installer->provider));
+		end_trial(installer, provider_abilities(installer->calls.provider));
 }
 
 static void note_kinds(struct installer *installer, enum change_kind change, uint32_t kinds)
 {
 	for (unsigned kind = 0; kind < PROVIDER_N_KINDS; kind++)
 		if (kinds & 1u << kind)
-			note(installer, change, OFFLOAD_MARKLESS, kind);
+			calls_note(&installer->calls, change, OFFLOAD_MARKLESS, kind);
 }
 
 /* What has to be done before the breaker tries the port. 0, or it failed: the breaker is open again. */
@@ -995,24 +559,24 @@ static int prepare_try(struct installer *installer)
 {
 	/* of a port that is down calls may do well: its rules are gone */
 	if (installer->config.restart &&
-		(installer->down || health_calls_fail(&installer->health))) {
+		(installer->down || health_calls_fail(&installer->calls.health))) {
 		int ret = restart(installer);
 
 		if (ret < 0)
 			return ret;
-	} else if (installer->provider) {
+	} else if (installer->calls.provider) {
 		uint32_t out;
-		bool others = marking_change_actions(&installer->marking, &installer->health,
-			installer->provider, now(installer), &out);
+		bool others = marking_change_actions(&installer->marking, &installer->calls.health,
+			installer->calls.provider, calls_now(&installer->calls), &out);
 
 		note_kinds(installer, CHANGE_KIND_OUT, out);
 		if (others)
-			installer_note(installer, CHANGE_SHAPE, OFFLOAD_UNSEEN);
+			calls_note(&installer->calls, CHANGE_SHAPE, OFFLOAD_UNSEEN, 0);
 	}
-	if (!installer->provider)
+	if (!installer->calls.provider)
 		return 0;
 	/* after a restart, too: there are ports that keep their rules */
-	return health_has_stale(&installer->health) ? flush(installer) : 0;
+	return health_has_stale(&installer->calls.health) ? flush(installer) : 0;
 }
 
 static void look_at_health(struct installer *installer, uint64_t now_us)
@@ -1022,7 +586,7 @@ static void look_at_health(struct installer *installer, uint64_t now_us)
 		[HEALTH_TRIES] = CHANGE_BREAKER_TRIES,
 		[HEALTH_CLOSES] = CHANGE_BREAKER_CLOSED,
 	};
-	struct health *health = &installer->health;
+	struct health *health = &installer->calls.health;
 	enum health_decision decision = health_turn(health, now_us);
 	uint8_t why = atomic_load_explicit(&health->why, memory_order_relaxed);
 
@@ -1032,7 +596,7 @@ static void look_at_health(struct installer *installer, uint64_t now_us)
 		decision = HEALTH_OPENS;
 		why = atomic_load_explicit(&health->why, memory_order_relaxed);
 	}
-	installer_note(installer, changes[decision], decision == HEALTH_CLOSES ? 0 : why);
+	calls_note(&installer->calls, changes[decision], decision == HEALTH_CLOSES ? 0 : why, 0);
 }
 
 /* The thread's turns. */
@@ -1042,23 +606,24 @@ static bool look_at_static_rules(struct installer *installer, uint64_t now_us)
 {
 	return installer->static_rules != NULL && !installer->trials.holds && !installer->down &&
 	       static_rules_turn(installer->static_rules, now_us,
-		       health_state(&installer->health) != HEALTH_OPEN);
+		       health_state(&installer->calls.health) != HEALTH_OPEN);
 }
 
 /* Answers first: none is late that only was not taken. */
 static bool look_after(struct installer *installer)
 {
-	bool busy = poll(installer);
-	uint64_t now_us = now(installer);
+	bool busy = calls_poll(&installer->calls);
+	uint64_t now_us = calls_now(&installer->calls);
 
-	judge_awaited(installer, now_us);
-	gauge(installer, 0);
+	calls_judge(&installer->calls, now_us);
+	calls_gauge(&installer->calls, 0);
 	if (now_us - installer->looked_us < LOOK_US)
 		return busy;
 	installer->looked_us = now_us;
-	look_for_orphans(installer, now_us);
+	calls_take_back(&installer->calls, now_us);
 	note_kinds(installer, CHANGE_KIND_IN,
-		marking_look(&installer->marking, &installer->health, installer->provider, now_us));
+		marking_look(&installer->marking, &installer->calls.health,
+			installer->calls.provider, now_us));
 	look_at_trial(installer, now_us);
 	busy |= look_at_static_rules(installer, now_us);
 	look_at_health(installer, now_us);
@@ -1077,7 +642,7 @@ static bool turn(struct installer *installer)
 				return true;
 			any |= serve(installer, i);
 			/* calls may be slow */
-			if (now(installer) - installer->looked_us >= LOOK_US)
+			if (calls_now(&installer->calls) - installer->looked_us >= LOOK_US)
 				busy |= look_after(installer);
 		}
 		busy |= any;
@@ -1087,7 +652,7 @@ static bool turn(struct installer *installer)
 
 static void rest(const struct installer *installer, long *ns)
 {
-	const long most = installer->awaited.n ? MOST_SLEEP_AWAITING_NS : MOST_SLEEP_NS;
+	const long most = installer->calls.awaited.n ? MOST_SLEEP_AWAITING_NS : MOST_SLEEP_NS;
 	const struct timespec sleep = {.tv_nsec = *ns < most ? *ns : most};
 
 	nanosleep(&sleep, NULL);
@@ -1099,31 +664,30 @@ static void rest(const struct installer *installer, long *ns)
 static void finish(struct installer *installer)
 {
 	const struct provider_why why = {.error = ETIMEDOUT, .words = "no answer"};
-	uint64_t end_us = now(installer) + AWAITED_STALL_US;
+	uint64_t end_us = calls_now(&installer->calls) + AWAITED_STALL_US;
 	struct installer_request request;
-	struct call call;
 	long ns = SLEEP_NS;
 
-	while (installer->awaited.n > 0 && now(installer) < end_us) {
-		if (!poll(installer))
+	while (installer->calls.awaited.n > 0 && calls_now(&installer->calls) < end_us) {
+		if (!calls_poll(&installer->calls))
 			rest(installer, &ns);
 	}
-	while (awaited_take_oldest(&installer->awaited, 0, 0, &call))
-		end_call(installer, &call, -EIO, &why, NULL);
-	uint32_t left = provider_close(installer->provider);
+	calls_judge(&installer->calls, calls_now(&installer->calls));
+	calls_forget_all(&installer->calls, -EIO, &why);
+	uint32_t left = provider_close(installer->calls.provider);
 
 	if (installer->static_rules != NULL)
 		left += clear_static_rules(
 			installer->static_rules, installer->config.provider.port_id);
-	atomic_store_explicit(&installer->counters.rules, left, memory_order_relaxed);
+	atomic_store_explicit(&installer->calls.counters.rules, left, memory_order_relaxed);
 	for (unsigned i = 0; i < installer->config.n_workers; i++) {
 		struct desk *desk = &installer->desk[i];
 
 		for (; next_request(desk, &request); desk->held_us = 0)
-			answer_unasked(installer, i, &request,
+			calls_answer(&installer->calls, i, &request,
 				request.op == INSTALLER_REMOVE ? 0 : -EIO, OFFLOAD_STOPPING);
 	}
-	gauge(installer, 0);
+	calls_gauge(&installer->calls, 0);
 }
 
 static void *run(void *context)

@@ -181,8 +181,6 @@ const struct refusals *installer_refusals(const struct installer *installer);
 const struct installer_counters *installer_counters(const struct installer *installer);
 const struct installer_histograms *installer_histograms(const struct installer *installer);
 
-/* The installer's thread: notes a change of the port. */
-void installer_note(struct installer *installer, enum change_kind kind, uint8_t reason);
 /* Control: changes of the port itself (breaker, stalls, resets) since the last call, at most `max`. */
 unsigned installer_changes(
 	struct installer *installer, struct offload_change *changes, unsigned max);
