@@ -99,12 +99,6 @@ static uint32_t number_of(const struct back_end *be, const struct place *place)
 	return (uint32_t)(place - be->places);
 }
 
-static int refuse(struct provider_why *why, int answer, int error, const char *words)
-{
-	answer_words(why, error, words);
-	return answer;
-}
-
 static void leave(struct back_end *be, const struct flow_rule *rule)
 {
 	if (be->n_left < be->max_left)
@@ -197,14 +191,14 @@ static int create(struct back_end *be, struct place *place, const struct shape *
 	return ret;
 }
 
-static int check_room(
+static int check_queue(
 	struct back_end *be, const struct offload_rule *rule, struct provider_why *why)
 {
 	if (rule->deed != PROVIDER_MARKS)
-		return refuse(why, -EOPNOTSUPP, ENOTSUP, "not by templates and queues");
+		return answer_with_words(why, -EOPNOTSUPP, ENOTSUP, "not by templates and queues");
 	/* each operation on its way may leave one */
 	if (be->n_left > 0)
-		return refuse(why, -EAGAIN, EAGAIN, "the flow queue is full");
+		return answer_with_words(why, -EAGAIN, EAGAIN, "the flow queue is full");
 	return flow_queue_check(&be->queue, why);
 }
 
@@ -217,10 +211,10 @@ static int be_insert(struct provider *provider, uint32_t number, const struct of
 
 	assert(number < be->n_places);
 	if (provider_kind(&rule->key) == PROVIDER_N_KINDS)
-		return refuse(why, -EOPNOTSUPP, ENOTSUP, "no rules for this protocol");
+		return answer_with_words(why, -EOPNOTSUPP, ENOTSUP, "no rules for this protocol");
 	if (has_rule(place))
-		return refuse(why, -EAGAIN, EEXIST, "the place has a rule still");
-	ret = be->queued ? check_room(be, rule, why) : 0;
+		return answer_with_words(why, -EAGAIN, EEXIST, "the place has a rule still");
+	ret = be->queued ? check_queue(be, rule, why) : 0;
 	if (ret < 0)
 		return ret;
 	const struct shape *shape = trial_shape(&be->trial, rule, why);
@@ -565,7 +559,7 @@ static int await(struct back_end *be, const struct place *place, struct provider
 		rte_pause();
 	}
 	be->n_silent++;
-	return refuse(why, -EAGAIN, ETIMEDOUT, "no completion came");
+	return answer_with_words(why, -EAGAIN, ETIMEDOUT, "no completion came");
 }
 
 /* Until the rule is gone, or nothing is heard of that. What fails again and again is tried once more later. */

@@ -114,32 +114,32 @@ const struct provider_abilities *provider_abilities(const struct provider *provi
 	return &provider->abilities;
 }
 
-static int refuse(const char *words, struct provider_why *why)
+static int refuse_all(const struct provider *provider, struct provider_why *why)
 {
-	answer_words(why, ENOTSUP, words);
-	return -EOPNOTSUPP;
+	return answer_with_words(why, -EOPNOTSUPP, ENOTSUP, provider->abilities.unable);
 }
 
 int provider_insert(struct provider *provider, uint32_t place, const struct offload_rule *rule,
 	struct provider_why *why)
 {
 	if (rule->rewrite != NULL && rule->deed != PROVIDER_FORWARDS)
-		return refuse("only packets that are sent on are rewritten", why);
+		return answer_with_words(
+			why, -EOPNOTSUPP, ENOTSUP, "only packets that are sent on are rewritten");
 	return provider->ops != NULL ? provider->ops->insert(provider, place, rule, why)
-				     : refuse(provider->abilities.unable, why);
+				     : refuse_all(provider, why);
 }
 
 int provider_remove(struct provider *provider, uint32_t place, struct provider_why *why)
 {
 	return provider->ops != NULL ? provider->ops->remove(provider, place, why)
-				     : refuse(provider->abilities.unable, why);
+				     : refuse_all(provider, why);
 }
 
 int provider_query(struct provider *provider, uint32_t place, struct provider_count *count,
 	struct provider_why *why)
 {
 	return provider->ops != NULL ? provider->ops->query(provider, place, count, why)
-				     : refuse(provider->abilities.unable, why);
+				     : refuse_all(provider, why);
 }
 
 bool provider_last_count(struct provider *provider, uint32_t place, struct provider_count *count)
