@@ -106,7 +106,7 @@ static void hand_over(
 	mailbox_push(calls->answers[worker], answer, 1);
 }
 
-/* A call that is no stall counts; so does a request that the NIC was not asked for. */
+/* Requests that the NIC was not asked for count, too. */
 static void count_done(struct calls *calls, unsigned op, int result)
 {
 	add(result == 0 ? &calls->counters.done[op] : &calls->counters.failed[op]);

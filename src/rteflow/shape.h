@@ -2,19 +2,17 @@
 #pragma once
 
 /*
- * The shape of a rule: which items and actions it is made of. All rules of a kind of flow have the same
- * on a port, since many NICs take one set of fields for each packet type only; each rule's own are
- * addresses, ports, VLAN and mark, all compared whole.
+ * The shape of a rule says which items and actions it is made of. All rules of a kind of flow have the same
+ * on a port, since many NICs take one set of fields for each packet type only; addresses, ports, VLAN and mark are each
+ * rule's own, all compared whole. All lists of items and actions that flows' rules have are built here.
  *
  * A rule is for packets of one direction, from one end of the key to the other. It names the header of layer 4
- * (ICMP without any of its fields: all ICMP between two addresses is one flow), so that later fragments,
- * which have none, are never claimed; they belong to whatever flow their first fragment is of.
+ * (ICMP without any of its fields: all ICMP between two addresses is one flow), so that it never matches later fragments,
+ * which have none and belong to the flow of their first one.
  *
  * A rule that marks matches all packets of the direction, of TCP with SYN, FIN and RST too: the CPU sees each of them.
- *
  * Full offload is by transfer rules, which name the port that packets arrive at, and take whole packets only (a later
- * fragment, which has no ports, would come to the CPU, and its first one not) and of TCP only what begins and ends
- * nothing.
+ * fragment would come to the CPU, and its first one not) and of TCP none with SYN, FIN or RST.
  *
  * Pure, but for shape_port_read(). What is built points into the struct it was built in.
  */
