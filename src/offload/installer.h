@@ -3,45 +3,29 @@
 
 /*
  * The installer: one thread for each port with flow hardware, which makes every call of the port's provider.
- * Workers hand it requests and take its answers, over mailboxes, and neither waits for the other: a slow
- * NIC costs nobody but those who wait for its rules.
+ * Workers hand it requests and take its answers, over mailboxes, and neither waits for the other.
  *
- * Order: each worker's deletes go before its inserts, its inserts before its counter readings; workers in
- * turn. For one place a worker has one request under way at a time, and one of its counter beside it: a rule may
+ * Order: each worker's deletes go before its inserts, its inserts before its counter readings; workers take turns. For
+ * one place a worker has one request under way at a time, and one of its counter beside it: a rule may
  * have gone when its counter's turn comes, and that answer is -EOPNOTSUPP, which is no refusal and no failure.
- * Answers always find room: at most INSTALLER_UNDER_WAY of a worker are under way, and what is more is
- * not taken.
+ * Answers always find room: at most INSTALLER_UNDER_WAY requests of a worker are under way, and no more are taken.
  *
- * With nothing to do it sleeps, 20 us first, longer the longer nothing comes, and 640 us at most (160 us while the NIC
- * owes answers).
+ * A call that the NIC has not answered for a second is a stall: it is counted, told once until the NIC answers in time
+ * again, and held against its health. After five seconds the worker is answered -EIO ("no answer"), and nobody takes what
+ * the NIC says later: an insert is taken back first, and its place refuses others until then.
  *
- * What the NIC has not answered for a second is a stall: counted, told once until it answers in time
- * again, and held against its health. After five seconds the worker is answered -EIO ("no answer"), and what
- * the NIC says later is nobody's: an insert is taken back first, and its place refuses others until then.
- *
- * With a limit of rules (`rules`) it is the one who keeps it, as workers know of each other's rules a moment later: an
- * insert beyond it is answered -EAGAIN with the reason OFFLOAD_OUTRANKED, and the NIC is not asked.
- *
- * It also owns the port's health (offload/health.h): whether rules are to be asked for at all. Inserts that
- * wait when it opens are answered -EAGAIN with the reason OFFLOAD_BREAKER. Before it tries again it restarts
- * the port if calls fail and that is allowed (all that is under way is answered -EIO then); or lets the
- * provider go on to the next actions of those kinds of flows that were asked in, and of which not one packet
- * ever came with a mark. A kind for which there are none left is out: tried by a few flows only, with each of its
- * actions in turn for ten seconds, until one is marked.
- *
- * What cannot be tried at first, since the port has no room or fails, is tried again: after one second, then two,
- * up to every 15 s; a port that refuses all for good, too, since one whose table is full says anything. Nothing new is
- * begun meanwhile, and nothing may be under way: where the NIC owes answers these are waited for, a tenth of a second
- * at first and, when that was too short, up to one.
- *
- * Static rules (offload/static_rules.h) are made and removed by the same thread, between two looks at the port's
- * health. While one waits for room no flow's rule is made, so that the next room is its.
+ * Inserts beyond the limit of rules (`rules`) are answered -EAGAIN with the reason OFFLOAD_OUTRANKED, and those that come
+ * while the breaker of the port's health (offload/health.h) is open with OFFLOAD_BREAKER; the NIC is not asked. Before
+ * the breaker tries again the installer restarts the port if calls fail and that is allowed (all that is under way is
+ * answered -EIO then); or gives other actions to kinds of flows that are never marked (offload/marking.h). Trials
+ * that found less than the port may do are repeated (offload/trials.h). Static rules (offload/static_rules.h) are made and
+ * removed between two looks at the port's health; while one waits for room no flow's rule is made.
  *
  * Life-cycle: installer_create() after the port has started: the thread tries what the port takes, then
- * is ready; installer_stop(): no request is taken any more, what is under way is
- * answered (for a second at most), all rules go together (provider_close()), and with them deletes that have not
- * begun; such inserts are answered -EIO (OFFLOAD_STOPPING). `rules` of the counters is what may still be there
- * then. installer_destroy() when no worker uses it any more.
+ * is ready. installer_stop(): no request is taken any more, what is under way is answered (for a second at most), all
+ * rules go together (provider_close()), and with them deletes that have not begun; such inserts are answered -EIO
+ * (OFFLOAD_STOPPING). `rules` of the counters is what may still be there then. installer_destroy() comes when no worker
+ * uses it any more.
  */
 
 #include <sched.h>
@@ -62,6 +46,8 @@
 #define INSTALLER_UNDER_WAY 1024
 /* Of these, counters that are asked for: who reads many of them is to keep room for inserts and deletes. */
 #define INSTALLER_COUNTS (INSTALLER_UNDER_WAY / 4 * 3)
+/* Changes of the port that control has not taken; those that find no room are lost. */
+#define INSTALLER_CHANGES 256
 
 enum installer_op {
 	INSTALLER_INSERT,

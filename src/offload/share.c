@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "offload/share.h"
 
+/* What a worker sees of all others. */
+struct others {
+	uint32_t rules, leaving, waits; /* waits: the highest rate; 0: nobody waits */
+	uint32_t bar;			/* the least, */
+	unsigned bar_of;		/* and the first worker that has it */
+};
+
 static uint32_t read(const _Atomic uint32_t *number)
 {
 	return atomic_load_explicit(number, memory_order_relaxed);
@@ -31,24 +38,35 @@ void share_tell(struct share *share, unsigned worker, const struct share_told *t
 	write(&own->waits, told->waits);
 }
 
+static struct others look(const struct share *share, unsigned n_workers, unsigned worker)
+{
+	struct others others = {.bar = SHARE_NOBODY, .bar_of = n_workers};
+
+	for (unsigned i = 0; i < n_workers; i++) {
+		const struct share_worker *other = &share->worker[i];
+		const uint32_t bar = read(&other->bar);
+
+		if (i == worker)
+			continue;
+		others.rules += read(&other->rules);
+		others.leaving += read(&other->leaving);
+		others.waits = RTE_MAX(others.waits, read(&other->waits));
+		if (bar < others.bar) {
+			others.bar = bar;
+			others.bar_of = i;
+		}
+	}
+	return others;
+}
+
 uint32_t share_rules(const struct share *share, unsigned n_workers, unsigned worker)
 {
-	uint32_t n = 0;
-
-	for (unsigned i = 0; i < n_workers; i++)
-		if (i != worker)
-			n += read(&share->worker[i].rules);
-	return n;
+	return look(share, n_workers, worker).rules;
 }
 
 uint32_t share_bar(const struct share *share, unsigned n_workers, unsigned worker)
 {
-	uint32_t least = SHARE_NOBODY;
-
-	for (unsigned i = 0; i < n_workers; i++)
-		if (i != worker)
-			least = RTE_MIN(least, read(&share->worker[i].bar));
-	return least;
+	return look(share, n_workers, worker).bar;
 }
 
 uint32_t share_before(const struct share *share, unsigned n_workers, unsigned worker)
@@ -67,60 +85,22 @@ uint32_t share_before(const struct share *share, unsigned n_workers, unsigned wo
 bool share_is_served(const struct share *share, unsigned n_workers, unsigned worker, uint32_t rate)
 {
 	const uint32_t told = read(&share->worker[worker].waits);
-	uint32_t leaving = 0;
 
-	for (unsigned i = 0; i < n_workers; i++)
-		if (i != worker)
-			leaving += read(&share->worker[i].leaving);
-	return leaving > 0 && told != 0 && rate >= told;
-}
-
-/* Who waits with the busiest flow; n_workers: nobody else does. */
-static unsigned first_of(const struct share *share, unsigned n_workers, unsigned worker)
-{
-	unsigned first = n_workers;
-	uint32_t most = 0;
-
-	for (unsigned i = 0; i < n_workers; i++) {
-		uint32_t waits = read(&share->worker[i].waits);
-
-		if (i == worker || waits <= most)
-			continue;
-		most = waits;
-		first = i;
-	}
-	return first;
-}
-
-/* Of equal ones the first worker's is the least. */
-static bool has_least(const struct share *share, unsigned n_workers, unsigned worker)
-{
-	const uint32_t own = read(&share->worker[worker].bar);
-
-	for (unsigned i = 0; i < n_workers; i++) {
-		uint32_t bar = read(&share->worker[i].bar);
-
-		if (i != worker && (bar < own || (bar == own && i < worker)))
-			return false;
-	}
-	return own != SHARE_NOBODY;
+	return look(share, n_workers, worker).leaving > 0 && told != 0 && rate >= told;
 }
 
 uint32_t share_asks(const struct share *share, unsigned n_workers, unsigned worker, uint32_t room)
 {
-	const unsigned first = first_of(share, n_workers, worker);
-	uint32_t rules = 0, rate;
+	const struct share_worker *own = &share->worker[worker];
+	const struct others others = look(share, n_workers, worker);
+	const uint32_t bar = read(&own->bar);
 
-	if (first == n_workers || !has_least(share, n_workers, worker))
+	/* of equal bars the first worker's is the least */
+	if (bar == SHARE_NOBODY || bar > others.bar ||
+		(bar == others.bar && others.bar_of < worker))
 		return 0;
-	for (unsigned i = 0; i < n_workers; i++) {
-		if (read(&share->worker[i].leaving) > 0)
-			return 0;
-		rules += read(&share->worker[i].rules);
-	}
-	/* there is a place, which it has not taken yet */
-	if (rules < room)
+	if (others.waits == 0 || others.waits < bar || others.leaving + read(&own->leaving) > 0)
 		return 0;
-	rate = read(&share->worker[first].waits);
-	return rate >= read(&share->worker[worker].bar) ? rate : 0;
+	/* where there is room still, the other has a place, which it has not taken yet */
+	return others.rules + read(&own->rules) < room ? 0 : others.waits;
 }

@@ -2,15 +2,14 @@
 #pragma once
 
 /*
- * How workers share a port's rules: what each of them has, and what it takes to get a place of its. A worker whose flow
- * is busier than another's that has a rule says so, and waits; the one with the least busy flow of all lets that go, and
- * the place is left to who asked for it.
+ * How workers share a port's rules. A worker whose flow is busier than another's that has a rule says so, and waits; the
+ * one with the least busy flow of all lets that go, and the place is left to the worker that waits.
  *
  * Every worker writes its own part once a turn and reads the others'. What is read may be a turn old: then a place is free
- * for a moment, one more is asked for in vain, or two workers take the same place, and the card refuses one.
+ * for a moment, one more is asked for in vain, or two workers take the same place, and the NIC refuses one.
  *
- * How many rules the port takes is found out by whoever comes to its end, and holds for all: workers that knew different
- * numbers would make places for one another without end.
+ * How many rules the port takes holds for all: workers that knew different numbers would make places for one another
+ * without end.
  */
 
 #include <stdatomic.h>

@@ -10,8 +10,10 @@
 #include <rte_common.h>
 
 #include "base/monotonic.h"
-#include "offload/static_calls.h"
 #include "rteflow/answer.h"
+#include "rteflow/flow_rule.h"
+#include "rteflow/shape.h"
+#include "rule/nic_pattern.h"
 
 /* Calls of one turn that make or remove rules, and that read counters. */
 #define CALLS_EACH 16
@@ -30,7 +32,7 @@ struct place {
 	uint64_t due_us; /* when the NIC may be asked again */
 	unsigned failures;
 	/* the installer's */
-	struct static_made made;
+	struct flow_rule made;
 	struct provider_count read; /* what its counter had when it was read last */
 };
 
@@ -38,11 +40,10 @@ struct static_rules {
 	uint16_t port_id;
 	uint32_t max;
 	pthread_mutex_t lock;
-	atomic_bool due; /* control has changed something */
-	/* under the lock */
-	uint32_t begun; /* places from here on were never used */
-	uint64_t asked, told;
-	uint64_t packets, bytes;
+	atomic_bool due;	      /* control has changed something */
+	_Atomic uint32_t begun;	      /* places from here on were never used */
+	_Atomic uint64_t asked, told; /* rounds of reading counters */
+	uint64_t packets, bytes;      /* under the lock */
 	/* the installer's */
 	uint64_t next_us; /* when something is to be tried again */
 	uint64_t read_us; /* when counters are read again */
@@ -79,11 +80,6 @@ void static_rules_destroy(struct static_rules *rules)
 
 /* Control. */
 
-static void begin_change(struct static_rules *rules)
-{
-	pthread_mutex_lock(&rules->lock);
-}
-
 static void end_change(struct static_rules *rules)
 {
 	pthread_mutex_unlock(&rules->lock);
@@ -95,7 +91,7 @@ void static_rules_want(
 {
 	struct place *place = &rules->places[number];
 
-	begin_change(rules);
+	pthread_mutex_lock(&rules->lock);
 	place->rule = *rule;
 	place->view = (struct static_view){.state = STATIC_ASKED};
 	place->wanted = true;
@@ -110,7 +106,7 @@ void static_rules_remove(struct static_rules *rules, uint32_t number)
 {
 	struct place *place = &rules->places[number];
 
-	begin_change(rules);
+	pthread_mutex_lock(&rules->lock);
 	place->wanted = place->renew = false;
 	place->due_us = 0;
 	if (place->view.state == STATIC_ASKED || place->view.state == STATIC_REFUSED)
@@ -124,7 +120,7 @@ void static_rules_renew(struct static_rules *rules, uint32_t number)
 {
 	struct place *place = &rules->places[number];
 
-	begin_change(rules);
+	pthread_mutex_lock(&rules->lock);
 	place->renew = place->wanted && place->view.state == STATIC_IN_NIC;
 	end_change(rules);
 }
@@ -138,20 +134,12 @@ void static_rules_get(struct static_rules *rules, uint32_t number, struct static
 
 uint64_t static_rules_ask(struct static_rules *rules)
 {
-	pthread_mutex_lock(&rules->lock);
-	uint64_t asked = ++rules->asked;
-
-	pthread_mutex_unlock(&rules->lock);
-	return asked;
+	return ++rules->asked;
 }
 
 bool static_rules_told(struct static_rules *rules, uint64_t asked)
 {
-	pthread_mutex_lock(&rules->lock);
-	bool told = rules->told >= asked;
-
-	pthread_mutex_unlock(&rules->lock);
-	return told;
+	return rules->told >= asked;
 }
 
 void static_rules_dropped(struct static_rules *rules, uint64_t *packets, uint64_t *bytes)
@@ -204,13 +192,12 @@ static void empty_place(struct static_rules *rules, struct place *place)
 
 static void remove_one(struct static_rules *rules, struct place *place, uint64_t now_us)
 {
-	struct provider_count count = {0};
+	struct flow_last last = {0};
 	struct provider_why why = {0};
-	bool counted;
-	int ret = static_unmake(rules->port_id, &place->made, &count, &counted, &why);
+	int ret = flow_rule_remove(rules->port_id, &place->made, &last, &why);
 
-	if (counted)
-		add_count(rules, place, &count);
+	if (last.told)
+		add_count(rules, place, &last.count);
 	if (ret == 0) {
 		empty_place(rules, place);
 		return;
@@ -219,6 +206,39 @@ static void remove_one(struct static_rules *rules, struct place *place, uint64_t
 	try_again(rules, place, now_us + AGAIN_US);
 	place->view.why = why;
 	pthread_mutex_unlock(&rules->lock);
+}
+
+/* Makes a rule that drops: with a counter that tells the last packet, too, else with its own, else without. */
+static int make_rule(uint16_t port_id, const struct classifier_rule *rule, struct flow_rule *made,
+	struct provider_why *why)
+{
+	static const struct shape shapes[] = {
+		{.deed = PROVIDER_DROPS, .count = true, .indirect = true},
+		{.deed = PROVIDER_DROPS, .count = true},
+		{.deed = PROVIDER_DROPS},
+	};
+	static const struct offload_rule any;
+	static const struct shape_port no_port;
+	struct rule_nic_items items;
+	int ret = -EOPNOTSUPP;
+
+	if (rule_nic_pattern(rule, &items) != RULE_NIC_FITS) {
+		answer_words(why, ENOTSUP, "there is no such pattern");
+		return ret;
+	}
+	for (unsigned i = 0; i < RTE_DIM(shapes) && ret == -EOPNOTSUPP; i++) {
+		struct shape_actions actions;
+
+		shape_actions(&actions, &shapes[i], &no_port, &any);
+		const struct flow_request request = {.port_id = port_id,
+			.attr = {.ingress = 1},
+			.items = items.list,
+			.actions = actions.list,
+			.others = true};
+
+		ret = flow_rule_make(&request, made, why);
+	}
+	return ret;
 }
 
 /* What there is no room for is asked for soon again, one rule for all that wait; else the longer the oftener it was refused. */
@@ -242,7 +262,7 @@ static void insert_one(struct static_rules *rules, struct place *place, uint64_t
 {
 	struct provider_why why = {0};
 
-	if (static_make(rules->port_id, rule, &place->made, &why) < 0) {
+	if (make_rule(rules->port_id, rule, &place->made, &why) < 0) {
 		take_refusal(rules, place, now_us, &why);
 		return;
 	}
@@ -258,11 +278,11 @@ static void insert_one(struct static_rules *rules, struct place *place, uint64_t
 }
 
 /*
- * Is a rule to be removed, or made, at this place now? `*next_us` becomes the time of what has to wait. What is to be
- * made is copied: control may change it during the call.
+ * Is a rule to be removed, or made, at this place now? What is to be made is copied: control may change it during the
+ * call.
  */
 static bool is_to_be(struct static_rules *rules, struct place *place, bool made, uint64_t now_us,
-	struct classifier_rule *rule, uint64_t *next_us)
+	struct classifier_rule *rule)
 {
 	bool due;
 
@@ -272,7 +292,7 @@ static bool is_to_be(struct static_rules *rules, struct place *place, bool made,
 	else
 		due = place->made.flow != NULL && (!place->wanted || place->renew);
 	if (due && now_us < place->due_us) {
-		*next_us = RTE_MIN(*next_us, place->due_us);
+		rules->next_us = RTE_MIN(rules->next_us, place->due_us);
 		due = false;
 	}
 	if (due && made) {
@@ -288,22 +308,19 @@ static bool is_to_be(struct static_rules *rules, struct place *place, bool made,
 /* Removes rules, or makes some, as long as there is room. Returns how many calls are left. */
 static unsigned change_some(struct static_rules *rules, bool made, uint64_t now_us, unsigned calls)
 {
-	pthread_mutex_lock(&rules->lock);
-	const uint32_t n = rules->begun;
-
-	pthread_mutex_unlock(&rules->lock);
-	for (uint32_t i = 0; i < n && calls > 0; i++) {
+	for (uint32_t i = 0; i < rules->begun && calls > 0; i++) {
 		struct place *place = &rules->places[i];
 		struct classifier_rule rule;
 
-		if (!is_to_be(rules, place, made, now_us, &rule, &rules->next_us))
+		if (!is_to_be(rules, place, made, now_us, &rule))
 			continue;
 		calls--;
-		if (!made)
+		if (!made) {
 			remove_one(rules, place, now_us);
-		else
-			insert_one(rules, place, now_us, &rule);
-		if (made && rules->wants_room) {
+			continue;
+		}
+		insert_one(rules, place, now_us, &rule);
+		if (rules->wants_room) {
 			rules->next_us = RTE_MIN(rules->next_us, now_us + AGAIN_US);
 			return calls;
 		}
@@ -330,23 +347,21 @@ static bool change_rules(struct static_rules *rules, uint64_t now_us, bool inser
 static void read_one(struct static_rules *rules, struct place *place)
 {
 	struct provider_count count = {0};
+	struct provider_why why;
 
 	if (place->made.flow != NULL && place->made.counts &&
-		static_count(rules->port_id, &place->made, &count) == 0)
+		flow_rule_count(rules->port_id, &place->made, &count, &why) == 0)
 		add_count(rules, place, &count);
 }
 
 /* Reads some counters on, or begins a round when it is time or somebody asks. */
 static bool read_counters(struct static_rules *rules, uint64_t now_us)
 {
+	const uint64_t asked = rules->asked;
+	const uint32_t n = rules->begun;
 	unsigned reads = 0;
 
-	pthread_mutex_lock(&rules->lock);
-	const uint64_t asked = rules->asked, told = rules->told;
-	const uint32_t n = rules->begun;
-
-	pthread_mutex_unlock(&rules->lock);
-	if (rules->reading == 0 && now_us < rules->read_us && asked == told)
+	if (rules->reading == 0 && now_us < rules->read_us && asked == rules->told)
 		return false;
 	if (rules->reading == 0) {
 		rules->reading = RTE_MAX(asked, (uint64_t)1);
@@ -360,9 +375,7 @@ static bool read_counters(struct static_rules *rules, uint64_t now_us)
 	}
 	if (rules->read_at < n)
 		return true;
-	pthread_mutex_lock(&rules->lock);
 	rules->told = RTE_MAX(rules->told, RTE_MIN(rules->reading, rules->asked));
-	pthread_mutex_unlock(&rules->lock);
 	rules->reading = 0;
 	rules->read_us = now_us + READ_US;
 	return reads > 0;
@@ -389,12 +402,13 @@ void static_rules_forget(struct static_rules *rules)
 {
 	for (uint32_t i = 0; i < rules->max && rules->there > 0; i++) {
 		struct place *place = &rules->places[i];
-		struct provider_count count = {0};
+		struct flow_last last = {0};
 
 		if (place->made.flow == NULL)
 			continue;
-		if (static_let_go(rules->port_id, &place->made, &count))
-			add_count(rules, place, &count);
+		flow_rule_forget(rules->port_id, &place->made, &last);
+		if (last.told)
+			add_count(rules, place, &last.count);
 		empty_place(rules, place);
 	}
 	atomic_store_explicit(&rules->due, true, memory_order_release);

@@ -3,15 +3,14 @@
 
 /*
  * Static rules of one port: rules that drop whatever matches them, flow or no flow (rule/nic_pattern.h). Software has each
- * of them, too, so that nothing depends on the NIC but that it drops no packet of a rule that it should not have.
+ * of them, too, so that nothing depends on the NIC but that it drops no packet that the rule does not.
  *
- * Control says which rules are wanted; the port's installer makes and removes them between its other work, and reads
- * their counters twice a second. A rule that is refused is asked for again, after a second first and a minute at last. Rules
- * have places, 0 to one less than there are, which control gives. A place is free when nothing is wanted there and the
- * NIC has confirmed that the rule is gone.
+ * Control says which rules are wanted, and gives them places. The port's installer makes and removes them between its other
+ * work, and reads their counters twice a second. A rule that is refused is asked for again, after a second first and a
+ * minute at last. A place is free when nothing is wanted there and the NIC has confirmed that the rule is gone.
  *
  * Counts are those of all rules that a place had since it was free: what the NIC told, and so never too much. What a
- * rule drops between its last reading and a reset of its port is not known to anybody.
+ * rule drops between its last reading and a reset of its port is lost.
  *
  * Threads: functions are control's or the installer's, as said; a lock keeps them apart, and is not held during calls of
  * the NIC.

@@ -13,39 +13,36 @@ static bool is_room(int error)
 	return error == ENOSPC || error == ENOBUFS || error == ENOMEM;
 }
 
-static bool is_later(int error)
+/* No room to remove or read something is not now, either. */
+static int later_or_failed(int error)
 {
-	return error == EEXIST || error == EAGAIN || error == EBUSY;
+	return error == EEXIST || error == EAGAIN || error == EBUSY || is_room(error) ? -EAGAIN
+										      : -EIO;
 }
 
 /* ENOTSUP and EOPNOTSUPP are one number here, and two elsewhere. */
-static bool is_never(int error)
+static bool is_unknown(int error)
 {
-	return error == EINVAL || error == ENOSYS || error == ENOTSUP || error == EOPNOTSUPP ||
-	       error == EPERM;
+	return error == ENOSYS || error == ENOTSUP || error == EOPNOTSUPP;
 }
 
 int answer_insert(int error, bool taken)
 {
 	if (is_room(error))
 		return -ENOSPC;
-	if (is_never(error))
+	if (is_unknown(error) || error == EINVAL || error == EPERM)
 		return taken ? -ENOSPC : -EOPNOTSUPP;
-	return is_later(error) ? -EAGAIN : -EIO;
+	return later_or_failed(error);
 }
 
 int answer_remove(int error)
 {
-	if (error == ENOENT)
-		return 0;
-	return is_later(error) || is_room(error) ? -EAGAIN : -EIO;
+	return error == ENOENT ? 0 : later_or_failed(error);
 }
 
 int answer_query(int error)
 {
-	if (error == ENOSYS || error == ENOTSUP || error == EOPNOTSUPP)
-		return -EOPNOTSUPP;
-	return is_later(error) || is_room(error) ? -EAGAIN : -EIO;
+	return is_unknown(error) ? -EOPNOTSUPP : later_or_failed(error);
 }
 
 void answer_words(struct provider_why *why, int error, const char *words)
@@ -54,6 +51,12 @@ void answer_words(struct provider_why *why, int error, const char *words)
 	why->error = error > 0 ? error : EIO;
 	for (size_t i = 0; words != NULL && words[i] != '\0' && i < sizeof(why->words) - 1; i++)
 		why->words[i] = words[i] >= 0x20 && words[i] < 0x7f ? words[i] : '?';
+}
+
+int answer_with_words(struct provider_why *why, int answer, int error, const char *words)
+{
+	answer_words(why, error, words);
+	return answer;
 }
 
 void answer_why(struct provider_why *why, int error, const struct rte_flow_error *said)
@@ -99,7 +102,7 @@ int answer_flush(uint16_t port_id, struct provider_why *why)
 		if (ret == 0)
 			return 0;
 		answer_why(why, -ret, &said);
-		if (ret == -ENOSYS || ret == -ENOTSUP || ret == -EOPNOTSUPP)
+		if (is_unknown(-ret))
 			return -EOPNOTSUPP;
 	}
 	return -EIO;

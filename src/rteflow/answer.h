@@ -29,6 +29,9 @@ void answer_why(struct provider_why *why, int error, const struct rte_flow_error
 /* The same in words of ours. */
 void answer_words(struct provider_why *why, int error, const char *words);
 
+/* The same, and returns `answer`. */
+int answer_with_words(struct provider_why *why, int answer, int error, const char *words);
+
 /* What a counter told, or that it did not (`ret` of the call, below 0): 0 or an answer. */
 int answer_told(int ret, const struct rte_flow_query_count *told, const struct rte_flow_error *said,
 	struct provider_count *count, struct provider_why *why);

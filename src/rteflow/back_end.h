@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* The inside of a provider: what each back end is made of. For the back ends and for tests only. */
+/* The inside of a provider, for back ends: that of rte_flow (back_end.c), and those of tests. */
 
 #include "rteflow/provider.h"
 
@@ -16,7 +16,6 @@ struct provider_ops {
 	bool (*last_count)(struct provider *provider, uint32_t place, struct provider_count *count);
 	unsigned (*poll)(struct provider *provider, struct provider_done *done, unsigned max);
 	bool (*next_shape)(struct provider *provider, enum provider_kind kind);
-	/* NULL: nothing is kept of what was tried, and another is opened instead */
 	void (*try_again)(struct provider *provider, unsigned number);
 	/* NULL: it never has a rule */
 	int (*flush)(struct provider *provider, struct provider_why *why);
@@ -25,21 +24,14 @@ struct provider_ops {
 };
 
 struct provider {
-	const struct provider_ops *ops;
-	const atomic_bool *stop; /* struct provider_config */
+	const struct provider_ops *ops; /* NULL: it takes no rules, as its abilities say */
+	const atomic_bool *stop;	/* struct provider_config */
 	struct provider_abilities abilities;
 };
 
 /*
- * Back ends. 0, -ENOMEM, or -EOPNOTSUPP: the port takes no rules that way; `told` then has what it said to
- * each kind, and one sentence.
+ * Opens the port with its flow queue, or by calls that wait. 0, -ENOMEM, or -EOPNOTSUPP: the port takes no rules that
+ * way; `told` then has what it said to each kind, and one sentence.
  */
-int provider_open_sync(struct provider **provider, const struct provider_config *config,
+int back_end_open(struct provider **provider, const struct provider_config *config, bool queued,
 	struct provider_abilities *told);
-int provider_open_async(struct provider **provider, const struct provider_config *config,
-	struct provider_abilities *told);
-/* Takes nothing, for the reasons that are told. */
-int provider_open_none(struct provider **provider, const struct provider_abilities *told);
-
-/* Of a port that is configured and not started: flow queues for rules by templates. */
-bool provider_prepare_async(uint16_t port_id, uint32_t n_places);

@@ -18,5 +18,6 @@ enum provider_kind {
 
 /* The kind of a flow; PROVIDER_N_KINDS: none. */
 enum provider_kind provider_kind(const struct flow_key *key);
+uint8_t provider_kind_protocol(enum provider_kind kind);
 /* "ipv4/tcp", ... */
 const char *provider_kind_name(enum provider_kind kind);

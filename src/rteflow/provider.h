@@ -2,32 +2,28 @@
 #pragma once
 
 /*
- * The provider: what talks to the flow hardware of one port. Back ends: rte_flow with blocking calls
- * (rteflow/sync.c), rte_flow with templates and queues (async.c), none (none.c).
+ * The provider talks to the flow hardware of one port: by rte_flow with calls that wait, by rte_flow with templates and
+ * queues, or, where the port takes no rules, not at all.
  *
- * Rules go by places, small numbers that the caller gives (its slots): at most one rule has a place, from
- * an accepted insert to the confirmed end of its remove. Of what is asked for one place the caller awaits
- * the answer before it asks the next; different places are independent, and their answers come in any
- * order. Who has given up waiting for an insert may ask for the remove; who has for a remove may ask again, and
- * is told that it is done, since nothing else will tell: its rule may be there yet.
+ * Rules go by places, small numbers that the caller gives: at most one rule has a place, from an accepted insert to the
+ * confirmed end of its remove. For one place the caller awaits the answer before it asks the next; answers of different
+ * places come in any order. A caller that has given up waiting for an insert may ask for the remove. One that has for a
+ * remove may ask again, and is told that it is done, since nothing else will tell: its rule may be there yet.
  *
  * Answers, of every call that asks the NIC, and of completions:
  *	0		done
- *	-EINPROGRESS	taken; the answer comes by poll(). The blocking back end never says so
+ *	-EINPROGRESS	taken; the answer comes by provider_poll(). Calls that wait never say so
  *	-ENOSPC		no room in the NIC now (whatever errno its driver has for that); a guess where a completion
  *			says that an insert failed, and not why
  *	-EOPNOTSUPP	the NIC does not do such rules; asking again is no use
  *	-EAGAIN		not now: a queue is full, or a rule of the same pattern is there still
  *	-EIO		the device failed, or forgot; nothing is known of what it holds
- * Everything but 0 and -EINPROGRESS comes with the driver's errno and sentence in `why` (but where there is no
- * counter to be read). After a failed insert the place has no rule; after a failed remove it still has one, unless
- * the answer was -EIO and provider_reset() followed.
+ * All but 0 and -EINPROGRESS come with the driver's errno and sentence in `why`. After a failed insert the place has no
+ * rule; after a failed remove it still has one, unless the answer was -EIO and provider_reset() followed.
  *
- * A driver is not believed when it says yes (that is the audit's work), but is when it says no.
- *
- * Threads: all calls from one thread, the port's installer, which alone may read what a provider's abilities are,
- * as provider_try_again() changes them. Nothing here touches packets. A blocking call takes as long as the driver
- * likes: up to 11 ms each is usual (docs/hardware.md).
+ * Threads: all calls come from one thread, the port's installer, which alone may read a provider's abilities, as
+ * provider_try_again() changes them. A call that waits takes as long as the driver likes: 11 ms is usual
+ * (docs/hardware.md).
  */
 
 #include <stdatomic.h>

@@ -185,27 +185,14 @@ static void spread(struct shape_actions *actions, const struct shape_port *port)
 	};
 }
 
-void shape_actions(struct shape_actions *actions, const struct shape *shape,
+static void list_full_actions(struct shape_actions *actions, const struct shape *shape,
 	const struct shape_port *port, const struct offload_rule *rule)
-{
-	memset(actions, 0, sizeof(*actions));
-	actions->mark.id = rule->mark;
-	if (port->worker_queue != NULL)
-		actions->queue.index = port->worker_queue[rule->worker];
-	spread(actions, port);
-	list_actions(actions, shape);
-}
-
-void shape_full_actions(struct shape_actions *actions, const struct shape *shape,
-	const struct shape_port *port, const struct offload_rule *rule,
-	const struct rte_flow_action_handle *handle)
 {
 	unsigned n = 0;
 
-	memset(actions, 0, sizeof(*actions));
 	if (shape->indirect)
-		add_action(actions, &n, RTE_FLOW_ACTION_TYPE_INDIRECT, handle);
-	else
+		add_action(actions, &n, RTE_FLOW_ACTION_TYPE_INDIRECT, NULL);
+	else if (shape->count)
 		add_action(actions, &n, RTE_FLOW_ACTION_TYPE_COUNT, &actions->count);
 	if (rule->rewrite != NULL)
 		n += rewrite_list(&actions->rewrite, &actions->list[n], rule->rewrite,
@@ -220,6 +207,21 @@ void shape_full_actions(struct shape_actions *actions, const struct shape *shape
 		add_action(actions, &n, RTE_FLOW_ACTION_TYPE_REPRESENTED_PORT, &actions->port);
 	}
 	actions->list[n].type = RTE_FLOW_ACTION_TYPE_END;
+}
+
+void shape_actions(struct shape_actions *actions, const struct shape *shape,
+	const struct shape_port *port, const struct offload_rule *rule)
+{
+	memset(actions, 0, sizeof(*actions));
+	if (is_full(shape)) {
+		list_full_actions(actions, shape, port, rule);
+		return;
+	}
+	actions->mark.id = rule->mark;
+	if (port->worker_queue != NULL)
+		actions->queue.index = port->worker_queue[rule->worker];
+	spread(actions, port);
+	list_actions(actions, shape);
 }
 
 void shape_action_masks(

@@ -2,19 +2,17 @@
 #pragma once
 
 /*
- * The shape of a rule: which items and actions it is made of. All rules of a kind of flow have the same
- * on a port, since many NICs take one set of fields for each packet type only; each rule's own are
- * addresses, ports, VLAN and mark, all compared whole.
+ * The shape of a rule says which items and actions it is made of. All rules of a kind of flow have the same
+ * on a port, since many NICs take one set of fields for each packet type only; addresses, ports, VLAN and mark are each
+ * rule's own, all compared whole. All lists of items and actions that flows' rules have are built here.
  *
  * A rule is for packets of one direction, from one end of the key to the other. It names the header of layer 4
- * (ICMP without any of its fields: all ICMP between two addresses is one flow), so that later fragments,
- * which have none, are never claimed; they belong to whatever flow their first fragment is of.
+ * (ICMP without any of its fields: all ICMP between two addresses is one flow), so that it never matches later fragments,
+ * which have none and belong to the flow of their first one.
  *
  * A rule that marks matches all packets of the direction, of TCP with SYN, FIN and RST too: the CPU sees each of them.
- *
  * Full offload is by transfer rules, which name the port that packets arrive at, and take whole packets only (a later
- * fragment, which has no ports, would come to the CPU, and its first one not) and of TCP only what begins and ends
- * nothing.
+ * fragment would come to the CPU, and its first one not) and of TCP none with SYN, FIN or RST.
  *
  * Pure, but for shape_port_read(). What is built points into the struct it was built in.
  */
@@ -43,7 +41,7 @@ struct shape {
 	bool no_flags; /* of TCP without SYN, FIN, RST only: of full offload */
 	bool count;
 	uint8_t fate; /* enum shape_fate */
-	/* of full offload: see shape_full_actions() */
+	/* of full offload, and of an operator's rules that drop */
 	uint8_t deed;  /* enum provider_deed */
 	bool port_id;  /* ports are named by PORT_ID, which is older, else by REPRESENTED_PORT */
 	bool indirect; /* the counter is one that outlives the rule */
@@ -100,14 +98,18 @@ struct shape_actions {
 /* Asks the port how it spreads packets. */
 void shape_port_read(struct shape_port *port, const struct provider_config *config);
 
+/* Rules of full offload are transfer rules, others ingress. */
+static inline struct rte_flow_attr shape_attr(const struct shape *shape)
+{
+	const bool full = shape->deed != PROVIDER_MARKS;
+
+	return (struct rte_flow_attr){.ingress = !full, .transfer = full};
+}
 void shape_items(struct shape_items *items, const struct shape *shape, enum provider_kind kind,
 	const struct shape_port *port, const struct offload_rule *rule);
+/* A counter that outlives the rule is the first action, INDIRECT; its handle is the caller's to fill in. */
 void shape_actions(struct shape_actions *actions, const struct shape *shape,
 	const struct shape_port *port, const struct offload_rule *rule);
-/* Of full offload; `handle` of the counter where it is indirect. */
-void shape_full_actions(struct shape_actions *actions, const struct shape *shape,
-	const struct shape_port *port, const struct offload_rule *rule,
-	const struct rte_flow_action_handle *handle);
 /* Masks for a template of actions: mark and queue are each rule's own, RSS is the same for all. */
 void shape_action_masks(
 	struct shape_actions *masks, const struct shape *shape, const struct shape_port *port);

@@ -20,9 +20,6 @@
 
 const uint32_t trial_marks[TRIAL_N_MARKS] = {0xffffffef, 0xffffef, 0xffef};
 
-static const uint8_t protocols[] = {IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_ICMP,
-	IPPROTO_TCP, IPPROTO_UDP, IPPROTO_SCTP, IPPROTO_ICMPV6};
-
 /* A trial that is under way. */
 struct trier {
 	struct trial *trial;
@@ -61,20 +58,25 @@ static bool is_over(struct trier *trier)
 	return trier->passing && (trier->patient || monotonic_us() - trier->begin_us >= FAIL_US);
 }
 
+static bool is_icmp(enum provider_kind kind)
+{
+	return kind == PROVIDER_IPV4_ICMP || kind == PROVIDER_IPV6_ICMP;
+}
+
 void trial_rule(struct offload_rule *rule, enum provider_kind kind, bool tagged, uint32_t mark)
 {
 	static const uint8_t ipv4[2][16] = {{192, 0, 2, 1}, {198, 51, 100, 1}};
 	static const uint8_t ipv6[2][16] = {
 		{0x20, 0x01, 0x0d, 0xb8, [15] = 1}, {0x20, 0x01, 0x0d, 0xb8, [14] = 1, [15] = 1}};
-	bool six = kind >= PROVIDER_IPV6_TCP;
+	const bool six = kind >= PROVIDER_IPV6_TCP;
 
 	memset(rule, 0, sizeof(*rule));
 	memcpy(rule->key.addr, six ? ipv6 : ipv4, sizeof(rule->key.addr));
-	rule->key.proto = protocols[kind];
+	rule->key.proto = provider_kind_protocol(kind);
 	rule->key.version_wire = FLOW_KEY_VERSION_WIRE(six ? 6 : 4, 0);
 	rule->key.zone = tagged ? 1 : 0;
 	rule->mark = mark;
-	if (protocols[kind] == IPPROTO_ICMP || protocols[kind] == IPPROTO_ICMPV6)
+	if (is_icmp(kind))
 		return;
 	/* discard, and one that nobody has */
 	rule->key.port[0] = RTE_BE16(9);
@@ -94,7 +96,7 @@ static bool make(struct trier *trier, unsigned hand, enum provider_kind kind,
 		return false;
 	trial_rule(&rule, kind, shape->vlan, mark);
 	for (unsigned i = 0; i < AGAIN && (ret == -EAGAIN || ret == -EIO); i++) {
-		ret = calls->make(calls->context, hand, kind, shape, &rule, why);
+		ret = calls->make(calls->context, hand, shape, &rule, why);
 		if (monotonic_us() - begin_us >= FAIL_US)
 			break;
 	}
@@ -112,14 +114,13 @@ static bool try_it(struct trier *trier, enum provider_kind kind, const struct sh
 	return true;
 }
 
-/* With a counter, if anybody reads it, and without; all fates. */
-static bool find_actions(
-	struct trier *trier, enum provider_kind kind, struct shape *shape, struct provider_why *why)
+/* The first of these that is taken. */
+static bool find(struct trier *trier, enum provider_kind kind, const struct shape *shapes,
+	unsigned n, struct shape *found, struct provider_why *why)
 {
-	for (unsigned i = trier->trial->uncounted ? SHAPE_N_FATES : 0; i < 2 * SHAPE_N_FATES; i++) {
-		shape->count = i < SHAPE_N_FATES;
-		shape->fate = trier->trial->order[i % SHAPE_N_FATES];
-		if (try_it(trier, kind, shape, MARK, why))
+	for (unsigned i = 0; i < n; i++) {
+		*found = shapes[i];
+		if (try_it(trier, kind, found, MARK, why))
 			return true;
 		if (is_over(trier))
 			break;
@@ -127,40 +128,48 @@ static bool find_actions(
 	return false;
 }
 
-/* `from`: typed or tagged, as the caller wants it; these need the Ethernet item. */
-static bool trial_find(struct trier *trier, enum provider_kind kind, struct shape from,
-	struct shape *shape, struct provider_why *why)
+/*
+ * `from`: typed or tagged, as the caller wants it; these need the Ethernet item, and others try it first. With a counter,
+ * if anybody reads it, and without; all fates.
+ */
+static bool find_marking(struct trier *trier, enum provider_kind kind, struct shape from,
+	struct shape *found, struct provider_why *why)
 {
-	bool needs_eth = from.typed || from.vlan;
+	struct shape shapes[4 * SHAPE_N_FATES];
+	unsigned n = 0;
 
-	for (unsigned eth = 2; eth-- > (needs_eth ? 1 : 0);) {
-		*shape = from;
-		shape->eth = eth != 0;
-		if (find_actions(trier, kind, shape, why))
-			return true;
-		if (is_over(trier))
-			return false;
+	for (unsigned i = 0; i < RTE_DIM(shapes); i++) {
+		from.eth = i < 2 * SHAPE_N_FATES;
+		from.count = i / SHAPE_N_FATES % 2 == 0;
+		from.fate = trier->trial->order[i % SHAPE_N_FATES];
+		if ((from.eth || !(from.typed || from.vlan)) &&
+			!(from.count && trier->trial->uncounted))
+			shapes[n++] = from;
 	}
-	return false;
+	return find(trier, kind, shapes, n, found, why);
 }
 
-/* What else of the fates is taken of that shape. */
+/* Its place in the line. */
+static unsigned place_of(const struct trial *trial, unsigned fate)
+{
+	unsigned i = 0;
+
+	while (trial->order[i] != fate)
+		i++;
+	return i;
+}
+
+/* The fates behind that of the shape are in line, too, where they are taken. */
 static uint8_t find_fates(struct trier *trier, enum provider_kind kind, struct shape shape)
 {
 	uint8_t found = (uint8_t)(1u << shape.fate);
-	bool behind = false;
 
-	for (unsigned i = 0; i < SHAPE_N_FATES; i++) {
+	for (unsigned i = place_of(trier->trial, shape.fate) + 1; i < SHAPE_N_FATES; i++) {
 		struct provider_why why;
 
-		if (behind) {
-			struct shape other = shape;
-
-			other.fate = trier->trial->order[i];
-			if (try_it(trier, kind, &other, MARK, &why))
-				found |= (uint8_t)(1u << other.fate);
-		}
-		behind = behind || trier->trial->order[i] == shape.fate;
+		shape.fate = trier->trial->order[i];
+		if (try_it(trier, kind, &shape, MARK, &why))
+			found |= (uint8_t)(1u << shape.fate);
 	}
 	return found;
 }
@@ -173,8 +182,8 @@ static bool find_untagged(struct trier *trier, enum provider_kind kind, struct t
 	struct provider_why *why = &result->why[0];
 
 	if (!result->tagged)
-		return trial_find(trier, kind, typed, shape, why) ||
-		       trial_find(trier, kind, any, shape, why);
+		return find_marking(trier, kind, typed, shape, why) ||
+		       find_marking(trier, kind, any, shape, why);
 	*shape = result->shapes[TAGGED];
 	shape->vlan = false;
 	shape->typed = true;
@@ -198,14 +207,14 @@ static bool find_shapes(struct trier *trier, enum provider_kind kind)
 	const struct shape tagged = {.vlan = true}, any = {0};
 
 	if (trier->trial->zone_vlan) {
-		result->tagged = trial_find(
+		result->tagged = find_marking(
 			trier, kind, tagged, &result->shapes[TAGGED], &result->why[TAGGED]);
 		if (is_over(trier))
 			result->why[0] = result->why[TAGGED];
 		else
 			result->plain = find_untagged(trier, kind, result);
 	} else {
-		result->plain = trial_find(trier, kind, any, &result->shapes[0], &result->why[0]);
+		result->plain = find_marking(trier, kind, any, &result->shapes[0], &result->why[0]);
 	}
 	return result->plain || result->tagged;
 }
@@ -239,45 +248,28 @@ static void try_counter(struct trier *trier, enum provider_kind kind)
 	trier->calls->unmake(trier->calls->context, 0);
 }
 
-/* ICMP has errors in it, which software has to see; they look like all others to a rule. */
-static bool may_be_full(enum provider_kind kind)
-{
-	return kind != PROVIDER_IPV4_ICMP && kind != PROVIDER_IPV6_ICMP;
-}
-
-/* Counters that outlive their rule come first, and ports by their newer name. */
-static bool find_names(
-	struct trier *trier, enum provider_kind kind, struct shape *shape, struct provider_why *why)
-{
-	for (unsigned direct = 0; direct < 2; direct++) {
-		for (unsigned port_id = 0; port_id < 2; port_id++) {
-			shape->indirect = direct == 0;
-			shape->port_id = port_id != 0;
-			if (try_it(trier, kind, shape, MARK, why))
-				return true;
-			if (is_over(trier))
-				return false;
-		}
-	}
-	return false;
-}
-
-/* Starts from the shape by which packets of the kind are marked: the port is known to take its headers. */
+/*
+ * Starts from the shape by which packets of the kind are marked: the port is known to take its headers. Counters that
+ * outlive their rule come first, and ports by their newer name.
+ */
 static void find_deed(struct trier *trier, enum provider_kind kind, unsigned tagged,
 	enum provider_deed deed, struct provider_why *why)
 {
 	struct trial_kind *result = &trier->trial->kinds[kind];
-	struct shape shape = result->shapes[tagged];
+	struct shape shapes[4];
 
-	shape.fate = SHAPE_ALONE;
-	shape.deed = (uint8_t)deed;
-	shape.count = true;
-	/* else a connection would begin or end unseen */
-	shape.no_flags = protocols[kind] == IPPROTO_TCP;
-	if (!find_names(trier, kind, &shape, why))
-		return;
-	result->full[deed][tagged] = shape;
-	result->does[deed][tagged] = true;
+	for (unsigned i = 0; i < RTE_DIM(shapes); i++) {
+		shapes[i] = result->shapes[tagged];
+		shapes[i].fate = SHAPE_ALONE;
+		shapes[i].deed = (uint8_t)deed;
+		shapes[i].count = true;
+		/* else a connection would begin or end unseen */
+		shapes[i].no_flags = provider_kind_protocol(kind) == IPPROTO_TCP;
+		shapes[i].indirect = i < 2;
+		shapes[i].port_id = i % 2 != 0;
+	}
+	result->does[deed][tagged] =
+		find(trier, kind, shapes, RTE_DIM(shapes), &result->full[deed][tagged], why);
 }
 
 static void try_full(struct trier *trier, enum provider_kind kind)
@@ -285,7 +277,8 @@ static void try_full(struct trier *trier, enum provider_kind kind)
 	struct trial_kind *result = &trier->trial->kinds[kind];
 	const bool taken[2] = {result->plain, result->tagged};
 
-	if (!trier->trial->full || !may_be_full(kind))
+	/* ICMP has errors in it, which software has to see; they look like all others to a rule */
+	if (!trier->trial->full || is_icmp(kind))
 		return;
 	for (unsigned tagged = 0; tagged < RTE_DIM(taken); tagged++) {
 		struct provider_why why = {0};
@@ -410,46 +403,31 @@ bool trial_run(struct trial *trial, const struct shape_port *port,
 }
 
 const struct shape *trial_shape(
-	struct trial *trial, enum provider_kind kind, uint16_t zone, struct provider_why *why)
+	struct trial *trial, const struct offload_rule *rule, struct provider_why *why)
 {
-	struct trial_kind *result = &trial->kinds[kind];
-	bool tagged = trial->zone_vlan && zone != 0;
+	struct trial_kind *kind = &trial->kinds[provider_kind(&rule->key)];
+	const bool tagged = trial->zone_vlan && rule->key.zone != 0;
 
-	if (!(tagged ? result->tagged : result->plain)) {
-		*why = result->why[tagged];
-		return NULL;
+	if (rule->deed == PROVIDER_MARKS && (tagged ? kind->tagged : kind->plain)) {
+		kind->shapes[tagged].fate = kind->fate;
+		return &kind->shapes[tagged];
 	}
-	result->shapes[tagged].fate = result->fate;
-	return &result->shapes[tagged];
-}
-
-const struct shape *trial_full_shape(
-	const struct trial *trial, const struct offload_rule *rule, struct provider_why *why)
-{
-	enum provider_kind number = provider_kind(&rule->key);
-	unsigned tagged = trial->zone_vlan && rule->key.zone != 0;
-	const struct trial_kind *kind = &trial->kinds[number];
-
-	if (number == PROVIDER_N_KINDS || rule->deed >= PROVIDER_N_DEEDS ||
-		!kind->does[rule->deed][tagged]) {
-		*why = number == PROVIDER_N_KINDS ? (struct provider_why){0} : kind->full_why;
-		return NULL;
-	}
-	return &kind->full[rule->deed][tagged];
+	if (rule->deed != PROVIDER_MARKS && rule->deed < PROVIDER_N_DEEDS &&
+		kind->does[rule->deed][tagged])
+		return &kind->full[rule->deed][tagged];
+	*why = rule->deed == PROVIDER_MARKS ? kind->why[tagged] : kind->full_why;
+	return NULL;
 }
 
 bool trial_next(struct trial *trial, enum provider_kind kind)
 {
 	struct trial_kind *result = &trial->kinds[kind];
-	bool behind = false;
 
-	for (unsigned i = 0; i < SHAPE_N_FATES; i++) {
-		if (behind && (result->fates & 1u << trial->order[i])) {
+	for (unsigned i = place_of(trial, result->fate) + 1; i < SHAPE_N_FATES; i++)
+		if (result->fates & 1u << trial->order[i]) {
 			result->fate = trial->order[i];
 			return true;
 		}
-		behind = behind || trial->order[i] == result->fate;
-	}
 	result->fate = result->first;
 	return false;
 }

@@ -2,30 +2,27 @@
 #pragma once
 
 /*
- * The trial: which rules a port takes, by asking it to. What a driver's validate says is worth nothing
- * (docs/hardware.md, `validate_yes`, `no_validate`), so rules are made, with addresses of RFC 5737 and
- * RFC 3849 that no packet has, and taken away again.
+ * The trial finds which rules a port takes, by asking it to. A driver's validate says nothing (docs/hardware.md,
+ * `validate_yes`, `no_validate`), so rules are made, with addresses of RFC 5737 and RFC 3849 that no packet has, and
+ * taken away again.
  *
  * For each kind of flow the first of these that is taken is kept: with an Ethernet item before without; with a
  * counter before without; then MARK alone, with PASSTHRU, with QUEUE, with RSS (RSS before QUEUE on a port of several
- * queues that are nobody's own).
- * What else it takes of the last four stands in line, should packets come without marks.
+ * queues that are nobody's own). Others of the last four that are taken stand in line, should packets come without marks.
+ * With zones that are VLANs a kind has two shapes, one that names the tag and one for packets without; a NIC that
+ * takes only one of them at a time gets that with the tag.
  *
- * Where full offload is wanted, it is tried of each kind whose packets can be marked, by transfer rules of the same
+ * Full offload, where it is wanted, is tried of each kind whose packets can be marked, by transfer rules of the same
  * headers: with a counter that outlives the rule before one that does not; with ports named by REPRESENTED_PORT before
- * PORT_ID. Without a counter there is none, nor of TCP where flags cannot be excluded, nor where fragments cannot.
- *
- * With zones that are VLANs a kind has two shapes, one that names the tag and one for packets without;
- * where the NIC takes only one of them at a time it is that with the tag.
+ * PORT_ID. It needs a counter, a match that leaves out fragments, and of TCP one that leaves out SYN, FIN and RST.
  *
  * An answer that may be another the next time (no room, not now, failed) is asked for again, a few times. When
- * it stays, the trial ends for now, and goes on later where it stopped: what is found while a NIC has no room or
- * does not answer is less than what it can. Only each TRIAL_PATIENCEth time it goes past such answers to what is
- * taken nevertheless, since there are NICs that never say anything else; with each of these times it begins at
- * another kind of flow, as one that fails slowly ends it, too.
+ * it stays, the trial ends for now, and goes on later where it stopped: what is found while a NIC has no room is less
+ * than it can do. Only each TRIAL_PATIENCEth time the trial goes past such answers, since there are NICs that never say
+ * anything else; it begins at another kind each of these times, as one that fails slowly ends it, too.
  *
  * A kind that is refused for good is so only where the port takes a rule of another kind that it took before: else
- * its table is full by now, and drivers say of that what they like.
+ * its table is full by now, and a driver may answer anything then.
  */
 
 #include <stdatomic.h>
@@ -34,7 +31,6 @@
 
 #include "rteflow/shape.h"
 
-/* So often a trial ends at an answer that may be another the next time; then one goes on to the end. */
 #define TRIAL_PATIENCE 4
 
 static inline bool trial_is_patient(unsigned number)
@@ -54,9 +50,8 @@ void trial_rule(struct offload_rule *rule, enum provider_kind kind, bool tagged,
 
 struct trial_calls {
 	/* Makes a rule; 0 or an answer of the provider, with what the driver said. */
-	int (*make)(void *context, unsigned hand, enum provider_kind kind,
-		const struct shape *shape, const struct offload_rule *rule,
-		struct provider_why *why);
+	int (*make)(void *context, unsigned hand, const struct shape *shape,
+		const struct offload_rule *rule, struct provider_why *why);
 	/* Takes away what was made. */
 	void (*unmake)(void *context, unsigned hand);
 	/* Can its counter be read? As make(). */
@@ -98,13 +93,9 @@ bool trial_run(struct trial *trial, const struct shape_port *port,
 /* Once more, those kinds that are not settled. True: some kind is taken. */
 bool trial_again(struct trial *trial, unsigned number, const struct trial_calls *calls);
 
-/* The shape for a flow's rule; NULL: the port takes none, and has said why. */
+/* The shape for a flow's rule; NULL: the port does not do that, and has said why. */
 const struct shape *trial_shape(
-	struct trial *trial, enum provider_kind kind, uint16_t zone, struct provider_why *why);
-
-/* Of what needs no CPU: the shape for a rule; NULL: the port does not do that. */
-const struct shape *trial_full_shape(
-	const struct trial *trial, const struct offload_rule *rule, struct provider_why *why);
+	struct trial *trial, const struct offload_rule *rule, struct provider_why *why);
 
 /* The next in line; false: there is none left, the first is in use again. */
 bool trial_next(struct trial *trial, enum provider_kind kind);

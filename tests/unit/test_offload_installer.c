@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "installer_world.h"
 
-#include "offload/installer_parts.h"
+#include "offload/calls.h"
 
 static void nothing_is_asked_before_the_port_was_tried(void **state)
 {
@@ -434,20 +434,20 @@ static void what_was_given_up_goes_in_the_end(void **state)
 /* Nobody takes them: those that found no room are counted, and the others are there. */
 static void changes_that_are_not_taken_are_counted(void **state)
 {
-	const struct installer_counters *counters;
+	const struct installer_config config = {
+		.n_workers = 1, .clock = &world_clock, .provider = {.n_places = 1}};
 	struct offload_change changes[INSTALLER_CHANGES];
+	static struct calls calls;
 
 	(void)state;
-	world_begin(false, 1, 1, false);
-	counters = installer_counters(world);
-	installer_changes(world, changes, INSTALLER_CHANGES);
+	assert_int_equal(calls_init(&calls, &config), 0);
 	for (unsigned i = 0; i < INSTALLER_CHANGES + 44; i++)
-		installer_note(world, CHANGE_FLUSHED, 0);
-	assert_int_equal(counters->changes_lost, 44);
-	assert_int_equal(installer_changes(world, changes, INSTALLER_CHANGES), INSTALLER_CHANGES);
-	installer_note(world, CHANGE_FLUSHED, 0);
-	assert_int_equal(counters->changes_lost, 44);
-	world_end();
+		calls_note(&calls, CHANGE_FLUSHED, 0, 0);
+	assert_int_equal(calls.counters.changes_lost, 44);
+	assert_int_equal(mailbox_pop(calls.changes, changes, INSTALLER_CHANGES), INSTALLER_CHANGES);
+	calls_note(&calls, CHANGE_FLUSHED, 0, 0);
+	assert_int_equal(calls.counters.changes_lost, 44);
+	calls_free(&calls);
 }
 
 int main(void)

@@ -171,14 +171,13 @@ static void a_port_that_is_down_is_restarted_until_it_is_up(void **state)
 }
 
 /* One that fails for TCP, and takes its time for that. */
-static int make_slowly(void *context, unsigned hand, enum provider_kind kind,
-	const struct shape *shape, const struct offload_rule *rule, struct provider_why *why)
+static int make_slowly(void *context, unsigned hand, const struct shape *shape,
+	const struct offload_rule *rule, struct provider_why *why)
 {
 	(void)context;
 	(void)hand;
 	(void)shape;
-	(void)rule;
-	if (kind != PROVIDER_IPV4_TCP)
+	if (provider_kind(&rule->key) != PROVIDER_IPV4_TCP)
 		return 0;
 	nanosleep(&(struct timespec){.tv_nsec = 60000000}, NULL);
 	why->error = EIO;
@@ -225,12 +224,11 @@ static void other_kinds_have_their_turn(void **state)
 
 static unsigned n_counted, n_uncounted;
 
-static int make_any(void *context, unsigned hand, enum provider_kind kind,
-	const struct shape *shape, const struct offload_rule *rule, struct provider_why *why)
+static int make_any(void *context, unsigned hand, const struct shape *shape,
+	const struct offload_rule *rule, struct provider_why *why)
 {
 	(void)context;
 	(void)hand;
-	(void)kind;
 	(void)rule;
 	(void)why;
 	if (shape->count)
@@ -262,12 +260,11 @@ static void counters_that_nobody_reads_are_not_asked_for(void **state)
 static atomic_bool stop;
 static unsigned n_made, n_unmade;
 
-static int make_and_stop(void *context, unsigned hand, enum provider_kind kind,
-	const struct shape *shape, const struct offload_rule *rule, struct provider_why *why)
+static int make_and_stop(void *context, unsigned hand, const struct shape *shape,
+	const struct offload_rule *rule, struct provider_why *why)
 {
 	(void)context;
 	(void)hand;
-	(void)kind;
 	(void)shape;
 	(void)rule;
 	(void)why;
