@@ -174,6 +174,18 @@ static int compile_one(struct compiler *compiler, const struct action *action)
 		if ((unsigned)action->reject >= REJECT_N_WITH)
 			return wrong(compiler, "there is no such answer");
 		return 0;
+	case ACTION_PUNT:
+		program->does |= ACTION_DOES_PUNT;
+		program->punt = (uint8_t)action->punt;
+		if ((unsigned)action->punt >= PUNT_N_REASONS)
+			return wrong(compiler, "there is no such reason");
+		return 0;
+	case ACTION_DISCARD:
+		program->does |= ACTION_DOES_DISCARD;
+		program->discard = (uint8_t)action->discard;
+		if ((unsigned)action->discard >= ACTION_N_DISCARDS)
+			return wrong(compiler, "there is no such reason");
+		return 0;
 	case ACTION_SET_MAC_SRC:
 		return compile_mac(compiler, action->mac, 6);
 	case ACTION_SET_MAC_DST:
@@ -241,12 +253,13 @@ static int check_together(struct compiler *compiler)
 			    1u << ACTION_SET_IPV6_SRC | 1u << ACTION_SET_IPV6_DST |
 			    1u << ACTION_SET_PORT_SRC | 1u << ACTION_SET_PORT_DST;
 	const uint32_t ttl = 1u << ACTION_DECREMENT_TTL | 1u << ACTION_SET_TTL;
+	const uint32_t drops = 1u << ACTION_DROP | 1u << ACTION_REJECT | 1u << ACTION_PUNT |
+			       1u << ACTION_DISCARD;
 	const uint32_t changes = link | hop | ip | 1u << ACTION_DECAP;
 
 	if (compiler->seen & bit && !(bit & vlan))
 		return wrong(compiler, "it stands in the list twice");
-	if (compiler->seen != 0 &&
-		(bit | compiler->seen) & (1u << ACTION_DROP | 1u << ACTION_REJECT))
+	if (compiler->seen != 0 && (bit | compiler->seen) & drops)
 		return wrong(compiler, "a list that drops has no other action");
 	if (compiler->seen & goes && bit & goes)
 		return wrong(compiler, "the list says already where the packet goes");
@@ -297,6 +310,10 @@ const char *action_drop_name(enum action_drop drop)
 		[ACTION_DROP_NONE] = "none",
 		[ACTION_DROP_BLOCKED] = "blocked",
 		[ACTION_DROP_REJECTED] = "rejected",
+		[ACTION_DROP_PUNTED] = "punted",
+		[ACTION_DROP_MARTIAN] = "martian",
+		[ACTION_DROP_BLACKHOLE] = "blackhole",
+		[ACTION_DROP_SOURCE] = "source",
 		[ACTION_DROP_TTL_EXPIRED] = "ttl_expired",
 		[ACTION_DROP_NO_NEXT_HOP] = "no_next_hop",
 		[ACTION_DROP_TOO_BIG] = "too_big",
@@ -399,6 +416,12 @@ static enum action_drop run_any(const struct action_program *program,
 		return ACTION_DROP_BLOCKED;
 	if (program->does & ACTION_DOES_REJECT)
 		return ACTION_DROP_REJECTED;
+	if (program->does & ACTION_DOES_DISCARD)
+		return (enum action_drop)(ACTION_DROP_MARTIAN + program->discard);
+	if (program->does & ACTION_DOES_PUNT) {
+		answer->punt = program->punt;
+		return ACTION_DROP_PUNTED;
+	}
 	if (program->does & ACTION_DOES_REWRITE) {
 		if (!rewrite_read(frame, &headers))
 			return ACTION_DROP_NOT_POSSIBLE;
