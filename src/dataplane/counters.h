@@ -32,7 +32,7 @@ enum drop_reason {
 	DROP_NO_NEXT_HOP, /* or its port is none of the engine's */
 	DROP_TOO_BIG,	  /* for the MTU of the next hop */
 	DROP_POLICED,
-	DROP_METER,	   /* a meter of its rule, for its color */
+	DROP_METER, /* a meter of its rule, for its color */
 	/* by a router */
 	DROP_CHECKSUM,	   /* of the IPv4 header */
 	DROP_OTHER_HOST,   /* a frame for another host's link address */

@@ -144,8 +144,8 @@ static __rte_noinline void end_here(struct lcore *lcore, const struct lcore_rx *
 unsigned router_in(
 	struct lcore *lcore, const struct lcore_rx *rx, struct rte_mbuf **packets, unsigned n)
 {
-	const uint64_t mac = atomic_load_explicit(
-		&lcore->router_ports[rx->from.port].mac, memory_order_relaxed);
+	const uint64_t mac =
+		atomic_load_explicit(&lcore->router_ports[rx->from.port].mac, memory_order_relaxed);
 	unsigned left = 0;
 
 	for (unsigned i = 0; i < n; i++)

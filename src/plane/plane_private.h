@@ -95,6 +95,8 @@ struct lcore *plane_shard_lcore(const struct plane *plane, unsigned shard);
 bool plane_has_routers(const struct plane *plane);
 uint32_t plane_router_hops(const struct plane *plane);
 int plane_routers_make(struct plane *plane);
+/* All workers have decided all flows by routes of this number of `routes_generation`, or a later one. Any thread. */
+uint64_t plane_router_settled(const struct plane *plane);
 int plane_punt_lines_make(struct plane *plane);
 void plane_routers_take_down(struct plane *plane);
 

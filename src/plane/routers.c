@@ -23,10 +23,8 @@ uint32_t plane_router_hops(const struct plane *plane)
 	return n;
 }
 
-/* All workers have decided all flows by routes of this number or later ones. */
-static uint64_t settled(void *context)
+uint64_t plane_router_settled(const struct plane *plane)
 {
-	const struct plane *plane = context;
 	uint64_t least = UINT64_MAX;
 
 	for (unsigned i = 0; i < plane->config.n_workers; i++) {
@@ -36,6 +34,11 @@ static uint64_t settled(void *context)
 		least = decided < least ? decided : least;
 	}
 	return least;
+}
+
+static uint64_t settled(void *plane)
+{
+	return plane_router_settled(plane);
 }
 
 static void set_mac(void *context, unsigned port, const uint8_t mac[6])

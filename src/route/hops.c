@@ -131,14 +131,13 @@ static void apply(struct hops *hops, struct hop *hop)
 
 	if (valid)
 		hop->was_valid = true;
-	for (struct hop *other = hop->next_of_group;
-		!valid && hop->was_valid && other != hop; other = other->next_of_group)
+	for (struct hop *other = hop->next_of_group; !valid && hop->was_valid && other != hop;
+		other = other->next_of_group)
 		valid = describe(hops, other, &next);
 	hops->changes++;
 	/* a change may have to wait until the workers have passed; one that stands still is not waited for */
 	for (unsigned tries = 0; valid; tries++) {
-		const int ret =
-			next_hops_set(hops->config.next_hops, hop->number, &next, &error);
+		const int ret = next_hops_set(hops->config.next_hops, hop->number, &next, &error);
 
 		if (ret != -EAGAIN || tries == SET_TRIES) {
 			valid = ret == 0;

@@ -26,8 +26,8 @@
 /* A link of the kernel's that packets may leave by. */
 struct hop_link {
 	struct kernel_link kernel;
-	uint16_t port;	/* HOPS_NO_PORT: none of the router's */
-	uint16_t vlan;	/* of the tag, or 0 */
+	uint16_t port; /* HOPS_NO_PORT: none of the router's */
+	uint16_t vlan; /* of the tag, or 0 */
 };
 #define HOPS_NO_PORT UINT16_MAX
 
@@ -71,7 +71,8 @@ struct hops {
 	struct hop_link links[HOPS_MAX_LINKS];
 	unsigned n_links;
 	struct map hops, neighbours;
-	uint32_t *free; /* a ring of numbers, oldest first, and from which decisions on each is not used */
+	uint32_t *
+		free; /* a ring of numbers, oldest first, and from which decisions on each is not used */
 	uint64_t *free_since;
 	uint32_t first_free, n_free;
 	uint64_t full; /* times that there was no number */

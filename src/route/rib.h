@@ -28,9 +28,9 @@ struct rib_route {
 	uint32_t table, metric;
 	uint8_t kind; /* enum kernel_route_kind */
 	uint8_t protocol;
-	uint8_t source; /* enum rib_source */
-	uint8_t rank;	/* of source and table; lower is better */
-	uint32_t holders; /* of an address: links that have it */
+	uint8_t source;	     /* enum rib_source */
+	uint8_t rank;	     /* of source and table; lower is better */
+	uint32_t holders;    /* of an address: links that have it */
 	struct hop_set *set; /* NULL: it has no next hops */
 };
 

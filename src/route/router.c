@@ -48,8 +48,7 @@ static void changed(struct router *router)
 static void install(struct router *router, struct rib_prefix *prefix)
 {
 	struct fib *fib = router->routes.fib[prefix->prefix.version == 6];
-	const uint32_t value =
-		prefix->best == NULL ? FIB_NO_ROUTE : value_of(router, prefix->best);
+	const uint32_t value = prefix->best == NULL ? FIB_NO_ROUTE : value_of(router, prefix->best);
 
 	if (value == prefix->value)
 		return;
@@ -140,8 +139,8 @@ static bool is_link_local(const struct kernel_neighbour *neighbour)
 
 static struct route_prefix prefix_of_neighbour(const struct kernel_neighbour *neighbour)
 {
-	struct route_prefix prefix = {.version = neighbour->version,
-		.length = neighbour->version == 4 ? 32 : 128};
+	struct route_prefix prefix = {
+		.version = neighbour->version, .length = neighbour->version == 4 ? 32 : 128};
 
 	memcpy(prefix.addr, neighbour->address, neighbour->version == 4 ? 4 : 16);
 	return prefix;
@@ -168,8 +167,7 @@ static void look_at_neighbour(struct router *router, struct hop_neighbour *neigh
 
 		struct hop_set *set = sets_get(&router->sets, &hop, 1);
 
-		neighbour->has_route =
-			set != NULL && put_route(router, &at, &route, set) != NULL;
+		neighbour->has_route = set != NULL && put_route(router, &at, &route, set) != NULL;
 		if (set != NULL && !neighbour->has_route)
 			sets_put(&router->sets, set);
 		return;
@@ -178,8 +176,7 @@ static void look_at_neighbour(struct router *router, struct hop_neighbour *neigh
 
 	neighbour->has_route = false;
 	if (prefix != NULL)
-		remove_route(router, prefix,
-			rib_route(prefix, RIB_NEIGHBOUR, 0, kernel->ifindex));
+		remove_route(router, prefix, rib_route(prefix, RIB_NEIGHBOUR, 0, kernel->ifindex));
 }
 
 struct within {
@@ -214,8 +211,7 @@ static void look_at_neighbours(struct router *router, const struct route_prefix 
 	map_walk(&router->hops.neighbours, look_within, &within);
 }
 
-static void follow_neighbour(
-	void *context, const struct kernel_neighbour *kernel, bool gone)
+static void follow_neighbour(void *context, const struct kernel_neighbour *kernel, bool gone)
 {
 	struct router *router = context;
 
@@ -304,11 +300,9 @@ static void follow_address(void *context, const struct kernel_address *address, 
 	memcpy(at.addr, address->address, address->version == 4 ? 4 : 16);
 	pthread_mutex_lock(&router->lock);
 	prefix = rib_find(&router->rib, &at);
-	known = prefix == NULL ? NULL
-			       : rib_route(prefix, RIB_ADDRESS, 0, address->ifindex);
+	known = prefix == NULL ? NULL : rib_route(prefix, RIB_ADDRESS, 0, address->ifindex);
 	/* one that is not yet known to be ours alone is nobody's */
-	if (!gone && !address->tentative &&
-		hops_link(&router->hops, address->ifindex) != NULL)
+	if (!gone && !address->tentative && hops_link(&router->hops, address->ifindex) != NULL)
 		(void)put_route(router, &at, &route, NULL);
 	else if (known != NULL)
 		remove_route(router, prefix, known);
@@ -341,10 +335,9 @@ static void follow_route(void *context, const struct kernel_route *kernel, bool 
 	pthread_mutex_lock(&router->lock);
 	if (gone) {
 		struct rib_prefix *prefix = rib_find(&router->rib, &at);
-		struct rib_route *known =
-			prefix == NULL ? NULL
-				       : rib_route(prefix, RIB_KERNEL, kernel->table,
-						 kernel->metric);
+		struct rib_route *known = prefix == NULL ? NULL
+							 : rib_route(prefix, RIB_KERNEL,
+								   kernel->table, kernel->metric);
 
 		if (known != NULL)
 			remove_route(router, prefix, known);
@@ -400,8 +393,7 @@ static void resolve_hop(void *context, const struct hop_at *at)
 	const struct router *router = context;
 
 	if (router->resolve != NULL)
-		router->resolve(
-			router->resolve_context, at->ifindex, at->version, at->address);
+		router->resolve(router->resolve_context, at->ifindex, at->version, at->address);
 }
 
 void router_on_resolve(struct router *router, router_resolve_fn resolve, void *context)

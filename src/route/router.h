@@ -46,7 +46,7 @@ struct router_config {
 	enum routes_source_check source_check;
 	unsigned n_ports;
 	struct router_port_config ports[ROUTER_MAX_PORTS];
-	uint64_t max_routes[2]; /* of IPv4 and IPv6, that memory is taken for */
+	uint64_t max_routes[2];	    /* of IPv4 and IPv6, that memory is taken for */
 	uint32_t first_hop, n_hops; /* numbers of next hops that are the router's */
 	const struct routes_verdicts *verdicts;
 	struct next_hops *next_hops;
@@ -91,8 +91,9 @@ struct router_counters {
 	uint64_t changes;      /* of the table */
 	uint64_t hop_changes;
 	uint64_t refused; /* prefixes that found no room in the table */
-	uint64_t full;	  /* sets of next hops that found no number: the kernel forwards their packets */
-	uint64_t dumps;	  /* of the kernel's state that were complete */
+	uint64_t
+		full; /* sets of next hops that found no number: the kernel forwards their packets */
+	uint64_t dumps; /* of the kernel's state that were complete */
 };
 void router_counters(struct router *router, struct router_counters *counters);
 
@@ -103,8 +104,8 @@ struct router_hop_view {
 	uint8_t version; /* of the gateway; 0: on the link */
 	uint8_t gateway[16];
 	uint16_t weight;
-	bool ours; /* it goes by a port of the router's; else the kernel forwards */
-	bool known; /* the link address is known, and the link is up */
+	bool ours;	 /* it goes by a port of the router's; else the kernel forwards */
+	bool known;	 /* the link address is known, and the link is up */
 	uint32_t number; /* of the next hop, where it has one; else UINT32_MAX */
 	uint16_t port, vlan;
 	uint8_t mac[6];

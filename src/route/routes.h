@@ -27,7 +27,7 @@
 /* Whether the source of a packet has to have a route back (RFC 3704). */
 enum routes_source_check {
 	ROUTES_SOURCE_OFF,
-	ROUTES_SOURCE_LOOSE, /* a route, by whatever port */
+	ROUTES_SOURCE_LOOSE,  /* a route, by whatever port */
 	ROUTES_SOURCE_STRICT, /* a route by the port that the packet came in by */
 	ROUTES_N_SOURCE_CHECKS,
 };
@@ -79,7 +79,7 @@ static inline uint16_t routes_value_verdict(
 	if (value == FIB_NO_ROUTE)
 		return routes->verdicts->punt[PUNT_NO_ROUTE];
 	return atomic_load_explicit(&routes->groups[value - ROUTES_FIRST_GROUP]
-					     .bucket[flow_hash >> 40 & (ROUTE_BUCKETS - 1)],
+					    .bucket[flow_hash >> 40 & (ROUTE_BUCKETS - 1)],
 		memory_order_relaxed);
 }
 

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int sets_init(
-	struct sets *sets, struct hops *hops, struct routes *routes, uint32_t n_groups)
+int sets_init(struct sets *sets, struct hops *hops, struct routes *routes, uint32_t n_groups)
 {
 	*sets = (struct sets){.hops = hops, .routes = routes, .n_groups = n_groups};
 	sets->free = calloc(n_groups, sizeof(sets->free[0]));
@@ -148,8 +147,8 @@ static void resolve(struct sets *sets, struct hop_set *set)
 		if (!set->hops[i].dead)
 			members[n++].hop = &set->hops[i];
 	for (unsigned i = 0; room && i < n; i++)
-		room = member_verdict(sets, set, members[i].hop, n > 1 ? set : NULL,
-			&members[i].verdict);
+		room = member_verdict(
+			sets, set, members[i].hop, n > 1 ? set : NULL, &members[i].verdict);
 	if (room && n > 1) {
 		set->group = take_group(sets);
 		room = set->group != SETS_NO_GROUP;

@@ -42,8 +42,7 @@ struct sets {
 };
 
 /* `n_groups`: those of routes->groups. */
-int sets_init(
-	struct sets *sets, struct hops *hops, struct routes *routes, uint32_t n_groups);
+int sets_init(struct sets *sets, struct hops *hops, struct routes *routes, uint32_t n_groups);
 void sets_fini(struct sets *sets);
 
 /* Finds or makes the set, and takes a reference. NULL: no memory. */
