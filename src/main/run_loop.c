@@ -31,8 +31,13 @@ void run_say(void *context, const char *line)
 
 static void get_ready(const struct run *run)
 {
-	service_ready("%u wire%s, %u worker%s", run->config.n_wires,
-		run->config.n_wires == 1 ? "" : "s", run->config.engine.workers,
+	char routers[32] = "";
+
+	if (run->config.n_routers > 0)
+		snprintf(routers, sizeof(routers), ", %u router%s", run->config.n_routers,
+			run->config.n_routers == 1 ? "" : "s");
+	service_ready("%u wire%s%s, %u worker%s", run->config.n_wires,
+		run->config.n_wires == 1 ? "" : "s", routers, run->config.engine.workers,
 		run->config.engine.workers == 1 ? "" : "s");
 }
 
@@ -319,7 +324,7 @@ static void tell_totals(struct run *run, const struct exporter_totals *records)
 
 	if (plane_snapshot(run->plane, &snapshot) < 0)
 		return;
-	for (unsigned wire = 0; wire < run->config.n_wires; wire++)
+	for (unsigned wire = 0; wire < run->topology.n_domains; wire++)
 		path_counters_add(&sum, &snapshot.wires[wire]);
 	fprintf(stderr, "%s packets  %s  %s out  %s dropped  ",
 		text_grouped(received, sum.received), text_bytes(bytes, sum.received_bytes),
