@@ -4,7 +4,7 @@
 /*
  * FPM, the forwarding plane manager's protocol: FRR's zebra with `-M dplane_fpm_nl` connects by TCP and sends each route that it
  * selects as a netlink message behind a header of four bytes. Since TCP waits for its reader nothing is lost, however long a
- * storm is. The mirror has its routes as a second source (host/routes.h).
+ * storm is. The mirror has its routes as a second source (host/kernel_routes.h).
  *
  * zebra sends all it has when it connects, and does not say where that ends: when it was silent for `settle_s`, routes of an
  * earlier connection that it has not named again are removed. While there is no connection its routes stay, for

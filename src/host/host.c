@@ -24,7 +24,7 @@
 
 enum place {
 	PLACE_WAKE,
-	PLACE_PORTS,
+	PLACE_TAPS,
 	PLACE_WATCH,
 	PLACE_FPM,
 };
@@ -37,7 +37,7 @@ struct host {
 	int poll, wake;
 	atomic_bool finish, resync;
 	/* the thread's */
-	struct ports *ports; /* others may set carriers and read counts */
+	struct taps *taps; /* others may set carriers and read counts */
 	struct mirror *mirror;
 	struct watch *watch;
 	struct fpm *fpm; /* NULL: none */
@@ -92,7 +92,7 @@ static void tell(struct host *host, enum host_event_kind kind, unsigned port, co
 static void tap_hook(void *context, unsigned port, uint32_t ifindex, const char *why)
 {
 	struct host *host = context;
-	struct ports_counts counts = {0};
+	struct taps_counts counts = {0};
 
 	if (why != NULL) {
 		tell(host, HOST_EVENT_TAP_FAILED, port, why);
@@ -100,7 +100,7 @@ static void tap_hook(void *context, unsigned port, uint32_t ifindex, const char 
 	}
 	host->config.hooks.tap(host->config.hooks.context, port, ifindex);
 	/* the first time is no news */
-	if (host->ports == NULL || !ports_counts(host->ports, port, &counts))
+	if (host->taps == NULL || !taps_counts(host->taps, port, &counts))
 		return;
 	if (ifindex == 0)
 		tell(host, HOST_EVENT_TAP_LOST, port,
@@ -117,7 +117,7 @@ static void link_told(void *context, const struct kernel_link *link, bool gone)
 
 	host->config.follower.link(host->config.follower.context, link, gone);
 	if (gone)
-		ports_link_gone(host->ports, link->ifindex, host->now_us);
+		taps_link_gone(host->taps, link->ifindex, host->now_us);
 }
 
 static void address_told(void *context, const struct kernel_address *address, bool gone)
@@ -209,7 +209,7 @@ static bool take_punts(struct host *host)
 		const unsigned n = ring_pop(&host->lines[i]->to_host, elements, BURST);
 
 		for (unsigned j = 0; j < n; j++)
-			ports_write(host->ports, ring_packet(elements[j]), host->now_us);
+			taps_write(host->taps, ring_packet(elements[j]), host->now_us);
 		more |= n == BURST;
 	}
 	return more;
@@ -263,7 +263,7 @@ static int wait_ms(struct host *host)
 {
 	int ms = watch_wait_ms(host->watch, host->now_us);
 
-	ms = sooner(ms, ports_wait_ms(host->ports, host->now_us));
+	ms = sooner(ms, taps_wait_ms(host->taps, host->now_us));
 	if (host->fpm != NULL)
 		ms = sooner(ms, fpm_wait_ms(host->fpm, host->now_us));
 	return has_uses(host) || !lines_are_empty(host) ? 0 : ms;
@@ -278,8 +278,8 @@ static void serve(struct host *host, enum place place)
 		if (read(host->wake, &woken, sizeof(woken)) < 0)
 			return;
 		break;
-	case PLACE_PORTS:
-		ports_read(host->ports, host->now_us);
+	case PLACE_TAPS:
+		taps_read(host->taps, host->now_us);
 		break;
 	case PLACE_WATCH:
 		watch_read(host->watch, host->now_us);
@@ -295,7 +295,7 @@ static void tend(struct host *host)
 	if (atomic_exchange_explicit(&host->resync, false, memory_order_relaxed))
 		watch_want_dump(host->watch, host->now_us);
 	use_neighbours(host);
-	ports_tend(host->ports, host->now_us);
+	taps_tend(host->taps, host->now_us);
 	watch_tend(host->watch, host->now_us);
 	if (host->fpm != NULL)
 		fpm_tend(host->fpm, host->now_us);
@@ -360,7 +360,7 @@ static int open_watch(struct host *host, struct error *error)
 static int begin(struct host *host, struct error *error)
 {
 	const struct host_config *config = &host->config;
-	const struct ports_hooks hooks = {.context = host, .tap = tap_hook};
+	const struct taps_hooks hooks = {.context = host, .tap = tap_hook};
 	int ret = config->space != NULL ? space_enter(config->space, error) : 0;
 
 	privilege_drop_admin();
@@ -368,12 +368,12 @@ static int begin(struct host *host, struct error *error)
 	if (ret == 0)
 		ret = open_watch(host, error);
 	if (ret == 0)
-		ret = ports_open(&host->ports, config->ports, config->n_ports, &hooks, error);
+		ret = taps_open(&host->taps, config->taps, config->n_taps, &hooks, error);
 	if (ret < 0)
 		return ret;
 	ret = wait_for(host, host->wake, PLACE_WAKE);
 	if (ret == 0)
-		ret = wait_for(host, ports_fd(host->ports), PLACE_PORTS);
+		ret = wait_for(host, taps_fd(host->taps), PLACE_TAPS);
 	if (ret == 0)
 		ret = wait_for(host, watch_fd(host->watch), PLACE_WATCH);
 	if (ret == 0 && host->fpm != NULL)
@@ -497,7 +497,7 @@ void host_destroy(struct host *host)
 		free_line(host->lines[i]);
 	fpm_close(host->fpm);
 	watch_close(host->watch);
-	ports_close(host->ports);
+	taps_close(host->taps);
 	mirror_destroy(host->mirror);
 	if (host->wake >= 0)
 		close(host->wake);
@@ -513,7 +513,7 @@ void host_destroy(struct host *host)
 
 void host_set_carrier(struct host *host, unsigned port, bool up)
 {
-	ports_set_carrier(host->ports, port, up);
+	taps_set_carrier(host->taps, port, up);
 	wake(host);
 }
 
@@ -549,7 +549,7 @@ void host_status(struct host *host, struct host_status *status)
 	pthread_mutex_unlock(&host->lock);
 }
 
-bool host_port_counts(const struct host *host, unsigned port, struct ports_counts *counts)
+bool host_port_counts(const struct host *host, unsigned port, struct taps_counts *counts)
 {
-	return ports_counts(host->ports, port, counts);
+	return taps_counts(host->taps, port, counts);
 }

@@ -21,7 +21,7 @@
 #include "dataplane/punt.h"
 #include "host/fpm.h"
 #include "host/mirror.h"
-#include "host/ports.h"
+#include "host/taps.h"
 #include "host/watch.h"
 #include "route/kernel.h"
 
@@ -52,8 +52,8 @@ struct host_hooks {
 
 struct host_config {
 	const char *space; /* network namespace: a name or a path; NULL: that of the process */
-	const struct ports_config *ports; /* copied */
-	unsigned n_ports;
+	const struct taps_port *taps; /* copied */
+	unsigned n_taps;
 	struct punt_line *const
 		*lines; /* of all lcores; they outlive the host, which sets their `event` */
 	unsigned n_lines;
@@ -99,6 +99,6 @@ void host_resync(struct host *host);
 
 void host_status(struct host *host, struct host_status *status);
 /* False: the port has no TAP. */
-bool host_port_counts(const struct host *host, unsigned port, struct ports_counts *counts);
+bool host_port_counts(const struct host *host, unsigned port, struct taps_counts *counts);
 /* "tap_lost", "tap_back", "tap_failed", "overrun", "full", "rules", "fpm_up", "fpm_down". */
 const char *host_event_name(enum host_event_kind kind);

@@ -59,7 +59,7 @@ struct rule {
 
 struct mirror {
 	struct kernel_follower follower;
-	struct routes routes;
+	struct kernel_routes routes;
 	struct items links, addresses, neighbours, rules;
 	uint32_t number[N_SOURCES];   /* of the dump that goes on, or was last */
 	uint32_t position[N_SOURCES]; /* of the sweep that goes on, in the routes */
@@ -350,9 +350,9 @@ static int take_message(
 
 	switch (message->kind) {
 	case MESSAGE_ROUTE:
-		return routes_take(&mirror->routes, &message->route, message->gone, &stamp);
+		return kernel_routes_take(&mirror->routes, &message->route, message->gone, &stamp);
 	case MESSAGE_NEXT_HOP:
-		return routes_take_next_hop(
+		return kernel_routes_take_next_hop(
 			&mirror->routes, &message->next_hop, message->gone, &stamp);
 	case MESSAGE_LINK:
 		return take_link(mirror, message, dump);
@@ -387,7 +387,7 @@ void mirror_begin(struct mirror *mirror, enum route_source source)
 	mirror->position[source] = 0;
 	if (source != SOURCE_KERNEL)
 		return;
-	routes_dump_begin(&mirror->routes);
+	kernel_routes_dump_begin(&mirror->routes);
 	items_dump_begin(&mirror->links);
 	items_dump_begin(&mirror->addresses);
 	items_dump_begin(&mirror->neighbours);
@@ -432,13 +432,13 @@ bool mirror_sweep(struct mirror *mirror, enum route_source source, uint32_t n)
 {
 	const struct route_stamp stamp = stamp_of(mirror, source, false);
 
-	if (!routes_sweep(&mirror->routes, &stamp, &mirror->position[source], n))
+	if (!kernel_routes_sweep(&mirror->routes, &stamp, &mirror->position[source], n))
 		return false;
-	routes_sweep_next_hops(&mirror->routes, &stamp);
+	kernel_routes_sweep_next_hops(&mirror->routes, &stamp);
 	mirror->position[source] = 0;
 	if (source != SOURCE_KERNEL)
 		return true;
-	routes_dump_end(&mirror->routes);
+	kernel_routes_dump_end(&mirror->routes);
 	sweep_small(mirror);
 	mirror->follower.synced(mirror->follower.context);
 	return true;
@@ -446,7 +446,7 @@ bool mirror_sweep(struct mirror *mirror, enum route_source source, uint32_t n)
 
 void mirror_counts(const struct mirror *mirror, struct mirror_counts *counts)
 {
-	const struct routes *routes = &mirror->routes;
+	const struct kernel_routes *routes = &mirror->routes;
 
 	*counts = (struct mirror_counts){
 		.links = mirror->links.n,
@@ -475,7 +475,7 @@ int mirror_create(struct mirror **out, uint32_t max_routes, const struct kernel_
 	mirror->follower = *follower;
 	/* so that nothing new bears the number of a dump that never was */
 	mirror->number[SOURCE_KERNEL] = mirror->number[SOURCE_FPM] = 1;
-	if (routes_init(&mirror->routes, max_routes, &mirror->follower) == 0 &&
+	if (kernel_routes_init(&mirror->routes, max_routes, &mirror->follower) == 0 &&
 		items_init(&mirror->links, ITEM_SIZE(struct link), sizeof(uint32_t), LINKS_MAX) ==
 			0 &&
 		items_init(&mirror->addresses, ITEM_SIZE(struct address),
@@ -495,7 +495,7 @@ void mirror_destroy(struct mirror *mirror)
 {
 	if (mirror == NULL)
 		return;
-	routes_fini(&mirror->routes);
+	kernel_routes_fini(&mirror->routes);
 	items_fini(&mirror->links);
 	items_fini(&mirror->addresses);
 	items_fini(&mirror->neighbours);

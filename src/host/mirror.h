@@ -18,10 +18,10 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "host/routes.h"
+#include "host/kernel_routes.h"
 #include "route/kernel.h"
 
-#define MIRROR_UNSURE ROUTES_UNSURE
+#define MIRROR_UNSURE KERNEL_ROUTES_UNSURE
 
 #define MIRROR_MAX_ROUTES 2000000u
 

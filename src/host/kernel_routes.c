@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "host/routes.h"
+#include "host/kernel_routes.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -22,7 +22,7 @@ struct route {
 	struct item item;
 	struct key key;
 	uint32_t order;
-	struct hops *hops;	 /* that it says itself */
+	struct hop_list *hops;	 /* that it says itself */
 	uint32_t next_hop;	 /* the number of its object, plus 1; 0: it names none */
 	uint32_t next, previous; /* that name the same object, plus 1 */
 	uint8_t kind;		 /* enum kernel_route_kind */
@@ -34,18 +34,18 @@ static_assert(sizeof(struct route) == 72, "a million routes are to have little m
 
 /* ---------------------------------------------------- what the follower knows */
 
-static struct next_hop *object_of(const struct routes *routes, const struct route *route)
+static struct nexthop *object_of(const struct kernel_routes *routes, const struct route *route)
 {
 	if (route->next_hop == 0)
 		return NULL;
-	return (struct next_hop *)(void *)items_at(&routes->next_hops.items, route->next_hop - 1);
+	return (struct nexthop *)(void *)items_at(&routes->next_hops.items, route->next_hop - 1);
 }
 
 /* Where it goes now. */
-static const struct hops *goes(
-	const struct routes *routes, const struct route *route, enum kernel_route_kind *kind)
+static const struct hop_list *goes(
+	const struct kernel_routes *routes, const struct route *route, enum kernel_route_kind *kind)
 {
-	const struct next_hop *object = object_of(routes, route);
+	const struct nexthop *object = object_of(routes, route);
 
 	*kind = (enum kernel_route_kind)route->kind;
 	if (object == NULL || !object->known)
@@ -55,16 +55,16 @@ static const struct hops *goes(
 	return object->hops;
 }
 
-static bool can_show(const struct routes *routes, const struct route *route)
+static bool can_show(const struct kernel_routes *routes, const struct route *route)
 {
 	enum kernel_route_kind kind;
-	const struct hops *hops = goes(routes, route, &kind);
+	const struct hop_list *hops = goes(routes, route, &kind);
 
 	return kind != KERNEL_UNICAST || hops != NULL;
 }
 
 static bool is_better(
-	const struct routes *routes, const struct route *route, const struct route *other)
+	const struct kernel_routes *routes, const struct route *route, const struct route *other)
 {
 	enum kernel_route_kind kind, other_kind;
 
@@ -77,7 +77,8 @@ static bool is_better(
 	return route->order < other->order;
 }
 
-static void tell(const struct routes *routes, const struct key *key, const struct route *route)
+static void tell(
+	const struct kernel_routes *routes, const struct key *key, const struct route *route)
 {
 	struct kernel_route out = {.version = key->version,
 		.length = key->length,
@@ -86,7 +87,7 @@ static void tell(const struct routes *routes, const struct key *key, const struc
 
 	memcpy(out.prefix, key->prefix, sizeof(out.prefix));
 	if (route != NULL) {
-		const struct hops *hops = goes(routes, route, &out.kind);
+		const struct hop_list *hops = goes(routes, route, &out.kind);
 
 		out.protocol = route->protocol;
 		out.n_hops = hops == NULL ? 0 : hops->n;
@@ -95,19 +96,19 @@ static void tell(const struct routes *routes, const struct key *key, const struc
 	routes->follower->route(routes->follower->context, &out, route == NULL);
 }
 
-static struct route *first_of(const struct routes *routes, const struct key *key)
+static struct route *first_of(const struct kernel_routes *routes, const struct key *key)
 {
 	return (struct route *)(void *)items_find(&routes->items, key);
 }
 
-static struct route *again(const struct routes *routes, const struct route *route)
+static struct route *again(const struct kernel_routes *routes, const struct route *route)
 {
 	return (struct route *)(void *)items_again(&routes->items, &route->item);
 }
 
 /* Something of this key has changed: `changed`, or the one that the follower knew is gone (`lost`). */
-static void settle(
-	const struct routes *routes, const struct key *key, const struct route *changed, bool lost)
+static void settle(const struct kernel_routes *routes, const struct key *key,
+	const struct route *changed, bool lost)
 {
 	struct route *best = NULL;
 	bool knows_best;
@@ -128,19 +129,19 @@ static void settle(
 
 /* ---------------------------------------------------- their nexthop objects */
 
-static struct route *route_at(const struct routes *routes, uint32_t number)
+static struct route *route_at(const struct kernel_routes *routes, uint32_t number)
 {
 	return (struct route *)(void *)items_at(&routes->items, number);
 }
 
-static uint32_t number_of(const struct routes *routes, const struct route *route)
+static uint32_t number_of(const struct kernel_routes *routes, const struct route *route)
 {
 	return items_number(&routes->items, &route->item);
 }
 
-static void leave_object(struct routes *routes, struct route *route)
+static void leave_object(struct kernel_routes *routes, struct route *route)
 {
-	struct next_hop *object = object_of(routes, route);
+	struct nexthop *object = object_of(routes, route);
 
 	if (object == NULL)
 		return;
@@ -152,10 +153,10 @@ static void leave_object(struct routes *routes, struct route *route)
 		route_at(routes, route->next - 1)->previous = route->previous;
 	route->next_hop = route->next = route->previous = 0;
 	if (object->routes == 0)
-		next_hops_unused(&routes->next_hops, object);
+		nexthops_unused(&routes->next_hops, object);
 }
 
-static void join_object(struct routes *routes, struct route *route, struct next_hop *object)
+static void join_object(struct kernel_routes *routes, struct route *route, struct nexthop *object)
 {
 	const uint32_t number = number_of(routes, route) + 1;
 
@@ -166,9 +167,9 @@ static void join_object(struct routes *routes, struct route *route, struct next_
 	object->routes = number;
 }
 
-static void object_changed(void *context, struct next_hop *object)
+static void object_changed(void *context, struct nexthop *object)
 {
-	struct routes *routes = context;
+	struct kernel_routes *routes = context;
 
 	for (uint32_t next = object->routes; next != 0; next = route_at(routes, next - 1)->next) {
 		const struct route *route = route_at(routes, next - 1);
@@ -179,9 +180,9 @@ static void object_changed(void *context, struct next_hop *object)
 
 /* ---------------------------------------------------- one route */
 
-static uint32_t object_id(const struct routes *routes, const struct route *route)
+static uint32_t object_id(const struct kernel_routes *routes, const struct route *route)
 {
-	const struct next_hop *object = object_of(routes, route);
+	const struct nexthop *object = object_of(routes, route);
 
 	return object == NULL ? 0 : object->id;
 }
@@ -196,22 +197,23 @@ static const struct kernel_hop *hops_of(const struct route *route)
 	return route->hops == NULL ? NULL : route->hops->hop;
 }
 
-static bool is_same(
-	const struct routes *routes, const struct route *route, const struct message_route *message)
+static bool is_same(const struct kernel_routes *routes, const struct route *route,
+	const struct message_route *message)
 {
 	const uint32_t id = object_id(routes, route);
 
 	if (route->kind != message->route.kind || id != message->next_hop)
 		return false;
 	return id != 0 ||
-	       hops_same(hops_of(route), n_hops(route), message->hops, message->route.n_hops);
+	       hop_list_same(hops_of(route), n_hops(route), message->hops, message->route.n_hops);
 }
 
 /* The route becomes what the message says. Returns whether it was something else; -ENOSPC: there is no room for that. */
-static int become(struct routes *routes, struct route *route, const struct message_route *message)
+static int become(
+	struct kernel_routes *routes, struct route *route, const struct message_route *message)
 {
-	struct hops *hops = hops_get(&routes->lists, message->hops, message->route.n_hops);
-	struct next_hop *object = NULL;
+	struct hop_list *hops = hop_list_get(&routes->lists, message->hops, message->route.n_hops);
+	struct nexthop *object = NULL;
 	bool changed = hops != route->hops || route->kind != message->route.kind ||
 		       route->protocol != message->route.protocol;
 
@@ -219,10 +221,9 @@ static int become(struct routes *routes, struct route *route, const struct messa
 		return -ENOSPC;
 	if (message->next_hop != object_id(routes, route)) {
 		if (message->next_hop != 0)
-			object =
-				next_hops_get(&routes->next_hops, route->source, message->next_hop);
+			object = nexthops_get(&routes->next_hops, route->source, message->next_hop);
 		if (message->next_hop != 0 && object == NULL) {
-			hops_put(&routes->lists, hops);
+			hop_list_put(&routes->lists, hops);
 			return -ENOSPC;
 		}
 		leave_object(routes, route);
@@ -230,7 +231,7 @@ static int become(struct routes *routes, struct route *route, const struct messa
 			join_object(routes, route, object);
 		changed = true;
 	}
-	hops_put(&routes->lists, route->hops);
+	hop_list_put(&routes->lists, route->hops);
 	route->hops = hops;
 	routes->n_only -= route->kind == KERNEL_ONLY;
 	routes->n_only += message->route.kind == KERNEL_ONLY;
@@ -239,20 +240,21 @@ static int become(struct routes *routes, struct route *route, const struct messa
 	return changed;
 }
 
-static void remove_route(struct routes *routes, struct route *route)
+static void remove_route(struct kernel_routes *routes, struct route *route)
 {
 	const struct key key = route->key;
 	const bool shown = route->shown;
 
 	leave_object(routes, route);
-	hops_put(&routes->lists, route->hops);
+	hop_list_put(&routes->lists, route->hops);
 	routes->n_only -= route->kind == KERNEL_ONLY;
 	routes->n[route->source]--;
 	items_remove(&routes->items, &route->item);
 	settle(routes, &key, NULL, shown);
 }
 
-static void stamp_route(struct routes *routes, struct route *route, const struct route_stamp *stamp)
+static void stamp_route(
+	struct kernel_routes *routes, struct route *route, const struct route_stamp *stamp)
 {
 	if (stamp->dump || stamp->source == SOURCE_FPM)
 		route->item.marked = stamp->number;
@@ -262,7 +264,7 @@ static void stamp_route(struct routes *routes, struct route *route, const struct
 		route->order = ++routes->order & ~ORDER_TOLD;
 }
 
-static void add_route(struct routes *routes, const struct key *key,
+static void add_route(struct kernel_routes *routes, const struct key *key,
 	const struct message_route *message, const struct route_stamp *stamp)
 {
 	struct route *route = (struct route *)(void *)items_add(&routes->items, key);
@@ -283,7 +285,7 @@ static void add_route(struct routes *routes, const struct key *key,
 	settle(routes, key, route, false);
 }
 
-static void change_route(struct routes *routes, struct route *route,
+static void change_route(struct kernel_routes *routes, struct route *route,
 	const struct message_route *message, const struct route_stamp *stamp)
 {
 	const int ret = become(routes, route, message);
@@ -314,7 +316,7 @@ struct group {
 	unsigned n;
 };
 
-static struct group group_of(const struct routes *routes, const struct key *key,
+static struct group group_of(const struct kernel_routes *routes, const struct key *key,
 	const struct message_route *message, enum route_source source)
 {
 	struct group group = {NULL};
@@ -333,7 +335,7 @@ static struct group group_of(const struct routes *routes, const struct key *key,
 }
 
 /* A route is gone. A message of FPM names none of its hops. */
-static int take_gone(struct routes *routes, const struct key *key,
+static int take_gone(struct kernel_routes *routes, const struct key *key,
 	const struct message_route *message, enum route_source source)
 {
 	const struct group group = group_of(routes, key, message, source);
@@ -341,10 +343,10 @@ static int take_gone(struct routes *routes, const struct key *key,
 
 	if (source == SOURCE_KERNEL && group.same != NULL) {
 		remove_route(routes, group.same);
-		return group.n > 1 ? ROUTES_UNSURE : 0;
+		return group.n > 1 ? KERNEL_ROUTES_UNSURE : 0;
 	}
 	if (source == SOURCE_KERNEL)
-		return group.n > 0 ? ROUTES_UNSURE : 0;
+		return group.n > 0 ? KERNEL_ROUTES_UNSURE : 0;
 	for (struct route *route = first_of(routes, key); route != NULL; route = next) {
 		next = again(routes, route);
 		if (route->source == source)
@@ -354,7 +356,7 @@ static int take_gone(struct routes *routes, const struct key *key,
 }
 
 /* One of a dump's takes the place of one that the dump has not named: what the kernel had changed without a message. */
-static struct route *unnamed(const struct routes *routes, const struct key *key,
+static struct route *unnamed(const struct kernel_routes *routes, const struct key *key,
 	const struct route_stamp *stamp, bool *newer)
 {
 	struct route *found = NULL;
@@ -370,7 +372,7 @@ static struct route *unnamed(const struct routes *routes, const struct key *key,
 	return found;
 }
 
-static void take_dumped(struct routes *routes, const struct key *key,
+static void take_dumped(struct kernel_routes *routes, const struct key *key,
 	const struct message_route *message, const struct route_stamp *stamp)
 {
 	const struct group group = group_of(routes, key, message, stamp->source);
@@ -394,7 +396,7 @@ static void take_dumped(struct routes *routes, const struct key *key,
 		add_route(routes, key, message, stamp);
 }
 
-static int take_told(struct routes *routes, const struct key *key,
+static int take_told(struct kernel_routes *routes, const struct key *key,
 	const struct message_route *message, const struct route_stamp *stamp)
 {
 	const struct group group = group_of(routes, key, message, stamp->source);
@@ -411,17 +413,17 @@ static int take_told(struct routes *routes, const struct key *key,
 	/* IPv6 adds a hop to a route, and then tells all of it */
 	const bool grown = key->version == 6 && message->route.n_hops > n_hops(group.first) &&
 			   n_hops(group.first) > 0 &&
-			   hops_among(hops_of(group.first), n_hops(group.first), message->hops,
+			   hop_list_among(hops_of(group.first), n_hops(group.first), message->hops,
 				   message->route.n_hops);
 
 	if (replaces || grown)
 		change_route(routes, group.first, message, stamp);
 	else
 		add_route(routes, key, message, stamp);
-	return (replaces || grown) && group.n == 1 ? 0 : ROUTES_UNSURE;
+	return (replaces || grown) && group.n == 1 ? 0 : KERNEL_ROUTES_UNSURE;
 }
 
-int routes_take(struct routes *routes, const struct message_route *message, bool gone,
+int kernel_routes_take(struct kernel_routes *routes, const struct message_route *message, bool gone,
 	const struct route_stamp *stamp)
 {
 	const struct key key = key_of(&message->route);
@@ -435,18 +437,18 @@ int routes_take(struct routes *routes, const struct message_route *message, bool
 	return 0;
 }
 
-int routes_take_next_hop(struct routes *routes, const struct message_next_hop *message, bool gone,
-	const struct route_stamp *stamp)
+int kernel_routes_take_next_hop(struct kernel_routes *routes,
+	const struct message_next_hop *message, bool gone, const struct route_stamp *stamp)
 {
-	struct next_hops *next_hops = &routes->next_hops;
-	struct next_hop *object = next_hops_find(next_hops, stamp->source, message->id);
+	struct nexthops *next_hops = &routes->next_hops;
+	struct nexthop *object = nexthops_find(next_hops, stamp->source, message->id);
 
 	routes->cut += message->cut;
 	if (gone) {
 		if (object != NULL)
-			next_hops_forget(next_hops, object);
+			nexthops_forget(next_hops, object);
 		/* the kernel takes away its routes without a message */
-		return stamp->source == SOURCE_KERNEL ? ROUTES_UNSURE : 0;
+		return stamp->source == SOURCE_KERNEL ? KERNEL_ROUTES_UNSURE : 0;
 	}
 	/* a dump is not to bring back what was told since */
 	if (stamp->dump && object == NULL) {
@@ -456,7 +458,7 @@ int routes_take_next_hop(struct routes *routes, const struct message_next_hop *m
 			return 0;
 	}
 	if (!stamp->dump || object == NULL || object->item.told != stamp->number)
-		object = next_hops_take(next_hops, stamp->source, message);
+		object = nexthops_take(next_hops, stamp->source, message);
 	if (object == NULL)
 		routes->refused++;
 	else if (stamp->dump || stamp->source == SOURCE_FPM)
@@ -468,14 +470,14 @@ int routes_take_next_hop(struct routes *routes, const struct message_next_hop *m
 
 /* ---------------------------------------------------- dumps, and life */
 
-void routes_dump_begin(struct routes *routes)
+void kernel_routes_dump_begin(struct kernel_routes *routes)
 {
 	routes->order = 0;
 	items_dump_begin(&routes->items);
 	items_dump_begin(&routes->next_hops.items);
 }
 
-void routes_dump_end(struct routes *routes)
+void kernel_routes_dump_end(struct kernel_routes *routes)
 {
 	items_dump_end(&routes->items);
 	items_dump_end(&routes->next_hops.items);
@@ -487,8 +489,8 @@ static bool is_stale(const struct item *item, const struct route_stamp *stamp)
 	       (item->told != stamp->number || stamp->source == SOURCE_FPM);
 }
 
-bool routes_sweep(
-	struct routes *routes, const struct route_stamp *stamp, uint32_t *position, uint32_t n)
+bool kernel_routes_sweep(struct kernel_routes *routes, const struct route_stamp *stamp,
+	uint32_t *position, uint32_t n)
 {
 	for (; n > 0; n--) {
 		struct route *route = (struct route *)(void *)items_next(&routes->items, position);
@@ -501,40 +503,41 @@ bool routes_sweep(
 	return false;
 }
 
-void routes_sweep_next_hops(struct routes *routes, const struct route_stamp *stamp)
+void kernel_routes_sweep_next_hops(struct kernel_routes *routes, const struct route_stamp *stamp)
 {
-	struct next_hop *object;
+	struct nexthop *object;
 	uint32_t position = 0;
 
-	while ((object = (struct next_hop *)(void *)items_next(
+	while ((object = (struct nexthop *)(void *)items_next(
 			&routes->next_hops.items, &position)) != NULL)
 		if (object->known && object->source == stamp->source &&
 			is_stale(&object->item, stamp))
-			next_hops_forget(&routes->next_hops, object);
+			nexthops_forget(&routes->next_hops, object);
 }
 
-int routes_init(struct routes *routes, uint32_t max, const struct kernel_follower *follower)
+int kernel_routes_init(
+	struct kernel_routes *routes, uint32_t max, const struct kernel_follower *follower)
 {
 	memset(routes, 0, sizeof(*routes));
 	routes->follower = follower;
 	routes->next_hops.changed = object_changed;
 	routes->next_hops.context = routes;
 	if (hop_lists_init(&routes->lists) == 0 &&
-		next_hops_init(&routes->next_hops, &routes->lists, MAX_NEXT_HOPS) == 0 &&
+		nexthops_init(&routes->next_hops, &routes->lists, MAX_NEXT_HOPS) == 0 &&
 		items_init(&routes->items, sizeof(struct route), sizeof(struct key), max) == 0)
 		return 0;
-	routes_fini(routes);
+	kernel_routes_fini(routes);
 	return -ENOMEM;
 }
 
-void routes_fini(struct routes *routes)
+void kernel_routes_fini(struct kernel_routes *routes)
 {
 	uint32_t position = 0;
 	struct route *route;
 
 	while ((route = (struct route *)(void *)items_next(&routes->items, &position)) != NULL)
-		hops_put(&routes->lists, route->hops);
-	next_hops_fini(&routes->next_hops);
+		hop_list_put(&routes->lists, route->hops);
+	nexthops_fini(&routes->next_hops);
 	items_fini(&routes->items);
 	hop_lists_fini(&routes->lists);
 }

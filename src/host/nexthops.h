@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "host/hops.h"
+#include "host/hop_list.h"
 #include "host/items.h"
 #include "host/message.h"
 
-struct next_hop {
+struct nexthop {
 	struct item item;
 	uint32_t id, source; /* its key */
 	bool known;
@@ -23,33 +23,33 @@ struct next_hop {
 	enum kernel_route_kind kind; /* as the object itself says */
 	/* what it stands for now */
 	enum kernel_route_kind resolved;
-	struct hops *hops; /* NULL: none */
-	uint32_t routes;   /* for host/routes.h: the first route that names it, plus 1 */
+	struct hop_list *hops; /* NULL: none */
+	uint32_t routes;       /* for host/kernel_routes.h: the first route that names it, plus 1 */
 	unsigned n_members;
 	struct message_member *members;
 	struct kernel_hop hop;
 };
 
-struct next_hops {
+struct nexthops {
 	struct items items;
 	struct hop_lists *lists; /* outlives it */
-	/* an object stands for something else now; called in next_hops_take() and next_hops_forget() */
-	void (*changed)(void *context, struct next_hop *next_hop);
+	/* an object stands for something else now; called in nexthops_take() and nexthops_forget() */
+	void (*changed)(void *context, struct nexthop *next_hop);
 	void *context;
 };
 
 /* Sets `items` and `lists`. 0 or -ENOMEM. */
-int next_hops_init(struct next_hops *next_hops, struct hop_lists *lists, uint32_t max);
-void next_hops_fini(struct next_hops *next_hops);
+int nexthops_init(struct nexthops *next_hops, struct hop_lists *lists, uint32_t max);
+void nexthops_fini(struct nexthops *next_hops);
 
 /* The object with this number, made where it is not there; NULL: there is no room for more. */
-struct next_hop *next_hops_get(struct next_hops *next_hops, uint32_t source, uint32_t id);
+struct nexthop *nexthops_get(struct nexthops *next_hops, uint32_t source, uint32_t id);
 /* The object; NULL: there is none. */
-struct next_hop *next_hops_find(const struct next_hops *next_hops, uint32_t source, uint32_t id);
+struct nexthop *nexthops_find(const struct nexthops *next_hops, uint32_t source, uint32_t id);
 /* What is said of an object. Returns it; NULL: there is no room. */
-struct next_hop *next_hops_take(
-	struct next_hops *next_hops, uint32_t source, const struct message_next_hop *message);
+struct nexthop *nexthops_take(
+	struct nexthops *next_hops, uint32_t source, const struct message_next_hop *message);
 /* It is gone. */
-void next_hops_forget(struct next_hops *next_hops, struct next_hop *next_hop);
+void nexthops_forget(struct nexthops *next_hops, struct nexthop *next_hop);
 /* The last route that named it does so no more. */
-void next_hops_unused(struct next_hops *next_hops, struct next_hop *next_hop);
+void nexthops_unused(struct nexthops *next_hops, struct nexthop *next_hop);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "host/next_hops.h"
+#include "host/nexthops.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,48 +8,48 @@ struct key {
 	uint32_t id, source;
 };
 
-int next_hops_init(struct next_hops *next_hops, struct hop_lists *lists, uint32_t max)
+int nexthops_init(struct nexthops *next_hops, struct hop_lists *lists, uint32_t max)
 {
 	next_hops->lists = lists;
-	return items_init(&next_hops->items, sizeof(struct next_hop), sizeof(struct key), max);
+	return items_init(&next_hops->items, sizeof(struct nexthop), sizeof(struct key), max);
 }
 
-static struct next_hop *next_of(const struct next_hops *next_hops, uint32_t *position)
+static struct nexthop *next_of(const struct nexthops *next_hops, uint32_t *position)
 {
-	return (struct next_hop *)(void *)items_next(&next_hops->items, position);
+	return (struct nexthop *)(void *)items_next(&next_hops->items, position);
 }
 
-void next_hops_fini(struct next_hops *next_hops)
+void nexthops_fini(struct nexthops *next_hops)
 {
-	struct next_hop *next_hop;
+	struct nexthop *next_hop;
 	uint32_t position = 0;
 
 	while ((next_hop = next_of(next_hops, &position)) != NULL) {
 		free(next_hop->members);
-		hops_put(next_hops->lists, next_hop->hops);
+		hop_list_put(next_hops->lists, next_hop->hops);
 	}
 	items_fini(&next_hops->items);
 }
 
-struct next_hop *next_hops_find(const struct next_hops *next_hops, uint32_t source, uint32_t id)
+struct nexthop *nexthops_find(const struct nexthops *next_hops, uint32_t source, uint32_t id)
 {
 	const struct key key = {id, source};
 
-	return (struct next_hop *)(void *)items_find(&next_hops->items, &key);
+	return (struct nexthop *)(void *)items_find(&next_hops->items, &key);
 }
 
-struct next_hop *next_hops_get(struct next_hops *next_hops, uint32_t source, uint32_t id)
+struct nexthop *nexthops_get(struct nexthops *next_hops, uint32_t source, uint32_t id)
 {
 	const struct key key = {id, source};
-	struct next_hop *next_hop = next_hops_find(next_hops, source, id);
+	struct nexthop *next_hop = nexthops_find(next_hops, source, id);
 
 	if (next_hop == NULL)
-		next_hop = (struct next_hop *)(void *)items_add(&next_hops->items, &key);
+		next_hop = (struct nexthop *)(void *)items_add(&next_hops->items, &key);
 	return next_hop;
 }
 
 /* What the object stands for: its own hop, or those of the members that are known and no groups. */
-static unsigned resolve(const struct next_hops *next_hops, const struct next_hop *next_hop,
+static unsigned resolve(const struct nexthops *next_hops, const struct nexthop *next_hop,
 	struct kernel_hop hop[KERNEL_HOPS], enum kernel_route_kind *kind)
 {
 	unsigned n = 0;
@@ -63,8 +63,8 @@ static unsigned resolve(const struct next_hops *next_hops, const struct next_hop
 		return n;
 	}
 	for (unsigned i = 0; i < next_hop->n_members; i++) {
-		const struct next_hop *member =
-			next_hops_find(next_hops, next_hop->source, next_hop->members[i].id);
+		const struct nexthop *member =
+			nexthops_find(next_hops, next_hop->source, next_hop->members[i].id);
 
 		if (member == NULL || !member->known || member->is_group)
 			continue;
@@ -80,25 +80,25 @@ static unsigned resolve(const struct next_hops *next_hops, const struct next_hop
 }
 
 /* `now`: it was not known before, or is no more; then its routes go elsewhere in any case. */
-static void refresh(struct next_hops *next_hops, struct next_hop *next_hop, bool now)
+static void refresh(struct nexthops *next_hops, struct nexthop *next_hop, bool now)
 {
 	struct kernel_hop hop[KERNEL_HOPS];
 	enum kernel_route_kind kind;
 	const unsigned n = resolve(next_hops, next_hop, hop, &kind);
-	struct hops *hops = hops_get(next_hops->lists, hop, n), *before = next_hop->hops;
+	struct hop_list *hops = hop_list_get(next_hops->lists, hop, n), *before = next_hop->hops;
 	const bool differs = hops != before || kind != next_hop->resolved;
 
 	next_hop->hops = hops;
 	next_hop->resolved = kind;
-	hops_put(next_hops->lists, before);
+	hop_list_put(next_hops->lists, before);
 	if (differs || now)
 		next_hops->changed(next_hops->context, next_hop);
 }
 
 /* Groups that it is a member of stand for something else as well. */
-static void refresh_groups(struct next_hops *next_hops, const struct next_hop *member)
+static void refresh_groups(struct nexthops *next_hops, const struct nexthop *member)
 {
-	struct next_hop *group;
+	struct nexthop *group;
 	uint32_t position = 0;
 
 	while ((group = next_of(next_hops, &position)) != NULL) {
@@ -113,10 +113,10 @@ static void refresh_groups(struct next_hops *next_hops, const struct next_hop *m
 	}
 }
 
-struct next_hop *next_hops_take(
-	struct next_hops *next_hops, uint32_t source, const struct message_next_hop *message)
+struct nexthop *nexthops_take(
+	struct nexthops *next_hops, uint32_t source, const struct message_next_hop *message)
 {
-	struct next_hop *next_hop = next_hops_get(next_hops, source, message->id);
+	struct nexthop *next_hop = nexthops_get(next_hops, source, message->id);
 	struct message_member *members = NULL;
 
 	if (next_hop == NULL)
@@ -145,7 +145,7 @@ struct next_hop *next_hops_take(
 	return next_hop;
 }
 
-void next_hops_forget(struct next_hops *next_hops, struct next_hop *next_hop)
+void nexthops_forget(struct nexthops *next_hops, struct nexthop *next_hop)
 {
 	const bool is_group = next_hop->is_group;
 
@@ -157,10 +157,10 @@ void next_hops_forget(struct next_hops *next_hops, struct next_hop *next_hop)
 	if (!is_group)
 		refresh_groups(next_hops, next_hop);
 	if (next_hop->routes == 0)
-		next_hops_unused(next_hops, next_hop);
+		nexthops_unused(next_hops, next_hop);
 }
 
-void next_hops_unused(struct next_hops *next_hops, struct next_hop *next_hop)
+void nexthops_unused(struct nexthops *next_hops, struct nexthop *next_hop)
 {
 	if (!next_hop->known)
 		items_remove(&next_hops->items, &next_hop->item);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "host/hops.h"
+#include "host/hop_list.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -24,15 +24,15 @@ void hop_lists_fini(struct hop_lists *lists)
 	memset(lists, 0, sizeof(*lists));
 }
 
-struct hops *hops_get(struct hop_lists *lists, const struct kernel_hop *hop, unsigned n)
+struct hop_list *hop_list_get(struct hop_lists *lists, const struct kernel_hop *hop, unsigned n)
 {
 	const size_t bytes = n * sizeof(hop[0]);
 
 	if (n == 0)
 		return NULL;
 	const uint32_t hash = rte_jhash(hop, (uint32_t)bytes, n);
-	struct hops **bucket = &lists->buckets[hash % BUCKETS];
-	struct hops *hops;
+	struct hop_list **bucket = &lists->buckets[hash % BUCKETS];
+	struct hop_list *hops;
 
 	for (hops = *bucket; hops != NULL; hops = hops->next) {
 		if (hops->hash == hash && hops->n == n && memcmp(hops->hop, hop, bytes) == 0) {
@@ -43,18 +43,18 @@ struct hops *hops_get(struct hop_lists *lists, const struct kernel_hop *hop, uns
 	hops = malloc(sizeof(*hops) + bytes);
 	if (hops == NULL)
 		return NULL;
-	*hops = (struct hops){.next = *bucket, .hash = hash, .users = 1, .n = n};
+	*hops = (struct hop_list){.next = *bucket, .hash = hash, .users = 1, .n = n};
 	memcpy(hops->hop, hop, bytes);
 	*bucket = hops;
 	lists->n++;
 	return hops;
 }
 
-void hops_put(struct hop_lists *lists, struct hops *hops)
+void hop_list_put(struct hop_lists *lists, struct hop_list *hops)
 {
 	if (hops == NULL || --hops->users > 0)
 		return;
-	struct hops **at = &lists->buckets[hops->hash % BUCKETS];
+	struct hop_list **at = &lists->buckets[hops->hash % BUCKETS];
 
 	while (*at != hops)
 		at = &(*at)->next;
@@ -70,7 +70,7 @@ static bool same_hop(const struct kernel_hop *one, const struct kernel_hop *othe
 	       memcmp(one->gateway, other->gateway, sizeof(one->gateway)) == 0;
 }
 
-bool hops_among(const struct kernel_hop *few, unsigned n_few, const struct kernel_hop *many,
+bool hop_list_among(const struct kernel_hop *few, unsigned n_few, const struct kernel_hop *many,
 	unsigned n_many)
 {
 	for (unsigned i = 0; i < n_few; i++) {
@@ -84,7 +84,7 @@ bool hops_among(const struct kernel_hop *few, unsigned n_few, const struct kerne
 	return true;
 }
 
-bool hops_same(const struct kernel_hop *one, unsigned n_one, const struct kernel_hop *other,
+bool hop_list_same(const struct kernel_hop *one, unsigned n_one, const struct kernel_hop *other,
 	unsigned n_other)
 {
 	if (n_one != n_other)

@@ -11,8 +11,8 @@
 
 #include "route/kernel.h"
 
-struct hops {
-	struct hops *next; /* in its bucket */
+struct hop_list {
+	struct hop_list *next; /* in its bucket */
 	uint32_t hash;
 	uint32_t users;
 	unsigned n;
@@ -20,7 +20,7 @@ struct hops {
 };
 
 struct hop_lists {
-	struct hops **buckets;
+	struct hop_list **buckets;
 	uint32_t n_buckets;
 	uint32_t n; /* lists */
 };
@@ -31,15 +31,15 @@ int hop_lists_init(struct hop_lists *lists);
 void hop_lists_fini(struct hop_lists *lists);
 
 /*
- * The list of these `n` hops, whose padding is zero, for one more user; NULL: there is no memory, or `n` is 0. hops_put() gives it back, and accepts
+ * The list of these `n` hops, whose padding is zero, for one more user; NULL: there is no memory, or `n` is 0. hop_list_put() gives it back, and accepts
  * NULL.
  */
-struct hops *hops_get(struct hop_lists *lists, const struct kernel_hop *hop, unsigned n);
-void hops_put(struct hop_lists *lists, struct hops *hops);
+struct hop_list *hop_list_get(struct hop_lists *lists, const struct kernel_hop *hop, unsigned n);
+void hop_list_put(struct hop_lists *lists, struct hop_list *hops);
 
 /* Whether these are the same hops, dead or not. */
-bool hops_same(const struct kernel_hop *one, unsigned n_one, const struct kernel_hop *other,
+bool hop_list_same(const struct kernel_hop *one, unsigned n_one, const struct kernel_hop *other,
 	unsigned n_other);
 /* Whether each of the former is among the latter. */
-bool hops_among(const struct kernel_hop *few, unsigned n_few, const struct kernel_hop *many,
+bool hop_list_among(const struct kernel_hop *few, unsigned n_few, const struct kernel_hop *many,
 	unsigned n_many);

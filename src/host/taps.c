@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "host/ports.h"
+#include "host/taps.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -14,8 +14,8 @@
 #define FRAME_BYTES (65535 + 22)
 #define RETRY_MIN_US 100000
 
-struct port {
-	struct ports_config config;
+struct tap_port {
+	struct taps_port config;
 	struct tap tap;
 	bool carrier;	   /* that the kernel was told */
 	uint64_t retry_us; /* the TAP is made anew; 0: it is there */
@@ -28,13 +28,13 @@ struct port {
 	_Atomic uint64_t dropped[HOST_N_DROPS];
 };
 
-struct ports {
+struct taps {
 	unsigned n;
-	struct port *port;
+	struct tap_port *port;
 	int8_t of
 		[TOPOLOGY_MAX_PORTS]; /* place in `port` of each of the topology's; -1: it has none */
 	int poll;
-	struct ports_hooks hooks;
+	struct taps_hooks hooks;
 	char frame[FRAME_BYTES];
 };
 
@@ -61,14 +61,14 @@ static void bump(_Atomic uint64_t *counter)
 	atomic_store_explicit(counter, before + 1, memory_order_relaxed);
 }
 
-static void drop(struct port *port, enum host_drop why)
+static void drop(struct tap_port *port, enum host_drop why)
 {
 	bump(&port->dropped[why]);
 }
 
 /* ---------------------------------------------------- TAPs come and go */
 
-static void set_carrier(struct port *port)
+static void set_carrier(struct tap_port *port)
 {
 	const bool up = atomic_load_explicit(&port->link_up, memory_order_relaxed);
 
@@ -78,14 +78,14 @@ static void set_carrier(struct port *port)
 		port->carrier = up;
 }
 
-static int open_port(struct ports *ports, struct port *port, struct error *error)
+static int open_port(struct taps *taps, struct tap_port *port, struct error *error)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = port};
 	int ret = tap_open(&port->tap, &port->config.tap, error);
 
 	if (ret < 0)
 		return ret;
-	if (epoll_ctl(ports->poll, EPOLL_CTL_ADD, port->tap.fd, &event) < 0) {
+	if (epoll_ctl(taps->poll, EPOLL_CTL_ADD, port->tap.fd, &event) < 0) {
 		ret = error_set(error, -errno, "cannot wait for the TAP '%s': %s",
 			port->config.tap.name, strerror(errno));
 		tap_close(&port->tap);
@@ -96,12 +96,12 @@ static int open_port(struct ports *ports, struct port *port, struct error *error
 	port->pause_us = RETRY_MIN_US;
 	set_carrier(port);
 	atomic_store_explicit(&port->ifindex, port->tap.ifindex, memory_order_relaxed);
-	ports->hooks.tap(ports->hooks.context, port->config.port, port->tap.ifindex, NULL);
+	taps->hooks.tap(taps->hooks.context, port->config.port, port->tap.ifindex, NULL);
 	return 0;
 }
 
 /* Somebody has taken the TAP away. */
-static void lose(struct ports *ports, struct port *port, uint64_t now_us)
+static void lose(struct taps *taps, struct tap_port *port, uint64_t now_us)
 {
 	if (port->tap.fd < 0)
 		return;
@@ -109,68 +109,68 @@ static void lose(struct ports *ports, struct port *port, uint64_t now_us)
 	bump(&port->lost);
 	port->retry_us = now_us;
 	atomic_store_explicit(&port->ifindex, 0, memory_order_relaxed);
-	ports->hooks.tap(ports->hooks.context, port->config.port, 0, NULL);
+	taps->hooks.tap(taps->hooks.context, port->config.port, 0, NULL);
 }
 
-void ports_link_gone(struct ports *ports, uint32_t ifindex, uint64_t now_us)
+void taps_link_gone(struct taps *taps, uint32_t ifindex, uint64_t now_us)
 {
-	for (unsigned i = 0; i < ports->n; i++)
-		if (ports->port[i].tap.fd >= 0 && ports->port[i].tap.ifindex == ifindex)
-			lose(ports, &ports->port[i], now_us);
+	for (unsigned i = 0; i < taps->n; i++)
+		if (taps->port[i].tap.fd >= 0 && taps->port[i].tap.ifindex == ifindex)
+			lose(taps, &taps->port[i], now_us);
 }
 
-static void make_anew(struct ports *ports, struct port *port, uint64_t now_us)
+static void make_anew(struct taps *taps, struct tap_port *port, uint64_t now_us)
 {
 	struct error error;
 
-	if (open_port(ports, port, &error) == 0)
+	if (open_port(taps, port, &error) == 0)
 		return;
 	port->retry_us = now_us + port->pause_us;
-	port->pause_us = RTE_MIN(2 * port->pause_us, UINT64_C(0) + PORTS_RETRY_MAX_US);
-	ports->hooks.tap(ports->hooks.context, port->config.port, 0, error.text);
+	port->pause_us = RTE_MIN(2 * port->pause_us, UINT64_C(0) + TAPS_RETRY_MAX_US);
+	taps->hooks.tap(taps->hooks.context, port->config.port, 0, error.text);
 }
 
-void ports_tend(struct ports *ports, uint64_t now_us)
+void taps_tend(struct taps *taps, uint64_t now_us)
 {
-	for (unsigned i = 0; i < ports->n; i++) {
-		struct port *port = &ports->port[i];
+	for (unsigned i = 0; i < taps->n; i++) {
+		struct tap_port *port = &taps->port[i];
 
 		if (port->retry_us != 0 && now_us >= port->retry_us)
-			make_anew(ports, port, now_us);
+			make_anew(taps, port, now_us);
 		set_carrier(port);
 	}
 }
 
-int ports_wait_ms(const struct ports *ports, uint64_t now_us)
+int taps_wait_ms(const struct taps *taps, uint64_t now_us)
 {
 	uint64_t due_us = UINT64_MAX;
 
-	for (unsigned i = 0; i < ports->n; i++)
-		if (ports->port[i].retry_us != 0)
-			due_us = RTE_MIN(due_us, ports->port[i].retry_us);
+	for (unsigned i = 0; i < taps->n; i++)
+		if (taps->port[i].retry_us != 0)
+			due_us = RTE_MIN(due_us, taps->port[i].retry_us);
 	if (due_us == UINT64_MAX)
 		return -1;
 	return due_us <= now_us ? 0 : (int)((due_us - now_us) / 1000 + 1);
 }
 
-static struct port *port_of(const struct ports *ports, unsigned number)
+static struct tap_port *port_of(const struct taps *taps, unsigned number)
 {
-	if (number >= TOPOLOGY_MAX_PORTS || ports->of[number] < 0)
+	if (number >= TOPOLOGY_MAX_PORTS || taps->of[number] < 0)
 		return NULL;
-	return &ports->port[ports->of[number]];
+	return &taps->port[taps->of[number]];
 }
 
-void ports_set_carrier(struct ports *ports, unsigned number, bool up)
+void taps_set_carrier(struct taps *taps, unsigned number, bool up)
 {
-	struct port *port = port_of(ports, number);
+	struct tap_port *port = port_of(taps, number);
 
 	if (port != NULL)
 		atomic_store_explicit(&port->link_up, up, memory_order_relaxed);
 }
 
-bool ports_counts(const struct ports *ports, unsigned number, struct ports_counts *counts)
+bool taps_counts(const struct taps *taps, unsigned number, struct taps_counts *counts)
 {
-	struct port *port = port_of(ports, number);
+	struct tap_port *port = port_of(taps, number);
 
 	if (port == NULL)
 		return false;
@@ -186,9 +186,9 @@ bool ports_counts(const struct ports *ports, unsigned number, struct ports_count
 
 /* ---------------------------------------------------- frames */
 
-void ports_write(struct ports *ports, struct rte_mbuf *frame, uint64_t now_us)
+void taps_write(struct taps *taps, struct rte_mbuf *frame, uint64_t now_us)
 {
-	struct port *port = port_of(ports, frame->port);
+	struct tap_port *port = port_of(taps, frame->port);
 	int ret;
 
 	if (port == NULL) {
@@ -203,7 +203,7 @@ void ports_write(struct ports *ports, struct rte_mbuf *frame, uint64_t now_us)
 		break;
 	case -EBADFD:
 		drop(port, HOST_DROP_NO_TAP);
-		lose(ports, port, now_us);
+		lose(taps, port, now_us);
 		break;
 	case -EIO:
 		drop(port, HOST_DROP_TAP_DOWN);
@@ -218,7 +218,7 @@ void ports_write(struct ports *ports, struct rte_mbuf *frame, uint64_t now_us)
 }
 
 /* The frame as a chain of buffers; NULL: the pool is empty. */
-static struct rte_mbuf *make_frame(const struct port *port, const char *bytes, size_t size)
+static struct rte_mbuf *make_frame(const struct tap_port *port, const char *bytes, size_t size)
 {
 	struct rte_mbuf *frame = rte_pktmbuf_alloc(port->config.pool), *last = frame;
 
@@ -242,7 +242,7 @@ static struct rte_mbuf *make_frame(const struct port *port, const char *bytes, s
 	return NULL;
 }
 
-static void push_frames(struct port *port, struct rte_mbuf **frames, unsigned n)
+static void push_frames(struct tap_port *port, struct rte_mbuf **frames, unsigned n)
 {
 	const unsigned pushed = ring_push(&port->config.line->from_host, frames, n);
 
@@ -254,13 +254,13 @@ static void push_frames(struct port *port, struct rte_mbuf **frames, unsigned n)
 	}
 }
 
-static void read_port(struct ports *ports, struct port *port, uint64_t now_us)
+static void read_port(struct taps *taps, struct tap_port *port, uint64_t now_us)
 {
 	struct rte_mbuf *frames[FRAMES];
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < FRAMES && port->tap.fd >= 0; i++) {
-		const ssize_t size = tap_read(&port->tap, ports->frame, sizeof(ports->frame));
+		const ssize_t size = tap_read(&port->tap, taps->frame, sizeof(taps->frame));
 
 		if (size == 0)
 			break;
@@ -269,10 +269,10 @@ static void read_port(struct ports *ports, struct port *port, uint64_t now_us)
 			continue;
 		}
 		if (size < 0) {
-			lose(ports, port, now_us);
+			lose(taps, port, now_us);
 			break;
 		}
-		frames[n] = make_frame(port, ports->frame, (size_t)size);
+		frames[n] = make_frame(port, taps->frame, (size_t)size);
 		if (frames[n] == NULL)
 			drop(port, HOST_DROP_NO_BUFFER);
 		else
@@ -281,60 +281,60 @@ static void read_port(struct ports *ports, struct port *port, uint64_t now_us)
 	push_frames(port, frames, n);
 }
 
-int ports_fd(const struct ports *ports)
+int taps_fd(const struct taps *taps)
 {
-	return ports->poll;
+	return taps->poll;
 }
 
-void ports_read(struct ports *ports, uint64_t now_us)
+void taps_read(struct taps *taps, uint64_t now_us)
 {
 	struct epoll_event events[TOPOLOGY_MAX_PORTS];
-	const int n = epoll_wait(ports->poll, events, TOPOLOGY_MAX_PORTS, 0);
+	const int n = epoll_wait(taps->poll, events, TOPOLOGY_MAX_PORTS, 0);
 
 	for (int i = 0; i < n; i++)
-		read_port(ports, events[i].data.ptr, now_us);
+		read_port(taps, events[i].data.ptr, now_us);
 }
 
 /* ---------------------------------------------------- life */
 
-int ports_open(struct ports **out, const struct ports_config *config, unsigned n,
-	const struct ports_hooks *hooks, struct error *error)
+int taps_open(struct taps **out, const struct taps_port *config, unsigned n,
+	const struct taps_hooks *hooks, struct error *error)
 {
-	struct ports *ports = calloc(1, sizeof(*ports));
+	struct taps *taps = calloc(1, sizeof(*taps));
 	int ret = 0;
 
-	if (ports == NULL)
+	if (taps == NULL)
 		return error_set(error, -ENOMEM, "no memory for TAPs");
-	memset(ports->of, -1, sizeof(ports->of));
-	ports->hooks = *hooks;
-	ports->port = calloc(n + 1, sizeof(ports->port[0]));
-	ports->poll = epoll_create1(EPOLL_CLOEXEC);
-	if (ports->port == NULL || ports->poll < 0)
+	memset(taps->of, -1, sizeof(taps->of));
+	taps->hooks = *hooks;
+	taps->port = calloc(n + 1, sizeof(taps->port[0]));
+	taps->poll = epoll_create1(EPOLL_CLOEXEC);
+	if (taps->port == NULL || taps->poll < 0)
 		ret = error_set(error, -ENOMEM, "no memory for TAPs");
-	for (; ret == 0 && ports->n < n; ports->n++) {
-		struct port *port = &ports->port[ports->n];
+	for (; ret == 0 && taps->n < n; taps->n++) {
+		struct tap_port *port = &taps->port[taps->n];
 
-		port->config = config[ports->n];
+		port->config = config[taps->n];
 		port->tap.fd = -1;
 		atomic_init(&port->link_up, port->config.carrier);
-		ports->of[port->config.port] = (int8_t)ports->n;
-		ret = open_port(ports, port, error);
+		taps->of[port->config.port] = (int8_t)taps->n;
+		ret = open_port(taps, port, error);
 	}
 	if (ret < 0)
-		ports_close(ports);
+		taps_close(taps);
 	else
-		*out = ports;
+		*out = taps;
 	return ret;
 }
 
-void ports_close(struct ports *ports)
+void taps_close(struct taps *taps)
 {
-	if (ports == NULL)
+	if (taps == NULL)
 		return;
-	for (unsigned i = 0; i < ports->n; i++)
-		tap_close(&ports->port[i].tap);
-	if (ports->poll >= 0)
-		close(ports->poll);
-	free(ports->port);
-	free(ports);
+	for (unsigned i = 0; i < taps->n; i++)
+		tap_close(&taps->port[i].tap);
+	if (taps->poll >= 0)
+		close(taps->poll);
+	free(taps->port);
+	free(taps);
 }

@@ -6,11 +6,11 @@
  * its carrier is that of the port's link.
  *
  * Somebody may delete a TAP, or move it to another namespace: then it is made anew, at once and then with pauses that
- * double up to PORTS_RETRY_MAX_US, until that works. What addresses and routes it had is gone.
+ * double up to TAPS_RETRY_MAX_US, until that works. What addresses and routes it had is gone.
  *
  * Nothing ever waits. A frame that the kernel or an lcore has no room for is dropped, and counted by a name.
  *
- * One thread's, which is in the namespace of the TAPs, but for ports_set_carrier() and ports_counts(), which are any
+ * One thread's, which is in the namespace of the TAPs, but for taps_set_carrier() and taps_counts(), which are any
  * thread's.
  */
 
@@ -24,7 +24,7 @@
 #include "dataplane/punt.h"
 #include "host/tap.h"
 
-#define PORTS_RETRY_MAX_US 10000000
+#define TAPS_RETRY_MAX_US 10000000
 
 /* Why a frame did not arrive. */
 enum host_drop {
@@ -40,7 +40,7 @@ enum host_drop {
 	HOST_N_DROPS,
 };
 
-struct ports_config {
+struct taps_port {
 	unsigned port; /* its number in the topology */
 	struct tap_config tap;
 	bool carrier;		  /* at first */
@@ -48,7 +48,7 @@ struct ports_config {
 	struct rte_mempool *pool; /* and come from this pool; outlives it */
 };
 
-struct ports_counts {
+struct taps_counts {
 	bool there; /* the TAP is there */
 	uint32_t ifindex;
 	uint64_t to_kernel, from_kernel; /* frames that arrived */
@@ -56,37 +56,37 @@ struct ports_counts {
 	uint64_t lost; /* times that somebody deleted the TAP */
 };
 
-struct ports;
+struct taps;
 
 /* A TAP came (`ifindex`) or went (0); or it could not be made anew: then `why` says so. */
-struct ports_hooks {
+struct taps_hooks {
 	void *context;
 	void (*tap)(void *context, unsigned port, uint32_t ifindex, const char *why);
 };
 
 /* 0, or a negative errno with a line; then no TAP is left. */
-int ports_open(struct ports **ports, const struct ports_config *config, unsigned n,
-	const struct ports_hooks *hooks, struct error *error);
+int taps_open(struct taps **taps, const struct taps_port *config, unsigned n,
+	const struct taps_hooks *hooks, struct error *error);
 /* Accepts NULL. */
-void ports_close(struct ports *ports);
+void taps_close(struct taps *taps);
 
 /* Readable when the kernel has sent frames, or a TAP went. */
-int ports_fd(const struct ports *ports);
+int taps_fd(const struct taps *taps);
 /* Takes at most some dozen frames of each TAP. */
-void ports_read(struct ports *ports, uint64_t now_us);
+void taps_read(struct taps *taps, uint64_t now_us);
 /* Gives the frame to the kernel, by the TAP of the port that it came in by, or drops it; it is freed. */
-void ports_write(struct ports *ports, struct rte_mbuf *frame, uint64_t now_us);
+void taps_write(struct taps *taps, struct rte_mbuf *frame, uint64_t now_us);
 /* A link is gone from the namespace. */
-void ports_link_gone(struct ports *ports, uint32_t ifindex, uint64_t now_us);
+void taps_link_gone(struct taps *taps, uint32_t ifindex, uint64_t now_us);
 /* Makes TAPs anew, and sets carriers. */
-void ports_tend(struct ports *ports, uint64_t now_us);
+void taps_tend(struct taps *taps, uint64_t now_us);
 /* -1: nothing is to be done. */
-int ports_wait_ms(const struct ports *ports, uint64_t now_us);
+int taps_wait_ms(const struct taps *taps, uint64_t now_us);
 
-/* The link of a port is up, or down; ports_tend() tells the kernel. */
-void ports_set_carrier(struct ports *ports, unsigned port, bool up);
+/* The link of a port is up, or down; taps_tend() tells the kernel. */
+void taps_set_carrier(struct taps *taps, unsigned port, bool up);
 /* False: the port has no TAP. */
-bool ports_counts(const struct ports *ports, unsigned port, struct ports_counts *counts);
+bool taps_counts(const struct taps *taps, unsigned port, struct taps_counts *counts);
 
 /* "no_tap", "tap_down", "tap_full", "refused", "ring_full", "no_buffer", "too_long". */
 const char *host_drop_name(enum host_drop drop);

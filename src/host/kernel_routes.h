@@ -13,16 +13,16 @@
  * nothing either is not told.
  *
  * Messages of the kernel that do not fit what is known mean that some were lost, or that it has several routes of one key:
- * then a dump is to decide (ROUTES_UNSURE), and what is known stays until then. One thread's.
+ * then a dump is to decide (KERNEL_ROUTES_UNSURE), and what is known stays until then. One thread's.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "host/hops.h"
+#include "host/hop_list.h"
 #include "host/items.h"
 #include "host/message.h"
-#include "host/next_hops.h"
+#include "host/nexthops.h"
 
 enum route_source {
 	SOURCE_KERNEL,
@@ -30,12 +30,12 @@ enum route_source {
 	N_SOURCES,
 };
 
-#define ROUTES_UNSURE 1 /* a dump is to decide */
+#define KERNEL_ROUTES_UNSURE 1 /* a dump is to decide */
 
-struct routes {
+struct kernel_routes {
 	struct items items;
 	struct hop_lists lists;
-	struct next_hops next_hops;
+	struct nexthops next_hops;
 	const struct kernel_follower *follower;
 	uint32_t order; /* of the route that came last */
 	uint32_t n[N_SOURCES];
@@ -45,9 +45,10 @@ struct routes {
 };
 
 /* Takes memory for `max` routes. `follower` outlives it. 0 or -ENOMEM. */
-int routes_init(struct routes *routes, uint32_t max, const struct kernel_follower *follower);
+int kernel_routes_init(
+	struct kernel_routes *routes, uint32_t max, const struct kernel_follower *follower);
 /* Of zeros too. */
-void routes_fini(struct routes *routes);
+void kernel_routes_fini(struct kernel_routes *routes);
 
 /* How a message came. */
 struct route_stamp {
@@ -56,20 +57,20 @@ struct route_stamp {
 	uint32_t number; /* of the dump that goes on, or was last */
 };
 
-/* Returns 0 or ROUTES_UNSURE. */
-int routes_take(struct routes *routes, const struct message_route *message, bool gone,
+/* Returns 0 or KERNEL_ROUTES_UNSURE. */
+int kernel_routes_take(struct kernel_routes *routes, const struct message_route *message, bool gone,
 	const struct route_stamp *stamp);
-int routes_take_next_hop(struct routes *routes, const struct message_next_hop *message, bool gone,
-	const struct route_stamp *stamp);
+int kernel_routes_take_next_hop(struct kernel_routes *routes,
+	const struct message_next_hop *message, bool gone, const struct route_stamp *stamp);
 
 /* Before the first dump of routes, and after the last. */
-void routes_dump_begin(struct routes *routes);
-void routes_dump_end(struct routes *routes);
+void kernel_routes_dump_begin(struct kernel_routes *routes);
+void kernel_routes_dump_end(struct kernel_routes *routes);
 
 /*
  * Removes what the source has not told again, looking at `n` of all routes from `*position` on. True: it is through. The
  * nexthop objects come at once, after the routes.
  */
-bool routes_sweep(
-	struct routes *routes, const struct route_stamp *stamp, uint32_t *position, uint32_t n);
-void routes_sweep_next_hops(struct routes *routes, const struct route_stamp *stamp);
+bool kernel_routes_sweep(struct kernel_routes *routes, const struct route_stamp *stamp,
+	uint32_t *position, uint32_t n);
+void kernel_routes_sweep_next_hops(struct kernel_routes *routes, const struct route_stamp *stamp);
