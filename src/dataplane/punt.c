@@ -46,7 +46,6 @@ void punt_packet(struct lcore *lcore, unsigned port, struct rte_mbuf *packet,
 		return;
 	}
 	struct ring *ring = &punt->line->to_host;
-	const bool was_empty = mailbox_count(ring->mailbox) == 0;
 
 	packet->port = (uint16_t)port;
 	packet->hash.usr = (uint32_t)reason;
@@ -57,7 +56,9 @@ void punt_packet(struct lcore *lcore, unsigned port, struct rte_mbuf *packet,
 	rate_limit_take(limit);
 	counters->punted[reason]++;
 	counters->delivered++;
-	punt->wake |= was_empty;
+	/* it was empty: the host thread may have looked before the packet came, and sleeps (or sees it: host/host.c) */
+	rte_smp_mb();
+	punt->wake |= mailbox_count(ring->mailbox) <= 1;
 }
 
 static bool take_frames(struct lcore *lcore, struct ring *ring)

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "host/nexthops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct key {
+	uint32_t id, source;
+};
+
+int nexthops_init(struct nexthops *next_hops, struct hop_lists *lists, uint32_t max)
+{
+	next_hops->lists = lists;
+	return items_init(&next_hops->items, sizeof(struct nexthop), sizeof(struct key), max);
+}
+
+static struct nexthop *next_of(const struct nexthops *next_hops, uint32_t *position)
+{
+	return (struct nexthop *)(void *)items_next(&next_hops->items, position);
+}
+
+void nexthops_fini(struct nexthops *next_hops)
+{
+	struct nexthop *next_hop;
+	uint32_t position = 0;
+
+	while ((next_hop = next_of(next_hops, &position)) != NULL) {
+		free(next_hop->members);
+		hop_list_put(next_hops->lists, next_hop->hops);
+	}
+	items_fini(&next_hops->items);
+}
+
+struct nexthop *nexthops_find(const struct nexthops *next_hops, uint32_t source, uint32_t id)
+{
+	const struct key key = {id, source};
+
+	return (struct nexthop *)(void *)items_find(&next_hops->items, &key);
+}
+
+struct nexthop *nexthops_get(struct nexthops *next_hops, uint32_t source, uint32_t id)
+{
+	const struct key key = {id, source};
+	struct nexthop *next_hop = nexthops_find(next_hops, source, id);
+
+	if (next_hop == NULL)
+		next_hop = (struct nexthop *)(void *)items_add(&next_hops->items, &key);
+	return next_hop;
+}
+
+/* What the object stands for: its own hop, or those of the members that are known and no groups. */
+static unsigned resolve(const struct nexthops *next_hops, const struct nexthop *next_hop,
+	struct kernel_hop hop[KERNEL_HOPS], enum kernel_route_kind *kind)
+{
+	unsigned n = 0;
+
+	*kind = next_hop->kind;
+	if (!next_hop->known)
+		return 0;
+	if (!next_hop->is_group) {
+		if (next_hop->kind == KERNEL_UNICAST)
+			memcpy(&hop[n++], &next_hop->hop, sizeof(hop[0]));
+		return n;
+	}
+	for (unsigned i = 0; i < next_hop->n_members; i++) {
+		const struct nexthop *member =
+			nexthops_find(next_hops, next_hop->source, next_hop->members[i].id);
+
+		if (member == NULL || !member->known || member->is_group)
+			continue;
+		if (member->kind != KERNEL_UNICAST) {
+			/* a blackhole is the only member of its group; what only the kernel can do decides for all */
+			*kind = member->kind;
+			return 0;
+		}
+		memcpy(&hop[n], &member->hop, sizeof(hop[0]));
+		hop[n++].weight = next_hop->members[i].weight;
+	}
+	return n;
+}
+
+/* `now`: it was not known before, or is no more; then its routes go elsewhere in any case. */
+static void refresh(struct nexthops *next_hops, struct nexthop *next_hop, bool now)
+{
+	struct kernel_hop hop[KERNEL_HOPS];
+	enum kernel_route_kind kind;
+	const unsigned n = resolve(next_hops, next_hop, hop, &kind);
+	struct hop_list *hops = hop_list_get(next_hops->lists, hop, n), *before = next_hop->hops;
+	const bool differs = hops != before || kind != next_hop->resolved;
+
+	next_hop->hops = hops;
+	next_hop->resolved = kind;
+	hop_list_put(next_hops->lists, before);
+	if (differs || now)
+		next_hops->changed(next_hops->context, next_hop);
+}
+
+/* Groups that it is a member of stand for something else as well. */
+static void refresh_groups(struct nexthops *next_hops, const struct nexthop *member)
+{
+	struct nexthop *group;
+	uint32_t position = 0;
+
+	while ((group = next_of(next_hops, &position)) != NULL) {
+		if (group->source != member->source)
+			continue;
+		for (unsigned i = 0; i < group->n_members; i++) {
+			if (group->members[i].id == member->id) {
+				refresh(next_hops, group, false);
+				break;
+			}
+		}
+	}
+}
+
+struct nexthop *nexthops_take(
+	struct nexthops *next_hops, uint32_t source, const struct message_next_hop *message)
+{
+	struct nexthop *next_hop = nexthops_get(next_hops, source, message->id);
+	struct message_member *members = NULL;
+
+	if (next_hop == NULL)
+		return NULL;
+	if (message->n_members > 0) {
+		members = malloc(message->n_members * sizeof(members[0]));
+		if (members == NULL)
+			return NULL;
+		memcpy(members, message->members, message->n_members * sizeof(members[0]));
+	}
+	free(next_hop->members);
+	next_hop->members = members;
+	next_hop->n_members = message->n_members;
+	next_hop->is_group = message->n_members > 0;
+	next_hop->cut = message->cut;
+	next_hop->kind = message->kind;
+	memcpy(&next_hop->hop, &message->hop, sizeof(next_hop->hop));
+
+	/* before it was known its routes went by what they say themselves */
+	const bool known = next_hop->known;
+
+	next_hop->known = true;
+	refresh(next_hops, next_hop, !known);
+	if (!next_hop->is_group)
+		refresh_groups(next_hops, next_hop);
+	return next_hop;
+}
+
+void nexthops_forget(struct nexthops *next_hops, struct nexthop *next_hop)
+{
+	const bool is_group = next_hop->is_group;
+
+	free(next_hop->members);
+	next_hop->members = NULL;
+	next_hop->n_members = 0;
+	next_hop->known = next_hop->is_group = false;
+	refresh(next_hops, next_hop, true);
+	if (!is_group)
+		refresh_groups(next_hops, next_hop);
+	if (next_hop->routes == 0)
+		nexthops_unused(next_hops, next_hop);
+}
+
+void nexthops_unused(struct nexthops *next_hops, struct nexthop *next_hop)
+{
+	if (!next_hop->known)
+		items_remove(&next_hops->items, &next_hop->item);
+}
