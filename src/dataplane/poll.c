@@ -91,7 +91,7 @@ bool lcore_poll(struct lcore *lcore, uint64_t now_us)
 	if (lcore->receiving)
 		busy |= rx_poll(lcore);
 	busy |= handoff_take(lcore);
-	if (unlikely(lcore->punt.line != NULL))
+	if (unlikely(lcore->punt.n_lines != 0))
 		busy |= punt_turn(lcore);
 	if (lcore->parser != NULL)
 		parser_advance(lcore->parser, now_us);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/monotonic.h"
 #include "base/text.h"
+#include "main/run_hosts.h"
 #include "main/run_parts.h"
 #include "main/service.h"
 #include "plane/plane.h"
@@ -256,6 +257,7 @@ static void tend(struct run *run)
 	if (run->news.lost != 0)
 		control_event_records_lost(run->control, run->news.lost);
 	plane_tend(run->plane);
+	run_hosts_tend(run);
 	say_no_slots(run);
 	int64_t step_us = plane_correct_clock(run->plane);
 

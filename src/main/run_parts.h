@@ -23,6 +23,8 @@ struct run {
 	struct capture_files *captures; /* NULL: there are none */
 	struct plane *plane;
 	struct host *hosts[TOPOLOGY_MAX_DOMAINS]; /* by domain; NULL: it is no router */
+	uint32_t carriers; /* a bit for each port of a router whose link the kernel was told to be up */
+	uint64_t used_us; /* when the kernel was told of neighbours in use; clock of the machine */
 	struct control *control;
 	bool dpdk;   /* was started */
 	int signals; /* descriptor */

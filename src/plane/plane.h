@@ -207,11 +207,12 @@ int plane_page(struct plane *plane, unsigned worker, uint32_t position, struct p
  */
 struct router *plane_router(const struct plane *plane, unsigned domain);
 /*
- * The rings between the host thread and lcores (dataplane/punt.h): plane_n_punt_lines() lines bring punts; the one that takes frames
- * which the kernel sends by a port is plane_punt_line_of(). Before plane_start() `event` of each may be set. None without a router.
+ * The rings between lcores and the host thread of a router, by its domain (dataplane/punt.h): plane_n_punt_lines() lines bring punts;
+ * the one that takes frames which the kernel sends by a port is plane_punt_line_of(). Before plane_start() `event` of each may be
+ * set. None without a router.
  */
 unsigned plane_n_punt_lines(const struct plane *plane);
-struct punt_line *plane_punt_line(const struct plane *plane, unsigned number);
+struct punt_line *plane_punt_line(const struct plane *plane, unsigned domain, unsigned number);
 struct punt_line *plane_punt_line_of(const struct plane *plane, unsigned port);
 
 /*

@@ -63,7 +63,9 @@ struct plane {
 	struct routes *routes[TOPOLOGY_MAX_DOMAINS];
 	struct routes_verdicts verdicts;
 	struct router_port router_ports[PLANE_MAX_PORTS];
-	struct punt_line *lines; /* of each lcore */
+	struct punt_line *lines; /* of each lcore, one for each router */
+	unsigned n_routers;
+	uint8_t line_of[TOPOLOGY_MAX_DOMAINS];
 	atomic_uint_fast64_t routes_generation;
 	struct ask_patience patience;
 	cpu_set_t

@@ -107,29 +107,41 @@ int plane_routers_make(struct plane *plane)
 	return ret;
 }
 
+static int make_line(struct punt_line *line)
+{
+	line->event = -1;
+	line->to_host.mailbox = mailbox_create("punts", sizeof(ring_element), PUNT_RING);
+	line->from_host.mailbox = mailbox_create("frames", sizeof(ring_element), PUNT_RING);
+	return line->to_host.mailbox == NULL || line->from_host.mailbox == NULL ? -ENOMEM : 0;
+}
+
 int plane_punt_lines_make(struct plane *plane)
 {
-	if (!plane_has_routers(plane))
+	const struct topology *topology = &plane->config.topology;
+	int ret = 0;
+
+	for (unsigned domain = 0; domain < topology->n_domains; domain++)
+		if (topology->router[domain])
+			plane->line_of[domain] = (uint8_t)plane->n_routers++;
+	if (plane->n_routers == 0)
 		return 0;
-	plane->lines = calloc(plane->n_lcores, sizeof(plane->lines[0]));
+	plane->lines = calloc((size_t)plane->n_lcores * plane->n_routers, sizeof(plane->lines[0]));
 	if (plane->lines == NULL)
 		return -ENOMEM;
-	for (unsigned i = 0; i < plane->n_lcores; i++) {
-		struct punt_line *line = &plane->lines[i];
+	for (unsigned i = 0; ret == 0 && i < plane->n_lcores * plane->n_routers; i++)
+		ret = make_line(&plane->lines[i]);
+	for (unsigned i = 0; ret == 0 && i < plane->n_lcores; i++) {
 		struct lcore *lcore = &plane->lcores[i];
 
-		line->event = -1;
-		line->to_host.mailbox = mailbox_create("punts", sizeof(ring_element), PUNT_RING);
-		line->from_host.mailbox = mailbox_create("frames", sizeof(ring_element), PUNT_RING);
-		if (line->to_host.mailbox == NULL || line->from_host.mailbox == NULL)
-			return -ENOMEM;
-		lcore->punt.line = line;
+		lcore->punt.lines = &plane->lines[(size_t)i * plane->n_routers];
+		lcore->punt.n_lines = plane->n_routers;
+		lcore->punt.line_of = plane->line_of;
 		lcore->router_ports = plane->router_ports;
 		for (unsigned reason = 0; reason < PUNT_N_REASONS; reason++)
 			rate_limit_init(&lcore->punt.limit[reason],
 				plane->config.punt_rates.rate[reason], plane->n_lcores);
 	}
-	return 0;
+	return ret;
 }
 
 /* Packets that the host thread has not taken go back to their pools. */
@@ -143,7 +155,7 @@ static void empty(struct mailbox *mailbox)
 
 void plane_routers_take_down(struct plane *plane)
 {
-	for (unsigned i = 0; plane->lines != NULL && i < plane->n_lcores; i++) {
+	for (unsigned i = 0; plane->lines != NULL && i < plane->n_lcores * plane->n_routers; i++) {
 		empty(plane->lines[i].to_host.mailbox);
 		empty(plane->lines[i].from_host.mailbox);
 		mailbox_destroy(plane->lines[i].to_host.mailbox);
@@ -164,12 +176,14 @@ unsigned plane_n_punt_lines(const struct plane *plane)
 	return plane->lines == NULL ? 0 : plane->n_lcores;
 }
 
-struct punt_line *plane_punt_line(const struct plane *plane, unsigned number)
+struct punt_line *plane_punt_line(const struct plane *plane, unsigned domain, unsigned number)
 {
-	return &plane->lines[number];
+	return &plane->lcores[number].punt.lines[plane->line_of[domain]];
 }
 
 struct punt_line *plane_punt_line_of(const struct plane *plane, unsigned port)
 {
-	return plane_shard_lcore(plane, port % plane->config.n_workers)->punt.line;
+	const struct lcore *lcore = plane_shard_lcore(plane, port % plane->config.n_workers);
+
+	return &lcore->punt.lines[plane->line_of[plane->config.topology.domain[port]]];
 }

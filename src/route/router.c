@@ -402,6 +402,23 @@ void router_on_resolve(struct router *router, router_resolve_fn resolve, void *c
 	router->resolve_context = context;
 }
 
+static void use_hop(void *context, struct map_node *node)
+{
+	struct router *router = context;
+	const struct hop *hop = MAP_ENTRY(node, struct hop, node);
+	const struct hop_neighbour *neighbour = hops_neighbour(&router->hops, &hop->at);
+
+	if (neighbour == NULL || !neighbour->kernel.reachable)
+		resolve_hop(router, &hop->at);
+}
+
+void router_use_neighbours(struct router *router)
+{
+	pthread_mutex_lock(&router->lock);
+	map_walk(&router->hops.hops, use_hop, router);
+	pthread_mutex_unlock(&router->lock);
+}
+
 static int make(struct router *router)
 {
 	const struct router_config *config = &router->config;

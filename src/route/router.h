@@ -84,6 +84,9 @@ void router_on_resolve(struct router *router, router_resolve_fn resolve, void *c
 
 /* ------------------------- any thread */
 
+/* Asks for all neighbours of next hops in use that are not known to be reachable now: once in some seconds. */
+void router_use_neighbours(struct router *router);
+
 struct router_counters {
 	uint64_t routes, neighbours, links;
 	uint64_t prefixes[2];

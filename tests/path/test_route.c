@@ -150,7 +150,7 @@ static unsigned take_punts(struct live *live, unsigned reasons[PUNT_N_REASONS])
 	for (unsigned i = 0; i < plane_n_punt_lines(live->plane); i++) {
 		ring_element element;
 
-		while (ring_pop(&plane_punt_line(live->plane, i)->to_host, &element, 1) == 1) {
+		while (ring_pop(&plane_punt_line(live->plane, 0, i)->to_host, &element, 1) == 1) {
 			struct rte_mbuf *packet = ring_packet(element);
 
 			assert_true(packet->hash.usr < PUNT_N_REASONS);
