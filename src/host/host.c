@@ -98,7 +98,8 @@ static void tap_hook(void *context, unsigned port, uint32_t ifindex, const char 
 		tell(host, HOST_EVENT_TAP_FAILED, port, why);
 		return;
 	}
-	host->config.hooks.tap(host->config.hooks.context, port, ifindex);
+	if (host->config.hooks.tap != NULL)
+		host->config.hooks.tap(host->config.hooks.context, port, ifindex);
 	/* the first time is no news */
 	if (host->taps == NULL || !taps_counts(host->taps, port, &counts))
 		return;

@@ -233,15 +233,17 @@ static void say_clock_set(struct run *run, int64_t step_us)
 /* Links, MTUs, lost records, clocks and the watchdog; a few times a second. */
 static void tend(struct run *run)
 {
-	for (unsigned i = 0; i < run_n_ports(run); i += 2) {
-		struct port *a = run->ports[i], *b = run->ports[i + 1];
+	uint32_t new_mtus = 0;
 
-		look_at_link(run, a);
-		look_at_link(run, b);
-		const bool new_a = look_at_mtu(run, a);
+	for (unsigned i = 0; i < run_n_ports(run); i++) {
+		look_at_link(run, run->ports[i]);
+		new_mtus |= (uint32_t)look_at_mtu(run, run->ports[i]) << i;
+	}
+	for (unsigned i = 0; i < run->topology.n_domains; i++) {
+		const unsigned port = run->topology.first[i];
 
-		if (look_at_mtu(run, b) || new_a)
-			compare_mtus(run, a, b);
+		if (topology_is_wire(&run->topology, i) && new_mtus >> port & 3)
+			compare_mtus(run, run->ports[port], run->ports[port + 1]);
 	}
 	bool trouble = run->news.trouble;
 
