@@ -137,10 +137,13 @@ bool router_look_up(struct router *router, unsigned version, const uint8_t addre
 /* Told of a route; false ends the walk. It must not call the router. */
 typedef bool (*router_route_fn)(void *context, const struct router_route_view *route);
 
-/* The routes to prefixes, in their order, after this one (NULL: from the first of the version), and at most so many. */
-void router_walk(struct router *router, unsigned version, const struct route_prefix *after,
-	unsigned most, router_route_fn each, void *context);
-/* The routes to exactly this prefix. */
+/*
+ * The prefixes that have routes, in their order, IPv4 first: all, or those in this one. Says how many; the caller frees them. NULL: no
+ * memory.
+ */
+size_t router_prefixes(struct router *router, const struct route_prefix *within,
+	struct route_prefix **prefixes);
+/* The routes to exactly this prefix, the best first. */
 void router_routes_to(struct router *router, const struct route_prefix *prefix,
 	router_route_fn each, void *context);
 
