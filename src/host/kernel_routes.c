@@ -42,7 +42,7 @@ static struct nexthop *object_of(const struct kernel_routes *routes, const struc
 }
 
 /* Where it goes now. */
-static const struct hop_list *goes(
+static struct hop_list *goes(
 	const struct kernel_routes *routes, const struct route *route, enum kernel_route_kind *kind)
 {
 	const struct nexthop *object = object_of(routes, route);
@@ -167,14 +167,23 @@ static void join_object(struct kernel_routes *routes, struct route *route, struc
 	object->routes = number;
 }
 
-static void object_changed(void *context, struct nexthop *object)
+/* Routes of an object go elsewhere, but for those that say the same themselves. */
+static void object_changed(
+	void *context, const struct nexthop *object, const struct nexthop_before *before)
 {
 	struct kernel_routes *routes = context;
+	const struct route *route;
 
-	for (uint32_t next = object->routes; next != 0; next = route_at(routes, next - 1)->next) {
-		const struct route *route = route_at(routes, next - 1);
+	for (uint32_t next = object->routes; next != 0; next = route->next) {
+		enum kernel_route_kind kind, kind_before;
 
-		settle(routes, &route->key, route, false);
+		route = route_at(routes, next - 1);
+		kind_before = (enum kernel_route_kind)route->kind;
+		if (before->known && kind_before == KERNEL_UNICAST)
+			kind_before = before->resolved;
+		if (goes(routes, route, &kind) != (before->known ? before->hops : route->hops) ||
+			kind != kind_before)
+			settle(routes, &route->key, route, false);
 	}
 }
 
@@ -208,14 +217,12 @@ static bool is_same(const struct kernel_routes *routes, const struct route *rout
 	       hop_list_same(hops_of(route), n_hops(route), message->hops, message->route.n_hops);
 }
 
-/* The route becomes what the message says. Returns whether it was something else; -ENOSPC: there is no room for that. */
+/* The route becomes what the message says. 0, or -ENOSPC: there is no room for that, and it stays as it was. */
 static int become(
 	struct kernel_routes *routes, struct route *route, const struct message_route *message)
 {
 	struct hop_list *hops = hop_list_get(&routes->lists, message->hops, message->route.n_hops);
 	struct nexthop *object = NULL;
-	bool changed = hops != route->hops || route->kind != message->route.kind ||
-		       route->protocol != message->route.protocol;
 
 	if (hops == NULL && message->route.n_hops > 0)
 		return -ENOSPC;
@@ -229,7 +236,6 @@ static int become(
 		leave_object(routes, route);
 		if (object != NULL)
 			join_object(routes, route, object);
-		changed = true;
 	}
 	hop_list_put(&routes->lists, route->hops);
 	route->hops = hops;
@@ -237,7 +243,7 @@ static int become(
 	routes->n_only += message->route.kind == KERNEL_ONLY;
 	route->kind = (uint8_t)message->route.kind;
 	route->protocol = message->route.protocol;
-	return changed;
+	return 0;
 }
 
 static void remove_route(struct kernel_routes *routes, struct route *route)
@@ -253,19 +259,17 @@ static void remove_route(struct kernel_routes *routes, struct route *route)
 	settle(routes, &key, NULL, shown);
 }
 
-static void stamp_route(
-	struct kernel_routes *routes, struct route *route, const struct route_stamp *stamp)
+static void stamp_route(struct route *route, const struct route_stamp *stamp)
 {
 	if (stamp->dump || stamp->source == SOURCE_FPM)
 		route->item.marked = stamp->number;
 	else
 		route->item.told = stamp->number;
-	if (stamp->dump)
-		route->order = ++routes->order & ~ORDER_TOLD;
 }
 
+/* `place`: among the routes of its key. */
 static void add_route(struct kernel_routes *routes, const struct key *key,
-	const struct message_route *message, const struct route_stamp *stamp)
+	const struct message_route *message, const struct route_stamp *stamp, uint32_t place)
 {
 	struct route *route = (struct route *)(void *)items_add(&routes->items, key);
 
@@ -280,20 +284,28 @@ static void add_route(struct kernel_routes *routes, const struct key *key,
 		return;
 	}
 	routes->n[route->source]++;
-	route->order = ++routes->order | ORDER_TOLD;
-	stamp_route(routes, route, stamp);
+	route->order = place;
+	stamp_route(route, stamp);
 	settle(routes, key, route, false);
 }
 
 static void change_route(struct kernel_routes *routes, struct route *route,
 	const struct message_route *message, const struct route_stamp *stamp)
 {
-	const int ret = become(routes, route, message);
+	enum kernel_route_kind kind, kind_before;
+	struct hop_list *before = goes(routes, route, &kind_before);
+	const uint8_t protocol = route->protocol;
 
-	if (ret < 0)
+	/* a list that nobody has might be made anew at the same address */
+	hop_list_hold(before);
+	if (become(routes, route, message) < 0)
 		routes->refused++;
-	stamp_route(routes, route, stamp);
-	settle(routes, &route->key, ret > 0 ? route : NULL, false);
+	const bool changed = goes(routes, route, &kind) != before || kind != kind_before ||
+			     route->protocol != protocol;
+
+	hop_list_put(&routes->lists, before);
+	stamp_route(route, stamp);
+	settle(routes, &route->key, changed ? route : NULL, false);
 }
 
 /* ---------------------------------------------------- messages */
@@ -314,18 +326,20 @@ struct group {
 	struct route *first; /* in the source's order */
 	struct route *same;  /* as the message says */
 	unsigned n;
+	uint32_t named; /* by the dump that goes on */
 };
 
 static struct group group_of(const struct kernel_routes *routes, const struct key *key,
-	const struct message_route *message, enum route_source source)
+	const struct message_route *message, const struct route_stamp *stamp)
 {
 	struct group group = {NULL};
 
 	for (struct route *route = first_of(routes, key); route != NULL;
 		route = again(routes, route)) {
-		if (route->source != source)
+		if (route->source != stamp->source)
 			continue;
 		group.n++;
+		group.named += route->item.marked == stamp->number;
 		if (group.first == NULL || route->order < group.first->order)
 			group.first = route;
 		if (group.same == NULL && is_same(routes, route, message))
@@ -336,9 +350,10 @@ static struct group group_of(const struct kernel_routes *routes, const struct ke
 
 /* A route is gone. A message of FPM names none of its hops. */
 static int take_gone(struct kernel_routes *routes, const struct key *key,
-	const struct message_route *message, enum route_source source)
+	const struct message_route *message, const struct route_stamp *stamp)
 {
-	const struct group group = group_of(routes, key, message, source);
+	const struct group group = group_of(routes, key, message, stamp);
+	const enum route_source source = stamp->source;
 	struct route *next;
 
 	if (source == SOURCE_KERNEL && group.same != NULL) {
@@ -375,12 +390,13 @@ static struct route *unnamed(const struct kernel_routes *routes, const struct ke
 static void take_dumped(struct kernel_routes *routes, const struct key *key,
 	const struct message_route *message, const struct route_stamp *stamp)
 {
-	const struct group group = group_of(routes, key, message, stamp->source);
+	const struct group group = group_of(routes, key, message, stamp);
 	bool newer = false;
 	struct route *old;
 
 	if (group.same != NULL) {
 		/* whether its hops are dead is newer where a message of its own has told it */
+		group.same->order = group.named;
 		if (group.same->item.told == stamp->number)
 			group.same->item.marked = stamp->number;
 		else
@@ -390,16 +406,18 @@ static void take_dumped(struct kernel_routes *routes, const struct key *key,
 	old = unnamed(routes, key, stamp, &newer);
 	if (newer || items_was_removed(&routes->items, key))
 		return;
-	if (old != NULL)
+	if (old != NULL) {
+		old->order = group.named;
 		change_route(routes, old, message, stamp);
-	else
-		add_route(routes, key, message, stamp);
+	} else {
+		add_route(routes, key, message, stamp, group.named);
+	}
 }
 
 static int take_told(struct kernel_routes *routes, const struct key *key,
 	const struct message_route *message, const struct route_stamp *stamp)
 {
-	const struct group group = group_of(routes, key, message, stamp->source);
+	const struct group group = group_of(routes, key, message, stamp);
 	const bool replaces = message->replaces || stamp->source == SOURCE_FPM;
 
 	if (group.same != NULL) {
@@ -407,7 +425,7 @@ static int take_told(struct kernel_routes *routes, const struct key *key,
 		return 0;
 	}
 	if (group.first == NULL) {
-		add_route(routes, key, message, stamp);
+		add_route(routes, key, message, stamp, ++routes->order | ORDER_TOLD);
 		return 0;
 	}
 	/* IPv6 adds a hop to a route, and then tells all of it */
@@ -419,7 +437,7 @@ static int take_told(struct kernel_routes *routes, const struct key *key,
 	if (replaces || grown)
 		change_route(routes, group.first, message, stamp);
 	else
-		add_route(routes, key, message, stamp);
+		add_route(routes, key, message, stamp, ++routes->order | ORDER_TOLD);
 	return (replaces || grown) && group.n == 1 ? 0 : KERNEL_ROUTES_UNSURE;
 }
 
@@ -430,7 +448,7 @@ int kernel_routes_take(struct kernel_routes *routes, const struct message_route 
 
 	routes->cut += message->cut;
 	if (gone)
-		return take_gone(routes, &key, message, stamp->source);
+		return take_gone(routes, &key, message, stamp);
 	if (!stamp->dump)
 		return take_told(routes, &key, message, stamp);
 	take_dumped(routes, &key, message, stamp);
@@ -472,7 +490,6 @@ int kernel_routes_take_next_hop(struct kernel_routes *routes,
 
 void kernel_routes_dump_begin(struct kernel_routes *routes)
 {
-	routes->order = 0;
 	items_dump_begin(&routes->items);
 	items_dump_begin(&routes->next_hops.items);
 }
