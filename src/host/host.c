@@ -86,7 +86,8 @@ static void tell(struct host *host, enum host_event_kind kind, unsigned port, co
 	struct host_event event = {.kind = kind, .port = port};
 
 	snprintf(event.text, sizeof(event.text), "%s", text);
-	host->config.hooks.event(host->config.hooks.context, &event);
+	if (host->config.hooks.event != NULL)
+		host->config.hooks.event(host->config.hooks.context, &event);
 }
 
 static void tap_hook(void *context, unsigned port, uint32_t ifindex, const char *why)
@@ -98,7 +99,8 @@ static void tap_hook(void *context, unsigned port, uint32_t ifindex, const char 
 		tell(host, HOST_EVENT_TAP_FAILED, port, why);
 		return;
 	}
-	host->config.hooks.tap(host->config.hooks.context, port, ifindex);
+	if (host->config.hooks.tap != NULL)
+		host->config.hooks.tap(host->config.hooks.context, port, ifindex);
 	/* the first time is no news */
 	if (host->taps == NULL || !taps_counts(host->taps, port, &counts))
 		return;
