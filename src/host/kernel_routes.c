@@ -500,12 +500,6 @@ void kernel_routes_dump_end(struct kernel_routes *routes)
 	items_dump_end(&routes->next_hops.items);
 }
 
-static bool is_stale(const struct item *item, const struct route_stamp *stamp)
-{
-	return item->marked != stamp->number &&
-	       (item->told != stamp->number || stamp->source == SOURCE_FPM);
-}
-
 bool kernel_routes_sweep(struct kernel_routes *routes, const struct route_stamp *stamp,
 	uint32_t *position, uint32_t n)
 {
@@ -514,7 +508,7 @@ bool kernel_routes_sweep(struct kernel_routes *routes, const struct route_stamp 
 
 		if (route == NULL)
 			return true;
-		if (route->source == stamp->source && is_stale(&route->item, stamp))
+		if (route->source == stamp->source && item_is_stale(&route->item, stamp->number))
 			remove_route(routes, route);
 	}
 	return false;
@@ -528,7 +522,7 @@ void kernel_routes_sweep_next_hops(struct kernel_routes *routes, const struct ro
 	while ((object = (struct nexthop *)(void *)items_next(
 			&routes->next_hops.items, &position)) != NULL)
 		if (object->known && object->source == stamp->source &&
-			is_stale(&object->item, stamp))
+			item_is_stale(&object->item, stamp->number))
 			nexthops_forget(&routes->next_hops, object);
 }
 
