@@ -106,25 +106,62 @@ static struct route *again(const struct kernel_routes *routes, const struct rout
 	return (struct route *)(void *)items_again(&routes->items, &route->item);
 }
 
-/* Something of this key has changed: `changed`, or the one that the follower knew is gone (`lost`). */
-static void settle(const struct kernel_routes *routes, const struct key *key,
-	const struct route *changed, bool lost)
+/* What the follower knows of a key. */
+struct view {
+	bool any;
+	enum kernel_route_kind kind;
+	uint8_t protocol;
+	struct hop_list
+		*hops; /* held: a list that nobody has might be made anew at the same address */
+};
+
+static struct view view_of(struct hop_list *hops, enum kernel_route_kind kind, uint8_t protocol)
 {
-	struct route *best = NULL;
-	bool knows_best;
+	hop_list_hold(hops);
+	return (struct view){.any = true, .kind = kind, .protocol = protocol, .hops = hops};
+}
+
+/* Before a change; settle() comes after it. */
+static struct view look(const struct kernel_routes *routes, const struct key *key)
+{
+	enum kernel_route_kind kind;
 
 	for (struct route *route = first_of(routes, key); route != NULL;
 		route = again(routes, route)) {
-		lost |= route->shown;
+		if (route->shown) {
+			struct hop_list *hops = goes(routes, route, &kind);
+
+			return view_of(hops, kind, route->protocol);
+		}
+	}
+	return (struct view){.any = false};
+}
+
+static bool differs(
+	const struct kernel_routes *routes, const struct route *route, const struct view *before)
+{
+	enum kernel_route_kind kind;
+
+	return goes(routes, route, &kind) != before->hops || kind != before->kind ||
+	       route->protocol != before->protocol || !before->any;
+}
+
+/* Something of this key may have changed: the follower is told what differs. */
+static void settle(struct kernel_routes *routes, const struct key *key, const struct view *before)
+{
+	struct route *best = NULL;
+
+	for (struct route *route = first_of(routes, key); route != NULL;
+		route = again(routes, route)) {
+		route->shown = false;
 		if (can_show(routes, route) && (best == NULL || is_better(routes, route, best)))
 			best = route;
 	}
-	knows_best = best != NULL && best->shown;
-	for (struct route *route = first_of(routes, key); route != NULL;
-		route = again(routes, route))
-		route->shown = route == best;
-	if (best == NULL ? lost : !knows_best || best == changed)
+	if (best != NULL)
+		best->shown = true;
+	if (best == NULL ? before->any : differs(routes, best, before))
 		tell(routes, key, best);
+	hop_list_put(&routes->lists, before->hops);
 }
 
 /* ---------------------------------------------------- their nexthop objects */
@@ -167,7 +204,7 @@ static void join_object(struct kernel_routes *routes, struct route *route, struc
 	object->routes = number;
 }
 
-/* Routes of an object go elsewhere, but for those that say the same themselves. */
+/* Its routes go elsewhere. What the follower knows of them may be of another source. */
 static void object_changed(
 	void *context, const struct nexthop *object, const struct nexthop_before *before)
 {
@@ -175,15 +212,18 @@ static void object_changed(
 	const struct route *route;
 
 	for (uint32_t next = object->routes; next != 0; next = route->next) {
-		enum kernel_route_kind kind, kind_before;
-
 		route = route_at(routes, next - 1);
-		kind_before = (enum kernel_route_kind)route->kind;
-		if (before->known && kind_before == KERNEL_UNICAST)
-			kind_before = before->resolved;
-		if (goes(routes, route, &kind) != (before->known ? before->hops : route->hops) ||
-			kind != kind_before)
-			settle(routes, &route->key, route, false);
+		struct view view = look(routes, &route->key);
+
+		if (route->shown) {
+			const bool own = !before->known || route->kind != KERNEL_UNICAST;
+
+			hop_list_put(&routes->lists, view.hops);
+			view = view_of(before->known ? before->hops : route->hops,
+				own ? (enum kernel_route_kind)route->kind : before->resolved,
+				route->protocol);
+		}
+		settle(routes, &route->key, &view);
 	}
 }
 
@@ -249,14 +289,14 @@ static int become(
 static void remove_route(struct kernel_routes *routes, struct route *route)
 {
 	const struct key key = route->key;
-	const bool shown = route->shown;
+	const struct view before = look(routes, &key);
 
 	leave_object(routes, route);
 	hop_list_put(&routes->lists, route->hops);
 	routes->n_only -= route->kind == KERNEL_ONLY;
 	routes->n[route->source]--;
 	items_remove(&routes->items, &route->item);
-	settle(routes, &key, NULL, shown);
+	settle(routes, &key, &before);
 }
 
 static void stamp_route(struct route *route, const struct route_stamp *stamp)
@@ -272,6 +312,7 @@ static void add_route(struct kernel_routes *routes, const struct key *key,
 	const struct message_route *message, const struct route_stamp *stamp, uint32_t place)
 {
 	struct route *route = (struct route *)(void *)items_add(&routes->items, key);
+	struct view before;
 
 	if (route == NULL) {
 		routes->refused++;
@@ -286,26 +327,19 @@ static void add_route(struct kernel_routes *routes, const struct key *key,
 	routes->n[route->source]++;
 	route->order = place;
 	stamp_route(route, stamp);
-	settle(routes, key, route, false);
+	before = look(routes, key);
+	settle(routes, key, &before);
 }
 
 static void change_route(struct kernel_routes *routes, struct route *route,
 	const struct message_route *message, const struct route_stamp *stamp)
 {
-	enum kernel_route_kind kind, kind_before;
-	struct hop_list *before = goes(routes, route, &kind_before);
-	const uint8_t protocol = route->protocol;
+	const struct view before = look(routes, &route->key);
 
-	/* a list that nobody has might be made anew at the same address */
-	hop_list_hold(before);
 	if (become(routes, route, message) < 0)
 		routes->refused++;
-	const bool changed = goes(routes, route, &kind) != before || kind != kind_before ||
-			     route->protocol != protocol;
-
-	hop_list_put(&routes->lists, before);
 	stamp_route(route, stamp);
-	settle(routes, &route->key, changed ? route : NULL, false);
+	settle(routes, &route->key, &before);
 }
 
 /* ---------------------------------------------------- messages */
@@ -332,7 +366,7 @@ struct group {
 static struct group group_of(const struct kernel_routes *routes, const struct key *key,
 	const struct message_route *message, const struct route_stamp *stamp)
 {
-	struct group group = {NULL};
+	struct group group = {.n = 0};
 
 	for (struct route *route = first_of(routes, key); route != NULL;
 		route = again(routes, route)) {

@@ -34,7 +34,7 @@ struct nexthop {
 struct nexthop_before {
 	bool known;
 	enum kernel_route_kind resolved;
-	const struct hop_list *hops;
+	struct hop_list *hops;
 };
 
 struct nexthops {
