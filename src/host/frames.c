@@ -59,7 +59,7 @@ static int take_frame(struct frames *frames, const char *payload, size_t size)
 	int left = (int)size;
 
 	memcpy(&frames->frame, payload, size);
-	for (; mnl_nlmsg_ok(message, left); message = mnl_nlmsg_next(message, &left)) {
+	for (; message_fits(message, left); message = mnl_nlmsg_next(message, &left)) {
 		frames->messages++;
 		if (takes_place(frames, message))
 			continue;

@@ -50,6 +50,12 @@ struct hop_list *hop_list_get(struct hop_lists *lists, const struct kernel_hop *
 	return hops;
 }
 
+void hop_list_hold(struct hop_list *hops)
+{
+	if (hops != NULL)
+		hops->users++;
+}
+
 void hop_list_put(struct hop_lists *lists, struct hop_list *hops)
 {
 	if (hops == NULL || --hops->users > 0)

@@ -35,6 +35,8 @@ void hop_lists_fini(struct hop_lists *lists);
  * NULL.
  */
 struct hop_list *hop_list_get(struct hop_lists *lists, const struct kernel_hop *hop, unsigned n);
+/* For one more user. Accepts NULL. */
+void hop_list_hold(struct hop_list *hops);
 void hop_list_put(struct hop_lists *lists, struct hop_list *hops);
 
 /* Whether these are the same hops, dead or not. */

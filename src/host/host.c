@@ -81,12 +81,14 @@ static void wake(const struct host *host)
 
 /* ---------------------------------------------------- what is told */
 
-static void tell(struct host *host, enum host_event_kind kind, unsigned port, const char *text)
+static void tell_event(
+	struct host *host, enum host_event_kind kind, unsigned port, const char *text)
 {
 	struct host_event event = {.kind = kind, .port = port};
 
 	snprintf(event.text, sizeof(event.text), "%s", text);
-	host->config.hooks.event(host->config.hooks.context, &event);
+	if (host->config.hooks.event != NULL)
+		host->config.hooks.event(host->config.hooks.context, &event);
 }
 
 static void tap_hook(void *context, unsigned port, uint32_t ifindex, const char *why)
@@ -95,7 +97,7 @@ static void tap_hook(void *context, unsigned port, uint32_t ifindex, const char 
 	struct taps_counts counts = {0};
 
 	if (why != NULL) {
-		tell(host, HOST_EVENT_TAP_FAILED, port, why);
+		tell_event(host, HOST_EVENT_TAP_FAILED, port, why);
 		return;
 	}
 	if (host->config.hooks.tap != NULL)
@@ -104,11 +106,11 @@ static void tap_hook(void *context, unsigned port, uint32_t ifindex, const char 
 	if (host->taps == NULL || !taps_counts(host->taps, port, &counts))
 		return;
 	if (ifindex == 0)
-		tell(host, HOST_EVENT_TAP_LOST, port,
+		tell_event(host, HOST_EVENT_TAP_LOST, port,
 			"the TAP is gone: somebody has deleted it, or moved it to another "
 			"namespace; it is made anew");
 	else
-		tell(host, HOST_EVENT_TAP_BACK, port,
+		tell_event(host, HOST_EVENT_TAP_BACK, port,
 			"the TAP is there again, without its addresses and routes");
 }
 
@@ -157,10 +159,10 @@ static void tell_changes(struct host *host, const struct host_status *now)
 	char text[200];
 
 	if (now->watch.overruns != before->watch.overruns)
-		tell(host, HOST_EVENT_OVERRUN, 0,
+		tell_event(host, HOST_EVENT_OVERRUN, 0,
 			"the kernel threw netlink messages away: all routes are read again");
 	if (now->mirror.refused != 0 && before->mirror.refused == 0)
-		tell(host, HOST_EVENT_FULL, 0,
+		tell_event(host, HOST_EVENT_FULL, 0,
 			"there is no room for more routes: the kernel's others are not followed");
 	if (now->mirror.foreign_rules != before->mirror.foreign_rules) {
 		if (now->mirror.foreign_rules == 0)
@@ -168,12 +170,12 @@ static void tell_changes(struct host *host, const struct host_status *now)
 		else
 			snprintf(text, sizeof(text), "%u policy rules are not followed, as the %s",
 				now->mirror.foreign_rules, now->foreign_rule);
-		tell(host, HOST_EVENT_RULES, 0, text);
+		tell_event(host, HOST_EVENT_RULES, 0, text);
 	}
 	if (now->fpm.connections != before->fpm.connections)
-		tell(host, HOST_EVENT_FPM_UP, 0, "a routing daemon has connected by FPM");
+		tell_event(host, HOST_EVENT_FPM_UP, 0, "a routing daemon has connected by FPM");
 	if (!now->fpm.connected && before->fpm.connected)
-		tell(host, HOST_EVENT_FPM_DOWN, 0,
+		tell_event(host, HOST_EVENT_FPM_DOWN, 0,
 			"the routing daemon's FPM connection has ended: its routes stay for now");
 }
 

@@ -43,6 +43,7 @@ struct host_event {
 	char text[256];
 };
 
+/* Either may be NULL. */
 struct host_hooks {
 	void *context;
 	/* the interface of a port's TAP; 0: it is gone. Told before its link is. May be NULL */

@@ -49,6 +49,12 @@ static inline void *item_key(struct item *item)
 	return item + 1;
 }
 
+/* The dump of this number has not named it, and no message since that began. */
+static inline bool item_is_stale(const struct item *item, uint32_t number)
+{
+	return item->marked != number && item->told != number;
+}
+
 /* The first item with this key; NULL: there is none. */
 struct item *items_find(const struct items *items, const void *key);
 /* The next one with the same key as `item`. */

@@ -42,7 +42,7 @@ static struct nexthop *object_of(const struct kernel_routes *routes, const struc
 }
 
 /* Where it goes now. */
-static const struct hop_list *goes(
+static struct hop_list *goes(
 	const struct kernel_routes *routes, const struct route *route, enum kernel_route_kind *kind)
 {
 	const struct nexthop *object = object_of(routes, route);
@@ -106,25 +106,62 @@ static struct route *again(const struct kernel_routes *routes, const struct rout
 	return (struct route *)(void *)items_again(&routes->items, &route->item);
 }
 
-/* Something of this key has changed: `changed`, or the one that the follower knew is gone (`lost`). */
-static void settle(const struct kernel_routes *routes, const struct key *key,
-	const struct route *changed, bool lost)
+/* What the follower knows of a key. */
+struct view {
+	bool any;
+	enum kernel_route_kind kind;
+	uint8_t protocol;
+	struct hop_list
+		*hops; /* held: a list that nobody has might be made anew at the same address */
+};
+
+static struct view view_of(struct hop_list *hops, enum kernel_route_kind kind, uint8_t protocol)
 {
-	struct route *best = NULL;
-	bool knows_best;
+	hop_list_hold(hops);
+	return (struct view){.any = true, .kind = kind, .protocol = protocol, .hops = hops};
+}
+
+/* Before a change; settle() comes after it. */
+static struct view look(const struct kernel_routes *routes, const struct key *key)
+{
+	enum kernel_route_kind kind;
 
 	for (struct route *route = first_of(routes, key); route != NULL;
 		route = again(routes, route)) {
-		lost |= route->shown;
+		if (route->shown) {
+			struct hop_list *hops = goes(routes, route, &kind);
+
+			return view_of(hops, kind, route->protocol);
+		}
+	}
+	return (struct view){.any = false};
+}
+
+static bool differs(
+	const struct kernel_routes *routes, const struct route *route, const struct view *before)
+{
+	enum kernel_route_kind kind;
+
+	return goes(routes, route, &kind) != before->hops || kind != before->kind ||
+	       route->protocol != before->protocol || !before->any;
+}
+
+/* Something of this key may have changed: the follower is told what differs. */
+static void settle(struct kernel_routes *routes, const struct key *key, const struct view *before)
+{
+	struct route *best = NULL;
+
+	for (struct route *route = first_of(routes, key); route != NULL;
+		route = again(routes, route)) {
+		route->shown = false;
 		if (can_show(routes, route) && (best == NULL || is_better(routes, route, best)))
 			best = route;
 	}
-	knows_best = best != NULL && best->shown;
-	for (struct route *route = first_of(routes, key); route != NULL;
-		route = again(routes, route))
-		route->shown = route == best;
-	if (best == NULL ? lost : !knows_best || best == changed)
+	if (best != NULL)
+		best->shown = true;
+	if (best == NULL ? before->any : differs(routes, best, before))
 		tell(routes, key, best);
+	hop_list_put(&routes->lists, before->hops);
 }
 
 /* ---------------------------------------------------- their nexthop objects */
@@ -167,14 +204,26 @@ static void join_object(struct kernel_routes *routes, struct route *route, struc
 	object->routes = number;
 }
 
-static void object_changed(void *context, struct nexthop *object)
+/* Its routes go elsewhere. What the follower knows of them may be of another source. */
+static void object_changed(
+	void *context, const struct nexthop *object, const struct nexthop_before *before)
 {
 	struct kernel_routes *routes = context;
+	const struct route *route;
 
-	for (uint32_t next = object->routes; next != 0; next = route_at(routes, next - 1)->next) {
-		const struct route *route = route_at(routes, next - 1);
+	for (uint32_t next = object->routes; next != 0; next = route->next) {
+		route = route_at(routes, next - 1);
+		struct view view = look(routes, &route->key);
 
-		settle(routes, &route->key, route, false);
+		if (route->shown) {
+			const bool own = !before->known || route->kind != KERNEL_UNICAST;
+
+			hop_list_put(&routes->lists, view.hops);
+			view = view_of(before->known ? before->hops : route->hops,
+				own ? (enum kernel_route_kind)route->kind : before->resolved,
+				route->protocol);
+		}
+		settle(routes, &route->key, &view);
 	}
 }
 
@@ -208,14 +257,12 @@ static bool is_same(const struct kernel_routes *routes, const struct route *rout
 	       hop_list_same(hops_of(route), n_hops(route), message->hops, message->route.n_hops);
 }
 
-/* The route becomes what the message says. Returns whether it was something else; -ENOSPC: there is no room for that. */
+/* The route becomes what the message says. 0, or -ENOSPC: there is no room for that, and it stays as it was. */
 static int become(
 	struct kernel_routes *routes, struct route *route, const struct message_route *message)
 {
 	struct hop_list *hops = hop_list_get(&routes->lists, message->hops, message->route.n_hops);
 	struct nexthop *object = NULL;
-	bool changed = hops != route->hops || route->kind != message->route.kind ||
-		       route->protocol != message->route.protocol;
 
 	if (hops == NULL && message->route.n_hops > 0)
 		return -ENOSPC;
@@ -229,7 +276,6 @@ static int become(
 		leave_object(routes, route);
 		if (object != NULL)
 			join_object(routes, route, object);
-		changed = true;
 	}
 	hop_list_put(&routes->lists, route->hops);
 	route->hops = hops;
@@ -237,37 +283,36 @@ static int become(
 	routes->n_only += message->route.kind == KERNEL_ONLY;
 	route->kind = (uint8_t)message->route.kind;
 	route->protocol = message->route.protocol;
-	return changed;
+	return 0;
 }
 
 static void remove_route(struct kernel_routes *routes, struct route *route)
 {
 	const struct key key = route->key;
-	const bool shown = route->shown;
+	const struct view before = look(routes, &key);
 
 	leave_object(routes, route);
 	hop_list_put(&routes->lists, route->hops);
 	routes->n_only -= route->kind == KERNEL_ONLY;
 	routes->n[route->source]--;
 	items_remove(&routes->items, &route->item);
-	settle(routes, &key, NULL, shown);
+	settle(routes, &key, &before);
 }
 
-static void stamp_route(
-	struct kernel_routes *routes, struct route *route, const struct route_stamp *stamp)
+static void stamp_route(struct route *route, const struct route_stamp *stamp)
 {
 	if (stamp->dump || stamp->source == SOURCE_FPM)
 		route->item.marked = stamp->number;
 	else
 		route->item.told = stamp->number;
-	if (stamp->dump)
-		route->order = ++routes->order & ~ORDER_TOLD;
 }
 
+/* `place`: among the routes of its key. */
 static void add_route(struct kernel_routes *routes, const struct key *key,
-	const struct message_route *message, const struct route_stamp *stamp)
+	const struct message_route *message, const struct route_stamp *stamp, uint32_t place)
 {
 	struct route *route = (struct route *)(void *)items_add(&routes->items, key);
+	struct view before;
 
 	if (route == NULL) {
 		routes->refused++;
@@ -280,20 +325,21 @@ static void add_route(struct kernel_routes *routes, const struct key *key,
 		return;
 	}
 	routes->n[route->source]++;
-	route->order = ++routes->order | ORDER_TOLD;
-	stamp_route(routes, route, stamp);
-	settle(routes, key, route, false);
+	route->order = place;
+	stamp_route(route, stamp);
+	before = look(routes, key);
+	settle(routes, key, &before);
 }
 
 static void change_route(struct kernel_routes *routes, struct route *route,
 	const struct message_route *message, const struct route_stamp *stamp)
 {
-	const int ret = become(routes, route, message);
+	const struct view before = look(routes, &route->key);
 
-	if (ret < 0)
+	if (become(routes, route, message) < 0)
 		routes->refused++;
-	stamp_route(routes, route, stamp);
-	settle(routes, &route->key, ret > 0 ? route : NULL, false);
+	stamp_route(route, stamp);
+	settle(routes, &route->key, &before);
 }
 
 /* ---------------------------------------------------- messages */
@@ -314,18 +360,20 @@ struct group {
 	struct route *first; /* in the source's order */
 	struct route *same;  /* as the message says */
 	unsigned n;
+	uint32_t named; /* by the dump that goes on */
 };
 
 static struct group group_of(const struct kernel_routes *routes, const struct key *key,
-	const struct message_route *message, enum route_source source)
+	const struct message_route *message, const struct route_stamp *stamp)
 {
-	struct group group = {NULL};
+	struct group group = {.n = 0};
 
 	for (struct route *route = first_of(routes, key); route != NULL;
 		route = again(routes, route)) {
-		if (route->source != source)
+		if (route->source != stamp->source)
 			continue;
 		group.n++;
+		group.named += route->item.marked == stamp->number;
 		if (group.first == NULL || route->order < group.first->order)
 			group.first = route;
 		if (group.same == NULL && is_same(routes, route, message))
@@ -336,9 +384,10 @@ static struct group group_of(const struct kernel_routes *routes, const struct ke
 
 /* A route is gone. A message of FPM names none of its hops. */
 static int take_gone(struct kernel_routes *routes, const struct key *key,
-	const struct message_route *message, enum route_source source)
+	const struct message_route *message, const struct route_stamp *stamp)
 {
-	const struct group group = group_of(routes, key, message, source);
+	const struct group group = group_of(routes, key, message, stamp);
+	const enum route_source source = stamp->source;
 	struct route *next;
 
 	if (source == SOURCE_KERNEL && group.same != NULL) {
@@ -375,12 +424,13 @@ static struct route *unnamed(const struct kernel_routes *routes, const struct ke
 static void take_dumped(struct kernel_routes *routes, const struct key *key,
 	const struct message_route *message, const struct route_stamp *stamp)
 {
-	const struct group group = group_of(routes, key, message, stamp->source);
+	const struct group group = group_of(routes, key, message, stamp);
 	bool newer = false;
 	struct route *old;
 
 	if (group.same != NULL) {
 		/* whether its hops are dead is newer where a message of its own has told it */
+		group.same->order = group.named;
 		if (group.same->item.told == stamp->number)
 			group.same->item.marked = stamp->number;
 		else
@@ -390,16 +440,18 @@ static void take_dumped(struct kernel_routes *routes, const struct key *key,
 	old = unnamed(routes, key, stamp, &newer);
 	if (newer || items_was_removed(&routes->items, key))
 		return;
-	if (old != NULL)
+	if (old != NULL) {
+		old->order = group.named;
 		change_route(routes, old, message, stamp);
-	else
-		add_route(routes, key, message, stamp);
+	} else {
+		add_route(routes, key, message, stamp, group.named);
+	}
 }
 
 static int take_told(struct kernel_routes *routes, const struct key *key,
 	const struct message_route *message, const struct route_stamp *stamp)
 {
-	const struct group group = group_of(routes, key, message, stamp->source);
+	const struct group group = group_of(routes, key, message, stamp);
 	const bool replaces = message->replaces || stamp->source == SOURCE_FPM;
 
 	if (group.same != NULL) {
@@ -407,7 +459,7 @@ static int take_told(struct kernel_routes *routes, const struct key *key,
 		return 0;
 	}
 	if (group.first == NULL) {
-		add_route(routes, key, message, stamp);
+		add_route(routes, key, message, stamp, ++routes->order | ORDER_TOLD);
 		return 0;
 	}
 	/* IPv6 adds a hop to a route, and then tells all of it */
@@ -419,7 +471,7 @@ static int take_told(struct kernel_routes *routes, const struct key *key,
 	if (replaces || grown)
 		change_route(routes, group.first, message, stamp);
 	else
-		add_route(routes, key, message, stamp);
+		add_route(routes, key, message, stamp, ++routes->order | ORDER_TOLD);
 	return (replaces || grown) && group.n == 1 ? 0 : KERNEL_ROUTES_UNSURE;
 }
 
@@ -430,7 +482,7 @@ int kernel_routes_take(struct kernel_routes *routes, const struct message_route 
 
 	routes->cut += message->cut;
 	if (gone)
-		return take_gone(routes, &key, message, stamp->source);
+		return take_gone(routes, &key, message, stamp);
 	if (!stamp->dump)
 		return take_told(routes, &key, message, stamp);
 	take_dumped(routes, &key, message, stamp);
@@ -472,7 +524,6 @@ int kernel_routes_take_next_hop(struct kernel_routes *routes,
 
 void kernel_routes_dump_begin(struct kernel_routes *routes)
 {
-	routes->order = 0;
 	items_dump_begin(&routes->items);
 	items_dump_begin(&routes->next_hops.items);
 }
@@ -483,12 +534,6 @@ void kernel_routes_dump_end(struct kernel_routes *routes)
 	items_dump_end(&routes->next_hops.items);
 }
 
-static bool is_stale(const struct item *item, const struct route_stamp *stamp)
-{
-	return item->marked != stamp->number &&
-	       (item->told != stamp->number || stamp->source == SOURCE_FPM);
-}
-
 bool kernel_routes_sweep(struct kernel_routes *routes, const struct route_stamp *stamp,
 	uint32_t *position, uint32_t n)
 {
@@ -497,7 +542,7 @@ bool kernel_routes_sweep(struct kernel_routes *routes, const struct route_stamp 
 
 		if (route == NULL)
 			return true;
-		if (route->source == stamp->source && is_stale(&route->item, stamp))
+		if (route->source == stamp->source && item_is_stale(&route->item, stamp->number))
 			remove_route(routes, route);
 	}
 	return false;
@@ -511,7 +556,7 @@ void kernel_routes_sweep_next_hops(struct kernel_routes *routes, const struct ro
 	while ((object = (struct nexthop *)(void *)items_next(
 			&routes->next_hops.items, &position)) != NULL)
 		if (object->known && object->source == stamp->source &&
-			is_stale(&object->item, stamp))
+			item_is_stale(&object->item, stamp->number))
 			nexthops_forget(&routes->next_hops, object);
 }
 

@@ -37,7 +37,7 @@ struct kernel_routes {
 	struct hop_lists lists;
 	struct nexthops next_hops;
 	const struct kernel_follower *follower;
-	uint32_t order; /* of the route that came last */
+	uint32_t order; /* of the route that was told last */
 	uint32_t n[N_SOURCES];
 	uint32_t n_only;  /* that the kernel alone can follow */
 	uint64_t refused; /* there was no room for them */

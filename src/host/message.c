@@ -49,7 +49,7 @@ static void take_nested(struct attributes *attributes, const struct nlattr *oute
 }
 
 /* The family's own header, and the attributes after it; NULL: there is not even the header. */
-static const void *take_message(
+static const void *take_head(
 	struct attributes *attributes, const struct nlmsghdr *header, size_t head)
 {
 	size_t payload = mnl_nlmsg_get_payload_len(header);
@@ -91,7 +91,7 @@ static size_t address_bytes(uint8_t version)
 }
 
 /* False: the attribute is not an address of this version. */
-static bool take_address(uint8_t address[16], uint8_t version, const struct nlattr *attribute)
+static bool copy_address(uint8_t address[16], uint8_t version, const struct nlattr *attribute)
 {
 	if (attribute == NULL || mnl_attr_get_payload_len(attribute) != address_bytes(version))
 		return false;
@@ -125,7 +125,7 @@ static void take_vlan(struct kernel_link *link, const struct attributes *attribu
 static int read_link(struct message *message, const struct nlmsghdr *header)
 {
 	struct attributes attributes, info, data;
-	const struct ifinfomsg *head = take_message(&attributes, header, sizeof(*head));
+	const struct ifinfomsg *head = take_head(&attributes, header, sizeof(*head));
 	struct message_link *out = &message->link;
 	struct kernel_link *link = &out->link;
 
@@ -162,7 +162,7 @@ static int read_link(struct message *message, const struct nlmsghdr *header)
 static int read_address(struct message *message, const struct nlmsghdr *header)
 {
 	struct attributes attributes;
-	const struct ifaddrmsg *head = take_message(&attributes, header, sizeof(*head));
+	const struct ifaddrmsg *head = take_head(&attributes, header, sizeof(*head));
 	struct kernel_address *address = &message->address;
 
 	if (head == NULL)
@@ -177,7 +177,7 @@ static int read_address(struct message *message, const struct nlmsghdr *header)
 		has(&attributes, IFA_FLAGS, 4) ? u32(&attributes, IFA_FLAGS) : head->ifa_flags;
 
 	if (head->ifa_prefixlen > 8 * address_bytes(address->version) ||
-		!take_address(address->address, address->version, own))
+		!copy_address(address->address, address->version, own))
 		return -EBADMSG;
 	address->ifindex = head->ifa_index;
 	address->length = head->ifa_prefixlen;
@@ -192,7 +192,7 @@ static int read_neighbour(struct message *message, const struct nlmsghdr *header
 	const uint16_t usable =
 		NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP;
 	struct attributes attributes;
-	const struct ndmsg *head = take_message(&attributes, header, sizeof(*head));
+	const struct ndmsg *head = take_head(&attributes, header, sizeof(*head));
 	struct kernel_neighbour *neighbour = &message->neighbour;
 
 	if (head == NULL)
@@ -202,7 +202,7 @@ static int read_neighbour(struct message *message, const struct nlmsghdr *header
 	if (neighbour->version == 0 || (head->ndm_flags & NTF_PROXY))
 		return 0;
 	if (head->ndm_ifindex <= 0 ||
-		!take_address(neighbour->address, neighbour->version, attributes.of[NDA_DST]))
+		!copy_address(neighbour->address, neighbour->version, attributes.of[NDA_DST]))
 		return -EBADMSG;
 	neighbour->ifindex = (uint32_t)head->ndm_ifindex;
 	if (has(&attributes, NDA_LLADDR, 6) &&
@@ -245,7 +245,7 @@ static bool take_gateway(
 	if (attributes->of[RTA_GATEWAY] == NULL)
 		return true;
 	hop->version = version;
-	return take_address(hop->gateway, version, attributes->of[RTA_GATEWAY]);
+	return copy_address(hop->gateway, version, attributes->of[RTA_GATEWAY]);
 }
 
 static bool is_dead(unsigned flags)
@@ -354,7 +354,7 @@ static bool take_hops(
 static int read_route(struct message *message, const struct nlmsghdr *header)
 {
 	struct attributes attributes;
-	const struct rtmsg *head = take_message(&attributes, header, sizeof(*head));
+	const struct rtmsg *head = take_head(&attributes, header, sizeof(*head));
 	struct message_route *out = &message->route;
 	struct kernel_route *route = &out->route;
 
@@ -366,7 +366,7 @@ static int read_route(struct message *message, const struct nlmsghdr *header)
 	if (head->rtm_dst_len > 8 * address_bytes(route->version))
 		return -EBADMSG;
 	if (attributes.of[RTA_DST] != NULL
-			? !take_address(route->prefix, route->version, attributes.of[RTA_DST])
+			? !copy_address(route->prefix, route->version, attributes.of[RTA_DST])
 			: head->rtm_dst_len != 0)
 		return -EBADMSG;
 	route->length = head->rtm_dst_len;
@@ -398,7 +398,7 @@ static void take_group(struct message_next_hop *out, const struct nlattr *attrib
 static int read_next_hop(struct message *message, const struct nlmsghdr *header)
 {
 	struct attributes attributes;
-	const struct nhmsg *head = take_message(&attributes, header, sizeof(*head));
+	const struct nhmsg *head = take_head(&attributes, header, sizeof(*head));
 	struct message_next_hop *out = &message->next_hop;
 
 	if (head == NULL || !has(&attributes, NHA_ID, 4))
@@ -422,7 +422,7 @@ static int read_next_hop(struct message *message, const struct nlmsghdr *header)
 		return 1;
 	out->hop.version = version_of(head->nh_family);
 	if (out->hop.version == 0 ||
-		!take_address(out->hop.gateway, out->hop.version, attributes.of[NHA_GATEWAY]))
+		!copy_address(out->hop.gateway, out->hop.version, attributes.of[NHA_GATEWAY]))
 		return -EBADMSG;
 	return 1;
 }
@@ -451,7 +451,7 @@ static bool is_usual(const struct message_rule *rule, const struct fib_rule_hdr 
 static int read_rule(struct message *message, const struct nlmsghdr *header)
 {
 	struct attributes attributes;
-	const struct fib_rule_hdr *head = take_message(&attributes, header, sizeof(*head));
+	const struct fib_rule_hdr *head = take_head(&attributes, header, sizeof(*head));
 	struct message_rule *rule = &message->rule;
 
 	if (head == NULL)

@@ -72,6 +72,13 @@ struct message {
 	};
 };
 
+/* Whether a message with all its bytes is at `header`, of which `left` bytes are there. (mnl_nlmsg_ok() takes lengths of 2 GB and more.) */
+static inline bool message_fits(const struct nlmsghdr *header, int left)
+{
+	return left >= (int)sizeof(*header) && header->nlmsg_len >= sizeof(*header) &&
+	       header->nlmsg_len <= (unsigned)left;
+}
+
 /*
  * Reads the message at `header`, which is aligned as netlink's are and has all its `nlmsg_len` bytes. Returns 1; 0: it tells
  * nothing that is followed (other kinds and families); -EBADMSG: it is malformed.

@@ -394,33 +394,27 @@ void mirror_begin(struct mirror *mirror, enum route_source source)
 	items_dump_begin(&mirror->rules);
 }
 
-static bool is_stale(const struct mirror *mirror, const struct item *item)
-{
-	const uint32_t number = mirror->number[SOURCE_KERNEL];
-
-	return item->marked != number && item->told != number;
-}
-
 static void sweep_small(struct mirror *mirror)
 {
+	const uint32_t number = mirror->number[SOURCE_KERNEL];
 	uint32_t position;
 	struct item *item;
 
 	position = 0;
 	while ((item = items_next(&mirror->neighbours, &position)) != NULL)
-		if (is_stale(mirror, item))
+		if (item_is_stale(item, number))
 			remove_neighbour(mirror, (struct neighbour *)(void *)item);
 	position = 0;
 	while ((item = items_next(&mirror->addresses, &position)) != NULL)
-		if (is_stale(mirror, item))
+		if (item_is_stale(item, number))
 			remove_address(mirror, (struct address *)(void *)item);
 	position = 0;
 	while ((item = items_next(&mirror->links, &position)) != NULL)
-		if (is_stale(mirror, item))
+		if (item_is_stale(item, number))
 			remove_link(mirror, (struct link *)(void *)item);
 	position = 0;
 	while ((item = items_next(&mirror->rules, &position)) != NULL)
-		if (is_stale(mirror, item))
+		if (item_is_stale(item, number))
 			remove_rule(mirror, (struct rule *)(void *)item);
 	items_dump_end(&mirror->links);
 	items_dump_end(&mirror->addresses);

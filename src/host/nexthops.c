@@ -79,20 +79,19 @@ static unsigned resolve(const struct nexthops *next_hops, const struct nexthop *
 	return n;
 }
 
-/* `now`: it was not known before, or is no more; then its routes go elsewhere in any case. */
-static void refresh(struct nexthops *next_hops, struct nexthop *next_hop, bool now)
+/* What it stands for is found out anew; `known`: it was known before. */
+static void refresh(struct nexthops *next_hops, struct nexthop *next_hop, bool known)
 {
+	const struct nexthop_before before = {known, next_hop->resolved, next_hop->hops};
+	struct hop_list *old = next_hop->hops;
 	struct kernel_hop hop[KERNEL_HOPS];
-	enum kernel_route_kind kind;
-	const unsigned n = resolve(next_hops, next_hop, hop, &kind);
-	struct hop_list *hops = hop_list_get(next_hops->lists, hop, n), *before = next_hop->hops;
-	const bool differs = hops != before || kind != next_hop->resolved;
+	const unsigned n = resolve(next_hops, next_hop, hop, &next_hop->resolved);
 
-	next_hop->hops = hops;
-	next_hop->resolved = kind;
-	hop_list_put(next_hops->lists, before);
-	if (differs || now)
-		next_hops->changed(next_hops->context, next_hop);
+	next_hop->hops = hop_list_get(next_hops->lists, hop, n);
+	if (next_hop->hops != old || next_hop->resolved != before.resolved ||
+		next_hop->known != known)
+		next_hops->changed(next_hops->context, next_hop, &before);
+	hop_list_put(next_hops->lists, old);
 }
 
 /* Groups that it is a member of stand for something else as well. */
@@ -106,7 +105,7 @@ static void refresh_groups(struct nexthops *next_hops, const struct nexthop *mem
 			continue;
 		for (unsigned i = 0; i < group->n_members; i++) {
 			if (group->members[i].id == member->id) {
-				refresh(next_hops, group, false);
+				refresh(next_hops, group, group->known);
 				break;
 			}
 		}
@@ -139,7 +138,7 @@ struct nexthop *nexthops_take(
 	const bool known = next_hop->known;
 
 	next_hop->known = true;
-	refresh(next_hops, next_hop, !known);
+	refresh(next_hops, next_hop, known);
 	if (!next_hop->is_group)
 		refresh_groups(next_hops, next_hop);
 	return next_hop;
@@ -147,13 +146,13 @@ struct nexthop *nexthops_take(
 
 void nexthops_forget(struct nexthops *next_hops, struct nexthop *next_hop)
 {
-	const bool is_group = next_hop->is_group;
+	const bool is_group = next_hop->is_group, known = next_hop->known;
 
 	free(next_hop->members);
 	next_hop->members = NULL;
 	next_hop->n_members = 0;
 	next_hop->known = next_hop->is_group = false;
-	refresh(next_hops, next_hop, true);
+	refresh(next_hops, next_hop, known);
 	if (!is_group)
 		refresh_groups(next_hops, next_hop);
 	if (next_hop->routes == 0)

@@ -30,11 +30,19 @@ struct nexthop {
 	struct kernel_hop hop;
 };
 
+/* What an object stood for before. */
+struct nexthop_before {
+	bool known;
+	enum kernel_route_kind resolved;
+	struct hop_list *hops;
+};
+
 struct nexthops {
 	struct items items;
 	struct hop_lists *lists; /* outlives it */
 	/* an object stands for something else now; called in nexthops_take() and nexthops_forget() */
-	void (*changed)(void *context, struct nexthop *next_hop);
+	void (*changed)(
+		void *context, const struct nexthop *next_hop, const struct nexthop_before *before);
 	void *context;
 };
 

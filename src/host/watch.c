@@ -15,6 +15,8 @@
 #include <libmnl/libmnl.h>
 #include <rte_common.h>
 
+#include "host/message.h"
+
 /* The kernel puts a dump into pieces of at most 32 kB. */
 #define PIECE_BYTES (64 << 10)
 #define READS 64
@@ -293,7 +295,7 @@ static void take_piece(struct watch *watch, size_t size, uint64_t now_us)
 	const unsigned id = mnl_socket_get_portid(watch->socket);
 	int left = (int)size;
 
-	for (; mnl_nlmsg_ok(message, left); message = mnl_nlmsg_next(message, &left)) {
+	for (; message_fits(message, left); message = mnl_nlmsg_next(message, &left)) {
 		if (watch->state == DUMPS && message->nlmsg_seq == watch->sequence &&
 			message->nlmsg_pid == id) {
 			take_answer(watch, message, now_us);
