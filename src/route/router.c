@@ -215,6 +215,9 @@ static void follow_neighbour(void *context, const struct kernel_neighbour *kerne
 {
 	struct router *router = context;
 
+	/* what the kernel keeps of multicast groups is computed, and nobody routes to them */
+	if (kernel->version == 6 ? kernel->address[0] == 0xff : kernel->address[0] >= 224)
+		return;
 	pthread_mutex_lock(&router->lock);
 	struct hop_neighbour *neighbour = hops_set_neighbour(&router->hops, kernel, gone);
 
