@@ -27,8 +27,9 @@ struct route {
 	uint32_t next, previous; /* that name the same object, plus 1 */
 	uint8_t kind;		 /* enum kernel_route_kind */
 	uint8_t protocol;
-	uint8_t source; /* enum route_source */
-	bool shown;	/* the follower knows it */
+	uint8_t source;	  /* enum route_source */
+	bool shown : 1;	  /* the follower knows it */
+	bool changes : 1; /* what the follower knows of it is what its object stood for before */
 };
 static_assert(sizeof(struct route) == 72, "a million routes are to have little memory");
 
@@ -38,7 +39,7 @@ static struct nexthop *object_of(const struct kernel_routes *routes, const struc
 {
 	if (route->next_hop == 0)
 		return NULL;
-	return (struct nexthop *)(void *)items_at(&routes->next_hops.items, route->next_hop - 1);
+	return items_at(&routes->next_hops.items, route->next_hop - 1);
 }
 
 /* Where it goes now. */
@@ -98,12 +99,12 @@ static void tell(
 
 static struct route *first_of(const struct kernel_routes *routes, const struct key *key)
 {
-	return (struct route *)(void *)items_find(&routes->items, key);
+	return items_find(&routes->items, key);
 }
 
 static struct route *again(const struct kernel_routes *routes, const struct route *route)
 {
-	return (struct route *)(void *)items_again(&routes->items, &route->item);
+	return items_again(&routes->items, &route->item);
 }
 
 /* What the follower knows of a key. */
@@ -168,7 +169,7 @@ static void settle(struct kernel_routes *routes, const struct key *key, const st
 
 static struct route *route_at(const struct kernel_routes *routes, uint32_t number)
 {
-	return (struct route *)(void *)items_at(&routes->items, number);
+	return items_at(&routes->items, number);
 }
 
 static uint32_t number_of(const struct kernel_routes *routes, const struct route *route)
@@ -204,25 +205,39 @@ static void join_object(struct kernel_routes *routes, struct route *route, struc
 	object->routes = number;
 }
 
-/* Its routes go elsewhere. What the follower knows of them may be of another source. */
+/* What the follower knows of a key, where the object of one of its routes stood for something else before. */
+static struct view look_before(const struct kernel_routes *routes, const struct key *key,
+	const struct nexthop_before *before)
+{
+	struct route *route = first_of(routes, key);
+
+	while (route != NULL && !route->changes)
+		route = again(routes, route);
+	if (route == NULL)
+		return look(routes, key);
+
+	const bool own = !before->known || route->kind != KERNEL_UNICAST;
+
+	route->changes = false;
+	return view_of(before->known ? before->hops : route->hops,
+		own ? (enum kernel_route_kind)route->kind : before->resolved, route->protocol);
+}
+
+/* Its routes go elsewhere. Two of them may have one key: that is settled by the first of them. */
 static void object_changed(
 	void *context, const struct nexthop *object, const struct nexthop_before *before)
 {
 	struct kernel_routes *routes = context;
-	const struct route *route;
+	struct route *route;
 
 	for (uint32_t next = object->routes; next != 0; next = route->next) {
 		route = route_at(routes, next - 1);
-		struct view view = look(routes, &route->key);
+		route->changes = route->shown;
+	}
+	for (uint32_t next = object->routes; next != 0; next = route->next) {
+		route = route_at(routes, next - 1);
+		const struct view view = look_before(routes, &route->key, before);
 
-		if (route->shown) {
-			const bool own = !before->known || route->kind != KERNEL_UNICAST;
-
-			hop_list_put(&routes->lists, view.hops);
-			view = view_of(before->known ? before->hops : route->hops,
-				own ? (enum kernel_route_kind)route->kind : before->resolved,
-				route->protocol);
-		}
 		settle(routes, &route->key, &view);
 	}
 }
@@ -311,7 +326,7 @@ static void stamp_route(struct route *route, const struct route_stamp *stamp)
 static void add_route(struct kernel_routes *routes, const struct key *key,
 	const struct message_route *message, const struct route_stamp *stamp, uint32_t place)
 {
-	struct route *route = (struct route *)(void *)items_add(&routes->items, key);
+	struct route *route = items_add(&routes->items, key);
 	struct view before;
 
 	if (route == NULL) {
@@ -538,7 +553,7 @@ bool kernel_routes_sweep(struct kernel_routes *routes, const struct route_stamp 
 	uint32_t *position, uint32_t n)
 {
 	for (; n > 0; n--) {
-		struct route *route = (struct route *)(void *)items_next(&routes->items, position);
+		struct route *route = items_next(&routes->items, position);
 
 		if (route == NULL)
 			return true;
@@ -553,8 +568,7 @@ void kernel_routes_sweep_next_hops(struct kernel_routes *routes, const struct ro
 	struct nexthop *object;
 	uint32_t position = 0;
 
-	while ((object = (struct nexthop *)(void *)items_next(
-			&routes->next_hops.items, &position)) != NULL)
+	while ((object = items_next(&routes->next_hops.items, &position)) != NULL)
 		if (object->known && object->source == stamp->source &&
 			item_is_stale(&object->item, stamp->number))
 			nexthops_forget(&routes->next_hops, object);
@@ -580,7 +594,7 @@ void kernel_routes_fini(struct kernel_routes *routes)
 	uint32_t position = 0;
 	struct route *route;
 
-	while ((route = (struct route *)(void *)items_next(&routes->items, &position)) != NULL)
+	while ((route = items_next(&routes->items, &position)) != NULL)
 		hop_list_put(&routes->lists, route->hops);
 	nexthops_fini(&routes->next_hops);
 	items_fini(&routes->items);

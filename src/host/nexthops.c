@@ -16,7 +16,7 @@ int nexthops_init(struct nexthops *next_hops, struct hop_lists *lists, uint32_t 
 
 static struct nexthop *next_of(const struct nexthops *next_hops, uint32_t *position)
 {
-	return (struct nexthop *)(void *)items_next(&next_hops->items, position);
+	return items_next(&next_hops->items, position);
 }
 
 void nexthops_fini(struct nexthops *next_hops)
@@ -35,7 +35,7 @@ struct nexthop *nexthops_find(const struct nexthops *next_hops, uint32_t source,
 {
 	const struct key key = {id, source};
 
-	return (struct nexthop *)(void *)items_find(&next_hops->items, &key);
+	return items_find(&next_hops->items, &key);
 }
 
 struct nexthop *nexthops_get(struct nexthops *next_hops, uint32_t source, uint32_t id)
@@ -44,7 +44,7 @@ struct nexthop *nexthops_get(struct nexthops *next_hops, uint32_t source, uint32
 	struct nexthop *next_hop = nexthops_find(next_hops, source, id);
 
 	if (next_hop == NULL)
-		next_hop = (struct nexthop *)(void *)items_add(&next_hops->items, &key);
+		next_hop = items_add(&next_hops->items, &key);
 	return next_hop;
 }
 
