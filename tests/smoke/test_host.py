@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The host thread between a router and the kernel: what it tells is what `ip` shows, whatever happens; TAPs live on."""
 import contextlib
+import pathlib
 import random
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -299,6 +301,60 @@ def test_a_peer_that_says_nonsense(space, mirror, zebra, said):
     dev, daemon = links_of(space)["v0"], zebra()
     daemon.send(daemon.route(daemon.NEW, "10.5.0.0/16", "10.0.0.3", dev))
     follower.until(lambda: hops(follower, "10.5.0.0/16") == ["10.0.0.3"], "the next one is heard")
+
+
+FRR = pathlib.Path("/usr/lib/frr")
+
+
+class Daemons:
+    """FRR's zebra and staticd, with static routes of a file."""
+
+    def __init__(self, space, routes):
+        self.space, self.running = space, {}
+        # they become another user, who is to get there
+        self.directory = tempfile.TemporaryDirectory(prefix="millrace-frr-")
+        self.place = pathlib.Path(self.directory.name)
+        self.place.chmod(0o777)
+        (self.place / "frr.conf").write_text("\n".join([f"fpm address 127.0.0.1 port {PORT}", *routes]) + "\n")
+        self.start("zebra", "-M", "dplane_fpm_nl")
+        self.start("staticd")
+
+    def start(self, name, *more):
+        self.running[name] = self.space.popen(
+            FRR / name, "-f", self.place / "frr.conf", "-z", self.place / "zserv.api", "-i", self.place / f"{name}.pid",
+            "--vty_socket", self.place, "-A", "127.0.0.1", *more, stderr=subprocess.DEVNULL)
+
+    def kill(self, name):
+        self.running[name].kill()
+        self.running.pop(name).wait()
+
+    def close(self):
+        for name in list(self.running):
+            self.kill(name)
+        self.directory.cleanup()
+
+
+@pytest.mark.skipif(not (FRR / "zebra").exists(), reason="no zebra here (Debian: frr)")
+def test_zebra_itself(space, mirror):
+    """What FRR's zebra sends is understood; when it is killed its routes stay until it is back."""
+    follower = mirror("--fpm", PORT, "--settle", 3)
+    wanted = {"10.77.0.0/16": {"10.0.0.3"}, "10.78.0.0/16": {"10.0.0.4"}, "10.80.0.0/16": {"10.0.0.3", "10.0.0.4"}}
+    lines = [f"ip route {prefix} {via}" for prefix, vias in wanted.items() for via in sorted(vias)]
+
+    def holds():
+        return all(set(hops(follower, prefix) or ()) == vias for prefix, vias in wanted.items())
+
+    with contextlib.closing(Daemons(space, lines + ["ip route 10.79.0.0/16 blackhole"])) as daemons:
+        follower.event("fpm_up")
+        follower.until(holds, "its routes")
+        follower.until(lambda: follower.routes[("10.79.0.0/16", 254, 20)]["kind"] == "blackhole", "a blackhole")
+        follower.until(lambda: follower.status()[0]["fpm_routes"] >= 4, "they came by FPM too")
+        daemons.kill("zebra")
+        follower.event("fpm_down")
+        assert holds() and follower.status()[0]["fpm_routes"] >= 4
+        daemons.start("zebra", "-M", "dplane_fpm_nl")
+        follower.until(lambda: follower.status()[0]["fpm_connected"], "it is back")
+    assert follower.status()[0]["fpm_malformed"] == follower.status()[0]["malformed"] == 0
 
 
 # ------------------------------------------------------------------------------- TAPs
