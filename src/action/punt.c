@@ -4,7 +4,8 @@
 static const struct {
 	const char *name, *what;
 } punts[PUNT_N_REASONS] = {
-	[PUNT_LOCAL] = {"local", "to an address of the router, or a broadcast address of its links"},
+	[PUNT_LOCAL] = {"local",
+		"to an address of the router, or a broadcast address of its links"},
 	[PUNT_ARP_ND] = {"arp_nd", "ARP, or ICMPv6 of neighbour discovery"},
 	[PUNT_NO_NEIGHBOUR] = {"no_neighbour", "the link address of its next hop is not known"},
 	[PUNT_TTL] = {"ttl", "its TTL or hop limit ends here"},

@@ -40,12 +40,13 @@ void punt_packet(struct lcore *lcore, unsigned port, struct rte_mbuf *packet,
 	struct path_counters *counters = &lcore->worker.counters[lcore->topology->domain[port]];
 	struct rate_limit *limit = &punt->limit[reason];
 
-	if (punt->line == NULL || !rate_limit_has(limit, lcore->now_us)) {
+	if (!rate_limit_has(limit, lcore->now_us)) {
 		counters->punt_limited[reason]++;
 		drop(lcore, port, packet, info, DROP_PUNT_LIMITED);
 		return;
 	}
-	struct ring *ring = &punt->line->to_host;
+	const unsigned number = punt->line_of[lcore->topology->domain[port]];
+	struct ring *ring = &punt->lines[number].to_host;
 
 	packet->port = (uint16_t)port;
 	packet->hash.usr = (uint32_t)reason;
@@ -85,19 +86,27 @@ static bool take_frames(struct lcore *lcore, struct ring *ring)
 	return n != 0;
 }
 
+static void wake_hosts(struct punt *punt)
+{
+	const uint64_t one = 1;
+
+	for (; punt->wake != 0; punt->wake &= punt->wake - 1) {
+		const int event = punt->lines[__builtin_ctz(punt->wake)].event;
+
+		/* it fails only when the counter is full: then the host thread is awake */
+		if (event >= 0 && write(event, &one, sizeof(one)) != sizeof(one))
+			continue;
+	}
+}
+
 bool punt_turn(struct lcore *lcore)
 {
 	struct punt *punt = &lcore->punt;
-	const uint64_t one = 1;
+	bool busy = false;
 
-	if (punt->line == NULL)
-		return false;
-	if (punt->wake) {
-		punt->wake = false;
-		/* it fails only when the counter is full: then the host thread is awake */
-		if (punt->line->event >= 0 &&
-			write(punt->line->event, &one, sizeof(one)) != sizeof(one))
-			punt->wake = false;
-	}
-	return take_frames(lcore, &punt->line->from_host);
+	if (punt->wake != 0)
+		wake_hosts(punt);
+	for (unsigned i = 0; i < punt->n_lines; i++)
+		busy |= take_frames(lcore, &punt->lines[i].from_host);
+	return busy;
 }

@@ -44,9 +44,12 @@ struct punt_rates {
 struct punt_rates punt_usual_rates(void);
 
 struct punt {
-	struct punt_line *line; /* NULL: the plane has no router */
+	/* an lcore has a line to each router's host thread */
+	struct punt_line *lines; /* of its routers; NULL: the plane has none */
+	unsigned n_lines;
+	const uint8_t *line_of; /* by domain */
 	struct rate_limit limit[PUNT_N_REASONS];
-	bool wake; /* packets were put in an empty ring in this iteration */
+	uint32_t wake; /* a bit for each line whose ring was empty when packets were put in, in this iteration */
 };
 
 /*

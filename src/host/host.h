@@ -46,7 +46,7 @@ struct host_event {
 /* Either may be NULL. */
 struct host_hooks {
 	void *context;
-	/* the interface of a port's TAP; 0: it is gone. Told before its link is */
+	/* the interface of a port's TAP; 0: it is gone. Told before its link is. May be NULL */
 	void (*tap)(void *context, unsigned port, uint32_t ifindex);
 	void (*event)(void *context, const struct host_event *event);
 };

@@ -152,7 +152,7 @@ static int join(struct line *line)
 	bool given = line->draft.n_wires > 0 || line->draft.n_ports > 0;
 	char word[OPTION_WORD_MAX];
 
-	if (given && line->config->n_wires > 0)
+	if (given && line->config->n_wires + line->config->n_routers > 0)
 		return error_set(line->error, -EINVAL,
 			"--%s: %s has wires of its own; choose one: its wires, or those of the "
 			"command line",
@@ -164,7 +164,7 @@ static int join(struct line *line)
 		if (ret < 0)
 			return ret;
 	}
-	if (line->config->n_wires > 0)
+	if (line->config->n_wires + line->config->n_routers > 0)
 		return 0;
 	if (line->file)
 		return error_set(line->error, -EINVAL,

@@ -32,6 +32,7 @@ struct live_options {
 	const struct policer_options *policers;
 	uint32_t n_policers;
 	uint32_t max_blocks; /* 0: there is no list */
+	const struct plane_router *router; /* the ports are a router's; NULL: a wire's */
 	bool zone_vlan;
 	bool one_armed;
 	enum plane_sharding sharding;

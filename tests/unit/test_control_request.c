@@ -20,7 +20,8 @@ static const struct {
 		"rule stage, rule diff, rule load, rule confirm, rule rollback, rule status, rule "
 		"trace, "
 		"port "
-		"show, worker show, wire show, drop show, drop follow, export show, offload show, "
+		"show, worker show, wire show, domain show, route show, neighbour show, drop show, "
+		"drop follow, export show, offload show, "
 		"offload "
 		"events, offload check, event follow, config show"},
 	{"{\"ask\":\"drop show\",\"with\":{\"wire\":0}}",
