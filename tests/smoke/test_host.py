@@ -6,10 +6,11 @@ import random
 import subprocess
 import tempfile
 import time
+import types
 
 import pytest
 
-from engine import SLOWER
+from engine import SLOWER, Millrace
 from host import TOOL, Mirror, Zebra, links_of
 from network import Namespace
 
@@ -301,6 +302,27 @@ def test_a_peer_that_says_nonsense(space, mirror, zebra, said):
     dev, daemon = links_of(space)["v0"], zebra()
     daemon.send(daemon.route(daemon.NEW, "10.5.0.0/16", "10.0.0.3", dev))
     follower.until(lambda: hops(follower, "10.5.0.0/16") == ["10.0.0.3"], "the next one is heard")
+
+
+def test_fpm_of_a_router(space, tmp_path):
+    """A router of the configuration has the routes that a daemon sends, in the namespace of its TAPs."""
+    with contextlib.ExitStack() as stack:
+        inside = stack.enter_context(contextlib.closing(Space("inside")))
+        space.ip("addr flush dev v0", "link set v0 up")
+        (tmp_path / "router.yaml").write_text(
+            "ports: [{name: p0, device: v0}, {name: p1, device: v1}]\n"
+            f"routers: [{{name: r1, netns: {inside.path}, fpm: {PORT}, ports: "
+            "[{port: p0, name: eth0}, {port: p1, name: eth1}]}]\n")
+        place = types.SimpleNamespace(middle=space, engine_is_there=lambda: None)
+        engine = Millrace(tmp_path / "run", "--config", tmp_path / "router.yaml", network=place, joined=False)
+        stack.callback(engine.kill)
+        inside.ip("link set eth0 up", "addr add 10.50.0.1/24 dev eth0")
+        dev, daemon = links_of(inside)["eth0"], stack.enter_context(contextlib.closing(Zebra(inside, PORT)))
+        daemon.send(daemon.route(daemon.NEW, "10.5.0.0/16", "10.50.0.2", dev))
+        engine.until(lambda: any(hop["gateway"] == "10.50.0.2" for route in
+                                 engine.ask("route show", prefix="10.5.0.0/16") for hop in route["hops"]), "the route")
+        daemon.send(daemon.route(daemon.DELETE, "10.5.0.0/16"))
+        engine.until(lambda: not engine.ask("route show", prefix="10.5.0.0/16"), "it is withdrawn")
 
 
 FRR = pathlib.Path("/usr/lib/frr")
