@@ -321,6 +321,12 @@ def test_fpm_of_a_router(space, tmp_path):
         daemon.send(daemon.route(daemon.NEW, "10.5.0.0/16", "10.50.0.2", dev))
         engine.until(lambda: any(hop["gateway"] == "10.50.0.2" for route in
                                  engine.ask("route show", prefix="10.5.0.0/16") for hop in route["hops"]), "the route")
+        kernel = engine.ask("domain show")[0]["kernel"]
+        assert kernel["fpm_connected"] and kernel["fpm_routes"] == 1 and kernel["synced"]
+        assert [(tap["port"], tap["there"]) for tap in kernel["taps"]] == [("p0", True), ("p1", True)]
+        inside.ip("rule add from 10.9.0.0/16 lookup 77 priority 500")
+        engine.until(lambda: "NOT FOLLOWED: 1 policy rules, as the IPv4 rule of priority 500, table 77" in
+                     engine.client("domain", "show"), "the rule is told")
         daemon.send(daemon.route(daemon.DELETE, "10.5.0.0/16"))
         engine.until(lambda: not engine.ask("route show", prefix="10.5.0.0/16"), "it is withdrawn")
 
