@@ -244,11 +244,19 @@ static void object_changed(
 
 /* ---------------------------------------------------- one route */
 
-static uint32_t object_id(const struct kernel_routes *routes, const struct route *route)
+/* Where the numbers of nexthop objects count that the message names. */
+static uint32_t space_of(const struct route_stamp *stamp)
+{
+	return stamp->source == SOURCE_KERNEL ? 0 : stamp->number;
+}
+
+/* Whether the route names this object; 0: none. */
+static bool names(
+	const struct kernel_routes *routes, const struct route *route, uint32_t id, uint32_t space)
 {
 	const struct nexthop *object = object_of(routes, route);
 
-	return object == NULL ? 0 : object->id;
+	return object == NULL ? id == 0 : object->id == id && object->space == space;
 }
 
 static unsigned n_hops(const struct route *route)
@@ -262,28 +270,29 @@ static const struct kernel_hop *hops_of(const struct route *route)
 }
 
 static bool is_same(const struct kernel_routes *routes, const struct route *route,
-	const struct message_route *message)
+	const struct message_route *message, const struct route_stamp *stamp)
 {
-	const uint32_t id = object_id(routes, route);
-
-	if (route->kind != message->route.kind || id != message->next_hop)
+	if (route->kind != message->route.kind ||
+		!names(routes, route, message->next_hop, space_of(stamp)))
 		return false;
-	return id != 0 ||
+	return message->next_hop != 0 ||
 	       hop_list_same(hops_of(route), n_hops(route), message->hops, message->route.n_hops);
 }
 
 /* The route becomes what the message says. 0, or -ENOSPC: there is no room for that, and it stays as it was. */
-static int become(
-	struct kernel_routes *routes, struct route *route, const struct message_route *message)
+static int become(struct kernel_routes *routes, struct route *route,
+	const struct message_route *message, const struct route_stamp *stamp)
 {
+	const uint32_t space = space_of(stamp);
+
 	struct hop_list *hops = hop_list_get(&routes->lists, message->hops, message->route.n_hops);
 	struct nexthop *object = NULL;
 
 	if (hops == NULL && message->route.n_hops > 0)
 		return -ENOSPC;
-	if (message->next_hop != object_id(routes, route)) {
+	if (!names(routes, route, message->next_hop, space)) {
 		if (message->next_hop != 0)
-			object = nexthops_get(&routes->next_hops, route->source, message->next_hop);
+			object = nexthops_get(&routes->next_hops, space, message->next_hop);
 		if (message->next_hop != 0 && object == NULL) {
 			hop_list_put(&routes->lists, hops);
 			return -ENOSPC;
@@ -334,7 +343,7 @@ static void add_route(struct kernel_routes *routes, const struct key *key,
 		return;
 	}
 	route->source = (uint8_t)stamp->source;
-	if (become(routes, route, message) < 0) {
+	if (become(routes, route, message, stamp) < 0) {
 		routes->refused++;
 		items_remove(&routes->items, &route->item);
 		return;
@@ -351,7 +360,7 @@ static void change_route(struct kernel_routes *routes, struct route *route,
 {
 	const struct view before = look(routes, &route->key);
 
-	if (become(routes, route, message) < 0)
+	if (become(routes, route, message, stamp) < 0)
 		routes->refused++;
 	stamp_route(route, stamp);
 	settle(routes, &route->key, &before);
@@ -391,7 +400,7 @@ static struct group group_of(const struct kernel_routes *routes, const struct ke
 		group.named += route->item.marked == stamp->number;
 		if (group.first == NULL || route->order < group.first->order)
 			group.first = route;
-		if (group.same == NULL && is_same(routes, route, message))
+		if (group.same == NULL && is_same(routes, route, message, stamp))
 			group.same = route;
 	}
 	return group;
@@ -508,7 +517,7 @@ int kernel_routes_take_next_hop(struct kernel_routes *routes,
 	const struct message_next_hop *message, bool gone, const struct route_stamp *stamp)
 {
 	struct nexthops *next_hops = &routes->next_hops;
-	struct nexthop *object = nexthops_find(next_hops, stamp->source, message->id);
+	struct nexthop *object = nexthops_find(next_hops, space_of(stamp), message->id);
 
 	routes->cut += message->cut;
 	if (gone) {
@@ -519,13 +528,13 @@ int kernel_routes_take_next_hop(struct kernel_routes *routes,
 	}
 	/* a dump is not to bring back what was told since */
 	if (stamp->dump && object == NULL) {
-		const uint32_t key[2] = {message->id, stamp->source};
+		const uint32_t key[2] = {message->id, space_of(stamp)};
 
 		if (items_was_removed(&next_hops->items, key))
 			return 0;
 	}
 	if (!stamp->dump || object == NULL || object->item.told != stamp->number)
-		object = nexthops_take(next_hops, stamp->source, message);
+		object = nexthops_take(next_hops, space_of(stamp), message);
 	if (object == NULL)
 		routes->refused++;
 	else if (stamp->dump || stamp->source == SOURCE_FPM)
@@ -569,7 +578,7 @@ void kernel_routes_sweep_next_hops(struct kernel_routes *routes, const struct ro
 	uint32_t position = 0;
 
 	while ((object = items_next(&routes->next_hops.items, &position)) != NULL)
-		if (object->known && object->source == stamp->source &&
+		if (object->known && (object->space == 0) == (stamp->source == SOURCE_KERNEL) &&
 			item_is_stale(&object->item, stamp->number))
 			nexthops_forget(&routes->next_hops, object);
 }

@@ -271,11 +271,15 @@ def test_a_routing_daemon(space, mirror, zebra):
     first.close()
     follower.event("fpm_down")
     second = zebra()
+    # its numbers of objects are its own: routes of the first that are there yet do not go where these do
+    second.send(second.next_hop(7, "10.0.0.99", dev) + second.route(second.NEW, "10.8.0.0/16", next_hop=7))
     second.send(second.route(second.NEW, "10.5.0.0/16", "10.0.0.8", dev))
     follower.until(lambda: hops(follower, "10.6.0.0/16") is None and hops(follower, "fd05::/48") is None,
                    "what is not named again goes")
     assert hops(follower, "10.5.0.0/16") == ["10.0.0.8"]
     assert ("10.5.0.0/16", 254, 20) not in follower.gone
+    assert hops(follower, "10.8.0.0/16") == ["10.0.0.99"]
+    assert ("10.6.0.0/16", ["10.0.0.99"]) not in follower.history
     second.close()
     follower.until(lambda: hops(follower, "10.5.0.0/16") is None, "nobody comes back")
 
