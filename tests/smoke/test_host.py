@@ -496,7 +496,7 @@ def test_a_kept_tap_keeps_its_addresses(space, mirror):
 # ------------------------------------------------------------------------------- scale
 
 def test_a_dump_of_a_hundred_thousand(space, mirror):
-    """A million may take five seconds of a processor: so a tenth of them half a second, of this program's and the kernel's."""
+    """A million may take five seconds of a processor, the kernel's part included: a tenth of them half a second."""
     batch(space, many(100000))
     begun = time.monotonic()
     follower = mirror("--quiet")
