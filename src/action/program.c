@@ -150,6 +150,36 @@ static int compile_encap(struct compiler *compiler, const struct action_encap *e
 	return why == NULL ? 0 : wrong(compiler, why);
 }
 
+/* The packet goes no further. */
+static int compile_end(struct compiler *compiler, const struct action *action)
+{
+	struct action_program *program = &compiler->program;
+
+	if (action->kind == ACTION_DROP) {
+		program->does |= ACTION_DOES_DROP;
+		return 0;
+	}
+	if (action->kind == ACTION_REJECT) {
+		program->does |= ACTION_DOES_REJECT;
+		program->reject = (uint8_t)action->reject;
+		return (unsigned)action->reject < REJECT_N_WITH
+			       ? 0
+			       : wrong(compiler, "there is no such answer");
+	}
+	if (action->kind == ACTION_PUNT) {
+		program->does |= ACTION_DOES_PUNT;
+		program->punt = (uint8_t)action->punt;
+		return (unsigned)action->punt < PUNT_N_REASONS
+			       ? 0
+			       : wrong(compiler, "there is no such reason");
+	}
+	program->does |= ACTION_DOES_DISCARD;
+	program->discard = (uint8_t)action->discard;
+	return (unsigned)action->discard < ACTION_N_DISCARDS
+		       ? 0
+		       : wrong(compiler, "there is no such reason");
+}
+
 static int compile_one(struct compiler *compiler, const struct action *action)
 {
 	struct action_program *program = &compiler->program;
@@ -166,26 +196,10 @@ static int compile_one(struct compiler *compiler, const struct action *action)
 			return wrong(compiler, "a next hop's number is below 65536");
 		return 0;
 	case ACTION_DROP:
-		program->does |= ACTION_DOES_DROP;
-		return 0;
 	case ACTION_REJECT:
-		program->does |= ACTION_DOES_REJECT;
-		program->reject = (uint8_t)action->reject;
-		if ((unsigned)action->reject >= REJECT_N_WITH)
-			return wrong(compiler, "there is no such answer");
-		return 0;
 	case ACTION_PUNT:
-		program->does |= ACTION_DOES_PUNT;
-		program->punt = (uint8_t)action->punt;
-		if ((unsigned)action->punt >= PUNT_N_REASONS)
-			return wrong(compiler, "there is no such reason");
-		return 0;
 	case ACTION_DISCARD:
-		program->does |= ACTION_DOES_DISCARD;
-		program->discard = (uint8_t)action->discard;
-		if ((unsigned)action->discard >= ACTION_N_DISCARDS)
-			return wrong(compiler, "there is no such reason");
-		return 0;
+		return compile_end(compiler, action);
 	case ACTION_SET_MAC_SRC:
 		return compile_mac(compiler, action->mac, 6);
 	case ACTION_SET_MAC_DST:
@@ -253,8 +267,8 @@ static int check_together(struct compiler *compiler)
 			    1u << ACTION_SET_IPV6_SRC | 1u << ACTION_SET_IPV6_DST |
 			    1u << ACTION_SET_PORT_SRC | 1u << ACTION_SET_PORT_DST;
 	const uint32_t ttl = 1u << ACTION_DECREMENT_TTL | 1u << ACTION_SET_TTL;
-	const uint32_t drops = 1u << ACTION_DROP | 1u << ACTION_REJECT | 1u << ACTION_PUNT |
-			       1u << ACTION_DISCARD;
+	const uint32_t drops =
+		1u << ACTION_DROP | 1u << ACTION_REJECT | 1u << ACTION_PUNT | 1u << ACTION_DISCARD;
 	const uint32_t changes = link | hop | ip | 1u << ACTION_DECAP;
 
 	if (compiler->seen & bit && !(bit & vlan))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "control/parts.h"
+#include "control/route_view.h"
 #include "control/verbs.h"
 #include "route/router.h"
 
@@ -74,7 +75,7 @@ static json_t *protocol_text(uint8_t protocol)
 	return json_integer(protocol);
 }
 
-static json_t *route_describe_hop(const struct plane_config *config, const struct router_hop_view *hop)
+json_t *route_describe_hop(const struct plane_config *config, const struct router_hop_view *hop)
 {
 	json_t *line = json_object();
 
@@ -83,10 +84,10 @@ static json_t *route_describe_hop(const struct plane_config *config, const struc
 	answer_number(line, "ifindex", hop->ifindex);
 	answer_number(line, "weight", hop->weight);
 	json_object_set_new(line, "state",
-		json_string(!hop->ours		    ? "kernel"
-			    : hop->version == 0	    ? "on_link"
-			    : hop->known	    ? "known"
-						    : "unknown"));
+		json_string(!hop->ours		? "kernel"
+			    : hop->version == 0 ? "on_link"
+			    : hop->known	? "known"
+						: "unknown"));
 	if (!hop->ours)
 		return line;
 	json_object_set_new(line, "port", answer_string(config->port[hop->port]->name));
@@ -96,7 +97,7 @@ static json_t *route_describe_hop(const struct plane_config *config, const struc
 	return line;
 }
 
-static json_t *route_describe(const struct plane_config *config, const struct router_config *router,
+json_t *route_describe(const struct plane_config *config, const struct router_config *router,
 	const struct router_route_view *route)
 {
 	char prefix[ROUTE_PREFIX_TEXT_MAX];
@@ -125,9 +126,9 @@ static bool tell_route(void *context, const struct router_route_view *route)
 {
 	struct telling *telling = context;
 
-	telling->ret = answer_add(telling->answer,
-		route_describe(plane_config(telling->answer->plane),
-			router_config(telling->router), route));
+	telling->ret =
+		answer_add(telling->answer, route_describe(plane_config(telling->answer->plane),
+						    router_config(telling->router), route));
 	return telling->ret == 0;
 }
 

@@ -26,12 +26,12 @@ struct verdict {
 
 static const struct verdict go_on = {FATE_GO_ON, 0};
 
-static struct verdict punt(enum punt_reason reason)
+static struct verdict fate_punt(enum punt_reason reason)
 {
 	return (struct verdict){FATE_PUNT, (uint8_t)reason};
 }
 
-static struct verdict drop(enum drop_reason reason)
+static struct verdict fate_drop(enum drop_reason reason)
 {
 	return (struct verdict){FATE_DROP, (uint8_t)reason};
 }
@@ -76,8 +76,8 @@ static struct verdict look_at_ipv4(const uint8_t *ip, uint32_t n)
 	if (n < IPV4_LENGTH || ip[0] >> 4 != 4 || words < 5 || n < words * 4)
 		return go_on;
 	if (!checksum_holds(ip, words))
-		return drop(DROP_CHECKSUM);
-	return words > 5 ? punt(PUNT_OPTIONS) : go_on;
+		return fate_drop(DROP_CHECKSUM);
+	return words > 5 ? fate_punt(PUNT_OPTIONS) : go_on;
 }
 
 static struct verdict look_at_ipv6(const uint8_t *ip, uint32_t n)
@@ -85,9 +85,9 @@ static struct verdict look_at_ipv6(const uint8_t *ip, uint32_t n)
 	if (n < IPV6_LENGTH || ip[0] >> 4 != 6)
 		return go_on;
 	if (ip[6] == IPPROTO_HOPOPTS)
-		return punt(PUNT_OPTIONS);
+		return fate_punt(PUNT_OPTIONS);
 	if (ip[6] == IPPROTO_ICMPV6 && n > IPV6_LENGTH && is_discovery(ip[IPV6_LENGTH]))
-		return punt(PUNT_ARP_ND);
+		return fate_punt(PUNT_ARP_ND);
 	return go_on;
 }
 
@@ -97,14 +97,14 @@ static struct verdict look_at_multicast(const uint8_t *ip, uint32_t n, uint16_t 
 	struct verdict verdict = go_on;
 
 	if (type == TYPE_ARP)
-		return punt(PUNT_ARP_ND);
+		return fate_punt(PUNT_ARP_ND);
 	if (type == TYPE_IPV4)
 		verdict = look_at_ipv4(ip, n);
 	else if (type == TYPE_IPV6)
 		verdict = look_at_ipv6(ip, n);
 	else
-		return punt(PUNT_OTHER);
-	return verdict.fate == FATE_GO_ON ? punt(PUNT_MULTICAST) : verdict;
+		return fate_punt(PUNT_OTHER);
+	return verdict.fate == FATE_GO_ON ? fate_punt(PUNT_MULTICAST) : verdict;
 }
 
 static struct verdict look_at(const struct rte_mbuf *packet, uint64_t mac)
@@ -119,12 +119,12 @@ static struct verdict look_at(const struct rte_mbuf *packet, uint64_t mac)
 	if (unlikely(mac_at(frame) != mac))
 		return frame[0] & 1 ? look_at_multicast(
 					      frame + ETHERNET_LENGTH, n - ETHERNET_LENGTH, type)
-				    : drop(DROP_OTHER_HOST);
+				    : fate_drop(DROP_OTHER_HOST);
 	if (likely(type == TYPE_IPV4))
 		return look_at_ipv4(frame + ETHERNET_LENGTH, n - ETHERNET_LENGTH);
 	if (type == TYPE_IPV6)
 		return look_at_ipv6(frame + ETHERNET_LENGTH, n - ETHERNET_LENGTH);
-	return punt(type == TYPE_ARP ? PUNT_ARP_ND : PUNT_OTHER);
+	return fate_punt(type == TYPE_ARP ? PUNT_ARP_ND : PUNT_OTHER);
 }
 
 static __rte_noinline void end_here(struct lcore *lcore, const struct lcore_rx *rx,

@@ -96,7 +96,8 @@ static int add_port(struct joining *joining, const char *where, const char *name
 }
 
 /* The place of a port that a wire or router, the domain of this number, names; a device may have no name yet. Or an error. */
-static int take_port(struct joining *joining, unsigned domain, const char *where, const char *name)
+static int take_domain_port(
+	struct joining *joining, unsigned domain, const char *where, const char *name)
 {
 	struct run_config *config = joining->config;
 	const bool router = domain >= joining->draft->n_wires;
@@ -126,7 +127,7 @@ static int take_port(struct joining *joining, unsigned domain, const char *where
 
 static int add_end(struct joining *joining, unsigned wire, unsigned end)
 {
-	const int port = take_port(joining, wire, joining->draft->wires[wire].where,
+	const int port = take_domain_port(joining, wire, joining->draft->wires[wire].where,
 		joining->draft->wires[wire].name[end]);
 
 	if (port < 0)
@@ -152,8 +153,8 @@ static int add_router(struct joining *joining, unsigned number)
 			ret = option_bad_value(draft->where, router->name,
 				"there is a router of this name already", joining->error);
 	for (unsigned i = 0; ret == 0 && i < draft->n_ports; i++) {
-		const int port = take_port(joining, joining->draft->n_wires + number, draft->where,
-			draft->ports[i].port);
+		const int port = take_domain_port(joining, joining->draft->n_wires + number,
+			draft->where, draft->ports[i].port);
 
 		ret = port < 0 ? port
 			       : run_router_add_port(router, (unsigned)port, draft->where,

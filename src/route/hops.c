@@ -52,7 +52,7 @@ static bool same_place(const struct hop_at *a, const struct hop_at *b)
 	       memcmp(a->address, b->address, sizeof(a->address)) == 0;
 }
 
-static uint64_t hash_of(const struct hop_at *at)
+static uint64_t hop_hash(const struct hop_at *at)
 {
 	uint8_t bytes[24] = {0};
 
@@ -90,7 +90,7 @@ const struct hop_link *hops_link(const struct hops *hops, uint32_t ifindex)
 
 struct hop_neighbour *hops_neighbour(struct hops *hops, const struct hop_at *at)
 {
-	const uint64_t hash = hash_of(at);
+	const uint64_t hash = hop_hash(at);
 
 	for (struct map_node *node = map_chain(&hops->neighbours, hash); node != NULL;
 		node = node->next) {
@@ -203,7 +203,7 @@ void hops_remove_link(struct hops *hops, uint32_t ifindex)
 
 static void apply_at(struct hops *hops, const struct hop_at *at)
 {
-	const uint64_t hash = hash_of(at);
+	const uint64_t hash = hop_hash(at);
 
 	for (struct map_node *node = map_chain(&hops->hops, hash); node != NULL;
 		node = node->next) {
@@ -234,7 +234,7 @@ struct hop_neighbour *hops_set_neighbour(
 		if (known == NULL)
 			return NULL;
 		known->kernel = *neighbour;
-		map_insert(&hops->neighbours, &known->node, hash_of(&at));
+		map_insert(&hops->neighbours, &known->node, hop_hash(&at));
 		apply_at(hops, &at);
 		return known;
 	}
@@ -283,7 +283,7 @@ static void give_number(struct hops *hops, uint32_t number)
 
 struct hop *hops_get(struct hops *hops, const struct hop_at *at, const void *group)
 {
-	const uint64_t hash = hash_of(at);
+	const uint64_t hash = hop_hash(at);
 	struct hop *hop;
 
 	for (struct map_node *node = map_chain(&hops->hops, hash); node != NULL;

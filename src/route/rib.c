@@ -37,14 +37,14 @@ void rib_fini(struct rib *rib)
 	*rib = (struct rib){0};
 }
 
-static uint64_t hash_of(const struct route_prefix *prefix)
+static uint64_t prefix_hash(const struct route_prefix *prefix)
 {
 	return map_hash(prefix, sizeof(*prefix));
 }
 
 struct rib_prefix *rib_find(const struct rib *rib, const struct route_prefix *prefix)
 {
-	const uint64_t hash = hash_of(prefix);
+	const uint64_t hash = prefix_hash(prefix);
 
 	for (struct map_node *node = map_chain(&rib->prefixes, hash); node != NULL;
 		node = node->next) {
@@ -67,7 +67,7 @@ struct rib_prefix *rib_prefix(struct rib *rib, const struct route_prefix *prefix
 		return NULL;
 	found->prefix = *prefix;
 	found->value = FIB_NO_ROUTE;
-	map_insert(&rib->prefixes, &found->node, hash_of(prefix));
+	map_insert(&rib->prefixes, &found->node, prefix_hash(prefix));
 	return found;
 }
 

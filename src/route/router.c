@@ -284,6 +284,18 @@ static void follow_link(void *context, const struct kernel_link *link, bool gone
 	pthread_mutex_unlock(&router->lock);
 }
 
+/* Numbers that were given up are free once all flows were decided without them. */
+static void retry_starved(struct router *router)
+{
+	if (router->sets.n_starved == 0 ||
+		router->config.settled(router->config.context) < router->retry_at)
+		return;
+	router->retry_at =
+		atomic_load_explicit(router->config.generation, memory_order_relaxed) + 1;
+	if (sets_retry(&router->sets))
+		map_walk(&router->rib.prefixes, install_each, router);
+}
+
 /* ------------------------------------------------------------------ addresses and routes */
 
 static void follow_address(void *context, const struct kernel_address *address, bool gone)
@@ -348,6 +360,7 @@ static void follow_route(void *context, const struct kernel_route *kernel, bool 
 			sets_put(&router->sets, set);
 	}
 	look_at_neighbours(router, &at);
+	retry_starved(router);
 	pthread_mutex_unlock(&router->lock);
 }
 
@@ -416,6 +429,7 @@ void router_use_neighbours(struct router *router)
 {
 	pthread_mutex_lock(&router->lock);
 	map_walk(&router->hops.hops, use_hop, router);
+	retry_starved(router);
 	pthread_mutex_unlock(&router->lock);
 }
 

@@ -134,6 +134,23 @@ const char *kernel_route_kind_name(enum kernel_route_kind kind);
 bool router_look_up(struct router *router, unsigned version, const uint8_t address[16],
 	struct router_route_view *route);
 
+/* What a verdict of a flow of the router means. */
+enum router_way_kind {
+	ROUTER_WAY_OTHER, /* a rule's, or none: each packet is looked up */
+	ROUTER_WAY_HOP,
+	ROUTER_WAY_PUNT,
+	ROUTER_WAY_DISCARD,
+};
+struct router_way {
+	enum router_way_kind kind;
+	enum punt_reason punt;
+	enum action_discard discard;
+	struct router_hop_view hop;
+};
+void router_way_of(struct router *router, uint16_t verdict, struct router_way *way);
+/* "martian", "blackhole", "source". */
+const char *action_discard_name(enum action_discard discard);
+
 /* Told of a route; false ends the walk. It must not call the router. */
 typedef bool (*router_route_fn)(void *context, const struct router_route_view *route);
 
@@ -141,8 +158,8 @@ typedef bool (*router_route_fn)(void *context, const struct router_route_view *r
  * The prefixes that have routes, in their order, IPv4 first: all, or those in this one. Says how many; the caller frees them. NULL: no
  * memory.
  */
-size_t router_prefixes(struct router *router, const struct route_prefix *within,
-	struct route_prefix **prefixes);
+size_t router_prefixes(
+	struct router *router, const struct route_prefix *within, struct route_prefix **prefixes);
 /* The routes to exactly this prefix, the best first. */
 void router_routes_to(struct router *router, const struct route_prefix *prefix,
 	router_route_fn each, void *context);

@@ -22,4 +22,5 @@ struct router {
 	void *resolve_context;
 	uint64_t n_prefixes[2];
 	uint64_t changes, refused, dumps;
+	uint64_t retry_at; /* decisions that have to be in force before numbers are sought again */
 };

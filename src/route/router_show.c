@@ -82,6 +82,68 @@ static void view_hop(struct router *router, const struct hop_set *set,
 	view->known = neighbour->kernel.valid && link->kernel.up && link->kernel.carrier;
 }
 
+const char *action_discard_name(enum action_discard discard)
+{
+	return action_drop_name((enum action_drop)(ACTION_DROP_MARTIAN + discard));
+}
+
+struct finding {
+	struct router *router;
+	uint32_t number;
+	struct router_way *way;
+};
+
+/* A next hop by its number. */
+static void find_hop(void *context, struct map_node *node)
+{
+	struct finding *finding = context;
+	const struct hop *hop = MAP_ENTRY(node, struct hop, node);
+	struct router_hop_view *view = &finding->way->hop;
+	const struct hop_link *link = hops_link(&finding->router->hops, hop->at.ifindex);
+	const struct hop_neighbour *neighbour = hops_neighbour(&finding->router->hops, &hop->at);
+
+	if (hop->number != finding->number)
+		return;
+	finding->way->kind = ROUTER_WAY_HOP;
+	view->ifindex = hop->at.ifindex;
+	view->version = hop->at.version;
+	view->number = hop->number;
+	memcpy(view->gateway, hop->at.address, sizeof(view->gateway));
+	if (link == NULL)
+		return;
+	view->ours = true;
+	view->port = link->port;
+	view->vlan = link->vlan;
+	view->mtu = link->kernel.mtu;
+	memcpy(view->link, link->kernel.name, sizeof(view->link));
+	if (neighbour == NULL)
+		return;
+	memcpy(view->mac, neighbour->kernel.mac, sizeof(view->mac));
+	view->known = neighbour->kernel.valid && link->kernel.up && link->kernel.carrier;
+}
+
+void router_way_of(struct router *router, uint16_t verdict, struct router_way *way)
+{
+	const struct routes_verdicts *verdicts = router->config.verdicts;
+	const uint32_t number = (uint32_t)verdict - verdicts->first_hop;
+	struct finding finding = {.router = router, .number = number, .way = way};
+
+	*way = (struct router_way){.kind = ROUTER_WAY_OTHER};
+	for (unsigned i = 0; i < PUNT_N_REASONS; i++)
+		if (verdict == verdicts->punt[i])
+			*way = (struct router_way){
+				.kind = ROUTER_WAY_PUNT, .punt = (enum punt_reason)i};
+	for (unsigned i = 0; i < ACTION_N_DISCARDS; i++)
+		if (verdict == verdicts->discard[i])
+			*way = (struct router_way){
+				.kind = ROUTER_WAY_DISCARD, .discard = (enum action_discard)i};
+	if (verdict < verdicts->first_hop || number >= verdicts->n_hops)
+		return;
+	pthread_mutex_lock(&router->lock);
+	map_walk(&router->hops.hops, find_hop, &finding);
+	pthread_mutex_unlock(&router->lock);
+}
+
 static void view_route(struct router *router, const struct rib_prefix *prefix,
 	const struct rib_route *route, struct router_route_view *view)
 {
@@ -160,8 +222,8 @@ static bool gather(void *context, const struct route_prefix *prefix, uint32_t ne
 	return true;
 }
 
-size_t router_prefixes(struct router *router, const struct route_prefix *within,
-	struct route_prefix **prefixes)
+size_t router_prefixes(
+	struct router *router, const struct route_prefix *within, struct route_prefix **prefixes)
 {
 	struct gathering gathering = {.within = within};
 
@@ -187,8 +249,7 @@ static void tell_neighbour(void *context, struct map_node *node)
 {
 	struct telling *telling = context;
 	const struct hop_neighbour *neighbour = MAP_ENTRY(node, struct hop_neighbour, node);
-	const struct hop_link *link =
-		hops_link(&telling->router->hops, neighbour->kernel.ifindex);
+	const struct hop_link *link = hops_link(&telling->router->hops, neighbour->kernel.ifindex);
 	struct router_neighbour_view view = {
 		.kernel = neighbour->kernel, .used = neighbour->has_route};
 
@@ -200,8 +261,7 @@ static void tell_neighbour(void *context, struct map_node *node)
 
 void router_neighbours(struct router *router, router_neighbour_fn each, void *context)
 {
-	struct telling telling = {
-		.router = router, .each = each, .context = context, .more = true};
+	struct telling telling = {.router = router, .each = each, .context = context, .more = true};
 
 	pthread_mutex_lock(&router->lock);
 	map_walk(&router->hops.neighbours, tell_neighbour, &telling);

@@ -134,13 +134,15 @@ static void give_back(struct sets *sets, struct hop *const *taken, unsigned n, u
 }
 
 /* Works out what the table holds for a set whose old next hops have been set aside. */
-static void resolve(struct sets *sets, struct hop_set *set)
+static void resolve_set(struct sets *sets, struct hop_set *set)
 {
 	const uint16_t kernel = sets->routes->verdicts->punt[PUNT_NO_ROUTE];
 	struct member members[KERNEL_HOPS];
 	unsigned n = 0;
 	bool room = true;
 
+	sets->n_starved -= set->starved;
+	set->starved = false;
 	set->n_taken = 0;
 	set->group = SETS_NO_GROUP;
 	for (unsigned i = 0; i < set->n; i++)
@@ -154,6 +156,8 @@ static void resolve(struct sets *sets, struct hop_set *set)
 		room = set->group != SETS_NO_GROUP;
 	}
 	if (!room) {
+		set->starved = true;
+		sets->n_starved++;
 		sets->full++;
 		give_back(sets, set->taken, set->n_taken, SETS_NO_GROUP);
 		set->n_taken = 0;
@@ -216,7 +220,7 @@ struct hop_set *sets_get(struct sets *sets, const struct kernel_hop *hops, unsig
 	set->n = n;
 	memcpy(set->hops, ordered, n * sizeof(ordered[0]));
 	map_insert(&sets->sets, &set->node, hash);
-	resolve(sets, set);
+	resolve_set(sets, set);
 	return set;
 }
 
@@ -224,6 +228,7 @@ void sets_put(struct sets *sets, struct hop_set *set)
 {
 	if (--set->references > 0)
 		return;
+	sets->n_starved -= set->starved;
 	give_back(sets, set->taken, set->n_taken, set->group);
 	map_remove(&sets->sets, &set->node);
 	free(set);
@@ -235,24 +240,47 @@ struct of_link {
 	bool changed;
 };
 
+/* True: its value has changed. */
+static bool resolve_again(struct sets *sets, struct hop_set *set)
+{
+	struct hop *before[KERNEL_HOPS];
+	const unsigned n = set->n_taken;
+	const uint32_t value = set->value, group = set->group;
+
+	/* the new ones first, so that those that stay keep their numbers */
+	memcpy(before, set->taken, n * sizeof(before[0]));
+	resolve_set(sets, set);
+	give_back(sets, before, n, group);
+	return set->value != value;
+}
+
 static void resolve_of_link(void *context, struct map_node *node)
 {
 	struct of_link *of = context;
 	struct hop_set *set = MAP_ENTRY(node, struct hop_set, node);
-	struct hop *before[KERNEL_HOPS];
-	const unsigned n = set->n_taken;
-	const uint32_t value = set->value, group = set->group;
 	bool named = false;
 
 	for (unsigned i = 0; i < set->n; i++)
 		named |= set->hops[i].ifindex == of->ifindex;
-	if (!named)
-		return;
-	/* the new ones first, so that those that stay keep their numbers */
-	memcpy(before, set->taken, n * sizeof(before[0]));
-	resolve(of->sets, set);
-	give_back(of->sets, before, n, group);
-	of->changed |= set->value != value;
+	if (named)
+		of->changed |= resolve_again(of->sets, set);
+}
+
+static void resolve_starved(void *context, struct map_node *node)
+{
+	struct of_link *of = context;
+	struct hop_set *set = MAP_ENTRY(node, struct hop_set, node);
+
+	if (set->starved)
+		of->changed |= resolve_again(of->sets, set);
+}
+
+bool sets_retry(struct sets *sets)
+{
+	struct of_link of = {.sets = sets};
+
+	map_walk(&sets->sets, resolve_starved, &of);
+	return of.changed;
 }
 
 bool sets_link_changed(struct sets *sets, uint32_t ifindex)

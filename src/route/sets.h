@@ -23,6 +23,7 @@ struct hop_set {
 	uint32_t references;
 	uint32_t value; /* in the routing table */
 	uint32_t group; /* SETS_NO_GROUP: it needs none */
+	bool starved;	/* there was no group or no next hop for it */
 	unsigned n;
 	unsigned n_taken; /* of `taken` */
 	struct hop *taken[KERNEL_HOPS];
@@ -38,6 +39,7 @@ struct sets {
 	uint32_t *free;
 	uint64_t *free_since;
 	uint32_t first_free, n_free;
+	uint32_t n_starved;
 	uint64_t full; /* times that there was no group or no next hop: then the kernel forwards */
 };
 
@@ -48,6 +50,9 @@ void sets_fini(struct sets *sets);
 /* Finds or makes the set, and takes a reference. NULL: no memory. */
 struct hop_set *sets_get(struct sets *sets, const struct kernel_hop *hops, unsigned n);
 void sets_put(struct sets *sets, struct hop_set *set);
+
+/* Works out again what found no room. True: the value of a set has changed. */
+bool sets_retry(struct sets *sets);
 
 /* A link came, went or changed its place: works out again what sets with it are. True: the value of one has changed. */
 bool sets_link_changed(struct sets *sets, uint32_t ifindex);

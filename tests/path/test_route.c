@@ -353,6 +353,241 @@ static void test_leaves_to_the_kernel(void **state)
 	end(live);
 }
 
+/* A packet of a table: how it comes about, and what becomes of it. */
+struct row {
+	const char *what;
+	void (*make)(struct frame *frame);
+	int punt;	       /* enum punt_reason, or -1 */
+	enum drop_reason drop; /* where it is not left to the kernel, and does not leave */
+	int leaves_for;	       /* the last byte of the MAC, or -1 */
+};
+
+static void make_plain(struct frame *frame)
+{
+	udp(frame, "10.255.0.2", "10.6.0.1", 1);
+}
+
+static void make_ttl(struct frame *frame, uint8_t ttl)
+{
+	make_plain(frame);
+	frame->bytes[frame->ip[0] + 8] = ttl;
+	frame_finish(frame);
+}
+
+static void make_ttl_0(struct frame *frame)
+{
+	make_ttl(frame, 0);
+}
+
+static void make_ttl_1(struct frame *frame)
+{
+	make_ttl(frame, 1);
+}
+
+static void make_ttl_2(struct frame *frame)
+{
+	make_ttl(frame, 2);
+}
+
+/* Four bytes of no operation. */
+static void make_options(struct frame *frame)
+{
+	uint8_t *ip;
+
+	make_plain(frame);
+	ip = frame->bytes + frame->ip[0];
+	memmove(ip + 24, ip + 20, frame->length - frame->ip[0] - 20);
+	memset(ip + 20, 1, 4);
+	frame->length += 4;
+	ip[0] = 0x46;
+	put_be16(ip + 2, (unsigned)(frame->length - frame->ip[0]));
+	put_be16(ip + 10, 0);
+
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < 24; i += 2)
+		sum += (uint32_t)(ip[i] << 8 | ip[i + 1]);
+	sum = (sum & 0xffff) + (sum >> 16);
+	put_be16(ip + 10, ~(sum + (sum >> 16)) & 0xffff);
+}
+
+static void make_hop_by_hop(struct frame *frame)
+{
+	udp(frame, "2001:db8::7", "2001:db8:1::7", 1);
+	frame->bytes[frame->ip[0] + 6] = IPPROTO_HOPOPTS;
+}
+
+static void make_solicitation(struct frame *frame)
+{
+	udp(frame, "2001:db8::7", "2001:db8::1", 1);
+	frame->bytes[frame->ip[0] + 6] = IPPROTO_ICMPV6;
+	frame->bytes[frame->ip[0] + 40] = 135;
+}
+
+/* Broadcast of the other link, which a local route of the kernel's tells. */
+static void make_directed_broadcast(struct frame *frame)
+{
+	udp(frame, "10.255.0.2", "10.255.1.255", 1);
+}
+
+static void make_limited_broadcast(struct frame *frame)
+{
+	udp(frame, "0.0.0.0", "255.255.255.255", 67);
+}
+
+static void make_link_broadcast(struct frame *frame)
+{
+	make_plain(frame);
+	memset(frame->bytes, 0xff, 6);
+}
+
+static void make_multicast6(struct frame *frame)
+{
+	udp(frame, "fe80::7", "ff02::5", 1);
+	memcpy(frame->bytes, "\x33\x33\0\0\0\5", 6);
+}
+
+static void make_fragment(struct frame *frame, unsigned offset)
+{
+	make_plain(frame);
+	put_be16(frame->bytes + frame->ip[0] + 6, offset);
+	frame_finish(frame);
+}
+
+static void make_first_fragment(struct frame *frame)
+{
+	make_fragment(frame, 0x2000);
+}
+
+static void make_later_fragment(struct frame *frame)
+{
+	make_fragment(frame, 3);
+}
+
+static void make_from_loopback6(struct frame *frame)
+{
+	udp(frame, "::1", "2001:db8:1::7", 1);
+}
+
+static void make_from_mapped(struct frame *frame)
+{
+	udp(frame, "::ffff:10.0.0.1", "2001:db8:1::7", 1);
+}
+
+static void make_from_nowhere(struct frame *frame)
+{
+	udp(frame, "0.0.0.0", "10.6.0.1", 1);
+}
+
+static void make_from_multicast(struct frame *frame)
+{
+	udp(frame, "224.0.0.9", "10.6.0.1", 1);
+}
+
+static void make_to_loopback(struct frame *frame)
+{
+	udp(frame, "10.255.0.2", "127.0.0.1", 1);
+}
+
+static void make_tagged(struct frame *frame)
+{
+	frame_start(frame);
+	frame_tag(frame, 0x8100, 7);
+	frame_ipv4(frame, "10.255.0.2", "10.6.0.1", IPPROTO_UDP);
+	frame_udp(frame, 7, 7);
+	frame_finish(frame);
+}
+
+static const struct row rows[] = {
+	{"plain", make_plain, -1, 0, 1},
+	{"TTL 0", make_ttl_0, PUNT_TTL, 0, -1},
+	{"TTL 1", make_ttl_1, PUNT_TTL, 0, -1},
+	{"TTL 2", make_ttl_2, -1, 0, 1},
+	{"IPv4 options", make_options, PUNT_OPTIONS, 0, -1},
+	{"hop-by-hop options", make_hop_by_hop, PUNT_OPTIONS, 0, -1},
+	{"neighbour solicitation", make_solicitation, PUNT_ARP_ND, 0, -1},
+	{"directed broadcast", make_directed_broadcast, PUNT_LOCAL, 0, -1},
+	{"limited broadcast", make_limited_broadcast, PUNT_LOCAL, 0, -1},
+	{"broadcast of the link", make_link_broadcast, PUNT_MULTICAST, 0, -1},
+	{"IPv6 multicast of the link", make_multicast6, PUNT_MULTICAST, 0, -1},
+	{"first fragment", make_first_fragment, -1, 0, 1},
+	{"later fragment", make_later_fragment, -1, 0, 1},
+	{"from ::1", make_from_loopback6, -1, DROP_MARTIAN, -1},
+	{"from an IPv4-mapped address", make_from_mapped, -1, DROP_MARTIAN, -1},
+	{"from 0.0.0.0", make_from_nowhere, -1, DROP_MARTIAN, -1},
+	{"from a multicast address", make_from_multicast, -1, DROP_MARTIAN, -1},
+	{"to 127.0.0.1", make_to_loopback, -1, DROP_MARTIAN, -1},
+	{"with a VLAN tag", make_tagged, PUNT_OTHER, 0, -1},
+};
+
+/* Each kind of packet ends where it belongs, in one counter, as the first of its flow and as a later one. */
+static void test_table(void **state)
+{
+	struct live *live = begin(&shapes[0]);
+	const struct kernel_hop via = gateway(1);
+
+	(void)state;
+	set_route(live, "10.6.0.0/16", KERNEL_UNICAST, &via, 1, false);
+	set_route(live, "10.255.1.255/32", KERNEL_BROADCAST, NULL, 0, false);
+	for (unsigned i = 0; i < 2 * sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct row *row = &rows[i / 2];
+		const uint64_t before = dropped(live, row->drop);
+		unsigned reasons[PUNT_N_REASONS], side;
+		struct frame frame;
+		int number;
+
+		row->make(&frame);
+		number = leaves_for(live, 0, &frame, &side);
+		/* a later fragment waits for its first one */
+		live->now_us += 400000;
+		live_settle(live);
+		if (number < 0 && row->leaves_for >= 0)
+			number = live_take(live, 1) == 1 ? row->leaves_for : -1;
+		if (number != row->leaves_for)
+			print_error("%s\n", row->what);
+		assert_int_equal(number, row->leaves_for);
+		assert_int_equal(take_punts(live, reasons), row->punt >= 0);
+		if (row->punt >= 0 && reasons[row->punt] != 1)
+			print_error("%s\n", row->what);
+		if (row->punt >= 0)
+			assert_int_equal(reasons[row->punt], 1);
+		assert_int_equal(
+			dropped(live, row->drop) - before, row->punt < 0 && row->leaves_for < 0);
+	}
+	end(live);
+}
+
+/* What comes from an address without a route back is dropped, or from one whose route leads by another port. */
+static void test_source_checks(void **state)
+{
+	(void)state;
+	for (unsigned check = 0; check < ROUTES_N_SOURCE_CHECKS; check++) {
+		struct plane_router strict = router_options;
+		const struct live_options options = {.n_workers = 2, .router = &strict};
+		const struct kernel_hop via[2] = {gateway(0), gateway(1)};
+		struct frame frame;
+		struct live *live;
+		unsigned side;
+
+		strict.source_check = (enum routes_source_check)check;
+		live = begin(&options);
+		set_route(live, "10.6.0.0/16", KERNEL_UNICAST, &via[1], 1, false);
+		set_route(live, "10.5.0.0/16", KERNEL_UNICAST, &via[0], 1, false);
+		for (unsigned i = 0; i < 2; i++) {
+			udp(&frame, "10.5.0.1", "10.6.0.1", 1);
+			assert_int_equal(leaves_for(live, 0, &frame, &side), 1);
+			udp(&frame, "192.0.2.1", "10.6.0.1", 1);
+			assert_int_equal(leaves_for(live, 0, &frame, &side),
+				check == ROUTES_SOURCE_OFF ? 1 : -1);
+			udp(&frame, "10.5.0.9", "10.255.0.4", 1);
+			assert_int_equal(leaves_for(live, 1, &frame, &side),
+				check == ROUTES_SOURCE_STRICT ? -1 : 2);
+		}
+		assert_int_equal(dropped(live, DROP_SOURCE), 2 * check);
+		end(live);
+	}
+}
+
 /* A reason has its rate, and a ring its room: what is above them is dropped by name, and the rest goes on. */
 static void test_limits(void **state)
 {
@@ -683,6 +918,8 @@ int main(void)
 		cmocka_unit_test(test_forwards),
 		cmocka_unit_test(test_changes_what_it_has_to),
 		cmocka_unit_test(test_leaves_to_the_kernel),
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_source_checks),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_kernel_sends),
 		cmocka_unit_test(test_groups_are_resilient),
