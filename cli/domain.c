@@ -33,6 +33,34 @@ static void print_punts(FILE *out, const json_t *punts)
 	}
 }
 
+/* What is wrong with the kernel's side, or left to it. */
+static void print_kernel(FILE *out, const json_t *kernel)
+{
+	char text[FIELD_MAX], more[FIELD_MAX];
+	json_t *tap, *number;
+	const char *name;
+	size_t i;
+
+	if (kernel == NULL)
+		return;
+	if (field_number(kernel, "foreign_rules") != 0)
+		fprintf(out, "       NOT FOLLOWED: %s policy rules, as the %s\n",
+			field_grouped(kernel, "foreign_rules", text),
+			field_text(kernel, "foreign_rule", more));
+	if (field_number(kernel, "only_kernel") != 0)
+		fprintf(out, "       %s routes that only the kernel can forward by\n",
+			field_grouped(kernel, "only_kernel", text));
+	json_array_foreach(json_object_get(kernel, "taps"), i, tap)
+	{
+		if (!json_is_true(json_object_get(tap, "there")))
+			fprintf(out, "       NO TAP: somebody deleted that of port %s\n",
+				field_text(tap, "port", text));
+		json_object_foreach(json_object_get(tap, "dropped"), name, number) fprintf(out,
+			"       port %s: %s frames dropped, %s\n", field_text(tap, "port", text),
+			field_grouped(json_object_get(tap, "dropped"), name, more), name);
+	}
+}
+
 static void domain_line(struct cli_show *show, const json_t *line)
 {
 	FILE *out = show->out;
@@ -62,6 +90,7 @@ static void domain_line(struct cli_show *show, const json_t *line)
 	fprintf(out, "       to the kernel %s packets, from it %s\n",
 		field_grouped(line, "delivered", text), field_grouped(line, "from_kernel", more));
 	print_punts(out, json_object_get(line, "punts"));
+	print_kernel(out, json_object_get(line, "kernel"));
 }
 
 const struct cli_view cli_domain_show = {domain_line, NULL};

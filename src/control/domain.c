@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* domain show: the wires and routers, and what routers left to the kernel. */
+#include "control/domain_host.h"
 #include "control/parts.h"
 #include "control/verbs.h"
 #include "route/router.h"
@@ -53,6 +54,7 @@ static json_t *domain_describe(struct answer *answer, unsigned domain)
 {
 	const struct plane_config *config = plane_config(answer->plane);
 	const struct topology *topology = &config->topology;
+	struct host *const *hosts = answer->control->hosts;
 	json_t *line = json_object(), *ports = json_array();
 
 	for (unsigned place = 0; place < topology->size[domain]; place++)
@@ -66,6 +68,9 @@ static json_t *domain_describe(struct answer *answer, unsigned domain)
 	if (topology->router[domain])
 		add_router(line, plane_router(answer->plane, domain),
 			&answer->control->snapshot.wires[domain]);
+	if (hosts != NULL && hosts[domain] != NULL)
+		json_object_set_new(
+			line, "kernel", domain_host_describe(hosts[domain], config, domain));
 	return line;
 }
 

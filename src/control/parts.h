@@ -92,6 +92,7 @@ struct control {
 	/* set once */
 	struct plane *plane;
 	struct exporter *exporter; /* NULL: there are no exports */
+	struct host *const *hosts; /* by domain; NULL: there are none */
 	char *config_json;
 	control_line_fn note;
 	void *note_context;

@@ -110,6 +110,11 @@ int control_serve(struct control *control, struct plane *plane, struct error *er
 	return 0;
 }
 
+void control_show_hosts(struct control *control, struct host *const *hosts)
+{
+	control->hosts = hosts;
+}
+
 void control_show_exports(struct control *control, struct exporter *exporter)
 {
 	control->exporter = exporter;

@@ -24,6 +24,23 @@ void hop_lists_fini(struct hop_lists *lists)
 	memset(lists, 0, sizeof(*lists));
 }
 
+static bool same_hop(const struct kernel_hop *one, const struct kernel_hop *other)
+{
+	return one->ifindex == other->ifindex && one->version == other->version &&
+	       one->weight == other->weight &&
+	       memcmp(one->gateway, other->gateway, sizeof(one->gateway)) == 0;
+}
+
+static bool same_list(const struct hop_list *list, const struct kernel_hop *hop, unsigned n)
+{
+	if (list->n != n)
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		if (!same_hop(&list->hop[i], &hop[i]) || list->hop[i].dead != hop[i].dead)
+			return false;
+	return true;
+}
+
 struct hop_list *hop_list_get(struct hop_lists *lists, const struct kernel_hop *hop, unsigned n)
 {
 	const size_t bytes = n * sizeof(hop[0]);
@@ -35,7 +52,7 @@ struct hop_list *hop_list_get(struct hop_lists *lists, const struct kernel_hop *
 	struct hop_list *hops;
 
 	for (hops = *bucket; hops != NULL; hops = hops->next) {
-		if (hops->hash == hash && hops->n == n && memcmp(hops->hop, hop, bytes) == 0) {
+		if (hops->hash == hash && same_list(hops, hop, n)) {
 			hops->users++;
 			return hops;
 		}
@@ -67,13 +84,6 @@ void hop_list_put(struct hop_lists *lists, struct hop_list *hops)
 	*at = hops->next;
 	lists->n--;
 	free(hops);
-}
-
-static bool same_hop(const struct kernel_hop *one, const struct kernel_hop *other)
-{
-	return one->ifindex == other->ifindex && one->version == other->version &&
-	       one->weight == other->weight &&
-	       memcmp(one->gateway, other->gateway, sizeof(one->gateway)) == 0;
 }
 
 bool hop_list_among(const struct kernel_hop *few, unsigned n_few, const struct kernel_hop *many,

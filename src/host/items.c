@@ -36,9 +36,9 @@ static uint32_t hash_of(const struct items *items, const void *key)
 	return rte_jhash(key, (uint32_t)items->key_bytes, 0);
 }
 
-struct item *items_at(const struct items *items, uint32_t number)
+void *items_at(const struct items *items, uint32_t number)
 {
-	return (struct item *)(void *)(items->memory + number * items->item_bytes);
+	return items->memory + number * items->item_bytes;
 }
 
 uint32_t items_number(const struct items *items, const struct item *item)
@@ -59,17 +59,17 @@ static struct item *find_from(const struct items *items, uint32_t next, const vo
 	return NULL;
 }
 
-struct item *items_find(const struct items *items, const void *key)
+void *items_find(const struct items *items, const void *key)
 {
 	return find_from(items, items->buckets[hash_of(items, key) & (items->n_buckets - 1)], key);
 }
 
-struct item *items_again(const struct items *items, const struct item *item)
+void *items_again(const struct items *items, const struct item *item)
 {
 	return find_from(items, item->next, item + 1);
 }
 
-struct item *items_add(struct items *items, const void *key)
+void *items_add(struct items *items, const void *key)
 {
 	uint32_t *bucket = &items->buckets[hash_of(items, key) & (items->n_buckets - 1)];
 	struct item *item;
@@ -83,7 +83,7 @@ struct item *items_add(struct items *items, const void *key)
 		return NULL;
 	}
 	memset(item, 0, items->item_bytes);
-	memcpy(item_key(item), key, items->key_bytes);
+	memcpy(item + 1, key, items->key_bytes);
 	item->used = true;
 	item->next = *bucket;
 	*bucket = items_number(items, item) + 1;
@@ -106,8 +106,11 @@ void items_remove(struct items *items, struct item *item)
 	const uint32_t hash = hash_of(items, item_key(item)), number = items_number(items, item);
 	uint32_t *at = &items->buckets[hash & (items->n_buckets - 1)];
 
-	while (*at != number + 1)
-		at = &items_at(items, *at - 1)->next;
+	while (*at != number + 1) {
+		struct item *other = items_at(items, *at - 1);
+
+		at = &other->next;
+	}
 	*at = item->next;
 	keep_in_mind(items, hash);
 	item->used = false;
@@ -116,7 +119,7 @@ void items_remove(struct items *items, struct item *item)
 	items->n--;
 }
 
-struct item *items_next(const struct items *items, uint32_t *position)
+void *items_next(const struct items *items, uint32_t *position)
 {
 	while (*position < items->fresh) {
 		struct item *item = items_at(items, (*position)++);

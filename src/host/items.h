@@ -10,6 +10,8 @@
  * complete, what it has not named and nobody has told of meanwhile is stale. What was removed during a dump is kept in mind
  * until its end, since the dump may name it still.
  *
+ * The functions return items as what their users have made of them: structures that begin with a struct item.
+ *
  * One thread's. Memory is the table's own: it is reserved whole, and the system gives it page by page.
  */
 
@@ -44,7 +46,7 @@ int items_init(struct items *items, size_t item_bytes, size_t key_bytes, uint32_
 /* Of zeros too. */
 void items_fini(struct items *items);
 
-static inline void *item_key(struct item *item)
+static inline const void *item_key(const struct item *item)
 {
 	return item + 1;
 }
@@ -56,19 +58,19 @@ static inline bool item_is_stale(const struct item *item, uint32_t number)
 }
 
 /* The first item with this key; NULL: there is none. */
-struct item *items_find(const struct items *items, const void *key);
+void *items_find(const struct items *items, const void *key);
 /* The next one with the same key as `item`. */
-struct item *items_again(const struct items *items, const struct item *item);
+void *items_again(const struct items *items, const struct item *item);
 /* Adds an item of zeros with this key, whether or not there is one; NULL: there is no room. */
-struct item *items_add(struct items *items, const void *key);
+void *items_add(struct items *items, const void *key);
 void items_remove(struct items *items, struct item *item);
 
 /* The first item at `*position` or after it, which is set behind it; NULL: there is none. Begin with 0; removing is allowed. */
-struct item *items_next(const struct items *items, uint32_t *position);
+void *items_next(const struct items *items, uint32_t *position);
 
 /* Its number: it stays the same as long as it is there. */
 uint32_t items_number(const struct items *items, const struct item *item);
-struct item *items_at(const struct items *items, uint32_t number);
+void *items_at(const struct items *items, uint32_t number);
 
 /* A dump begins, and ends; between them was_removed() tells whether one with this key was removed meanwhile. */
 void items_dump_begin(struct items *items);

@@ -27,8 +27,9 @@ struct route {
 	uint32_t next, previous; /* that name the same object, plus 1 */
 	uint8_t kind;		 /* enum kernel_route_kind */
 	uint8_t protocol;
-	uint8_t source; /* enum route_source */
-	bool shown;	/* the follower knows it */
+	uint8_t source;	  /* enum route_source */
+	bool shown : 1;	  /* the follower knows it */
+	bool changes : 1; /* what the follower knows of it is what its object stood for before */
 };
 static_assert(sizeof(struct route) == 72, "a million routes are to have little memory");
 
@@ -38,7 +39,7 @@ static struct nexthop *object_of(const struct kernel_routes *routes, const struc
 {
 	if (route->next_hop == 0)
 		return NULL;
-	return (struct nexthop *)(void *)items_at(&routes->next_hops.items, route->next_hop - 1);
+	return items_at(&routes->next_hops.items, route->next_hop - 1);
 }
 
 /* Where it goes now. */
@@ -98,12 +99,12 @@ static void tell(
 
 static struct route *first_of(const struct kernel_routes *routes, const struct key *key)
 {
-	return (struct route *)(void *)items_find(&routes->items, key);
+	return items_find(&routes->items, key);
 }
 
 static struct route *again(const struct kernel_routes *routes, const struct route *route)
 {
-	return (struct route *)(void *)items_again(&routes->items, &route->item);
+	return items_again(&routes->items, &route->item);
 }
 
 /* What the follower knows of a key. */
@@ -168,7 +169,7 @@ static void settle(struct kernel_routes *routes, const struct key *key, const st
 
 static struct route *route_at(const struct kernel_routes *routes, uint32_t number)
 {
-	return (struct route *)(void *)items_at(&routes->items, number);
+	return items_at(&routes->items, number);
 }
 
 static uint32_t number_of(const struct kernel_routes *routes, const struct route *route)
@@ -204,36 +205,58 @@ static void join_object(struct kernel_routes *routes, struct route *route, struc
 	object->routes = number;
 }
 
-/* Its routes go elsewhere. What the follower knows of them may be of another source. */
+/* What the follower knows of a key, where the object of one of its routes stood for something else before. */
+static struct view look_before(const struct kernel_routes *routes, const struct key *key,
+	const struct nexthop_before *before)
+{
+	struct route *route = first_of(routes, key);
+
+	while (route != NULL && !route->changes)
+		route = again(routes, route);
+	if (route == NULL)
+		return look(routes, key);
+
+	const bool own = !before->known || route->kind != KERNEL_UNICAST;
+
+	route->changes = false;
+	return view_of(before->known ? before->hops : route->hops,
+		own ? (enum kernel_route_kind)route->kind : before->resolved, route->protocol);
+}
+
+/* Its routes go elsewhere. Two of them may have one key: that is settled by the first of them. */
 static void object_changed(
 	void *context, const struct nexthop *object, const struct nexthop_before *before)
 {
 	struct kernel_routes *routes = context;
-	const struct route *route;
+	struct route *route;
 
 	for (uint32_t next = object->routes; next != 0; next = route->next) {
 		route = route_at(routes, next - 1);
-		struct view view = look(routes, &route->key);
+		route->changes = route->shown;
+	}
+	for (uint32_t next = object->routes; next != 0; next = route->next) {
+		route = route_at(routes, next - 1);
+		const struct view view = look_before(routes, &route->key, before);
 
-		if (route->shown) {
-			const bool own = !before->known || route->kind != KERNEL_UNICAST;
-
-			hop_list_put(&routes->lists, view.hops);
-			view = view_of(before->known ? before->hops : route->hops,
-				own ? (enum kernel_route_kind)route->kind : before->resolved,
-				route->protocol);
-		}
 		settle(routes, &route->key, &view);
 	}
 }
 
 /* ---------------------------------------------------- one route */
 
-static uint32_t object_id(const struct kernel_routes *routes, const struct route *route)
+/* Where the numbers of nexthop objects count that the message names. */
+static uint32_t space_of(const struct route_stamp *stamp)
+{
+	return stamp->source == SOURCE_KERNEL ? 0 : stamp->number;
+}
+
+/* Whether the route names this object; 0: none. */
+static bool names(
+	const struct kernel_routes *routes, const struct route *route, uint32_t id, uint32_t space)
 {
 	const struct nexthop *object = object_of(routes, route);
 
-	return object == NULL ? 0 : object->id;
+	return object == NULL ? id == 0 : object->id == id && object->space == space;
 }
 
 static unsigned n_hops(const struct route *route)
@@ -247,28 +270,29 @@ static const struct kernel_hop *hops_of(const struct route *route)
 }
 
 static bool is_same(const struct kernel_routes *routes, const struct route *route,
-	const struct message_route *message)
+	const struct message_route *message, const struct route_stamp *stamp)
 {
-	const uint32_t id = object_id(routes, route);
-
-	if (route->kind != message->route.kind || id != message->next_hop)
+	if (route->kind != message->route.kind ||
+		!names(routes, route, message->next_hop, space_of(stamp)))
 		return false;
-	return id != 0 ||
+	return message->next_hop != 0 ||
 	       hop_list_same(hops_of(route), n_hops(route), message->hops, message->route.n_hops);
 }
 
 /* The route becomes what the message says. 0, or -ENOSPC: there is no room for that, and it stays as it was. */
-static int become(
-	struct kernel_routes *routes, struct route *route, const struct message_route *message)
+static int become(struct kernel_routes *routes, struct route *route,
+	const struct message_route *message, const struct route_stamp *stamp)
 {
+	const uint32_t space = space_of(stamp);
+
 	struct hop_list *hops = hop_list_get(&routes->lists, message->hops, message->route.n_hops);
 	struct nexthop *object = NULL;
 
 	if (hops == NULL && message->route.n_hops > 0)
 		return -ENOSPC;
-	if (message->next_hop != object_id(routes, route)) {
+	if (!names(routes, route, message->next_hop, space)) {
 		if (message->next_hop != 0)
-			object = nexthops_get(&routes->next_hops, route->source, message->next_hop);
+			object = nexthops_get(&routes->next_hops, space, message->next_hop);
 		if (message->next_hop != 0 && object == NULL) {
 			hop_list_put(&routes->lists, hops);
 			return -ENOSPC;
@@ -311,7 +335,7 @@ static void stamp_route(struct route *route, const struct route_stamp *stamp)
 static void add_route(struct kernel_routes *routes, const struct key *key,
 	const struct message_route *message, const struct route_stamp *stamp, uint32_t place)
 {
-	struct route *route = (struct route *)(void *)items_add(&routes->items, key);
+	struct route *route = items_add(&routes->items, key);
 	struct view before;
 
 	if (route == NULL) {
@@ -319,7 +343,7 @@ static void add_route(struct kernel_routes *routes, const struct key *key,
 		return;
 	}
 	route->source = (uint8_t)stamp->source;
-	if (become(routes, route, message) < 0) {
+	if (become(routes, route, message, stamp) < 0) {
 		routes->refused++;
 		items_remove(&routes->items, &route->item);
 		return;
@@ -336,7 +360,7 @@ static void change_route(struct kernel_routes *routes, struct route *route,
 {
 	const struct view before = look(routes, &route->key);
 
-	if (become(routes, route, message) < 0)
+	if (become(routes, route, message, stamp) < 0)
 		routes->refused++;
 	stamp_route(route, stamp);
 	settle(routes, &route->key, &before);
@@ -376,7 +400,7 @@ static struct group group_of(const struct kernel_routes *routes, const struct ke
 		group.named += route->item.marked == stamp->number;
 		if (group.first == NULL || route->order < group.first->order)
 			group.first = route;
-		if (group.same == NULL && is_same(routes, route, message))
+		if (group.same == NULL && is_same(routes, route, message, stamp))
 			group.same = route;
 	}
 	return group;
@@ -493,7 +517,7 @@ int kernel_routes_take_next_hop(struct kernel_routes *routes,
 	const struct message_next_hop *message, bool gone, const struct route_stamp *stamp)
 {
 	struct nexthops *next_hops = &routes->next_hops;
-	struct nexthop *object = nexthops_find(next_hops, stamp->source, message->id);
+	struct nexthop *object = nexthops_find(next_hops, space_of(stamp), message->id);
 
 	routes->cut += message->cut;
 	if (gone) {
@@ -504,13 +528,13 @@ int kernel_routes_take_next_hop(struct kernel_routes *routes,
 	}
 	/* a dump is not to bring back what was told since */
 	if (stamp->dump && object == NULL) {
-		const uint32_t key[2] = {message->id, stamp->source};
+		const uint32_t key[2] = {message->id, space_of(stamp)};
 
 		if (items_was_removed(&next_hops->items, key))
 			return 0;
 	}
 	if (!stamp->dump || object == NULL || object->item.told != stamp->number)
-		object = nexthops_take(next_hops, stamp->source, message);
+		object = nexthops_take(next_hops, space_of(stamp), message);
 	if (object == NULL)
 		routes->refused++;
 	else if (stamp->dump || stamp->source == SOURCE_FPM)
@@ -538,7 +562,7 @@ bool kernel_routes_sweep(struct kernel_routes *routes, const struct route_stamp 
 	uint32_t *position, uint32_t n)
 {
 	for (; n > 0; n--) {
-		struct route *route = (struct route *)(void *)items_next(&routes->items, position);
+		struct route *route = items_next(&routes->items, position);
 
 		if (route == NULL)
 			return true;
@@ -553,9 +577,8 @@ void kernel_routes_sweep_next_hops(struct kernel_routes *routes, const struct ro
 	struct nexthop *object;
 	uint32_t position = 0;
 
-	while ((object = (struct nexthop *)(void *)items_next(
-			&routes->next_hops.items, &position)) != NULL)
-		if (object->known && object->source == stamp->source &&
+	while ((object = items_next(&routes->next_hops.items, &position)) != NULL)
+		if (object->known && (object->space == 0) == (stamp->source == SOURCE_KERNEL) &&
 			item_is_stale(&object->item, stamp->number))
 			nexthops_forget(&routes->next_hops, object);
 }
@@ -580,7 +603,7 @@ void kernel_routes_fini(struct kernel_routes *routes)
 	uint32_t position = 0;
 	struct route *route;
 
-	while ((route = (struct route *)(void *)items_next(&routes->items, &position)) != NULL)
+	while ((route = items_next(&routes->items, &position)) != NULL)
 		hop_list_put(&routes->lists, route->hops);
 	nexthops_fini(&routes->next_hops);
 	items_fini(&routes->items);

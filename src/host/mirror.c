@@ -80,7 +80,7 @@ static bool counts(const struct mirror *mirror, const struct items *items, const
 }
 
 /* The item of this key, made where it is not there, and stamped; NULL: there is no room. `made`: it is new. */
-static struct item *take_item(
+static void *take_item(
 	struct mirror *mirror, struct items *items, const void *key, bool dump, bool *made)
 {
 	struct item *item = items_find(items, key);
@@ -110,12 +110,12 @@ static void mark(const struct mirror *mirror, struct item *item)
 
 static struct link *link_of(const struct mirror *mirror, uint32_t ifindex)
 {
-	return (struct link *)(void *)items_find(&mirror->links, &ifindex);
+	return items_find(&mirror->links, &ifindex);
 }
 
 static struct link *next_link(const struct mirror *mirror, uint32_t *position)
 {
-	return (struct link *)(void *)items_next(&mirror->links, position);
+	return items_next(&mirror->links, position);
 }
 
 static uint32_t table_of(const struct mirror *mirror, const struct link *link)
@@ -127,15 +127,23 @@ static uint32_t table_of(const struct mirror *mirror, const struct link *link)
 	return master->said.vrf_table;
 }
 
+static bool same_link(const struct kernel_link *one, const struct kernel_link *other)
+{
+	return strcmp(one->name, other->name) == 0 &&
+	       memcmp(one->mac, other->mac, sizeof(one->mac)) == 0 && one->mtu == other->mtu &&
+	       one->up == other->up && one->carrier == other->carrier &&
+	       one->parent == other->parent && one->vlan == other->vlan &&
+	       one->vrf_table == other->vrf_table;
+}
+
 static void tell_link(struct mirror *mirror, struct link *link, bool made)
 {
-	struct kernel_link told;
+	struct kernel_link told = link->said;
 
-	memcpy(&told, &link->said, sizeof(told));
 	told.vrf_table = table_of(mirror, link);
-	if (!made && memcmp(&told, &link->told, sizeof(told)) == 0)
+	if (!made && same_link(&told, &link->told))
 		return;
-	memcpy(&link->told, &told, sizeof(told));
+	link->told = told;
 	mirror->follower.link(mirror->follower.context, &link->told, false);
 }
 
@@ -152,10 +160,9 @@ static void tell_slaves(struct mirror *mirror, uint32_t master)
 
 static void remove_link(struct mirror *mirror, struct link *link)
 {
-	struct kernel_link told;
+	const struct kernel_link told = link->told;
 	const uint32_t ifindex = link->ifindex;
 
-	memcpy(&told, &link->told, sizeof(told));
 	items_remove(&mirror->links, &link->item);
 	mirror->follower.link(mirror->follower.context, &told, true);
 	if (told.vrf_table != 0)
@@ -178,22 +185,19 @@ static int take_link(struct mirror *mirror, const struct message *message, bool 
 		mark(mirror, link == NULL ? NULL : &link->item);
 		return 0;
 	}
-	link = (struct link *)(void *)take_item(
-		mirror, &mirror->links, &said->link.ifindex, dump, &made);
+	link = take_item(mirror, &mirror->links, &said->link.ifindex, dump, &made);
 	if (link == NULL)
 		return 0;
 
-	/* routes go without a message when a link does, or its table is another one */
-	const bool moved = link->said.up != said->link.up ||
-			   link->said.carrier != said->link.carrier || link->master != said->master;
 	const bool table = link->said.vrf_table != said->link.vrf_table;
 
-	memcpy(&link->said, &said->link, sizeof(link->said));
+	link->said = said->link;
 	link->master = said->master;
 	tell_link(mirror, link, made);
 	if (table)
 		tell_slaves(mirror, link->ifindex);
-	return !dump && moved ? MIRROR_UNSURE : 0;
+	/* routes and their flags change without a message of their own; the kernel merges what happened to a link */
+	return dump ? 0 : MIRROR_UNSURE;
 }
 
 uint32_t mirror_ifindex(const struct mirror *mirror, const char *name)
@@ -211,9 +215,8 @@ uint32_t mirror_ifindex(const struct mirror *mirror, const char *name)
 
 static void remove_address(struct mirror *mirror, struct address *address)
 {
-	struct kernel_address told;
+	const struct kernel_address told = address->told;
 
-	memcpy(&told, &address->told, sizeof(told));
 	items_remove(&mirror->addresses, &address->item);
 	mirror->follower.address(mirror->follower.context, &told, true);
 }
@@ -226,34 +229,38 @@ static int take_address(struct mirror *mirror, const struct message *message, bo
 	bool made;
 
 	memcpy(key.address, said->address, sizeof(key.address));
-	struct item *found = items_find(&mirror->addresses, &key);
+	void *found = items_find(&mirror->addresses, &key);
 
 	if (message->gone) {
 		if (found != NULL)
-			remove_address(mirror, (struct address *)(void *)found);
+			remove_address(mirror, found);
 		return MIRROR_UNSURE;
 	}
 	if (!counts(mirror, &mirror->addresses, found, &key, dump)) {
 		mark(mirror, found);
 		return 0;
 	}
-	struct address *address =
-		(struct address *)(void *)take_item(mirror, &mirror->addresses, &key, dump, &made);
+	struct address *address = take_item(mirror, &mirror->addresses, &key, dump, &made);
 
-	if (address == NULL || (!made && memcmp(&address->told, said, sizeof(*said)) == 0))
+	if (address == NULL || (!made && address->told.tentative == said->tentative))
 		return 0;
-	memcpy(&address->told, said, sizeof(*said));
+	address->told = *said;
 	mirror->follower.address(mirror->follower.context, &address->told, false);
 	return 0;
 }
 
 static void remove_neighbour(struct mirror *mirror, struct neighbour *neighbour)
 {
-	struct kernel_neighbour told;
+	const struct kernel_neighbour told = neighbour->told;
 
-	memcpy(&told, &neighbour->told, sizeof(told));
 	items_remove(&mirror->neighbours, &neighbour->item);
 	mirror->follower.neighbour(mirror->follower.context, &told, true);
+}
+
+static bool same_state(const struct kernel_neighbour *one, const struct kernel_neighbour *other)
+{
+	return memcmp(one->mac, other->mac, sizeof(one->mac)) == 0 && one->valid == other->valid &&
+	       one->reachable == other->reachable;
 }
 
 static int take_neighbour(struct mirror *mirror, const struct message *message, bool dump)
@@ -263,23 +270,22 @@ static int take_neighbour(struct mirror *mirror, const struct message *message, 
 	bool made;
 
 	memcpy(key.address, said->address, sizeof(key.address));
-	struct item *found = items_find(&mirror->neighbours, &key);
+	void *found = items_find(&mirror->neighbours, &key);
 
 	if (message->gone) {
 		if (found != NULL)
-			remove_neighbour(mirror, (struct neighbour *)(void *)found);
+			remove_neighbour(mirror, found);
 		return 0;
 	}
 	if (!counts(mirror, &mirror->neighbours, found, &key, dump)) {
 		mark(mirror, found);
 		return 0;
 	}
-	struct neighbour *neighbour = (struct neighbour *)(void *)take_item(
-		mirror, &mirror->neighbours, &key, dump, &made);
+	struct neighbour *neighbour = take_item(mirror, &mirror->neighbours, &key, dump, &made);
 
-	if (neighbour == NULL || (!made && memcmp(&neighbour->told, said, sizeof(*said)) == 0))
+	if (neighbour == NULL || (!made && same_state(&neighbour->told, said)))
 		return 0;
-	memcpy(&neighbour->told, said, sizeof(*said));
+	neighbour->told = *said;
 	mirror->follower.neighbour(mirror->follower.context, &neighbour->told, false);
 	return 0;
 }
@@ -296,20 +302,19 @@ static int take_rule(struct mirror *mirror, const struct message *message, bool 
 {
 	const struct message_rule *said = &message->rule;
 	const struct rule_key key = {said->version, said->priority, said->table, said->sum};
-	struct item *found = items_find(&mirror->rules, &key);
+	void *found = items_find(&mirror->rules, &key);
 	bool made;
 
 	if (message->gone) {
 		if (found != NULL)
-			remove_rule(mirror, (struct rule *)(void *)found);
+			remove_rule(mirror, found);
 		return 0;
 	}
 	if (!counts(mirror, &mirror->rules, found, &key, dump)) {
 		mark(mirror, found);
 		return 0;
 	}
-	struct rule *rule =
-		(struct rule *)(void *)take_item(mirror, &mirror->rules, &key, dump, &made);
+	struct rule *rule = take_item(mirror, &mirror->rules, &key, dump, &made);
 
 	if (rule == NULL || !made)
 		return 0;
@@ -324,8 +329,7 @@ bool mirror_foreign_rule(const struct mirror *mirror, char *text, size_t size)
 	uint32_t position = 0;
 	const struct rule *rule;
 
-	while ((rule = (const struct rule *)(void *)items_next(&mirror->rules, &position)) !=
-		NULL) {
+	while ((rule = items_next(&mirror->rules, &position)) != NULL) {
 		if (rule->usual)
 			continue;
 		snprintf(text, size, "IPv%u rule of priority %u, table %u", rule->key.version,
@@ -398,24 +402,24 @@ static void sweep_small(struct mirror *mirror)
 {
 	const uint32_t number = mirror->number[SOURCE_KERNEL];
 	uint32_t position;
-	struct item *item;
+	void *item;
 
 	position = 0;
 	while ((item = items_next(&mirror->neighbours, &position)) != NULL)
 		if (item_is_stale(item, number))
-			remove_neighbour(mirror, (struct neighbour *)(void *)item);
+			remove_neighbour(mirror, item);
 	position = 0;
 	while ((item = items_next(&mirror->addresses, &position)) != NULL)
 		if (item_is_stale(item, number))
-			remove_address(mirror, (struct address *)(void *)item);
+			remove_address(mirror, item);
 	position = 0;
 	while ((item = items_next(&mirror->links, &position)) != NULL)
 		if (item_is_stale(item, number))
-			remove_link(mirror, (struct link *)(void *)item);
+			remove_link(mirror, item);
 	position = 0;
 	while ((item = items_next(&mirror->rules, &position)) != NULL)
 		if (item_is_stale(item, number))
-			remove_rule(mirror, (struct rule *)(void *)item);
+			remove_rule(mirror, item);
 	items_dump_end(&mirror->links);
 	items_dump_end(&mirror->addresses);
 	items_dump_end(&mirror->neighbours);

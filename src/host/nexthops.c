@@ -5,7 +5,7 @@
 #include <string.h>
 
 struct key {
-	uint32_t id, source;
+	uint32_t id, space;
 };
 
 int nexthops_init(struct nexthops *next_hops, struct hop_lists *lists, uint32_t max)
@@ -16,7 +16,7 @@ int nexthops_init(struct nexthops *next_hops, struct hop_lists *lists, uint32_t 
 
 static struct nexthop *next_of(const struct nexthops *next_hops, uint32_t *position)
 {
-	return (struct nexthop *)(void *)items_next(&next_hops->items, position);
+	return items_next(&next_hops->items, position);
 }
 
 void nexthops_fini(struct nexthops *next_hops)
@@ -31,20 +31,20 @@ void nexthops_fini(struct nexthops *next_hops)
 	items_fini(&next_hops->items);
 }
 
-struct nexthop *nexthops_find(const struct nexthops *next_hops, uint32_t source, uint32_t id)
+struct nexthop *nexthops_find(const struct nexthops *next_hops, uint32_t space, uint32_t id)
 {
-	const struct key key = {id, source};
+	const struct key key = {id, space};
 
-	return (struct nexthop *)(void *)items_find(&next_hops->items, &key);
+	return items_find(&next_hops->items, &key);
 }
 
-struct nexthop *nexthops_get(struct nexthops *next_hops, uint32_t source, uint32_t id)
+struct nexthop *nexthops_get(struct nexthops *next_hops, uint32_t space, uint32_t id)
 {
-	const struct key key = {id, source};
-	struct nexthop *next_hop = nexthops_find(next_hops, source, id);
+	const struct key key = {id, space};
+	struct nexthop *next_hop = nexthops_find(next_hops, space, id);
 
 	if (next_hop == NULL)
-		next_hop = (struct nexthop *)(void *)items_add(&next_hops->items, &key);
+		next_hop = items_add(&next_hops->items, &key);
 	return next_hop;
 }
 
@@ -64,7 +64,7 @@ static unsigned resolve(const struct nexthops *next_hops, const struct nexthop *
 	}
 	for (unsigned i = 0; i < next_hop->n_members; i++) {
 		const struct nexthop *member =
-			nexthops_find(next_hops, next_hop->source, next_hop->members[i].id);
+			nexthops_find(next_hops, next_hop->space, next_hop->members[i].id);
 
 		if (member == NULL || !member->known || member->is_group)
 			continue;
@@ -101,7 +101,7 @@ static void refresh_groups(struct nexthops *next_hops, const struct nexthop *mem
 	uint32_t position = 0;
 
 	while ((group = next_of(next_hops, &position)) != NULL) {
-		if (group->source != member->source)
+		if (group->space != member->space)
 			continue;
 		for (unsigned i = 0; i < group->n_members; i++) {
 			if (group->members[i].id == member->id) {
@@ -113,9 +113,9 @@ static void refresh_groups(struct nexthops *next_hops, const struct nexthop *mem
 }
 
 struct nexthop *nexthops_take(
-	struct nexthops *next_hops, uint32_t source, const struct message_next_hop *message)
+	struct nexthops *next_hops, uint32_t space, const struct message_next_hop *message)
 {
-	struct nexthop *next_hop = nexthops_get(next_hops, source, message->id);
+	struct nexthop *next_hop = nexthops_get(next_hops, space, message->id);
 	struct message_member *members = NULL;
 
 	if (next_hop == NULL)

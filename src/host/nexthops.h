@@ -3,7 +3,8 @@
 
 /*
  * Nexthop objects (`ip nexthop`): a number that stands for a hop or for a group of others, so that many routes change by one
- * message. Each source has numbers of its own. An object that routes name is there before it is known, and after it is
+ * message. Each space has numbers of its own: the kernel, and each
+ * connection of a routing daemon, which may give a number to something else than the one before. An object that routes name is there before it is known, and after it is
  * gone. One thread's.
  */
 
@@ -16,7 +17,7 @@
 
 struct nexthop {
 	struct item item;
-	uint32_t id, source; /* its key */
+	uint32_t id, space; /* its key */
 	bool known;
 	bool is_group;
 	bool cut;
@@ -51,12 +52,12 @@ int nexthops_init(struct nexthops *next_hops, struct hop_lists *lists, uint32_t 
 void nexthops_fini(struct nexthops *next_hops);
 
 /* The object with this number, made where it is not there; NULL: there is no room for more. */
-struct nexthop *nexthops_get(struct nexthops *next_hops, uint32_t source, uint32_t id);
+struct nexthop *nexthops_get(struct nexthops *next_hops, uint32_t space, uint32_t id);
 /* The object; NULL: there is none. */
-struct nexthop *nexthops_find(const struct nexthops *next_hops, uint32_t source, uint32_t id);
+struct nexthop *nexthops_find(const struct nexthops *next_hops, uint32_t space, uint32_t id);
 /* What is said of an object. Returns it; NULL: there is no room. */
 struct nexthop *nexthops_take(
-	struct nexthops *next_hops, uint32_t source, const struct message_next_hop *message);
+	struct nexthops *next_hops, uint32_t space, const struct message_next_hop *message);
 /* It is gone. */
 void nexthops_forget(struct nexthops *next_hops, struct nexthop *next_hop);
 /* The last route that named it does so no more. */

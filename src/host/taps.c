@@ -309,8 +309,10 @@ int taps_open(struct taps **out, const struct taps_port *config, unsigned n,
 	taps->hooks = *hooks;
 	taps->port = calloc(n + 1, sizeof(taps->port[0]));
 	taps->poll = epoll_create1(EPOLL_CLOEXEC);
-	if (taps->port == NULL || taps->poll < 0)
-		ret = error_set(error, -ENOMEM, "no memory for TAPs");
+	if (taps->port == NULL || taps->poll < 0) {
+		taps_close(taps);
+		return error_set(error, -ENOMEM, "no memory for TAPs");
+	}
 	for (; ret == 0 && taps->n < n; taps->n++) {
 		struct tap_port *port = &taps->port[taps->n];
 

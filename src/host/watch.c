@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <libmnl/libmnl.h>
 #include <rte_common.h>
@@ -24,6 +25,8 @@
 #define USES 64
 
 #define SOON_US 30000
+/* Between two dumps there are so many times as long as the last one had of a processor. */
+#define PAUSES 4
 #define GIVE_UP_US 10000000
 /* A part of a dump that changed meanwhile is asked for again, so often; then it counts as it came. */
 #define PART_ATTEMPTS 5
@@ -64,6 +67,7 @@ struct watch {
 	bool again;	   /* another one is wanted after this */
 	unsigned overruns; /* dumps in a row that had one */
 	uint64_t begun_us, progress_us, ended_us, due_us;
+	uint64_t begun_cpu_us;
 	struct watch_counts counts;
 	char piece[PIECE_BYTES] __attribute__((aligned(NLMSG_ALIGNTO)));
 };
@@ -104,7 +108,7 @@ static uint32_t set_buffer(int fd, uint32_t bytes)
 
 static void want(struct watch *watch, uint64_t due_us)
 {
-	const uint64_t pause_us = watch->ended_us + 4 * watch->counts.dump_us;
+	const uint64_t pause_us = watch->ended_us + PAUSES * watch->counts.dump_cpu_us;
 
 	if (watch->state != RESTS)
 		watch->again = true;
@@ -166,15 +170,30 @@ void watch_counts(const struct watch *watch, struct watch_counts *counts)
 
 /* ---------------------------------------------------- dumps */
 
+static uint64_t cpu_us(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000 + (uint64_t)used.tv_nsec / 1000;
+}
+
+/* The dump is over, however it ended. */
+static void rest(struct watch *watch, uint64_t now_us, uint64_t due_us)
+{
+	watch->state = RESTS;
+	watch->counts.dump_us = now_us - watch->begun_us;
+	watch->counts.dump_cpu_us = cpu_us() - watch->begun_cpu_us;
+	watch->ended_us = now_us;
+	watch->due_us = due_us;
+}
+
 /* The dump did not come to its end: what it has not named stays. */
 static void give_up(struct watch *watch, uint64_t now_us)
 {
 	watch->counts.failed++;
-	watch->counts.dump_us = now_us - watch->begun_us;
-	watch->ended_us = now_us;
-	watch->state = RESTS;
 	watch->again = false;
-	watch->due_us = UINT64_MAX;
+	rest(watch, now_us, UINT64_MAX);
 	want(watch, now_us + SOON_US);
 }
 
@@ -206,6 +225,7 @@ static void begin_dump(struct watch *watch, uint64_t now_us)
 	watch->part = watch->attempts = 0;
 	watch->overrun = watch->again = false;
 	watch->begun_us = now_us;
+	watch->begun_cpu_us = cpu_us();
 	watch->due_us = UINT64_MAX;
 	mirror_begin(watch->mirror, SOURCE_KERNEL);
 	ask_for_part(watch, now_us);
@@ -213,11 +233,8 @@ static void begin_dump(struct watch *watch, uint64_t now_us)
 
 static void end_dump(struct watch *watch, uint64_t now_us)
 {
-	watch->state = RESTS;
 	watch->counts.dumps++;
-	watch->counts.dump_us = now_us - watch->begun_us;
-	watch->ended_us = now_us;
-	watch->due_us = now_us + watch->scan_us;
+	rest(watch, now_us, now_us + watch->scan_us);
 	if (watch->again)
 		want(watch, now_us + SOON_US);
 }

@@ -6,8 +6,8 @@
  * messages as they come, and dumps of everything, part by part. Dumps and messages come by the same socket, so that they are in order.
  *
  * A dump begins soon after the mirror asked for one, after an overrun (the kernel had no room for messages and threw them
- * away), and each `scan_s` seconds in any case. Between two dumps there are at least four times as long as the last one took: however
- * often routes vanish, dumps cost a fifth of a processor at most. A dump during which the kernel lost messages removes nothing,
+ * away), and each `scan_s` seconds in any case. Between two dumps there are at least four times as long as the last one had of a
+ * processor: however often routes vanish, dumps cost a fifth of one at most. A dump during which the kernel lost messages removes nothing,
  * but for the third one in a row.
  *
  * It never waits: the owner calls watch_read() when the socket is readable, and watch_tend() when the time of
@@ -38,6 +38,7 @@ struct watch_counts {
 	uint64_t failed;   /* that were given up, to begin again */
 	uint64_t overruns;
 	uint64_t dump_us;      /* how long the last one took */
+	uint64_t dump_cpu_us;  /* and of a processor, with what else the thread did */
 	uint32_t buffer_bytes; /* that the socket has */
 };
 

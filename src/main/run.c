@@ -368,6 +368,8 @@ static int create_all(struct run *run, struct error *error)
 		ret = take_memory(run, error);
 	if (ret == 0)
 		ret = run_hosts_start(run, error);
+	if (ret == 0)
+		control_show_hosts(run->control, run->hosts);
 	if (ret == 0 && run->captures != NULL)
 		ret = capture_files_start(run->captures, run->plane, run_say, run, error);
 	if (ret == 0)

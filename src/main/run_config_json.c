@@ -73,6 +73,8 @@ static json_t *routers(const struct run_config *config)
 			text(routes_source_check_name(from->source_check)));
 		json_object_set_new(router, "routes", number(from->max_routes[0]));
 		json_object_set_new(router, "routes6", number(from->max_routes[1]));
+		json_object_set_new(router, "fpm",
+			from->fpm_port == 0 ? text("off") : number(from->fpm_port));
 		for (unsigned at = 0; at < from->n_ports; at++) {
 			json_t *port = json_object();
 

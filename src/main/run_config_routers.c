@@ -21,6 +21,7 @@ const char *run_router_key(enum run_router_key key)
 		[RUN_ROUTER_SOURCE_CHECK] = "source-check",
 		[RUN_ROUTER_ROUTES] = "routes",
 		[RUN_ROUTER_ROUTES6] = "routes6",
+		[RUN_ROUTER_FPM] = "fpm",
 	};
 
 	return names[key];
@@ -92,6 +93,20 @@ static int set_netns(
 	return router->netns == NULL ? error_set(error, -ENOMEM, "out of memory") : 0;
 }
 
+static int set_fpm(
+	struct run_router *router, const char *where, const char *value, struct error *error)
+{
+	router->fpm_port = 0;
+	if (strcmp(value, "off") == 0)
+		return 0;
+	const int ret = option_number(where, value, value, UINT16_MAX, &router->fpm_port, error);
+
+	if (ret == 0 && router->fpm_port == 0)
+		return option_bad_value(
+			where, value, "it is off, or a TCP port: FRR's is 2620", error);
+	return ret;
+}
+
 int run_router_set(struct run_router *router, enum run_router_key key, const char *where,
 	const char *value, struct error *error)
 {
@@ -110,6 +125,8 @@ int run_router_set(struct run_router *router, enum run_router_key key, const cha
 	case RUN_ROUTER_ROUTES6:
 		return option_number(
 			where, value, value, ROUTES_MOST, &router->max_routes[1], error);
+	case RUN_ROUTER_FPM:
+		return set_fpm(router, where, value, error);
 	case RUN_ROUTER_N_KEYS:
 		break;
 	}

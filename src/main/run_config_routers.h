@@ -19,6 +19,7 @@ struct run_router {
 	uint32_t table;
 	enum routes_source_check source_check;
 	uint32_t max_routes[2]; /* of IPv4 and IPv6 */
+	uint32_t fpm_port;	/* a routing daemon may connect to it; 0: FPM is off */
 	unsigned n_ports;
 	struct run_router_port ports[ROUTER_MAX_PORTS];
 };
@@ -31,6 +32,7 @@ enum run_router_key {
 	RUN_ROUTER_SOURCE_CHECK,
 	RUN_ROUTER_ROUTES,
 	RUN_ROUTER_ROUTES6,
+	RUN_ROUTER_FPM,
 	RUN_ROUTER_N_KEYS,
 };
 const char *run_router_key(enum run_router_key key);

@@ -73,6 +73,7 @@ static const cyaml_schema_field_t router_fields[] = {
 	ROUTER_KEY("source-check", RUN_ROUTER_SOURCE_CHECK),
 	ROUTER_KEY("routes", RUN_ROUTER_ROUTES),
 	ROUTER_KEY("routes6", RUN_ROUTER_ROUTES6),
+	ROUTER_KEY("fpm", RUN_ROUTER_FPM),
 	CYAML_FIELD_SEQUENCE_COUNT("ports", CYAML_FLAG_POINTER, struct run_yaml_router, ports,
 		n_ports, &router_port_value, 1, ROUTER_MAX_PORTS),
 	CYAML_FIELD_END,

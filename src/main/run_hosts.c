@@ -97,6 +97,8 @@ static int start_one(struct run *run, unsigned domain, struct error *error)
 		.follower = router_follower(router),
 		.hooks = {.context = run, .event = say_event},
 		.max_routes = given->max_routes[0] + given->max_routes[1],
+		.fpm = given->fpm_port != 0,
+		.fpm_port = (uint16_t)given->fpm_port,
 	};
 
 	ret = host_create(&run->hosts[domain], &config, error);

@@ -283,7 +283,8 @@ V4, V6 = bytes([10, 1, 0, 0]), bytes([0xfd, 1]) + bytes(14)
 VIA4, VIA6 = bytes([10, 0, 0, 2]), bytes([0xfd]) + bytes(14) + bytes([2])
 ROUTE4 = route_head(2, 16) + attribute(1, V4) + number(6, 20)
 ROUTE6 = route_head(10, 48) + attribute(1, V6) + number(6, 1024)
-LINK = struct.pack("=BxHiII", 0, 1, 3, 0x11043, 0) + attribute(3, b"eth5\0") + attribute(1, bytes(6)) + number(4, 1500)
+LINK = struct.pack("=BxHiII", 0, 1, 3, 0x11043, 0)
+LINK += attribute(3, b"eth5\0") + attribute(1, bytes(6)) + number(4, 1500)
 # 24 and 25: a route comes and goes; 104: a nexthop object; 16: a link; 20: an address; 28: a neighbour; 32: a rule.
 MESSAGES = [
     (24, ROUTE4 + attribute(5, VIA4) + number(4, 3)),
@@ -295,13 +296,16 @@ MESSAGES = [
     (24, ROUTE6 + attribute(9, hop(VIA6, 3) + hop(VIA6, 4))), (24, ROUTE6 + number(30, 7)),
     (24, ROUTE4 + number(30, 8)),
     (104, struct.pack("=BBBBI", 2, 0, 4, 0, 0) + number(1, 7) + number(5, 3) + attribute(6, VIA4)),
-    (104, struct.pack("=BBBBI", 0, 0, 4, 0, 0) + number(1, 8) + attribute(2, struct.pack("=IBBHIBBH", 7, 2, 0, 0, 9, 0, 0, 0))),
+    (104, struct.pack("=BBBBI", 0, 0, 4, 0, 0) + number(1, 8) +
+     attribute(2, struct.pack("=IBBHIBBH", 7, 2, 0, 0, 9, 0, 0, 0))),
     (104, struct.pack("=BBBBI", 0, 0, 4, 0, 0) + number(1, 9) + attribute(4, b"")),
     (105, struct.pack("=BBBBI", 0, 0, 4, 0, 0) + number(1, 7)),
     (25, ROUTE4), (25, ROUTE6 + attribute(5, VIA6) + number(4, 3)),
-    (16, LINK), (16, LINK + number(10, 9) + attribute(18, attribute(1, b"vlan\0") + attribute(2, attribute(1, b"\7\0")))),
+    (16, LINK), (16, LINK + number(10, 9) +
+     attribute(18, attribute(1, b"vlan\0") + attribute(2, attribute(1, b"\7\0")))),
     (16, LINK + attribute(18, attribute(1, b"vrf\0") + attribute(2, number(1, 100)))), (17, LINK),
-    (20, struct.pack("=BBBBI", 2, 24, 0, 0, 3) + attribute(2, VIA4)), (21, struct.pack("=BBBBI", 2, 24, 0, 0, 3) + attribute(1, VIA4)),
+    (20, struct.pack("=BBBBI", 2, 24, 0, 0, 3) + attribute(2, VIA4)),
+    (21, struct.pack("=BBBBI", 2, 24, 0, 0, 3) + attribute(1, VIA4)),
     (28, struct.pack("=BxHiHBB", 2, 0, 3, 2, 0, 1) + attribute(1, VIA4) + attribute(2, bytes(6))),
     (32, struct.pack("=BBBBBBBBI", 2, 8, 0, 0, 77, 0, 0, 1, 0) + number(6, 500) + attribute(1, V4)),
 ]

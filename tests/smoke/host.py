@@ -25,7 +25,8 @@ class Mirror:
         self.space = space
         self.changed = threading.Condition()
         self.routes, self.links, self.addresses, self.neighbours = {}, {}, {}, {}
-        self.taps, self.events, self.frames, self.gone, self.statuses, self.wrong = {}, [], [], [], [], []
+        self.taps, self.events, self.frames, self.gone = {}, [], [], []
+        self.statuses, self.wrong, self.history = [], [], []
         self.synced = 0
         self.process = space.popen_with_input(TOOL, *arguments)
         self.reader = threading.Thread(target=self.read)
@@ -57,6 +58,8 @@ class Mirror:
                 table.pop(place)  # what is not there cannot be gone
                 self.gone.append(place)
             else:
+                if name == "route":
+                    self.history.append((said["route"], [hop[1] for hop in said["hops"]]))
                 assert table.get(place) != said, f"told twice: {said}"
                 table[place] = said
         if "tap" in said:

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The host thread between a router and the kernel: what it tells is what `ip` shows, whatever happens; TAPs live on."""
 import contextlib
+import pathlib
 import random
 import subprocess
+import tempfile
 import time
+import types
 
 import pytest
 
-from engine import SLOWER
+from engine import SLOWER, Millrace
 from host import TOOL, Mirror, Zebra, links_of
 from network import Namespace
 
@@ -268,11 +271,15 @@ def test_a_routing_daemon(space, mirror, zebra):
     first.close()
     follower.event("fpm_down")
     second = zebra()
+    # its numbers of objects are its own: routes of the first that are there yet do not go where these do
+    second.send(second.next_hop(7, "10.0.0.99", dev) + second.route(second.NEW, "10.8.0.0/16", next_hop=7))
     second.send(second.route(second.NEW, "10.5.0.0/16", "10.0.0.8", dev))
     follower.until(lambda: hops(follower, "10.6.0.0/16") is None and hops(follower, "fd05::/48") is None,
                    "what is not named again goes")
     assert hops(follower, "10.5.0.0/16") == ["10.0.0.8"]
     assert ("10.5.0.0/16", 254, 20) not in follower.gone
+    assert hops(follower, "10.8.0.0/16") == ["10.0.0.99"]
+    assert ("10.6.0.0/16", ["10.0.0.99"]) not in follower.history
     second.close()
     follower.until(lambda: hops(follower, "10.5.0.0/16") is None, "nobody comes back")
 
@@ -299,6 +306,87 @@ def test_a_peer_that_says_nonsense(space, mirror, zebra, said):
     dev, daemon = links_of(space)["v0"], zebra()
     daemon.send(daemon.route(daemon.NEW, "10.5.0.0/16", "10.0.0.3", dev))
     follower.until(lambda: hops(follower, "10.5.0.0/16") == ["10.0.0.3"], "the next one is heard")
+
+
+def test_fpm_of_a_router(space, tmp_path):
+    """A router of the configuration has the routes that a daemon sends, in the namespace of its TAPs."""
+    with contextlib.ExitStack() as stack:
+        inside = stack.enter_context(contextlib.closing(Space("inside")))
+        space.ip("addr flush dev v0", "link set v0 up")
+        (tmp_path / "router.yaml").write_text(
+            "ports: [{name: p0, device: v0}, {name: p1, device: v1}]\n"
+            f"routers: [{{name: r1, netns: {inside.path}, fpm: {PORT}, ports: "
+            "[{port: p0, name: eth0}, {port: p1, name: eth1}]}]\n")
+        place = types.SimpleNamespace(middle=space, engine_is_there=lambda: None)
+        engine = Millrace(tmp_path / "run", "--config", tmp_path / "router.yaml", network=place, joined=False)
+        stack.callback(engine.kill)
+        inside.ip("link set eth0 up", "addr add 10.50.0.1/24 dev eth0")
+        dev, daemon = links_of(inside)["eth0"], stack.enter_context(contextlib.closing(Zebra(inside, PORT)))
+        daemon.send(daemon.route(daemon.NEW, "10.5.0.0/16", "10.50.0.2", dev))
+        engine.until(lambda: any(hop["gateway"] == "10.50.0.2" for route in
+                                 engine.ask("route show", prefix="10.5.0.0/16") for hop in route["hops"]), "the route")
+        kernel = engine.ask("domain show")[0]["kernel"]
+        assert kernel["fpm_connected"] and kernel["fpm_routes"] == 1 and kernel["synced"]
+        assert [(tap["port"], tap["there"]) for tap in kernel["taps"]] == [("p0", True), ("p1", True)]
+        inside.ip("rule add from 10.9.0.0/16 lookup 77 priority 500")
+        engine.until(lambda: "NOT FOLLOWED: 1 policy rules, as the IPv4 rule of priority 500, table 77" in
+                     engine.client("domain", "show"), "the rule is told")
+        daemon.send(daemon.route(daemon.DELETE, "10.5.0.0/16"))
+        engine.until(lambda: not engine.ask("route show", prefix="10.5.0.0/16"), "it is withdrawn")
+
+
+FRR = pathlib.Path("/usr/lib/frr")
+
+
+class Daemons:
+    """FRR's zebra and staticd, with static routes of a file."""
+
+    def __init__(self, space, routes):
+        self.space, self.running = space, {}
+        # they become another user, who is to get there
+        self.directory = tempfile.TemporaryDirectory(prefix="millrace-frr-")
+        self.place = pathlib.Path(self.directory.name)
+        self.place.chmod(0o777)
+        (self.place / "frr.conf").write_text("\n".join([f"fpm address 127.0.0.1 port {PORT}", *routes]) + "\n")
+        self.start("zebra", "-M", "dplane_fpm_nl")
+        self.start("staticd")
+
+    def start(self, name, *more):
+        self.running[name] = self.space.popen(
+            FRR / name, "-f", self.place / "frr.conf", "-z", self.place / "zserv.api", "-i", self.place / f"{name}.pid",
+            "--vty_socket", self.place, "-A", "127.0.0.1", *more, stderr=subprocess.DEVNULL)
+
+    def kill(self, name):
+        self.running[name].kill()
+        self.running.pop(name).wait()
+
+    def close(self):
+        for name in list(self.running):
+            self.kill(name)
+        self.directory.cleanup()
+
+
+@pytest.mark.skipif(not (FRR / "zebra").exists(), reason="no zebra here (Debian: frr)")
+def test_zebra_itself(space, mirror):
+    """What FRR's zebra sends is understood; when it is killed its routes stay until it is back."""
+    follower = mirror("--fpm", PORT, "--settle", 3)
+    wanted = {"10.77.0.0/16": {"10.0.0.3"}, "10.78.0.0/16": {"10.0.0.4"}, "10.80.0.0/16": {"10.0.0.3", "10.0.0.4"}}
+    lines = [f"ip route {prefix} {via}" for prefix, vias in wanted.items() for via in sorted(vias)]
+
+    def holds():
+        return all(set(hops(follower, prefix) or ()) == vias for prefix, vias in wanted.items())
+
+    with contextlib.closing(Daemons(space, lines + ["ip route 10.79.0.0/16 blackhole"])) as daemons:
+        follower.event("fpm_up")
+        follower.until(holds, "its routes")
+        follower.until(lambda: follower.routes[("10.79.0.0/16", 254, 20)]["kind"] == "blackhole", "a blackhole")
+        follower.until(lambda: follower.status()[0]["fpm_routes"] >= 4, "they came by FPM too")
+        daemons.kill("zebra")
+        follower.event("fpm_down")
+        assert holds() and follower.status()[0]["fpm_routes"] >= 4
+        daemons.start("zebra", "-M", "dplane_fpm_nl")
+        follower.until(lambda: follower.status()[0]["fpm_connected"], "it is back")
+    assert follower.status()[0]["fpm_malformed"] == follower.status()[0]["malformed"] == 0
 
 
 # ------------------------------------------------------------------------------- TAPs
@@ -408,7 +496,7 @@ def test_a_kept_tap_keeps_its_addresses(space, mirror):
 # ------------------------------------------------------------------------------- scale
 
 def test_a_dump_of_a_hundred_thousand(space, mirror):
-    """A million may take five seconds of a processor: so a tenth of them half a second, of this program's and the kernel's."""
+    """A million may take five seconds of a processor, the kernel's part included: a tenth of them half a second."""
     batch(space, many(100000))
     begun = time.monotonic()
     follower = mirror("--quiet")

@@ -268,7 +268,7 @@ static void test_vlan(void **state)
 	/* what is said again is not told again */
 	const unsigned before = scene.links_told;
 
-	assert_int_equal(told(vlan_message(5, 3, 7, 0x8100)), 0);
+	told(vlan_message(5, 3, 7, 0x8100));
 	assert_int_equal(scene.links_told, before);
 }
 
