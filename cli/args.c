@@ -391,6 +391,25 @@ static int take_file(struct parse *parse)
 			    : json_object_set_new(parse->args->with, "file", name);
 }
 
+/* PREFIX, lookup ADDR, or nothing. */
+static int take_route(struct parse *parse)
+{
+	const bool lookup = parse->n_words > 0 && strcmp(parse->words[0], "lookup") == 0;
+	const char *word = lookup ? parse->words[1] : parse->words[0];
+
+	if (parse->n_words == 0)
+		return 0;
+	if (parse->n_words != (lookup ? 2u : 1u))
+		return misused(parse, "which route? PREFIX, or lookup and an address");
+	if (!cli_address_valid(word) || (lookup && strchr(word, '/') != NULL))
+		return misused(parse,
+			lookup ? "lookup: an address is needed, as in lookup 192.0.2.1"
+			       : "which route? an address or a prefix like 10.0.0.0/8, or lookup "
+				 "ADDR");
+	return json_object_set_new(
+		parse->args->with, lookup ? "lookup" : "prefix", json_string(word));
+}
+
 static int take_words(struct parse *parse)
 {
 	switch (parse->args->verb->words) {
@@ -404,6 +423,8 @@ static int take_words(struct parse *parse)
 		return take_rule_number(parse);
 	case CLI_FILE:
 		return take_file(parse);
+	case CLI_ROUTE:
+		return take_route(parse);
 	case CLI_BLOCK:
 	case CLI_BLOCK_MAYBE:
 		return take_block(parse);

@@ -14,6 +14,9 @@
 		NOUN(worker,                                                                      \
 			"the threads of a running engine, and what they spend their time on"),    \
 		NOUN(wire, "the wires of a running engine, and where every packet went"),         \
+		NOUN(domain, "the wires and routers of a running engine"),                        \
+		NOUN(route, "the routes that the routers of a running engine follow"),            \
+		NOUN(neighbour, "the neighbours of a running engine's routers"),                  \
 		NOUN(drop, "the packets that a running engine dropped, and why"),                 \
 		NOUN(export, "the exports of a running engine: what was sent, and what is lost"), \
 		NOUN(offload, "what network cards do for a running engine, and how far they are " \

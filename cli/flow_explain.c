@@ -62,6 +62,35 @@ static void print_age(FILE *out, const json_t *line)
 	putc('\n', out);
 }
 
+/* A direction of a routed flow. */
+static void print_way(FILE *out, const json_t *way, const char *arrow)
+{
+	const json_t *route = json_object_get(way, "route"),
+		     *hop = json_object_get(way, "next_hop");
+	char text[FIELD_MAX], link[FIELD_MAX], mac[FIELD_MAX];
+
+	fprintf(out, " route %s %s", arrow,
+		json_is_object(route) ? field_text(route, "prefix", text) : "none");
+	if (json_is_object(hop))
+		fprintf(out, ", next hop %s dev %s mac %s", field_text(hop, "gateway", text),
+			field_text(hop, "link", link), field_text(hop, "mac", mac));
+	else if (field_has(way, "punt"))
+		fprintf(out, ", left to the kernel: %s", field_text(way, "punt", text));
+	else if (field_has(way, "drop"))
+		fprintf(out, ", dropped: %s", field_text(way, "drop", text));
+	else
+		fputs(", looked up packet by packet", out);
+	putc('\n', out);
+}
+
+static void print_routes(FILE *out, const json_t *line)
+{
+	if (!field_has(line, "router"))
+		return;
+	print_way(out, json_object_get(line, "way"), "->");
+	print_way(out, json_object_get(line, "reverse_way"), "<-");
+}
+
 static void print_counters(FILE *out, const json_t *line)
 {
 	char there[FIELD_MAX], back[FIELD_MAX], errors[FIELD_MAX];
@@ -401,6 +430,7 @@ static void explain_line(struct cli_show *show, const json_t *line)
 	print_ends(show->out, line);
 	print_place(show->out, line);
 	print_age(show->out, line);
+	print_routes(show->out, line);
 	print_counters(show->out, line);
 	print_measured(show->out, line);
 	print_blocked(show->out, line);

@@ -73,6 +73,7 @@ static void print_values(FILE *stream, const struct cli_verb *verb)
 	for (unsigned i = 0; i < cli_n_value_words; i++) {
 		bool used = verb->words != CLI_NO_WORDS && verb->words != CLI_RULE &&
 			    verb->words != CLI_RULE_NUMBER && verb->words != CLI_FILE &&
+			    verb->words != CLI_ROUTE &&
 			    strcmp(cli_value_words[i].value, "PROTO") == 0;
 
 		for (unsigned id = 0; id < CLI_N_OPTIONS; id++)
@@ -99,6 +100,7 @@ void cli_help_verb(FILE *stream, const struct cli_verb *verb)
 		[CLI_WAY] = " " FLOW_WORDS " | PORT ITEMS / end",
 		[CLI_RULE] = " COMMAND",
 		[CLI_RULE_NUMBER] = " PORT NUMBER",
+		[CLI_ROUTE] = " [PREFIX | lookup ADDR]",
 		[CLI_FILE] = " FILE",
 	};
 

@@ -34,6 +34,7 @@ extern const struct cli_view cli_flow_block, cli_flow_unblock, cli_block_list;
 extern const struct cli_view cli_rule_list, cli_rule_add, cli_rule_del, cli_rule_trace;
 extern const struct cli_view cli_rule_diff, cli_rule_load, cli_rule_confirm, cli_rule_status;
 extern const struct cli_view cli_port_show, cli_worker_show, cli_wire_show;
+extern const struct cli_view cli_domain_show, cli_route_show, cli_neighbour_show;
 extern const struct cli_view cli_drop_show, cli_drop_follow;
 extern const struct cli_view cli_export_show;
 extern const struct cli_view cli_offload_show, cli_offload_events, cli_offload_check;

@@ -46,7 +46,8 @@ static void check_sum(FILE *out, const json_t *line)
 {
 	/* copies, and answers of ours, leave beside what was received */
 	uint64_t received = field_number(line, "received") + field_number(line, "mirrored") +
-			    field_number(line, "reject_replies"),
+			    field_number(line, "reject_replies") +
+			    field_number(line, "from_kernel"),
 		 sum = 0;
 	char text[TEXT_NUMBER_MAX];
 
@@ -72,6 +73,9 @@ static void print_more(FILE *out, const json_t *line)
 	if (field_number(line, "mirrored") != 0)
 		fprintf(out, "       besides those received: %s copies, made by samples of rules\n",
 			field_grouped(line, "mirrored", text));
+	if (field_number(line, "from_kernel") != 0)
+		fprintf(out, "       besides those received: %s that the kernel sent\n",
+			field_grouped(line, "from_kernel", text));
 	if (field_number(line, "captured") + field_number(line, "capture_lost") != 0)
 		fprintf(out, "       copies for capture files: %s, and %s lost\n",
 			field_grouped(line, "captured", text),

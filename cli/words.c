@@ -26,7 +26,8 @@ static const char *const where_words[] = {
 /* Every reason of docs/packet-path.md (a test holds them against src/dataplane). */
 static const char *const why_words[] = {"malformed", "tcp_window", "tcp_header", "hand_over",
 	"output", "cut", "too_long", "blocked", "rule", "rejected", "ttl_expired", "no_next_hop",
-	"too_big", "policed", "meter", "not_possible", NULL};
+	"too_big", "policed", "meter", "ip_checksum", "other_host", "martian", "blackhole",
+	"source", "punt_limited", "punt_ring", "not_possible", NULL};
 
 static const char *const by_words[] = {"rate", "packets", "bytes", "age", NULL};
 
@@ -190,6 +191,16 @@ const struct cli_verb cli_verbs[] = {
 		CLI_NO_WORDS, false, 0, &cli_worker_show},
 	{"wire", "show", "each wire: where every packet that it received went", NULL, CLI_NO_WORDS,
 		false, 0, &cli_wire_show},
+	{"domain", "show",
+		"each wire and router: its ports, and what a router leaves to the kernel", NULL,
+		CLI_NO_WORDS, false, 0, &cli_domain_show},
+	{"route", "show", "the routes that routers follow, or the one that an address takes",
+		"Of a prefix: the routes to it, and to those in it. With lookup and an address: "
+		"the\n"
+		"route that packets to it take.\n",
+		CLI_ROUTE, false, 0, &cli_route_show},
+	{"neighbour", "show", "the neighbours of routers, and their link addresses", NULL,
+		CLI_NO_WORDS, false, 0, &cli_neighbour_show},
 	{"drop", "show", "packets dropped, by reason", NULL, CLI_NO_WORDS, false, 0,
 		&cli_drop_show},
 	{"drop", "follow", "a sample of dropped packets as they are dropped, until interrupted",

@@ -97,6 +97,7 @@ enum cli_words {
 	CLI_WAY,  /* as CLI_FLOW, from the first end to the second; or a packet: PORT ITEMS / end */
 	CLI_RULE, /* a command of the rule language, in one word or many */
 	CLI_RULE_NUMBER, /* PORT NUMBER */
+	CLI_ROUTE,	 /* PREFIX, lookup ADDR, or nothing */
 	CLI_FILE,	 /* which is sent before the request */
 };
 

@@ -19,8 +19,8 @@ declare -A PACKAGES=(
 		iproute2 procps tmux prometheus"
 	[page]="chromium"
 	[peers]="openvswitch-switch-dpdk softflowd pmacct"
-	[smoke]="iproute2 iputils-ping procps iperf3 curl ethtool nftables tcpdump nfdump pmacct tshark
-		nmap dnsmasq-base
+	[smoke]="iproute2 iputils-ping iputils-tracepath traceroute procps iperf3 curl ethtool nftables tcpdump nfdump pmacct tshark
+		nmap dnsmasq-base frr
 		python3-scapy default-jre-headless maven kcat golang-go libfixbuf-tools"
 	[lint]="clang-19 clang-format-19 clang-tidy-19 libclang-rt-19-dev codespell shellcheck"
 	[bare]="debootstrap"

@@ -138,6 +138,8 @@ static bool parse_argument(struct action *action, const char *text)
 	case ACTION_POLICE:
 	case ACTION_METER:
 	case ACTION_MIRROR:
+	case ACTION_PUNT:
+	case ACTION_DISCARD:
 	case ACTION_N_KINDS:
 		break;
 	}

@@ -11,6 +11,8 @@ const char *action_kind_name(enum action_kind kind)
 		[ACTION_NEXT_HOP] = "next-hop",
 		[ACTION_DROP] = "drop",
 		[ACTION_REJECT] = "reject",
+		[ACTION_PUNT] = "punt",
+		[ACTION_DISCARD] = "discard",
 		[ACTION_SET_MAC_SRC] = "set-mac-src",
 		[ACTION_SET_MAC_DST] = "set-mac-dst",
 		[ACTION_DECREMENT_TTL] = "decrement-ttl",

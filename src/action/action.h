@@ -13,6 +13,7 @@
 
 #include <rte_byteorder.h>
 
+#include "action/punt.h"
 #include "packet/reject.h"
 
 enum action_kind {
@@ -21,6 +22,8 @@ enum action_kind {
 	ACTION_NEXT_HOP, /* `number`: to this next hop (action/next_hop.h), with a link header of its own */
 	ACTION_DROP,   /* nothing else stands in such a list */
 	ACTION_REJECT, /* `reject`: drop, and tell the sender; nothing else stands in such a list */
+	ACTION_PUNT,   /* `punt`: to the kernel; nothing else stands in such a list */
+	ACTION_DISCARD, /* `discard`: drop, as the route says; nothing else stands in such a list */
 	ACTION_SET_MAC_SRC, /* `mac` */
 	ACTION_SET_MAC_DST, /* `mac` */
 	ACTION_DECREMENT_TTL,
@@ -40,6 +43,14 @@ enum action_kind {
 	ACTION_DECAP, /* `decap`: the outer headers come off; nothing else is changed but by ACTION_ENCAP */
 	ACTION_ENCAP, /* `encap`: outer headers come on, after all other changes */
 	ACTION_N_KINDS,
+};
+
+/* Why a router drops packets of a flow. */
+enum action_discard {
+	ACTION_DISCARD_MARTIAN,	  /* an address that cannot be one of a host */
+	ACTION_DISCARD_BLACKHOLE, /* a route that drops */
+	ACTION_DISCARD_SOURCE,	  /* no route leads back to its source, or not by that port */
+	ACTION_N_DISCARDS,
 };
 
 /* Ports of the engine; no port has the last number. */
@@ -89,6 +100,8 @@ struct action {
 	union {
 		uint16_t port;
 		enum reject_with reject;
+		enum punt_reason punt;
+		enum action_discard discard;
 		uint32_t number;
 		uint8_t ttl;
 		uint8_t mac[6];

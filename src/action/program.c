@@ -150,6 +150,36 @@ static int compile_encap(struct compiler *compiler, const struct action_encap *e
 	return why == NULL ? 0 : wrong(compiler, why);
 }
 
+/* The packet goes no further. */
+static int compile_end(struct compiler *compiler, const struct action *action)
+{
+	struct action_program *program = &compiler->program;
+
+	if (action->kind == ACTION_DROP) {
+		program->does |= ACTION_DOES_DROP;
+		return 0;
+	}
+	if (action->kind == ACTION_REJECT) {
+		program->does |= ACTION_DOES_REJECT;
+		program->reject = (uint8_t)action->reject;
+		return (unsigned)action->reject < REJECT_N_WITH
+			       ? 0
+			       : wrong(compiler, "there is no such answer");
+	}
+	if (action->kind == ACTION_PUNT) {
+		program->does |= ACTION_DOES_PUNT;
+		program->punt = (uint8_t)action->punt;
+		return (unsigned)action->punt < PUNT_N_REASONS
+			       ? 0
+			       : wrong(compiler, "there is no such reason");
+	}
+	program->does |= ACTION_DOES_DISCARD;
+	program->discard = (uint8_t)action->discard;
+	return (unsigned)action->discard < ACTION_N_DISCARDS
+		       ? 0
+		       : wrong(compiler, "there is no such reason");
+}
+
 static int compile_one(struct compiler *compiler, const struct action *action)
 {
 	struct action_program *program = &compiler->program;
@@ -166,14 +196,10 @@ static int compile_one(struct compiler *compiler, const struct action *action)
 			return wrong(compiler, "a next hop's number is below 65536");
 		return 0;
 	case ACTION_DROP:
-		program->does |= ACTION_DOES_DROP;
-		return 0;
 	case ACTION_REJECT:
-		program->does |= ACTION_DOES_REJECT;
-		program->reject = (uint8_t)action->reject;
-		if ((unsigned)action->reject >= REJECT_N_WITH)
-			return wrong(compiler, "there is no such answer");
-		return 0;
+	case ACTION_PUNT:
+	case ACTION_DISCARD:
+		return compile_end(compiler, action);
 	case ACTION_SET_MAC_SRC:
 		return compile_mac(compiler, action->mac, 6);
 	case ACTION_SET_MAC_DST:
@@ -241,12 +267,13 @@ static int check_together(struct compiler *compiler)
 			    1u << ACTION_SET_IPV6_SRC | 1u << ACTION_SET_IPV6_DST |
 			    1u << ACTION_SET_PORT_SRC | 1u << ACTION_SET_PORT_DST;
 	const uint32_t ttl = 1u << ACTION_DECREMENT_TTL | 1u << ACTION_SET_TTL;
+	const uint32_t drops =
+		1u << ACTION_DROP | 1u << ACTION_REJECT | 1u << ACTION_PUNT | 1u << ACTION_DISCARD;
 	const uint32_t changes = link | hop | ip | 1u << ACTION_DECAP;
 
 	if (compiler->seen & bit && !(bit & vlan))
 		return wrong(compiler, "it stands in the list twice");
-	if (compiler->seen != 0 &&
-		(bit | compiler->seen) & (1u << ACTION_DROP | 1u << ACTION_REJECT))
+	if (compiler->seen != 0 && (bit | compiler->seen) & drops)
 		return wrong(compiler, "a list that drops has no other action");
 	if (compiler->seen & goes && bit & goes)
 		return wrong(compiler, "the list says already where the packet goes");
@@ -297,6 +324,10 @@ const char *action_drop_name(enum action_drop drop)
 		[ACTION_DROP_NONE] = "none",
 		[ACTION_DROP_BLOCKED] = "blocked",
 		[ACTION_DROP_REJECTED] = "rejected",
+		[ACTION_DROP_PUNTED] = "punted",
+		[ACTION_DROP_MARTIAN] = "martian",
+		[ACTION_DROP_BLACKHOLE] = "blackhole",
+		[ACTION_DROP_SOURCE] = "source",
 		[ACTION_DROP_TTL_EXPIRED] = "ttl_expired",
 		[ACTION_DROP_NO_NEXT_HOP] = "no_next_hop",
 		[ACTION_DROP_TOO_BIG] = "too_big",
@@ -399,6 +430,12 @@ static enum action_drop run_any(const struct action_program *program,
 		return ACTION_DROP_BLOCKED;
 	if (program->does & ACTION_DOES_REJECT)
 		return ACTION_DROP_REJECTED;
+	if (program->does & ACTION_DOES_DISCARD)
+		return (enum action_drop)(ACTION_DROP_MARTIAN + program->discard);
+	if (program->does & ACTION_DOES_PUNT) {
+		answer->punt = program->punt;
+		return ACTION_DROP_PUNTED;
+	}
 	if (program->does & ACTION_DOES_REWRITE) {
 		if (!rewrite_read(frame, &headers))
 			return ACTION_DROP_NOT_POSSIBLE;

@@ -59,10 +59,13 @@ enum action_does {
 	ACTION_DOES_SET_TTL = 1 << 14,
 	ACTION_DOES_METER = 1 << 15,
 	ACTION_DOES_REJECT = 1 << 16,
+	ACTION_DOES_PUNT = 1 << 17,
+	ACTION_DOES_DISCARD = 1 << 18,
 	ACTION_DOES_TUNNEL = ACTION_DOES_DECAP | ACTION_DOES_ENCAP,
 	/* done by action_run_any() alone */
 	ACTION_DOES_SELDOM = ACTION_DOES_DROP | ACTION_DOES_TUNNEL | ACTION_DOES_SET_TTL |
-			     ACTION_DOES_METER | ACTION_DOES_REJECT,
+			     ACTION_DOES_METER | ACTION_DOES_REJECT | ACTION_DOES_PUNT |
+			     ACTION_DOES_DISCARD,
 	ACTION_DOES_MACS = ACTION_DOES_MAC_DST | ACTION_DOES_MAC_SRC,
 	ACTION_DOES_ADDRESSES = ACTION_DOES_ADDRESS_SRC | ACTION_DOES_ADDRESS_DST,
 	ACTION_DOES_PORTS = ACTION_DOES_PORT_SRC | ACTION_DOES_PORT_DST,
@@ -96,7 +99,9 @@ struct action_program {
 	uint8_t tags[ACTION_MAX_TAGS][4]; /* as they stand in the frame, outermost first */
 	uint32_t meter;
 	uint8_t reject;	    /* enum reject_with */
-	uint8_t zero_8[31]; /* no byte is left to chance: programs are compared as bytes */
+	uint8_t punt;	    /* enum punt_reason */
+	uint8_t discard;    /* enum action_discard */
+	uint8_t zero_8[29]; /* no byte is left to chance: programs are compared as bytes */
 	/* tunnels: action/tunnel.h */
 	uint8_t decap;	       /* enum action_tunnel */
 	uint8_t decap_length;  /* of ACTION_TUNNEL_BYTES */
@@ -128,6 +133,10 @@ enum action_drop {
 	ACTION_DROP_NONE,
 	ACTION_DROP_BLOCKED, /* by ACTION_DROP */
 	ACTION_DROP_REJECTED, /* by ACTION_REJECT: the caller sends the answer that tells the sender */
+	ACTION_DROP_PUNTED,  /* by ACTION_PUNT: the packet is the kernel's, for the reason `punt` */
+	ACTION_DROP_MARTIAN, /* by ACTION_DISCARD, in the order of its reasons */
+	ACTION_DROP_BLACKHOLE,
+	ACTION_DROP_SOURCE,
 	ACTION_DROP_TTL_EXPIRED, /* the frame is unchanged */
 	ACTION_DROP_NO_NEXT_HOP, /* it is invalid; the frame is unchanged */
 	ACTION_DROP_TOO_BIG,	 /* for the next hop's MTU; the frame is unchanged */
@@ -137,7 +146,10 @@ enum action_drop {
 	ACTION_N_DROPS,
 };
 
-/* "none", "blocked", "rejected", "ttl_expired", "no_next_hop", "too_big", "policed", "metered", "not_possible". */
+/*
+ * "none", "blocked", "rejected", "punted", "martian", "blackhole", "source", "ttl_expired", "no_next_hop", "too_big", "policed", "metered",
+ * "not_possible".
+ */
 const char *action_drop_name(enum action_drop drop);
 
 /* The result for one packet. */
@@ -147,6 +159,7 @@ struct action_answer {
 		mirror_port; /* where a copy of it goes, or ACTION_NO_PORT; none of a dropped one */
 	uint8_t drop;	     /* enum action_drop; the port has no meaning unless it is 0 */
 	uint8_t color;	     /* enum policer_color; green without a policer or meter */
+	uint8_t punt;	     /* enum punt_reason, where `drop` is ACTION_DROP_PUNTED */
 };
 
 /* A worker's own state, which its programs need. */

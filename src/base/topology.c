@@ -3,15 +3,12 @@
 
 #include <errno.h>
 
-int topology_add(struct topology *topology, const uint8_t *peer, unsigned n)
+static int add_domain(struct topology *topology, const uint8_t *peer, unsigned n)
 {
 	const unsigned domain = topology->n_domains, first = topology->n_ports;
 
 	if (domain == TOPOLOGY_MAX_DOMAINS || n > TOPOLOGY_MAX_PORTS - first)
 		return -ENOSPC;
-	for (unsigned place = 0; place < n; place++)
-		if (peer[place] >= n || peer[place] == place)
-			return -EINVAL;
 	if (n == 0)
 		return -EINVAL;
 	for (unsigned place = 0; place < n; place++) {
@@ -24,6 +21,29 @@ int topology_add(struct topology *topology, const uint8_t *peer, unsigned n)
 	topology->n_ports = (uint8_t)(first + n);
 	topology->n_domains = (uint8_t)(domain + 1);
 	return (int)domain;
+}
+
+int topology_add(struct topology *topology, const uint8_t *peer, unsigned n)
+{
+	if (n <= TOPOLOGY_MAX_PORTS)
+		for (unsigned place = 0; place < n; place++)
+			if (peer[place] >= n || peer[place] == place)
+				return -EINVAL;
+	return add_domain(topology, peer, n);
+}
+
+/* The peer is where bursts are sent at once; the next port serves as well as any. */
+int topology_add_router(struct topology *topology, unsigned n)
+{
+	uint8_t peer[TOPOLOGY_MAX_PORTS];
+	int domain;
+
+	for (unsigned place = 0; place < n && n <= TOPOLOGY_MAX_PORTS; place++)
+		peer[place] = (uint8_t)((place + 1) % n);
+	domain = add_domain(topology, peer, n);
+	if (domain >= 0)
+		topology->router[domain] = true;
+	return domain;
 }
 
 int topology_add_wire(struct topology *topology)
@@ -44,5 +64,5 @@ struct topology topology_of_wires(unsigned n)
 
 bool topology_is_wire(const struct topology *topology, unsigned domain)
 {
-	return topology->size[domain] == 2;
+	return topology->size[domain] == 2 && !topology->router[domain];
 }

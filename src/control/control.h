@@ -111,6 +111,7 @@ struct control {
 	unsigned n_verbs;
 	struct plane *plane;
 	struct exporter *exporter; /* NULL: there are no exports */
+	struct host *const *hosts; /* by domain; NULL: there are none */
 	char *config_json;
 	struct control_configurer configurer; /* all NULL: it cannot be changed */
 	struct control_configured configured;

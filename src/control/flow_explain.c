@@ -3,12 +3,14 @@
 
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/text.h"
 #include "control/answer.h"
 #include "control/block_name.h"
 #include "control/flow_offload.h"
+#include "control/route_view.h"
 #include "control/rule_limit.h"
 #include "control/span.h"
 #include "packet/extract.h"
@@ -227,6 +229,43 @@ static void describe_verdict(json_t *line, struct plane *plane, const struct pla
 			block_object(&view, plane_origin_us(plane), plane_now_us(plane)));
 }
 
+/* The route of a direction, and what its verdict makes of it. */
+static json_t *describe_way(const struct plane *plane, struct router *router,
+	const struct flow_record *record, unsigned end, struct router_route_view *route)
+{
+	const struct plane_config *config = plane_config(plane);
+	json_t *object = json_object();
+	struct router_way way;
+
+	if (router_look_up(router, flow_key_version(&record->key), record->key.addr[!end], route))
+		json_object_set_new(
+			object, "route", route_describe(config, router_config(router), route));
+	router_way_of(router, flow_verdict(record, end), &way);
+	if (way.kind == ROUTER_WAY_HOP)
+		json_object_set_new(object, "next_hop", route_describe_hop(config, &way.hop));
+	else if (way.kind == ROUTER_WAY_PUNT)
+		json_object_set_new(object, "punt", json_string(punt_name(way.punt)));
+	else if (way.kind == ROUTER_WAY_DISCARD)
+		json_object_set_new(object, "drop", json_string(action_discard_name(way.discard)));
+	return object;
+}
+
+static void describe_routes(json_t *line, const struct plane *plane, const struct plane_flow *flow)
+{
+	static const char *const keys[2] = {"way", "reverse_way"};
+	const struct flow_record *record = &flow->record;
+	struct router *router = plane_router(plane, flow_key_wire(&record->key));
+	struct router_route_view *route = router == NULL ? NULL : malloc(sizeof(*route));
+
+	if (route == NULL)
+		return;
+	json_object_set_new(line, "router", answer_string(router_config(router)->name));
+	for (unsigned way = 0; way < 2; way++)
+		json_object_set_new(line, keys[way],
+			describe_way(plane, router, record, record->initiator ^ way, route));
+	free(route);
+}
+
 json_t *flow_explain_record(struct plane *plane, const struct plane_flow *flow, int cpu)
 {
 	const struct plane_config *config = plane_config(plane);
@@ -252,6 +291,7 @@ json_t *flow_explain_record(struct plane *plane, const struct plane_flow *flow, 
 	describe_conversation(line, plane, flow);
 	describe_rules(line, plane, flow);
 	describe_limits(line, plane, flow);
+	describe_routes(line, plane, flow);
 	if (record->key.proto == IPPROTO_TCP)
 		json_object_set_new(line, "tcp", describe_tcp(record));
 	describe_timeout(line, config, flow);

@@ -631,6 +631,7 @@ const struct metric metric_table[] = {
 	{GAUGE("wire_held_packets", "Packets that are on their way between threads, wait for a fragment or for the kernel"),
 		WIRE(held)},
 	{COUNTER("wire_mirrored_packets", "Copies that rules made"), WIRE(mirrored)},
+	{COUNTER("wire_from_kernel", "Frames of the kernel's that left by a router's ports"), WIRE(from_kernel)},
 	{COUNTER("wire_reject_replies", "Frames that the engine made to tell senders that their packets were rejected"), WIRE(reject_replies)},
 	{COUNTER("wire_reject_limited_packets", "Rejected packets whose senders were not told, above the rate for that"), WIRE(reject_limited)},
 	{COUNTER("wire_reject_unanswered_packets", "Rejected packets that are not to be answered, or found no memory for it"), WIRE(reject_unanswered)},

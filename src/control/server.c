@@ -21,8 +21,8 @@
 #include "control/flow_rate.h"
 #include "control/http.h"
 #include "control/offload_events.h"
-#include "control/rule.h"
 #include "control/policy.h"
+#include "control/rule.h"
 #include "control/verbs.h"
 
 /* Handled in one step: every client, every watch, and the door. */
@@ -118,6 +118,11 @@ int control_serve(struct control *control, struct plane *plane, struct error *er
 	if (!control->flow_rates || !control->events_room)
 		return error_set(error, -ENOMEM, "no memory for what control is asked");
 	return 0;
+}
+
+void control_show_hosts(struct control *control, struct host *const *hosts)
+{
+	control->hosts = hosts;
 }
 
 void control_show_exports(struct control *control, struct exporter *exporter)

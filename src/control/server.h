@@ -59,6 +59,10 @@ int control_serve(struct control *control, struct plane *plane, struct error *er
 struct exporter;
 void control_show_exports(struct control *control, struct exporter *exporter);
 
+/* Routers' host threads, by domain, NULL where there is none; the list outlives the steps. */
+struct host;
+void control_show_hosts(struct control *control, struct host *const *hosts);
+
 /* Where it listens. */
 const char *control_path(const struct control *control);
 

@@ -29,6 +29,9 @@ extern const struct answer_verb rule_trace;
 extern const struct answer_verb port_show;
 extern const struct answer_verb worker_show;
 extern const struct answer_verb wire_show;
+extern const struct answer_verb domain_show;
+extern const struct answer_verb route_show;
+extern const struct answer_verb neighbour_show;
 extern const struct answer_verb drop_show;
 /* drop_follow.c */
 extern const struct answer_verb drop_follow;

@@ -26,6 +26,7 @@ static json_t *wires_describe(
 	answer_number(line, "dropped", path_counters_dropped(counters));
 	answer_number(line, "held", counters->held);
 	answer_number(line, "mirrored", counters->mirrored);
+	answer_number(line, "from_kernel", counters->from_kernel);
 	answer_number(line, "reject_replies", counters->reject_replies);
 	answer_number(line, "reject_limited", counters->reject_limited);
 	answer_number(line, "reject_unanswered", counters->reject_unanswered);

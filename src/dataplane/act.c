@@ -2,6 +2,7 @@
 #include "dataplane/act.h"
 
 #include "dataplane/lcore.h"
+#include "dataplane/punt.h"
 #include "dataplane/reject.h"
 #include "dataplane/tx.h"
 
@@ -10,6 +11,10 @@ enum drop_reason act_drop_reason(enum action_drop drop)
 	static const uint8_t reasons[ACTION_N_DROPS] = {
 		[ACTION_DROP_BLOCKED] = DROP_RULE,
 		[ACTION_DROP_REJECTED] = DROP_REJECTED,
+		[ACTION_DROP_PUNTED] = DROP_NOT_POSSIBLE,
+		[ACTION_DROP_MARTIAN] = DROP_MARTIAN,
+		[ACTION_DROP_BLACKHOLE] = DROP_BLACKHOLE,
+		[ACTION_DROP_SOURCE] = DROP_SOURCE,
 		[ACTION_DROP_TTL_EXPIRED] = DROP_TTL_EXPIRED,
 		[ACTION_DROP_NO_NEXT_HOP] = DROP_NO_NEXT_HOP,
 		[ACTION_DROP_TOO_BIG] = DROP_TOO_BIG,
@@ -107,6 +112,35 @@ static void drop_packet(
 	rte_pktmbuf_free(burst->packet[i]);
 }
 
+/* Why a router leaves a packet to the kernel that a program drops; PUNT_N_REASONS: it does not. */
+static enum punt_reason punt_of(const struct action_answer *answer)
+{
+	if (answer->drop == ACTION_DROP_PUNTED)
+		return (enum punt_reason)answer->punt;
+	if (answer->drop == ACTION_DROP_TTL_EXPIRED)
+		return PUNT_TTL;
+	if (answer->drop == ACTION_DROP_NO_NEXT_HOP)
+		return PUNT_NO_NEIGHBOUR;
+	return answer->drop == ACTION_DROP_TOO_BIG ? PUNT_TOO_BIG : PUNT_N_REASONS;
+}
+
+/* A program drops the packet. */
+static __rte_noinline void end_packet(
+	struct lcore *lcore, struct burst *burst, unsigned i, const struct action_answer *answer)
+{
+	const bool has_info = !(burst->others >> i & 1);
+	const enum punt_reason punt = burst->from.router ? punt_of(answer) : PUNT_N_REASONS;
+
+	if (punt != PUNT_N_REASONS) {
+		punt_packet(lcore, burst->from.port, burst->packet[i],
+			has_info ? burst_info(burst, i) : NULL, punt);
+		return;
+	}
+	if (answer->drop == ACTION_DROP_METERED && has_info)
+		take_back(lcore, burst_info(burst, i), burst->excess[i]);
+	drop_packet(lcore, burst, i, act_drop_reason((enum action_drop)answer->drop));
+}
+
 /* Runs the program of a packet. True: it leaves by the peer with the others. Else it was sent, or dropped. */
 static bool run_program(struct lcore *lcore, struct burst *burst, unsigned i)
 {
@@ -116,10 +150,15 @@ static bool run_program(struct lcore *lcore, struct burst *burst, unsigned i)
 	struct action_answer answer;
 
 	ask_program(act, burst, i, &answer);
+	/* the packet has no next hop yet: rules let it pass, or changed it */
+	if (unlikely(burst->from.router && answer.drop == ACTION_DROP_NONE &&
+		     answer.port == ACTION_NO_PORT)) {
+		burst->verdict[i] =
+			routes_verdict_of(act->routes[domain], packet, burst->from.port);
+		ask_program(act, burst, i, &answer);
+	}
 	if (unlikely(answer.drop != ACTION_DROP_NONE)) {
-		if (answer.drop == ACTION_DROP_METERED && !(burst->others >> i & 1))
-			take_back(lcore, burst_info(burst, i), burst->excess[i]);
-		drop_packet(lcore, burst, i, act_drop_reason((enum action_drop)answer.drop));
+		end_packet(lcore, burst, i, &answer);
 		return false;
 	}
 	if (unlikely(answer.mirror_port != ACTION_NO_PORT))
@@ -146,8 +185,15 @@ static uint64_t run_all(struct lcore *lcore, struct burst *burst, const struct o
 			reject_packet(lcore, burst, i);
 		drop_packet(lcore, burst, i, reason);
 	}
+	uint64_t acts = outcome->acts;
+
 	lcore->act.context.now_ns = lcore->worker.shard->now_us * 1000;
-	for (uint64_t left = outcome->acts & leave; left != 0; left &= left - 1) {
+	if (unlikely(burst->from.router)) {
+		for (uint64_t left = leave & ~acts; left != 0; left &= left - 1)
+			burst->verdict[__builtin_ctzll(left)] = FLOW_VERDICT_FORWARD;
+		acts = leave;
+	}
+	for (uint64_t left = acts & leave; left != 0; left &= left - 1) {
 		const unsigned i = (unsigned)__builtin_ctzll(left);
 
 		if (unlikely(!run_program(lcore, burst, i)))

@@ -16,12 +16,14 @@
 #include "action/programs.h"
 #include "dataplane/burst.h"
 #include "dataplane/counters.h"
+#include "route/routes.h"
 
 struct lcore;
 
 struct act {
 	const struct programs *programs; /* NULL: no verdict but forward and drop is ever given */
 	struct action_context context;
+	struct routes *const *routes; /* by domain; NULL: none is a router */
 };
 
 /*

@@ -25,6 +25,14 @@ static const struct {
 	[DROP_TOO_BIG] = {"too_big", "larger than the MTU of its next hop"},
 	[DROP_POLICED] = {"policed", "above the rate that its flow may have"},
 	[DROP_METER] = {"meter", "above the rate of the meter that its rule names"},
+	[DROP_CHECKSUM] = {"ip_checksum", "the checksum of its IPv4 header is wrong"},
+	[DROP_OTHER_HOST] = {"other_host", "it came to a router for another link address"},
+	[DROP_MARTIAN] = {"martian", "from or to an address that no host can have"},
+	[DROP_BLACKHOLE] = {"blackhole", "its route drops"},
+	[DROP_SOURCE] = {"source", "no route leads back to its source, or not by that port"},
+	[DROP_PUNT_LIMITED] = {"punt_limited",
+		"the kernel is left no more packets of its kind in a second"},
+	[DROP_PUNT_RING] = {"punt_ring", "the ring to the kernel was full"},
 	[DROP_NOT_POSSIBLE] = {"not_possible", "the packet has not what was to be changed, or has "
 					       "no room for what was to be added"},
 };
@@ -47,6 +55,11 @@ void path_counters_add(struct path_counters *sum, const struct path_counters *co
 	sum->out += counters->out;
 	sum->out_bytes += counters->out_bytes;
 	sum->delivered += counters->delivered;
+	sum->from_kernel += counters->from_kernel;
+	for (unsigned i = 0; i < PUNT_N_REASONS; i++) {
+		sum->punted[i] += counters->punted[i];
+		sum->punt_limited[i] += counters->punt_limited[i];
+	}
 	sum->handed_in += counters->handed_in;
 	sum->handed_out += counters->handed_out;
 	sum->mirrored += counters->mirrored;

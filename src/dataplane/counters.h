@@ -7,10 +7,13 @@
  *	received + made here = out + delivered + sum of dropped + held
  * and for one thread alone
  *	received + made here + handed_in = out + delivered + sum of dropped + handed_out + held
- * Made here are copies and answers (mirrored, reject_replies). Live lcores count for each wire apart; replay has one wire.
+ * Made here are copies and answers (mirrored, reject_replies), and what the kernel sends by a router's ports (from_kernel).
+ * Live lcores count for each wire apart; replay has one wire.
  */
 
 #include <stdint.h>
+
+#include "action/punt.h"
 
 /* Why a packet was dropped. The names are what users see (drop_name()). */
 enum drop_reason {
@@ -29,7 +32,15 @@ enum drop_reason {
 	DROP_NO_NEXT_HOP, /* or its port is none of the engine's */
 	DROP_TOO_BIG,	  /* for the MTU of the next hop */
 	DROP_POLICED,
-	DROP_METER,	   /* a meter of its rule, for its color */
+	DROP_METER, /* a meter of its rule, for its color */
+	/* by a router */
+	DROP_CHECKSUM,	   /* of the IPv4 header */
+	DROP_OTHER_HOST,   /* a frame for another host's link address */
+	DROP_MARTIAN,	   /* an address that cannot be one of a host */
+	DROP_BLACKHOLE,	   /* a route that drops */
+	DROP_SOURCE,	   /* no route leads back to its source, or not by that port */
+	DROP_PUNT_LIMITED, /* the kernel is left no more of its kind in a second */
+	DROP_PUNT_RING,	   /* the ring to the host thread was full */
 	DROP_NOT_POSSIBLE, /* the packet has not what the program is to change */
 	DROP_N_REASONS,
 };
@@ -40,16 +51,19 @@ struct path_counters {
 	uint64_t non_ip; /* of those received: carried without a flow */
 	uint64_t out;
 	uint64_t out_bytes;
-	uint64_t delivered; /* to the machine itself */
+	uint64_t delivered; /* to the machine itself: the sum of `punted` */
 	uint64_t dropped[DROP_N_REASONS];
+	/* of routers: what went to the kernel, and what was above the rate of its reason, which is dropped; and what came from it */
+	uint64_t punted[PUNT_N_REASONS], punt_limited[PUNT_N_REASONS];
+	uint64_t from_kernel;
 	uint64_t handed_in; /* from another thread */
 	uint64_t handed_out;
-	/* copies that mirrors made: received + mirrored = out + delivered + dropped + held */
+	/* copies that mirrors made: received + mirrored + from_kernel = out + delivered + dropped + held */
 	uint64_t mirrored;
 	/*
 	 * Frames that the engine made to tell senders of rejected packets, and handed to their port; and those packets that were not
 	 * answered: over the rate that answers may have, or not to be answered. Together they are the rejected packets:
-	 * received + mirrored + reject_replies = out + delivered + dropped + held
+	 * received + mirrored + reject_replies + from_kernel = out + delivered + dropped + held
 	 */
 	uint64_t reject_replies, reject_limited, reject_unanswered;
 	/* log lines that rules made, and those that were over the rate or found no room */

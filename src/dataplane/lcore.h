@@ -27,6 +27,7 @@
 #include "dataplane/drop_watch.h"
 #include "dataplane/event.h"
 #include "dataplane/parse.h"
+#include "dataplane/punt.h"
 #include "dataplane/ring.h"
 #include "dataplane/snapshot.h"
 #include "dataplane/stages.h"
@@ -128,7 +129,9 @@ struct lcore {
 	struct pipeline *pipeline; /* of those that have a shard */
 	struct policy policy;	   /* the worker's */
 	struct act act;		   /* the worker's */
-	struct worker worker;	   /* its shard is NULL in lcores that have none */
+	struct punt punt;
+	const struct router_port *router_ports; /* by their numbers; NULL: there is no router */
+	struct worker worker;			/* its shard is NULL in lcores that have none */
 	flow_sink_fn sink;
 	unsigned (*room)(void *sink_context, unsigned worker); /* NULL: enough */
 	void *sink_context;

@@ -101,7 +101,8 @@ void pipeline_end(struct lcore *lcore, struct burst *burst, struct outcome *outc
 		learn_burst(lcore, burst, outcome);
 		stage_end(stages, STAGE_LEARN, n);
 	}
-	if (unlikely((outcome->dropped | outcome->acts | outcome->gone) != 0))
+	/* all packets of a router are acted on */
+	if (unlikely((outcome->dropped | outcome->acts | outcome->gone | burst->from.router) != 0))
 		n = act_burst(lcore, burst, outcome);
 	burst->excess_done = 0;
 	tx_burst(lcore, burst, n);
@@ -219,7 +220,8 @@ static uint64_t fill_burst(struct lcore *lcore, struct rte_mbuf **packets, unsig
 	burst->from = (struct arrival){.port = first->port,
 		.domain = first->wire,
 		.place = lcore->topology->place[first->port],
-		.peer = lcore->topology->peer[first->port]};
+		.peer = lcore->topology->peer[first->port],
+		.router = lcore->topology->router[first->wire]};
 	burst->n = n;
 	burst->up.n = 0;
 	burst->bytes = 0;

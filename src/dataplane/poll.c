@@ -7,6 +7,7 @@
 #include "base/idle.h"
 #include "base/privilege.h"
 #include "dataplane/handoff_take.h"
+#include "dataplane/punt.h"
 #include "dataplane/rx.h"
 #include "dataplane/settings.h"
 #include "dataplane/snapshot.h"
@@ -92,6 +93,8 @@ bool lcore_poll(struct lcore *lcore, uint64_t now_us)
 	if (lcore->receiving)
 		busy |= rx_poll(lcore);
 	busy |= handoff_take(lcore);
+	if (unlikely(lcore->punt.n_lines != 0))
+		busy |= punt_turn(lcore);
 	if (lcore->parser != NULL)
 		parser_advance(lcore->parser, now_us);
 	if (is_worker(lcore)) {

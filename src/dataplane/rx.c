@@ -2,6 +2,7 @@
 #include "dataplane/rx.h"
 
 #include "dataplane/pipeline.h"
+#include "dataplane/router_in.h"
 #include "packet/checksum.h"
 #include "packet/cut.h"
 
@@ -72,8 +73,8 @@ static __rte_noinline unsigned look_closely(
 		n = drop_cut(lcore, rx, packets, n);
 	if (rx->checksums_to_look_at > 0)
 		look_at_checksums(lcore, rx, packets, n);
-	rx->careful = rx->live->rx_room != 0 || rx->checksums_to_look_at > 0;
-	return n;
+	rx->careful = rx->live->rx_room != 0 || rx->checksums_to_look_at > 0 || rx->from.router;
+	return rx->from.router ? router_in(lcore, rx, packets, n) : n;
 }
 
 /* Is this queue polled now? What brings nothing is asked less often than what does. */

@@ -39,6 +39,7 @@ enum lcore_kind {
 struct plane_port_counters {
 	uint64_t rx_packets, rx_bytes;
 	uint64_t tx_packets, tx_bytes;
+	uint64_t from_kernel;	 /* of a router, for it to send */
 	uint64_t reject_replies; /* of our own making, for it to send: see struct path_counters */
 };
 

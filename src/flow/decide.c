@@ -296,7 +296,8 @@ static struct flow_packet_ct icmp_ct(const struct flow_row *row, const struct pa
 	switch (part) {
 	case ICMP_TELLS:
 		return segment_is_related(&info->tcp)
-			       ? (struct flow_packet_ct){.state = FLOW_CT_RELATED, .answers = info->tcp.ack}
+			       ? (struct flow_packet_ct){.state = FLOW_CT_RELATED,
+					 .answers = info->tcp.ack}
 			       : (struct flow_packet_ct){.state = FLOW_CT_INVALID};
 	case ICMP_ANSWERS:
 		if (!asked)

@@ -43,23 +43,28 @@ static const char help[] =
 
 static void print_line(const char *file, const struct run_config *config)
 {
-	char word[FILE_NAME_MAX], flows[TEXT_NUMBER_MAX];
+	char word[FILE_NAME_MAX], flows[TEXT_NUMBER_MAX], routers[32] = "";
 	unsigned workers = config->engine.workers;
 
-	printf("%s: fine: %u wire%s, %u port%s, %u worker%s, %s flow%s%s\n",
+	if (config->n_routers > 0)
+		snprintf(routers, sizeof(routers), ", %u router%s", config->n_routers,
+			say_plural(config->n_routers));
+	printf("%s: fine: %u wire%s%s, %u port%s, %u worker%s, %s flow%s%s\n",
 		text_printable(word, sizeof(word), file), config->n_wires,
-		say_plural(config->n_wires), config->n_ports, say_plural(config->n_ports), workers,
-		say_plural(workers), text_grouped(flows, config->engine.flows),
+		say_plural(config->n_wires), routers, config->n_ports, say_plural(config->n_ports),
+		workers, say_plural(workers), text_grouped(flows, config->engine.flows),
 		config->engine.flows == 1 ? "" : "s",
-		config->n_wires > 0 ? "" : "; the command line has to name the wires");
+		config->n_wires + config->n_routers > 0
+			? ""
+			: "; the command line has to name the wires");
 }
 
 /* Where the command line names the wires, rules may name any port. */
 static int check_rules(const struct run_config *config, struct error *error)
 {
-	const struct topology topology = topology_of_wires(config->n_wires);
+	const struct topology topology = run_config_topology(config);
 
-	return run_rules_check(&config->rules, config->n_wires > 0 ? &topology : NULL,
+	return run_rules_check(&config->rules, topology.n_domains > 0 ? &topology : NULL,
 		config->engine.zone_vlan, error);
 }
 

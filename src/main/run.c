@@ -15,6 +15,7 @@
 #include "base/privilege.h"
 #include "main/capture_files.h"
 #include "main/run_apply.h"
+#include "main/run_hosts.h"
 #include "main/run_loop.h"
 #include "packet/hash.h"
 #include "port/known_port.h"
@@ -36,7 +37,12 @@
 /* The place in the configuration of a port by its number. */
 static unsigned config_port(const struct run *run, unsigned number)
 {
-	return run->config.wires[run->topology.domain[number]].port[run->topology.place[number]];
+	return run_config_port(&run->config, &run->topology, number);
+}
+
+static bool is_router_port(const struct run *run, unsigned number)
+{
+	return run->topology.router[run->topology.domain[number]];
 }
 
 static const struct run_port *port_of(const struct run *run, unsigned number)
@@ -85,7 +91,9 @@ static uint32_t places_of(const struct run *run, unsigned number)
 	const struct run_config *config = &run->config;
 	unsigned port = config_port(run, number);
 
-	return run_config_offloads(config, port) ? config->offload.slots : 0;
+	return run_config_offloads(config, port) && !is_router_port(run, number)
+		       ? config->offload.slots
+		       : 0;
 }
 
 static int run_open_ports(struct run *run, struct error *error)
@@ -110,7 +118,7 @@ static int run_open_ports(struct run *run, struct error *error)
 		};
 
 		ret = port_open(&run->ports[i], &config, run_say, run, error);
-		if (ret == 0 && run->topology.peer[i] < i)
+		if (ret == 0 && run->topology.peer[i] < i && !is_router_port(run, i))
 			ret = port_check_wire(
 				run->ports[run->topology.peer[i]], run->ports[i], error);
 		if (ret == 0 && config.offload_places != 0)
@@ -195,7 +203,9 @@ static struct plane_offload offload_of(const struct run *run)
 	};
 
 	for (unsigned i = 0; i < run_n_ports(run); i++) {
-		offload.off_port[i] = !run_config_offloads(config, config_port(run, i));
+		/* what NICs would do for a router is not told to them yet */
+		offload.off_port[i] =
+			!run_config_offloads(config, config_port(run, i)) || is_router_port(run, i);
 		offload.known[i] = run->known[i];
 	}
 	return offload;
@@ -243,6 +253,7 @@ static int create_plane(struct run *run, struct error *error)
 	if (ret < 0)
 		return ret;
 	memcpy(config.port, run->ports, sizeof(config.port));
+	run_hosts_fill(run, &config);
 	return plane_create(&run->plane, &config, error);
 }
 
@@ -362,6 +373,10 @@ static int create_all(struct run *run, struct error *error)
 		control_show_exports(run->control, run->exporter);
 	if (ret == 0)
 		ret = take_memory(run, error);
+	if (ret == 0)
+		ret = run_hosts_start(run, error);
+	if (ret == 0)
+		control_show_hosts(run->control, run->hosts);
 	if (ret == 0 && run->captures != NULL)
 		ret = capture_files_start(run->captures, run->plane, run_say, run, error);
 	if (ret == 0)
@@ -380,6 +395,7 @@ static void destroy_all(struct run *run)
 {
 	if (run->plane != NULL)
 		plane_stop(run->plane);
+	run_hosts_stop(run);
 	capture_files_destroy(run->captures);
 	control_destroy(run->control);
 	for (unsigned i = 0; i < run_n_ports(run); i++)
@@ -430,7 +446,7 @@ int run_main(int argc, char **argv)
 	if (ret < 0)
 		fprintf(stderr, "millrace: %s\n", error.text);
 	else {
-		run.topology = topology_of_wires(run.config.n_wires);
+		run.topology = run_config_topology(&run.config);
 		run_engine(&run);
 	}
 	run_words_fini(&run.words);

@@ -270,5 +270,8 @@ void run_config_fini(struct run_config *config)
 	run_blocks_fini(&config->blocks);
 	run_metrics_fini(&config->metrics);
 	run_rules_fini(&config->rules);
+	for (unsigned i = 0; i < config->n_routers; i++)
+		run_router_fini(&config->routers[i]);
+	config->n_routers = 0;
 	config->output = config->socket = config->config_file = NULL;
 }

@@ -21,6 +21,7 @@
 #include "main/run_config_blocks.h"
 #include "main/run_config_metrics.h"
 #include "main/run_config_offload.h"
+#include "main/run_config_routers.h"
 #include "main/run_config_rules.h"
 #include "plane/plane.h"
 #include "port/port.h"
@@ -38,10 +39,12 @@ struct run_wire {
 };
 
 struct run_config {
-	struct run_port ports[PLANE_MAX_PORTS]; /* each belongs to exactly one wire */
+	struct run_port ports[PLANE_MAX_PORTS]; /* each belongs to exactly one wire or router */
 	unsigned n_ports;
 	struct run_wire wires[FLOW_MAX_WIRES];
 	unsigned n_wires;
+	struct run_router routers[TOPOLOGY_MAX_DOMAINS]; /* domains after the wires */
+	unsigned n_routers;
 	struct engine_options engine; /* workers, flows, timeouts, ... as replay has them */
 	enum plane_threads threads;
 	enum plane_sharding sharding;
@@ -62,7 +65,7 @@ struct run_config {
 
 /*
  * Reads the command line, argv[0] being "run", and the file it names. argv is reordered, and its words
- * are cut. At least one wire is there on success.
+ * are cut. At least one wire or router is there on success.
  *
  * Returns 0, RUN_HELP, -EINVAL where the command line is wrong (the caller exits with 2), or another
  * negative errno where the file is (exit 1): -EBADMSG for what stands in it, else why it cannot be
@@ -115,5 +118,11 @@ bool run_config_offloads(const struct run_config *config, unsigned port);
  * words of the file: read as a file it gives the same configuration. The caller frees; NULL: no memory.
  */
 char *run_config_json(const struct run_config *config);
+
+/* Its wires, and its routers after them. */
+struct topology run_config_topology(const struct run_config *config);
+/* The place in `ports` of a port by its number there. */
+unsigned run_config_port(
+	const struct run_config *config, const struct topology *topology, unsigned number);
 
 void run_config_help(FILE *stream);

@@ -193,6 +193,22 @@ static int set_exports(const struct loading *loading)
 	return ret;
 }
 
+static void draft_router(
+	const struct loading *loading, unsigned number, struct run_draft_router *draft)
+{
+	const struct run_yaml_router *said = loading->data->routers[number];
+	char path[RUN_PATH_MAX];
+
+	for (unsigned i = 0; i < RUN_ROUTER_N_KEYS; i++)
+		draft->values[i] = said->values[i];
+	for (; draft->n_ports < said->n_ports; draft->n_ports++) {
+		draft->ports[draft->n_ports].port = said->ports[draft->n_ports]->port;
+		draft->ports[draft->n_ports].tap = said->ports[draft->n_ports]->name;
+	}
+	snprintf(path, sizeof(path), "routers[%u]", number);
+	run_places_where(loading->places, path, draft->where);
+}
+
 /* The schema has seen to it that there are not too many. */
 static int join_ports(const struct loading *loading)
 {
@@ -218,6 +234,8 @@ static int join_ports(const struct loading *loading)
 		snprintf(path, sizeof(path), "wires[%u]", i);
 		run_places_where(loading->places, path, draft->wires[i].where);
 	}
+	for (; draft->n_routers < data->n_routers; draft->n_routers++)
+		draft_router(loading, draft->n_routers, &draft->routers[draft->n_routers]);
 	int ret = run_config_join(loading->config, draft, loading->error);
 
 	free(draft);
@@ -249,7 +267,7 @@ static int load(struct loading *loading, const char *bytes, size_t size)
 	if (loading->data && ret == 0)
 		ret = join_ports(loading);
 	/* else the wires are the command line's */
-	if (ret == 0 && loading->config->n_wires > 0)
+	if (ret == 0 && loading->config->n_wires + loading->config->n_routers > 0)
 		ret = run_config_check_except(
 			loading->config, file_where_except, loading, loading->error);
 	run_yaml_destroy(yaml);

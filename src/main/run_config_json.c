@@ -57,6 +57,38 @@ static json_t *wires(const struct run_config *config)
 	return list;
 }
 
+static json_t *routers(const struct run_config *config)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < config->n_routers; i++) {
+		const struct run_router *from = &config->routers[i];
+		json_t *router = json_object(), *all = json_array();
+
+		json_object_set_new(router, "name", text(from->name));
+		json_object_set_new(router, "netns", text(from->netns));
+		json_object_set_new(router, "table",
+			from->table == ROUTER_TABLE_MAIN ? text("main") : number(from->table));
+		json_object_set_new(
+			router, "source-check", text(routes_source_check_name(from->source_check)));
+		json_object_set_new(router, "routes", number(from->max_routes[0]));
+		json_object_set_new(router, "routes6", number(from->max_routes[1]));
+		json_object_set_new(
+			router, "fpm", from->fpm_port == 0 ? text("off") : number(from->fpm_port));
+		for (unsigned at = 0; at < from->n_ports; at++) {
+			json_t *port = json_object();
+
+			json_object_set_new(
+				port, "port", text(config->ports[from->ports[at].port].name));
+			json_object_set_new(port, "name", text(from->ports[at].tap));
+			json_array_append_new(all, port);
+		}
+		json_object_set_new(router, "ports", all);
+		json_array_append_new(list, router);
+	}
+	return list;
+}
+
 static json_t *timeouts(const struct run_config *config)
 {
 	json_t *object = json_object();
@@ -155,6 +187,7 @@ char *run_config_json(const struct run_config *config)
 	} rows[] = {
 		{"ports", ports(config)},
 		{"wires", wires(config)},
+		{"routers", routers(config)},
 		{"workers", number(engine->workers)},
 		{"threads", text(config->threads == PLANE_SPLIT ? "split" : "run-to-completion")},
 		{"sharding", text(sharding[config->sharding])},

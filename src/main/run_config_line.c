@@ -156,9 +156,10 @@ static int join(struct line *line)
 	char word[OPTION_WORD_MAX];
 
 	/* what another file says of the wires is held against those that there are */
-	if (given && line->config->n_wires > 0 && line->text != NULL && !line->text->strict)
+	if (given && line->config->n_wires + line->config->n_routers > 0 && line->text != NULL &&
+		!line->text->strict)
 		return 0;
-	if (given && line->config->n_wires > 0)
+	if (given && line->config->n_wires + line->config->n_routers > 0)
 		return error_set(line->error, -EINVAL,
 			"--%s: %s has wires of its own; choose one: its wires, or those of the "
 			"command line",
@@ -170,7 +171,7 @@ static int join(struct line *line)
 		if (ret < 0)
 			return ret;
 	}
-	if (line->config->n_wires > 0)
+	if (line->config->n_wires + line->config->n_routers > 0)
 		return 0;
 	if (line->file)
 		return error_set(line->error, -EINVAL,

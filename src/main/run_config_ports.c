@@ -95,11 +95,12 @@ static int add_port(struct joining *joining, const char *where, const char *name
 	return 0;
 }
 
-static int add_end(struct joining *joining, unsigned wire, unsigned end)
+/* The place of a port that a wire or router, the domain of this number, names; a device may have no name yet. Or an error. */
+static int take_domain_port(
+	struct joining *joining, unsigned domain, const char *where, const char *name)
 {
-	const char *where = joining->draft->wires[wire].where;
-	const char *name = joining->draft->wires[wire].name[end];
 	struct run_config *config = joining->config;
+	const bool router = domain >= joining->draft->n_wires;
 	int port = find_port(config, name);
 
 	if (port < 0) {
@@ -109,15 +110,63 @@ static int add_end(struct joining *joining, unsigned wire, unsigned end)
 			return ret;
 		port = (int)config->n_ports - 1;
 	}
-	if (joining->wire[port] == wire)
-		return option_bad_value(
-			where, name, "a wire has two ports, not one twice", joining->error);
+	if (joining->wire[port] == domain)
+		return option_bad_value(where, name,
+			router ? "the router has this port already"
+			       : "a wire has two ports, not one twice",
+			joining->error);
 	if (joining->wire[port] != NO_WIRE)
 		return option_bad_value(where, name,
-			"it is in another wire already; a port belongs to one", joining->error);
-	joining->wire[port] = wire;
-	config->wires[wire].port[end] = (unsigned)port;
+			joining->wire[port] >= joining->draft->n_wires
+				? "it is in a router already; a port belongs to one"
+				: "it is in another wire already; a port belongs to one",
+			joining->error);
+	joining->wire[port] = domain;
+	return port;
+}
+
+static int add_end(struct joining *joining, unsigned wire, unsigned end)
+{
+	const int port = take_domain_port(joining, wire, joining->draft->wires[wire].where,
+		joining->draft->wires[wire].name[end]);
+
+	if (port < 0)
+		return port;
+	joining->config->wires[wire].port[end] = (unsigned)port;
 	return 0;
+}
+
+static int add_router(struct joining *joining, unsigned number)
+{
+	const struct run_draft_router *draft = &joining->draft->routers[number];
+	struct run_router *router = &joining->config->routers[number];
+	int ret = 0;
+
+	run_router_fini(router);
+	run_router_init(router);
+	for (unsigned i = 0; ret == 0 && i < RUN_ROUTER_N_KEYS; i++)
+		if (draft->values[i] != NULL)
+			ret = run_router_set(router, (enum run_router_key)i, draft->where,
+				draft->values[i], joining->error);
+	for (unsigned i = 0; ret == 0 && i < number; i++)
+		if (strcmp(joining->config->routers[i].name, router->name) == 0)
+			ret = option_bad_value(draft->where, router->name,
+				"there is a router of this name already", joining->error);
+	for (unsigned i = 0; ret == 0 && i < draft->n_ports; i++) {
+		const int port = take_domain_port(joining, joining->draft->n_wires + number,
+			draft->where, draft->ports[i].port);
+
+		ret = port < 0 ? port
+			       : run_router_add_port(router, (unsigned)port, draft->where,
+					 draft->ports[i].tap != NULL ? draft->ports[i].tap
+								     : draft->ports[i].port,
+					 joining->error);
+	}
+	if (ret == 0 && router->n_ports == 0)
+		ret = error_set(joining->error, -EINVAL, "%s router %s has no port", draft->where,
+			router->name);
+	joining->config->n_routers = number + 1;
+	return ret;
 }
 
 /* Ports given and not used: most likely a wire has the name wrong. */
@@ -157,6 +206,31 @@ int run_config_join(struct run_config *config, const struct run_draft *draft, st
 		if (ret == 0)
 			ret = add_end(&joining, wire, 1);
 	}
+	if (ret == 0 && draft->n_wires + draft->n_routers > TOPOLOGY_MAX_DOMAINS)
+		ret = error_set(error, -EINVAL, "%s there are %u wires and routers; %d at most",
+			draft->routers[0].where, draft->n_wires + draft->n_routers,
+			TOPOLOGY_MAX_DOMAINS);
+	for (unsigned router = 0; ret == 0 && router < draft->n_routers; router++)
+		ret = add_router(&joining, router);
 	config->n_wires = draft->n_wires;
 	return ret < 0 ? ret : check_used(&joining);
+}
+
+struct topology run_config_topology(const struct run_config *config)
+{
+	struct topology topology = topology_of_wires(config->n_wires);
+
+	for (unsigned i = 0; i < config->n_routers; i++)
+		(void)topology_add_router(&topology, config->routers[i].n_ports);
+	return topology;
+}
+
+unsigned run_config_port(
+	const struct run_config *config, const struct topology *topology, unsigned number)
+{
+	const unsigned domain = topology->domain[number], place = topology->place[number];
+
+	return topology->router[domain]
+		       ? config->routers[domain - config->n_wires].ports[place].port
+		       : config->wires[domain].port[place];
 }

@@ -48,12 +48,49 @@ static const cyaml_schema_value_t text_value = {
 	CYAML_VALUE_STRING(MAY_BE_MISSING, char, 0, CYAML_UNLIMITED),
 };
 
+static const cyaml_schema_field_t router_port_fields[] = {
+	CYAML_FIELD_STRING_PTR(
+		"port", CYAML_FLAG_POINTER, struct run_yaml_router_port, port, 0, CYAML_UNLIMITED),
+	CYAML_FIELD_STRING_PTR(
+		"name", MAY_BE_MISSING, struct run_yaml_router_port, name, 0, CYAML_UNLIMITED),
+	CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t router_port_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct run_yaml_router_port, router_port_fields),
+};
+
+#define ROUTER_KEY(key, number) \
+	CYAML_FIELD_STRING_PTR( \
+		key, MAY_BE_MISSING, struct run_yaml_router, values[number], 0, CYAML_UNLIMITED)
+
+/* Lists in lists are by pointers, for the same reason. */
+static const cyaml_schema_field_t router_fields[] = {
+	CYAML_FIELD_STRING_PTR("name", CYAML_FLAG_POINTER, struct run_yaml_router,
+		values[RUN_ROUTER_NAME], 0, CYAML_UNLIMITED),
+	ROUTER_KEY("netns", RUN_ROUTER_NETNS),
+	ROUTER_KEY("table", RUN_ROUTER_TABLE),
+	ROUTER_KEY("source-check", RUN_ROUTER_SOURCE_CHECK),
+	ROUTER_KEY("routes", RUN_ROUTER_ROUTES),
+	ROUTER_KEY("routes6", RUN_ROUTER_ROUTES6),
+	ROUTER_KEY("fpm", RUN_ROUTER_FPM),
+	CYAML_FIELD_SEQUENCE_COUNT("ports", CYAML_FLAG_POINTER, struct run_yaml_router, ports,
+		n_ports, &router_port_value, 1, ROUTER_MAX_PORTS),
+	CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t router_value = {
+	CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct run_yaml_router, router_fields),
+};
+
 /* The keys with more than one value; the own keys of offload and timeouts are filled in. */
 static const cyaml_schema_field_t groups[] = {
 	CYAML_FIELD_SEQUENCE_COUNT("ports", MAY_BE_MISSING, struct run_yaml_data, ports, n_ports,
 		&port_value, 0, PLANE_MAX_PORTS),
 	CYAML_FIELD_SEQUENCE_COUNT("wires", MAY_BE_MISSING, struct run_yaml_data, wires, n_wires,
 		&wire_value, 0, FLOW_MAX_WIRES),
+	CYAML_FIELD_SEQUENCE_COUNT("routers", MAY_BE_MISSING, struct run_yaml_data, routers,
+		n_routers, &router_value, 0, TOPOLOGY_MAX_DOMAINS),
 	CYAML_FIELD_SEQUENCE_COUNT("exports", MAY_BE_MISSING, struct run_yaml_data, exports,
 		n_exports, &name_value, 0, EXPORTS_MAX),
 	CYAML_FIELD_MAPPING_PTR("metrics", MAY_BE_MISSING, struct run_yaml_data, metrics, NULL),
@@ -204,6 +241,8 @@ static unsigned keys_at(const struct run_yaml *yaml, const char *path, const cha
 
 	if (strncmp(path, "ports", 5) == 0)
 		field = port_fields;
+	else if (strncmp(path, "routers", 7) == 0)
+		field = strstr(path, ".ports[") != NULL ? router_port_fields : router_fields;
 	else if (strncmp(path, "timeouts", 8) == 0)
 		field = yaml->timeouts;
 	else if (strncmp(path, "offload", 7) == 0)
@@ -230,6 +269,10 @@ static const char *wanted_at(const char *path, unsigned depth)
 		return "a list of {name: NAME, device: DEVICE} is needed";
 	if (depth == 1 && wires)
 		return "a list of [NAME, NAME] is needed";
+	if (strncmp(path, "routers", 7) == 0 && depth < 3)
+		return "a list of {name: NAME, ports: [{port: PORT, name: INTERFACE}]} is needed";
+	if (strncmp(path, "routers", 7) == 0 && strstr(path, ".ports") != NULL && depth < 5)
+		return "a list of {port: PORT, name: INTERFACE} is needed, 32 at most";
 	if (depth == 1 && strcmp(path, "exports") == 0)
 		return "a list of exports is needed, as in [\"ipfix://192.0.2.1:4739\"]";
 	if (depth == 1 && strcmp(path, "timeouts") == 0)

@@ -27,6 +27,17 @@ struct run_yaml_wire {
 	char *name[2];
 };
 
+struct run_yaml_router_port {
+	char *port;
+	char *name; /* NULL: not said */
+};
+
+struct run_yaml_router {
+	char *values[RUN_ROUTER_N_KEYS]; /* NULL: not said */
+	struct run_yaml_router_port **ports;
+	unsigned n_ports;
+};
+
 struct run_yaml_timeouts {
 	char *seconds[RUN_YAML_TIMEOUTS]; /* NULL: not said */
 };
@@ -62,6 +73,8 @@ struct run_yaml_data {
 	unsigned n_ports;
 	struct run_yaml_wire **wires;
 	unsigned n_wires;
+	struct run_yaml_router **routers;
+	unsigned n_routers;
 	char **exports;
 	unsigned n_exports;
 	struct run_yaml_timeouts *timeouts; /* NULL: none said */

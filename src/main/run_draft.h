@@ -16,7 +16,15 @@ struct run_draft {
 		const char *name[2];
 		char where[RUN_WHERE_MAX];
 	} wires[FLOW_MAX_WIRES];
-	unsigned n_ports, n_wires;
+	struct run_draft_router {
+		const char *values[RUN_ROUTER_N_KEYS]; /* NULL: not said */
+		struct {
+			const char *port, *tap;
+		} ports[ROUTER_MAX_PORTS];
+		unsigned n_ports;
+		char where[RUN_WHERE_MAX];
+	} routers[TOPOLOGY_MAX_DOMAINS];
+	unsigned n_ports, n_wires, n_routers;
 };
 
 /*

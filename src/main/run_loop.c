@@ -12,6 +12,7 @@
 #include "base/monotonic.h"
 #include "base/text.h"
 #include "control/configurer.h"
+#include "main/run_hosts.h"
 #include "main/service.h"
 #include "plane/plane.h"
 
@@ -32,8 +33,13 @@ void run_say(void *context, const char *line)
 
 static void get_ready(const struct run *run)
 {
-	service_ready("%u wire%s, %u worker%s", run->config.n_wires,
-		run->config.n_wires == 1 ? "" : "s", run->config.engine.workers,
+	char routers[32] = "";
+
+	if (run->config.n_routers > 0)
+		snprintf(routers, sizeof(routers), ", %u router%s", run->config.n_routers,
+			run->config.n_routers == 1 ? "" : "s");
+	service_ready("%u wire%s%s, %u worker%s", run->config.n_wires,
+		run->config.n_wires == 1 ? "" : "s", routers, run->config.engine.workers,
 		run->config.engine.workers == 1 ? "" : "s");
 }
 
@@ -254,15 +260,17 @@ static void say_left(void *context, struct export_collector *collector)
 /* Links, MTUs, lost records, clocks and the watchdog; a few times a second. */
 static void tend(struct run *run)
 {
-	for (unsigned i = 0; i < run_n_ports(run); i += 2) {
-		struct port *a = run->ports[i], *b = run->ports[i + 1];
+	uint32_t new_mtus = 0;
 
-		look_at_link(run, a);
-		look_at_link(run, b);
-		const bool new_a = look_at_mtu(run, a);
+	for (unsigned i = 0; i < run_n_ports(run); i++) {
+		look_at_link(run, run->ports[i]);
+		new_mtus |= (uint32_t)look_at_mtu(run, run->ports[i]) << i;
+	}
+	for (unsigned i = 0; i < run->topology.n_domains; i++) {
+		const unsigned port = run->topology.first[i];
 
-		if (look_at_mtu(run, b) || new_a)
-			compare_mtus(run, a, b);
+		if (topology_is_wire(&run->topology, i) && new_mtus >> port & 3)
+			compare_mtus(run, run->ports[port], run->ports[port + 1]);
 	}
 	bool trouble = run->news.trouble;
 
@@ -279,6 +287,7 @@ static void tend(struct run *run)
 	if (run->news.lost != 0)
 		control_event_records_lost(run->control, run->news.lost);
 	plane_tend(run->plane);
+	run_hosts_tend(run);
 	say_no_slots(run);
 	int64_t step_us = plane_correct_clock(run->plane);
 
@@ -347,7 +356,7 @@ static void tell_totals(struct run *run, const struct exporter_totals *records)
 
 	if (plane_snapshot(run->plane, &snapshot) < 0)
 		return;
-	for (unsigned wire = 0; wire < run->config.n_wires; wire++)
+	for (unsigned wire = 0; wire < run->topology.n_domains; wire++)
 		path_counters_add(&sum, &snapshot.wires[wire]);
 	fprintf(stderr, "%s packets  %s  %s out  %s dropped  ",
 		text_grouped(received, sum.received), text_bytes(bytes, sum.received_bytes),

@@ -25,7 +25,7 @@ struct run {
 	struct run_before *before;     /* that can be gone back to; NULL: none */
 	char *text; /* of the one that was applied last; NULL: it is its file's */
 	size_t text_size;
-	struct topology topology;	     /* of the configuration's wires */
+	struct topology topology;	     /* of the configuration's wires and routers */
 	struct port *ports[PLANE_MAX_PORTS]; /* by their numbers there */
 	struct known
 		*known[PLANE_MAX_PORTS]; /* of their cards, by an earlier probe; NULL: nothing */
@@ -36,6 +36,10 @@ struct run {
 	struct exports_news exports_news[EXPORTS_MAX];
 	struct capture_files *captures; /* NULL: there are none */
 	struct plane *plane;
+	struct host *hosts[TOPOLOGY_MAX_DOMAINS]; /* by domain; NULL: it is no router */
+	uint32_t
+		carriers; /* a bit for each port of a router whose link the kernel was told to be up */
+	uint64_t used_us; /* when the kernel was told of neighbours in use; clock of the machine */
 	struct control *control;
 	bool dpdk;   /* was started */
 	int signals; /* descriptor */

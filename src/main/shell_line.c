@@ -221,6 +221,11 @@ static void offer_of_verb(
 	} else if (verb->words == CLI_FILE) {
 		if (plain == 0 && begun->word[0] == '\0')
 			begun->offer(begun->context, NULL, "FILE");
+	} else if (verb->words == CLI_ROUTE) {
+		if (plain == 0)
+			begun->offer(begun->context, "lookup", NULL);
+		if (plain < 2 && begun->word[0] == '\0')
+			begun->offer(begun->context, NULL, plain == 0 ? "PREFIX" : "ADDR");
 	} else if (verb->words != CLI_NO_WORDS && plain == 2)
 		offer_words(begun, cli_words_of("PROTO"));
 	else if (verb->words != CLI_NO_WORDS && plain < 2 && begun->word[0] == '\0')

@@ -56,7 +56,7 @@ struct desk {
 
 struct installer {
 	struct installer_config config;
-	_Atomic uint32_t most_rules; /* of all workers; 0: as many as the port takes */
+	_Atomic uint32_t most_rules;	   /* of all workers; 0: as many as the port takes */
 	struct static_rules *static_rules; /* NULL: there are none */
 	pthread_t thread;
 	bool running;

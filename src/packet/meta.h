@@ -35,6 +35,7 @@ struct arrival {
 	uint8_t domain, place, peer; /* of the port */
 	/* bit by enum rss_kind: packets that RSS brought where they belong, unless proved wrong */
 	uint8_t trusted;
+	bool router;  /* the domain is one */
 	bool stamped; /* the packets have came_us and a stamp already; else they have come now */
 };
 

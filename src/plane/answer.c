@@ -2,8 +2,8 @@
 /* What an lcore answers, on its own thread. */
 #include "dataplane/snapshot.h"
 #include "dataplane/tx.h"
-#include "offload/agent.h"
 #include "flow/end.h"
+#include "offload/agent.h"
 #include "plane/ask.h"
 
 /* Records looked at for one page. */

@@ -22,6 +22,7 @@
 #include "base/topology.h"
 #include "dataplane/drop_watch.h"
 #include "dataplane/event.h"
+#include "dataplane/punt.h"
 #include "dataplane/snapshot.h"
 #include "flow/shard.h"
 #include "offload/agent.h"
@@ -29,6 +30,7 @@
 #include "plane/reply.h"
 #include "policy/policy.h"
 #include "port/port.h"
+#include "route/router.h"
 #include "rule/blocks.h"
 #include "rule/rules.h"
 
@@ -71,6 +73,17 @@ struct plane_offload {
 	const struct known *known[PLANE_MAX_PORTS];
 };
 
+/* A domain that is a router (route/router.h). */
+struct plane_router {
+	char name[ROUTER_NAME_MAX];
+	char taps[ROUTER_MAX_PORTS]
+		 [16]; /* names of its ports' TAPs, by their places in the domain */
+	uint32_t table;
+	enum routes_source_check source_check;
+	uint64_t max_routes[2]; /* of IPv4 and IPv6 */
+	uint32_t n_hops;	/* next hops */
+};
+
 struct plane_config {
 	struct topology topology;
 	struct port *port[PLANE_MAX_PORTS]; /* by their numbers in the topology */
@@ -98,6 +111,9 @@ struct plane_config {
 	uint32_t n_policers;
 	/* decides, on workers' threads, what no block drops; its `generation` NULL: see plane_policy_changed() */
 	struct policy_others policy;
+	/* routers, by their domains in the topology */
+	struct plane_router routers[TOPOLOGY_MAX_DOMAINS];
+	struct punt_rates punt_rates;
 	/* rules (rule/rules.h), at most, which decide in place of `policy`; 0: there are none */
 	uint32_t max_rules;
 	bool replies_follow, no_pickup; /* as in struct rules_config */
@@ -202,6 +218,20 @@ int plane_snapshot(struct plane *plane, struct plane_snapshot *snapshot);
  * all the time is met once. A page may be empty though it is not the last. 0 or -ETIMEDOUT.
  */
 int plane_page(struct plane *plane, unsigned worker, uint32_t position, struct plane_page *page);
+
+/*
+ * The router of a domain; NULL: it is none. What follows the kernel writes to it from one thread (route/router.h), from before
+ * plane_start() until after plane_stop().
+ */
+struct router *plane_router(const struct plane *plane, unsigned domain);
+/*
+ * The rings between lcores and the host thread of a router, by its domain (dataplane/punt.h): plane_n_punt_lines() lines bring punts;
+ * the one that takes frames which the kernel sends by a port is plane_punt_line_of(). Before plane_start() `event` of each may be
+ * set. None without a router.
+ */
+unsigned plane_n_punt_lines(const struct plane *plane);
+struct punt_line *plane_punt_line(const struct plane *plane, unsigned domain, unsigned number);
+struct punt_line *plane_punt_line_of(const struct plane *plane, unsigned port);
 
 /*
  * The list of blocks (rule/blocks.h); NULL: there is none. Control writes it, also before plane_start(). New flows are

@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include "dataplane/lcore.h"
+#include "dataplane/router_in.h"
 #include "dataplane/settings.h"
 #include "plane/ask.h"
 #include "plane/plane.h"
@@ -58,6 +59,15 @@ struct plane {
 	struct programs *programs;
 	struct next_hops *next_hops;
 	atomic_uint_fast64_t policy_generation;
+	/* of routers; NULL or 0 without one */
+	struct router *routers[TOPOLOGY_MAX_DOMAINS];
+	struct routes *routes[TOPOLOGY_MAX_DOMAINS];
+	struct routes_verdicts verdicts;
+	struct router_port router_ports[PLANE_MAX_PORTS];
+	struct punt_line *lines; /* of each lcore, one for each router */
+	unsigned n_routers;
+	uint8_t line_of[TOPOLOGY_MAX_DOMAINS];
+	atomic_uint_fast64_t routes_generation;
 	struct ask_patience patience;
 	cpu_set_t
 		others; /* processors that lcores leave to other threads; empty: it makes no difference */
@@ -84,6 +94,15 @@ void plane_take_down(struct plane *plane);
 
 /* The lcore that a shard belongs to. */
 struct lcore *plane_shard_lcore(const struct plane *plane, unsigned shard);
+
+/* routers.c: whether there is one; all of them, with the programs there; their lines; and mirrored. */
+bool plane_has_routers(const struct plane *plane);
+uint32_t plane_router_hops(const struct plane *plane);
+int plane_routers_make(struct plane *plane);
+/* All workers have decided all flows by routes of this number of `routes_generation`, or a later one. Any thread. */
+uint64_t plane_router_settled(const struct plane *plane);
+int plane_punt_lines_make(struct plane *plane);
+void plane_routers_take_down(struct plane *plane);
 
 /* Adds up the lcores' parts of a snapshot that is complete. */
 void plane_gather(const struct plane *plane, struct plane_snapshot *snapshot);

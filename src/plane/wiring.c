@@ -13,6 +13,8 @@
 #include "plane/ask.h"
 #include "plane/plane_private.h"
 
+/* Changes of next hops that may wait for the workers, beside one of each. */
+#define NEXT_HOP_CHANGES 4096
 /* Packets in all rings that feed one lcore, and in one of them. */
 #define RINGS_PACKETS 4096
 #define RING_MIN 256
@@ -104,6 +106,7 @@ static void add_rx(struct plane *plane, struct lcore *lcore, unsigned number, un
 		.from.domain = plane->config.topology.domain[number],
 		.from.place = plane->config.topology.place[number],
 		.from.peer = plane->config.topology.peer[number],
+		.from.router = plane->config.topology.router[plane->config.topology.domain[number]],
 		.from.trusted = brings(plane, port) && port->rss_pattern == plane->steer.rss_pattern
 					? (uint8_t)port->rss
 					: 0,
@@ -277,6 +280,11 @@ static int make_policy(struct plane *plane, struct lcore *lcore)
 		};
 	if (others.generation == NULL)
 		others.generation = &plane->policy_generation;
+	if (plane_has_routers(plane)) {
+		others.routes = plane->routes;
+		others.routes_generation = &plane->routes_generation;
+		lcore->act.routes = plane->routes;
+	}
 	policy_init(&lcore->policy, plane->blocks, &others, &plane->config.topology, plane->qsbr,
 		lcore->number);
 	lcore->policy.log = lcore_log;
@@ -382,7 +390,8 @@ unsigned plane_buffers(const struct plane *plane)
 
 	return n_rings * ring_size(plane) + n_lcores(plane) * lcore +
 	       (plane->config.tie_fragments ? PLANE_MAX_HELD : 0) +
-	       (plane->config.n_captures > 0 ? n_workers * PLANE_COPIES : 0);
+	       (plane->config.n_captures > 0 ? n_workers * PLANE_COPIES : 0) +
+	       (plane_has_routers(plane) ? n_lcores(plane) * 2 * PUNT_RING : 0);
 }
 
 /*
@@ -411,13 +420,16 @@ static void choose_processors(struct plane *plane)
 /* Action programs, and next hops for them. */
 static int make_programs(struct plane *plane)
 {
-	const uint32_t hops = plane->config.max_next_hops;
+	const uint32_t routed = plane_router_hops(plane);
+	const uint32_t hops = plane->config.max_next_hops + routed;
 	/* each rule may have one of its own */
 	const uint32_t n = RTE_MIN(plane->config.max_programs, (uint32_t)PROGRAMS_MAX) +
-			   RTE_MIN(plane->config.max_rules, (uint32_t)PROGRAMS_MAX);
+			   RTE_MIN(plane->config.max_rules, (uint32_t)PROGRAMS_MAX) +
+			   (routed == 0 ? 0 : ROUTES_VERDICTS(routed));
 
 	if (hops != 0) {
-		plane->next_hops = next_hops_create(hops, hops, plane->qsbr);
+		plane->next_hops = next_hops_create(
+			hops, RTE_MIN(hops + NEXT_HOP_CHANGES, UINT32_C(65536)), plane->qsbr);
 		if (plane->next_hops == NULL)
 			return -ENOMEM;
 	}
@@ -482,12 +494,15 @@ static int make_decisions(struct plane *plane)
 	int ret;
 
 	if (config.max_entries == 0 && plane->config.policy.decide == NULL &&
-		plane->config.max_rules == 0)
+		plane->config.max_rules == 0 && !plane_has_routers(plane))
 		return 0;
 	plane->qsbr = aligned_alloc(64, RTE_ALIGN_CEIL(rte_rcu_qsbr_get_memsize(n), (size_t)64));
 	if (plane->qsbr == NULL || rte_rcu_qsbr_init(plane->qsbr, n) != 0)
 		return -ENOMEM;
 	ret = make_programs(plane);
+	/* the first programs of the set, so that their numbers are in a row */
+	if (ret == 0)
+		ret = plane_routers_make(plane);
 	if (ret == 0)
 		ret = make_copies(plane);
 	if (ret == 0)
@@ -535,6 +550,8 @@ int plane_wire_up(struct plane *plane, struct error *error)
 			plane->config.max_rules, plane->config.max_rules == 1 ? "" : "s",
 			plane->config.max_programs, plane->config.max_programs == 1 ? "" : "s");
 	ret = make_rings(plane);
+	if (ret == 0)
+		ret = plane_punt_lines_make(plane);
 	for (unsigned i = 0; ret == 0 && i < plane->n_lcores; i++)
 		ret = equip(plane, &plane->lcores[i]);
 	if (ret < 0)
@@ -561,6 +578,7 @@ void plane_take_down(struct plane *plane)
 	for (unsigned i = 0; i < PLANE_MAX_WORKERS; i++)
 		mailbox_destroy(plane->copies[i]);
 	rules_destroy(plane->rules);
+	plane_routers_take_down(plane);
 	programs_destroy(plane->programs);
 	next_hops_destroy(plane->next_hops);
 	free(plane->qsbr);

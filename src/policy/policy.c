@@ -75,12 +75,25 @@ static bool decide_block(const struct policy *policy, const struct flow_record *
 	return true;
 }
 
+/* Routers choose the way of what is let pass. */
+static void decide_way(const struct policy *policy, const struct flow_record *record,
+	struct flow_decision *decision)
+{
+	const unsigned domain = flow_key_wire(&record->key);
+
+	if (policy->others.routes != NULL && policy->others.routes[domain] != NULL)
+		routes_decide(policy->others.routes[domain], &record->key, decision);
+}
+
 static void decide(void *context, const struct flow_record *record, struct flow_decision *decision)
 {
 	const struct policy *policy = context;
 
-	if (!decide_block(policy, record, decision) && policy->others.decide != NULL)
+	if (decide_block(policy, record, decision))
+		return;
+	if (policy->others.decide != NULL)
 		decide_others(policy, record, decision);
+	decide_way(policy, record, decision);
 }
 
 /* What the rest of the policy says of those flows that `asked` has the numbers of. */
@@ -117,12 +130,13 @@ static void decide_burst(void *context, const struct flow_record *const *records
 	for (unsigned i = 0; i < n; i++)
 		if (!decide_block(policy, records[i], &decisions[i]))
 			asked[n_asked++] = (uint8_t)i;
-	if (policy->others.decide_burst != NULL) {
+	if (policy->others.decide_burst != NULL)
 		decide_others_burst(policy, records, decisions, asked, n_asked);
-		return;
-	}
-	for (unsigned i = 0; policy->others.decide != NULL && i < n_asked; i++)
-		decide_others(policy, records[asked[i]], &decisions[asked[i]]);
+	else
+		for (unsigned i = 0; policy->others.decide != NULL && i < n_asked; i++)
+			decide_others(policy, records[asked[i]], &decisions[asked[i]]);
+	for (unsigned i = 0; policy->others.routes != NULL && i < n_asked; i++)
+		decide_way(policy, records[asked[i]], &decisions[asked[i]]);
 }
 
 void policy_count_rule(
@@ -218,7 +232,7 @@ void policy_init(struct policy *policy, struct blocks *blocks, const struct poli
 {
 	*policy = (struct policy){
 		.blocks = blocks, .others = *others, .topology = topology, .thread = thread};
-	if (blocks == NULL && others->decide == NULL)
+	if (blocks == NULL && others->decide == NULL && others->routes == NULL)
 		return;
 	policy->qsbr = qsbr;
 	/* the first generation is that of an empty list, by which nothing has to be decided */
@@ -255,12 +269,13 @@ bool policy_measures(const void *match, const struct flow_key *key)
 }
 
 /* The policy has changed: from here on new flows are decided by it, and the others in one more round. */
-static void begin_round(
-	struct policy *policy, struct flow_shard *shard, uint64_t blocks, uint64_t others)
+static void begin_round(struct policy *policy, struct flow_shard *shard, uint64_t blocks,
+	uint64_t others, uint64_t routes)
 {
 	policy->last = (struct policy_round){
 		.blocks = blocks,
 		.others = others,
+		.routes = routes,
 		.until = policy->walked + flow_table_positions(&shard->table),
 	};
 	/* or nothing was walked since the round began that ends next: it is this one then */
@@ -273,22 +288,28 @@ static void end_round(struct policy *policy)
 {
 	atomic_store_explicit(&policy->decided, policy->next.blocks, memory_order_release);
 	atomic_store_explicit(&policy->decided_others, policy->next.others, memory_order_release);
+	atomic_store_explicit(&policy->decided_routes, policy->next.routes, memory_order_release);
 	policy->walks = policy->last.until != policy->next.until;
 	policy->next = policy->last;
+}
+
+static uint64_t generation_of(const atomic_uint_fast64_t *generation)
+{
+	return generation == NULL ? 0 : atomic_load_explicit(generation, memory_order_acquire);
 }
 
 /* Has the policy changed since the last look? */
 static void look(struct policy *policy, struct flow_shard *shard)
 {
 	uint64_t blocks = policy->blocks == NULL ? 0 : blocks_generation(policy->blocks);
-	uint64_t others =
-		policy->others.generation == NULL
-			? 0
-			: atomic_load_explicit(policy->others.generation, memory_order_acquire);
+	uint64_t others = generation_of(policy->others.generation);
+	uint64_t routes = generation_of(policy->others.routes_generation);
 
-	if (unlikely(blocks != policy->last.blocks || others != policy->last.others))
-		begin_round(policy, shard, blocks, others);
-	shard->decides = blocks > 1 || policy->others.decide != NULL;
+	if (unlikely(blocks != policy->last.blocks || others != policy->last.others ||
+		     routes != policy->last.routes))
+		begin_round(policy, shard, blocks, others, routes);
+	shard->decides =
+		blocks > 1 || policy->others.decide != NULL || policy->others.routes != NULL;
 }
 
 void policy_begin(struct policy *policy, struct flow_shard *shard)
@@ -391,4 +412,9 @@ uint64_t policy_decided(const struct policy *policy)
 uint64_t policy_decided_others(const struct policy *policy)
 {
 	return atomic_load_explicit(&policy->decided_others, memory_order_acquire);
+}
+
+uint64_t policy_decided_routes(const struct policy *policy)
+{
+	return atomic_load_explicit(&policy->decided_routes, memory_order_acquire);
 }

@@ -20,11 +20,12 @@
 
 #include "base/topology.h"
 #include "flow/shard.h"
+#include "route/routes.h"
 #include "rule/blocks.h"
 
-/* Generations of the list and of the rest of the policy, and how far the walk has to come until all flows know them. */
+/* Generations of the list, the rest of the policy and the routes, and how far the walk has to come until all flows know them. */
 struct policy_round {
-	uint64_t blocks, others;
+	uint64_t blocks, others, routes;
 	uint64_t until; /* of `walked` */
 };
 
@@ -74,6 +75,12 @@ struct policy_others {
 	 * changes. The plane has its own (plane_policy_changed())
 	 */
 	const atomic_uint_fast64_t *generation;
+	/*
+	 * By domain, those of routers: they decide the way of what is let pass. NULL: there are none. And the number that is raised when
+	 * some have changed
+	 */
+	struct routes *const *routes;
+	const atomic_uint_fast64_t *routes_generation;
 };
 
 /* The packet of an info, one of those that may begin flows or conversations just now; `from` as the worker gave it. */
@@ -115,7 +122,8 @@ struct policy {
 	uint16_t port;
 	struct flow_rule_count unmatched; /* what no rule fits */
 	/* its own, read by control */
-	atomic_uint_fast64_t decided, decided_others; /* generations of the last round that ended */
+	atomic_uint_fast64_t decided, decided_others,
+		decided_routes; /* generations of the last round that ended */
 };
 
 /* Told of a live flow that has another verdict now; `was_dropped`: the one before dropped packets. */
@@ -146,6 +154,7 @@ bool policy_turn(struct policy *policy, struct flow_shard *shard, bool idle,
 /* The worker has decided all its live flows at these generations or later ones. Any thread. */
 uint64_t policy_decided(const struct policy *policy);
 uint64_t policy_decided_others(const struct policy *policy);
+uint64_t policy_decided_routes(const struct policy *policy);
 
 /* Counts packets by the block that dropped them; FLOW_CAUSE_NONE: it is gone meanwhile. */
 static inline void policy_count_cause(

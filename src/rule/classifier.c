@@ -250,7 +250,7 @@ uint32_t classifier_find_behind(const struct classifier *classifier, unsigned li
 	}
 	if (found == NO_LINK)
 		return CLASSIFIER_NONE;
-	place->order = classifier->records[found].order;
+	place->order = classifier->records[found].order + 1;
 	return classifier->records[found].id;
 }
 

@@ -155,7 +155,7 @@ static inline uint32_t classifier_find(
 /* How far a search has come: the next one goes on behind that. Begins with zeros: at the begin of group 0. */
 struct classifier_place {
 	uint32_t group;
-	uint64_t order; /* of the rule that was found, in that group */
+	uint64_t order; /* 1 more than that of the rule that was found, in that group */
 };
 
 /*

@@ -224,7 +224,7 @@ static inline uint32_t compare(const struct part *part, unsigned at)
 
 	if (record->order >= search->order)
 		return NO_LINK;
-	if (record->order > part->behind &&
+	if (record->order >= part->from &&
 		record_belongs(record, part->belongs, part->belongs_mask) &&
 		record_matches(part->classifier, record, word_of_addresses(header),
 			word_of_fields(header), header)) {
@@ -310,14 +310,14 @@ static void search_space(struct part *part, enum space_kind kind)
 
 #if SIMD_LEVEL == SIMD_LEVEL_PORTABLE
 void SIMD_SYMBOL(classifier_walk_behind)(const struct classifier *classifier, unsigned list,
-	uint32_t group, uint64_t behind, const struct classifier_header *header, uint32_t *found)
+	uint32_t group, uint64_t from, const struct classifier_header *header, uint32_t *found)
 {
 	struct search search = {.order = UINT64_MAX};
 	struct part part = {.classifier = classifier,
 		.group = group,
 		.belongs = belongs_to(group),
 		.belongs_mask = belonging_of(list),
-		.behind = behind,
+		.from = from,
 		.headers = &header,
 		.searches = &search,
 		.found = found,

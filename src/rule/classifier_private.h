@@ -410,11 +410,11 @@ void classifier_walk_avx512(const struct classifier *classifier, unsigned list, 
 	const struct classifier_header *const *headers, uint32_t *found, unsigned n);
 
 /*
- * The same of one header, without the rules up to an order. It is compiled once, since few packets need it: those of flows
+ * The same of one header, without the rules of lower orders than `from`. It is compiled once, since few packets need it: those of flows
  * that are below a limit.
  */
 void classifier_walk_behind_portable(const struct classifier *classifier, unsigned list,
-	uint32_t group, uint64_t behind, const struct classifier_header *header, uint32_t *found);
+	uint32_t group, uint64_t from, const struct classifier_header *header, uint32_t *found);
 
 /* Sets (rule/classifier_set.c). */
 

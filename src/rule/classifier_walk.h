@@ -28,7 +28,7 @@ struct part {
 	uint32_t group;
 	uint32_t belongs, belongs_mask; /* of records: those of the group and list */
 	uint32_t salt;
-	uint64_t behind; /* rules up to this order are left out; 0: none */
+	uint64_t from; /* rules of a lower order are left out */
 	enum space_kind kind;
 	const struct classifier_header *const *headers;
 	struct search *searches; /* as `headers` */

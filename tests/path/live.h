@@ -31,9 +31,10 @@ struct live_options {
 	struct policy_others policy; /* decides what no block drops */
 	const struct policer_options *policers;
 	uint32_t n_policers;
-	uint32_t max_blocks; /* 0: there is no list */
-	uint32_t max_rules;  /* 0: there are none; flows live for an hour then */
-	bool counts_reports; /* too many to be kept: of them the packets alone */
+	uint32_t max_blocks;		   /* 0: there is no list */
+	uint32_t max_rules;		   /* 0: there are none; flows live for an hour then */
+	bool counts_reports;		   /* too many to be kept: of them the packets alone */
+	const struct plane_router *router; /* the ports are a router's; NULL: a wire's */
 	bool zone_vlan;
 	bool one_armed;
 	enum plane_sharding sharding;

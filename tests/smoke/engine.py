@@ -87,7 +87,7 @@ def check_wires(wires):
     """Truth 3, of each wire, as of one moment."""
     for wire in wires:
         parts = sum(wire[key] for key in ("out", "delivered", "dropped", "held"))
-        assert wire["received"] + wire["mirrored"] + wire["reject_replies"] == parts, wire
+        assert wire["received"] + wire["mirrored"] + wire["reject_replies"] + wire["from_kernel"] == parts, wire
     return wires
 
 

@@ -367,6 +367,13 @@ static inline struct flow_record *fake_find(
 	return NULL;
 }
 
+struct router *plane_router(const struct plane *plane, unsigned domain)
+{
+	(void)plane;
+	(void)domain;
+	return NULL;
+}
+
 int plane_kill(struct plane *plane, const struct flow_key *key, unsigned *worker,
 	struct flow_record *record)
 {

@@ -15,8 +15,9 @@ static const struct {
 						"\"with\" are known; did you mean with?"},
 	{"{\"ask\":\"flow lst\"}", "\"flow lst\": no such request; did you mean flow list?"},
 	{"{\"ask\":\"moon phase\"}",
-		"\"moon phase\": no such request; there are requests about flow, block, rule, port, "
-		"worker, wire, drop, export, offload, event, config"},
+		"\"moon phase\": no such request; there are requests about flow, block, rule, "
+		"port, "
+		"worker, wire, domain, route, neighbour, drop, export, offload, event, config"},
 	{"{\"ask\":\"drop show\",\"with\":{\"wire\":0}}",
 		"drop show: \"wire\": no such key; it takes none"},
 	{"{\"ask\":\"flow list\",\"with\":{\"prot\":\"tcp\"}}",

@@ -82,6 +82,7 @@ static void test_wires(void **state)
 		.nic_dropped_bytes = 9,
 		.nic_unaccounted = 1,
 		.mirrored = 2,
+		.from_kernel = 14,
 		.captured = 11,
 		.capture_lost = 12,
 		.reject_replies = 13,
@@ -100,10 +101,10 @@ static void test_wires(void **state)
 		{"dropped", 70}, {"held", 20}, {"fragments_untied", 4}, {"icmp_untied", 5},
 		{"one_sided", 6}, {"flows", 77}, {"nic_forwarded", 6}, {"nic_forwarded_bytes", 7},
 		{"nic_dropped", 8}, {"nic_dropped_bytes", 9}, {"nic_unaccounted", 1},
-		{"mirrored", 2}, {"captured", 11}, {"capture_lost", 12}, {"reject_replies", 13},
-		{"reject_limited", 14}, {"reject_unanswered", 15}, {"logged", 16},
-		{"log_lost", 17});
-	assert_int_equal(json_object_size(line), 27);
+		{"mirrored", 2}, {"from_kernel", 14}, {"captured", 11}, {"capture_lost", 12},
+		{"reject_replies", 13}, {"reject_limited", 14}, {"reject_unanswered", 15},
+		{"logged", 16}, {"log_lost", 17});
+	assert_int_equal(json_object_size(line), 28);
 	assert_string_equal(json_string_value(json_array_get(ports, 0)), "up");
 	assert_string_equal(json_string_value(json_array_get(ports, 1)), "down");
 	EXPECT_NUMBERS(json_array_get(lines, 0), {"wire", 0}, {"received", 0}, {"flows", 0});
@@ -159,8 +160,8 @@ static void fill_ports(struct plane *plane)
 	/* a name from outside that is no UTF-8 */
 	snprintf(plane->ports[3].name, sizeof(plane->ports[3].name), "a\xff\"b");
 	for (unsigned i = 0; i < FAKE_WORKERS; i++)
-		plane->snapshot.lcores[i].ports[0] =
-			(struct plane_port_counters){10 + i, 100 + i, 1000 + i, 10000 + i, 5 + i};
+		plane->snapshot.lcores[i].ports[0] = (struct plane_port_counters){
+			10 + i, 100 + i, 1000 + i, 10000 + i, 0, 5 + i};
 }
 
 static void test_ports(void **state)
@@ -240,7 +241,7 @@ static void fill_lcores(struct plane_snapshot *snapshot)
 	};
 	snapshot->lcores[1].stages.cycles[STAGE_LOOK_UP] = 555;
 	snapshot->lcores[1].stages.packets[STAGE_LOOK_UP] = 10;
-	snapshot->lcores[1].ports[2] = (struct plane_port_counters){1, 2, 3, 4, 5};
+	snapshot->lcores[1].ports[2] = (struct plane_port_counters){1, 2, 3, 4, 0, 5};
 	snapshot->lcores[2].kind = LCORE_TX;
 	snapshot->lcores[2].cpu = 0;
 }

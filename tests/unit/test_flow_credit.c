@@ -9,9 +9,9 @@
 #include <netinet/in.h>
 
 #include "base/clock.h"
+#include "flow/credit.h"
 #include "flow/end.h"
 #include "flow/filing.h"
-#include "flow/credit.h"
 
 #define IDLE_S 10
 
