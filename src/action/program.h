@@ -160,6 +160,7 @@ struct action_answer {
 	uint8_t drop;	     /* enum action_drop; the port has no meaning unless it is 0 */
 	uint8_t color;	     /* enum policer_color; green without a policer or meter */
 	uint8_t punt;	     /* enum punt_reason, where `drop` is ACTION_DROP_PUNTED */
+	uint8_t zero;	     /* no byte is left to chance: answers are compared as bytes */
 };
 
 /* A worker's own state, which its programs need. */
