@@ -132,9 +132,14 @@ bool lcore_poll_timed(struct lcore *lcore, uint64_t *tsc)
 	return busy;
 }
 
+static uint64_t gather_cycles(void)
+{
+	return rte_get_tsc_hz() * GATHER_US / CLOCK_US_PER_S;
+}
+
 uint64_t lcore_wait(bool more_wait, uint64_t *tsc)
 {
-	const uint64_t begin = *tsc, most = rte_get_tsc_hz() * GATHER_US / CLOCK_US_PER_S;
+	const uint64_t begin = *tsc, most = gather_cycles();
 
 	if (more_wait)
 		return 0;
@@ -148,7 +153,15 @@ uint64_t lcore_wait(bool more_wait, uint64_t *tsc)
 
 void lcore_gather(struct lcore *lcore, uint64_t *tsc)
 {
-	lcore->idle_cycles += lcore_wait(lcore->more_wait, tsc);
+	uint64_t walked = 0, waited;
+
+	/* what would be waited goes to flows that are to be decided again */
+	if (!lcore->more_wait && is_worker(lcore))
+		walked = policy_walk_until(&lcore->policy, lcore->worker.shard,
+			*tsc + gather_cycles(), lcore_verdict_changed, lcore);
+	waited = lcore_wait(lcore->more_wait, tsc);
+	lcore->busy_cycles += walked;
+	lcore->idle_cycles += waited > walked ? waited - walked : 0;
 }
 
 void *lcore_run(void *argument)

@@ -404,6 +404,25 @@ bool policy_turn(struct policy *policy, struct flow_shard *shard, bool idle,
 	return policy->walks;
 }
 
+uint64_t policy_walk_until(struct policy *policy, struct flow_shard *shard, uint64_t until_tsc,
+	policy_changed_fn changed, void *context)
+{
+	uint64_t begin, now;
+
+	if (likely(!policy->walks))
+		return 0;
+	begin = now = rte_rdtsc();
+	/* a counter that begins anew ends it */
+	while (policy->walks && now >= begin && now < until_tsc) {
+		walk(policy, shard, FLOW_DECIDE_BURST, changed, context);
+		now = rte_rdtsc();
+	}
+	if (now < begin)
+		return 0;
+	policy->cycles += now - begin;
+	return now - begin;
+}
+
 uint64_t policy_decided(const struct policy *policy)
 {
 	return atomic_load_explicit(&policy->decided, memory_order_acquire);

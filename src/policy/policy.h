@@ -151,6 +151,12 @@ void policy_begin(struct policy *policy, struct flow_shard *shard);
 bool policy_turn(struct policy *policy, struct flow_shard *shard, bool idle,
 	policy_changed_fn changed, void *context);
 
+/*
+ * For time that the worker would wait: decides flows until then, if a round is under way. Returns the cycles that it took.
+ */
+uint64_t policy_walk_until(struct policy *policy, struct flow_shard *shard, uint64_t until_tsc,
+	policy_changed_fn changed, void *context);
+
 /* The worker has decided all its live flows at these generations or later ones. Any thread. */
 uint64_t policy_decided(const struct policy *policy);
 uint64_t policy_decided_others(const struct policy *policy);
