@@ -146,7 +146,7 @@ static inline __attribute__((always_inline)) __m256i hash_keys_aes(
 	return _mm512_castsi512_si256(_mm512_permutexvar_epi64(low, c));
 }
 
-#else
+#elif defined(__AVX2__)
 
 /* Four keys are hashed beside one another by rounds on 16 bytes. */
 struct hash_aes_four {
