@@ -4,5 +4,5 @@
 #include "base/error.h"
 #include "bench/bench.h"
 
-/* What admission costs the worker that carries the packets: prints its row. 0 or a negative errno with a line. */
+/* Measures what admission costs the worker that carries the packets, and prints the row. Returns 0, or a negative errno with a line. */
 int admission_cost(const struct bench_options *options, struct error *error);

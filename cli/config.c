@@ -8,7 +8,7 @@
 #include "cli/view.h"
 #include "cli/yaml.h"
 
-/* Of a value in a line; longer ones, lists, are cut. */
+/* A line shows so many characters of a value; longer ones, lists, are cut. */
 #define VALUE_MAX 60
 
 /* config show: as a configuration file would have it. */

@@ -33,7 +33,7 @@ static void print_punts(FILE *out, const json_t *punts)
 	}
 }
 
-/* What is wrong with the kernel's side, or left to it. */
+/* Prints faults of the kernel's side of a router, and the number of routes that the kernel forwards by itself. */
 static void print_kernel(FILE *out, const json_t *kernel)
 {
 	char text[FIELD_MAX], more[FIELD_MAX];

@@ -20,7 +20,7 @@ static size_t size_in_json(char c)
 	return (unsigned char)c < ' ' || c == 0x7f ? 6 : 1;
 }
 
-/* What is being read, and the piece that is sent next. */
+/* A text that is being read, and the piece of it that is sent next. */
 struct staging {
 	struct cli_client *client;
 	const struct cli_stage *stage;

@@ -59,7 +59,7 @@ socket: $DIRECTORY/millrace.sock
 END
 }
 
-# What an administrator types.
+# The commands that an administrator types.
 router() {
 	ip netns exec "${PREFIX}r1" sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1
 	for number in 1 2 3; do

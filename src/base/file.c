@@ -13,7 +13,7 @@
 
 /* A pipe does not say how much will come. */
 #define ROOM ((size_t)1 << 16)
-/* What is written of a new file at a time. */
+/* A new file is written in pieces of so many bytes. */
 #define PIECE ((size_t)1 << 16)
 
 static int read_all(int fd, size_t most, char **text, size_t *size)

@@ -12,7 +12,7 @@ void client_init(struct client *client, int fd, const struct control *control);
  * or gone; then client_fini() follows.
  */
 bool client_turn(struct client *client, struct control *control, uint32_t ready);
-/* What to wait for until the next turn. */
+/* The events of epoll to wait for until the next turn. */
 uint32_t client_interest(const struct client *client);
 void client_fini(struct client *client);
 /* The first line that it ever gets. */

@@ -21,7 +21,7 @@
 #include "control/verbs.h"
 #include "export/json.h"
 
-/* Of a configuration's text. */
+/* The longest text of a configuration. */
 #define TEXT_MAX_BYTES ((size_t)1 << 20)
 /* Keys of an event, and of names in them. */
 #define KEYS_MAX 1024

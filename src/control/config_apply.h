@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* What other requests ask of the configuration: to go back to the one before, and to save rules to the engine's own file. */
+/* Calls for other requests: they go back to the configuration before, and save rules to the engine's own file. */
 
 #include "control/server.h"
 

@@ -3,7 +3,7 @@
 
 /*
  * How the control socket changes the configuration of a running engine: it brings the text, tells what comes of it and waits for a
- * confirmation; a configurer, whoever made the engine, knows what the text means. All of it belongs to control's thread.
+ * confirmation; a configurer, which the maker of the engine provides, knows what the text means. All of it belongs to control's thread.
  */
 
 #include <jansson.h>
@@ -24,7 +24,7 @@ struct control_config_text {
 	bool to_save; /* the engine is to start with it the next time */
 };
 
-/* What is another by a new configuration. Zeroed at first; control_config_change_fini() frees it. */
+/* The differences that a new configuration makes. Zeroed at first; control_config_change_fini() frees it. */
 struct control_config_change {
 	/* an object for each key: docs/control.md, config diff */
 	json_t *lines;
@@ -38,7 +38,7 @@ struct control_config_change {
 };
 
 struct control_configurer {
-	/* What would change? Nothing does. 0 or a negative errno with a line: the text is wrong */
+	/* Finds out what would change, and changes nothing. 0 or a negative errno with a line: the text is wrong */
 	int (*diff)(void *context, const struct control_config_text *text,
 		struct control_config_change *change, struct error *error);
 	/* Applies all of it, or nothing: a negative errno with a line. -EAGAIN: later it may be done */
@@ -72,7 +72,7 @@ int control_reload(
 
 /*
  * For configurers: other rules in force, as `rule load` does it (the list is gone in any case), and those before again.
- * What becomes of them is told by events.
+ * Events tell how far they have come.
  */
 int control_put_rules(struct control *control, const char *name, struct rules_list *list,
 	struct rules_change *change, struct error *error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* What all of control knows: its clients, and what it keeps between requests. The users of control take control/server.h. */
+/* The state of control: its clients, and all that it keeps between requests. The users of control take control/server.h. */
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What becomes of a list of rules that is in force in place of another: how far workers with their flows, and NICs with
- * their rules, have come to it; and of what waits to be confirmed, be it rules or a whole configuration.
+ * Follows a list of rules that took the place of another: how far workers have come with their flows, and NICs with
+ * their rules. And goes back where rules or a whole configuration were not confirmed in time.
  */
 
 #include "control/policy.h"

@@ -25,7 +25,7 @@ static const struct request_key route_keys[ROUTE_N_KEYS] = {
 	[ROUTE_LOOK_UP] = {.name = "lookup", .type = REQUEST_TEXT},
 };
 
-/* Where an answer is: the router, and its prefixes. */
+/* How far an answer has come: the router, and its prefixes. */
 struct route_state {
 	unsigned domain;
 	bool within; /* only what lies in `prefix` */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* What is told of the limit of a rule, and of the source of a flow or packet. */
+/* Tells the limit of a rule, and what the source of a flow or packet has of it. */
 
 #include <jansson.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Where packets that were parsed enter the pipeline: those that other lcores handed to this one through the rings
+ * Parsed packets enter the pipeline here: those that other lcores handed to this one through the rings
  * (dataplane/handoff.h), and those of its own parser.
  */
 

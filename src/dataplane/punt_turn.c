@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an lcore does for punts once an iteration: what the kernel sends leaves, and host threads are woken. */
+/* The part of punts in an iteration: frames of the kernel are sent, and host threads are woken. */
 #include <unistd.h>
 
 #include "dataplane/lcore.h"
@@ -15,7 +15,7 @@ static bool take_frames(struct lcore *lcore, struct ring *ring)
 		struct rte_mbuf *packet = ring_packet(elements[i]);
 		const unsigned port = packet->port;
 
-		/* whoever reads the kernel's frames knows the ports */
+		/* the host thread, which reads the kernel's frames, knows the ports */
 		if (port >= lcore->n_ports) {
 			rte_pktmbuf_free(packet);
 			continue;

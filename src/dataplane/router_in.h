@@ -20,7 +20,7 @@
 struct lcore;
 struct lcore_rx;
 
-/* What a router's ports are known by; written by the thread that follows the kernel. */
+/* The addresses by which a router knows its ports; the thread that follows the kernel writes them. */
 struct router_port {
 	/* the link address that packets come to: its bytes as they lie in a frame, and two zeros */
 	_Atomic uint64_t mac;

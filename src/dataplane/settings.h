@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What of an engine's configuration changes while packets flow: time-outs, rates, and by what flows go to NICs. Control
+ * Settings that change while packets flow: time-outs, rates, and those of offload. Control
  * writes it whole; each lcore takes it over between two bursts, and never a mixture of two: a sequence number is odd
  * while control writes, and an lcore that sees it change tries again in its next iteration. Nobody waits for anybody.
  */

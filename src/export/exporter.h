@@ -125,7 +125,7 @@ struct export_collector *exporter_collector(const struct exporter *exporter, uns
 /*
  * Others in place of the exporter's collectors: those that are among both stay as they are, the new ones are open. Each
  * report goes to those in use when the exporter takes it from its worker. Those that are not among them any more send what
- * they have, without anybody waiting for them; whoever calls exporter_left() now and then is told of each, with its last
+ * they have, without anybody waiting for them; a caller of exporter_left() is told of each, with its last
  * counters, before it is closed.
  *
  * exporter_change_make() takes the memory (NULL: there is none), and is followed by exporter_change_begin(), which cannot

@@ -26,7 +26,7 @@ void flow_end_all_now(struct flow_shard *shard, struct flow_ended *ended);
 /* Reports and frees a record that is on no wheel. */
 void flow_end_record(struct flow_shard *shard, uint32_t position, enum flow_end reason);
 
-/* What was measured of a live flow, of either end; zeros where nothing is. */
+/* Gives the measurements of both ends of a live flow; zeros where nothing is measured. */
 void flow_shard_measured(
 	const struct flow_shard *shard, uint32_t position, struct flow_measured measured[2]);
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Which wheel a record is on, and when it is looked at there (flow/wheel.h). For the files of the shard, whose users
+ * Puts records on wheels (flow/wheel.h), and says when each is due. For the files of the shard, whose users
  * have flow/shard.h.
  */
 

@@ -26,7 +26,7 @@
 
 #define LINE_SLOTS 15
 /*
- * What line_match() says of all slots: a bit each. One comparison of 32 bytes gives two bits for each slot, of which
+ * LINE_ALL is what line_match() returns when all slots match: a bit each. One comparison of 32 bytes gives two bits for each slot, of which
  * the lower one is kept: packing them together would cost more than it saves.
  */
 #if defined(SIMD_LEVEL) && SIMD_LEVEL == SIMD_LEVEL_AVX2

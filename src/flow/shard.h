@@ -227,7 +227,7 @@ enum flow_account flow_shard_account(
 enum flow_account flow_shard_account_packet(struct flow_shard *shard, uint32_t position,
 	const struct packet_info *info, const struct flow_packet_decision *packet);
 
-/* What a flow makes of an ICMP error that quotes it. */
+/* The answer of a flow to an ICMP error that quotes it. */
 struct flow_quoted {
 	bool known; /* there is such a flow, and the quoted TCP segment is one that its sender can have sent lately */
 	bool related; /* and its conversation is let pass, so that the error may be, too */

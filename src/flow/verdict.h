@@ -127,7 +127,7 @@ struct flow_packet_decision {
 	bool marked;
 	bool logs; /* the packet is to be told of */
 	/*
-	 * Limits that have counted the flow because of this packet, as in struct flow_conversation: whoever asked takes them
+	 * Limits that have counted the flow because of this packet, as in struct flow_conversation: the caller takes them
 	 * over when the packet begins the conversation, or gives them back
 	 */
 	uint16_t counted;

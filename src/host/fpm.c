@@ -101,7 +101,7 @@ int fpm_fd(const struct fpm *fpm)
 	return fpm->poll;
 }
 
-/* What the peer has said stays, for a while. */
+/* Ends the connection. The routes of the peer stay for a while. */
 static void hang_up(struct fpm *fpm, uint64_t now_us)
 {
 	frames_flush(&fpm->frames);

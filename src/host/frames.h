@@ -36,7 +36,7 @@ struct frames {
 
 /* A new connection begins. */
 void frames_begin(struct frames *frames, struct mirror *mirror);
-/* Where the next bytes go, and how many may; frames_take() then takes them. */
+/* Returns the room for the next bytes, and its size; frames_take() takes them. */
 static inline char *frames_room(struct frames *frames, size_t *room)
 {
 	*room = sizeof(frames->bytes) - frames->n;

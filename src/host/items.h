@@ -43,7 +43,7 @@ struct items {
 
 /* 0, or -ENOMEM and nothing is taken. `item_bytes` is a multiple of 8, with the head. */
 int items_init(struct items *items, size_t item_bytes, size_t key_bytes, uint32_t max);
-/* Of zeros too. */
+/* Accepts zeros. */
 void items_fini(struct items *items);
 
 static inline const void *item_key(const struct item *item)

@@ -42,7 +42,7 @@ static struct nexthop *object_of(const struct kernel_routes *routes, const struc
 	return items_at(&routes->next_hops.items, route->next_hop - 1);
 }
 
-/* Where it goes now. */
+/* The hops that the route has now. */
 static struct hop_list *goes(
 	const struct kernel_routes *routes, const struct route *route, enum kernel_route_kind *kind)
 {
@@ -107,7 +107,7 @@ static struct route *again(const struct kernel_routes *routes, const struct rout
 	return items_again(&routes->items, &route->item);
 }
 
-/* What the follower knows of a key. */
+/* The follower has been told this of a key. */
 struct view {
 	bool any;
 	enum kernel_route_kind kind;
@@ -205,7 +205,7 @@ static void join_object(struct kernel_routes *routes, struct route *route, struc
 	object->routes = number;
 }
 
-/* What the follower knows of a key, where the object of one of its routes stood for something else before. */
+/* The same view, from before an object that one of the routes names was changed. */
 static struct view look_before(const struct kernel_routes *routes, const struct key *key,
 	const struct nexthop_before *before)
 {
@@ -244,7 +244,7 @@ static void object_changed(
 
 /* ---------------------------------------------------- one route */
 
-/* Where the numbers of nexthop objects count that the message names. */
+/* The number space of nexthop objects: the kernel has one, each connection of FPM its own. */
 static uint32_t space_of(const struct route_stamp *stamp)
 {
 	return stamp->source == SOURCE_KERNEL ? 0 : stamp->number;

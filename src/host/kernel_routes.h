@@ -47,7 +47,7 @@ struct kernel_routes {
 /* Takes memory for `max` routes. `follower` outlives it. 0 or -ENOMEM. */
 int kernel_routes_init(
 	struct kernel_routes *routes, uint32_t max, const struct kernel_follower *follower);
-/* Of zeros too. */
+/* Accepts zeros. */
 void kernel_routes_fini(struct kernel_routes *routes);
 
 /* How a message came. */

@@ -234,7 +234,7 @@ static bool take_via(struct kernel_hop *hop, const struct nlattr *attribute)
 	return true;
 }
 
-/* What a route, one of its hops or a nexthop object says of a hop. `only`: the kernel alone can send there. */
+/* Reads a hop from the attributes of a route, one of its hops or a nexthop object. `only`: the kernel alone can send there. */
 static bool take_gateway(
 	struct kernel_hop *hop, uint8_t version, const struct attributes *attributes, bool *only)
 {

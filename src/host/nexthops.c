@@ -48,7 +48,7 @@ struct nexthop *nexthops_get(struct nexthops *next_hops, uint32_t space, uint32_
 	return next_hop;
 }
 
-/* What the object stands for: its own hop, or those of the members that are known and no groups. */
+/* Finds the hops that an object stands for: its own, or those of the members that are known and no groups. */
 static unsigned resolve(const struct nexthops *next_hops, const struct nexthop *next_hop,
 	struct kernel_hop hop[KERNEL_HOPS], enum kernel_route_kind *kind)
 {
@@ -79,7 +79,7 @@ static unsigned resolve(const struct nexthops *next_hops, const struct nexthop *
 	return n;
 }
 
-/* What it stands for is found out anew; `known`: it was known before. */
+/* Finds its hops anew. `known`: it had some before. */
 static void refresh(struct nexthops *next_hops, struct nexthop *next_hop, bool known)
 {
 	const struct nexthop_before before = {known, next_hop->resolved, next_hop->hops};

@@ -31,7 +31,7 @@ struct nexthop {
 	struct kernel_hop hop;
 };
 
-/* What an object stood for before. */
+/* The hops that an object stood for before. */
 struct nexthop_before {
 	bool known;
 	enum kernel_route_kind resolved;
@@ -55,7 +55,7 @@ void nexthops_fini(struct nexthops *next_hops);
 struct nexthop *nexthops_get(struct nexthops *next_hops, uint32_t space, uint32_t id);
 /* The object; NULL: there is none. */
 struct nexthop *nexthops_find(const struct nexthops *next_hops, uint32_t space, uint32_t id);
-/* What is said of an object. Returns it; NULL: there is no room. */
+/* Takes what a message says of an object. Returns the object; NULL: there is no room. */
 struct nexthop *nexthops_take(
 	struct nexthops *next_hops, uint32_t space, const struct message_next_hop *message);
 /* It is gone. */

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What of a running engine's list of blocks is to be another one when its configuration is: blocks that the configuration
+ * The changes of a running engine's list of blocks that a new configuration makes: blocks that the configuration
  * before said and the new one does not say are removed, new ones and those with another time or reason are added. What
  * clients have blocked stays.
  *

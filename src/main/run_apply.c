@@ -121,7 +121,7 @@ static int tell_difference(
 	return add_line(wanted, told, error);
 }
 
-/* What the text says that the command line says otherwise: the command line holds. */
+/* Tells keys that the command line says otherwise: the command line holds. */
 static int tell_overridden(
 	struct wanted *wanted, const struct control_config_text *text, struct error *error)
 {
@@ -381,7 +381,7 @@ static int change_rules(
 	return 0;
 }
 
-/* What can fail comes first, and goes back where something later does. */
+/* Takes the steps that can fail; a failure takes back those before it. */
 static int change_what_may_fail(
 	struct wanted *wanted, const char *name, const char *why, struct error *error)
 {
@@ -411,7 +411,7 @@ static void free_before(struct run *run)
 	run->before = NULL;
 }
 
-/* What was told of an export stays with it. */
+/* Notes of what was told of exports move with them. */
 static void renumber_exports(struct run *run)
 {
 	struct exports_news news[EXPORTS_MAX] = {{0}};

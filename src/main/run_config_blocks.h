@@ -52,7 +52,7 @@ int run_blocks_add(
 /* Is there room for the lines? */
 int run_blocks_complete(const struct run_blocks *blocks, const char *where, struct error *error);
 
-/* What a configuration says of blocks, as text: its lines, and its file as that was when it was read. Zeroed: nothing. */
+/* The text of the blocks of a configuration: its lines, and its file as that was when it was read. Zeroed: nothing. */
 struct run_blocks_text {
 	char *lines, *bytes; /* NULL: there are none */
 	size_t lines_size, size;

@@ -24,7 +24,7 @@ void run_config_init(struct run_config *config);
 int run_config_check_files(const struct run_config *config, struct error *error);
 
 /*
- * What is left to itself: the default socket; and what depends on more than one value. `where_slots`, `where_rate`,
+ * Fills in the default socket, and checks values that depend on one another. `where_slots`, `where_rate`,
  * `where_blocks` and `where_rules` are those of the slots, of the limit of rules a second, of the most blocks and of the
  * most rules.
  */

@@ -5,7 +5,7 @@
 
 #include "main/running.h"
 
-/* What the plane is to know of the configuration's routers. */
+/* Fills in the routers of the configuration for the plane. */
 void run_hosts_fill(const struct run *run, struct plane_config *config);
 
 /* The plane is there, and does not run yet. 0 or a negative errno with a line; run_hosts_stop() in every case. */

@@ -68,7 +68,7 @@ void run_take_signals(void *context, int descriptor)
 	}
 }
 
-/* What was done, as a line: "the configuration was read again: 2 keys, 1 rule ..." */
+/* Says in a line what was done: "the configuration was read again: 2 keys, 1 rule ..." */
 static void say_reloaded(struct run *run, const struct control_config_change *change)
 {
 	const uint32_t *n = change->of_rules.n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #pragma once
 
-/* What control's thread does with an engine that is made: it serves until somebody says stop, and ends it. */
+/* Control's thread serves a running engine until it is told to stop, and ends it. */
 
 #include "main/running.h"
 

@@ -55,9 +55,8 @@ void agent_set(struct agent *agent, const struct agent_settings *settings)
 	config->min_packets = settings->min_packets;
 	config->rules = settings->rules;
 	config->rules_per_s = settings->rules_per_s;
-	for (unsigned i = 0; i < config->topology.n_ports; i++) {
+	for (unsigned i = 0; i < config->topology.n_ports; i++)
 		agent->port[i].budget.per_s = own_rules_per_s(config);
-	}
 }
 
 void agent_introduce(struct agent *const *agents, unsigned n)

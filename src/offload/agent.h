@@ -178,7 +178,7 @@ struct agent {
 	_Atomic(const struct slots *) adopted[TOPOLOGY_MAX_DOMAINS]; /* NULL: not yet */
 };
 
-/* What of the configuration can change while packets flow; as in struct agent_config. */
+/* The settings that can change while packets flow; as in struct agent_config. */
 struct agent_settings {
 	bool on; /* false: all flows leave, and none is asked in */
 	uint32_t threshold, min_packets;
@@ -313,8 +313,8 @@ bool agent_bar(struct agent *agent, unsigned port, struct agent_rank *rank);
 void agent_rank(struct agent *agent, uint32_t position, unsigned from, struct agent_rank *rank);
 
 /*
- * What the NIC has of a live record; reasons are made exact: of a flow that is not asked for it says why that
- * is so (offload is off, no NIC, the kind, too short, the breaker, quiet).
+ * Tells what the NIC has of a live record. Reasons are made exact: for a flow that the NIC is not asked for they say why
+ * that is so (offload is off, no NIC, the kind, too short, the breaker, quiet).
  */
 void agent_view(
 	const struct agent *agent, const struct flow_record *record, struct flow_offload *view);

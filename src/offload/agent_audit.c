@@ -112,8 +112,8 @@ void agent_audit_dropped(const struct agent_at *at)
 }
 
 /*
- * Where most packets of a direction with a rule are such that the rule cannot match, it is of little use, and its place
- * is for others. The counter of a full one says how many are not: agent_count.c.
+ * A rule that cannot match most packets of its direction is of little use, and gives its place
+ * to others. The counter of a full one says how many are not: agent_count.c.
  */
 static void count_unplain(const struct agent_at *at)
 {

@@ -21,7 +21,7 @@
 /* A reading of one counter, of all rules of a wire together. */
 #define EACH_US 100
 
-/* Where there are many full flows readings take such a part of an installer's time, which is for rules. */
+/* Readings of many full flows take one part in so many of an installer's time; the rest is for rules. */
 #define READ_PART 4
 /* The more of them are told later than that, the longer is the interval: by such steps, so many times at most. */
 #define READ_LATE_US 300000

@@ -209,7 +209,7 @@ void agent_full_settle(const struct agent_at *at)
 		full->ready = true;
 		full->ready_us = now_us;
 	}
-	/* whoever writes reports may not have had its turn */
+	/* the writer of reports may not have had its turn */
 	if (has_room(at->agent) || now_us - full->ready_us >= PATIENCE_US)
 		let_go(at->agent, full);
 	else

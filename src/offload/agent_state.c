@@ -11,7 +11,7 @@ enum {
 };
 static_assert((int)OFFLOAD_N_REASONS <= (int)KEEP, "no reason has their numbers");
 
-/* What is done beside the change of the state. */
+/* Actions beside the change of the state. */
 enum {
 	DELETE = 1u << 0,    /* the rule's delete is asked for */
 	LATER = 1u << 1,     /* the same as soon as nothing is awaited */

@@ -196,7 +196,7 @@ static inline void agent_remember_proven(const struct agent_at *at)
 	at->record->nic_proven = proven & 3;
 }
 
-/* What was told last then, 0 being never, is worth telling again: it is noted that it is told now. */
+/* Has it been told long ago, or never (0)? Then it is worth telling again, and the time is noted. */
 static inline bool agent_tells_again(const struct agent *agent, uint64_t *told_us)
 {
 	if (*told_us != 0 && agent->now_us - *told_us < AGENT_SECOND_US)

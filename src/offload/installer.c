@@ -562,7 +562,7 @@ static void note_kinds(struct installer *installer, enum change_kind change, uin
 			calls_note(&installer->calls, change, OFFLOAD_MARKLESS, kind);
 }
 
-/* What has to be done before the breaker tries the port. 0, or it failed: the breaker is open again. */
+/* Prepares the port for the try of the breaker. 0, or it failed: the breaker is open again. */
 static int prepare_try(struct installer *installer)
 {
 	/* of a port that is down calls may do well: its rules are gone */
@@ -668,7 +668,7 @@ static void rest(const struct installer *installer, long *ns)
 		*ns += *ns / SLEEP_SHARE;
 }
 
-/* What has begun ends, within a second; all rules go together, and with them what workers asked for. */
+/* Ends what has begun, within a second; all rules go together, and with them the requests of workers. */
 static void finish(struct installer *installer)
 {
 	const struct provider_why why = {.error = ETIMEDOUT, .words = "no answer"};

@@ -4,7 +4,7 @@
 /* So long a kind that is out is tried with the same actions. */
 #define TRY_US 10000000
 
-/* What became of a kind's flows, of all workers. */
+/* Adds up the flows of a kind over all workers. */
 static void sum_kind(
 	const struct health *health, enum provider_kind kind, uint32_t *proven, uint32_t *unseen)
 {

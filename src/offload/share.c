@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "offload/share.h"
 
-/* What a worker sees of all others. */
+/* The state of all other workers, as one of them sees it. */
 struct others {
 	uint32_t rules, leaving, waits; /* waits: the highest rate; 0: nobody waits */
 	uint32_t bar;			/* the least, */

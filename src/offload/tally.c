@@ -69,7 +69,7 @@ static bool is_about(uint64_t number, uint64_t expected)
 	return number >= expected - expected / 8 && number <= expected + expected / 8;
 }
 
-/* What came that is nearest to what is expected, of a counter of that width. */
+/* The count nearest to the expected one that a counter of that width can mean. */
 static uint64_t near(uint64_t last, uint64_t raw, unsigned bits, uint64_t expected)
 {
 	const uint64_t half = UINT64_C(1) << (bits - 1),

@@ -104,7 +104,7 @@ static void check_marks(const struct trials *trials, struct provider_abilities *
 	abilities->mark_max = abilities->mark_bits = 0;
 }
 
-/* What was told stays. So room is kept for kinds that are granted, which can be at most as often as there are kinds. */
+/* Abilities that were told stay. So room is kept for kinds that are granted, which can be at most as often as there are kinds. */
 static uint32_t publish(struct trials *trials, const struct provider_abilities *abilities)
 {
 	const struct provider_abilities *then = trials_abilities(trials);

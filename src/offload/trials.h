@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What a port does with rules, as its trials find it, and when it is tried again: after one second, then two, up to every
+ * The abilities of a port, as its trials find them, and the time of the next trial: after one second, then two, up to every
  * 15 s. Abilities that were told stay as they are, so that any thread may look at them for as long as it likes.
  *
  * Nothing may be under way when a port is tried. So nothing new is begun before that, for a tenth of a second at first and,
@@ -16,7 +16,7 @@
 
 #include "rteflow/provider.h"
 
-/* What the port does, as it was told from time to time. */
+/* So many sets of abilities can be told while an engine runs. */
 #define TRIALS_TOLD 24
 
 struct trials {
@@ -30,7 +30,7 @@ struct trials {
 	uint64_t holds_us, hold_us; /* since then, for so long at most */
 };
 
-/* What a trial has changed. */
+/* The changes that a trial found. */
 struct trials_news {
 	bool untried;	  /* from now on something is untried, */
 	uint32_t granted; /* kinds that were not granted before, a bit each */

@@ -138,7 +138,7 @@ struct plane_config {
 
 struct plane;
 
-/* What of the configuration can change while packets flow; as in struct plane_config and struct plane_offload. */
+/* The settings that can change while packets flow; as in struct plane_config and struct plane_offload. */
 struct plane_settings {
 	struct flow_timeouts timeouts;
 	uint32_t active_s;

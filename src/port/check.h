@@ -13,7 +13,7 @@ void port_warn(const struct port_opening *opening, const char *format, ...)
 int port_check_interface(struct port_opening *opening, struct error *error);
 /* The same of the interface that a tap is to have, if it is there already; of other devices nothing. */
 int port_check_tap(struct port *port, struct error *error);
-/* What stands on the interfaces of the devices below it, where there are several. */
+/* Checks the interfaces of the devices below it, where there are several. */
 int port_check_below(const struct port_opening *opening, struct error *error);
 /* After the driver is known: what the interface does to packets that a wire would rather it did not. */
 void port_check_offloads(const struct port_opening *opening);

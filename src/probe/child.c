@@ -104,7 +104,7 @@ static void tell(const struct child *child, const char *key, json_t *value)
 	tell_line(child, json_pack("{so}", key, value));
 }
 
-/* What it is about to do; `allow_s`: it may take so long, 0: as long as others. */
+/* Tells what it is about to do; `allow_s`: it may take so long, 0: as long as others. */
 static void tell_step(struct child *child, const char *what, unsigned rules, unsigned allow_s)
 {
 	uint64_t now_us = monotonic_us();
@@ -363,7 +363,7 @@ static void try_indirect(struct child *child)
 	}
 }
 
-/* What forms that work tell besides. */
+/* Tries what else can be found out by forms that work. */
 static void try_more(struct child *child)
 {
 	json_t *set = json_object();

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What else rules can tell of a NIC: how wide its marks and counters are, and whether actions can be shared by handles.
+ * Rules can tell more of a NIC: how wide its marks and counters are, and whether actions can be shared by handles.
  * Each is found out by a form that works.
  */
 

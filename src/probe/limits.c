@@ -287,7 +287,7 @@ static void measure_singly(
 		latency->per_s = 1e9 * (double)n / (double)took_ns;
 }
 
-/* As many at once as the back end takes. False: some were not answered. */
+/* Asks for as many at once as the back end takes. False: some were not answered. */
 static bool measure_together(
 	struct measuring *measuring, struct limits_latency *latency, uint64_t until_us)
 {

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * The observer finds flows of which packets come, and counts these. It knows no rules, and whoever makes rules knows no
+ * The observer finds flows of which packets come, and counts these. It knows no rules, and the files that make rules know no
  * packets. probe/packets.h has the one of `millrace probe`.
  */
 

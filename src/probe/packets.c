@@ -29,7 +29,7 @@
 #define WIRE_US 20000
 #define LATE_US 500000
 #define SEND_EACH 16
-/* Where of so many flows not a packet arrives none does. */
+/* When no packet of so many flows arrives, none will. */
 #define SENT_TRIES 16
 /* Packets of a queue that were on their way at the most. */
 #define SETTLE_EACH 2048

@@ -254,7 +254,7 @@ static int create_by_template(struct rule_port *port, const struct form_rule *bu
 	return ret;
 }
 
-/* What ethdev says for drivers without blocking calls. */
+/* Is it what ethdev says for drivers without blocking calls? */
 static bool has_no_calls(const struct provider_why *why)
 {
 	return why->error == ENOSYS && strcmp(why->words, rte_strerror(ENOSYS)) == 0;

@@ -31,7 +31,7 @@ struct rule_port {
 	void *context;
 };
 
-/* What destroys a rule. */
+/* The handles that destroy a rule. */
 struct rule_handle {
 	struct rte_flow *flow;
 	/* of ports without blocking calls */
@@ -50,7 +50,7 @@ struct rule {
 	struct rule_handle handle;
 };
 
-/* What fails for a reason of the device's, and not of its own, is asked so often. */
+/* A call that fails for a reason of the device is made so often. */
 #define RULE_TRIES 4
 
 /* May an errno of create be another one the next time? It is of the device then, not of the form. */
@@ -67,7 +67,7 @@ uint32_t rule_mark(struct rule_port *port);
  * looks, or no packets of such a flow come; the rule is aimed at one of documentation.
  */
 bool rule_aim(struct rule *rule, struct rule_port *port, const struct form *form);
-/* What the observer sees of the rule's flow, until `wanted` packets came. */
+/* Watches the rule's flow by the observer, until `wanted` packets came. */
 void rule_watch(const struct rule *rule, uint64_t queues, unsigned wanted, struct observed *seen);
 
 /* All three: 0 or a negative errno of the driver's, with its words. -ENOSYS: the driver cannot be asked. */

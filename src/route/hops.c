@@ -103,7 +103,7 @@ struct hop_neighbour *hops_neighbour(struct hops *hops, const struct hop_at *at)
 	return NULL;
 }
 
-/* What the hop's number means, if its link and neighbour allow it. */
+/* Describes what the number of the hop means. False: its link or neighbour does not allow it. */
 static bool describe(struct hops *hops, const struct hop *hop, struct next_hop *next)
 {
 	const struct hop_link *link = hops_link(hops, hop->at.ifindex);
@@ -276,7 +276,7 @@ static void give_number(struct hops *hops, uint32_t number)
 	const uint32_t at = (hops->first_free + hops->n_free) % config->n;
 
 	hops->free[at] = number;
-	/* whoever gives it up changes what is decided after that */
+	/* the one who gives it up changes what is decided after that */
 	hops->free_since[at] = config->now(config->context) + 1;
 	hops->n_free++;
 }

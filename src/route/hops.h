@@ -37,7 +37,7 @@ struct hop_neighbour {
 	bool has_route; /* a route to it alone was made: route/router.h */
 };
 
-/* Where an interface's packets go to. */
+/* The way out for packets to an interface. */
 struct hop_at {
 	uint32_t ifindex;
 	uint8_t version;

@@ -2,11 +2,11 @@
 #pragma once
 
 /*
- * What the kernel says of links, addresses, neighbours and routes, as a follower is told. The host module reads it from
+ * Links, addresses, neighbours and routes of the kernel, as a follower is told. The host module reads it from
  * netlink (host/); a router (route/router.h) follows.
  *
- * One thread calls a follower. A route of the same version, table, prefix and metric replaces the one before. What was
- * not told again in a dump is gone: whoever reads the kernel finds out by mark and sweep, and says so.
+ * One thread calls a follower. A route of the same version, table, prefix and metric replaces the one before. An object
+ * that was not told again in a dump is gone: the reader of the kernel finds out by mark and sweep, and says so.
  */
 
 #include <stdbool.h>

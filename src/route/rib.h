@@ -16,7 +16,7 @@
 #include "route/prefix.h"
 #include "route/sets.h"
 
-/* Where a route comes from; of the same prefix, one of the kernel's is better than a neighbour. */
+/* The source of a route; for the same prefix, one of the kernel's is better than a neighbour. */
 enum rib_source {
 	RIB_KERNEL,
 	RIB_ADDRESS,   /* an address of the router's own */
@@ -48,7 +48,7 @@ struct rib {
 };
 
 int rib_init(struct rib *rib);
-/* What the routes hold is the caller's. */
+/* The objects that routes point to stay the caller's. */
 void rib_fini(struct rib *rib);
 
 struct rib_prefix *rib_find(const struct rib *rib, const struct route_prefix *prefix);

@@ -81,7 +81,7 @@ static void remove_route(struct router *router, struct rib_prefix *prefix, struc
 		sets_put(&router->sets, set);
 }
 
-/* What is new of a route, which then has that set. Returns the prefix, or NULL: no memory. */
+/* Enters a route with its set of hops, or changes the one that is there. Returns the prefix, or NULL: no memory. */
 static struct rib_prefix *put_route(struct router *router, const struct route_prefix *at,
 	const struct rib_route *route, struct hop_set *set)
 {

@@ -68,10 +68,10 @@ int router_create(struct router **router, const struct router_config *config, st
 void router_destroy(struct router *router);
 
 const struct router_config *router_config(const struct router *router);
-/* What its workers read. */
+/* The view of a router that its workers read. */
 struct routes *router_routes(struct router *router);
 
-/* What is to be told of the kernel. */
+/* The follower that is to be told of the kernel. */
 struct kernel_follower router_follower(struct router *router);
 
 /*
@@ -100,7 +100,7 @@ struct router_counters {
 };
 void router_counters(struct router *router, struct router_counters *counters);
 
-/* Where packets of a route go. */
+/* A next hop of a route. */
 struct router_hop_view {
 	uint32_t ifindex;
 	char link[16];
@@ -134,7 +134,7 @@ const char *kernel_route_kind_name(enum kernel_route_kind kind);
 bool router_look_up(struct router *router, unsigned version, const uint8_t address[16],
 	struct router_route_view *route);
 
-/* What a verdict of a flow of the router means. */
+/* The meaning of the verdict of a flow. */
 enum router_way_kind {
 	ROUTER_WAY_OTHER, /* a rule's, or none: each packet is looked up */
 	ROUTER_WAY_HOP,

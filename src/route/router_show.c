@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a router tells of itself, to any thread. */
+/* Tells routes, neighbours and counts of a router to any thread. */
 #include <stdlib.h>
 #include <string.h>
 

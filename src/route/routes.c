@@ -114,7 +114,7 @@ static uint32_t look_up(const struct routes *routes, unsigned version, const uin
 			    : fib_lookup6(routes->fib[1], addr);
 }
 
-/* What is said of the packets by their addresses alone; false: nothing is. */
+/* Decides packets whose addresses alone say enough; false: they do not. */
 static bool decide_scopes(
 	const struct routes *routes, enum scope from, enum scope to, uint16_t *verdict)
 {

@@ -102,7 +102,7 @@ void flow_queue_set_free(const struct flow_queue *queue, struct flow_queue_set *
 	memset(set, 0, sizeof(*set));
 }
 
-/* Of the next operation. 0 is that of none. */
+/* The cookie of the next operation. 0 is that of none. */
 static void *next_operation(const struct flow_queue *queue, uint32_t place, uint32_t *serial)
 {
 	*serial = queue->serial + 1 == 0 ? 1 : queue->serial + 1;

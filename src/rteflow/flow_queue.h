@@ -39,7 +39,7 @@ struct flow_queue_result {
 	bool ok;
 };
 
-/* Of a port that is configured and not started: sets up the queue. False: it has none. */
+/* Sets up the queue of a port that is configured and not started. False: it has none. */
 bool flow_queue_prepare(uint16_t port_id, uint32_t n_rules);
 void flow_queue_init(struct flow_queue *queue, uint16_t port_id, uint32_t n_rules);
 
@@ -61,7 +61,7 @@ struct rte_flow *flow_queue_create(struct flow_queue *queue, const struct flow_q
 /* 0, -ENOENT: the driver knows no such rule; or an answer. */
 int flow_queue_destroy(
 	struct flow_queue *queue, struct rte_flow *flow, uint32_t place, struct provider_why *why);
-/* What is postponed goes to the NIC: 0 or -EIO. */
+/* Hands postponed operations to the NIC. 0 or -EIO. */
 int flow_queue_push(struct flow_queue *queue, struct provider_why *why);
 /* Takes results; how many, and below 0 when the call fails. */
 int flow_queue_pull(struct flow_queue *queue, struct flow_queue_result *results, unsigned max);

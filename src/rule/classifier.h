@@ -159,7 +159,7 @@ struct classifier_place {
 };
 
 /*
- * As classifier_find_in_list(), of one header and from a place on: the rule that would apply if none up to that place were
+ * Searches for one header like classifier_find_in_list(), from a place on: the rule that would apply if none up to that place were
  * there. `place` becomes that of the rule.
  */
 uint32_t classifier_find_behind(const struct classifier *classifier, unsigned list,

@@ -564,7 +564,7 @@ static int read_direction(struct reading *reading)
 	return 0;
 }
 
-/* What the limit is stands in rule/limit.c. */
+/* The limit itself is read in rule/limit.c. */
 static int read_source(struct reading *reading)
 {
 	struct classifier_rule *rule = reading->rule;

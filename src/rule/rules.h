@@ -255,7 +255,7 @@ void rules_stats(const struct rules *rules, struct rules_stats *stats);
 /* Sources of limits that have room at least. */
 #define RULES_SOURCES 65536u
 
-/* What limits know: sources, of each limit its own. It takes as long as the table is large. */
+/* The sources that limits know, each limit its own. Counting them takes time by the size of the table. */
 struct rules_sources {
 	uint32_t max, used;
 	uint64_t full; /* how often there was no room for one */

@@ -112,7 +112,7 @@ static bool has_limit(const struct rules *rules, uint32_t slot)
 	return slot != CLASSIFIER_NONE && rules->slots[slot].limit != 0;
 }
 
-/* Of a slot that has one. */
+/* The limit of a slot that has one. */
 static const struct rules_limit *limit_of(const struct rules *rules, uint32_t slot)
 {
 	return &rules->limits[rules->slots[slot].limit - 1];
@@ -133,7 +133,7 @@ static bool source_is_above(const struct rules *rules, const struct rules_limit 
 			   : sources_is_above(rules->sources, &key, &limit->rate, now_us);
 }
 
-/* As source_is_above(), of a flow that is counted where it is not above. A source that finds no room is not above. */
+/* Does what source_is_above() does, and counts the flow where its source is not above. A source that finds no room is not above. */
 static bool count_source(const struct rules *rules, const struct rules_limit *limit,
 	const struct classifier_header *header, uint64_t now_us, uint16_t *counted)
 {
@@ -249,7 +249,7 @@ void rules_limits_forget(const struct rules *rules, const struct flow_key *key,
 	conversation->counted = 0;
 }
 
-/* What is told. */
+/* For those who look: nothing is counted. */
 
 bool rules_look_limit(const struct rules *rules, uint32_t slot,
 	const struct classifier_header *header, struct rules_limited *limited)

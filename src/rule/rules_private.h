@@ -195,7 +195,7 @@ void rules_limits_give_back(struct rules *rules, uint32_t slot);
  */
 uint32_t rules_limits_find(const struct rules *rules, unsigned list,
 	const struct classifier_header *header, struct flow_packet_ct ct, uint16_t *counted);
-/* Of a live flow that was let pass, with its initiator's header: which limits count it. */
+/* Counts a live flow that was let pass by the limits of the rules in force. The header is its initiator's. */
 void rules_limits_recount(const struct rules *rules, const struct classifier *classifier,
 	unsigned list, const struct classifier_header *header, uint64_t now_us, uint16_t *counted);
 /* None counts it any more. */

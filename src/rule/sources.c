@@ -107,7 +107,7 @@ struct sources_rate sources_rate_of(uint32_t flows, uint32_t seconds, uint32_t b
 	return (struct sources_rate){interval, interval * (RTE_MAX(burst, 1u) - 1)};
 }
 
-/* Where a source's entry may be. */
+/* The places where a source's entry may be. */
 struct places {
 	union entry *bucket[BUCKETS];
 	uint64_t fingerprint; /* of an entry that is made */

@@ -60,7 +60,7 @@ def blocked(running):
 
 
 def applied(running, *words, code=0):
-    """What config apply, or another verb of these words, says: (lines, the last one)."""
+    """The answer to config apply, or to another verb of these words: (lines, the last one)."""
     text = running.client("config", *map(str, words), "--json", code=code)
     lines = [json.loads(line) for line in text.splitlines()]
     return lines[:-1], lines[-1]
@@ -144,7 +144,7 @@ def test_what_only_a_restart_changes(started, write):
 
 
 def test_the_command_line_holds(started, write):
-    """As at the start: what the file says otherwise is told."""
+    """The command line wins, like at the start, and the answer names the keys."""
     running = started("source=none", "--config", write("first.yaml", QUIET), "--timeout", "udp-open=77", "--rules-log-rate", 3)
     path = write("second.yaml", {**QUIET, "timeouts": {"udp": 40}, "rules": {"log-rate": 9}})
     lines, _ = applied(running, "apply", path)
@@ -362,7 +362,7 @@ def test_no_record_is_lost_between_exports(started, write, workers):
 
 
 class Changes:
-    """What is done in a directory, as the kernel tells it."""
+    """Changes in a directory, told by the kernel."""
 
     def __init__(self, directory):
         libc = ctypes.CDLL(None, use_errno=True)

@@ -50,7 +50,7 @@ def forbid(tmp_path, running, actions):
 
 
 def sums(running, sources, key):
-    """Of the flows of these sources, both directions."""
+    """The packets of the flows of these sources, in both directions."""
     return {flow["src"]: flow.get(key, 0) + flow.get(f"reverse_{key}", 0)
             for flow in running.flows() if flow["src"] in sources}
 

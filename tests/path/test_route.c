@@ -557,7 +557,7 @@ static void test_table(void **state)
 	end(live);
 }
 
-/* What comes from an address without a route back is dropped, or from one whose route leads by another port. */
+/* Packets from an address without a route back are dropped, as are those whose route back leads by another port. */
 static void test_source_checks(void **state)
 {
 	(void)state;
@@ -612,7 +612,7 @@ static void test_limits(void **state)
 	end(live);
 }
 
-/* What the kernel sends leaves untouched, and is counted. */
+/* Frames of the kernel leave untouched, and are counted. */
 static void test_kernel_sends(void **state)
 {
 	(void)state;

@@ -3,7 +3,7 @@
  * The rules are replaced each 200 ms, by lists that have no rule in common, while each millisecond brings a packet of a new
  * conversation and one of each end of conversations that are live, to a plane with its own threads.
  *
- * Of each packet that both lists allow it is known when it came out: none is lost, and none is late by more than LATE_US.
+ * No packet that both lists allow is lost, or late by more than LATE_US: the test knows when each came out.
  * None that both lists forbid comes out. After each list every live flow has the verdict and the rules of that list, within
  * DECIDED_US. Time in which the kernel let a thread wait for a processor, or a hypervisor took that away, is nobody's delay.
  *
@@ -123,7 +123,7 @@ static uint64_t waited_us(const struct storm *storm, int own)
 	return sum;
 }
 
-/* What a hypervisor took from all processors; in steps of 10 ms. */
+/* The time that a hypervisor took from all processors, in steps of 10 ms. */
 static uint64_t stolen_us(void)
 {
 	FILE *file = fopen("/proc/stat", "re");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the host thread tells its follower, kept as a follower would, and what `ip` shows, in one form."""
+"""Brings what the host thread tells its follower and what `ip` shows into one form."""
 import ipaddress
 import json
 import os
@@ -135,7 +135,7 @@ class Mirror:
 
 
 def shape(route):
-    """What is compared of a route: its kind and its hops."""
+    """The parts of a route that are compared: its kind and its hops."""
     hops = sorted(tuple(hop) for hop in route["hops"])
     return route["kind"], tuple(hops) if route["kind"] == "unicast" else ()
 

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """IP packets as bytes, many a second, with all checksums right; each ends with a number of eight digits."""
+import select
 import socket
 import struct
+import time
+
+from engine import SLOWER
 
 TCP, UDP, ICMP, ICMP6 = 6, 17, 1, 58
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 TTL = 64
+ALL_FRAMES = 3
+ROOM = 1 << 25
 
 
 def checksum(data):
@@ -64,3 +70,31 @@ def error(src, dst, kind, quoted, number):
     """About a packet, of which it has the IP header and 8 bytes."""
     head = 40 if len(src) == 16 else 20
     return icmp(src, dst, kind, bytes(4), quoted[:head + 8] + number)
+
+
+class Side:
+    """One end: sends what a host there and its neighbours would, and sees what comes."""
+
+    def __init__(self, space, mac):
+        self.socket = space.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ALL_FRAMES))
+        self.socket.setsockopt(socket.SOL_SOCKET, 33, ROOM)  # SO_RCVBUFFORCE
+        self.socket.bind(("end", 0))
+        head = bytes.fromhex((mac + ":02:00:00:00:00:01").replace(":", ""))
+        self.heads = {0x40: head + b"\x08\x00", 0x60: head + b"\x86\xdd"}
+        self.came = set()  # numbers of packets
+
+    def send(self, packet):
+        self.socket.send(self.heads[packet[0] & 0xf0] + packet)
+
+    def drain(self):
+        while select.select([self.socket], [], [], 0)[0]:
+            frame, address = self.socket.recvfrom(2048)
+            tail = frame.rstrip(b"\0")[-8:]
+            if address[2] != socket.PACKET_OUTGOING and tail.isdigit():
+                self.came.add(int(tail))
+
+    def take(self, number):
+        end = time.monotonic() + 30 * SLOWER
+        while number not in self.came:
+            assert select.select([self.socket], [], [], max(0, end - time.monotonic()))[0], number
+            self.drain()

@@ -9,13 +9,12 @@ import time
 import frames  # pylint: disable=unused-import  # it silences scapy
 import pytest
 from scapy.layers.inet import IP, TCP, UDP
-from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from engine import SLOWER
 from network import AF_PACKET, Namespace
+from raw_packets import Side
 
-ALL_FRAMES = 3
 CONVERSATIONS = 500
 ROUNDS = 5
 BURST = 100
@@ -47,32 +46,6 @@ def server_rules():
     return marked + "".join(
         f"flow create {where} priority {at + 1} pattern {pattern} / end actions {action} / end\n"
         for at, (where, pattern, action, _) in enumerate(SERVERS))
-
-
-class Side:
-    """One end: sends what a host there and its neighbours would, and sees what comes."""
-
-    def __init__(self, space, mac):
-        self.socket = space.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ALL_FRAMES))
-        self.socket.bind(("end", 0))
-        self.head = Ether(src="02:00:00:00:00:01", dst=mac)
-        self.came = set()
-
-    def send(self, packet):
-        self.socket.send(bytes(self.head / packet))
-
-    def drain(self):
-        while select.select([self.socket], [], [], 0)[0]:
-            frame, address = self.socket.recvfrom(2048)
-            tail = frame.rstrip(b"\0")[-8:]
-            if address[2] != socket.PACKET_OUTGOING and tail.isdigit():
-                self.came.add(int(tail))
-
-    def take(self, number):
-        end = time.monotonic() + 30 * SLOWER
-        while number not in self.came:
-            assert select.select([self.socket], [], [], max(0, end - time.monotonic()))[0], number
-            self.drain()
 
 
 def draw(seed, pickup):
@@ -109,10 +82,10 @@ def send_all(sides, rounds):
         for side in (0, 1):
             for at in range(0, len(packets[side]), BURST):
                 for packet in packets[side][at:at + BURST]:
-                    sides[side].send(packet)
+                    sides[side].send(bytes(packet))
                 marker += 1
-                sides[side].send(IP(src=f"10.9.{side}.1", dst=("10.2.250.250", "10.1.5.250")[side]) /
-                                 UDP(sport=1, dport=1) / Raw(b"%08d" % marker))
+                sides[side].send(bytes(IP(src=f"10.9.{side}.1", dst=("10.2.250.250", "10.1.5.250")[side]) /
+                                       UDP(sport=1, dport=1) / Raw(b"%08d" % marker)))
                 sides[not side].take(marker)
     for side in sides:
         side.drain()

@@ -33,7 +33,7 @@ SERVERS = [
     (INSIDE, 4, UDP, 123, "works"), (INSIDE, 4, TCP, 80, "refused"), (INSIDE, 4, UDP, 124, "refused"),
 ]
 
-# What nmap finds from a side, by IP version, protocol and port. All TCP ports but 8080 have a listener, all UDP ports but
+# The states that nmap finds from a side, by IP version, protocol and port. All TCP ports but 8080 have a listener, all UDP ports but
 # 5000 a program that answers.
 TCP_PORTS, UDP_PORTS = (22, 25, 53, 80, 443, 8080), (53, 123, 5000)
 OPEN = {**dict.fromkeys(TCP_PORTS, "open"), 8080: "closed"}

@@ -368,7 +368,7 @@ class Daemons:
 
 @pytest.mark.skipif(not (FRR / "zebra").exists(), reason="no zebra here (Debian: frr)")
 def test_zebra_itself(space, mirror):
-    """What FRR's zebra sends is understood; when it is killed its routes stay until it is back."""
+    """Messages of FRR's zebra are understood; when it is killed its routes stay until it is back."""
     follower = mirror("--fpm", PORT, "--settle", 3)
     wanted = {"10.77.0.0/16": {"10.0.0.3"}, "10.78.0.0/16": {"10.0.0.4"}, "10.80.0.0/16": {"10.0.0.3", "10.0.0.4"}}
     lines = [f"ip route {prefix} {via}" for prefix, vias in wanted.items() for via in sorted(vias)]

@@ -7,21 +7,16 @@ each difference here has to be one of those.
 import contextlib
 import os
 import random
-import select
-import socket
 import subprocess
-import time
 from collections import Counter
 from dataclasses import dataclass, field
 
 import pytest
 
 import raw_packets as raw
-from engine import SLOWER
 from network import AF_PACKET, Namespace
-from raw_packets import ACK, FIN, RST, SYN
+from raw_packets import ACK, FIN, RST, SYN, Side
 
-ALL_FRAMES = 3
 CONVERSATIONS = int(os.environ.get("MILLRACE_CONVERSATIONS", "2000"))
 STEPS = 8
 BURST = 200
@@ -31,7 +26,6 @@ MARKER = 90000000
 MARKED = "10.9.0.0/16"
 # behind each burst: of different flows, so that every worker has some
 MARKERS = 16
-ROOM = 1 << 25
 HOSTS = {4: ("10.1.{}.{}", "10.2.{}.{}"), 6: ("fd01::{:x}:{:x}", "fd02::{:x}:{:x}")}
 
 # The same policy in both languages: inside is port 0, and the kernel's interface `in`; {} is the IP version's word. Servers
@@ -77,7 +71,7 @@ def as_nft():
 
 @dataclass
 class Conversation:
-    """What is said, by whom: (side, bytes, kind) of each packet, and the number of the first one."""
+    """A conversation: (side, bytes, kind) of each packet, and the number of the first one."""
     first: int
     kind: str
     packets: list = field(default_factory=list)
@@ -185,34 +179,6 @@ class Writer:
         made.packets.append((int(not side), raw.error(dst, src, chance.choice(kinds), about, self.number(made)), kind))
 
 
-class Side:
-    """One end: sends what a host there and its neighbours would, and sees what comes."""
-
-    def __init__(self, space, mac):
-        self.socket = space.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ALL_FRAMES))
-        self.socket.setsockopt(socket.SOL_SOCKET, 33, ROOM)  # SO_RCVBUFFORCE
-        self.socket.bind(("end", 0))
-        head = bytes.fromhex((mac + ":02:00:00:00:00:01").replace(":", ""))
-        self.heads = {0x40: head + b"\x08\x00", 0x60: head + b"\x86\xdd"}
-        self.came = set()
-
-    def send(self, packet):
-        self.socket.send(self.heads[packet[0] & 0xf0] + packet)
-
-    def drain(self):
-        while select.select([self.socket], [], [], 0)[0]:
-            frame, address = self.socket.recvfrom(2048)
-            tail = frame.rstrip(b"\0")[-8:]
-            if address[2] != socket.PACKET_OUTGOING and tail.isdigit():
-                self.came.add(int(tail))
-
-    def take(self, number):
-        end = time.monotonic() + 30 * SLOWER
-        while number not in self.came:
-            assert select.select([self.socket], [], [], max(0, end - time.monotonic()))[0], number
-            self.drain()
-
-
 class Sender:
     """Sends conversations side by side; a packet is decided before what follows it is sent."""
 
@@ -276,7 +242,7 @@ def kernel_router(pickup):
 
 
 def flags_of(packet):
-    """Of a TCP segment."""
+    """The flags of a TCP segment."""
     return packet[20 + 13 if packet[0] >> 4 == 4 else 40 + 13]
 
 

@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What match/pattern.h and match/actions.h of the simulated NIC say of rules and packets, done slowly: headers in a list,
+ * Does slowly what match/pattern.h and match/actions.h of the simulated NIC say of rules and packets: headers in a list,
  * items compared one by one as the application gave them, rules tried one after the other. Written from these headers and
  * rte_flow.h alone, so that the driver's matcher has something to agree with. Rules are taken for ones that the driver
  * accepted. No memory is kept.

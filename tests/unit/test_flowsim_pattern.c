@@ -19,7 +19,7 @@
 #define TUNNEL offsetof(struct sim_view, tunnel)
 #define MAX_SPEC 64
 
-/* What match/pattern.h says of each item: its header's bytes, where they are, the default mask. */
+/* The items of match/pattern.h, each with its header's bytes, where they are, the default mask. */
 static const struct header {
 	enum rte_flow_item_type type;
 	size_t size, at;

@@ -196,7 +196,7 @@ static bool take_token(struct bucket *bucket)
 	return true;
 }
 
-/* What the rules say, in their order, of a packet that may begin the flow. */
+/* Do the rules, in their order, let a packet pass that may begin the flow? */
 static bool passes(const struct flow *flow, unsigned from)
 {
 	for (unsigned limit = 0; life.in_force && limit < N_LIMITS; limit++) {
@@ -335,7 +335,7 @@ static const struct rules_limit *limit_in_force(enum limit limit)
 	return NULL;
 }
 
-/* What the table of sources says is what the model counts. */
+/* The table of sources counts what the model counts. */
 static void check_counts(void)
 {
 	const enum limit limits[] = {LIVE_53, LIVE_ALL};

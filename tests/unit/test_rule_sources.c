@@ -137,7 +137,7 @@ static void new_flows_are_limited(void **state)
 	sources_destroy(sources);
 }
 
-/* As many sources as there is room for find it; a flood finds none, is counted, and leaves nothing behind. */
+/* The table holds as many sources as it has room for; a flood finds no room, is counted, and leaves nothing behind. */
 static void full_tables_say_so(void **state)
 {
 	static bool taken[4 * 16384];

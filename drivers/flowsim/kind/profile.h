@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * What a kind of NIC can do and how long it takes: the limits of the profiles (docs/hardware.md). A port copies its
+ * A profile says what a kind of NIC can do, and how long that takes (docs/hardware.md). A port copies its
  * profile and lays its own arguments over it; after the port is made nothing changes.
  *
  * The figures come from drivers and documents of DPDK 22.11.11 unless said; a driver's name stands for
@@ -101,7 +101,7 @@ enum sim_input_set {
 	SIM_INPUT_EXACT,    /* fields are matched whole or not at all, no ranges */
 };
 
-/* Whose rules for combinations of actions: of the drivers named above. */
+/* The driver, of those named above, whose rules for combinations of actions hold. */
 enum sim_maker {
 	SIM_MAKER_NONE, /* none but rte_flow.h's */
 	SIM_MAKER_I40E,

@@ -4,7 +4,7 @@
 /*
  * What a rule does: the struct that rte_flow actions are read into (rules/actions_read.h).
  *
- * Which rule. A received packet meets the transfer rules first, then the ingress rules of its port; a packet that
+ * The choice of a rule. A received packet meets the transfer rules first, then the ingress rules of its port; a packet that
  * is being sent meets egress rules. In each the search begins in group 0. Of the rules of a group that match, the
  * one with the lowest priority number is taken, of these the one created first. Then:
  *
@@ -42,7 +42,7 @@
  * what was postponed stays in the queue. A flush does not reach rules that are still on their way. A rule of a
  * template whose items name another port is refused with -ENOTSUP: make it on that port.
  *
- * What newer DPDKs have besides, this NIC has not, and says -ENOSYS or -ENOTSUP: rules by index
+ * Calls of newer DPDKs are missing, and return -ENOSYS or -ENOTSUP: rules by index
  * (`async_create_by_index`, `..._with_pattern`, tables of that insertion type), `actions_update` both ways,
  * `query_update`, lists of indirect actions, `group_set_miss_actions`, `calc_table_hash` and `calc_encap_hash`,
  * tables that are resized. Of 22.11's it has no tunnel offload (`tunnel_decap_set` and its like), no flex items, no

@@ -77,7 +77,7 @@ static inline uint64_t sim_table_hash_group(
 	return hash_fold(table->secret.word[0] ^ group, table->secret.word[1] ^ domain);
 }
 
-/* Of a class's values, n_words of them. */
+/* Hashes n_words values of a class. */
 static inline uint64_t sim_table_hash(
 	const struct sim_table *table, const uint64_t *values, unsigned n)
 {

@@ -352,8 +352,8 @@ static int device_gone(uint16_t device, enum rte_eth_event_type event, void *arg
 }
 
 /*
- * Of all devices, once and for all: whoever listens to one cannot be taken off its list any more when it
- * has gone, and would hear of the next that gets its number.
+ * Listens to all devices, for good: a listener to one device could not be taken off its list any more when it
+ * has gone, and would hear of the next one with its number.
  */
 static int watch(struct sim_pump *pump)
 {
@@ -402,7 +402,7 @@ static int own(struct sim_pump *pump, uint16_t wrapped, struct error *error)
 	return 0;
 }
 
-/* Of the device that was found. */
+/* Takes over the device that was found. */
 static int take_over(struct sim_pump *pump, uint16_t wrapped, struct error *error)
 {
 	int ret;
@@ -460,7 +460,7 @@ void sim_pump_destroy(struct sim_port *port)
 	free(pump);
 }
 
-/* As the port is; a NIC behind it spreads packets over its queues by itself. */
+/* Configures it as the port is; a NIC behind it spreads packets over its queues by itself. */
 static void fill_conf(
 	const struct sim_pump *pump, const struct rte_eth_dev_info *info, struct rte_eth_conf *conf)
 {

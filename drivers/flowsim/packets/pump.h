@@ -33,8 +33,8 @@ struct sim_pump_out {
 } __rte_cache_aligned;
 
 /*
- * What a turn looks at is under `lock`, what sending looks at under the lock of each way out as well:
- * whoever changes it takes all of them, `lock` first.
+ * Members that a turn reads are under `lock`; those that sending reads are under the lock of each way out as well.
+ * A writer takes all of these locks, `lock` first.
  */
 struct sim_pump {
 	LIST_ENTRY(sim_pump) link;
