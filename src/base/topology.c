@@ -38,7 +38,9 @@ int topology_add_router(struct topology *topology, unsigned n)
 	uint8_t peer[TOPOLOGY_MAX_PORTS];
 	int domain;
 
-	for (unsigned place = 0; place < n && n <= TOPOLOGY_MAX_PORTS; place++)
+	if (n > TOPOLOGY_MAX_PORTS)
+		return -ENOSPC;
+	for (unsigned place = 0; place < n; place++)
 		peer[place] = (uint8_t)((place + 1) % n);
 	domain = add_domain(topology, peer, n);
 	if (domain >= 0)

@@ -201,7 +201,8 @@ static void explain_breaker(char sentence[OFFLOAD_SENTENCE_MAX], const struct of
 /* A flow in software is busier than some flows that have a rule, and needs to be more so to get the place of one. */
 static bool waits_for_hysteresis(const struct agent_rank *rank)
 {
-	return rank->rank != 0 && rank->rank <= rank->held && rank->rate < rank->bar;
+	return rank != NULL && rank->rank != 0 && rank->rank <= rank->held &&
+	       rank->rate < rank->bar;
 }
 
 static void explain_hysteresis(char sentence[OFFLOAD_SENTENCE_MAX], const struct agent_rank *rank)
